@@ -18,11 +18,7 @@ func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end
 		return
 	}
 	if !short {
-		if come = e.deplete(w, s, l, keys, end); e.cfg.CC.Kind != HPCC && e.drainsShallow(w, l, q, keys,
-			come) {
-			e.keep(w, s, l, q, keys[e.stream(w, s, l, keys, end):])
-			return
-		}
+		come = e.deplete(w, s, l, keys, end)
 	}
 	for {
 		if come == begun && q.Empty() {
@@ -62,23 +58,6 @@ func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end
 		q.Bytes -= int64(s.arrived[key&arrivals.Place].Size)
 	}
 	e.keep(w, s, l, q, keys[begun:come])
-}
-
-// drainsShallow reports whether nothing waits but the first keys, so many as have come, and that what has
-// keys will be no queue behind which a frame is marked. It records how long that will be.
-func (e *engine) drainsShallow(w *worker, l *link, q *queue, keys []uint64, come int) bool {
-	if !q.Empty() || l.Free >= w.ports.End {
-		return false
-	}
-	most := w.ports.Depth(l, keys, come, q.Bytes)
-	if l.Marks && most > l.Alert {
-		return false
-	}
-	q.Bytes, l.Peak = 0, max(l.Peak, most)
-	if e.onlyDeepestPeak {
-		w.peak = max(w.peak, l.Peak)
-	}
-	return true
 }
 
 // drainUnmarked is drainPort where the length of the queue changes nothing: no frame can be marked, and

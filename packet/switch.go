@@ -50,13 +50,7 @@ func (e *engine) pull(w *worker, s *switchNode, end int64, bucket bool) int {
 			0; some &= some - 1 {
 			p := from + bits.TrailingZeros64(some)
 			l := &e.links[s.in[p]]
-			switch second := l.Wire.Head + 1; {
-			case s.bucketed && !l.Lossy && (second == l.Wire.Tail || l.Wire.At(second).At >= end):
-				e.takeOne(w, s, l, uint16(p), end-e.look)
-				continue
-			default:
-				s.arrived, s.Arriving[p] = e.take(w, s, l, uint16(p), end, s.arrived)
-			}
+			s.arrived, s.Arriving[p] = e.take(w, s, l, uint16(p), end, s.arrived)
 			e.due[l.ID] = l.Wire.First()
 			s.Total += s.Arriving[p]
 		}
@@ -118,31 +112,6 @@ func (e *engine) take(w *worker, s *switchNode, l *link, port uint16, end int64,
 		e.sort(w, s, arrived, n, port, end-e.look)
 	}
 	return arrived, bytes
-}
-
-// takeOne is take for the only frame that arrives over a link, without losses, and goes to its bucket.
-func (e *engine) takeOne(w *worker, s *switchNode, l *link, port uint16, from int64) {
-	f, n := l.Wire.Front(), len(s.arrived)
-	s.Arriving[port] = int64(f.Size)
-	s.Total += int64(f.Size)
-	l.Wire.Head++
-	e.due[l.ID] = l.Wire.First()
-	s.arrived = frames.Extend(s.arrived)
-	g := &s.arrived[n]
-	*g = *f
-	g.Route++
-	if e.ordered {
-		s.from = append(s.from, port)
-	} else {
-		g.Tag = uint32(port)
-	}
-	if f.Flow >= 0 {
-		port = e.outs[f.Route+1]
-	}
-	if f.Class == 0 {
-		s.control[port/64] |= 1 << (port % 64)
-	}
-	w.Add(port, arrivals.Key(f.At-from, n))
 }
 
 // lose draws whether the next frame of a link is lost.

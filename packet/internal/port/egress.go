@@ -42,41 +42,6 @@ type Egress struct {
 // Begin clears the counters before another port is served.
 func (w *Egress) Begin() { w.Come, w.Bytes, w.Data, w.Marks, w.Deep = 0, 0, 0, 0, false }
 
-// Depth returns the longest that a queue becomes, in bytes, while the frames with keys arrive and leave;
-// come of them have arrived already, and nothing else waits.
-func (w *Egress) Depth(l *Link, keys []uint64, come int, bytes int64) (most int64) {
-	arrived, free, start := w.Arrived, l.Free, l.Start
-	most = bytes
-	for i, key := range keys {
-		f := &arrived[key&arrivals.Place]
-		what, size := f.Flags&frames.Ack, int64(f.Size)
-		lasts := l.Lasts[what]
-		if l.Sizes[what] != f.Size {
-			lasts = w.Config.Lasts(int(size), l.Rate)
-		}
-		if come == i && free < f.At { // nothing waits
-			most, start, come = max(most, size), f.At, i+1
-			free = start + lasts
-			continue
-		}
-		for ; come < len(keys); come++ {
-			g := &arrived[keys[come]&arrivals.Place]
-			if g.At >= free && (g.At > free || come > i && w.behind(keys[come]&arrivals.Place, free-start)) {
-				break
-			}
-			bytes += int64(g.Size)
-			most = max(most, bytes)
-		}
-		if free >= w.End {
-			break
-		}
-		bytes -= size
-		start = free
-		free += lasts
-	}
-	return most
-}
-
 // Shallow reports whether however long the queue becomes with what has keys, frames of most bytes at most,
 // no frame is marked and none deeper than peak bytes or the port's own peak is new.
 func (w *Egress) Shallow(l *Link, keys []uint64, most, peak int64) bool {
