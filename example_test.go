@@ -119,10 +119,10 @@ func Example_compare() {
 		log.Fatal(err)
 	}
 	first := d.Choices[0]
-	fmt.Printf("from %d bytes %s becomes %s: %s\n", first.From, first.A, first.B, first.Why[0])
+	fmt.Printf("from %d bytes %s becomes %s:\n%s\n", first.From, first.A, first.B, first.Why[0])
 	// Output:
-	// from 4 bytes Tree LL becomes Ring LL: Tree LL is off in B: NCCL_ALGO=Ring leaves it out; NCCL_ALGO
-	// without that entry
+	// from 4 bytes Tree LL becomes Ring LL:
+	// Tree LL is off in B: NCCL_ALGO=Ring leaves it out; NCCL_ALGO without that entry
 }
 
 // Many sizes without a trace, each plan proven before it is run.

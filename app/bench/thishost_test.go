@@ -18,7 +18,7 @@ import (
 // testDetectedNICsAreVerbs: what detection reads of ports from sysfs is what
 // libibverbs says of them, and NCCL_IB_HCA chooses among them. There need be no
 // GPU: one is fake.
-func testDetectedNICsAreVerbs(t *testing.T) {
+func TestDetectedNICsAreVerbs(t *testing.T) {
 	var names, all []string
 	for _, d := range realtest.RDMA(t) {
 		names = append(names, d.Name)
@@ -83,7 +83,7 @@ func detectedPorts(t *testing.T, list string) []string {
 
 // testWhereDetectionBegins: with the file that NCCL would read first, or with
 // nothing where it is not there; a file that is none is an error.
-func testWhereDetectionBegins(t *testing.T) {
+func TestWhereDetectionBegins(t *testing.T) {
 	file := filepath.Join(golden.Root(t, "testdata", "topos"), "h200x4-4.xml")
 	for value, want := range map[string]string{file: "begun with " + file,
 		"none.xml": "NCCL_TOPO_FILE=none.xml is not there", "thishost_test.go": "not well-formed XML"} {

@@ -11,7 +11,7 @@ import (
 )
 
 // What Stop leaves is a profile of CPU time that pprof reads.
-func testProfileIsReadable(t *testing.T) {
+func TestProfileIsReadable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cpu.pb.gz")
 	var p cpuProfile
 	if err := p.Start(path); err != nil {
@@ -41,7 +41,7 @@ func testProfileIsReadable(t *testing.T) {
 	}
 }
 
-func testStartNamesWhatCannotBeWritten(t *testing.T) {
+func TestStartNamesWhatCannotBeWritten(t *testing.T) {
 	var p cpuProfile
 	if err := p.Start(filepath.Join(t.TempDir(), "absent", "cpu.pb.gz")); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("%v, want that the directory is missing", err)

@@ -108,6 +108,8 @@ func (s *Subject) runs(t *testing.T, r plan.Request) {
 	if err != nil {
 		t.Fatalf("with a trace: %v", err)
 	}
+	// Why all of it ran is no result: a trace has all of it.
+	res.Account.Reduction, again.Account.Reduction = exec.Reduction{}, exec.Reduction{}
 	if s.Exact && !reflect.DeepEqual(res, again) {
 		t.Errorf("a trace changes the result:\n%+v\n%+v", res, again)
 	}

@@ -9,7 +9,7 @@ import (
 
 // fuzzLauncher: whatever a launcher answers, Share ends with a word or with an
 // error, never with both or neither.
-func fuzzLauncher(f *testing.F) {
+func FuzzLauncher(f *testing.F) {
 	f.Add([]byte("cmd=response_to_init rc=0\ncmd=my_kvsname rc=0 kvsname=k\n"+
 		"cmd=put_result rc=0\ncmd=barrier_out rc=0\ncmd=get_result rc=0 value=w\ncmd=finalize_ack rc=0\n"),
 		true)
@@ -39,7 +39,7 @@ func fuzzLauncher(f *testing.F) {
 
 // testAnswersAreBounded: a launcher that never ends its line is an error, not
 // memory without end.
-func testAnswersAreBounded(t *testing.T) {
+func TestAnswersAreBounded(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()
 	go func() {

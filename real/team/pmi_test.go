@@ -87,7 +87,7 @@ func pair(t *testing.T, l *launcher) net.Conn {
 	return here
 }
 
-func testEveryRankLearnsTheWord(t *testing.T) {
+func TestEveryRankLearnsTheWord(t *testing.T) {
 	const n = 5
 	l := &launcher{t: t, kvs: map[string]string{}, n: n}
 	const word = "simccl1/[fd00::2%eth0]:4711/00ff"
@@ -118,7 +118,7 @@ func testEveryRankLearnsTheWord(t *testing.T) {
 
 // What a launcher refuses, and a launcher that goes, is an error that says at
 // which command.
-func testLaunchersThatDoNot(t *testing.T) {
+func TestLaunchersThatDoNot(t *testing.T) {
 	for _, spoil := range []string{"init", "get_my_kvsname", "put", "barrier_in", "get", "finalize"} {
 		l := &launcher{t: t, kvs: map[string]string{}, n: 1, spoil: spoil}
 		if _, err := sharePMI(pair(t, l), 0, "x"); err == nil || !strings.Contains(err.Error(), "cmd="+spoil+

@@ -26,7 +26,7 @@ func ints() (list []int64) {
 	return append(list, 0, math.MaxInt64, math.MinInt64)
 }
 
-func testWholeNumbersAreThoseOfStrconv(t *testing.T) {
+func TestWholeNumbersAreThoseOfStrconv(t *testing.T) {
 	for _, v := range ints() {
 		if got, want := string(appendInt([]byte("x"), v)), "x"+strconv.FormatInt(v, 10); got != want {
 			t.Fatalf("%d is printed as %s", v, got)
@@ -37,7 +37,7 @@ func testWholeNumbersAreThoseOfStrconv(t *testing.T) {
 	}
 }
 
-func testMicrosAreNanosecondsByAThousand(t *testing.T) {
+func TestMicrosAreNanosecondsByAThousand(t *testing.T) {
 	for _, v := range ints() {
 		u, sign := uint64(v), ""
 		if v < 0 {
@@ -65,7 +65,7 @@ func reference(v float64) string {
 
 // Numbers as traces have them, their neighbours, and any bits at all are printed as
 // by strconv, for the first time and again.
-func testFloatsAreThoseOfStrconv(t *testing.T) {
+func TestFloatsAreThoseOfStrconv(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	list := []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 1e15, 1e-6, 1e12, 1e9,
 		0.001, 0.0005, 1e-3 / 2, 999999999999.9995, math.MaxFloat64, math.SmallestNonzeroFloat64}
@@ -87,7 +87,7 @@ func testFloatsAreThoseOfStrconv(t *testing.T) {
 	}
 }
 
-func fuzzFloats(f *testing.F) {
+func FuzzFloats(f *testing.F) {
 	f.Add(uint64(0x3ff0000000000000))
 	f.Add(math.Float64bits(318.11666399999996))
 	f.Fuzz(func(t *testing.T, bits uint64) {

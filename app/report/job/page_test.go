@@ -45,7 +45,7 @@ func sample(t *testing.T) *Page {
 
 // testPageStandsAlone: one file: nothing is fetched, nothing runs, text is escaped, the
 // same page is the same bytes.
-func testPageStandsAlone(t *testing.T) {
+func TestPageStandsAlone(t *testing.T) {
 	var got [2]bytes.Buffer
 	for i := range got {
 		if err := sample(t).Write(&got[i]); err != nil {
@@ -75,7 +75,7 @@ func testPageStandsAlone(t *testing.T) {
 
 // testHiddenCalls: a call beside which the GPU computes has another colour than one that is exposed, and the
 // legend says which; what was recorded with another host, or elsewhere, is no error of the simulation.
-func testHiddenCalls(t *testing.T) {
+func TestHiddenCalls(t *testing.T) {
 	p, err := workload.Parse("workload 1\nranks 2\ncomm dp *\nlist a 0-1\n  compute 0 1500000000\n"+
 		"  call 1 dp all_reduce float sum 64\n", "p")
 	if err != nil {
@@ -114,7 +114,7 @@ func testHiddenCalls(t *testing.T) {
 }
 
 // testManySlices: kernels that cannot be seen apart are one slice.
-func testManySlices(t *testing.T) {
+func TestManySlices(t *testing.T) {
 	var list []timeline.Slice
 	for i := range units.Time(1000) {
 		list = append(list, timeline.Slice{From: 10 * i, To: 10*i + 9, Name: "k"})
