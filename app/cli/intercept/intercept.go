@@ -273,7 +273,7 @@ func run(cmd *cobra.Command, a *cli.App, f *flags, args []string) error {
 	if err := r.print(a); err != nil {
 		return err
 	}
-	return verdict(res)
+	return verdict(res, o.Data)
 }
 
 // failure gives errors their kinds.
@@ -292,9 +292,13 @@ func failure(err error) error {
 	return err
 }
 
-// verdict is what the exit status says.
-func verdict(res *intercept.Result) error {
+// verdict is what the exit status says. Without data a program may fail for acting on what it
+// has not received: PyTorch's DDP compares shapes of parameters that it gathers.
+func verdict(res *intercept.Result, data bool) error {
 	switch {
+	case res.Exit != 0 && res.Calls > 0 && !data:
+		return fail.Check("the program ended with exit status %d; without --data its ranks receive nothing: "+
+			"if it acts on what it receives, write --time measured --data", res.Exit)
 	case res.Exit != 0:
 		return fail.Check("the program ended with exit status %d", res.Exit)
 	case res.Faults > 0:

@@ -32,3 +32,20 @@ func TestHostSpeed(t *testing.T) {
 		}
 	}
 }
+
+// TestFailureNamesMissingData: a program that fails after calls without --data may have acted on
+// what it did not receive; the error says so, and only then.
+func TestFailureNamesMissingData(t *testing.T) {
+	for _, x := range []struct {
+		calls int
+		data  bool
+		hint  bool
+	}{{4, false, true}, {4, true, false}, {0, false, false}} {
+		res := &intercept.Result{Exit: 1, Calls: x.calls}
+		err := verdict(res, x.data)
+		if err == nil || !strings.Contains(err.Error(), "exit status 1") ||
+			strings.Contains(err.Error(), "--data") != x.hint {
+			t.Errorf("%+v: %v", x, err)
+		}
+	}
+}
