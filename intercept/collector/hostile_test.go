@@ -119,3 +119,15 @@ func FuzzRequests(f *testing.F) {
 		play(Clock(1+how%2), Devices(how/2%3), b)
 	})
 }
+
+// TestCountsOfOperationsDoNotWrap: a count whose product with the size of an operation wraps
+// around is refused; it once recursed until the stack was full.
+func TestCountsOfOperationsDoNotWrap(t *testing.T) {
+	for _, n := range []int64{1 << 60, 1 << 62, 1<<63 - 1, -1 << 63} {
+		for _, size := range []int{0, opSize, opSize + 3*sharedSize} {
+			if ops, err := readOps(make([]byte, size), n); err == nil {
+				t.Errorf("%d operations in %d bytes: %d are read", n, size, len(ops))
+			}
+		}
+	}
+}

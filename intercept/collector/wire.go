@@ -177,7 +177,8 @@ func readOp(b []byte) wireOp {
 // readOps reads a list of operations.
 func readOps(b []byte, n int64) ([]wireOp, error) {
 	const sharing = opSize + 3*sharedSize
-	if n > 0 && int64(len(b)) == n*sharing {
+	// Divided, not multiplied: n is a program's word, and 1<<60 times a size wraps to 0.
+	if n > 0 && len(b)%sharing == 0 && n == int64(len(b))/sharing {
 		out, err := readOps(b[:n*opSize], n)
 		for i := range out {
 			out[i].shared = b[n*opSize+int64(i)*3*sharedSize:][:3*sharedSize]
