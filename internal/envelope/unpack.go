@@ -76,12 +76,6 @@ func Packed(data []byte) string {
 	return ""
 }
 
-// Unpack undoes the compression of a file; one that is not compressed is returned.
-func Unpack(data []byte) ([]byte, error) {
-	var t Text
-	return t.unpack(data, MaxBytes)
-}
-
 // maxPacked bounds files packed twice.
 const maxPacked = 3
 

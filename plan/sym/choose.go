@@ -226,13 +226,6 @@ func (c *Comm) Pick(t Task, total, most int64, tasks int) (ch Choice, ok bool) {
 	return ch, ok
 }
 
-// PickOne chooses the kernel for a task alone.
-func (c *Comm) PickOne(t Task) (Choice, bool) {
-	n := t.normal()
-	cells := alignUp(n.Count, CellSize/int64(n.Type.Size()))
-	return c.Pick(t, cells, cells, 1)
-}
-
 // busBytes is what the busier direction of a GPU's links carries, by NCCL's own
 // estimate; mul is how much more an SM moves (sym_kernels.cc:142-180).
 func (c *Comm) busBytes(k Kernel, bytes uint64) (bus uint64, mul float64) {

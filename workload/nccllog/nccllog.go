@@ -13,7 +13,6 @@ package nccllog
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -79,9 +78,6 @@ func (e *Error) Error() string {
 	}
 	return s
 }
-
-// Recognise reports whether a text begins like a log of NCCL.
-func Recognise(head []byte) bool { return bytes.Contains(head, []byte(" NCCL INFO ")) }
 
 // maxCalls bounds a log.
 const maxCalls = 1 << 25

@@ -73,9 +73,6 @@ func New(in io.Reader, file string) *Scanner {
 	return &Scanner{in: in, file: file, buf: make([]byte, 0, Window), keep: -1}
 }
 
-// Offset is the number of bytes before the next one.
-func (s *Scanner) Offset() int64 { return s.base + int64(s.pos) }
-
 // Fail is an error at the next byte.
 func (s *Scanner) Fail(hint, format string, args ...any) error {
 	return s.failAt(s.pos, nil, hint, fmt.Sprintf(format, args...))
