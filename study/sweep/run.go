@@ -16,6 +16,7 @@ import (
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/interrupt"
+	"github.com/simccl/simccl/internal/parallel"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 )
@@ -118,22 +119,11 @@ type keyed struct {
 // eachKey finds the keys of all points, on as many processors as the points will take.
 func (r *Run) eachKey(ctx context.Context, k *keyer, all []keyed) error {
 	const block = 256
-	var begun atomic.Int64
-	var wg sync.WaitGroup
-	for range min(cmpOr(r.Jobs, runtime.GOMAXPROCS(0)), len(all)/block+1) {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				from := int(begun.Add(block)) - block
-				if from >= len(all) {
-					return
-				}
-				for i := from; i < min(from+block, len(all)); i++ {
-					all[i].key, all[i].err = r.keyOf(k, i)
-				}
-			}
-		})
-	}
-	wg.Wait()
+	parallel.Each(cmpOr(r.Jobs, runtime.GOMAXPROCS(0)), (len(all)+block-1)/block, func(b int) {
+		for i := b * block; i < min((b+1)*block, len(all)) && ctx.Err() == nil; i++ {
+			all[i].key, all[i].err = r.keyOf(k, i)
+		}
+	})
 	return ctx.Err()
 }
 
