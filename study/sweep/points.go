@@ -47,7 +47,7 @@ func (p *Point) Labels() json.RawMessage {
 }
 
 // check finds what of a point means nothing, at the member of the specification that says it. The error is
-// a *jsonfile.Error.
+// a *fail.FileError.
 func (s *Spec) check(p *Point) error {
 	err := p.Spec.Validate()
 	var field *scenario.FieldError
