@@ -30,7 +30,7 @@ func (s *Proofs) Parts(p *plan.Plan) (missing string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if TooLarge(short) == "" {
+	if tooLarge(short) == "" {
 		return "", s.short(p, short)
 	}
 	return fewChannels(short)
@@ -199,7 +199,7 @@ func (d *distance) same(a, b plan.Ref) bool {
 
 // fewChannels proves some channels of a plan, each for itself.
 func fewChannels(p *plan.Plan) (missing string, err error) {
-	why := TooLarge(p)
+	why := tooLarge(p)
 	ops, most := opsOf(p)/float64(max(1, p.Split.NChannels)), float64(maxChannelOps)
 	switch {
 	case p.ConnsPerRank() == 0 || p.Split.NChannels < 2 || p.Split.Striped || len(p.NetGroups()) > 0:

@@ -252,5 +252,5 @@ func TestNames(t *testing.T) {
 func pickOne(c *Comm, t Task) (Choice, bool) {
 	n := t.normal()
 	cells := alignUp(n.Count, CellSize/int64(n.Type.Size()))
-	return c.Pick(t, cells, cells, 1)
+	return c.pick(t, cells, cells, 1)
 }

@@ -86,7 +86,7 @@ func (r *Run) keys(ctx context.Context) (jobs []job, same int, err error) {
 	}
 	k := newKeyer(r.Options, about)
 	defer func() { r.files = k.files() }()
-	all := make([]keyed, r.Spec.Count())
+	all := make([]keyed, r.Spec.count())
 	if err := r.eachKey(ctx, k, all); err != nil {
 		return nil, 0, err
 	}
@@ -129,7 +129,7 @@ func (r *Run) eachKey(ctx context.Context, k *keyer, all []keyed) error {
 
 // keyOf is the key of a point; "" if the conditions leave it out.
 func (r *Run) keyOf(k *keyer, i int) (Key, error) {
-	p, kept, err := r.Spec.Point(i)
+	p, kept, err := r.Spec.point(i)
 	if err != nil {
 		return "", fail.Input(err)
 	}
@@ -141,7 +141,7 @@ func (r *Run) keyOf(k *keyer, i int) (Key, error) {
 	}
 	key, err := k.key(p)
 	if err != nil {
-		return "", fail.Input(fmt.Errorf("%s: point %s: %w", r.Spec.File, p.Labels(), err))
+		return "", fail.Input(fmt.Errorf("%s: point %s: %w", r.Spec.File, p.labels(), err))
 	}
 	return key, nil
 }
@@ -301,7 +301,7 @@ func cmpOr(a, b int) int {
 // one runs a point and appends its line. A point that fails is a line, too; one that
 // was interrupted is none.
 func (w *worker) one(ctx context.Context, j job) error {
-	p, _, err := w.run.Spec.Point(j.index)
+	p, _, err := w.run.Spec.point(j.index)
 	if err != nil {
 		return err
 	}
@@ -310,7 +310,7 @@ func (w *worker) one(ctx context.Context, j job) error {
 	if ctx.Err() != nil || interrupt.Of(ctx) != nil {
 		return context.Cause(ctx)
 	}
-	l := Line{Key: j.key, Point: p.Labels(), Version: w.run.Version, Host: w.host, PID: os.Getpid()}
+	l := Line{Key: j.key, Point: p.labels(), Version: w.run.Version, Host: w.host, PID: os.Getpid()}
 	l.CPU = before.until(now()).Seconds()
 	if err != nil {
 		l.Error = err.Error()

@@ -400,7 +400,7 @@ func (p *specParser) values(s *Spec) error {
 			}
 		}
 	}
-	if s.Count() > scenario.MaxPoints {
+	if s.count() > scenario.MaxPoints {
 		return p.fail(nil, "leave values out", "more than %d points", scenario.MaxPoints)
 	}
 	return nil

@@ -60,7 +60,7 @@ func Text(h *topo.Host, wide bool) string {
 		summary(&b, h, s)
 		paths(&b, s, wide)
 		b.WriteByte('\n')
-		Tree(&b, s)
+		tree(&b, s)
 	}
 	return b.String()
 }

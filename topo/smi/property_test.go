@@ -184,7 +184,7 @@ func TestRandomMatrices(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if err := Compare(want, Of(spec.Root)); err != nil {
+		if err := compare(want, Of(spec.Root)); err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, text)
 		}
 		back, err := machine.Describe(spec.Root, "back")
@@ -194,7 +194,7 @@ func TestRandomMatrices(t *testing.T) {
 		if root, err = back.Generate(); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if err := Compare(want, Of(root)); err != nil {
+		if err := compare(want, Of(root)); err != nil {
 			t.Fatalf("seed %d: described and generated again: %v\n%s", seed, err, text)
 		}
 		if seed%10 == 0 {

@@ -252,7 +252,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, Of(root).Text())
 		}
-		if err := Compare(m, again); err != nil {
+		if err := compare(m, again); err != nil {
 			t.Error(err)
 		}
 	})

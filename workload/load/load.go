@@ -145,7 +145,7 @@ func (p *parts) read(in io.Reader, name string, depth int) error {
 	case len(head) > 262 && string(head[257:262]) == "ustar":
 		return p.archive(b, name, depth)
 	}
-	format, err := Detect(head, name)
+	format, err := detect(head, name)
 	if err != nil {
 		return err
 	}

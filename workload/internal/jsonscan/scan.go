@@ -256,7 +256,7 @@ func (s *Scanner) String() ([]byte, error) {
 	if !escaped {
 		return raw, nil
 	}
-	s.text = Unescape(s.text[:0], raw)
+	s.text = unescape(s.text[:0], raw)
 	return s.text, nil
 }
 
@@ -444,9 +444,9 @@ func (s *Scanner) Skip() error {
 	}
 }
 
-// Unescape appends the text of a string between its quotes to to. What is no
+// unescape appends the text of a string between its quotes to to. What is no
 // valid escape stays as it is.
-func Unescape(to, raw []byte) []byte {
+func unescape(to, raw []byte) []byte {
 	for i := 0; i < len(raw); i++ {
 		c := raw[i]
 		if c != '\\' || i+1 >= len(raw) {
