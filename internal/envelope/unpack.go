@@ -60,7 +60,9 @@ var packings = []struct {
 		}
 		return z.IOReadCloser(), nil
 	}},
-	{"bzip2", "BZh", func(r io.Reader) (io.ReadCloser, error) { return io.NopCloser(bzip2.NewReader(r)), nil }},
+	{"bzip2", "BZh", func(r io.Reader) (io.ReadCloser, error) {
+		return io.NopCloser(bzip2.NewReader(r)), nil
+	}},
 	{"zlib", "\x78\x9c", zlib.NewReader},
 	{"xz", "\xfd7zXZ\x00", nil}, {"lz4", "\x04\x22\x4d\x18", nil}, {"7z", "7z\xbc\xaf\x27\x1c", nil},
 	{"zip", "PK\x03\x04", nil},

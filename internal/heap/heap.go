@@ -8,7 +8,7 @@ type Ordered[T any] interface{ Before(T) bool }
 
 // Heap is a binary min-heap. The zero value is ready.
 type Heap[T Ordered[T]] struct {
-	// Moved is told where a value lies, for those that Fix and Remove are called with; nil for none.
+	// Moved gets the place of each value that moves, for Fix and Remove.
 	Moved func(v T, i int)
 	list  []T
 }

@@ -161,4 +161,3 @@ func cut(name string) string {
 	}
 	return name
 }
-

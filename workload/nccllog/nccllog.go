@@ -414,8 +414,8 @@ func (b *builder) step(c *call) (workload.Step, error) {
 	}
 	if slices.Contains(b.p.Comms[i].Ranks, -1) {
 		return workload.Step{},
-			fail.At(c.file, c.line, 1, fmt.Sprintf("the log lacks members of the communicator %s", c.key.pointer),
-				"give the logs of all ranks")
+			fail.At(c.file, c.line, 1, fmt.Sprintf("the log lacks members of the communicator %s",
+				c.key.pointer), "give the logs of all ranks")
 	}
 	x.Comm = i
 	s := workload.Step{Kind: workload.Issue, Stream: i}

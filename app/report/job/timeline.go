@@ -90,10 +90,9 @@ func (w *writer) timeline() {
 	w.key(fmt.Sprintf(`<span><i class="%s"></i>communication that compute hides</span>`, hidden))
 	w.raw(`<div class="wide" tabindex="0" role="region" aria-label="Timeline"><svg class="time" viewBox="0 0 %g %.0f" style="min-width:%gpx" role="img" aria-label="timeline">`, width, y+8, width)
 	var axis svg.Drawing
-	axis.Times(float64(to-from)/float64(units.Millisecond), "%.6g ms", 10, 14, y, func(v float64) float64 {
-		return x(from + units.Time(v*float64(units.Millisecond)))
-	})
-	w.WriteString(axis.String())
-	w.WriteString(s.String())
+	const ms = float64(units.Millisecond)
+	axis.Times(float64(to-from)/ms, "%.6g ms", 10, 14, y,
+		func(v float64) float64 { return x(from + units.Time(v*ms)) })
+	w.WriteString(axis.String() + s.String())
 	w.raw("</svg></div>\n")
 }

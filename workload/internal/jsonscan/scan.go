@@ -66,8 +66,8 @@ func (s *Scanner) failAt(pos int, cause error, hint, problem string) error {
 	if i := bytes.LastIndexByte(head, '\n'); i >= 0 {
 		begin = s.base + int64(i) + 1
 	}
-	return &fail.FileError{File: s.file, Line: line + 1, Col: int(s.base+int64(pos)-begin) + 1, Problem: problem,
-		Hint: hint, Err: cause}
+	return &fail.FileError{File: s.file, Line: line + 1, Col: int(s.base+int64(pos)-begin) + 1,
+		Problem: problem, Hint: hint, Err: cause}
 }
 
 var newline = []byte{'\n'}
