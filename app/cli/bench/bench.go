@@ -163,7 +163,7 @@ func (b *Options) request(a *cli.App) (*bench.Request, error) {
 			ask.Algo, b.sched = "plan", b.sched.Simple()
 		}
 	}
-	ask.Options, ask.Multicast, ask.Ranks = b.Test.Options, b.Machine.Multicast, b.Place.NRanks
+	ask.Options, ask.Multicast, ask.Ranks = b.Test.Options, b.Machine.Multicast, b.Place.Ranks
 	ask.TestsDevice, _ = a.Getenv("NCCL_TESTS_DEVICE")
 	return &ask, a.AsFlags(ask.Validate())
 }
