@@ -218,7 +218,7 @@ type machine struct {
 	*job.Machine
 }
 
-// machine loads it, and tells the collector of it.
+// machine loads it, and sets what the collector has to know of it.
 func (o *Options) machine(a *cli.App, how *intercept.Options) (m machine, err error) {
 	if m.spec, err = o.Machine.Spec(a); err != nil {
 		return m, err
