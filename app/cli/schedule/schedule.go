@@ -1,5 +1,6 @@
 // Package schedule is the command "schedule": what a schedule of others says, and
-// whether it is right. It knows options; reading and proving are in plan/msccl.
+// whether it is right. It knows options; reading is in plan/msccl and plan/mscclpp, proving
+// in plan/schedule.
 package schedule
 
 import (
@@ -13,6 +14,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/plan/msccl"
+	"github.com/simccl/simccl/plan/mscclpp"
+	"github.com/simccl/simccl/plan/schedule"
 	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
 )
@@ -30,21 +33,21 @@ writes it as MSCCL XML; run --schedule simulates it in place of NCCL's own.`)
 }
 
 // Load reads a schedule, compressed or not.
-func Load(a *cli.App, name string) (*msccl.Schedule, error) {
+func Load(a *cli.App, name string) (*schedule.Schedule, error) {
 	text, err := a.ReadAs(name, most, inputs.MSCCL, inputs.MSCCLPlus)
 	if err != nil {
 		return nil, err
 	}
 	read := msccl.Read
 	if head := bytes.TrimLeft(text, " \t\r\n"); bytes.HasPrefix(head, []byte("{")) {
-		read = msccl.ReadPlus
+		read = mscclpp.Read
 	}
 	s, err := read(text, name)
 	return s, fail.Input(err)
 }
 
 // Prove reads a schedule and proves it.
-func Prove(a *cli.App, name string) (*msccl.Schedule, error) {
+func Prove(a *cli.App, name string) (*schedule.Schedule, error) {
 	s, err := Load(a, name)
 	if err != nil {
 		return nil, err
@@ -72,8 +75,8 @@ type facts struct {
 	MaxBytes   *int64 `json:"maxBytes"` // null: no bound
 }
 
-func factsOf(s *msccl.Schedule) facts {
-	f := facts{Name: s.Name, Format: s.Format(), Func: s.Func.TestName(), Proto: s.Proto.String(),
+func factsOf(s *schedule.Schedule) facts {
+	f := facts{Name: s.Name, Format: s.Format, Func: s.Func.TestName(), Proto: s.Proto.String(),
 		Ranks: len(s.GPUs), Channels: s.Channels, Chunks: s.Chunks,
 		InPlace: s.InPlace, OutOfPlace: s.OutOfPlace, MinBytes: s.MinBytes}
 	if s.MaxBytes > 0 {
@@ -82,7 +85,7 @@ func factsOf(s *msccl.Schedule) facts {
 	for _, g := range s.GPUs {
 		f.Blocks = max(f.Blocks, len(g.Blocks))
 		for _, b := range g.Blocks {
-			f.Steps += len(b.Steps)
+			f.Steps += b.Steps
 		}
 	}
 	return f
@@ -124,7 +127,7 @@ func (o *ConvertOptions) Run(_ context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	to, err := s.TwoSided()
+	to, err := msccl.TwoSided(s)
 	if err != nil {
 		return fail.Argument(err)
 	}
@@ -132,7 +135,7 @@ func (o *ConvertOptions) Run(_ context.Context, a *cli.App) error {
 		return a.PrintJSON(struct {
 			facts
 			XML string `json:"xml"`
-		}{factsOf(to), string(to.XML())})
+		}{factsOf(to.Schedule), string(to.XML())})
 	}
 	return a.PrintText(string(to.XML()))
 }
@@ -206,7 +209,7 @@ func (o *CheckOptions) Run(_ context.Context, a *cli.App) error {
 		out.facts = factsOf(s)
 		err = proveAll(s)
 	}
-	var e *msccl.Error
+	var e *schedule.Error
 	if err != nil && !errors.As(err, &e) {
 		return err
 	}
@@ -226,7 +229,7 @@ func (o *CheckOptions) Run(_ context.Context, a *cli.App) error {
 }
 
 // proveAll proves a schedule in place and out of place, as it says it may run.
-func proveAll(s *msccl.Schedule) error {
+func proveAll(s *schedule.Schedule) error {
 	r, err := s.Request(s.Unit(), coll.Float32)
 	if err != nil {
 		return err

@@ -1,12 +1,13 @@
-package msccl
+package mscclpp
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/simccl/simccl/plan/schedule"
 )
 
 // Bounds of a JSON text.
@@ -17,7 +18,7 @@ const (
 
 // node is a value of a JSON text with its place.
 type node struct {
-	pos     Pos
+	pos     schedule.Pos
 	kind    byte // { [ " 0 t n
 	text    string
 	members map[string]*node
@@ -29,47 +30,45 @@ type tree struct {
 	dec   *json.Decoder
 	text  []byte
 	at    int64 // offset of place
-	place Pos
+	place schedule.Pos
 	nodes int
+	s     *schedule.Schedule // for errors
 }
 
-func newTree(text []byte) *tree {
-	t := &tree{dec: json.NewDecoder(bytes.NewReader(text)), text: text, place: Pos{1, 1}}
+func newTree(text []byte, s *schedule.Schedule) *tree {
+	t := &tree{s: s, dec: json.NewDecoder(bytes.NewReader(text)), text: text,
+		place: schedule.Pos{Line: 1, Col: 1}}
 	t.dec.UseNumber()
 	return t
 }
 
 // here moves place to the next token.
-func (t *tree) here() Pos {
+func (t *tree) here() schedule.Pos {
 	to := t.dec.InputOffset()
 	for to < int64(len(t.text)) && bytes.IndexByte([]byte(" \t\r\n,:"), t.text[to]) >= 0 {
 		to++
 	}
 	for ; t.at < to; t.at++ {
 		if t.place.Col++; t.text[t.at] == '\n' {
-			t.place = Pos{t.place.Line + 1, 1}
+			t.place = schedule.Pos{Line: t.place.Line + 1, Col: 1}
 		}
 	}
 	return t.place
 }
 
-// placed is a problem at a place.
-type placed struct {
-	pos     Pos
-	problem string
+func (t *tree) fail(at schedule.Pos, format string, args ...any) error {
+	return t.s.Fault(schedule.Whole(at), format, args...)
 }
 
-func (e *placed) Error() string { return e.problem }
-
 // token reads one token.
-func (t *tree) token() (json.Token, Pos, error) {
+func (t *tree) token() (json.Token, schedule.Pos, error) {
 	pos := t.here()
 	tok, err := t.dec.Token()
 	switch {
 	case errors.Is(err, io.EOF):
-		return nil, pos, &placed{pos, "the text ends here: it is cut off"}
+		return nil, pos, t.fail(pos, "the text ends here: it is cut off")
 	case err != nil:
-		return nil, pos, &placed{pos, fmt.Sprintf("no JSON: %v", err)}
+		return nil, pos, t.fail(pos, "no JSON: %v", err)
 	}
 	return tok, pos, nil
 }
@@ -81,7 +80,7 @@ func (t *tree) value(depth int) (*node, error) {
 		return nil, err
 	}
 	if t.nodes++; t.nodes > maxNodes || depth > maxDepth {
-		return nil, &placed{pos, fmt.Sprintf("more than %d values or %d levels", maxNodes, maxDepth)}
+		return nil, t.fail(pos, "more than %d values or %d levels", maxNodes, maxDepth)
 	}
 	n := &node{pos: pos}
 	switch tok := tok.(type) {
@@ -128,7 +127,7 @@ func (t *tree) object(n *node, depth int) error {
 			return err
 		}
 		if n.members[name] != nil {
-			return &placed{pos, fmt.Sprintf("a second member %q", name)}
+			return t.fail(pos, "a second member %q", name)
 		}
 		n.members[name] = v
 	}

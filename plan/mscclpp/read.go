@@ -1,52 +1,48 @@
-package msccl
+package mscclpp
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan/schedule"
 )
 
-// plusReader makes a Schedule of the tree of a JSON text. The first fault stays.
-type plusReader struct {
-	s     *Schedule
-	err   error
-	ops   int
-	gpu   int
-	block int
-	step  int
+// reader makes a body of the tree of a JSON text. The first fault stays.
+type reader struct {
+	s   *body
+	err error
+	ops int
+	at  schedule.Element // what is read
 }
 
-// ReadPlus reads an execution plan of MSCCL++; file is its name in errors. Errors are
-// *Errors with line and column.
-func ReadPlus(text []byte, file string) (*Schedule, error) {
-	r := &plusReader{s: &Schedule{File: file, plus: &plus{}}, gpu: -1, block: -1, step: -1}
-	t := newTree(text)
+// Read reads an execution plan of MSCCL++; file is its name in errors. Errors are
+// *schedule.Errors with line and column.
+func Read(text []byte, file string) (*schedule.Schedule, error) {
+	s := &schedule.Schedule{File: file, Format: "mscclpp"}
+	r := &reader{s: &body{Schedule: s}, at: schedule.Whole(schedule.Pos{})}
+	s.Body = r.s
+	t := newTree(text, s)
 	root, err := t.value(0)
 	if err == nil {
 		if end := t.here(); t.at < int64(len(text)) {
-			err = &placed{end, "more text after the plan"}
+			err = t.fail(end, "more text after the plan")
 		}
 	}
-	var p *placed
-	if errors.As(err, &p) {
-		return nil, &Error{File: file, Pos: p.pos, GPU: -1, Block: -1, Step: -1, Problem: p.problem}
+	if err != nil {
+		return nil, err
 	}
-	r.s.Pos = root.pos
+	s.Pos = root.pos
 	r.plan(root)
-	if r.err != nil {
-		return nil, r.err
-	}
-	return r.s, nil
+	return s, r.err
 }
 
-func (r *plusReader) fail(n *node, format string, args ...any) {
+func (r *reader) fail(n *node, format string, args ...any) {
 	if r.err == nil {
-		r.err = &Error{File: r.s.File, Pos: n.pos, GPU: r.gpu, Block: r.block, Step: r.step,
-			Problem: fmt.Sprintf(format, args...)}
+		r.at.Pos = n.pos
+		r.err = r.s.Fault(r.at, format, args...)
 	}
 }
 
@@ -54,7 +50,7 @@ var kindNames = map[byte]string{'{': "an object", '[': "a list", '"': "a text", 
 	't': "true or false", 'n': "null"}
 
 // member returns a member of a kind; where it is not there, nil, and a fault if it must.
-func (r *plusReader) member(n *node, name string, kind byte, must bool) *node {
+func (r *reader) member(n *node, name string, kind byte, must bool) *node {
 	m := n.members[name]
 	switch {
 	case n.kind != '{':
@@ -69,27 +65,27 @@ func (r *plusReader) member(n *node, name string, kind byte, must bool) *node {
 	return nil
 }
 
-func (r *plusReader) list(n *node, name string) []*node {
+func (r *reader) list(n *node, name string) []*node {
 	if m := r.member(n, name, '[', false); m != nil {
 		return m.list
 	}
 	return nil
 }
 
-func (r *plusReader) text(n *node, name, def string) string {
+func (r *reader) text(n *node, name, def string) string {
 	if m := r.member(n, name, '"', false); m != nil {
 		return m.text
 	}
 	return def
 }
 
-func (r *plusReader) flag(n *node, name string) bool {
+func (r *reader) flag(n *node, name string) bool {
 	m := r.member(n, name, 't', false)
 	return m != nil && m.text == "true"
 }
 
 // number reads a value from lo to hi.
-func (r *plusReader) number(m *node, what string, lo, hi int64) int64 {
+func (r *reader) number(m *node, what string, lo, hi int64) int64 {
 	v, err := strconv.ParseInt(m.text, 10, 64)
 	if m.kind != '0' || err != nil || v < lo || v > hi {
 		r.fail(m, "%s is %s; write a number from %d to %d", what, short(m), lo, hi)
@@ -108,7 +104,7 @@ func short(m *node) string {
 	return kindNames[m.kind]
 }
 
-func (r *plusReader) numberOf(n *node, name string, lo, hi, def int64) int64 {
+func (r *reader) numberOf(n *node, name string, lo, hi, def int64) int64 {
 	if m := r.member(n, name, '0', def == math.MinInt64); m != nil {
 		return r.number(m, name, lo, hi)
 	}
@@ -119,7 +115,7 @@ func (r *plusReader) numberOf(n *node, name string, lo, hi, def int64) int64 {
 const must = math.MinInt64
 
 // numbers reads a list of numbers.
-func (r *plusReader) numbers(n *node, name string, hi int) []int {
+func (r *reader) numbers(n *node, name string, hi int) []int {
 	var out []int
 	for _, m := range r.list(n, name) {
 		out = append(out, int(r.number(m, name, 0, int64(hi))))
@@ -127,16 +123,14 @@ func (r *plusReader) numbers(n *node, name string, hi int) []int {
 	return out
 }
 
-func (r *plusReader) plan(n *node) {
+func (r *reader) plan(n *node) {
 	s := r.s
 	s.Name = r.text(n, "name", "")
 	word := r.text(n, "collective", "")
-	f, known := funcs[word]
-	if !known && r.err == nil {
-		r.fail(n, "collective %q: write allreduce, allgather, reducescatter, alltoall, broadcast, reduce, "+
-			"gather, scatter or sendrecv", word)
+	var known bool
+	if s.Func, known = schedule.ParseFunc(word); !known {
+		r.fail(n, "collective %q: %s", word, schedule.FuncHint)
 	}
-	s.Func = f
 	switch proto := r.text(n, "protocol", "Simple"); proto {
 	case "Simple":
 		s.Proto = coll.Simple
@@ -155,39 +149,39 @@ func (r *plusReader) plan(n *node) {
 			s.MaxBytes = int64(v)
 		}
 	}
-	s.plus.align = r.numberOf(n, "buffer_alignment", 1, 4096, 16)
+	s.align = r.numberOf(n, "buffer_alignment", 1, 4096, 16)
 	gpus := r.member(n, "gpus", '[', true)
 	if r.err != nil {
 		return
 	}
-	if len(gpus.list) < 2 || len(gpus.list) > maxRanks {
-		r.fail(gpus, "%d gpus; write 2 to %d", len(gpus.list), maxRanks)
+	if len(gpus.list) < 2 || len(gpus.list) > schedule.MaxRanks {
+		r.fail(gpus, "%d gpus; write 2 to %d", len(gpus.list), schedule.MaxRanks)
 		return
 	}
-	s.GPUs, s.plus.gpus = make([]GPU, len(gpus.list)), make([]plusGPU, len(gpus.list))
+	s.GPUs, s.gpus = make([]schedule.GPU, len(gpus.list)), make([]gpu, len(gpus.list))
 	for i, g := range gpus.list {
-		r.gpu = i
+		r.at.GPU = i
 		r.buffers(g, i)
 	}
-	r.gpu = -1
+	r.at.GPU = -1
 	r.chunks(gpus)
 	for i, g := range gpus.list {
-		if r.gpu = i; r.err == nil {
+		if r.at.GPU = i; r.err == nil {
 			r.blocks(g, i)
 		}
 	}
 }
 
 // buffers reads what a GPU has, but for its thread blocks.
-func (r *plusReader) buffers(n *node, i int) {
+func (r *reader) buffers(n *node, i int) {
 	top := int64(len(r.s.GPUs) - 1)
-	if id := r.numberOf(n, "id", 0, maxRanks, must); r.err == nil && int(id) != i {
+	if id := r.numberOf(n, "id", 0, schedule.MaxRanks, must); r.err == nil && int(id) != i {
 		r.fail(n, "gpu id %d, want %d: list them in order", id, i)
 	}
-	g := &r.s.plus.gpus[i]
-	r.s.GPUs[i] = GPU{Input: int(r.numberOf(n, "input_chunks", 0, maxChunks, must)),
-		Output:  int(r.numberOf(n, "output_chunks", 0, maxChunks, must)),
-		Scratch: int(r.numberOf(n, "scratch_chunks", 0, maxChunks, must)), Pos: n.pos}
+	g := &r.s.gpus[i]
+	r.s.GPUs[i] = schedule.GPU{Input: int(r.numberOf(n, "input_chunks", 0, schedule.MaxChunks, must)),
+		Output:  int(r.numberOf(n, "output_chunks", 0, schedule.MaxChunks, must)),
+		Scratch: int(r.numberOf(n, "scratch_chunks", 0, schedule.MaxChunks, must)), Pos: n.pos}
 	for _, c := range r.list(n, "channels") {
 		kind := r.kind(c, "channel_type", 3)
 		if kind == switchChannel {
@@ -224,12 +218,12 @@ func (r *plusReader) buffers(n *node, i int) {
 		g.remote = append(g.remote, m)
 	}
 	for _, sem := range r.list(n, "semaphores") {
-		g.sems = append(g.sems, int(r.numberOf(sem, "init_value", 0, maxChunks, must)))
+		g.sems = append(g.sems, int(r.numberOf(sem, "init_value", 0, schedule.MaxChunks, must)))
 	}
 }
 
 // kind reads the type of a channel, one of the first n.
-func (r *plusReader) kind(n *node, name string, of int) int {
+func (r *reader) kind(n *node, name string, of int) int {
 	word := r.text(n, name, "")
 	k := slices.Index(channelWords[:of], word)
 	if k < 0 {
@@ -239,7 +233,7 @@ func (r *plusReader) kind(n *node, name string, of int) int {
 	return k
 }
 
-func (r *plusReader) buffer(n *node, word string) byte {
+func (r *reader) buffer(n *node, word string) byte {
 	if word != "i" && word != "o" && word != "s" {
 		r.fail(n, "buffer %.40q: write i, o or s", word)
 		return 's'
@@ -248,14 +242,14 @@ func (r *plusReader) buffer(n *node, word string) byte {
 }
 
 // chunks finds how many chunks the operation's larger buffer has; all GPUs agree.
-func (r *plusReader) chunks(n *node) {
+func (r *reader) chunks(n *node) {
 	s, ranks := r.s, len(r.s.GPUs)
 	if r.err != nil {
 		return
 	}
 	for i, g := range s.GPUs {
 		if g.Input != s.GPUs[0].Input || g.Output != s.GPUs[0].Output {
-			r.gpu = i
+			r.at.GPU = i
 			r.fail(n.list[i], "input_chunks %d and output_chunks %d differ from gpu 0's", g.Input, g.Output)
 			return
 		}
@@ -271,8 +265,8 @@ func (r *plusReader) chunks(n *node) {
 		wantOut = wantIn / ranks
 	}
 	s.Chunks = max(wantIn, wantOut)
-	if s.Chunks == 0 || s.Chunks > maxChunks || in != 0 && in != wantIn || out != 0 && out != wantOut ||
-		s.blocks() && s.Chunks%ranks != 0 {
+	if s.Chunks == 0 || s.Chunks > schedule.MaxChunks || in != 0 && in != wantIn ||
+		out != 0 && out != wantOut || s.PerRank() && s.Chunks%ranks != 0 {
 		r.fail(n, "input_chunks %d and output_chunks %d are no chunks of %s over %d ranks", in, out,
 			s.Func.TestName(), ranks)
 	}
@@ -281,16 +275,16 @@ func (r *plusReader) chunks(n *node) {
 
 // tb is what a thread block sees of its GPU.
 type tb struct {
-	gpu      *plusGPU
+	gpu      *gpu
 	channels [3][]int
 	remotes  [2][]int
 }
 
-func (r *plusReader) blocks(n *node, i int) {
-	g := &r.s.plus.gpus[i]
+func (r *reader) blocks(n *node, i int) {
+	g := &r.s.gpus[i]
 	for b, k := range r.list(n, "threadblocks") {
-		r.block = b
-		if id := r.numberOf(k, "id", 0, maxChunks, must); r.err == nil && int(id) != b {
+		r.at.Block = b
+		if id := r.numberOf(k, "id", 0, schedule.MaxChunks, must); r.err == nil && int(id) != b {
 			r.fail(k, "threadblock id %d, want %d: list them in order", id, b)
 		}
 		t := tb{gpu: g}
@@ -306,28 +300,28 @@ func (r *plusReader) blocks(n *node, i int) {
 			kind := r.kind(c, "access_channel_type", 2)
 			t.remotes[kind] = append(t.remotes[kind], r.numbers(c, "remote_buffer_ids", len(g.remote)-1)...)
 		}
-		block := Block{Send: -1, Recv: -1, Pos: k.pos}
-		var ops []plusOp
+		var ops []operation
 		for j, o := range r.list(k, "ops") {
-			r.step = j
+			r.at.Step = j
 			op := r.op(o, &t, false)
 			if r.err != nil {
 				return
 			}
-			ops, block.Steps = append(ops, op),
-				append(block.Steps, Step{Pos: o.pos, DepBlock: -1, DepStep: -1})
+			ops = append(ops, op)
 		}
-		r.step = -1
-		g.blocks, r.s.GPUs[i].Blocks = append(g.blocks, ops), append(r.s.GPUs[i].Blocks, block)
+		r.at.Step = -1
+		own := &r.s.GPUs[i]
+		g.blocks = append(g.blocks, ops)
+		own.Blocks = append(own.Blocks, schedule.Block{Steps: len(ops), Pos: k.pos})
 		r.s.Channels = max(r.s.Channels, b+1)
 	}
-	r.block = -1
+	r.at.Block = -1
 }
 
-func (r *plusReader) op(n *node, t *tb, inner bool) plusOp {
-	op := plusOp{name: r.text(n, "name", ""), pos: n.pos, tbs: 1, barrier: -1}
-	if r.ops++; r.ops > maxSteps {
-		r.fail(n, "more than %d operations", maxSteps)
+func (r *reader) op(n *node, t *tb, inner bool) operation {
+	op := operation{name: r.text(n, "name", ""), pos: n.pos, tbs: 1, barrier: -1}
+	if r.ops++; r.ops > schedule.MaxSteps {
+		r.fail(n, "more than %d operations", schedule.MaxSteps)
 	}
 	sh, moves := shapes[op.name]
 	if !moves && !slices.Contains(others, op.name) {
@@ -380,7 +374,7 @@ func places(name string, list []region) string {
 }
 
 // synchronise reads what operations without data need.
-func (r *plusReader) synchronise(n *node, t *tb, op *plusOp, inner bool) {
+func (r *reader) synchronise(n *node, t *tb, op *operation, inner bool) {
 	switch {
 	case isSignal(op.name) || isWait(op.name):
 		if len(op.channels) == 0 || op.kind == switchChannel {
@@ -391,8 +385,8 @@ func (r *plusReader) synchronise(n *node, t *tb, op *plusOp, inner bool) {
 			r.fail(n, "%s: write a port channel for each dst_buff", op.name)
 		}
 	case op.name == "barrier":
-		op.barrier = int(r.numberOf(n, "barrier_id", 0, maxChunks, must))
-		op.tbs = int(r.numberOf(n, "num_threadblocks", 1, maxChunks, must))
+		op.barrier = int(r.numberOf(n, "barrier_id", 0, schedule.MaxChunks, must))
+		op.tbs = int(r.numberOf(n, "num_threadblocks", 1, schedule.MaxChunks, must))
 	case op.name == "sem_acquire" || op.name == "sem_release":
 		if op.sems = r.numbers(n, "semaphore_ids", len(t.gpu.sems)-1); len(op.sems) == 0 {
 			r.fail(n, "%s without semaphore_ids", op.name)
@@ -404,18 +398,18 @@ func (r *plusReader) synchronise(n *node, t *tb, op *plusOp, inner bool) {
 			return
 		}
 		op.unit, op.chunks = r.numberOf(c, "unit_size", 1, math.MaxInt32, must),
-			r.numberOf(c, "num_chunks", 1, maxChunks, must)
+			r.numberOf(c, "num_chunks", 1, schedule.MaxChunks, must)
 		for _, o := range r.list(n, "ops") {
 			op.inner = append(op.inner, r.op(o, t, true))
 		}
 	}
 }
 
-func (r *plusReader) regions(n *node, name string, op *plusOp, t *tb) []region {
+func (r *reader) regions(n *node, name string, op *operation, t *tb) []region {
 	var out []region
 	for _, m := range r.list(n, name) {
-		x := region{rank: -1, index: int(r.numberOf(m, "index", 0, maxChunks, must)),
-			size: int(r.numberOf(m, "size", 1, maxChunks, must))}
+		x := region{rank: -1, index: int(r.numberOf(m, "index", 0, schedule.MaxChunks, must)),
+			size: int(r.numberOf(m, "size", 1, schedule.MaxChunks, must))}
 		switch {
 		case r.err != nil:
 			return nil
@@ -441,8 +435,8 @@ func (r *plusReader) regions(n *node, name string, op *plusOp, t *tb) []region {
 		default:
 			x.buf = r.buffer(m, r.text(m, "type", ""))
 		}
-		for _, g := range x.ranks(r.gpu) {
-			if most := r.s.chunksOf(g, x.buf); x.index+x.size > most {
+		for _, g := range x.ranks(r.at.GPU) {
+			if most := r.s.ChunksOf(g, x.buf); x.index+x.size > most {
 				r.fail(m, "chunks %d to %d of %c of gpu %d, which has %d", x.index, x.index+x.size-1, x.buf,
 					g, most)
 			}
@@ -453,7 +447,7 @@ func (r *plusReader) regions(n *node, name string, op *plusOp, t *tb) []region {
 }
 
 // sizes checks that the regions of an operation are equally large.
-func (r *plusReader) sizes(n *node, op *plusOp) {
+func (r *reader) sizes(n *node, op *operation) {
 	if r.err != nil || len(op.src) == 0 {
 		return
 	}

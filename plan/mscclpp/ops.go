@@ -1,8 +1,14 @@
-package msccl
+// Package mscclpp reads execution plans of MSCCL++ (JSON, microsoft/mscclpp), whose operations put
+// and get over one-sided channels.
+//
+// What it must not know: files.
+package mscclpp
 
 import (
 	"fmt"
 	"slices"
+
+	"github.com/simccl/simccl/plan/schedule"
 )
 
 // Types of channels of MSCCL++.
@@ -14,20 +20,21 @@ const (
 
 var channelWords = [...]string{"memory", "port", "switch"}
 
-// plus is what a plan of MSCCL++ has beside a Schedule.
-type plus struct {
+// body is what the thread blocks of a plan do.
+type body struct {
+	*schedule.Schedule
 	align int64 // bytes: groups of thread blocks cut at multiples of it
-	gpus  []plusGPU
+	gpus  []gpu
 }
 
-// plusGPU is what one rank has.
-type plusGPU struct {
+// gpu is what one rank has beside a schedule.GPU.
+type gpu struct {
 	peers    [2][]int // of its memory and port channels, as listed
 	switches [][]int  // ranks
 	buffers  []byte   // of the switch channels
 	sems     []int    // initial values
 	remote   []remote
-	blocks   [][]plusOp
+	blocks   [][]operation
 }
 
 // remote is a buffer of another rank.
@@ -46,19 +53,19 @@ type region struct {
 	group       []int
 }
 
-// plusOp is an operation of a thread block.
-type plusOp struct {
+// operation is one of a thread block.
+type operation struct {
 	name     string
 	src, dst []region
-	channels []int // in plusGPU.peers
+	channels []int // in gpu.peers
 	kind     int   // of the channels
 	tb, tbs  int   // which of how many blocks that share it
 	barrier  int
 	sems     []int
 	unit     int64 // of a pipeline, bytes
 	chunks   int64
-	inner    []plusOp
-	pos      Pos
+	inner    []operation
+	pos      schedule.Pos
 }
 
 // shape is how many places an operation reads and writes, and where they are: local (l),
@@ -112,57 +119,38 @@ func (r *region) is(what byte) bool {
 var others = []string{"nop", "barrier", "signal", "wait", "rlxsignal", "rlxwait", "flush", "pipeline",
 	"sem_acquire", "sem_release"}
 
-// who names the element at, as one of gpu sees it.
-func (s *Schedule) who(gpu int, at element) string {
-	if s.plus == nil {
-		return fmt.Sprintf("tb %d step %d", at.block, at.step)
+// Describe implements schedule.Body.
+func (s *body) Describe(at schedule.Element, gpu int) (name, order string) {
+	if at.GPU != gpu {
+		name = fmt.Sprintf("gpu %d ", at.GPU)
 	}
-	own := ""
-	if at.gpu != gpu {
-		own = fmt.Sprintf("gpu %d ", at.gpu)
-	}
-	return fmt.Sprintf("%stb %d op %d", own, at.block, at.step)
+	return fmt.Sprintf("%stb %d op %d", name, at.Block, at.Step),
+		"add signal and wait, a barrier or a semaphore"
 }
 
-// advice is what orders an element after at.
-func (s *Schedule) advice(at element) string {
-	if s.plus == nil {
-		return fmt.Sprintf("add depid=%d deps=%d", at.block, at.step)
-	}
-	return "add signal and wait, a barrier or a semaphore"
-}
-
-// proofChunk is a size of chunks, in bytes, of which every block of a group and every
-// unit of a pipeline has some.
-func (p *plus) proofChunk(elem int64) int64 {
-	parts := int64(1)
-	p.each(func(op *plusOp) {
+// ProofChunk implements schedule.Body: every block of a group and every unit of a pipeline has
+// data.
+func (s *body) ProofChunk(elem int64) int64 {
+	parts, pipelines := int64(1), int64(1)
+	s.each(func(op *operation) {
 		if op.tbs > 1 {
 			parts = lcm(parts, int64(op.tbs))
 		}
+		if op.name == "pipeline" {
+			pipelines = 2
+		}
 	})
-	parts = min(parts, 5040)
-	if p.pipelines() {
-		parts *= 2
-	}
-	return parts * lcm(p.align, elem)
-}
-
-func (p *plus) pipelines() bool {
-	found := false
-	p.each(func(op *plusOp) { found = found || op.name == "pipeline" })
-	return found
+	return min(parts, 5040) * pipelines * lcm(s.align, elem)
 }
 
 // each calls do for every operation, those of pipelines too.
-func (p *plus) each(do func(*plusOp)) {
-	for g := range p.gpus {
-		for b := range p.gpus[g].blocks {
-			for i := range p.gpus[g].blocks[b] {
-				op := &p.gpus[g].blocks[b][i]
-				do(op)
-				for j := range op.inner {
-					do(&op.inner[j])
+func (s *body) each(do func(*operation)) {
+	for g := range s.gpus {
+		for _, ops := range s.gpus[g].blocks {
+			for i := range ops {
+				do(&ops[i])
+				for j := range ops[i].inner {
+					do(&ops[i].inner[j])
 				}
 			}
 		}
@@ -179,15 +167,15 @@ func lcm(a, b int64) int64 {
 
 // paired returns the channel of a peer that is the other end of channel id of gpu: the
 // first to a rank leads to the first back, and so on.
-func (p *plus) paired(gpu, kind, id int) (peer, back int) {
-	list := p.gpus[gpu].peers[kind]
+func (s *body) paired(gpu, kind, id int) (peer, back int) {
+	list := s.gpus[gpu].peers[kind]
 	peer, n := list[id], 0
 	for _, other := range list[:id] {
 		if other == peer {
 			n++
 		}
 	}
-	for i, other := range p.gpus[peer].peers[kind] {
+	for i, other := range s.gpus[peer].peers[kind] {
 		if other == gpu {
 			if n == 0 {
 				return peer, i

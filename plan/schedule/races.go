@@ -1,4 +1,4 @@
-package msccl
+package schedule
 
 import (
 	"fmt"
@@ -15,13 +15,13 @@ type cell struct {
 // mark is an op that has run: what its program had done before it.
 type mark struct {
 	program, op int
-	at          element
+	at          Element
 }
 
 // racer runs one round of a schedule and keeps, for each program, how many ops of every
 // other one are known to have ended (a vector clock).
 type racer struct {
-	g      *generator
+	g      *Programs
 	p      *plan.Plan
 	first  []int            // of each GPU: its first program's number
 	clock  [][]int32        // by program
@@ -31,12 +31,12 @@ type racer struct {
 	order  [][3]int         // cells as they were met
 }
 
-func newRacer(g *generator, p *plan.Plan) *racer {
+func newRacer(g *Programs, p *plan.Plan) *racer {
 	r := &racer{g: g, p: p, cells: map[[3]int]*cell{}, queued: make([][][]int32, len(g.conns))}
 	n := 0
-	for i := range g.blocks {
+	for i := range g.Blocks {
 		r.first = append(r.first, n)
-		n += len(g.blocks[i])
+		n += len(g.Blocks[i])
 	}
 	r.done, r.clock = make([]int, n), make([][]int32, n)
 	for i := range r.clock {
@@ -49,8 +49,8 @@ func newRacer(g *generator, p *plan.Plan) *racer {
 func (r *racer) run() error {
 	for moved := true; moved; {
 		moved = false
-		for gpu := range r.g.blocks {
-			for b := range r.g.blocks[gpu] {
+		for gpu := range r.g.Blocks {
+			for b := range r.g.Blocks[gpu] {
 				for r.ready(gpu, b) {
 					if err := r.step(gpu, b); err != nil {
 						return err
@@ -64,34 +64,34 @@ func (r *racer) run() error {
 }
 
 func (r *racer) ready(gpu, b int) bool {
-	ops, at := r.g.blocks[gpu][b].ops, r.done[r.first[gpu]+b]
-	return at < len(ops) && (len(ops[at].from) == 0 || len(r.queued[ops[at].from[0]]) > 0)
+	ops, at := r.g.Blocks[gpu][b], r.done[r.first[gpu]+b]
+	return at < len(ops) && (len(ops[at].From) == 0 || len(r.queued[ops[at].From[0]]) > 0)
 }
 
 // step runs the next op of a program.
 func (r *racer) step(gpu, b int) error {
 	id := r.first[gpu] + b
-	t := &r.g.blocks[gpu][b].ops[r.done[id]]
-	for _, c := range t.from {
+	t := &r.g.Blocks[gpu][b][r.done[id]]
+	for _, c := range t.From {
 		for i, n := range r.queued[c][0] {
 			r.clock[id][i] = max(r.clock[id][i], n)
 		}
 		r.queued[c] = r.queued[c][1:]
 	}
-	m := &mark{id, r.done[id], t.at}
-	size := t.bytes
-	if t.chunks > 0 {
-		size = int64(t.chunks) * r.g.chunk
+	m := &mark{id, r.done[id], t.At}
+	size := t.Bytes
+	if t.Chunks > 0 {
+		size = int64(t.Chunks) * r.g.Chunk
 	}
-	if err := r.touch(gpu, m, t.src, size, false); err != nil {
+	if err := r.touch(gpu, m, t.Src, size, false); err != nil {
 		return err
 	}
-	if err := r.touch(gpu, m, t.dst, size, true); err != nil {
+	if err := r.touch(gpu, m, t.Dst, size, true); err != nil {
 		return err
 	}
 	r.clock[id][id]++
 	r.done[id]++
-	for _, c := range t.to {
+	for _, c := range t.To {
 		r.queued[c] = append(r.queued[c], append([]int32(nil), r.clock[id]...))
 	}
 	return nil
@@ -108,8 +108,8 @@ func (r *racer) touch(gpu int, m *mark, ref plan.Ref, size int64, write bool) er
 	} else if l.Shared && buf == plan.Output {
 		off += int64(l.OutputAt)
 	}
-	for at := off / r.g.cell; at*r.g.cell < off+size; at++ {
-		chunk := (int64(ref.Off) + at*r.g.cell - off) / max(r.g.chunk, 1)
+	for at := off / r.g.Cell; at*r.g.Cell < off+size; at++ {
+		chunk := (int64(ref.Off) + at*r.g.Cell - off) / max(r.g.Chunk, 1)
 		if err := r.touchCell([3]int{gpu, int(buf), int(at)}, m, ref.Buf, chunk, write); err != nil {
 			return err
 		}
@@ -131,12 +131,13 @@ func (r *racer) touchCell(at [3]int, m *mark, buf plan.Buffer, chunk int64, writ
 	}
 	name := [...]string{plan.Input: "i", plan.Output: "o", plan.Scratch: "s"}[buf]
 	whose := ""
-	if at[0] != m.at.gpu {
+	if at[0] != m.at.GPU {
 		whose = fmt.Sprintf(" of gpu %d", at[0])
 	}
 	unordered := func(o *mark) error {
-		return r.g.s.faultAt(m.at, "touches chunk %d of %s%s like %s, and nothing orders the two; %s", chunk,
-			name, whose, r.g.s.who(m.at.gpu, o.at), r.g.s.advice(o.at))
+		other, order := r.g.s.Body.Describe(o.at, m.at.GPU)
+		return r.g.s.Fault(m.at, "touches chunk %d of %s%s like %s, and nothing orders the two; %s", chunk,
+			name, whose, other, order)
 	}
 	if !r.before(m, c.writer) {
 		return unordered(c.writer)
@@ -150,8 +151,9 @@ func (r *racer) touchCell(at [3]int, m *mark, buf plan.Buffer, chunk int64, writ
 			continue
 		}
 		if c.writer == nil && buf == plan.Scratch {
-			return r.g.s.faultAt(o.at, "reads chunk %d of s, which %s writes, without waiting for it; %s",
-				chunk, r.g.s.who(o.at.gpu, m.at), r.g.s.advice(m.at))
+			other, order := r.g.s.Body.Describe(m.at, o.at.GPU)
+			return r.g.s.Fault(o.at, "reads chunk %d of s, which %s writes, without waiting for it; %s",
+				chunk, other, order)
 		}
 		return unordered(o)
 	}
@@ -162,9 +164,6 @@ func (r *racer) touchCell(at [3]int, m *mark, buf plan.Buffer, chunk int64, writ
 // ends finds what a GPU puts into another's buffers after which that one does not
 // look: its kernel may have ended before.
 func (r *racer) ends() error {
-	if r.g.s.plus == nil {
-		return nil
-	}
 	for _, at := range r.order {
 		w, own := r.cells[at].writer, r.first[at[0]]
 		if at[1] == int(plan.Scratch) || w == nil || w.program < own+len(r.g.s.GPUs[at[0]].Blocks) {
@@ -175,7 +174,7 @@ func (r *racer) ends() error {
 			seen = seen || int(r.clock[own+b][w.program]) > w.op
 		}
 		if !seen {
-			return r.g.s.faultAt(w.at, "writes into gpu %d, which may have ended before: no thread block "+
+			return r.g.s.Fault(w.at, "writes into gpu %d, which may have ended before: no thread block "+
 				"there waits for it; signal, and wait there", at[0])
 		}
 	}

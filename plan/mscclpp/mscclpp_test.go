@@ -1,7 +1,6 @@
-package msccl
+package mscclpp
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,7 +11,25 @@ import (
 
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
+	"github.com/simccl/simccl/plan/schedule"
 )
+
+// proveAt checks a schedule with so many elements in each chunk.
+func proveAt(s *schedule.Schedule, each int64) error {
+	r, err := s.Request(s.Unit()*each, coll.Float32)
+	if err != nil {
+		return err
+	}
+	return s.Check(s.Alone(), r)
+}
+
+func own(t *testing.T, name string) string {
+	text, err := os.ReadFile(filepath.Join("..", "..", "testdata", "schedules", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
 
 var ownPlus = []string{"packets2.json", "packets4.json", "pulled2.json"}
 
@@ -32,7 +49,7 @@ func TestPlusSamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := ReadPlus(text, filepath.Base(name))
+		s, err := Read(text, filepath.Base(name))
 		if err == nil {
 			err = proveAt(s, 4)
 		}
@@ -52,7 +69,7 @@ func TestPlusSamples(t *testing.T) {
 // TestOwnPlus: the project's plans are proven, and make plans of any size.
 func TestOwnPlus(t *testing.T) {
 	for _, name := range ownPlus {
-		s, err := ReadPlus([]byte(own(t, name)), name)
+		s, err := Read([]byte(own(t, name)), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,87 +120,15 @@ func TestPlusFaults(t *testing.T) {
 		if !strings.Contains(text, c.old) {
 			t.Fatalf("%s: %s is not in the plan", c.name, c.old)
 		}
-		s, err := ReadPlus([]byte(strings.Replace(text, c.old, c.now, 1)), "x.json")
+		s, err := Read([]byte(strings.Replace(text, c.old, c.now, 1)), "x.json")
 		if err == nil {
 			err = proveAt(s, 3)
 		}
-		var e *Error
+		var e *schedule.Error
 		if !errors.As(err, &e) || e.Pos.Line == 0 || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want a place and %q", c.name, err, c.want)
 		}
 	}
-}
-
-// TestRound: what a schedule says as XML is read again as the same steps, and makes the
-// same plan.
-func TestRound(t *testing.T) {
-	for _, name := range append([]string{"hier2x2.xml", "allpairs4.xml", "ring2.xml"}, ownPlus[:2]...) {
-		var s *Schedule
-		var err error
-		if text := []byte(own(t, name)); strings.HasSuffix(name, ".json") {
-			s, err = ReadPlus(text, name)
-		} else {
-			s, err = Read(text, name)
-		}
-		if err == nil {
-			s, err = s.TwoSided()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := s.XML()
-		again, err := Read(text, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := proveAt(again, 3); err != nil {
-			t.Error(err)
-		}
-		if !bytes.Equal(again.XML(), text) {
-			t.Errorf("%s: written and read again it is another", name)
-		}
-		r, err := again.Request(again.Unit()*4, coll.Float32)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := again.Plan(again.Alone(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		q, err := FromPlan(p, again.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := proveAt(q, 3); err != nil {
-			t.Error(err)
-		}
-		if sends(s) != sends(q) {
-			t.Errorf("%s: %d chunks are sent, said again %d", name, sends(s), sends(q))
-		}
-	}
-	pulled, err := ReadPlus([]byte(own(t, "pulled2.json")), "pulled2.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cannot *CannotSayError
-	if _, err := pulled.TwoSided(); !errors.As(err, &cannot) || !strings.Contains(err.Error(),
-		"only orders") {
-		t.Errorf("a plan of signals alone: %v", err)
-	}
-}
-
-// sends counts the chunks that all blocks send.
-func sends(s *Schedule) (n int) {
-	for _, g := range s.GPUs {
-		for _, b := range g.Blocks {
-			for _, st := range b.Steps {
-				if st.Kind.sends() {
-					n += st.Count * 1000 / s.Chunks
-				}
-			}
-		}
-	}
-	return n
 }
 
 // FuzzReadPlus: no text makes the reader or the proof panic, and what is refused is an
@@ -197,8 +142,8 @@ func FuzzReadPlus(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := ReadPlus(text, "f.json")
-		var e *Error
+		s, err := Read(text, "f.json")
+		var e *schedule.Error
 		if err != nil && !errors.As(err, &e) {
 			t.Fatalf("%T: %v", err, err)
 		}

@@ -1,9 +1,10 @@
-package msccl
+package mscclpp
 
 import (
 	"slices"
 
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/schedule"
 )
 
 // lowering makes programs of one-sided operations. What a thread block puts into another
@@ -11,8 +12,8 @@ import (
 // it asks a program of the owner for. Signals and waits become edges between the
 // programs: through the storing program, where data are on their way to that GPU.
 type lowering struct {
-	g       *generator
-	p       *plus
+	s       *body
+	p       *schedule.Programs
 	grain   int64 // bytes: a group of thread blocks cuts at multiples of it
 	lands   map[[3]int]*helper
 	serves  map[[3]int]*helper
@@ -41,8 +42,8 @@ type counter struct {
 
 // site is a point with its element.
 type site struct {
-	at    element
-	point point
+	at    schedule.Element
+	point schedule.Point
 }
 
 // packets is scratch memory of a GPU that is written or read as packets.
@@ -55,34 +56,34 @@ type packets struct {
 // running is a thread block as it is lowered.
 type running struct {
 	gpu, block int
-	el         element
+	el         schedule.Element
 	dirty      []int // GPUs into which it has put, not yet known to be stored
-	busy       *element
-	waited     *element
+	busy       *schedule.Element
+	waited     *schedule.Element
 }
 
-func (g *generator) lowerPlus(elem int64, proof bool) error {
-	l := &lowering{g: g, p: g.s.plus, grain: elem, lands: map[[3]int]*helper{}, serves: map[[3]int]*helper{},
+// Lower implements schedule.Body.
+func (s *body) Lower(p *schedule.Programs, proof bool) error {
+	l := &lowering{s: s, p: p, grain: p.Elem, lands: map[[3]int]*helper{}, serves: map[[3]int]*helper{},
 		signals: map[[3]int]*counter{}, sems: map[[2]int]*counter{}, bars: map[[2]int][][]site{}}
-	if g.chunk%l.p.align == 0 && l.p.align%elem == 0 {
-		l.grain = l.p.align
+	if p.Chunk%s.align == 0 && s.align%p.Elem == 0 {
+		l.grain = s.align
 	}
-	g.cell = l.grain
-	if !proof {
-		g.cell = max(g.chunk, 1)
+	if p.Part = p.FIFO(1); proof {
+		p.Cell = l.grain
 	}
-	g.blocks = make([][]program, len(l.p.gpus))
-	for i := range l.p.gpus {
-		g.blocks[i] = make([]program, len(l.p.gpus[i].blocks))
+	p.Blocks = make([][][]schedule.Op, len(s.gpus))
+	for i := range s.gpus {
+		p.Blocks[i] = make([][]schedule.Op, len(s.gpus[i].blocks))
 	}
-	for i := range l.p.gpus {
-		for b, ops := range l.p.gpus[i].blocks {
+	for i := range s.gpus {
+		for b, ops := range s.gpus[i].blocks {
 			k := &running{gpu: i, block: b}
 			for j := range ops {
-				k.el = element{i, b, j, ops[j].pos}
-				l.op(k, &ops[j], 0, g.chunk*maxChunks, proof)
-				if g.ops > maxSteps {
-					return &plan.UnsupportedError{What: g.s.File, Why: "too many ops; take a smaller size"}
+				k.el = schedule.Element{GPU: i, Block: b, Step: j, Pos: ops[j].pos}
+				l.op(k, &ops[j], 0, p.Chunk*schedule.MaxChunks, proof)
+				if p.Ops > schedule.MaxSteps {
+					return &plan.UnsupportedError{What: s.File, Why: "too many ops; take a smaller size"}
 				}
 				if l.err != nil {
 					return l.err
@@ -96,39 +97,38 @@ func (g *generator) lowerPlus(elem int64, proof bool) error {
 	return l.err
 }
 
-func (l *lowering) fail(at element, format string, args ...any) {
+func (l *lowering) fail(at schedule.Element, format string, args ...any) {
 	if l.err == nil {
-		l.err = l.g.s.faultAt(at, format, args...)
+		l.err = l.s.Fault(at, format, args...)
 	}
 }
 
-func (l *lowering) here(gpu, block int) point {
-	return point{gpu, block, len(l.g.blocks[gpu][block].ops)}
-}
-
 // anchor parts what is waited for before it from whom is informed behind it.
-func (l *lowering) anchor(k *running) { l.emit(k.gpu, k.block, k.el, template{}) }
+func (l *lowering) anchor(k *running) { l.emit(k, schedule.Op{}) }
 
-func (l *lowering) site(k *running) site { return site{k.el, l.here(k.gpu, k.block)} }
+func (l *lowering) site(k *running) site { return site{k.el, l.p.Here(k.gpu, k.block)} }
 
-func (l *lowering) emit(gpu, block int, at element, t template) {
-	t.at = at
-	l.g.add(gpu, block, t)
+// emit adds an op to the program of the block, emitAt to one that it uses.
+func (l *lowering) emit(k *running, op schedule.Op) { l.emitAt(k, k.gpu, k.block, op) }
+
+func (l *lowering) emitAt(k *running, gpu, block int, op schedule.Op) {
+	op.At = k.el
+	l.p.Add(gpu, block, op)
 }
 
 func (l *lowering) helperOf(table map[[3]int]*helper, k *running, gpu int) *helper {
 	key := [3]int{k.gpu, k.block, gpu}
 	h := table[key]
 	if h == nil {
-		h = &helper{block: len(l.g.blocks[gpu]), ask: l.g.connect(k.gpu, gpu), data: -1}
-		l.g.blocks[gpu] = append(l.g.blocks[gpu], program{})
+		h = &helper{block: len(l.p.Blocks[gpu]), ask: l.p.Connect(k.gpu, gpu), data: -1}
+		l.p.Blocks[gpu] = append(l.p.Blocks[gpu], nil)
 		table[key] = h
 	}
 	return h
 }
 
 // op lowers one operation, of a pipeline those bytes of each place that begin at off.
-func (l *lowering) op(k *running, op *plusOp, off, unit int64, proof bool) {
+func (l *lowering) op(k *running, op *operation, off, unit int64, proof bool) {
 	l.threads(k, op)
 	switch {
 	case op.name == "pipeline":
@@ -159,7 +159,7 @@ func (l *lowering) op(k *running, op *plusOp, off, unit int64, proof bool) {
 
 // threads checks that the threads of a block have met (nop) where one of them acts for
 // all: signals and waits are of single threads, data of all.
-func (l *lowering) threads(k *running, op *plusOp) {
+func (l *lowering) threads(k *running, op *operation) {
 	_, moves := shapes[op.name]
 	single := isSignal(op.name) || isWait(op.name)
 	switch {
@@ -170,46 +170,47 @@ func (l *lowering) threads(k *running, op *plusOp) {
 	case moves && op.kind != portChannel:
 		if k.waited != nil {
 			l.fail(k.el, "begins on threads that do not know of the wait of op %d; put a nop between",
-				k.waited.step)
+				k.waited.Step)
 		}
 		at := k.el
 		k.busy = &at
 	case single && op.kind == portChannel:
 	case (isSignal(op.name) || op.name == "sem_release") && k.busy != nil:
-		l.fail(k.el, "%s before all threads have ended op %d; put a nop between", op.name, k.busy.step)
+		l.fail(k.el, "%s before all threads have ended op %d; put a nop between", op.name, k.busy.Step)
 	case isWait(op.name) || op.name == "sem_acquire":
 		at := k.el
 		k.waited = &at
 	}
 }
 
-func (l *lowering) pipeline(k *running, op *plusOp, proof bool) {
+func (l *lowering) pipeline(k *running, op *operation, proof bool) {
 	unit := op.unit
 	if proof {
-		unit = max(l.g.chunk/2/l.grain*l.grain, l.grain)
+		unit = max(l.p.Chunk/2/l.grain*l.grain, l.grain)
 	}
-	for off := int64(0); off < op.chunks*l.g.chunk && l.err == nil && l.g.ops <= maxSteps; off += unit {
+	size := op.chunks * l.p.Chunk
+	for off := int64(0); off < size && l.err == nil && l.p.Ops <= schedule.MaxSteps; off += unit {
 		for i := range op.inner {
-			k.el.pos = op.inner[i].pos
+			k.el.Pos = op.inner[i].pos
 			l.op(k, &op.inner[i], off, unit, proof)
 		}
 	}
 }
 
 // spans cuts a region to what the operation does of it.
-func (l *lowering) spanOf(op *plusOp, r *region, off, unit int64) span {
-	at, size := split(int64(r.size)*l.g.chunk, l.grain, op.tb, op.tbs)
-	at += int64(r.index) * l.g.chunk
+func (l *lowering) spanOf(op *operation, r *region, off, unit int64) span {
+	at, size := split(int64(r.size)*l.p.Chunk, l.grain, op.tb, op.tbs)
+	at += int64(r.index) * l.p.Chunk
 	size -= off
 	return span{r.buf, at + off, max(min(size, unit), 0)}
 }
 
-func (l *lowering) ref(s span, done int64) plan.Ref { return l.g.ref(s.buf, s.off+done) }
+func (l *lowering) ref(s span, done int64) plan.Ref { return l.p.Ref(s.buf, s.off+done) }
 
 // pieces calls do for each part of a size that a connection takes at once.
 func (l *lowering) pieces(size int64, do func(done, n int64)) {
-	for done := int64(0); done < size; done += l.g.part {
-		do(done, min(l.g.part, size-done))
+	for done := int64(0); done < size; done += l.p.Part {
+		do(done, min(l.p.Part, size-done))
 	}
 }
 
@@ -217,40 +218,35 @@ func (l *lowering) pieces(size int64, do func(done, n int64)) {
 func (l *lowering) put(k *running, src span, gpu int, dst span, asPackets bool) {
 	h := l.helperOf(l.lands, k, gpu)
 	l.pieces(src.size, func(done, n int64) {
-		l.emit(k.gpu, k.block, k.el, template{do: plan.Send, to: []int32{h.ask}, src: l.ref(src, done),
-			bytes: n})
-		l.land(k, h, gpu, dst, done, n)
+		l.emit(k, schedule.Op{Do: plan.Send, To: []int32{h.ask}, Src: l.ref(src, done), Bytes: n})
+		l.emitAt(k, gpu, h.block, schedule.Op{Do: plan.Recv | plan.Copy, From: []int32{h.ask},
+			Dst: l.ref(dst, done), Bytes: n})
 	})
-	l.landed(k, h, gpu, dst, asPackets)
-}
-
-func (l *lowering) land(k *running, h *helper, gpu int, dst span, done, n int64) {
-	l.emit(gpu, h.block, k.el, template{do: plan.Recv | plan.Copy, from: []int32{h.ask},
-		dst: l.ref(dst, done), bytes: n})
-}
-
-func (l *lowering) landed(k *running, h *helper, gpu int, dst span, asPackets bool) {
-	if asPackets {
-		l.writes = append(l.writes, packets{site{k.el, l.here(gpu, h.block)}, gpu, dst.off, dst.off +
-			dst.size})
-	} else if dst.size > 0 && !slices.Contains(k.dirty, gpu) {
+	switch {
+	case asPackets:
+		l.written(k, gpu, h.block, dst)
+	case dst.size > 0 && !slices.Contains(k.dirty, gpu):
 		k.dirty = append(k.dirty, gpu)
 	}
+}
+
+// written notes that a program has written a span of its GPU's scratch as packets.
+func (l *lowering) written(k *running, gpu, block int, dst span) {
+	l.writes = append(l.writes, packets{site{k.el, l.p.Here(gpu, block)}, gpu, dst.off, dst.off + dst.size})
 }
 
 // store copies a span within the GPU.
 func (l *lowering) store(k *running, src, dst span) {
 	l.pieces(src.size, func(done, n int64) {
-		l.emit(k.gpu, k.block, k.el, template{do: plan.Copy, src: l.ref(src, done), dst: l.ref(dst, done),
-			bytes: n})
+		l.emit(k, schedule.Op{Do: plan.Copy, Src: l.ref(src, done), Dst: l.ref(dst, done), Bytes: n})
 	})
 }
 
 // addTo adds a span to another of the GPU.
 func (l *lowering) addTo(k *running, src, dst span) {
 	l.pieces(src.size, func(done, n int64) {
-		l.emit(k.gpu, k.block, k.el, template{do: plan.Reduce | plan.Copy | plan.Accum, src: l.ref(src, done),
-			dst: l.ref(dst, done), bytes: n})
+		l.emit(k, schedule.Op{Do: plan.Reduce | plan.Copy | plan.Accum, Src: l.ref(src, done),
+			Dst: l.ref(dst, done), Bytes: n})
 	})
 }
 
@@ -261,19 +257,19 @@ func (l *lowering) fetch(k *running, gpu int, src, dst span, with *span) {
 	}
 	h := l.helperOf(l.serves, k, gpu)
 	if h.data < 0 {
-		h.data = l.g.connect(gpu, k.gpu)
+		h.data = l.p.Connect(gpu, k.gpu)
 	}
-	l.emit(k.gpu, k.block, k.el, template{do: plan.Send, to: []int32{h.ask}, src: plan.Ref{Buf: plan.Input}})
-	l.emit(gpu, h.block, k.el, template{do: plan.Recv, from: []int32{h.ask}})
+	l.emit(k, schedule.Op{Do: plan.Send, To: []int32{h.ask}, Src: plan.Ref{Buf: plan.Input}})
+	l.emitAt(k, gpu, h.block, schedule.Op{Do: plan.Recv, From: []int32{h.ask}})
 	l.pieces(src.size, func(done, n int64) {
-		l.emit(gpu, h.block, k.el, template{do: plan.Send, to: []int32{h.data}, src: l.ref(src, done),
-			bytes: n})
-		t := template{do: plan.Recv | plan.Copy, from: []int32{h.data}, dst: l.ref(dst, done), bytes: n}
+		l.emitAt(k, gpu, h.block, schedule.Op{Do: plan.Send, To: []int32{h.data}, Src: l.ref(src, done),
+			Bytes: n})
+		t := schedule.Op{Do: plan.Recv | plan.Copy, From: []int32{h.data}, Dst: l.ref(dst, done), Bytes: n}
 		if with != nil {
-			t.do |= plan.Reduce
-			t.src = l.ref(*with, done)
+			t.Do |= plan.Reduce
+			t.Src = l.ref(*with, done)
 		}
-		l.emit(k.gpu, k.block, k.el, t)
+		l.emit(k, t)
 	})
 }
 
@@ -286,7 +282,7 @@ func (l *lowering) await(k *running, s span) {
 
 // move lowers an operation with data: it reads src[0], adds the others, writes dst[0],
 // and gives the result to the other places.
-func (l *lowering) move(k *running, op *plusOp, off, unit int64) {
+func (l *lowering) move(k *running, op *operation, off, unit int64) {
 	cut := func(list []region) (out []span) {
 		for i := range list {
 			out = append(out, l.spanOf(op, &list[i], off, unit))
@@ -339,14 +335,14 @@ func (l *lowering) move(k *running, op *plusOp, off, unit int64) {
 			l.store(k, result, dst[i])
 		}
 		if op.dst[i].rank < 0 && (op.name == "cpkt" || i == 1 && (sh.dst == "lp" || sh.dst == "lpq*")) {
-			l.writes = append(l.writes, packets{l.site(k), k.gpu, dst[i].off, dst[i].off + dst[i].size})
+			l.written(k, k.gpu, k.block, dst[i])
 		}
 	}
 }
 
 // sum writes the sum of the sources to dst and returns that place. A source that lies in
 // dst already is the first.
-func (l *lowering) sum(k *running, op *plusOp, src []span, dst span) span {
+func (l *lowering) sum(k *running, op *operation, src []span, dst span) span {
 	local := func(i int) bool { return op.src[i].rank < 0 }
 	first := 0
 	for i := range src {
@@ -411,19 +407,19 @@ func (l *lowering) spread(k *running, to []int, src, dst span, asPackets bool) {
 			l.store(k, src, dst)
 		}
 		if asPackets && src != dst {
-			l.writes = append(l.writes, packets{l.site(k), k.gpu, dst.off, dst.off + dst.size})
+			l.written(k, k.gpu, k.block, dst)
 		}
 	}
 }
 
 // fence waits until all that the block has put is stored.
 func (l *lowering) fence(k *running) {
-	var came []point
+	var came []schedule.Point
 	for _, gpu := range k.dirty {
 		came = append(came, l.through(k, gpu))
 	}
 	for _, p := range came {
-		l.g.edges = append(l.g.edges, edge{p, l.here(k.gpu, k.block)})
+		l.p.Order(p, l.p.Here(k.gpu, k.block))
 	}
 	k.dirty = k.dirty[:0]
 	if len(came) > 0 {
@@ -433,18 +429,18 @@ func (l *lowering) fence(k *running) {
 
 // through sends an empty message behind what the block has put into a GPU and returns
 // the point where it has come.
-func (l *lowering) through(k *running, gpu int) point {
+func (l *lowering) through(k *running, gpu int) schedule.Point {
 	h := l.helperOf(l.lands, k, gpu)
-	l.emit(k.gpu, k.block, k.el, template{do: plan.Send, to: []int32{h.ask}, src: plan.Ref{Buf: plan.Input}})
-	l.emit(gpu, h.block, k.el, template{do: plan.Recv, from: []int32{h.ask}})
-	return l.here(gpu, h.block)
+	l.emit(k, schedule.Op{Do: plan.Send, To: []int32{h.ask}, Src: plan.Ref{Buf: plan.Input}})
+	l.emitAt(k, gpu, h.block, schedule.Op{Do: plan.Recv, From: []int32{h.ask}})
+	return l.p.Here(gpu, h.block)
 }
 
 // signal raises the counts at the other ends of channels, after all that the block has
 // put: a signal is a fence.
 func (l *lowering) signal(k *running, kind int, channels []int) {
 	for _, id := range channels {
-		peer, back := l.p.paired(k.gpu, kind, id)
+		peer, back := l.s.paired(k.gpu, kind, id)
 		if back < 0 {
 			l.fail(k.el, "signals gpu %d over a %s channel that has no other end there", peer,
 				channelWords[kind])
@@ -453,7 +449,7 @@ func (l *lowering) signal(k *running, kind int, channels []int) {
 		if len(k.dirty) > 1 || len(k.dirty) == 1 && k.dirty[0] != peer {
 			l.fence(k)
 		}
-		at := l.here(k.gpu, k.block)
+		at := l.p.Here(k.gpu, k.block)
 		if len(k.dirty) == 1 {
 			at = l.through(k, peer)
 		}
@@ -472,7 +468,7 @@ func (l *lowering) counter(key [3]int, gpu int) *counter {
 	return c
 }
 
-func (l *lowering) semaphores(k *running, op *plusOp) {
+func (l *lowering) semaphores(k *running, op *operation) {
 	if op.name == "sem_release" {
 		l.fence(k)
 	}
@@ -480,7 +476,7 @@ func (l *lowering) semaphores(k *running, op *plusOp) {
 		key := [2]int{k.gpu, id}
 		c := l.sems[key]
 		if c == nil {
-			c = &counter{gpu: k.gpu, initial: l.p.gpus[k.gpu].sems[id]}
+			c = &counter{gpu: k.gpu, initial: l.s.gpus[k.gpu].sems[id]}
 			l.sems[key] = c
 			l.order = append(l.order, c)
 		}
@@ -498,10 +494,10 @@ func (l *lowering) match() {
 	for _, c := range l.order {
 		for _, list := range [][]site{c.ups, c.down} {
 			for _, x := range list {
-				if x.at.block != list[0].at.block || x.at.gpu != list[0].at.gpu {
+				if x.at.Block != list[0].at.Block || x.at.GPU != list[0].at.GPU {
 					l.fail(x.at, "signals or waits where tb %d op %d of gpu %d does: which wait is for "+
 						"which signal is not said; give each thread block a channel or semaphore of its own",
-						list[0].at.block, list[0].at.step, list[0].at.gpu)
+						list[0].at.Block, list[0].at.Step, list[0].at.GPU)
 				}
 			}
 		}
@@ -518,7 +514,7 @@ func (l *lowering) match() {
 		}
 		for i, d := range c.down[min(c.initial, len(c.down)):] {
 			if i < len(c.ups) {
-				l.g.edges = append(l.g.edges, edge{c.ups[i].point, d.point})
+				l.p.Order(c.ups[i].point, d.point)
 			}
 		}
 	}
@@ -528,7 +524,7 @@ func (l *lowering) match() {
 func (l *lowering) arrive(key [2]int, blocks int, x site) {
 	rounds, n := l.bars[key], 0
 	for _, r := range rounds {
-		if slices.ContainsFunc(r, func(o site) bool { return o.point.block == x.point.block }) {
+		if slices.ContainsFunc(r, func(o site) bool { return o.point.Block == x.point.Block }) {
 			n++
 		}
 	}
@@ -551,18 +547,19 @@ func (l *lowering) barriers() {
 					len(r))
 			}
 			after := hub.point
-			after.pos++
+			after.Pos++
 			for _, o := range r[1:] {
-				l.g.edges = append(l.g.edges, edge{o.point, hub.point}, edge{after, o.point})
+				l.p.Order(o.point, hub.point)
+				l.p.Order(after, o.point)
 			}
 		}
 	}
 }
 
-func (l *lowering) barrierSize(at element) int {
-	op := &l.p.gpus[at.gpu].blocks[at.block][at.step]
+func (l *lowering) barrierSize(at schedule.Element) int {
+	op := &l.s.gpus[at.GPU].blocks[at.Block][at.Step]
 	for i := range op.inner {
-		if op.inner[i].pos == at.pos {
+		if op.inner[i].pos == at.Pos {
 			op = &op.inner[i]
 		}
 	}
@@ -575,7 +572,7 @@ func (l *lowering) packets() {
 		for _, o := range l.writes[:i] {
 			if o.gpu == w.gpu && o.from < w.to && w.from < o.to {
 				l.fail(w.at, "writes packets into gpu %d where gpu %d tb %d op %d does too: who reads them "+
-					"cannot distinguish the two", w.gpu, o.at.gpu, o.at.block, o.at.step)
+					"cannot distinguish the two", w.gpu, o.at.GPU, o.at.Block, o.at.Step)
 				return
 			}
 		}
@@ -585,12 +582,12 @@ func (l *lowering) packets() {
 		for _, w := range l.writes {
 			if w.gpu == r.gpu && w.from < r.to && r.from < w.to {
 				covered += min(w.to, r.to) - max(w.from, r.from)
-				l.g.edges = append(l.g.edges, edge{w.point, r.point})
+				l.p.Order(w.point, r.point)
 			}
 		}
 		if covered < r.to-r.from {
 			l.fail(r.at, "reads packets of chunks %d to %d of s, not all of which are written: it would hang",
-				r.from/l.g.chunk, (r.to-1)/l.g.chunk)
+				r.from/l.p.Chunk, (r.to-1)/l.p.Chunk)
 		}
 	}
 }
