@@ -69,7 +69,7 @@ type Op struct {
 	Bytes    int64 // beside the chunks
 	At       Element
 
-	base, every int32 // its FIFO step in round 0, and how many a round takes
+	base, every int32 // its FIFO step in round 0, and how many each round takes
 }
 
 // Point is a place in a program: before the op Pos.
