@@ -11,9 +11,9 @@ import (
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/scenario"
-	"github.com/simccl/simccl/topo/anonymize"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/machine"
+	"github.com/simccl/simccl/topo/show"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
@@ -145,5 +145,5 @@ func (o *AnonymizeOptions) Run(_ context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	return write(a, anonymize.Tree(spec.Root))
+	return write(a, show.Nameless(spec.Root))
 }

@@ -1,7 +1,4 @@
-// Package rings shows how the ranks of a whole cluster are joined: per channel
-// the ring, the tree and by which NIC each step leaves and enters a host. It
-// reads the channels that connect laid and gives a document or a drawing.
-package rings
+package graph
 
 import (
 	"fmt"
@@ -12,31 +9,32 @@ import (
 	"github.com/simccl/simccl/topo/fabric"
 )
 
-// Doc is what `graph --format json` prints.
-type Doc struct {
+// document is how the ranks of a whole cluster are joined: per channel the ring, the tree and by
+// which NIC each step leaves and enters a host. It is what `graph --format json` prints.
+type document struct {
 	NRanks   int       `json:"nRanks"`
 	NNodes   int       `json:"nNodes"`
-	Nodes    []Node    `json:"nodes"`
-	Channels []Channel `json:"channels"`
+	Nodes    []node    `json:"nodes"`
+	Channels []channel `json:"channels"`
 }
 
-// Node is one of NCCL's nodes.
-type Node struct {
+// node is one of NCCL's nodes.
+type node struct {
 	Host  string `json:"host"`
 	Ranks []int  `json:"ranks"`
 }
 
-// Channel is one ring and one tree over all ranks.
-type Channel struct {
+// channel is one ring and one tree over all ranks.
+type channel struct {
 	Channel int    `json:"channel"`
 	Ring    []int  `json:"ring"` // from rank 0 on
 	Root    int    `json:"treeRoot"`
-	Steps   []Step `json:"ringSteps"`
-	Edges   []Step `json:"treeEdges"` // towards the root
+	Steps   []step `json:"ringSteps"`
+	Edges   []step `json:"treeEdges"` // towards the root
 }
 
-// Step is one connection.
-type Step struct {
+// step is one connection.
+type step struct {
 	From      int    `json:"from"`
 	To        int    `json:"to"`
 	Transport string `json:"transport"`
@@ -58,12 +56,12 @@ type reader struct {
 	cl *fabric.Cluster
 }
 
-// JSON gives the document. Channels that NCCL made by copying are listed too.
-func JSON(c *connect.Layout, cl *fabric.Cluster) Doc {
+// documentOf gives the document. Channels that NCCL made by copying are listed too.
+func documentOf(c *connect.Layout, cl *fabric.Cluster) document {
 	r := reader{c, cl}
-	d := Doc{NRanks: c.NRanks, NNodes: c.NNodes}
+	d := document{NRanks: c.NRanks, NNodes: c.NNodes}
 	for n, ranks := range c.NodeRanks {
-		d.Nodes = append(d.Nodes, Node{Host: r.host(int(ranks[0])), Ranks: ints(c.NodeRanks[n])})
+		d.Nodes = append(d.Nodes, node{Host: r.host(int(ranks[0])), Ranks: ints(c.NodeRanks[n])})
 	}
 	for ch := range c.Channels {
 		d.Channels = append(d.Channels, r.channel(ch))
@@ -81,9 +79,9 @@ func ints(in []int32) []int {
 
 func (r reader) host(rank int) string { return r.cl.HostName(r.cl.Locate(rank).Host) }
 
-func (r reader) channel(ch int) Channel {
+func (r reader) channel(ch int) channel {
 	c := &r.c.Channels[ch]
-	out := Channel{Channel: ch, Ring: ints(c.Order), Root: -1}
+	out := channel{Channel: ch, Ring: ints(c.Order), Root: -1}
 	for i, rank := range c.Order {
 		next := c.Order[(i+1)%len(c.Order)]
 		if next != rank {
@@ -101,8 +99,8 @@ func (r reader) channel(ch int) Channel {
 	return out
 }
 
-func (r reader) step(from, to int32, ch int, kind connect.RouteKind) Step {
-	s := Step{From: int(from), To: int(to), OutProxy: int(from), InProxy: int(to)}
+func (r reader) step(from, to int32, ch int, kind connect.RouteKind) step {
+	s := step{From: int(from), To: int(to), OutProxy: int(from), InProxy: int(to)}
 	if r.c.RouteOf == nil {
 		return s
 	}
@@ -130,10 +128,10 @@ func (r reader) net(rank int, index int32) string {
 var colours = []string{"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f",
 	"#bcbd22", "#17becf"}
 
-// Dot draws rings (solid) and trees (dashed, towards the root) for Graphviz:
+// dot draws rings (solid) and trees (dashed, towards the root) for Graphviz:
 // one box a node of NCCL, one colour a channel. Channels that are copies of an
 // earlier one are left out, with their number on the one that is drawn.
-func Dot(c *connect.Layout, cl *fabric.Cluster) string {
+func dot(c *connect.Layout, cl *fabric.Cluster) string {
 	r := reader{c, cl}
 	var b strings.Builder
 	b.WriteString("digraph channels {\n  rankdir=LR;\n" +
@@ -162,7 +160,7 @@ func Dot(c *connect.Layout, cl *fabric.Cluster) string {
 	return b.String()
 }
 
-func (r reader) arrow(b *strings.Builder, s Step, colour, style, tip string) {
+func (r reader) arrow(b *strings.Builder, s step, colour, style, tip string) {
 	label := ""
 	if s.Out != "" || s.In != "" {
 		label = s.Out + " > " + s.In
@@ -206,9 +204,9 @@ func list(channels []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(channels), " ", ","), "[]")
 }
 
-// Text lists every channel's ring and tree, with the nets between hosts, as
+// ringsText lists every channel's ring and tree, with the nets between hosts, as
 // people read them in a terminal.
-func Text(c *connect.Layout, cl *fabric.Cluster) string {
+func ringsText(c *connect.Layout, cl *fabric.Cluster) string {
 	r := reader{c, cl}
 	var b strings.Builder
 	for _, g := range distinct(c) {

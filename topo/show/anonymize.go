@@ -1,9 +1,4 @@
-// Package anonymize takes out of a topology what names a site: host hashes, GUIDs,
-// bus ids, device names, comments and whatever NCCL does not know. What NCCL decides
-// stays the same, because order and equality of all that it compares are kept.
-//
-// What it must not know: files, decisions.
-package anonymize
+package show
 
 import (
 	"fmt"
@@ -26,9 +21,11 @@ var kept = map[string][]string{
 		"railId", "planeId"},
 }
 
-// Tree returns the same machine without names. Order is kept within bus ids,
-// names, hashes and GUIDs; functions of one PCI device stay functions of one.
-func Tree(root *decl.Element) *decl.Element {
+// Nameless takes out of a topology what names a site: host hashes, GUIDs, bus ids, device
+// names, comments and whatever NCCL does not know. What NCCL decides stays the same: order is
+// kept within bus ids, names, hashes and GUIDs, and so is equality; functions of one PCI device
+// stay functions of one.
+func Nameless(root *decl.Element) *decl.Element {
 	a := &namer{buses: map[string]string{}, names: map[string]string{},
 		numbers: map[string]map[string]string{}}
 	a.collect(root)

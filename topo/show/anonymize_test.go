@@ -1,4 +1,4 @@
-package anonymize_test
+package show_test
 
 import (
 	"encoding/json"
@@ -13,8 +13,8 @@ import (
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/decision"
-	"github.com/simccl/simccl/topo/anonymize"
 	"github.com/simccl/simccl/topo/decl"
+	"github.com/simccl/simccl/topo/show"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
@@ -70,7 +70,7 @@ func TestDecisionsStay(t *testing.T) {
 		if err != nil {
 			continue // odd files that are refused
 		}
-		hidden := topoxml.Write(anonymize.Tree(spec.Root))
+		hidden := topoxml.Write(show.Nameless(spec.Root))
 		for _, nodes := range []int{1, 2} {
 			want, got := decide(text, nodes), decide(hidden, nodes)
 			for key := range want {
@@ -109,7 +109,7 @@ func TestNamesAreGone(t *testing.T) {
 				}
 			}
 		})
-		hidden := string(topoxml.Write(anonymize.Tree(spec.Root)))
+		hidden := string(topoxml.Write(show.Nameless(spec.Root)))
 		for v := range old {
 			if strings.Contains(hidden, v) {
 				t.Errorf("%s: %s is still there", filepath.Base(file), v)
@@ -119,7 +119,7 @@ func TestNamesAreGone(t *testing.T) {
 	root := &decl.Element{Name: "system", Attrs: []decl.Attr{{Name: "version", Value: "1"},
 		{Name: "site", Value: "secret"}}}
 	root.Append(&decl.Element{Name: "rack", Attrs: []decl.Attr{{Name: "name", Value: "r17"}}})
-	if got := string(topoxml.Write(anonymize.Tree(root))); strings.Contains(got, "secret") ||
+	if got := string(topoxml.Write(show.Nameless(root))); strings.Contains(got, "secret") ||
 		strings.Contains(got, "r17") {
 		t.Errorf("unknown parts are left:\n%s", got)
 	}
@@ -134,7 +134,7 @@ func TestBusIDsKeepTheirOrder(t *testing.T) {
 	}
 	root.Append(&decl.Element{Name: "nvlink", Attrs: []decl.Attr{{Name: "target", Value: "fffffff:ff:ff.0"}}})
 	var got []string
-	for _, c := range anonymize.Tree(root).Children {
+	for _, c := range show.Nameless(root).Children {
 		for _, a := range c.Attrs {
 			got = append(got, a.Value)
 		}

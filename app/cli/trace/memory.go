@@ -1,4 +1,4 @@
-package traceview
+package trace
 
 import (
 	"fmt"
@@ -9,11 +9,11 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Affordable is how much a reader of traces may keep in this process. Under a
+// affordable is how much a reader of traces may keep in this process. Under a
 // limit on the address space (ulimit -v) it is a quarter of the rest, and the
 // collector is held to three quarters: lists that grow are there twice, and the
 // collector needs room.
-func Affordable() units.Bytes {
+func affordable() units.Bytes {
 	limit := addressSpace()
 	if limit >= 1<<40 {
 		return trace.DefaultMemory

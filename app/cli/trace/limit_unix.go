@@ -1,6 +1,6 @@
 //go:build unix
 
-package traceview
+package trace
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package traceview
+package trace
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 	tracefile "github.com/simccl/simccl/trace/file"
 )
 
-// Merge writes traces to one file: those of the ranks of one run joined by the
+// merge writes traces to one file: those of the ranks of one run joined by the
 // clock of rank 0, others side by side. by has the version and the release of NCCL
 // that the file names as its makers. Notes are lines on what was left out, or on
 // how the ranks were joined. The caller closes the writer.
-func (f *Files) Merge(out string, names []string, by chrome.Meta) (w *chrome.Writer, notes []string,
+func (f *files) merge(out string, names []string, by chrome.Meta) (w *chrome.Writer, notes []string,
 	err error) {
 	budget := trace.NewBudget(f.Memory)
 	heads, err := f.heads(names)
@@ -53,7 +53,7 @@ func (f *Files) Merge(out string, names []string, by chrome.Meta) (w *chrome.Wri
 
 // heads reads what files say of themselves. Standard input cannot be read
 // twice: it says nothing.
-func (f *Files) heads(names []string) (out []*chrome.Info, err error) {
+func (f *files) heads(names []string) (out []*chrome.Info, err error) {
 	for _, name := range names {
 		head := &chrome.Info{}
 		if name != "-" {
@@ -73,7 +73,7 @@ func (f *Files) heads(names []string) (out []*chrome.Info, err error) {
 }
 
 // join writes the ranks of one run as one trace.
-func (f *Files) join(out string, names []string, heads []*chrome.Info, traces []io.Reader, by chrome.Meta,
+func (f *files) join(out string, names []string, heads []*chrome.Info, traces []io.Reader, by chrome.Meta,
 	budget *trace.Budget) (*chrome.Writer, []string, error) {
 	meta := compare.JoinedMeta(heads)
 	meta.Version, meta.NCCLRules = by.Version, by.NCCLRules

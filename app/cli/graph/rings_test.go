@@ -1,4 +1,4 @@
-package rings_test
+package graph
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/app/report/rings"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/rules"
@@ -40,15 +39,15 @@ func commOf(t *testing.T, machine string, nodes int) *comm.Comm {
 
 func TestDrawings(t *testing.T) {
 	c := commOf(t, "hgx-a100-4", 2)
-	golden.Text(t, "testdata/hgx-a100-4.n2.dot", rings.Dot(c.Layout, c.Cluster))
-	golden.Text(t, "testdata/hgx-a100-4.n2.txt", rings.Text(c.Layout, c.Cluster))
+	golden.Text(t, "testdata/hgx-a100-4.n2.dot", dot(c.Layout, c.Cluster))
+	golden.Text(t, "testdata/hgx-a100-4.n2.txt", ringsText(c.Layout, c.Cluster))
 }
 
 // TestEveryRankIsOnce follows each ring and tree of the document.
 func TestEveryRankIsOnce(t *testing.T) {
 	for _, m := range []string{"dgx-h100", "h200x4-4", "dgx-1v", "gb200-nvl72-2tray"} {
 		c := commOf(t, m, 3)
-		d := rings.JSON(c.Layout, c.Cluster)
+		d := documentOf(c.Layout, c.Cluster)
 		if len(d.Channels) != c.NChannels || len(d.Nodes) != 3 {
 			t.Errorf("%s: %d channels and %d nodes, want %d and 3", m, len(d.Channels), len(d.Nodes),
 				c.NChannels)
@@ -72,7 +71,7 @@ func TestEveryRankIsOnce(t *testing.T) {
 		if _, err := json.Marshal(d); err != nil {
 			t.Error(err)
 		}
-		if dot := rings.Dot(c.Layout, c.Cluster); strings.Count(dot, "subgraph") != 3 {
+		if dot := dot(c.Layout, c.Cluster); strings.Count(dot, "subgraph") != 3 {
 			t.Errorf("%s: an odd drawing", m)
 		}
 	}

@@ -2,7 +2,7 @@
 // them: checks (trace/validate), sums, comparisons and merges (trace/compare).
 // An error that concerns a file has its name, and the line where there is one; it
 // is of kind fail.BadInput. What a trace means is not decided here.
-package traceview
+package trace
 
 import (
 	"bufio"
@@ -20,8 +20,8 @@ import (
 	"github.com/simccl/simccl/workload/inputs"
 )
 
-// Files are trace files as a command reads them.
-type Files struct {
+// files are trace files as a command reads them.
+type files struct {
 	// Cancelled is polled at each read; its error ends the reading.
 	Cancelled func() error
 	// Memory bounds what is kept of the traces.
@@ -29,7 +29,7 @@ type Files struct {
 }
 
 // open opens a file that is read as it goes; "-" is standard input.
-func (f *Files) open(name string) (io.ReadCloser, error) {
+func (f *files) open(name string) (io.ReadCloser, error) {
 	var file io.ReadCloser = io.NopCloser(os.Stdin)
 	if name != "-" {
 		opened, err := os.Open(name)
@@ -46,7 +46,7 @@ func (f *Files) open(name string) (io.ReadCloser, error) {
 const headSize = 64 << 10
 
 // known refuses a file that is known and no trace.
-func (f *Files) known(name string, r io.ReadCloser) (io.ReadCloser, error) {
+func (f *files) known(name string, r io.ReadCloser) (io.ReadCloser, error) {
 	b := bufio.NewReaderSize(r, headSize)
 	head, _ := b.Peek(headSize) // its error comes again where the file is read
 	if err := inputs.Want(head, name, inputs.Kineto, inputs.ChromeTrace, inputs.Perfetto); err != nil {
@@ -59,7 +59,7 @@ func (f *Files) known(name string, r io.ReadCloser) (io.ReadCloser, error) {
 }
 
 // openAll opens several files; closed closes them all.
-func (f *Files) openAll(names []string) (readers []io.Reader, closed func(), err error) {
+func (f *files) openAll(names []string) (readers []io.Reader, closed func(), err error) {
 	var files []io.Closer
 	closed = func() {
 		for _, file := range files {
@@ -113,9 +113,9 @@ func placedIn(names []string, err error) error {
 	return fail.Input(err)
 }
 
-// Validate checks a trace; all reports every fault, and not only the first of each
+// validate checks a trace; all reports every fault, and not only the first of each
 // kind.
-func (f *Files) Validate(name string, all bool) (*validate.Report, error) {
+func (f *files) validate(name string, all bool) (*validate.Report, error) {
 	file, err := f.open(name)
 	if err != nil {
 		return nil, err
@@ -128,8 +128,8 @@ func (f *Files) Validate(name string, all bool) (*validate.Report, error) {
 	return rep, nil
 }
 
-// Stats adds up a trace.
-func (f *Files) Stats(name string) (*compare.Stats, error) {
+// stats adds up a trace.
+func (f *files) stats(name string) (*compare.Stats, error) {
 	budget := trace.NewBudget(f.Memory)
 	file, err := f.open(name)
 	if err != nil {
@@ -143,8 +143,8 @@ func (f *Files) Stats(name string) (*compare.Stats, error) {
 	return s, nil
 }
 
-// Diff compares two traces whose starts and lengths may differ by tolerance.
-func (f *Files) Diff(names [2]string, tolerance units.Time) (*compare.Differences, error) {
+// diff compares two traces whose starts and lengths may differ by tolerance.
+func (f *files) diff(names [2]string, tolerance units.Time) (*compare.Differences, error) {
 	budget := trace.NewBudget(f.Memory)
 	files, closed, err := f.openAll(names[:])
 	if err != nil {
