@@ -1,4 +1,4 @@
-package fault
+package scenario
 
 import (
 	"fmt"
@@ -10,18 +10,18 @@ import (
 	"github.com/simccl/simccl/topo/fabric"
 )
 
-// Absences are the devices without which a job was restarted.
-type Absences struct {
-	faults  []*Fault
+// absences are the devices without which a job was restarted.
+type absences struct {
+	faults  []*fault
 	removed []fabric.End // whole NICs, as the cluster with all of them counts
 }
 
-// Absent are the absences among faults; nil where there are none. Faults that cannot be
-// read are left to Add.
-func Absent(faults []string) *Absences {
-	var a Absences
+// absencesOf are the absences among faults; nil where there are none. Faults that cannot be
+// read are left to addFault.
+func absencesOf(faults []string) *absences {
+	var a absences
 	for _, text := range faults {
-		if f, err := Parse(text); err == nil && f.Absent {
+		if f, err := parseFault(text); err == nil && f.Absent {
 			a.faults = append(a.faults, f)
 		}
 	}
@@ -31,10 +31,10 @@ func Absent(faults []string) *Absences {
 	return &a
 }
 
-// Remove takes the devices out of the members of a cluster, cl with all of them. It
+// remove takes the devices out of the members of a cluster, cl with all of them. It
 // splits a member where one of its nodes alone loses something; parents says of each
 // member that it returns which it was. The network is read for leaves, nil without one.
-func (a *Absences) Remove(members []fabric.Member, cl *fabric.Cluster,
+func (a *absences) remove(members []fabric.Member, cl *fabric.Cluster,
 	net *fabric.Network) (out []fabric.Member, parents []int, err error) {
 	if a.faults, err = a.leaves(cl, net); err != nil {
 		return nil, nil, err
@@ -76,7 +76,7 @@ func (a *Absences) Remove(members []fabric.Member, cl *fabric.Cluster,
 }
 
 // meant lists the faults that may be of a node.
-func (a *Absences) meant(host int) string {
+func (a *absences) meant(host int) string {
 	key := ""
 	for j, f := range a.faults {
 		if f.Node < 0 || f.Node == host {
@@ -87,7 +87,7 @@ func (a *Absences) meant(host int) string {
 }
 
 // without is a node without what faults take from it.
-func (a *Absences) without(of *decl.Spec, cl *fabric.Cluster, host int, found []bool,
+func (a *absences) without(of *decl.Spec, cl *fabric.Cluster, host int, found []bool,
 	known []map[string]bool) (*decl.Spec, error) {
 	spec := of
 	for j, f := range a.faults {
@@ -109,7 +109,7 @@ func (a *Absences) without(of *decl.Spec, cl *fabric.Cluster, host int, found []
 }
 
 // where is the place as a user writes it.
-func (f *Fault) where() string {
+func (f *fault) where() string {
 	if f.Node >= 0 {
 		return fmt.Sprintf("node%d/%s", f.Node, f.Name)
 	}
@@ -124,7 +124,7 @@ func clone(s *decl.Spec) *decl.Spec {
 }
 
 // take removes what a fault names from one node and counts it.
-func (a *Absences) take(f *Fault, spec *decl.Spec, cl *fabric.Cluster, host int) (int, error) {
+func (a *absences) take(f *fault, spec *decl.Spec, cl *fabric.Cluster, host int) (int, error) {
 	switch f.Kind {
 	case "gpu":
 		return drop(spec.Root, "gpu", func(e *decl.Element) bool {
@@ -138,7 +138,7 @@ func (a *Absences) take(f *Fault, spec *decl.Spec, cl *fabric.Cluster, host int)
 }
 
 // nics removes NICs by name, or by number among those that NCCL sees.
-func (a *Absences) nics(f *Fault, spec *decl.Spec, cl *fabric.Cluster, host int) int {
+func (a *absences) nics(f *fault, spec *decl.Spec, cl *fabric.Cluster, host int) int {
 	name, fused := f.Name, []string(nil)
 	all := nets(cl.Host(host))
 	for i, n := range all {
@@ -236,19 +236,10 @@ func names(spec *decl.Spec, kind string) map[string]bool {
 	return out
 }
 
-func sorted(m map[string]bool) []string {
-	var out []string
-	for name := range m { //lint:sorted below
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
-}
-
 // leaves turns a leaf that is absent into the NICs whose cables all lead to it, and
 // takes the switch out of the network.
-func (a *Absences) leaves(cl *fabric.Cluster, net *fabric.Network) ([]*Fault, error) {
-	var out []*Fault
+func (a *absences) leaves(cl *fabric.Cluster, net *fabric.Network) ([]*fault, error) {
+	var out []*fault
 	for _, f := range a.faults {
 		if f.Kind != "leaf" {
 			out = append(out, f)
@@ -281,7 +272,7 @@ func (a *Absences) leaves(cl *fabric.Cluster, net *fabric.Network) ([]*Fault, er
 
 // behind are the NICs that reach the network through one switch alone, as absent; host is
 // the first that has no others, -1 for none.
-func behind(net *fabric.Network, leaf string) (out []*Fault, host int) {
+func behind(net *fabric.Network, leaf string) (out []*fault, host int) {
 	only := map[fabric.End]bool{}
 	var order []fabric.End
 	for _, c := range net.Cables {
@@ -303,7 +294,7 @@ func behind(net *fabric.Network, leaf string) (out []*Fault, host int) {
 		if !only[e] {
 			continue
 		}
-		out = append(out, &Fault{Absent: true, Kind: "nic", Node: e.Host, Name: strconv.Itoa(e.Net)})
+		out = append(out, &fault{Absent: true, Kind: "nic", Node: e.Host, Name: strconv.Itoa(e.Net)})
 		if host < 0 && !slices.ContainsFunc(order, func(o fabric.End) bool {
 			return o.Host == e.Host && !only[o]
 		}) {
@@ -313,9 +304,9 @@ func behind(net *fabric.Network, leaf string) (out []*Fault, host int) {
 	return out, host
 }
 
-// Rewire takes the cables of absent NICs out of a network and numbers the others as
+// rewire takes the cables of absent NICs out of a network and numbers the others as
 // NCCL does without them.
-func (a *Absences) Rewire(net *fabric.Network) {
+func (a *absences) rewire(net *fabric.Network) {
 	rename := func(s string) (string, bool) {
 		e, ok := fabric.ParseEnd(s)
 		if !ok {

@@ -1,12 +1,4 @@
-// Package pat walks through the pieces that PAT (parallel aggregated trees)
-// moves, for all-gather and reduce-scatter. It counts in ranks, blocks and
-// elements and knows no buffer or connection: plan/build makes ops of the
-// pieces.
-//
-// Its arithmetic is that of NCCL's PatRSAlgorithm and PatAGAlgorithm
-// (include/collectives.h:411-900), on which both ends of a connection must
-// agree.
-package pat
+package build
 
 import (
 	"math/bits"
@@ -14,13 +6,13 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// Threads are the workers of a PAT kernel (NCCL_PAT_NWORKERS,
+// patThreads are the workers of a PAT kernel (NCCL_PAT_NWORKERS,
 // include/collectives.h:377).
-const Threads = 512
+const patThreads = 512
 
-// Piece is one piece of a block that moves: from a received step or the own
+// patPiece is one piece of a block that moves: from a received step or the own
 // input, to a step that is sent or the own output.
-type Piece struct {
+type patPiece struct {
 	RecvDim, SendDim   int   // distances 2^Dim; -1: local
 	RecvOff, SendOff   int64 // elements in the step
 	Ahead              int64 // steps beyond the next one
@@ -31,9 +23,9 @@ type Piece struct {
 	skip               bool  // there is no such rank
 }
 
-// Config is the share of one rank and channel, in elements but where a name says
+// patConfig is the share of one rank and channel, in elements but where a name says
 // otherwise.
-type Config struct {
+type patConfig struct {
 	Scatters     bool // reduce-scatter, else all-gather
 	Rank, Ranks  int
 	Block        int64 // of a rank
@@ -43,10 +35,14 @@ type Config struct {
 	ChannelBytes uint64 // the channel's share of a block
 }
 
-// Dims returns the number of distances among so many ranks.
-func Dims(ranks int) int { return bits.Len(uint(ranks - 1)) }
+// patDims returns the number of distances among so many ranks.
+func patDims(ranks int) int { return bits.Len(uint(ranks - 1)) }
 
-// Walk goes through the pieces of one rank and channel.
+// patWalk goes through the pieces that PAT (parallel aggregated trees) moves, for all-gather and
+// reduce-scatter. It counts in ranks, blocks and elements and knows no buffer or connection. Its
+// arithmetic is that of NCCL's PatRSAlgorithm and PatAGAlgorithm
+// (include/collectives.h:411-900), on which both ends of a connection must agree. It goes
+// through the pieces of one rank and channel.
 //
 // A rank's blocks are named by how many places away their owner is. They are
 // taken in aggregates of agg blocks that are delta places apart, of which post
@@ -55,7 +51,7 @@ func Dims(ranks int) int { return bits.Len(uint(ranks - 1)) }
 // too and an aggregate travels as one step; with much it is 1, and each block
 // is a step of its own. as is the aggregate (its first block), a the place of
 // the block in it.
-type Walk struct {
+type patWalk struct {
 	scatters bool
 	// elements: of the chunk, of the share, of a rank's block, of a full chunk
 	offset, end, count, chunk int64
@@ -73,10 +69,10 @@ type Walk struct {
 	bitCount, bitStep [32]int
 }
 
-// Start begins at the first piece.
-func (w *Walk) Start(c *Config) {
-	*w = Walk{scatters: c.Scatters, offset: c.Begin, end: c.End, count: c.Block, chunk: c.Chunk,
-		rank: c.Rank, n: c.Ranks, pow2: 1 << Dims(c.Ranks)}
+// start begins at the first piece.
+func (w *patWalk) start(c *patConfig) {
+	*w = patWalk{scatters: c.Scatters, offset: c.Begin, end: c.End, count: c.Block, chunk: c.Chunk,
+		rank: c.Rank, n: c.Ranks, pow2: 1 << patDims(c.Ranks)}
 	w.aggregate(c.ChunkBytes, c.ChannelBytes)
 	if w.scatters {
 		w.resetScatter()
@@ -85,12 +81,12 @@ func (w *Walk) Start(c *Config) {
 	}
 }
 
-// Next returns the next piece; false at the end.
-func (w *Walk) Next(t *Piece) bool {
+// next returns the next piece; false at the end.
+func (w *patWalk) next(t *patPiece) bool {
 	for !w.done {
 		t.skip = w.a >= w.lastA
 		if !t.skip {
-			*t = Piece{RecvDim: -1, SendDim: -1, Elems: w.nelem, Offset: w.offset}
+			*t = patPiece{RecvDim: -1, SendDim: -1, Elems: w.nelem, Offset: w.offset}
 		}
 		if w.scatters {
 			if !t.skip {
@@ -113,14 +109,14 @@ func (w *Walk) Next(t *Piece) bool {
 // aggregate decides how many blocks share a step, and then how many steps are
 // in flight at once: first as many blocks as fit into the bytes of one chunk,
 // then up to FIFOSteps steps of them.
-func (w *Walk) aggregate(chunkBytes, channelBytes uint64) {
+func (w *patWalk) aggregate(chunkBytes, channelBytes uint64) {
 	w.delta, w.agg = w.pow2, 1
 	for chunkBytes/(channelBytes*uint64(w.agg)) >= 2 && w.agg < w.n/2 {
 		w.agg *= 2
 		w.delta /= 2
 	}
 	w.post = w.agg
-	w.groups = min(Threads/plan.WarpSize, w.post)
+	w.groups = min(patThreads/plan.WarpSize, w.post)
 	for d := plan.FIFOSteps; d > 1 && w.agg < w.n/2; d /= 2 {
 		w.agg *= 2
 		w.delta /= 2
@@ -129,7 +125,7 @@ func (w *Walk) aggregate(chunkBytes, channelBytes uint64) {
 
 // resetBlocks begins a phase: phases from 2 upward work on 1/(2·scale) of the
 // aggregate.
-func (w *Walk) resetBlocks() {
+func (w *patWalk) resetBlocks() {
 	w.a, w.lastA = 0, w.agg
 	if w.phase >= 2 {
 		w.lastA /= 2 * w.scale
@@ -137,13 +133,13 @@ func (w *Walk) resetBlocks() {
 }
 
 // inStep is the place in its FIFO step of the i-th block sent together.
-func (w *Walk) inStep(i int) int64 { return int64(i%w.post) * w.nelem }
+func (w *patWalk) inStep(i int) int64 { return int64(i%w.post) * w.nelem }
 
 // fills reports whether the i-th block is the last that fits into its step.
-func (w *Walk) fills(i int) bool { return i%w.post == w.post-1 }
+func (w *patWalk) fills(i int) bool { return i%w.post == w.post-1 }
 
 // block returns the first element of the block of the rank so many places away.
-func (w *Walk) block(away int) int64 {
+func (w *patWalk) block(away int) int64 {
 	return int64((w.rank+w.n+away)%w.n)*w.count + w.offset
 }
 

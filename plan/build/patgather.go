@@ -1,11 +1,11 @@
-package pat
+package build
 
 // All-gather is reduce-scatter in reverse. An aggregate takes these phases: 2
 // spreads its blocks over ever smaller distances (scale), 1 passes the blocks of
 // an aggregate on by the lowest bit of their distance, 0 receives the blocks at
 // odd distances for the own output alone.
 
-func (w *Walk) resetGather() {
+func (w *patWalk) resetGather() {
 	w.nelem = min(w.chunk, w.end-w.offset)
 	w.scale = w.agg / 2
 	w.phase = 1
@@ -24,7 +24,7 @@ func (w *Walk) resetGather() {
 // nextAggregate steps through the aggregates depth first, by a counter for each
 // bit. An aggregate comes from the one without its lowest bit. With a delta of 8
 // the order is 4, 6, 7, 5, 2, 3, 1: 6 and 5 come from 4, 7 from 6, 3 from 2.
-func (w *Walk) nextAggregate() int {
+func (w *patWalk) nextAggregate() int {
 	for d := range w.asDim {
 		p := 1 << d
 		if w.bitCount[d]--; w.bitCount[d] != 0 {
@@ -45,7 +45,7 @@ func (w *Walk) nextAggregate() int {
 }
 
 // gatherPiece computes the piece at (phase, as, a).
-func (w *Walk) gatherPiece(t *Piece) {
+func (w *patWalk) gatherPiece(t *patPiece) {
 	t.In = w.offset
 	switch w.phase {
 	case 0: // the last hop: only to our own output
@@ -62,7 +62,7 @@ func (w *Walk) gatherPiece(t *Piece) {
 }
 
 // gatherInner passes on what came from further away, for aggregate as.
-func (w *Walk) gatherInner(t *Piece) {
+func (w *patWalk) gatherInner(t *patPiece) {
 	d := w.a*w.delta + w.as
 	t.skip = d >= w.n
 	t.SendDim = lowestBit(d)
@@ -95,7 +95,7 @@ func (w *Walk) gatherInner(t *Piece) {
 
 // gatherFar spreads the first blocks of the aggregates over the distance of the
 // scale.
-func (w *Walk) gatherFar(t *Piece) {
+func (w *patWalk) gatherFar(t *patPiece) {
 	d := (2*w.a + 1) * w.scale * w.delta
 	t.PostSend = w.fills(w.a) || (2*(w.a+1)+1)*w.scale*w.delta >= w.n
 	t.skip = d >= w.n
@@ -113,7 +113,7 @@ func (w *Walk) gatherFar(t *Piece) {
 }
 
 // advanceGather moves on to the next piece, phase or chunk.
-func (w *Walk) advanceGather() {
+func (w *patWalk) advanceGather() {
 	w.a++
 	if w.a < w.lastA || w.a < w.groups {
 		return

@@ -1,4 +1,4 @@
-package pat
+package build
 
 // Reduce-scatter sends blocks for far ranks first, and every rank on the path
 // adds its own part. It begins with phase 0, which sends the own part of the
@@ -7,13 +7,13 @@ package pat
 // Once aggregate 1 is through, phases 2 and 3 do the same within aggregate 0,
 // over ever larger distances (scale), and phase 4 receives the own block.
 
-func (w *Walk) resetScatter() {
+func (w *patWalk) resetScatter() {
 	w.nelem = min(w.chunk, w.end-w.offset)
 	w.phase, w.scale, w.as = 0, 1, w.delta-1
 	w.resetScatterBlocks()
 }
 
-func (w *Walk) resetScatterBlocks() {
+func (w *patWalk) resetScatterBlocks() {
 	w.firstMet, w.ahead = 0, 0
 	w.resetBlocks()
 	if w.phase == 4 {
@@ -22,7 +22,7 @@ func (w *Walk) resetScatterBlocks() {
 }
 
 // scatterPiece computes the piece at (phase, as, a).
-func (w *Walk) scatterPiece(t *Piece) {
+func (w *patWalk) scatterPiece(t *patPiece) {
 	t.Out, t.Ahead = w.offset, w.ahead
 	switch w.phase {
 	case 0:
@@ -45,7 +45,7 @@ func (w *Walk) scatterPiece(t *Piece) {
 }
 
 // scatterInner passes on what came from the rank below, for aggregate as.
-func (w *Walk) scatterInner(t *Piece) {
+func (w *patWalk) scatterInner(t *patPiece) {
 	d := mirrored(w.a, w.lastA)*w.delta + w.as
 	t.skip = d >= w.n
 	t.RecvDim = lowestBit(d)
@@ -71,7 +71,7 @@ func (w *Walk) scatterInner(t *Piece) {
 }
 
 // scatterNear is within an aggregate: it receives at distance one.
-func (w *Walk) scatterNear(t *Piece) {
+func (w *patWalk) scatterNear(t *patPiece) {
 	d := (2*mirrored(w.a, w.lastA)+1)*w.scale*w.delta + 1
 	t.skip = d >= w.n
 	t.RecvDim = 0
@@ -90,7 +90,7 @@ func (w *Walk) scatterNear(t *Piece) {
 }
 
 // scatterFar is within an aggregate: it receives at the distance of the scale.
-func (w *Walk) scatterFar(t *Piece) {
+func (w *patWalk) scatterFar(t *patPiece) {
 	d := (2*mirrored(w.a, w.lastA) + 1) * w.scale * w.delta
 	t.skip = d >= w.n
 	t.RecvDim = lowestBit(d)
@@ -115,7 +115,7 @@ func (w *Walk) scatterFar(t *Piece) {
 }
 
 // advanceScatter moves on to the next piece, phase or chunk.
-func (w *Walk) advanceScatter() {
+func (w *patWalk) advanceScatter() {
 	if w.phase == 4 && w.a < w.lastA {
 		w.offset += w.chunk
 	}

@@ -1,4 +1,4 @@
-package pat_test
+package build
 
 import (
 	"fmt"
@@ -10,8 +10,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/build"
-	"github.com/simccl/simccl/plan/internal/pat"
 )
 
 // TestPATIsNCCLs compares every piece that PAT moves with what NCCL 2.28.9's
@@ -36,12 +34,12 @@ func TestPATIsNCCLs(t *testing.T) {
 		}
 		r := plan.Request{Func: f, Algo: coll.PAT, Proto: coll.Simple, Count: count, Type: coll.Float32,
 			Channels: 1, Warps: 16}
-		s, err := build.Split(plantest.Plain(1, n, 1), r)
+		s, err := Split(plantest.Plain(1, n, 1), r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		h := fnv.New64a()
-		lines := pieces(&r, &s, n)
+		lines := patPieces(&r, &s, n)
 		fmt.Fprint(h, lines)
 		if got := fmt.Sprintf("%s %d %d %d %016x", name, n, count, strings.Count(lines, "\n"),
 			h.Sum64()); got != want {
@@ -50,18 +48,18 @@ func TestPATIsNCCLs(t *testing.T) {
 	}
 }
 
-// pieces prints those of the middle rank: distances received and sent at,
+// patPieces prints those of the middle rank: distances received and sent at,
 // offsets, steps ahead, whether each is posted, size, and places in memory.
-func pieces(r *plan.Request, s *plan.Split, ranks int) string {
+func patPieces(r *plan.Request, s *plan.Split, ranks int) string {
 	count, es := r.Elements()
-	c := pat.Config{Scatters: r.Func == coll.ReduceScatter, Rank: ranks / 2, Ranks: ranks, Block: count,
+	c := patConfig{Scatters: r.Func == coll.ReduceScatter, Rank: ranks / 2, Ranks: ranks, Block: count,
 		End:   s.Lo.Count,
 		Chunk: int64(s.Lo.ChunkSize / es), ChunkBytes: uint64(s.Lo.ChunkSize),
 		ChannelBytes: uint64(s.Lo.Count) * uint64(es)}
 	var b strings.Builder
-	var w pat.Walk
-	var t pat.Piece
-	for w.Start(&c); w.Next(&t); {
+	var w patWalk
+	var t patPiece
+	for w.start(&c); w.next(&t); {
 		if t.RecvDim < 0 {
 			t.RecvOff, t.PostRecv = -1, false
 		}

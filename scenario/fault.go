@@ -1,8 +1,4 @@
-// Package fault reads faults that a Spec injects, finds the devices that they name, and
-// takes absent devices out of topologies and networks.
-//
-// What it must not know: how faults are simulated.
-package fault
+package scenario
 
 import (
 	"fmt"
@@ -15,9 +11,9 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Fault is one injected fault: of a rank or a port, of the cables between two switches
+// fault is one injected fault: of a rank or a port, of the cables between two switches
 // or ends A and B, or a device that is absent.
-type Fault struct {
+type fault struct {
 	sim.Fault
 	A, B string // empty unless the fault is of cables
 	// Absent: the job was restarted without the device. Kind is nic, gpu, nvswitch, rail
@@ -33,7 +29,7 @@ type Fault struct {
 }
 
 // factor is by how much a cable is slower, 0 for down.
-func (f *Fault) factor() float64 {
+func (f *fault) factor() float64 {
 	if f.Down {
 		return 0
 	}
@@ -51,14 +47,14 @@ var errFault = fmt.Errorf("write rank=3:slow=1.5, nic=node0/mlx5_2:slow=4, nic=n
 	"nvswitch=0:absent, rail=3:absent or leaf=leaf3:absent, without the node on all",
 	sim.MaxSlow, sim.MaxLater.Micros())
 
-// Parse reads "nic=node0/2:loss=0.001". The error is the grammar.
-func Parse(text string) (*Fault, error) {
+// parseFault reads "nic=node0/2:loss=0.001". The error is the grammar.
+func parseFault(text string) (*fault, error) {
 	if what, ok := strings.CutSuffix(text, ":absent"); ok {
 		return parseAbsent(what)
 	}
 	what, how, _ := strings.Cut(text, ":")
 	kind, name, _ := strings.Cut(what, "=")
-	f := &Fault{Fault: sim.Fault{Rank: -1, Slow: 1}, Kind: kind, Node: -1}
+	f := &fault{Fault: sim.Fault{Rank: -1, Slow: 1}, Kind: kind, Node: -1}
 	switch kind {
 	case "rank":
 		n, err := strconv.Atoi(name)
@@ -97,7 +93,7 @@ func Parse(text string) (*Fault, error) {
 }
 
 // timed reads "flap=20/100" and "100-300" into f.Timed.
-func (f *Fault) timed(how, when string, given bool) bool {
+func (f *fault) timed(how, when string, given bool) bool {
 	t := &sim.TimedFault{A: f.A, B: f.B}
 	if given {
 		from, to, ended := strings.Cut(when, "-")
@@ -139,8 +135,8 @@ func micros(text string) (units.Time, bool) {
 }
 
 // parseAbsent reads "gpu=node0/3".
-func parseAbsent(what string) (*Fault, error) {
-	f := &Fault{Fault: sim.Fault{Rank: -1, Slow: 1}, Absent: true, Node: -1}
+func parseAbsent(what string) (*fault, error) {
+	f := &fault{Fault: sim.Fault{Rank: -1, Slow: 1}, Absent: true, Node: -1}
 	var name string
 	f.Kind, name, _ = strings.Cut(what, "=")
 	switch f.Kind {
@@ -162,7 +158,7 @@ func parseAbsent(what string) (*Fault, error) {
 }
 
 // place reads "node0/NAME", or NAME for all nodes.
-func (f *Fault) place(s string) bool {
+func (f *fault) place(s string) bool {
 	f.Name = s
 	if node, name, ok := strings.Cut(s, "/"); ok {
 		n, err := strconv.Atoi(strings.TrimPrefix(node, "node"))
@@ -175,7 +171,7 @@ func (f *Fault) place(s string) bool {
 }
 
 // effect reads one "loss=0.001" into f.
-func (f *Fault) effect(part string) bool {
+func (f *fault) effect(part string) bool {
 	key, value, _ := strings.Cut(part, "=")
 	v, err := strconv.ParseFloat(value, 64)
 	switch {
@@ -193,10 +189,10 @@ func (f *Fault) effect(part string) bool {
 	return true
 }
 
-// Add adds a fault to the simulator's configuration, or to the fabric's cables. One
+// addFault adds a fault to the simulator's configuration, or to the fabric's cables. One
 // that is absent was taken out before.
-func Add(cfg *sim.Config, cl *fabric.Cluster, text string) error {
-	f, err := Parse(text)
+func addFault(cfg *sim.Config, cl *fabric.Cluster, text string) error {
+	f, err := parseFault(text)
 	if err == nil && f.Timed != nil {
 		cfg.Kernels = 1 // of several operations in a row only some would meet it
 	}
@@ -232,7 +228,7 @@ func Add(cfg *sim.Config, cl *fabric.Cluster, text string) error {
 }
 
 // port adds a fault of one port.
-func (f *Fault) port(cfg *sim.Config, own sim.Fault) {
+func (f *fault) port(cfg *sim.Config, own sim.Fault) {
 	cfg.Faults = append(cfg.Faults, own)
 	if f.Timed != nil && own.Rank < 0 {
 		t := *f.Timed
@@ -244,7 +240,7 @@ func (f *Fault) port(cfg *sim.Config, own sim.Fault) {
 }
 
 // ports are the NICs that a name, or a number, means on its node or on all.
-func (f *Fault) ports(cl *fabric.Cluster) ([]fabric.End, error) {
+func (f *fault) ports(cl *fabric.Cluster) ([]fabric.End, error) {
 	var out []fabric.End
 	var known []string
 	for h := range cl.NHosts() {

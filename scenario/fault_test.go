@@ -1,4 +1,4 @@
-package fault
+package scenario
 
 import (
 	"os"
@@ -17,7 +17,7 @@ import (
 func hosts(t *testing.T, n int) ([]fabric.Member, *fabric.Cluster) {
 	t.Helper()
 	const name = "dgx-h100.xml"
-	data, err := os.ReadFile(filepath.Join("../../../testdata/topos", name))
+	data, err := os.ReadFile(filepath.Join("../testdata/topos", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestAbsent(t *testing.T) {
 		{"gpu=GPU5", []int{4}, []int{7}, []int{8}},
 		{"nvswitch=1", []int{4}, []int{8}, []int{8}},
 	} {
-		out, parents, err := Absent([]string{x.fault + ":absent"}).Remove(members, cl, nil)
+		out, parents, err := absencesOf([]string{x.fault + ":absent"}).remove(members, cl, nil)
 		if err != nil || len(out) != len(x.counts) || len(parents) != len(out) {
 			t.Errorf("%s: %d members, %v", x.fault, len(out), err)
 			continue
@@ -82,19 +82,19 @@ func TestLeaf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Absent([]string{"leaf=leaf1:absent"}).Remove(members, cl, net); err == nil ||
+	if _, _, err := absencesOf([]string{"leaf=leaf1:absent"}).remove(members, cl, net); err == nil ||
 		!strings.Contains(err.Error(), "node1 reaches the network through it alone") {
 		t.Errorf("a leaf with all NICs of a node: %v", err)
 	}
-	a := Absent([]string{"leaf=leaf0:absent"})
-	out, _, err := a.Remove(members, cl, net)
+	a := absencesOf([]string{"leaf=leaf0:absent"})
+	out, _, err := a.remove(members, cl, net)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(out) != 2 || len(out[0].Spec.Root.All("net")) != 7 || len(out[1].Spec.Root.All("net")) != 8 {
 		t.Errorf("%d members, %d NICs on the first", len(out), len(out[0].Spec.Root.All("net")))
 	}
-	a.Rewire(net)
+	a.rewire(net)
 	var ends []string
 	for _, c := range net.Cables {
 		ends = append(ends, c.A+"~"+c.B)
@@ -113,7 +113,7 @@ func TestNames(t *testing.T) {
 	for text, want := range map[string]int{"nic=node1/" + name + ":down": 1, "nic=node1/3:down": 1, "nic=" +
 		name + ":slow=2": 2} {
 		var cfg sim.Config
-		if err := Add(&cfg, cl, text); err != nil || len(cfg.Faults) != want || cfg.Faults[want-1].Net != 3 ||
+		if err := addFault(&cfg, cl, text); err != nil || len(cfg.Faults) != want || cfg.Faults[want-1].Net != 3 ||
 			cfg.Faults[want-1].Host != 1 {
 			t.Errorf("%s: %+v, %v", text, cfg.Faults, err)
 		}
@@ -122,20 +122,20 @@ func TestNames(t *testing.T) {
 	for text, want := range map[string]string{"nic=node0/eth7:down": "write one of mlx5_0",
 		"nic=node9/mlx5_0:down": "nodes are node0 to node1", "nic=:down": "write rank=3",
 		"nic=x/y:down": "write rank=3"} {
-		if err := Add(&cfg, cl, text); err == nil || !strings.Contains(err.Error(), want) {
+		if err := addFault(&cfg, cl, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	for text, want := range map[string]string{"gpu=9": "write one of 0, 1",
 		"nic=node0/eth7": "write one of mlx5_0", "leaf=leaf0": "without a fabric",
 		"nvswitch=9": "there is none such"} {
-		if _, _, err := Absent([]string{text + ":absent"}).Remove(members, cl, nil); err == nil ||
+		if _, _, err := absencesOf([]string{text + ":absent"}).remove(members, cl, nil); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	for _, text := range []string{"rank=3:absent", "rail=x:absent", "gpu=:absent", "gpu=n0/3:absent"} {
-		if _, err := Parse(text); err == nil {
+		if _, err := parseFault(text); err == nil {
 			t.Errorf("%s was read", text)
 		}
 	}
@@ -150,14 +150,14 @@ func TestTimed(t *testing.T) {
 		"nic=node0/2:storm":      {Storm: true},
 		"nic=node0/2:flap=20/90": {Out: 20 * us, Every: 90 * us},
 	} {
-		if f, err := Parse(text); err != nil || f.Timed == nil || *f.Timed != want {
+		if f, err := parseFault(text); err != nil || f.Timed == nil || *f.Timed != want {
 			t.Errorf("%s: %+v, %v", text, f, err)
 		}
 	}
 	for _, text := range []string{"rank=3:storm", "link=a~b:down@", "link=a~b:down@3-2", "link=a~b:flap=9/8",
 		"link=a~b:flap=0/8", "link=a~b:storm=2", "link=a~b:latency=2@3", "link=a~b:slow=2:down@3",
 		"link=a~b:@3"} {
-		if _, err := Parse(text); err == nil {
+		if _, err := parseFault(text); err == nil {
 			t.Errorf("%s was read", text)
 		}
 	}
