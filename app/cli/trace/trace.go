@@ -18,8 +18,8 @@ import (
 
 // Command is "trace".
 func Command(a *cli.App) *cobra.Command {
-	return cli.Long(cli.Group("trace", "Check, compare and join traces", validateCommand(a), stats(a), diff(a),
-		merge(a)), `The commands read Chrome JSON and Perfetto files, also gzip, of simccl and of other
+	return cli.Long(cli.Group("trace", "Check, compare and join traces", validateCommand(a), stats(a),
+		diff(a), merge(a)), `The commands read Chrome JSON and Perfetto files, also gzip, of simccl and of other
 programs such as PyTorch's profiler. validate checks that viewers can show a file,
 stats sums up where its time goes, diff compares two event by event, and merge joins
 the ranks of a run, or puts runs side by side.`)
