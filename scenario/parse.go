@@ -35,7 +35,7 @@ func (e *FieldError) Error() string {
 	return s
 }
 
-// Parse reads a scenario file and validates it. Errors are *jsonfile.Error, with
+// Parse reads a scenario file and validates it. Errors are *fail.FileError, with
 // file, line and column; several are joined.
 func Parse(data []byte, file string) (Spec, error) {
 	s, _, err := ParsePlaced(data, file)
