@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -41,8 +42,9 @@ const UnfoldedRanks = 512
 // an odd number of nodes take less than 4 s with it.
 const exactTime = 350 * units.Millisecond
 
-// quotient lays out the representatives of an engine's job; nil where every rank has to run.
-func (x *Executor) quotient(e *engine.Engine, mode Folding) (*fold.Quotient, error) {
+// quotient lays out the representatives of an engine's job, those of so many times as much work; nil
+// where every rank has to run.
+func (x *Executor) quotient(e *engine.Engine, mode Folding, times float64) (*fold.Quotient, error) {
 	if mode == Unfolded {
 		return nil, nil
 	}
@@ -50,8 +52,10 @@ func (x *Executor) quotient(e *engine.Engine, mode Folding) (*fold.Quotient, err
 	c := fold.Config{Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults,
 		Slow: x.cfg.slowness()}
 	all := c.Proposals(j.Plan)
-	near := x.nearBy(mode, j)
-	slices.SortStableFunc(all, inOrder(mode, j, near, slices.ContainsFunc(all, near)))
+	near := x.nearBy(mode, j, times)
+	if slices.ContainsFunc(all, near) {
+		slices.SortStableFunc(all, inOrder(mode, j, near, times))
+	}
 	for _, p := range all {
 		if err := affordTransfers(j.Plan, p.Transfers, mode); err != nil && (p.Exact || near(p)) {
 			return nil, err
@@ -65,57 +69,68 @@ func (x *Executor) quotient(e *engine.Engine, mode Folding) (*fold.Quotient, err
 
 // nearBy says which proposals are enough where they are near: how far off they are is known on
 // ideal networks.
-func (x *Executor) nearBy(mode Folding, j *engine.Job) func(p *fold.Proposal) bool {
+func (x *Executor) nearBy(mode Folding, j *engine.Job, times float64) func(p *fold.Proposal) bool {
 	c := j.Plan.Comm
 	few := func(p *fold.Proposal) bool { return p.Margin > 0 && p.Few }
 	switch {
 	case x.cfg.Fabric != nil, mode == FoldExact:
+	case mode == FoldAuto && c.NRanks > UnfoldedRanks && j.Plan.Req.Func.Rooted() &&
+		rankByRank(j, times).time() <= wholeTime:
 	case mode == FoldNear, mode == FoldAuto && c.NRanks > UnfoldedRanks:
 		return func(p *fold.Proposal) bool { return p.Margin > 0 }
-	case mode == FoldAuto && rankByRank(j).time() > exactTime:
+	case mode == FoldAuto && rankByRank(j, times).time() > exactTime:
 		return few
-	case mode == sameDraws && rankByRank(j).pieces > fewWork*float64(j.Kernels):
+	case mode == sameDraws && rankByRank(j, 1).pieces > fewWork*float64(j.Kernels):
 		return few
 	}
 	return func(*fold.Proposal) bool { return false }
 }
 
 // rankByRank is about what a run of every rank costs beside quotients.
-func rankByRank(j *engine.Job) cost {
+func rankByRank(j *engine.Job, times float64) cost {
 	all := j.Plan.Programs(0)
 	n, ranks := int64(0), int64(j.Plan.Comm.NRanks)
 	for _, pr := range all {
 		n += j.Plan.NumOps(&pr) * int64(max(1, pr.Slices))
 	}
-	return cost{pieces: float64(n) * float64(ranks) * float64(j.Kernels), conns: float64(int64(len(all)) * ranks)}
+	return cost{pieces: float64(n) * times * float64(ranks) * float64(j.Kernels),
+		conns: float64(int64(len(all)) * ranks)}
 }
 
-// inOrder puts exact quotients that cost little first, and the other ones last, where there are
-// near ones. One that is near where it is not exact is not left for another.
+// inOrder puts exact quotients that cost little first, then near ones that take at most half of
+// wholeTime, the cheapest of the other near ones, and other exact ones. One that is near where it is not exact
+// is not left for another.
 func inOrder(mode Folding, j *engine.Job, near func(*fold.Proposal) bool,
-	some bool) func(a, b *fold.Proposal) int {
+	times float64) func(a, b *fold.Proposal) int {
+	price := func(p *fold.Proposal) units.Time {
+		return cost{pieces: float64(p.Slices) * times * float64(j.Kernels), conns: float64(p.Parts)}.time()
+	}
+	cheap := func(p *fold.Proposal) bool {
+		switch mode {
+		case FoldNear:
+			return false
+		case sameDraws:
+			return !large(j.Plan, p.Slices, p.Parts)
+		}
+		return price(p) <= exactTime
+	}
 	place := func(p *fold.Proposal) int {
 		switch {
-		case !some, p.Exact && (p.Margin > 0 && !p.Few && near(p) || cheapExact(mode, j, p)):
+		case p.Exact && (p.Margin > 0 && !p.Few && near(p) || cheap(p)):
 			return 0
-		case !p.Exact:
+		case p.Exact:
+			return 3
+		case price(p) <= wholeTime/2:
 			return 1
 		}
 		return 2
 	}
-	return func(a, b *fold.Proposal) int { return place(a) - place(b) }
-}
-
-// cheapExact reports whether an exact quotient is preferred to near ones.
-func cheapExact(mode Folding, j *engine.Job, p *fold.Proposal) bool {
-	switch mode {
-	case FoldNear:
-		return false
-	case sameDraws:
-		return !large(j.Plan, p.Slices, p.Parts)
+	return func(a, b *fold.Proposal) int {
+		if place(a) == 2 && place(b) == 2 {
+			return cmp.Compare(price(a), price(b))
+		}
+		return place(a) - place(b)
 	}
-	c := cost{pieces: float64(p.Slices) * float64(j.Kernels), conns: float64(p.Parts)}
-	return c.time() <= exactTime
 }
 
 // Who shares jitter is decided by slices of a kernel: of a ring of more than fewWork, ranks

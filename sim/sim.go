@@ -386,10 +386,11 @@ func (x *Executor) model() wire.Model {
 	return fluid.New()
 }
 
-// folded makes the engine of a run, and lays out representatives where ranks fold. A
-// trace reports each rank, and jitter of their own makes them different.
+// folded makes the engine of a run, and lays out representatives where ranks fold, as those of
+// so many times as many iterations do. A trace reports each rank, and jitter of their own makes them
+// different.
 func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.Sink,
-	jitter jitter) (e *engine.Engine, q *fold.Quotient, err error) {
+	jitter jitter, times float64) (e *engine.Engine, q *fold.Quotient, err error) {
 	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(),
 		Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
 		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place, Whole: whole,
@@ -416,13 +417,21 @@ func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.S
 	e.Cancelled = ctx.Err
 	if sink == trace.Discard && x.cfg.Packets == nil &&
 		(jitter != eachDraws || e.Jitter == (gpu.JitterCost{})) {
-		q, err = x.quotient(e, mode)
+		q, err = x.quotient(e, mode, times)
 	}
 	return e, q, err
 }
 
-// lay lays out all ranks where none folds, and closes the engine's links.
+// lay lays out what is simulated to its end, unless that costs too much.
 func (x *Executor) lay(e *engine.Engine, q *fold.Quotient) error {
+	if err := x.layOut(e, q); err != nil {
+		return err
+	}
+	return x.affordable(e.Jobs[0].Plan, costLaid(e))
+}
+
+// layOut lays out all ranks where none folds, and closes the engine's links.
+func (x *Executor) layOut(e *engine.Engine, q *fold.Quotient) error {
 	if q == nil {
 		if err := x.fits(e.Jobs[0].Plan); err != nil {
 			return err
@@ -439,7 +448,7 @@ func (x *Executor) lay(e *engine.Engine, q *fold.Quotient) error {
 	if m, ok := e.Wire.(*packets.Model); ok && m.Err() != nil {
 		return m.Err()
 	}
-	return x.affordable(e.Jobs[0].Plan, costLaid(e))
+	return nil
 }
 
 // jitters says with what jitter a plan is simulated rank by rank.
