@@ -31,9 +31,9 @@ const (
 	leastTurns = 4
 	leastLoops = 8
 	// littleOf is for how many hundredths of wholeTime all of an operation over plain hosts is
-	// simulated, whose states may not recur. triedEvents are about as much.
-	littleOf    = 35
-	triedEvents = 1 << 19
+	// simulated, whose states may not recur. An event takes about eventTime, a piece two of them.
+	littleOf  = 35
+	eventTime = pieceTime * 2 / 3
 	// nearTimes is how many times wholeTime a run may cost that is shortened only by
 	// simulating fewer iterations than leastLoops (fewLoops).
 	nearTimes = 8
@@ -112,32 +112,27 @@ func (x *Executor) little(m *method) bool {
 }
 
 // settling proposes some iterations of an operation over plain hosts whose states may recur nowhere,
-// so that no period is counted; of a ring some blocks of each.
+// so that no period is counted; of a ring some blocks of each. Along a chain without its middle
+// iterations do not take what they take along the whole one.
 func (x *Executor) settling(ctx context.Context, whole *method) (*method, error) {
-	all := whole.whole.Iterations()
+	all, chain := whole.whole.Iterations(), whole.whole.Req.Func.Rooted()
 	if whole.whole.Turns() > 0 || all == 0 {
 		return x.long(ctx, whole)
 	}
 	m, c := partly(whole), whole.cost
-	some, margin := x.settles(m.whole), slowMargin
-	if some = max(some, c.fit(all, x.whole*littleOf/100)/4*4); 2*some > all {
+	some := max(chainDepth, (depth(m.whole)+3)/4*4, c.fit(all, x.whole*littleOf/100)/4*4)
+	if 2*some > all || chain && whole.q != nil && whole.q.Account().Method == exec.Near {
 		return nil, nil
 	}
-	if err := m.shorten(some, all, margin); err != nil || m.full == nil {
+	if err := m.shorten(some, all, slowMargin); err != nil || m.full == nil {
 		return nil, err
+	}
+	if chain { // settled once as many iterations are in progress as there are ranks
+		return x.priced(m, whole, c.part(some*3/2, all)), nil
 	}
 	var err error
 	m.quarter, err = m.whole.Shorten(some/4, true)
 	return x.priced(m, whole, c.part(some*7/4, all)), err
-}
-
-// settles is after how many iterations the mean one is about as long as it stays, or approaches
-// that steadily: a multiple of 4.
-func (x *Executor) settles(p *plan.Plan) int64 {
-	if p.Req.Func.Rooted() {
-		return 2 * chainDepth
-	}
-	return max(chainDepth, (depth(p)+3)/4*4)
 }
 
 // partly is a method without jitter that leaves nothing out yet.

@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/sim/internal/fold"
 	"github.com/simccl/simccl/sim/internal/tap"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
 )
 
 // A method is how an operation is simulated: which part of it runs, and how its time follows
@@ -28,7 +29,7 @@ type method struct {
 	// the first ones, half the first half of them, and quarter half of these. Without jitter full is
 	// rest. A nil full: all iterations run; a nil quarter: full has settled.
 	rest, full, half, quarter *plan.Plan
-	// otherwise, where it is set, is what is done once that was tried for triedEvents in vain.
+	// otherwise, where it is set, is what is done once that was tried in vain.
 	instead *method
 	divided bool // full and half have channels kept apart as in the whole
 	byCost  bool // something is left out for its cost, jitter or not
@@ -174,7 +175,7 @@ func (x *Executor) choose(ctx context.Context, whole *method, by policy) (*metho
 	if by.tries {
 		if whole.Why = by.whole; best != whole {
 			whole.instead = best
-			whole.Why += fmt.Sprintf("; where none does within %d events, a part is simulated", triedEvents)
+			whole.Why += fmt.Sprintf("; where none does within %d events, a part is simulated", x.tried())
 		}
 		return whole, nil
 	}
@@ -224,7 +225,11 @@ func (x *Executor) execute(ctx context.Context, m *method, sink trace.Sink) (exe
 // errTried ends a run that was to come to a steady state.
 var errTried = errors.New("no state recurs")
 
-// try simulates all of an operation, and after triedEvents in vain only what takes its place. What
+// tried is how many events show whether a state recurs: about as many as the most that is simulated
+// without another look.
+func (x *Executor) tried() int64 { return int64(x.whole * littleOf / 100 / units.Time(eventTime)) }
+
+// try simulates all of an operation, and after x.tried events in vain only what takes its place. What
 // has come to half of its ops by then goes on.
 func (x *Executor) try(ctx context.Context, m *method) (exec.Result, error) {
 	one := *x
@@ -234,7 +239,7 @@ func (x *Executor) try(ctx context.Context, m *method) (exec.Result, error) {
 		return exec.Result{Wrong: -1}, err
 	}
 	err := one.run(ctx, e, func(part float64) {
-		if e.Queue.Handled() > triedEvents && part < 0.5 {
+		if e.Queue.Handled() > x.tried() && part < 0.5 {
 			e.Stop(errTried)
 		} else if x.cfg.Progress != nil {
 			x.cfg.Progress(part)
