@@ -48,7 +48,8 @@ func (p *printed) place(c *ncclog.Communicator, of *ncclog.Rank) error {
 	slices.Sort(rest)
 	if len(open) > len(rest) {
 		p.at = open[0].at
-		return p.fail("a GPU of no logged rank")
+		return p.fail(fmt.Sprintf("one of %d devices beside %d ranks of the node, as where NCCL splits a host; "+
+			"this release does not print whose they are,", len(devs), local))
 	}
 	for i, d := range open {
 		p.gpus[rest[i]] = d.gpu

@@ -88,8 +88,9 @@ func TestLogsOfRandomMachines(t *testing.T) {
 		}
 		rep, err := logcheck.Check(logcheck.Input{Log: log})
 		var print *logcheck.PrintError
-		if errors.As(err, &print) && strings.Contains(err.Error(), "several hosts") {
-			continue // 2.30.7 prints no ranks in domains of several hosts
+		if errors.As(err, &print) && (strings.Contains(err.Error(), "several hosts") ||
+			strings.Contains(err.Error(), "where NCCL splits a host")) {
+			continue // 2.30.7 prints no ranks in domains of several hosts and in parts of one
 		}
 		if err != nil {
 			t.Errorf("case %d, %s: %v", i, what, err)
