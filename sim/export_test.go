@@ -30,7 +30,8 @@ func (x *Executor) Frames(p *plan.Plan, kernels int64) (frames, steps float64, t
 // Settled is the pace of iterations beyond those of a window of so many, which ended at a time, half
 // and a quarter of them at others.
 func Settled(ran, of int64, full, half, quarter units.Time) float64 {
-	return settled(&tally{first: full}, &tally{first: half}, &tally{first: quarter}, exec.Part{Ran: ran, Of: of})
+	return settled(&tally{first: full}, &tally{first: half}, &tally{first: quarter},
+		exec.Part{Ran: ran, Of: of})
 }
 
 // InPlaceOf proposes some iterations of an operation over plain hosts.

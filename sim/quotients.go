@@ -98,8 +98,8 @@ func rankByRank(j *engine.Job, times float64) cost {
 }
 
 // inOrder puts exact quotients that cost little first, then near ones that take at most half of
-// wholeTime, the cheapest of the other near ones, and other exact ones. One that is near where it is not exact
-// is not left for another.
+// wholeTime, the cheapest of the other near ones, and other exact ones. One that is near where it is not
+// exact is not left for another.
 func inOrder(mode Folding, j *engine.Job, near func(*fold.Proposal) bool,
 	times float64) func(a, b *fold.Proposal) int {
 	price := func(p *fold.Proposal) units.Time {

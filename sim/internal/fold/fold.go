@@ -25,7 +25,7 @@ type Config struct {
 // A Proposal is a quotient of a plan that may hold.
 type Proposal struct {
 	*symmetry
-	Exact  bool    // nothing but links and threads can speak against it, which Lay examines
+	Exact  bool    // it is exact if Lay finds links and threads as it takes them
 	Margin float64 // of the near quotient that it is where it is not exact; 0: it is none
 	Few    bool    // it is near of few ranks, too
 	// What it would run: about how many slices of a kernel, and how many parts of channels.

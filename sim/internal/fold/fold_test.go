@@ -109,7 +109,10 @@ func TestStragglerHasNoDouble(t *testing.T) {
 	}
 	_, few, _ := run(t, "all_reduce", "16", func(*fold.Config, *engine.Options) {})
 	_, more, ends := run(t, "all_reduce", "16", slow)
-	_, _, whole := run(t, "all_reduce", "16", func(c *fold.Config, o *engine.Options) { slow(c, o); unfolded(c, o) })
+	_, _, whole := run(t, "all_reduce", "16", func(c *fold.Config, o *engine.Options) {
+		slow(c, o)
+		unfolded(c, o)
+	})
 	if more <= few {
 		t.Errorf("%d groups run with a slow rank, %d without", more, few)
 	}
