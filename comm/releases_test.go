@@ -2,6 +2,7 @@ package comm_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -12,6 +13,7 @@ import (
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
@@ -131,6 +133,19 @@ func layoutsOfReleases() []of {
 			choice, err := c.Model.Choose(tuning.Op{Func: coll.Broadcast, Count: 1 << 24, Type: coll.Float32})
 			return fmt.Sprint(choice.MaxChannels, err)
 		}, "2.21.5", "2.22.3", "2 <nil>", "16 <nil>"},
+		{"links of GPUs to themselves", []member{h100}, func(c *comm.Comm) any {
+			s := c.Domains[0].System
+			return s.Links[s.Nodes[s.Of(topo.GPU)[0]].Links[0]].Kind
+		}, "2.21.5", "2.22.3", "LOC", "NVL"},
+		{"ids of CPUs without NUMA node", []member{{"h200x4-4", 2}}, func(c *comm.Comm) any {
+			s := c.Domains[0].System
+			return s.Name(s.Of(topo.CPU)[0])
+		}, "2.22.3", "2.23.4", "CPU/ffffffffffffffff-ffffffffffffff", "CPU/0-ffffffffffffff"},
+		{"graphs in a graph file", []member{h100}, func(c *comm.Comm) any {
+			d := &c.Domains[0]
+			text, err := graphxml.Write(d.System, d.Graphs)
+			return fmt.Sprint(strings.Count(string(text), "<graph "), err)
+		}, "2.21.5", "2.22.3", "4 <nil>", "5 <nil>"},
 		{"nodes joined by NVLink", []member{{"gh200", 1}}, func(c *comm.Comm) any { return c.P2PChunkSize },
 			"2.24.3", "2.25.1", "131072", "524288"},
 		{"NVLS channels by nets", []member{{"dgx-b200", 4}}, channels, "2.29.7", "2.30.7", "16 32", "16 24"},
@@ -175,6 +190,14 @@ func costsOfReleases() []of {
 	}
 	return []of{
 		{"PAT", []member{gh}, bw(coll.AllGather, coll.PAT, coll.Simple), "2.22.3", "2.23.4", "0", "81.6"},
+		{"NVLS AllGather", []member{{"dgx-h100", 1}}, func(c *comm.Comm) any {
+			op := tuning.Op{Func: coll.AllGather, Count: 1 << 20, Type: coll.Float32}
+			return c.Model.Force(op, coll.NVLS, coll.Simple).Times[coll.NVLS][coll.Simple] != tuning.Off
+		}, "2.21.5", "2.22.3", "false", "true"},
+		{"correction of trees below 64 bytes", []member{h100}, func(c *comm.Comm) any {
+			return c.Model.Terms(tuning.Op{Func: coll.AllReduce, Count: 8, Type: coll.Float32}, coll.Tree,
+				coll.Simple).Correction
+		}, "2.21.5", "2.22.3", "0.9", "1"},
 		{"share of PAT", []member{gh}, bw(coll.AllGather, coll.PAT, coll.Simple), "2.23.4", "2.24.3", "81.6",
 			"72"},
 		{"latency of trees", []member{h100}, lat(coll.AllReduce, coll.Tree, coll.Simple), "2.22.3", "2.23.4",

@@ -205,6 +205,11 @@ type Topo struct {
 	// with a number after those of the ports. CardsApart: the nets of one PCI device
 	// stay as they are, though a number is taken for their virtual NIC.
 	FuseAlone, CardsApart bool
+	// SelfLinks: a GPU has a LOC link to itself.
+	SelfLinks bool
+	// SignedIDs: a CPU without NUMA node, whose number is -1, takes one from the number
+	// of its host in its id; else the id keeps both.
+	SignedIDs bool
 	// WholeHosts: each rank keeps all GPUs of its host in its tree, in the order of the
 	// file; else its own GPU, and the trees of the ranks are joined in their order.
 	WholeHosts bool
@@ -282,6 +287,8 @@ type Search struct {
 	// CrossAny: NICs may cross in every pattern, and odd channels mirror the even ones
 	// before them wherever they do; else in rings alone.
 	CrossAny bool
+	// OneCollNetGraph: there is no graph of CollNetDirect in the file of graphs.
+	OneCollNetGraph bool
 	// GraphRanks: the file of graphs names ranks beside devices.
 	GraphRanks bool
 	// NoGraphNets: where nothing is found, the graph has the nets of the first and
@@ -335,7 +342,7 @@ type Connect struct {
 	// NVLSTune changes the channels and chunks of NVLS; nil for nothing.
 	NVLSTune func(NVLSShape) NVLSTuned
 	// NVLSRaises: a communicator has at least as many channels as NVLS. NVLSApart: other
-	// algorithms do not use those that were added.
+	// algorithms do not use those that were added, though the plateau of Ring counts them.
 	NVLSRaises, NVLSApart bool
 	// AnyNVLink: a node counts as joined by NVLink where any two GPUs are; else where
 	// all are.
@@ -445,6 +452,8 @@ type Tuning struct {
 	NVLSTreeSM int
 	// CorrectAllTrees: it holds for every collective, else for AllReduce.
 	CorrectAllTrees bool
+	// CorrectLeast: below 64 bytes the first share holds; else none.
+	CorrectLeast bool
 
 	// RingLL128 is LL128's share of a ring's bandwidth; RingLL128Sparse with less
 	// than two ranks a node.
@@ -477,6 +486,9 @@ type Tuning struct {
 	// unknown names are passed over; where nothing is left, Ring runs with the
 	// bandwidth that it had.
 	ListsOfAll bool
+	// KeepAllRings: that Ring has protocols too that NCCL_PROTO leaves out or that are
+	// not safe.
+	KeepAllRings bool
 
 	PAT    bool // there is a PAT algorithm
 	PATSM  int  // lowest compute capability for it
@@ -496,6 +508,9 @@ type Tuning struct {
 	NVLSBandwidth func(t *Tuning, in NVLS) float32
 	// NVLSGathersInter: NVLS AllGather and ReduceScatter exist between nodes.
 	NVLSGathersInter bool
+	// NVLSNoAllGather: an AllGather, which counts bytes, is taken for a reduction of bytes,
+	// which NVLS does not do.
+	NVLSNoAllGather bool
 	// NVLSGatherRanks is the most local ranks for them; NVLSFewest: NVLS between
 	// nodes has no more channels than the rings.
 	NVLSGatherRanks int

@@ -5,6 +5,8 @@ func (r Rule) Text() string { return ruleTexts[r.Name] }
 
 // ruleTexts are the rules in which releases differ, in words.
 var ruleTexts = map[string]string{
+	"Topo.SelfLinks":             "links of GPUs to themselves",
+	"Topo.SignedIDs":             "ids of CPUs without NUMA node",
 	"Topo.WholeHosts":            "order of a host's GPUs",
 	"Topo.PCILinks":              "links between PCI switches",
 	"Topo.P2PAMDGPUs":            "P2P on AMD machines",
@@ -51,6 +53,7 @@ var ruleTexts = map[string]string{
 	"Search.ScatterNets":         "nets by GPU in domains of several hosts",
 	"Search.SYSBelowSM90":        "paths up to SYS below sm_90",
 	"Search.NoGraphNets":         "nets where no graph was found",
+	"Search.OneCollNetGraph":     "graphs in graph files",
 	"Search.GraphRanks":          "ranks in graph files",
 	"MaxChannels":                "most channels",
 	"Connect.MixedCPUs":          "mixed processors",
@@ -77,6 +80,7 @@ var ruleTexts = map[string]string{
 	"Tuning.BaseLat":             "base latencies",
 	"Tuning.HWLat":               "latencies of hops",
 	"Tuning.CorrectAllTrees":     "correction of trees",
+	"Tuning.CorrectLeast":        "correction of trees below 64 bytes",
 	"Tuning.RingLL128Sparse":     "LL128 of sparse rings",
 	"Tuning.NetLatOfTree":        "net latency with one rank a node",
 	"Tuning.NetRoundTrip":        "net steps of ring AllReduce",
@@ -85,6 +89,7 @@ var ruleTexts = map[string]string{
 	"Tuning.PATSM":               "GPUs with PAT",
 	"Tuning.LLMixedAsAMD":        "LL on mixed CPUs",
 	"Tuning.ListsOfAll":          "NCCL_ALGO and NCCL_PROTO by collective",
+	"Tuning.KeepAllRings":        "protocols where lists leave nothing",
 	"Tuning.LLMax":               "cap of LL",
 	"Tuning.RingLL128Max":        "cap of ring LL128",
 	"Tuning.TreeLL128Max":        "cap of tree LL128",
@@ -101,6 +106,7 @@ var ruleTexts = map[string]string{
 	"Tuning.NVLSFewest":          "NVLS channels between nodes",
 	"Tuning.NVLSGathersInter":    "NVLS gathers between nodes",
 	"Tuning.NVLSGatherRanks":     "most ranks of NVLS gathers",
+	"Tuning.NVLSNoAllGather":     "NVLS AllGather",
 	"Tuning.NVLSTreeSM":          "correction of NVLSTree",
 	"Plan.EvenBytes":             "even bytes a channel",
 	"Plan.P2PPieces":             "pieces of send/recv",

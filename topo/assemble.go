@@ -110,6 +110,9 @@ func (d *draft) get(k NodeKind, id uint64) *vertex {
 func (d *draft) add(k NodeKind, id uint64, from *Element) *vertex {
 	v := &vertex{id: id, from: from}
 	v.Kind, v.Ident = k, id
+	if k == GPU && d.rules.Topo.SelfLinks {
+		connect(v, v, LinkLOC, locBW)
+	}
 	d.of[k] = append(d.of[k], v)
 	return v
 }
@@ -521,7 +524,7 @@ func localCPU(v, from *vertex) *vertex {
 func (d *draft) connectCPUs() {
 	for _, a := range d.of[CPU] {
 		for _, b := range d.of[CPU] {
-			if a != b && a.id>>56 == b.id>>56 {
+			if a != b && systemOf(a.id, d.rules) == systemOf(b.id, d.rules) {
 				connect(a, b, LinkSYS, interCPU(a.CPU, &d.rules.Topo))
 			}
 		}
