@@ -260,6 +260,9 @@ func (v *Host) addVNIC(nets []*decl.Element, group []int, dev int, s *Settings) 
 	}
 	kind, parent := netPath(ports)
 	if s.Rules.Topo.WidenFused && (kind == rules.PHB || kind == rules.PXB || kind == rules.PIX) {
+		if err := v.widths(parent); err != nil {
+			return err
+		}
 		widenLinks(ports, parent)
 	}
 	if parent == nil {
@@ -328,6 +331,7 @@ func (v *Host) ownPCI(parent, port *decl.Element) (*decl.Element, error) {
 			made.Set(a.Name, a.Value)
 		}
 		made.Set("busid", text)
+		v.gaps[made] = v.gaps[src]
 		parent.Append(made)
 		return made, nil
 	}
