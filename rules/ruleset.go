@@ -228,10 +228,8 @@ type Topo struct {
 	GINNodes bool
 	// GINPorts: a port that a virtual NIC replaces stays for its GIN node.
 	GINPorts bool
-	// NetRails: nets have rails and planes, by which channels are matched. NetRail is
-	// that of nets for which nothing says it, -1 for none.
+	// NetRails: nets have rails and planes, by which channels are matched.
 	NetRails bool
-	NetRail  int
 	// DevNodes: a DEV node is between a GPU and its links.
 	DevNodes bool
 	// PathsByKind: of two routes NCCL keeps that of the better kind, then the wider,

@@ -39,7 +39,6 @@ var ruleTexts = map[string]string{
 	"Topo.GINNodes":              "GIN nodes",
 	"Topo.GINPorts":              "ports of GIN nodes",
 	"Topo.NetRails":              "rails of nets",
-	"Topo.NetRail":               "rails of nets",
 	"Topo.DevNodes":              "DEV nodes",
 	"Topo.PathsByKind":           "better kind of path before the wider",
 	"Search.FirstNetHeads":       "nets tried for NVLS heads",

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/cnum"
+	"github.com/simccl/simccl/internal/iflist"
 	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo/decl"
@@ -56,13 +57,16 @@ type edge struct {
 
 // draft is a System under construction.
 type draft struct {
-	rules   *rules.Ruleset
-	netRail int // of nets for which the file gives none, -1 for none
-	of      [NumNodeKinds][]*vertex
-	hashes  []uint64 // host_hash by host number
-	errs    Errors
-	errAt   []Origin // of the elements that errs are about
-	root    *Element
+	rules     *rules.Ruleset
+	netRail   int            // of nets for which nothing gives one, -1 for none
+	hcas      []iflist.Entry // of NCCL_IB_HCA
+	exactHCAs bool           // their names are whole
+	planes    map[int]int    // numbers of planes by their names in hcas, which begin with none at 0
+	of        [NumNodeKinds][]*vertex
+	hashes    []uint64 // host_hash by host number
+	errs      Errors
+	errAt     []Origin // of the elements that errs are about
+	root      *Element
 }
 
 // complain records a problem of an element. Where the element is in a file, its
@@ -144,7 +148,8 @@ func connect(from, to *vertex, kind LinkKind, bw float32) {
 // assemble converts a fused tree to nodes and links in NCCL's order
 // (topo.cc:672).
 func assemble(root *Element, p *Params) *draft {
-	d := &draft{root: root, rules: p.Rules, netRail: p.NetRail.Or(p.Rules.Topo.NetRail)}
+	d := &draft{root: root, rules: p.Rules, netRail: p.NetRail.Or(-1)}
+	d.readHCAs(p.IBHCA)
 	for _, c := range root.Children {
 		if c.Name == "cpu" {
 			d.addCPU(c)
@@ -393,7 +398,6 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 		Coll: e.Int("coll", 0) != 0, MaxChannels: e.Int("maxconn", d.rules.MaxChannels), LocalGPU: -1,
 		Host: host,
 	}
-	n.Rail, n.Plane = d.rail(e)
 	v.Net = n
 	n.Name = label(e)
 	n.Plugin = view.PluginOf(e)
@@ -404,6 +408,7 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 			n.PortBW = append(n.PortBW, view.PortSpeed(mbps))
 		}
 	}
+	n.Rail, n.Plane = d.rail(e, n)
 	if g, ok := e.Hex("guid"); ok {
 		n.ASIC = g
 	} else if !d.rules.Topo.GUIDFallback {

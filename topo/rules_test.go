@@ -348,3 +348,47 @@ func TestPartsOfGPUs(t *testing.T) {
 		}
 	}
 }
+
+// TestRailsOfNets: from 2.30.7 on a net has the rail and the plane of the file, else those
+// that NCCL_IB_HCA gives it, else the plugin's (SIMCCL_NET_RAIL), which are none for NCCL's own
+// (transport/net_ib/init.cc:436 of v2.30.7). A virtual NIC has the rail that its ports share and
+// a plane of theirs together (init.cc:217).
+func TestRailsOfNets(t *testing.T) {
+	inFile := strings.Replace(ruledHost, `name="mlx5_1"`, `name="mlx5_1" rail="7" plane="6"`, 1)
+	for _, c := range []struct {
+		name, release, text, hcas string
+		rail                      units.Opt[int]
+		merged                    bool
+		want                      string
+	}{
+		{"nothing says it", "2.30.7", ruledHost, "", units.Opt[int]{}, false, "-1 -1, -1 -1"},
+		{"a plugin does", "2.30.7", ruledHost, "", units.Some(0), false, "0 0, 0 0"},
+		{"before", "2.29.7", inFile, "", units.Some(0), false, "-1 -1, -1 -1"},
+		{"the file does", "2.30.7", inFile, "", units.Some(0), false, "0 0, 7 6"},
+		{"a list does", "2.30.7", ruledHost, "mlx5_0:1:3:4,mlx5_1::5", units.Some(0), false, "3 4, 5 -1"},
+		{"the file before the list", "2.30.7", inFile, "=mlx5_0:1:3,mlx5_1:1:5:2", units.Opt[int]{}, false,
+			"3 -1, 7 6"},
+		{"what is not on a list", "2.30.7", ruledHost, "^mlx5_2:1:3:4", units.Opt[int]{}, false, "-1 -1, -1 -1"},
+		{"ports of one rail", "2.30.7", ruledHost, "mlx5_0:1:3:4,mlx5_1:1:3:5", units.Opt[int]{}, true,
+			"3 16390"},
+		{"ports of two rails", "2.30.7", ruledHost, "mlx5_0:1:3,mlx5_1:1:4", units.Opt[int]{}, true, "-1 16385"},
+	} {
+		r, err := rules.For(c.release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := topo.ParamsOf(r)
+		p.NRanks, p.NetRail, p.IBHCA = 4, c.rail, c.hcas
+		if c.merged {
+			p.MergeLevel = units.Some(topo.PathPIX)
+		}
+		s := built(t, c.text, p).Systems[0]
+		var got []string
+		for _, n := range s.Of(topo.NET) {
+			got = append(got, fmt.Sprint(s.Nodes[n].Net.Rail, s.Nodes[n].Net.Plane))
+		}
+		if g := strings.Join(got, ", "); g != c.want {
+			t.Errorf("%s: %s, want %s", c.name, g, c.want)
+		}
+	}
+}
