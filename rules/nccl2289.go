@@ -48,6 +48,7 @@ func topo2289() Topo {
 		FuseNICs:     true,  // graph/topo.cc:1261
 		PCILinks:     true,  // graph/topo.cc:621
 		WidenFused:   true,  // graph/topo.cc:1240; since 2.28.3
+		WidenPorts:   true,  // graph/topo.cc:1240; false from 2.30.7 (2.30.7 topo.cc:1587)
 		GUIDFallback: true,  // graph/topo.cc:367; since 2.28.7
 	}
 }

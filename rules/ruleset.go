@@ -56,15 +56,17 @@ type entry struct {
 }
 
 // table lists every known release, oldest first. No rules are made.
-func table() [14]entry {
+func table() [17]entry {
 	return [...]entry{
 		{Release{2, 21, 5}, nccl2215}, {Release{2, 22, 3}, nccl2223}, {Release{2, 23, 4}, nccl2234},
 		{Release{2, 24, 3}, nccl2243},
 		{Release{2, 25, 1}, nccl2251}, {Release{2, 26, 2}, nccl2262}, {Release{2, 26, 6}, nccl2266},
 		{Release{2, 27, 3}, nccl2273},
 		{Release{2, 27, 5}, nccl2275}, {Release{2, 27, 7}, nccl2277}, {Release{2, 28, 3}, nccl2283},
+		{Release{2, 28, 7}, nccl2287},
 		{Release{2, 28, 9}, nccl2289},
-		{Release{2, 29, 7}, nccl2297}, {Release{2, 30, 7}, nccl2307},
+		{Release{2, 29, 2}, nccl2292}, {Release{2, 29, 7}, nccl2297}, {Release{2, 30, 3}, nccl2303},
+		{Release{2, 30, 7}, nccl2307},
 	}
 }
 
@@ -198,7 +200,12 @@ type Topo struct {
 	PXNNeedsGDR bool
 
 	FuseNICs   bool // near NICs become one virtual NIC
-	WidenFused bool // PCI links above a virtual NIC get the width of its ports
+	WidenFused bool // the PCI link of a virtual NIC and that above it get the width of its ports
+	// WidenPorts: so do the links of the ports and those between them and where they meet.
+	WidenPorts bool
+	// NetsByShare: of nets that are equally near a GPU begins with that of its number
+	// among the GPUs that share them; else of its number on the host.
+	NetsByShare bool
 	// FusedDevice: a virtual NIC below a CPU gets a PCI device of its own.
 	FusedDevice bool
 	// FuseAlone: a port that is merged with no other becomes a virtual NIC of one port,
@@ -232,6 +239,8 @@ type Topo struct {
 	NetRails bool
 	// DevNodes: a DEV node is between a GPU and its links.
 	DevNodes bool
+	// NearestCPU: a GPU's CPU is, of the nearest ones, that in fewest hops; else of all.
+	NearestCPU bool
 	// PathsByKind: of two routes NCCL keeps that of the better kind, then the wider,
 	// then the shorter; else the wider one of those that are not longer.
 	PathsByKind bool
@@ -361,6 +370,8 @@ type Connect struct {
 	P2PChunkARM int64
 	NVLSChunk   int64
 	P2PGroup    int64 // ranks of a node scheduled together in send/recv; 0: all of a node
+	// P2PGroupAlone: so they are on one node, too, where else all are together.
+	P2PGroupAlone bool
 
 	// PeerChannels is how many channels send/recv to one peer uses over the
 	// network. PeersAgree: the minimum over all ranks holds; else each node has

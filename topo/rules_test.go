@@ -392,3 +392,72 @@ func TestRailsOfNets(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstNetOfGPUs: of nets that are equally near a GPU begins with that of its number on
+// the host, from 2.30.7 on with that of its number among the GPUs that share them
+// (graph/topo.cc:1799 of v2.30.4, 2070 of v2.30.7).
+func TestFirstNetOfGPUs(t *testing.T) {
+	board := func(bus, dev, net int) string {
+		return fmt.Sprintf(`<cpu host_hash="0x1" numaid="%d" arch="x86_64" vendor="AuthenticAMD">`+
+			`<pci busid="0000:%d0:00.0" class="0x060400" link_speed="" link_width="">`+
+			`<pci busid="0000:%d1:00.0" class="0x030200" link_speed="" link_width=""><gpu dev="%d" sm="80" gdr="1"/></pci>`+
+			`<pci busid="0000:%d2:00.0" class="0x020000" link_speed="" link_width=""><nic><net name="mlx5_%d" dev="%d" speed="100000" port="1" guid="0x%d"/></nic></pci>`+
+			`<pci busid="0000:%d3:00.0" class="0x020000" link_speed="" link_width=""><nic><net name="mlx5_%d" dev="%d" speed="100000" port="1" guid="0x%d"/></nic></pci>`+
+			`</pci></cpu>`, dev, bus, bus, dev, bus, net, net, net+1, bus, net+1, net+1, net+2)
+	}
+	text := `<system version="1">` + board(1, 0, 0) + board(2, 1, 2) + `</system>`
+	for release, want := range map[string]string{"2.29.7": "[0 1] [3 2]", "2.30.3": "[0 1] [3 2]",
+		"2.30.7": "[0 1] [2 3]"} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := topo.ParamsOf(r)
+		p.NRanks = 4
+		s := built(t, text, p).Systems[0]
+		if got := fmt.Sprint(s.LocalNets(0), " ", s.LocalNets(1)); got != want {
+			t.Errorf("NCCL %s: nets of the GPUs %s, want %s", release, got, want)
+		}
+	}
+}
+
+// TestLinksOfVirtualNICs: from 2.28.3 on the links of a virtual NIC have the width of its
+// ports, up to 2.30.4 also those of switches between the ports and where they meet
+// (graph/topo.cc:1340 of v2.30.4, 1587 of v2.30.7).
+func TestLinksOfVirtualNICs(t *testing.T) {
+	sw := func(bus string, in string) string {
+		return `<pci busid="0000:` + bus + `:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="8">` + in +
+			`</pci>`
+	}
+	nic := func(bus, name string, dev int) string {
+		return fmt.Sprintf(`<pci busid="0000:%s:00.0" class="0x020700" link_speed="32.0 GT/s PCIe" link_width="8">`+
+			`<nic><net name="%s" dev="%d" speed="200000" port="1" guid="0x%d" gdr="1"/></nic></pci>`, bus, name, dev,
+			dev+1)
+	}
+	gpu := `<pci busid="0000:12:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">` +
+		`<gpu dev="0" sm="80" gdr="1"/></pci>`
+	text := `<system version="1"><cpu host_hash="0x1" numaid="0" arch="x86_64" vendor="AuthenticAMD">` +
+		sw("01", sw("10", gpu+nic("11", "mlx5_0", 0))+sw("20", nic("21", "mlx5_1", 1))) + `</cpu></system>`
+	for release, want := range map[string]string{"2.27.7": "24 24", "2.28.3": "48 48", "2.30.3": "48 48",
+		"2.30.7": "24 48"} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := topo.ParamsOf(r)
+		p.NRanks, p.MergeLevel = 4, units.Some(topo.PathPXB)
+		s := built(t, text, p).Systems[0]
+		uplink := func(bus uint64) any { // bandwidth of a switch's link to the one above
+			for _, n := range s.Of(topo.PCI) {
+				if s.Nodes[n].Ident == bus {
+					links := s.Nodes[n].Links
+					return s.Links[links[len(links)-1]].BW
+				}
+			}
+			return nil
+		}
+		if got := fmt.Sprint(uplink(0x10000), " ", uplink(0x1000)); got != want {
+			t.Errorf("NCCL %s: links above %s GB/s, want %s", release, got, want)
+		}
+	}
+}
