@@ -23,6 +23,7 @@ func nccl2283() *Ruleset {
 	r.Connect.NVLSMinGPUs = 3   // transport/nvls.cc:137
 	r.Connect.P2PGroup = 0      // init.cc
 	r.Connect.P2PGroupAlone = false
+	r.Search.CapNets = false    // graph/search.cc:522
 	r.Plan.BatchByRound = false // enqueue.cc:73
 	// include/sym_kernels.h: the communicator takes 112 bytes; init.cc:1331
 	r.Sym.Tasks, r.Sym.DirectP2P = 58, true

@@ -69,6 +69,7 @@ func search2289() Search {
 		SYSBelowSM90:  false, // true from 2.29 (2.29.2 search.cc:1038)
 		TwoIslands:    true,  // search.cc:1049; since 2.26.2
 		ScatterNets:   true,  // search.cc:507; since 2.27.5
+		CapNets:       true,  // search.cc:523; since 2.28.7
 	}
 }
 

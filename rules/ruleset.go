@@ -291,6 +291,8 @@ type Search struct {
 	ScatterNets bool
 	// FirstGPUs says which GPUs a channel that comes from a net is tried with.
 	FirstGPUs FirstGPUs
+	// CapNets: NCCL_NETDEVS_POLICY=MAX bounds the nets that a channel is tried with, too.
+	CapNets bool
 	// CrossAny: NICs may cross in every pattern, and odd channels mirror the even ones
 	// before them wherever they do; else in rings alone.
 	CrossAny bool

@@ -46,6 +46,7 @@ var ruleTexts = map[string]string{
 	"Topo.PathsByKind":           "better kind of path before the wider",
 	"Search.FirstNetHeads":       "nets tried for NVLS heads",
 	"Search.HeadsKeepBW":         "bandwidth of NVLS heads",
+	"Search.CapNets":             "nets tried with NCCL_NETDEVS_POLICY=MAX",
 	"Search.CrossAny":            "crossing NICs",
 	"Search.Speeds":              "speeds that are tried",
 	"Search.KindsOfSystem":       "kinds of paths that are tried",

@@ -14,8 +14,11 @@ import (
 // lines that differ as they are, and the first rule of it that does so alone.
 func TestSuspect(t *testing.T) {
 	for _, x := range []struct{ wrote, says, machine, want string }{
-		{"2.28.7", "2.28.9", "dgx-h100", `NCCL 2.28.7 prints 1 of 1 differing lines as the log has them; the ` +
-			`first rule that does so alone is "latencies of hops" (Tuning.HWLat, docs/VERSIONS.md), for 1 of them`},
+		{"2.27.7", "2.28.9", "hgx-a100-4", `NCCL 2.27.7 prints 3 of 3 differing lines as the log has them; the ` +
+			`first rule that does so alone is "least channels of NVLS graphs" (Tuning.NVLSLeast, ` +
+			`docs/VERSIONS.md), for 2 of them`},
+		{"2.23.4", "2.24.3", "gh200", "NCCL 2.23.4 prints 2 of 7 differing lines as the log has them; no rule " +
+			"does so alone"},
 	} {
 		on, err := site.OpenFor(x.wrote, site.Nodes(golden.Root(t, "testdata", "topos", x.machine+".xml"), 2))
 		if err != nil {
