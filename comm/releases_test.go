@@ -2,6 +2,7 @@ package comm_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,7 +75,7 @@ type of struct {
 // TestRulesOfReleases pins rule by rule where it changes; docs/VERSIONS.md has the
 // source of each.
 func TestRulesOfReleases(t *testing.T) {
-	for _, x := range append(layoutsOfReleases(), choicesOfReleases()...) {
+	for _, x := range slices.Concat(layoutsOfReleases(), formsOfReleases(), choicesOfReleases()) {
 		var got [2]string
 		for i, release := range []string{x.before, x.from} {
 			r, err := rules.For(release)
@@ -133,19 +134,6 @@ func layoutsOfReleases() []of {
 			choice, err := c.Model.Choose(tuning.Op{Func: coll.Broadcast, Count: 1 << 24, Type: coll.Float32})
 			return fmt.Sprint(choice.MaxChannels, err)
 		}, "2.21.5", "2.22.3", "2 <nil>", "16 <nil>"},
-		{"links of GPUs to themselves", []member{h100}, func(c *comm.Comm) any {
-			s := c.Domains[0].System
-			return s.Links[s.Nodes[s.Of(topo.GPU)[0]].Links[0]].Kind
-		}, "2.21.5", "2.22.3", "LOC", "NVL"},
-		{"ids of CPUs without NUMA node", []member{{"h200x4-4", 2}}, func(c *comm.Comm) any {
-			s := c.Domains[0].System
-			return s.Name(s.Of(topo.CPU)[0])
-		}, "2.22.3", "2.23.4", "CPU/ffffffffffffffff-ffffffffffffff", "CPU/0-ffffffffffffff"},
-		{"graphs in a graph file", []member{h100}, func(c *comm.Comm) any {
-			d := &c.Domains[0]
-			text, err := graphxml.Write(d.System, d.Graphs)
-			return fmt.Sprint(strings.Count(string(text), "<graph "), err)
-		}, "2.21.5", "2.22.3", "4 <nil>", "5 <nil>"},
 		{"nodes joined by NVLink", []member{{"gh200", 1}}, func(c *comm.Comm) any { return c.P2PChunkSize },
 			"2.24.3", "2.25.1", "131072", "524288"},
 		{"NVLS channels by nets", []member{{"dgx-b200", 4}}, channels, "2.29.7", "2.30.3", "16 32", "16 24"},
@@ -168,6 +156,26 @@ func layoutsOfReleases() []of {
 		{"tree pattern of all", []member{{"dgx-a100", 1}, {"dgx-h100", 1}}, func(c *comm.Comm) any {
 			return c.TreePattern
 		}, "2.25.1", "2.26.2", "1", "3"},
+	}
+}
+
+// formsOfReleases are links and ids of nodes, and what files hold.
+func formsOfReleases() []of {
+	h100 := member{"dgx-h100", 2}
+	return []of{
+		{"links of GPUs to themselves", []member{h100}, func(c *comm.Comm) any {
+			s := c.Domains[0].System
+			return s.Links[s.Nodes[s.Of(topo.GPU)[0]].Links[0]].Kind
+		}, "2.21.5", "2.22.3", "LOC", "NVL"},
+		{"ids of CPUs without NUMA node", []member{{"h200x4-4", 2}}, func(c *comm.Comm) any {
+			s := c.Domains[0].System
+			return s.Name(s.Of(topo.CPU)[0])
+		}, "2.22.3", "2.23.4", "CPU/ffffffffffffffff-ffffffffffffff", "CPU/0-ffffffffffffff"},
+		{"graphs in a graph file", []member{h100}, func(c *comm.Comm) any {
+			d := &c.Domains[0]
+			text, err := graphxml.Write(d.System, d.Graphs)
+			return fmt.Sprint(strings.Count(string(text), "<graph "), err)
+		}, "2.21.5", "2.22.3", "4 <nil>", "5 <nil>"},
 	}
 }
 

@@ -488,8 +488,8 @@ var vars = []Var{
 	{"SIMCCL_NCCL_VERSION", Text, "2.28.9", "rules",
 		"the release of NCCL whose rules decide, as --nccl-version", "-", "", ""},
 	{"SIMCCL_NET_RAIL", Number, "-1", "topo", "rail and plane that another net plugin reports of nets for " +
-		"which neither the file nor NCCL_IB_HCA gives one, from NCCL 2.30.7 on; -1: none, as NCCL's own IB and " +
-		"socket plugins do", "-", "", ""},
+		"which neither the file nor NCCL_IB_HCA gives one, from NCCL 2.30.7 on; -1: none, as NCCL's own IB " +
+		"and socket plugins do", "-", "", ""},
 	{"SIMCCL_LIBNCCL", Path, "", "real", "NCCL's library, where the loader does not find libnccl.so.2", "-",
 		"", ""},
 	{"SIMCCL_PROFILER_PLUGIN", Path, "", "real",

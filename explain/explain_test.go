@@ -190,7 +190,8 @@ func check(t *testing.T, name string, r *explain.Report) {
 // TestRailsThatDecide: a channel that may not change NICs and does within a rail is named.
 func TestRailsThatDecide(t *testing.T) {
 	for rail, want := range map[string]string{"-1": "",
-		"0": "channel 0 enters by mlx5_0 and leaves by mlx5_3: both nets have rail 0 (and 7 more channels so)"} {
+		"0": "channel 0 enters by mlx5_0 and leaves by mlx5_3: both nets have rail 0 (and 7 more channels " +
+			"so)"} {
 		on, err := site.OpenFor("2.30.7", site.Nodes(golden.Root(t, "testdata", "topos", "dgx-h100.xml"), 2),
 			"NCCL_ALGO=Ring", "SIMCCL_NET_RAIL="+rail)
 		if err != nil {

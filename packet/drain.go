@@ -12,7 +12,7 @@ import (
 // known, so the frames that have come are those before a place of the keys.
 func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end int64) {
 	q, come, begun := &l.Queues[1], 0, 0 // keys of frames that have come, and have started
-	short := len(keys) <= 3 && q.Empty()
+	short, arrived := len(keys) <= 3 && q.Empty(), s.arrived
 	if !short && e.most != all && w.ports.Shallow(l, keys, e.most, w.peak-1) {
 		e.drainUnmarked(w, s, l, keys, end)
 		return
@@ -23,7 +23,7 @@ func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end
 	for {
 		if come == begun && q.Empty() {
 			for ; come < len(keys); come++ { // idle ones
-				f := &s.arrived[keys[come]&arrivals.Place]
+				f := &arrived[keys[come]&arrivals.Place]
 				if l.Free >= f.At {
 					break
 				}
@@ -43,7 +43,7 @@ func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end
 		}
 		e.completed(w, l)
 		if q.Empty() {
-			f := &s.arrived[keys[begun]&arrivals.Place]
+			f := &arrived[keys[begun]&arrivals.Place]
 			begun++
 			q.Bytes -= int64(f.Size)
 			e.transmit(w, l, f, l.Free, q.Bytes)
@@ -55,7 +55,7 @@ func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end
 		w.peak = max(w.peak, l.Peak)
 	}
 	for _, key := range keys[begun:come] { // gather has counted their bytes
-		q.Bytes -= int64(s.arrived[key&arrivals.Place].Size)
+		q.Bytes -= int64(arrived[key&arrivals.Place].Size)
 	}
 	e.keep(w, s, l, q, keys[begun:come])
 }
@@ -168,10 +168,10 @@ func (e *engine) deplete(w *worker, s *switchNode, l *link, keys []uint64, end i
 // gather takes what comes until a port is free: of frames for which keys are from begun
 // on, those before come have come. It returns how many have then.
 func (e *engine) gather(s *switchNode, l *link, q *queue, keys []uint64, begun, come int) int {
-	free, bytes := l.Free, q.Bytes
+	free, bytes, peak, arrived := l.Free, q.Bytes, l.Peak, s.arrived
 	for ; come < len(keys); come++ {
 		i := keys[come] & arrivals.Place
-		f := &s.arrived[i]
+		f := &arrived[i]
 		if f.At >= free {
 			if f.At > free || e.ordered && (come > begun || !q.Empty()) &&
 				free-l.Start > e.travel(s.in[s.from[i]], f.Size) {
@@ -179,9 +179,9 @@ func (e *engine) gather(s *switchNode, l *link, q *queue, keys []uint64, begun, 
 			}
 		}
 		bytes += int64(f.Size)
-		l.Peak = max(l.Peak, bytes)
+		peak = max(peak, bytes)
 	}
-	q.Bytes = bytes
+	q.Bytes, l.Peak = bytes, peak
 	return come
 }
 

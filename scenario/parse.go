@@ -100,4 +100,4 @@ func writeJSON(w io.Writer, v any) error {
 }
 
 // sorted lists a map's keys in order.
-func sorted(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

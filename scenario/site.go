@@ -15,7 +15,6 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/rules/release"
-	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/sim/gpu"
@@ -389,7 +388,7 @@ func unequipped(spec *topo.Spec, file string) error {
 
 // absent takes out the devices without which the job was restarted.
 func (l *loader) absent(members []fabric.Member) ([]fabric.Member, error) {
-	a := fault.Absent(l.spec.Network.Faults)
+	a := absencesOf(l.spec.Network.Faults)
 	if a == nil {
 		return members, nil
 	}
@@ -397,7 +396,7 @@ func (l *loader) absent(members []fabric.Member) ([]fabric.Member, error) {
 	if err != nil {
 		return nil, bad(err)
 	}
-	out, parents, err := a.Remove(members, cl, l.site.Network)
+	out, parents, err := a.remove(members, cl, l.site.Network)
 	if err != nil {
 		return nil, &FieldError{Path: "network.faults", Problem: err.Error()}
 	}
@@ -411,7 +410,7 @@ func (l *loader) absent(members []fabric.Member) ([]fabric.Member, error) {
 		natural = append(natural, l.natural[p])
 	}
 	if l.natural = natural; l.site.Network != nil {
-		a.Rewire(l.site.Network)
+		a.rewire(l.site.Network)
 	}
 	return out, nil
 }

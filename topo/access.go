@@ -158,6 +158,9 @@ func (s *System) correctNet(i int, a *Access) error {
 	for g, gpu := range s.of[GPU] {
 		changed := s.layPXN(i, g, owner, a) && slices.Contains(near, g)
 		if s.Path(gpu, net).Kind < PathPHB {
+			if err := s.checkRelay(gpu, net); err != nil {
+				return err
+			}
 			if _, why := s.gdr(gpu, net, false, a); why != nil {
 				cpu, err := s.localCPU(gpu)
 				if err != nil {
@@ -286,8 +289,21 @@ func (s *System) layPXN(i, g, owner int, a *Access) bool {
 	return false
 }
 
+// checkRelay fails on a PXN route whose first hop is no GPU, as NCCL does when
+// it asks who may use GPUDirect (paths.cc:580). Up to 2.25 a route from GPU to
+// GPU over C2C and a CPU counts as NVLink, so that PXN may take it where
+// NCCL_P2P_LEVEL keeps it from NVLink.
+func (s *System) checkRelay(gpu, net NodeID) error {
+	if !s.Nodes[net].Net.GDR || !s.Nodes[gpu].GPU.GDR || s.Proxy(gpu, net) != None {
+		return nil
+	}
+	return &PathError{Node: s.Name(gpu), At: gpu,
+		Problem: "the PXN route to " + s.Name(net) + " leads through no GPU: NCCL fails on it (paths.cc:582)",
+		Hint:    "write NCCL_PXN_DISABLE=1, or let NCCL_P2P_LEVEL allow NVLink"}
+}
+
 // Proxy returns the GPU whose proxy serves gpu's sends to net: gpu itself, or
-// with PXN the relay (paths.cc:567).
+// with PXN the relay (paths.cc:567); None where a CPU is the relay.
 func (s *System) Proxy(gpu, net NodeID) NodeID {
 	p := s.Path(gpu, net)
 	if p.Kind != PathPXN {

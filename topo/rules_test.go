@@ -349,6 +349,44 @@ func TestPartsOfGPUs(t *testing.T) {
 	}
 }
 
+// TestRelayIsAGPU: PXN over a route that leads through a CPU ends NCCL's init
+// (paths.cc:524 of v2.24.3); where GPUDirect is not asked for, and from 2.26.2 on, whose
+// routes over C2C are no NVLink, nothing fails.
+func TestRelayIsAGPU(t *testing.T) {
+	text := `<system version="1"><cpu host_hash="0x1" numaid="0" arch="arm64">`
+	for i := range 2 {
+		text += fmt.Sprintf(`<pci busid="000%d:01:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">`+
+			`<pci busid="000%[1]d:02:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">`+
+			`<gpu dev="%[1]d" sm="100" gdr="1"><nvlink target="fffffff:ffff:ff" count="18" tclass="0x068000"/>`+
+			`<c2c bw="44712" count="5"/></gpu></pci>`+
+			`<pci busid="000%[1]d:03:00.0" class="0x020700" link_speed="32.0 GT/s PCIe" link_width="16"><nic>`+
+			`<net name="mlx5_%[1]d" dev="%[1]d" speed="400000" port="1" guid="0x%[1]d" gdr="1"/></nic></pci></pci>`, i)
+	}
+	text += "</cpu></system>"
+	for _, c := range []struct {
+		release, text string
+		pxn, fails    bool
+	}{
+		{"2.21.5", text, true, true},
+		{"2.24.3", text, true, true},
+		{"2.24.3", text, false, false},
+		{"2.24.3", strings.ReplaceAll(text, `gdr="1"/></nic>`, `gdr="0"/></nic>`), true, false},
+		{"2.26.2", text, true, false},
+	} {
+		p := paramsOf(t, c.release)
+		p.Access.P2PLevel, p.Access.PXNDisable = units.Some(topo.PathLOC), !c.pxn
+		spec, err := topoxml.Parse([]byte(c.text), "t.xml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = topo.Build(spec, p)
+		var path *topo.PathError
+		if got := errors.As(err, &path); got != c.fails || err != nil && !got {
+			t.Errorf("NCCL %s, PXN %v: %v, want an error of the path: %v", c.release, c.pxn, err, c.fails)
+		}
+	}
+}
+
 // TestRailsOfNets: from 2.30.7 on a net has the rail and the plane of the file, else those
 // that NCCL_IB_HCA gives it, else the plugin's (SIMCCL_NET_RAIL), which are none for NCCL's own
 // (transport/net_ib/init.cc:436 of v2.30.7). A virtual NIC has the rail that its ports share and
@@ -368,10 +406,12 @@ func TestRailsOfNets(t *testing.T) {
 		{"a list does", "2.30.7", ruledHost, "mlx5_0:1:3:4,mlx5_1::5", units.Some(0), false, "3 4, 5 -1"},
 		{"the file before the list", "2.30.7", inFile, "=mlx5_0:1:3,mlx5_1:1:5:2", units.Opt[int]{}, false,
 			"3 -1, 7 6"},
-		{"what is not on a list", "2.30.7", ruledHost, "^mlx5_2:1:3:4", units.Opt[int]{}, false, "-1 -1, -1 -1"},
+		{"what is not on a list", "2.30.7", ruledHost, "^mlx5_2:1:3:4", units.Opt[int]{}, false,
+			"-1 -1, -1 -1"},
 		{"ports of one rail", "2.30.7", ruledHost, "mlx5_0:1:3:4,mlx5_1:1:3:5", units.Opt[int]{}, true,
 			"3 16390"},
-		{"ports of two rails", "2.30.7", ruledHost, "mlx5_0:1:3,mlx5_1:1:4", units.Opt[int]{}, true, "-1 16385"},
+		{"ports of two rails", "2.30.7", ruledHost, "mlx5_0:1:3,mlx5_1:1:4", units.Opt[int]{}, true,
+			"-1 16385"},
 	} {
 		r, err := rules.For(c.release)
 		if err != nil {

@@ -333,8 +333,8 @@ func (m *Model) nvlsBarred(o Op) Reason {
 	case !in.NVLS:
 		return Reason{Rule: "NVLink multicast is not available", Source: "enqueue.cc:384"}
 	case o.Func == coll.AllGather && m.tab.NVLSNoAllGather:
-		return Reason{Rule: "NCCL " + m.Params.Rules.Version() + " takes an AllGather for a reduction of bytes, " +
-			"which the NVSwitch cannot do", Source: "enqueue.cc"}
+		return Reason{Rule: "NCCL " + m.Params.Rules.Version() + " takes an AllGather for a reduction of " +
+			"bytes, which the NVSwitch cannot do", Source: "enqueue.cc"}
 	case o.Func != coll.AllGather && !NVLSReduces(o.RedOp, o.Type):
 		return Reason{Rule: fmt.Sprintf("the NVSwitch cannot %s %s", o.RedOp, o.Type),
 			Source: "enqueue.cc:384"}

@@ -15,13 +15,14 @@ import (
 // out (graph/tuning.cc:334 of v2.21.5, 318 of v2.22.3).
 func TestNothingLeftOfLists(t *testing.T) {
 	in := rapid.Custom(drawInput).Example(1)
-	for release, want := range map[string][3]bool{"2.21.5": {true, true, true}, "2.22.3": {false, false, true},
-		"2.23.4": {false, false, true}} {
+	for release, want := range map[string][3]bool{"2.21.5": {true, true, true},
+		"2.22.3": {false, false, true}, "2.23.4": {false, false, true}} {
 		old, err := rules.For(release)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := tuning.New(in, tuning.Params{Rules: old, Algo: units.Some("Tree"), Proto: units.Some("Simple")})
+		m, err := tuning.New(in, tuning.Params{Rules: old, Algo: units.Some("Tree"),
+			Proto: units.Some("Simple")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,7 +85,8 @@ func (r *rows) stamp(aux uint32, word uint64, rate int64) uint32 {
 	if r.rates[0] != rate {
 		code = r.code(rate, aux)
 	}
-	r.at(aux & rowMask)[i] = word | code<<rateShift
+	n := aux & rowMask
+	r.pieces[n>>rowBits][int(n&(1<<rowBits-1))*r.width+i] = word | code<<rateShift
 	return aux + 1<<rowCount
 }
 

@@ -261,7 +261,8 @@ func TestLLByCost(t *testing.T) {
 		for k := None + 1; k < numKernels; k++ {
 			stores = stores || table[k].stores && c.mask(small)>>k&1 == 1
 		}
-		if got := fmt.Sprint(ch.IfLL, " ", c.Rules.Tasks, " ", stores); !ok || !ch.Kernel.LL() || got != want {
+		got := fmt.Sprint(ch.IfLL, " ", c.Rules.Tasks, " ", stores)
+		if !ok || !ch.Kernel.LL() || got != want {
 			t.Errorf("NCCL %s: %v, %s, want %s", release, ch.Kernel, got, want)
 		}
 	}

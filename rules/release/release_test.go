@@ -64,8 +64,8 @@ func TestSelect(t *testing.T) {
 func TestEveryTag(t *testing.T) {
 	equal := map[string]string{"2.26.3": "2.26.6", "2.26.5": "2.26.6", "2.27.6": "2.27.7", "2.29.3": "2.29.2",
 		"2.30.4": "2.30.3"}
-	for _, tag := range strings.Fields("2.21.5 2.22.3 2.23.4 2.24.3 2.25.1 2.26.2 2.26.3 2.26.5 2.26.6 2.27.3 " +
-		"2.27.5 2.27.6 2.27.7 2.28.3 2.28.7 2.28.9 2.29.2 2.29.3 2.29.7 2.30.3 2.30.4 2.30.7") {
+	for _, tag := range strings.Fields("2.21.5 2.22.3 2.23.4 2.24.3 2.25.1 2.26.2 2.26.3 2.26.5 2.26.6 " +
+		"2.27.3 2.27.5 2.27.6 2.27.7 2.28.3 2.28.7 2.28.9 2.29.2 2.29.3 2.29.7 2.30.3 2.30.4 2.30.7") {
 		want, note := tag, ""
 		if of := equal[tag]; of != "" {
 			want, note = of, "NCCL "+tag+" decides what "+of+" does, whose rules answer"

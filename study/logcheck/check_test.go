@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/dev/site"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
 	"os"
 	"path/filepath"
@@ -181,6 +182,59 @@ func busOf(sys *topo.System, local int) uint64 {
 	return 0
 }
 
+// TestPartsOfAHost: a host that NCCL splits is printed by a rank of each part, and read
+// again as those parts. 2.30.7 prints the devices of the other parts without their ranks,
+// so that its print alone is refused.
+func TestPartsOfAHost(t *testing.T) {
+	for release, want := range map[string]string{"2.28.9": "", "2.30.7": "where NCCL splits a host"} {
+		s, err := site.OpenFor(release, scenario.Machine{Nodes: []scenario.Nodes{{Topo: "dgx-a100", Count: 2}}},
+			"NCCL_P2P_LEVEL=LOC")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		set := []ncclog.Setting{{Name: "NCCL_P2P_LEVEL", Value: "LOC"}}
+		if err := ncclog.WriteInit(&b, s.Comm, set); err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range []int32{0, 2, 4, 6, 8} {
+			if prefix := ncclog.RankPrefix(s.Comm, n); bytes.Count(b.Bytes(), []byte(prefix)) == 0 {
+				t.Errorf("NCCL %s: part %d of 8, whose first rank is %d, is not printed", release, i, n)
+			}
+		}
+		rep, err := logcheck.Check(logcheck.Input{Log: parse(t, b.Bytes())})
+		switch {
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("NCCL %s: error %v, want %q", release, err, want)
+		case want == "" && (err != nil || !rep.Equal):
+			t.Errorf("NCCL %s: report %+v, error %v", release, rep, err)
+		}
+	}
+}
+
+// TestSystemsReadAgain: virtual NICs become their ports again, on each host of a domain, and
+// GPUs of 2.30.7, which prints no ranks, follow in the order of hosts and bus ids.
+func TestSystemsReadAgain(t *testing.T) {
+	for _, c := range []struct {
+		machine, release string
+		nodes            int
+	}{{"gcp-a4x-max", "2.27.7", 1}, {"gcp-a4x-max", "2.28.9", 2}, {"gcp-a4x-max", "2.30.7", 3},
+		{"gb200-nvl72", "2.30.7", 4}} {
+		s, err := site.OpenFor(c.release, scenario.Machine{Nodes: []scenario.Nodes{{Topo: c.machine,
+			Count: c.nodes}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := ncclog.WriteInit(&b, s.Comm, nil); err != nil {
+			t.Fatal(err)
+		}
+		if rep, err := logcheck.Check(logcheck.Input{Log: parse(t, b.Bytes())}); err != nil || !rep.Equal {
+			t.Errorf("%d %s, NCCL %s: report %+v, error %v", c.nodes, c.machine, c.release, rep, err)
+		}
+	}
+}
+
 // TestRanksOfDevices: 2.30.7 prints GPUs without their ranks. Rank 0's log alone
 // gives its own GPU, and the others the order of their bus ids.
 func TestRanksOfDevices(t *testing.T) {
@@ -194,8 +248,7 @@ func TestRanksOfDevices(t *testing.T) {
 		"first rank":    {},
 		"part":          {"DEV/0-3000 ", "DEV/0-3001 ", "MLOPart"},
 		"two ranks":     {"] - GPU/0-3000", "] - GPU/0-10000003000", "several ranks"},
-		"other host":    {"DEV/0-44000 ", "DEV/1-44000 ", "several hosts"},
-		"no local rank": {"localRanks 4", "localRanks 2", "no logged rank"},
+		"no local rank": {"localRanks 4", "localRanks 2", "where NCCL splits a host"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := bytes.ReplaceAll(one, []byte(change.from), []byte(change.to))

@@ -65,7 +65,7 @@ func (f *finder) printsOf(r *rules.Ruleset, g guess) ([]*printed, error) {
 		for n := range p.gpus {
 			known[n] = true
 		}
-		p.describe(f, k, r.Topo.FuseAlone, g)
+		p.describe(f, k, &r.Topo, g)
 		nodes = append(nodes, p)
 	}
 	if len(nodes) == 0 {
@@ -91,8 +91,8 @@ func (p *printed) ranks() []int {
 const efaLatency, efaLatencyP6 = 75, 35
 
 // describe adds to NETs what lines of the ranks of their host say: names, GPU Direct
-// and latency; alone is rules.Topo.FuseAlone. What none says is guessed.
-func (p *printed) describe(f *finder, r *ncclog.Rank, alone bool, g guess) {
+// and latency. What none says is guessed. Virtual NICs become their ports again.
+func (p *printed) describe(f *finder, r *ncclog.Rank, rules *rules.Topo, g guess) {
 	network := f.in.Log.Network
 	names, able := map[int]string{}, map[string]bool{}
 	filled, direct := r.Nets, false
@@ -113,7 +113,7 @@ func (p *printed) describe(f *finder, r *ncclog.Rank, alone bool, g guess) {
 		dev := n.Int("dev", -1)
 		name := names[dev]
 		at := dev
-		if alone && dev >= len(filled) {
+		if rules.FuseAlone && dev >= len(filled) {
 			at -= len(filled) // the virtual NIC of one port has the port's name
 		}
 		if name == "" && at >= 0 && at < len(filled) {
@@ -125,9 +125,6 @@ func (p *printed) describe(f *finder, r *ncclog.Rank, alone bool, g guess) {
 		gdr, said := able[name]
 		if !said {
 			gdr, said = able[strconv.Itoa(dev)]
-		}
-		if strings.Contains(name, "+") {
-			name = "net" + strconv.Itoa(dev) // the print has the virtual NIC as a port
 		}
 		if !said && direct {
 			gdr, said = true, true
@@ -144,6 +141,7 @@ func (p *printed) describe(f *finder, r *ncclog.Rank, alone bool, g guess) {
 		n.Set("gdr", map[bool]string{true: "1", false: "0"}[gdr])
 		p.nets[i] = n
 	}
+	p.unfuse(rules)
 }
 
 // topology is the file of a node whose GPUs have compute capability sm.

@@ -10,64 +10,78 @@ import (
 
 // place gives the GPUs of DEV nodes their ranks, which NCCL does not print with
 // them from 2.30.7 on (graph/topo.cc:309 of v2.30.7). A rank that logs its
-// initialisation names the bus id of its GPU. The others of its node follow in
-// the order of bus ids, in which CUDA numbers equal GPUs.
+// initialisation names the bus id of its GPU. The others follow in the order of
+// hosts, as ranks of a domain do, and on a host in that of bus ids, in which CUDA
+// numbers equal GPUs.
 func (p *printed) place(c *ncclog.Communicator, of *ncclog.Rank) error {
 	if len(p.devs) == 0 {
 		return nil
 	}
 	devs := slices.Clone(p.devs)
-	slices.SortFunc(devs, func(a, b device) int { return cmp.Compare(a.bus, b.bus) })
-	left := map[int]bool{}
+	slices.SortFunc(devs, func(a, b device) int {
+		return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(a.bus, b.bus))
+	})
 	local, first := of.LocalRanks, of.Rank-of.LocalRank
 	if local == 0 { // no line says: all GPUs of the print
 		local = len(devs)
 		first = of.Rank - of.Rank%local
 	}
-	for r := range local {
-		left[first+r] = true
+	if len(devs) > local {
+		p.at = devs[local].at
+		return p.fail(fmt.Sprintf("%d devices beside %d ranks of the node, as where NCCL splits a host; this "+
+			"release does not print whose they are,", len(devs), local))
 	}
-	var open []device
-	for _, d := range devs {
-		if d.host != devs[0].host {
-			p.at = d.at
-			return p.fail("GPUs of several hosts, whose ranks this release does not print,")
+	last := first + local
+	silent := 0
+	for len(devs) > 0 {
+		n := len(devs)
+		if i := slices.IndexFunc(devs, func(d device) bool { return d.host != devs[0].host }); i > 0 {
+			n = i
 		}
-		r := rankAt(c, of, d.bus)
-		if r == nil {
-			open = append(open, d)
-			continue
+		to := first + n
+		if n == len(devs) {
+			to = last // of which some may be without a line
 		}
-		p.gpus[r.Rank] = d.gpu
-		delete(left, r.Rank)
+		silent += p.placeHost(c, of, devs[:n], first, to)
+		devs, first = devs[n:], to
 	}
-	rest := make([]int, 0, len(left))
-	for r := range left {
-		rest = append(rest, r)
-	}
-	slices.Sort(rest)
-	if len(open) > len(rest) {
-		p.at = open[0].at
-		return p.fail("a GPU of no logged rank")
-	}
-	for i, d := range open {
-		p.gpus[rest[i]] = d.gpu
-	}
-	if len(open) > 0 {
+	if silent > 0 {
 		p.notes = append(p.notes, fmt.Sprintf("rank %d's system has %d GPUs of ranks that logged nothing; "+
-			"they have their ranks in the order of bus ids", of.Rank, len(open)))
+			"they have their ranks in the order of bus ids", of.Rank, silent))
 	}
 	return nil
 }
 
-// rankAt is the rank on the host of another whose GPU has a bus id, nil where none
-// of those logged does.
-func rankAt(c *ncclog.Communicator, of *ncclog.Rank, bus int64) *ncclog.Rank {
-	if of.BusID == bus {
+// placeHost gives the GPUs of one host ranks from one to below another, and returns how
+// many of those ranks logged nothing of their GPU.
+func (p *printed) placeHost(c *ncclog.Communicator, of *ncclog.Rank, devs []device, from, to int) (silent int) {
+	taken := map[int]bool{}
+	var open []device
+	for _, d := range devs {
+		r := rankAt(c, of, d.bus, from, to)
+		if r == nil || taken[r.Rank] {
+			open = append(open, d)
+			continue
+		}
+		p.gpus[r.Rank], taken[r.Rank] = d.gpu, true
+	}
+	for _, d := range open {
+		for taken[from] {
+			from++
+		}
+		p.gpus[from], taken[from] = d.gpu, true
+	}
+	return len(open)
+}
+
+// rankAt is the rank of a range whose GPU has a bus id; nil where none of those logged
+// does.
+func rankAt(c *ncclog.Communicator, of *ncclog.Rank, bus int64, from, to int) *ncclog.Rank {
+	if of.BusID == bus && of.Rank >= from && of.Rank < to {
 		return of
 	}
 	for _, r := range c.Ranks {
-		if r.BusID == bus && r.Host() == of.Host() {
+		if r.BusID == bus && r.Rank >= from && r.Rank < to {
 			return r
 		}
 	}

@@ -35,8 +35,9 @@ type printed struct {
 	gpus  map[int]*decl.Element // by rank of the communicator
 	devs  []device              // DEV nodes, whose GPUs' ranks are not printed
 	nets  []*decl.Element       // in order of first appearance
-	seen  map[string]bool       // NETs by name, "NET/1-0"
-	stack []place               // open nodes, outermost first
+	host  map[*decl.Element]string
+	seen  map[string]bool // NETs by name, "NET/1-0"
+	stack []place         // open nodes, outermost first
 	// rates are the bandwidths of NVLinks: of one entry per <nvlink> element, to
 	// be turned into counts when the compute capability is known.
 	rates map[*decl.Element]float64
@@ -86,7 +87,7 @@ func isSystem(line string) bool {
 func readPrint(tree, lines []ncclog.Text) (*printed, error) {
 	p := &printed{root: &decl.Element{Name: "system", Attrs: []decl.Attr{{Name: "version", Value: "1"}}},
 		gpus: map[int]*decl.Element{}, rates: map[*decl.Element]float64{}, links: map[*decl.Element]float64{},
-		seen: map[string]bool{}}
+		seen: map[string]bool{}, host: map[*decl.Element]string{}}
 	for _, l := range tree {
 		p.at = l
 		if err := p.line(l.Text); err != nil {
@@ -389,7 +390,7 @@ func (p *printed) net(owner *decl.Element, m []string) error {
 	}
 	e := p.new("net", "dev", dev, "latency", "0", "speed", strconv.FormatFloat(math.Round(bw*8000), 'f', 0,
 		64), "port", f[2], "guid", "0x"+f[1], "coll", f[0])
-	p.nets = append(p.nets, e)
+	p.nets, p.host[e] = append(p.nets, e), m[2]
 	owner.Children = append(owner.Children, e)
 	return nil
 }

@@ -61,8 +61,20 @@ func Head(c *comm.Comm, rank int32, settings []Setting) []Line {
 		mnnvl = 1
 	}
 	l.add(Init, "comm 0x%x rank %d nRanks %d nNodes %d localRanks %d localRank %d MNNVL %d",
-		pointer+int(rank), rank, c.NRanks, c.NNodes, len(sys.Of(topo.GPU)), rank-d.First, mnnvl)
+		pointer+int(rank), rank, c.NRanks, c.NNodes, len(sys.Of(topo.GPU)), localRank(c, rank), mnnvl)
 	return l
+}
+
+// localRank is the place of a rank among those of its node. The parts of a host that
+// NCCL splits are nodes, and their ranks need not be neighbors.
+func localRank(c *comm.Comm, rank int32) int {
+	n := 0
+	for _, node := range c.NodeOf[c.Domains[c.NodeOf[rank]].First:rank] {
+		if node == c.NodeOf[rank] {
+			n++
+		}
+	}
+	return n
 }
 
 // plugin is the name of a network in the lines of its NETs.
@@ -84,8 +96,9 @@ func WriteInit(w io.Writer, c *comm.Comm, settings []Setting, subs ...Subsystem)
 			continue
 		}
 		before = system
-		lines := append(Head(c, d.First, settings), OfRank(c, d.First)...)
-		if err := write(w, RankPrefix(c, d.First), lines, subs); err != nil {
+		first := int32(slices.Index(c.NodeOf, int32(n)))
+		lines := append(Head(c, first, settings), OfRank(c, first)...)
+		if err := write(w, RankPrefix(c, first), lines, subs); err != nil {
 			return err
 		}
 	}

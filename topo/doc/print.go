@@ -100,7 +100,8 @@ func (p *printer) paths(n topo.NodeID) {
 		}
 		for _, to := range s.Of(k) {
 			path := s.Path(n, to)
-			line += fmt.Sprintf("%s (%d/%.1f/%s) ", p.s.Name(to), len(path.Links), float32(path.BW), path.Kind)
+			line += fmt.Sprintf("%s (%d/%.1f/%s) ", s.Name(to), len(path.Links), float32(path.BW),
+				path.Kind)
 		}
 	}
 	p.add(line[:min(len(line), maxLine)])

@@ -5,7 +5,6 @@
 package page
 
 import (
-	"bytes"
 	"compress/gzip"
 	"io"
 	"io/fs"
@@ -53,11 +52,12 @@ func serve(w http.ResponseWriter, r *http.Request, page fs.FS) {
 	if name == "" {
 		name = "index.html"
 	}
-	packed, err := fs.ReadFile(page, name+".gz")
+	packed, err := page.Open(name + ".gz")
 	if err != nil {
 		http.NotFound(w, r)
 		return
 	}
+	defer packed.Close()
 	h := w.Header()
 	kind := types[path.Ext(name)]
 	if kind == "" {
@@ -71,17 +71,25 @@ func serve(w http.ResponseWriter, r *http.Request, page fs.FS) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Vary", "Accept-Encoding")
-	if accepts(r.Header.Get("Accept-Encoding")) {
-		h.Set("Content-Encoding", "gzip")
-		w.Write(packed) //nolint:errcheck // the client left
+	send(w, packed, accepts(r.Header.Get("Accept-Encoding")))
+}
+
+// send copies a file to a client as it reads: slow clients cost a buffer each, not the
+// file. What is damaged behind its head ends the connection, so that no client takes it
+// for whole.
+func send(w http.ResponseWriter, packed io.Reader, asPacked bool) {
+	if asPacked {
+		w.Header().Set("Content-Encoding", "gzip")
+		io.Copy(w, packed) //nolint:errcheck // the client left
 		return
 	}
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err == nil {
-		_, err = io.Copy(w, z)
-	}
+	z, err := gzip.NewReader(packed)
 	if err != nil {
 		http.Error(w, "the file is damaged", http.StatusInternalServerError)
+		return
+	}
+	if _, err := io.Copy(w, z); err != nil {
+		panic(http.ErrAbortHandler)
 	}
 }
 

@@ -3,9 +3,12 @@ package page
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/fstest"
 )
@@ -77,4 +80,82 @@ func TestHandler(t *testing.T) {
 			t.Errorf("%s has no policy: %v", c.path, w.Header())
 		}
 	}
+}
+
+// counted is a file whose reads are counted.
+type counted struct {
+	fs.FS
+	read int
+}
+
+type countedFile struct {
+	fs.File
+	read *int
+}
+
+func (c *counted) Open(name string) (fs.File, error) {
+	f, err := c.FS.Open(name)
+	return countedFile{f, &c.read}, err
+}
+
+func (f countedFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	*f.read += n
+	return n, err
+}
+
+// gone is a client that left.
+type gone struct{ *httptest.ResponseRecorder }
+
+func (gone) Write([]byte) (int, error) { return 0, errors.New("it left") }
+
+// TestClientsCostABuffer: of a file is read what a client takes, whether it is unpacked or
+// not, and who leaves gets no second head.
+func TestClientsCostABuffer(t *testing.T) {
+	noise := make([]byte, 4<<20)
+	for i, x := 0, uint32(1); i < len(noise); i++ {
+		x = x*1664525 + 1013904223
+		noise[i] = byte(x >> 24)
+	}
+	for _, accept := range []string{"gzip", ""} {
+		page := &counted{FS: fstest.MapFS{"simccl.wasm.gz": packed(t, string(noise))}}
+		w := gone{httptest.NewRecorder()}
+		r := httptest.NewRequest("GET", "http://127.0.0.1/simccl.wasm", nil)
+		r.Header.Set("Accept-Encoding", accept)
+		if ended := aborts(func() { Handler(page).ServeHTTP(w, r) }); page.read > 256<<10 || w.Code !=
+			http.StatusOK || ended != (accept == "") {
+			t.Errorf("accepting %q: %d bytes read of 4 MiB, status %d, ended %v", accept, page.read, w.Code,
+				ended)
+		}
+	}
+}
+
+// TestDamagedFiles: a file that is no gzip is an error; one that is cut ends the
+// connection, in place of a page that looks whole.
+func TestDamagedFiles(t *testing.T) {
+	whole := packed(t, strings.Repeat("page ", 1000))
+	h := Handler(fstest.MapFS{"a.gz": {Data: []byte("plain")}, "b.gz": {Data: whole.Data[:len(whole.Data)-9]}})
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "http://127.0.0.1/a", nil))
+	if w.Code != http.StatusInternalServerError {
+		t.Errorf("no gzip: status %d", w.Code)
+	}
+	if !aborts(func() {
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://127.0.0.1/b", nil))
+	}) {
+		t.Error("a cut file ends as a whole one does")
+	}
+}
+
+// aborts reports whether a handler ends its connection.
+func aborts(serve func()) (ended bool) {
+	defer func() {
+		if e := recover(); e == http.ErrAbortHandler {
+			ended = true
+		} else if e != nil {
+			panic(e)
+		}
+	}()
+	serve()
+	return false
 }

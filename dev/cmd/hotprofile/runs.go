@@ -46,6 +46,7 @@ var runs = []struct {
 	{2, "network run --workers 1 --ns3 perm.txt --cc hpcc"},
 	{3, "network run --workers 1 --ns3 alltoall.txt"},
 	{3, "network run --workers 1 --ns3 alltoall.txt --cc dcqcn:ns3"},
+	{3, "network run --workers 1 --ns3 alltoall.txt --cc hpcc"},
 	{3, "network run --workers 1 --ns3 incast.txt"},
 	{3, "network run --workers 1 --ns3 incast.txt --cc dcqcn:ns3"},
 	{3, "network run --workers 1 --ns3 ring.txt --cc dcqcn:ns3"},

@@ -141,13 +141,14 @@ func (q *Ring) Move(end int64, into []Frame) (all []Frame, bytes int64) {
 	n, buf, head := len(into), q.Buf, q.Head
 	room := slices.Grow(into, int(q.Tail-head))[:n+int(q.Tail-head)]
 	for ; n < len(room); n++ {
-		f, g := &buf[head&uint32(len(buf)-1)], &room[n]
+		f := &buf[head&uint32(len(buf)-1)]
 		if f.At >= end {
 			break
 		}
+		bytes += int64(f.Size)
+		g := &room[n]
 		*g = *f
 		g.Route++
-		bytes += int64(g.Size)
 		head++
 	}
 	q.Head = head

@@ -102,8 +102,11 @@ func (l *Link) Note(before uint16, f *frames.Frame) {
 	}
 }
 
-// Held is the bytes that wait at a port.
+// Held is the bytes that wait at a port. Most ports have queues of control and of one class of data.
 func (l *Link) Held() (bytes int64) {
+	if q := l.Queues; len(q) == 2 {
+		return q[0].Bytes + q[1].Bytes
+	}
 	for i := range l.Queues {
 		bytes += l.Queues[i].Bytes
 	}

@@ -26,8 +26,9 @@ func (t *ReadyTable) Choose(l *RoundRobin, senders []Sender, rules *Rules, pause
 	}
 	soon = never
 	for i, to := from, len(pairs); ; i, to = 0, from {
-		for ; i < to && i < len(t.soon) && i < len(pairs); i++ {
-			if at := t.soon[i]; at > now {
+		times := t.soon[:min(to, len(t.soon), len(pairs))]
+		for ; i < len(times); i++ {
+			if at := times[i]; at > now {
 				soon = min(soon, at)
 			} else if !rules.Bound(&senders[pairs[i]], now, l.Age) {
 				return i, now

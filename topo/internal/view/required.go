@@ -98,7 +98,9 @@ func (v *Host) required() error {
 func (v *Host) widths(parent *decl.Element) error {
 	var errs decl.Errors
 	for _, e := range parent.All("pci") {
-		width := slices.DeleteFunc(slices.Clone(v.gaps[e]), func(g gap) bool { return g.attr != "link_width" })
+		width := slices.DeleteFunc(slices.Clone(v.gaps[e]), func(g gap) bool {
+			return g.attr != "link_width"
+		})
 		if e != parent && len(width) > 0 && v.unfilled(e) {
 			width[0].source = "graph/topo.cc:1180"
 			errs = append(errs, missing(e, width))
