@@ -113,7 +113,8 @@ func TestNames(t *testing.T) {
 	for text, want := range map[string]int{"nic=node1/" + name + ":down": 1, "nic=node1/3:down": 1, "nic=" +
 		name + ":slow=2": 2} {
 		var cfg sim.Config
-		if err := addFault(&cfg, cl, text); err != nil || len(cfg.Faults) != want || cfg.Faults[want-1].Net != 3 ||
+		if err := addFault(&cfg, cl, text); err != nil || len(cfg.Faults) != want ||
+			cfg.Faults[want-1].Net != 3 ||
 			cfg.Faults[want-1].Host != 1 {
 			t.Errorf("%s: %+v, %v", text, cfg.Faults, err)
 		}

@@ -187,7 +187,8 @@ func busOf(sys *topo.System, local int) uint64 {
 // so that its print alone is refused.
 func TestPartsOfAHost(t *testing.T) {
 	for release, want := range map[string]string{"2.28.9": "", "2.30.7": "where NCCL splits a host"} {
-		s, err := site.OpenFor(release, scenario.Machine{Nodes: []scenario.Nodes{{Topo: "dgx-a100", Count: 2}}},
+		s, err := site.OpenFor(release,
+			scenario.Machine{Nodes: []scenario.Nodes{{Topo: "dgx-a100", Count: 2}}},
 			"NCCL_P2P_LEVEL=LOC")
 		if err != nil {
 			t.Fatal(err)

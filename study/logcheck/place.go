@@ -28,7 +28,8 @@ func (p *printed) place(c *ncclog.Communicator, of *ncclog.Rank) error {
 	}
 	if len(devs) > local {
 		p.at = devs[local].at
-		return p.fail(fmt.Sprintf("%d devices beside %d ranks of the node, as where NCCL splits a host; this "+
+		return p.fail(fmt.Sprintf("%d devices beside %d ranks of the node, as where NCCL splits a host; "+
+			"this "+
 			"release does not print whose they are,", len(devs), local))
 	}
 	last := first + local
@@ -54,7 +55,8 @@ func (p *printed) place(c *ncclog.Communicator, of *ncclog.Rank) error {
 
 // placeHost gives the GPUs of one host ranks from one to below another, and returns how
 // many of those ranks logged nothing of their GPU.
-func (p *printed) placeHost(c *ncclog.Communicator, of *ncclog.Rank, devs []device, from, to int) (silent int) {
+func (p *printed) placeHost(c *ncclog.Communicator, of *ncclog.Rank, devs []device, from,
+	to int) (silent int) {
 	taken := map[int]bool{}
 	var open []device
 	for _, d := range devs {

@@ -36,8 +36,9 @@ func (f *finder) suspect(at guess, best *fit) string {
 		}
 		rule.Take(one, by)
 		if t := f.trialBy(one, at); t != nil && t.differing < best.differing {
-			return text + fmt.Sprintf("; the first rule that does so alone is %q (%s, docs/VERSIONS.md), for "+
-				"%d of them", rule.Text(), rule.Name, best.differing-t.differing)
+			return text +
+				fmt.Sprintf("; the first rule that does so alone is %q (%s, docs/VERSIONS.md), for "+
+					"%d of them", rule.Text(), rule.Name, best.differing-t.differing)
 		}
 	}
 	return text + "; no rule does so alone"

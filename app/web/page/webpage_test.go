@@ -104,10 +104,10 @@ func (f countedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// gone is a client that left.
-type gone struct{ *httptest.ResponseRecorder }
+// absent is a client that left.
+type absent struct{ *httptest.ResponseRecorder }
 
-func (gone) Write([]byte) (int, error) { return 0, errors.New("it left") }
+func (absent) Write([]byte) (int, error) { return 0, errors.New("it left") }
 
 // TestClientsCostABuffer: of a file is read what a client takes, whether it is unpacked or
 // not, and who leaves gets no second head.
@@ -119,7 +119,7 @@ func TestClientsCostABuffer(t *testing.T) {
 	}
 	for _, accept := range []string{"gzip", ""} {
 		page := &counted{FS: fstest.MapFS{"simccl.wasm.gz": packed(t, string(noise))}}
-		w := gone{httptest.NewRecorder()}
+		w := absent{httptest.NewRecorder()}
 		r := httptest.NewRequest("GET", "http://127.0.0.1/simccl.wasm", nil)
 		r.Header.Set("Accept-Encoding", accept)
 		if ended := aborts(func() { Handler(page).ServeHTTP(w, r) }); page.read > 256<<10 || w.Code !=
@@ -134,7 +134,8 @@ func TestClientsCostABuffer(t *testing.T) {
 // connection, in place of a page that looks whole.
 func TestDamagedFiles(t *testing.T) {
 	whole := packed(t, strings.Repeat("page ", 1000))
-	h := Handler(fstest.MapFS{"a.gz": {Data: []byte("plain")}, "b.gz": {Data: whole.Data[:len(whole.Data)-9]}})
+	h := Handler(fstest.MapFS{"a.gz": {Data: []byte("plain")},
+		"b.gz": {Data: whole.Data[:len(whole.Data)-9]}})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", "http://127.0.0.1/a", nil))
 	if w.Code != http.StatusInternalServerError {
