@@ -46,7 +46,7 @@ const equalRuns = `
 ## Which results are equal
 
 *Equal* is to the last bit: the time, the end of every rank, and of each link that both runs have its bytes, its busy time and its mean queue (a folded run
-has only the links of those that run). Jitter is a part of the operation: where equivalent ranks share it ([ADR 22](adr/0022-equivalent-ranks-share-their-jitter.md)),
+has only the links of those that run). Jitter is a part of the operation: where equivalent ranks share it ([ADR 22](../adr/0022-equivalent-ranks-share-their-jitter.md)),
 they do so in every row, folded or not.
 
 | run | equal to | but |
@@ -67,10 +67,10 @@ const scaleRows = "| operation | ranks | setting | algorithm | simulated | how |
 // othersHead begins what make peers writes.
 const othersHead = "## Others\n"
 
-// TestScalePage writes docs/SCALE.md.
+// TestScalePage writes docs/results/SCALE.md.
 func TestScalePage(t *testing.T) {
 	tool := scaleTool(t)
-	was, err := os.ReadFile(golden.Root(t, "docs", "SCALE.md"))
+	was, err := os.ReadFile(golden.Root(t, "docs", "results", "SCALE.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,8 @@ func TestScalePage(t *testing.T) {
 	for _, head := range []string{othersHead, growthHead, bytesHead, sweepsHead} { // written by others
 		b.WriteString("\n" + strings.TrimRight(sectionOf(string(was), head), "\n") + "\n")
 	}
-	if err := os.WriteFile(golden.Root(t, "docs", "SCALE.md"), []byte(b.String()), 0o644); err != nil {
+	file := golden.Root(t, "docs", "results", "SCALE.md")
+	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -19,6 +19,8 @@ import (
 func documents(t *testing.T) []string {
 	t.Helper()
 	pages, _ := filepath.Glob(golden.Root(t, "docs", "*.md"))
+	results, _ := filepath.Glob(golden.Root(t, "docs", "results", "*.md"))
+	pages = append(pages, results...)
 	pages = append(pages, golden.Root(t, "README.md"))
 	if len(pages) < 10 {
 		t.Fatalf("only %d pages", len(pages))
