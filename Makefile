@@ -74,7 +74,7 @@ web/node_modules/.package-lock.json: web/package-lock.json
 	touch $@
 
 .PHONY: sizes
-sizes: ## machine code of bin/simccl by module and room (docs/DEPENDENCIES.md)
+sizes: ## machine code of bin/simccl by module and room (CONTRIBUTING.md)
 	@GO="$(GO)" scripts/sizes.sh $(HOT)
 
 .PHONY: web
@@ -218,7 +218,7 @@ slurm: build ## a sweep as an array of a private Slurm, tasks of it killed (root
 
 STUDY    ?= bin/study
 .PHONY: study
-study: build ## the sweeps of docs/STUDY.md in STUDY (bin/study), and its pictures; goes on where it was (ten minutes of a processor)
+study: build ## the sweeps of docs/results/STUDY.md in STUDY (bin/study), and its pictures; goes on where it was (ten minutes of a processor)
 	scripts/study.sh bin/simccl $(STUDY)
 
 .PHONY: readers
@@ -242,7 +242,7 @@ accuracy-jobs: ## the columns of simccl in docs/results/ACCURACY-JOBS.md, found 
 	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run TestPeers ./study/replay
 
 .PHONY: packets
-packets: ## docs/PACKETS.md: packets against the reference runs beside the checkout
+packets: ## docs/results/PACKETS.md: packets against the reference runs beside the checkout
 	SIMCCL_UPDATE=1 $(GO) test $(HOT) -count=1 -timeout $(TESTTIME) -run 'ReferencePage|MeasuredPage' ./study/packetrun
 	SIMCCL_UPDATE=1 $(GO) test $(HOT) -count=1 -timeout $(TESTTIME) -run HybridPage ./scenario
 

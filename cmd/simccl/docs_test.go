@@ -21,7 +21,7 @@ func documents(t *testing.T) []string {
 	pages, _ := filepath.Glob(golden.Root(t, "docs", "*.md"))
 	results, _ := filepath.Glob(golden.Root(t, "docs", "results", "*.md"))
 	pages = append(pages, results...)
-	pages = append(pages, golden.Root(t, "README.md"))
+	pages = append(pages, golden.Root(t, "README.md"), golden.Root(t, "CONTRIBUTING.md"))
 	if len(pages) < 10 {
 		t.Fatalf("only %d pages", len(pages))
 	}

@@ -60,7 +60,7 @@ func checkImport(r *reporter, f *File, spec *ast.ImportSpec, home *room, path st
 		}
 	}
 	r.report(f, spec.Pos(), "import", "%s imports %s, which is not a third-party module of this package; "+
-		"each has its packages, see modules in dev/lint/table.go and docs/DEPENDENCIES.md", r.p.Path, path)
+		"each has its packages, see modules in dev/lint/table.go and CONTRIBUTING.md", r.p.Path, path)
 }
 
 // checkFloor reports an import of another room that is not below, or that is excepted.

@@ -124,7 +124,8 @@ func checkPage(t *testing.T, found map[string]float64) {
 	for name, v := range found { //lint:sorted each by itself
 		t.Logf("| %s | %.2f |", name, v)
 		if math.Abs(on[name]/v-1) > 0.005 {
-			t.Errorf("results/ACCURACY-JOBS.md has %g of %s, it is %.2f now; write it there", on[name], name, v)
+			t.Errorf("results/ACCURACY-JOBS.md has %g of %s, it is %.2f now; write it there",
+				on[name], name, v)
 		}
 	}
 	if len(on) < len(found) {
