@@ -98,7 +98,7 @@ release: $(if $(shell command -v npm),web) ## dist/: programs for linux, darwin 
 
 .PHONY: wasm
 wasm: ## build for js/wasm all that needs no hardware: the library's packages but real and topo/detect, and the page's program
-	GOOS=js GOARCH=wasm $(GO) build -trimpath $$($(GO) list ./... | grep -vE '/simccl/(real|topo/detect|cmd/simccl|app|dev|intercept|internal|study)(/|$$)')
+	GOOS=js GOARCH=wasm $(GO) build -trimpath $$($(GO) list ./... | grep -vE '/simccl/(real|topo/detect|cmd/simccl|app|dev|examples|intercept|internal|study)(/|$$)')
 
 .PHONY: plugin
 plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs gcc)
