@@ -51,7 +51,7 @@ const bytesHead = "## Growth in bytes\n"
 
 const bytesText = bytesHead + `
 The same on 2 and 8 nodes (16 and 64 ranks), where jitter is drawn: CPU of the whole command by size. *window*: iterations of
-large sizes were counted, within 3 % (docs/adr/0020).
+large sizes were counted, within 3 % (docs/adr/0018).
 
 | operation | ranks | 8 | 1M | 64M | 1G | 16G |
 |---|---|---|---|---|---|---|

@@ -17,7 +17,7 @@ const oldHead = "## Against the engine of 2026-11-22\n"
 const oldText = oldHead + `
 User CPU in seconds of one command, the least of %d in alternation with the binary of the commit before ade4283 (the last one without skipping; ` + "`make bench-old OLD=FILE`" + `).
 Every rank and every period is simulated by both, ` + "`--fold off`" + ` and now ` + "`--skip off`" + `, with equal results to the last digit of the table: the ratio is that of equal work a second, reading the machine and the plan included.
-Over a leaf-spine network the rows have more than 72 ranks: below, draws of jitter are shared by equivalent ranks since ([ADR 22](../adr/0022-equivalent-ranks-share-their-jitter.md)), and times differ.
+Over a leaf-spine network the rows have more than 72 ranks: below, draws of jitter are shared by equivalent ranks since ([ADR 18](../adr/0018-which-times-are-approximate.md)), and times differ.
 Load average when the table was begun: %s.
 
 | run | old | now | ratio |

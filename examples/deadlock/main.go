@@ -27,5 +27,5 @@ func main() {
 	if !errors.As(err, &problem) {
 		log.Fatalf("no problem was found: %v", err)
 	}
-	fmt.Printf("list %s, step %d: %s\n", problem.Name, problem.Step, problem.Text)
+	fmt.Printf("list %s: %s\n", problem.Name, problem.Text)
 }

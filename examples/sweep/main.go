@@ -17,8 +17,9 @@ func main() {
 	if err != nil {
 		log.Fatal(err) // the member that is wrong, and what to write instead
 	}
-	fmt.Printf("%d ranks, rules of NCCL %s, uncertainty of times %.0f %%\n", result.Machine.Ranks, result.NCCL,
-		100*result.Machine.Uncertainty)
+	m := result.Machine
+	fmt.Printf("%d ranks, rules of NCCL %s, uncertainty of times %.0f %%\n", m.Ranks, result.NCCL,
+		100*m.Uncertainty)
 	for _, r := range result.Rows {
 		fmt.Printf("%10d B  %-9s %-6s %9.2f us %7.2f GB/s  %s\n", r.Bytes, r.Facts.Algo, r.Facts.Proto,
 			r.Out.Time.Micros(), r.Out.BusBW, r.Facts.Limit)

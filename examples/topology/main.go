@@ -27,7 +27,7 @@ func main() {
 		log.Fatal(err) // file, line and column
 	}
 	for _, w := range spec.Warnings {
-		log.Print(w)
+		fmt.Println("warning:", w)
 	}
 	root, nics := spec.Root.Clone(), 0
 	for _, pci := range root.All("pci") {
