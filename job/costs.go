@@ -44,9 +44,6 @@ type opKey struct {
 	group string // of a kernel of several calls: which
 }
 
-// LinkLoad is what a link carried in a job.
-type LinkLoad = exec.LinkLoad
-
 // costing finds the Costs of a program's calls.
 type costing struct {
 	m       *Machine

@@ -43,8 +43,8 @@ func NewIterStats(times []float64, skip int, processes [][]float64) *IterStats {
 	return s
 }
 
-// CV is the standard deviation in percent of the mean.
-func (s *IterStats) CV() float64 {
+// cv is the standard deviation in percent of the mean.
+func (s *IterStats) cv() float64 {
 	if s.Avg <= 0 {
 		return 0
 	}
@@ -54,7 +54,7 @@ func (s *IterStats) CV() float64 {
 // columns are the four that -I 1 adds to each half of a row.
 func (s *IterStats) columns() string {
 	var b strings.Builder
-	for _, v := range []float64{s.Min, s.Max, s.P99, s.CV()} {
+	for _, v := range []float64{s.Min, s.Max, s.P99, s.cv()} {
 		fmt.Fprintf(&b, "  %7s", Float(v, 7))
 	}
 	return b.String()
@@ -71,7 +71,7 @@ func (s *IterStats) json() string {
 		{"stdev", s.Stdev}} {
 		fmt.Fprintf(&b, `,"%s_us":%s`, kv.key, double(kv.v))
 	}
-	fmt.Fprintf(&b, `,"cv_pct":%s,"times_us":%s`, double(s.CV()), doubles(s.Times))
+	fmt.Fprintf(&b, `,"cv_pct":%s,"times_us":%s`, double(s.cv()), doubles(s.Times))
 	if s.Processes != nil {
 		lists := make([]string, len(s.Processes))
 		for i, p := range s.Processes {

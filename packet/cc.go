@@ -7,9 +7,8 @@ import (
 
 // Congestion control: its settings, by name (Preset) or one by one.
 type (
-	CC          = cc.Params
-	CCKind      = cc.Kind
-	SwiftParams = cc.SwiftParams
+	CC     = cc.Params
+	CCKind = cc.Kind
 )
 
 // Congestion controls.

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/parallel"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/netpreset"
@@ -325,29 +326,18 @@ func (g *drawing) simulate(ctx context.Context, seeds []uint64) error {
 		}
 	}
 	errs := make([]error, len(todo))
-	var done, next atomic.Int64
-	workers := max(1, min(cmp.Or(g.r.cores, g.r.workers()), len(todo)))
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(todo) {
-					return
-				}
-				run := g.r.seeded(todo[i])
-				out, err := run.Simulate(ctx, g.at, trace.Discard, nccl.Options{}, nil)
-				errs[i] = err
-				g.mu.Lock()
-				g.outcomes[todo[i]] = out
-				g.mu.Unlock()
-				if n := done.Add(1); g.progress != nil {
-					g.progress(float64(n) / float64(len(todo)))
-				}
-			}
-		})
-	}
-	wg.Wait()
+	var done atomic.Int64
+	parallel.Each(max(1, cmp.Or(g.r.cores, g.r.workers())), len(todo), func(i int) {
+		run := g.r.seeded(todo[i])
+		out, err := run.Simulate(ctx, g.at, trace.Discard, nccl.Options{}, nil)
+		errs[i] = err
+		g.mu.Lock()
+		g.outcomes[todo[i]] = out
+		g.mu.Unlock()
+		if n := done.Add(1); g.progress != nil {
+			g.progress(float64(n) / float64(len(todo)))
+		}
+	})
 	return errors.Join(errs...)
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/netpreset"
 	"github.com/simccl/simccl/topo/fabric"
@@ -101,7 +100,7 @@ func (m *Site) network(spec *Spec, cfg *sim.Config) error {
 		return err
 	}
 	for i, text := range spec.Network.Faults {
-		if err := fault.Add(cfg, m.Cluster, text); err != nil {
+		if err := addFault(cfg, m.Cluster, text); err != nil {
 			return &FieldError{Path: fmt.Sprintf("network.faults[%d]", i), Value: text, Problem: err.Error()}
 		}
 	}

@@ -64,7 +64,7 @@ func (r *Running) executor(progress func(float64)) (*sim.Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Progress = progress
+	cfg.Progress, cfg.Windows = progress, &r.parts
 	return sim.New(cfg)
 }
 

@@ -35,7 +35,7 @@ func (e *FieldError) Error() string {
 	return s
 }
 
-// Parse reads a scenario file and validates it. Errors are *jsonfile.Error, with
+// Parse reads a scenario file and validates it. Errors are *fail.FileError, with
 // file, line and column; several are joined.
 func Parse(data []byte, file string) (Spec, error) {
 	s, _, err := ParsePlaced(data, file)
@@ -100,4 +100,4 @@ func writeJSON(w io.Writer, v any) error {
 }
 
 // sorted lists a map's keys in order.
-func sorted(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/internal/parallel"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccl"
@@ -199,24 +200,13 @@ func (r *Running) Best(ctx context.Context, at Operation, chosen Outcome) (Outco
 // have been called with them.
 func (r *Running) Bests(ctx context.Context, ops []Operation) ([]Outcome, error) {
 	out, errs := make([]Outcome, len(ops)), make([]error, len(ops))
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range min(r.workers(), len(ops)) {
-		wg.Go(func() {
-			for i := range next {
-				chosen, err := r.Outcome(ops[i])
-				if err == nil {
-					out[i], err = r.Best(ctx, ops[i], chosen)
-				}
-				errs[i] = err
-			}
-		})
-	}
-	for i := range ops {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
+	parallel.Each(r.workers(), len(ops), func(i int) {
+		chosen, err := r.Outcome(ops[i])
+		if err == nil {
+			out[i], err = r.Best(ctx, ops[i], chosen)
+		}
+		errs[i] = err
+	})
 	return out, errors.Join(errs...)
 }
 

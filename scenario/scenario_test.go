@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/simccl/simccl/internal/jsonfile"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/topo/builtin"
 )
 
@@ -76,7 +76,7 @@ func TestComplaintsHavePlaces(t *testing.T) {
 			t.Errorf("%v\nlacks %s", err, w)
 		}
 	}
-	var placed *jsonfile.Error
+	var placed *fail.FileError
 	if !errors.As(err, &placed) {
 		t.Errorf("%T", err)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/rules/release"
-	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/sim/gpu"
@@ -119,11 +118,9 @@ type loader struct {
 	spec *Spec
 	opt  *Options
 	site *Site
-	// natural is, by entry of Machine.Nodes, how many hosts of a built-in machine
-	// share one NVLink domain; 0: files say it.
-	natural []int
-	named   string          // network class that the Spec or the machines' names say
-	ours    map[string]bool // files that are built-in machines
+	// sources are where the topologies come from: by entry of Machine.Nodes, and by member once
+	// devices are absent.
+	sources []*source
 }
 
 // Load reads a Spec's files and joins its communicator. Errors are *FieldErrors,
@@ -143,7 +140,7 @@ func Load(spec *Spec, opt Options) (*Site, error) {
 	}
 	if cl := l.site.Cluster; p.Tuning.Plugin == nil && l.site.plugin != "" &&
 		!l.site.Config.Text("NCCL_TUNER_PLUGIN").Set {
-		p.Tuning.Plugin = netplugin.Tuner(l.named, cl.NRanks(), cl.NHosts(),
+		p.Tuning.Plugin = netplugin.Tuner(l.site.kind, cl.NRanks(), cl.NHosts(),
 			netplugin.SM(cl.Locate(0).System))
 	}
 	if l.site.Comm, err = comm.New(l.site.Cluster, p); err != nil {
@@ -165,16 +162,15 @@ func Layout(spec *Spec, opt Options) (*Site, error) {
 }
 
 func layout(spec *Spec, opt *Options) (*loader, error) {
-	l := &loader{spec: spec, opt: opt, site: &Site{}, ours: map[string]bool{}}
+	l := &loader{spec: spec, opt: opt, site: &Site{}}
 	var c checks
 	c.machine(&spec.Machine)
 	c.env(spec.NCCL.Env)
 	if err := errors.Join(c.errs...); err != nil {
 		return nil, err
 	}
-	l.named = l.networkNamed()
-	l.site.kind = l.named
-	if p := netplugin.Of(l.named); p != nil {
+	l.site.kind = l.networkNamed()
+	if p := netplugin.Of(l.site.kind); p != nil {
 		opt.Settings.Plugin, opt.Settings.PluginName, l.site.plugin = p.Settings, p.Name, p.Name
 	}
 	if err := l.settings(); err != nil {
@@ -308,7 +304,7 @@ type source struct {
 	file   string // as it was asked for
 	shown  string // in tables
 	count  int
-	domain int // hosts of an NVLink domain of a built-in machine
+	domain int // hosts of a built-in machine that share one NVLink domain; 0: the file says it
 }
 
 // source reads the topology of an entry. NCCL_TOPO_FILE applies to one without.
@@ -332,7 +328,6 @@ func (l *loader) source(n Nodes) (*source, error) {
 	s.TopologyFile, s.shown = *read, path.Base(s.file)
 	if l.site.named = true; read.Machine != nil {
 		s.domain = read.Machine.Domain
-		l.ours[s.file] = true
 	}
 	return s, nil
 }
@@ -363,8 +358,8 @@ func (l *loader) members() ([]fabric.Member, error) {
 			return nil, bad(unequipped(spec, s.file))
 		}
 		spec.Name = s.file // what was made of another form goes by its file
-		members, names, l.natural = append(members, fabric.Member{Spec: spec, Count: s.count}),
-			append(names, s.shown), append(l.natural, s.domain)
+		members, names, l.sources = append(members, fabric.Member{Spec: spec, Count: s.count}),
+			append(names, s.shown), append(l.sources, s)
 	}
 	l.site.Name, l.site.Digest = strings.Join(names, ","), hex.EncodeToString(sum.Sum(nil))
 	return members, nil
@@ -389,7 +384,7 @@ func unequipped(spec *topo.Spec, file string) error {
 
 // absent takes out the devices without which the job was restarted.
 func (l *loader) absent(members []fabric.Member) ([]fabric.Member, error) {
-	a := fault.Absent(l.spec.Network.Faults)
+	a := absencesOf(l.spec.Network.Faults)
 	if a == nil {
 		return members, nil
 	}
@@ -397,21 +392,21 @@ func (l *loader) absent(members []fabric.Member) ([]fabric.Member, error) {
 	if err != nil {
 		return nil, bad(err)
 	}
-	out, parents, err := a.Remove(members, cl, l.site.Network)
+	out, parents, err := a.remove(members, cl, l.site.Network)
 	if err != nil {
 		return nil, &FieldError{Path: "network.faults", Problem: err.Error()}
 	}
-	var natural []int
+	var sources []*source
 	for i, p := range parents {
-		if out[i].Count < members[p].Count && max(l.natural[p], l.spec.Machine.NVLinkDomain) > 1 {
+		if out[i].Count < members[p].Count && max(l.sources[p].domain, l.spec.Machine.NVLinkDomain) > 1 {
 			return nil, &FieldError{Path: "network.faults",
 				Problem: "the hosts of an NVLink domain are equal here",
 				Hint:    "leave the node out: the device is absent on all then"}
 		}
-		natural = append(natural, l.natural[p])
+		sources = append(sources, l.sources[p])
 	}
-	if l.natural = natural; l.site.Network != nil {
-		a.Rewire(l.site.Network)
+	if l.sources = sources; l.site.Network != nil {
+		a.rewire(l.site.Network)
 	}
 	return out, nil
 }
@@ -422,7 +417,7 @@ func (l *loader) domains(members []fabric.Member) ([]fabric.Member, error) {
 	if k < 2 {
 		for i := range members {
 			if members[i].Fabric = k == 1; k == 0 {
-				if err := l.join(&members[i], l.natural[i]); err != nil {
+				if err := l.join(&members[i], l.sources[i].domain); err != nil {
 					return nil, err
 				}
 			}
@@ -491,7 +486,7 @@ func (l *loader) class() (err error) {
 		return classError("machine.class", name, err)
 	}
 	if name = l.spec.Network.Class; name == "" && !l.site.measured {
-		name = classOf(l.named, system)
+		name = classOf(l.site.kind, system)
 	}
 	l.site.class, err = networkClass(l.site.class, name, func(name string) ([]byte, error) {
 		return l.opt.readAs(name, maxClass, inputs.NetworkClass)

@@ -11,7 +11,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/rules/release"
-	"github.com/simccl/simccl/scenario/internal/fault"
 	"github.com/simccl/simccl/sim/netpreset"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccl"
@@ -31,7 +30,7 @@ func (s *Spec) Validate() error {
 	c.workload(&s.Workload)
 	c.engine(s)
 	for i, text := range s.Network.Faults {
-		if _, err := fault.Parse(text); err != nil {
+		if _, err := parseFault(text); err != nil {
 			c.add(fmt.Sprintf("network.faults[%d]", i), text, err.Error(), "")
 		}
 	}

@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"fmt"
-	"maps"
 
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
@@ -40,7 +39,10 @@ func (l *loader) doubts(files []fabric.Member) {
 // lint warns of each file once; of built-in machines, which a user cannot repair, not at
 // all: topo lint NAME has what is odd in them.
 func (l *loader) lint(files []fabric.Member) {
-	seen := maps.Clone(l.ours)
+	seen := map[string]bool{}
+	for _, s := range l.sources {
+		seen[s.file] = s.Machine != nil
+	}
 	for _, m := range files {
 		if !seen[m.Spec.Name] {
 			Lint(m.Spec, l.site.Config.Topo, l.opt.warn)

@@ -355,7 +355,7 @@ func TestTraceOfASum(t *testing.T) {
 	req := reduction(coll.CollNetChain, 40<<10)
 	req.Channels = 1
 	var buf bytes.Buffer
-	sink := trace.NewText(&buf)
+	sink := newText(&buf)
 	simulatePlan(t, c, quiet(c, sim.Config{Trace: nccl.Options{Detail: nccl.DetailStep, Deps: true}}), req,
 		sink)
 	if err := sink.Close(); err != nil {

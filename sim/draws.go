@@ -31,7 +31,7 @@ func (x *Executor) classesOf(ctx context.Context, p, whole *plan.Plan) (*classes
 		Graph: x.cfg.Launch == Graph}, p)
 	c.e.Cancelled = ctx.Err
 	var err error
-	c.q, err = fold.Lay(c.e, c.e.Jobs[0], x.foldBy(sameDraws))
+	c.q, err = x.quotient(c.e, sameDraws, 1)
 	return c, err
 }
 

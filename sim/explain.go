@@ -35,14 +35,14 @@ func (x *Executor) forecast(ctx context.Context, m *method) (exec.Account, error
 	for i, p := range parts {
 		e, q := m.e, m.q
 		if p != m.whole || e == nil {
-			if e, q, err = x.folded(ctx, p, m.whole, trace.Discard, m.jitter); err != nil {
+			if e, q, err = x.folded(ctx, p, m.whole, trace.Discard, m.jitter, m.times(p)); err != nil {
 				return exec.Account{}, err
 			}
 		}
 		c := x.costOf(p, e, q)
 		if c.times = m.cost.times; q == nil {
-			err = x.refuseUnlaid(p, e, c)
-		} else {
+			err = x.refuseUnlaid(p, e, c, m.instead == nil)
+		} else if m.instead == nil {
 			err = x.affordable(p, c)
 		}
 		if err != nil {
@@ -63,12 +63,15 @@ func (x *Executor) forecast(ctx context.Context, m *method) (exec.Account, error
 }
 
 // refuseUnlaid refuses a run of every rank as laying it out would.
-func (x *Executor) refuseUnlaid(p *plan.Plan, e *engine.Engine, c cost) error {
+func (x *Executor) refuseUnlaid(p *plan.Plan, e *engine.Engine, c cost, toItsEnd bool) error {
 	if err := x.fits(p); err != nil {
 		return err
 	}
 	if err := x.framed(p, int64(e.Jobs[0].Kernels)); err != nil {
 		return err
+	}
+	if !toItsEnd {
+		return nil
 	}
 	return x.affordable(p, c)
 }

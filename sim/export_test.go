@@ -1,7 +1,11 @@
 package sim
 
 import (
+	"context"
+
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
 
@@ -21,4 +25,24 @@ func (x *Executor) Afford(steps, ops int64) { x.afford, x.affordOps = steps, ops
 func (x *Executor) Frames(p *plan.Plan, kernels int64) (frames, steps float64, took units.Time) {
 	frames, c, took := x.frames(p, kernels)
 	return frames, c.pieces, took
+}
+
+// Settled is the pace of iterations beyond those of a window of so many, which ended at a time, half
+// and a quarter of them at others.
+func Settled(ran, of int64, full, half, quarter units.Time) float64 {
+	return settled(&tally{first: full}, &tally{first: half}, &tally{first: quarter},
+		exec.Part{Ran: ran, Of: of})
+}
+
+// InPlaceOf proposes some iterations of an operation over plain hosts.
+func (x *Executor) InPlaceOf(p *plan.Plan) (exec.Reduction, error) {
+	whole := &method{whole: p, rest: p}
+	if err := x.layWhole(context.Background(), whole, trace.Discard); err != nil || x.little(whole) {
+		return exec.Reduction{}, err
+	}
+	m, err := x.settling(context.Background(), whole)
+	if m == nil {
+		return exec.Reduction{}, err
+	}
+	return m.Reduction, err
 }

@@ -30,9 +30,10 @@ const (
 	exactTimes = 4
 	leastTurns = 4
 	leastLoops = 8
-	// slowlyTimes is how many times wholeTime parts may cost where buffers go on to fill for
-	// hundreds of iterations (settlesSlowly).
-	slowlyTimes = 4
+	// littleOf is for how many hundredths of wholeTime all of an operation over plain hosts is
+	// simulated, whose states may not recur. An event takes about eventTime, a piece two of them.
+	littleOf  = 35
+	eventTime = pieceTime * 2 / 3
 	// nearTimes is how many times wholeTime a run may cost that is shortened only by
 	// simulating fewer iterations than leastLoops (fewLoops).
 	nearTimes = 8
@@ -76,7 +77,7 @@ func (x *Executor) long(_ context.Context, whole *method) (*method, error) {
 	}
 	c := whole.cost
 	if iterations > 3 {
-		if err := m.shorten(2, iterations, x.settling(m.whole)); err != nil {
+		if err := m.shorten(2, iterations, x.loopMargin(m.whole)); err != nil {
 			return nil, err
 		}
 		c = c.part(3, iterations)
@@ -91,7 +92,7 @@ func (x *Executor) long(_ context.Context, whole *method) (*method, error) {
 // loops proposes some iterations of what has no turns.
 func (x *Executor) loops(whole *method, all int64) (*method, error) {
 	m, c := partly(whole), whole.cost
-	some, margin := max(x.leastLoops(m.whole), c.fit(all, x.whole)), x.settling(m.whole)
+	some, margin := max(x.leastLoops(m.whole), c.fit(all, x.whole)), x.loopMargin(m.whole)
 	if 3*some > all {
 		some, margin = x.fewLoops(m.whole, c), fewLoopsMargin
 	}
@@ -104,19 +105,34 @@ func (x *Executor) loops(whole *method, all int64) (*method, error) {
 	return x.priced(m, whole, c), nil
 }
 
-// slowly proposes some iterations of a plan over plain hosts that would be refused for its steps
-// and whose states do not recur, so that no period is counted: those of trees over NVLink
-// switches, whose buffers go on to fill by a little with each iteration.
-func (x *Executor) slowly(ctx context.Context, whole *method) (*method, error) {
-	if x.fast(whole) {
+// little reports whether all of an operation over plain hosts is simulated without another look.
+func (x *Executor) little(m *method) bool {
+	m.cost = x.costOf(m.whole, m.e, m.q)
+	return m.cost.time() <= x.whole*littleOf/100
+}
+
+// settling proposes some iterations of an operation over plain hosts whose states may recur nowhere,
+// so that no period is counted; of a ring some blocks of each. Along a chain without its middle
+// iterations do not take what they take along the whole one.
+func (x *Executor) settling(ctx context.Context, whole *method) (*method, error) {
+	all, chain := whole.whole.Iterations(), whole.whole.Req.Func.Rooted()
+	if whole.whole.Turns() > 0 || all == 0 {
+		return x.long(ctx, whole)
+	}
+	m, c := partly(whole), whole.cost
+	some := max(chainDepth, (depth(m.whole)+3)/4*4, c.fit(all, x.whole*littleOf/100)/4*4)
+	if 2*some > all || chain && whole.q != nil && whole.q.Account().Method == exec.Near {
 		return nil, nil
 	}
-	m, err := x.long(ctx, whole)
-	if m == nil || err != nil || m.Iterations.Ran == 0 {
-		return m, err
+	if err := m.shorten(some, all, slowMargin); err != nil || m.full == nil {
+		return nil, err
 	}
-	all := m.Iterations.Of
-	return m, m.shorten(max(m.Iterations.Ran, whole.cost.fit(all, slowlyTimes*x.whole)), all, slowMargin)
+	if chain { // settled once as many iterations are in progress as there are ranks
+		return x.priced(m, whole, c.part(some*3/2, all)), nil
+	}
+	var err error
+	m.quarter, err = m.whole.Shorten(some/4, true)
+	return x.priced(m, whole, c.part(some*7/4, all)), err
 }
 
 // partly is a method without jitter that leaves nothing out yet.
@@ -217,8 +233,8 @@ const (
 	chunkMargin    = 0.15
 )
 
-// settling is the margin of some iterations of a plan.
-func (x *Executor) settling(p *plan.Plan) float64 {
+// loopMargin is the margin of some iterations of a plan.
+func (x *Executor) loopMargin(p *plan.Plan) float64 {
 	switch {
 	case p.Req.Func.IsP2P():
 		return chunkMargin

@@ -180,6 +180,63 @@ func TestWhatSettlesSlowlyIsShortened(t *testing.T) {
 	}
 }
 
+// Along a chain iterations settle once as many are in progress as there are ranks: what has more
+// than twice as many is simulated for so many, and its time is within the margin.
+func TestLongChainsAreShortened(t *testing.T) {
+	oneGoroutine(t)
+	c, systems := nodes(t, "dgx-h100.n2", 5, smallBuffers())
+	cfg := sim.Config{Systems: systems, Launch: sim.Graph, Kernels: 1, NoJitter: true}
+	for _, f := range []coll.Func{coll.Broadcast, coll.Reduce} {
+		req, _, err := c.Request(comm.Op{Func: f, Count: 1 << 23, Type: coll.Float32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Algo, req.Proto, req.Channels = coll.Ring, coll.Simple, 2
+		p, err := build.Plan(c.Layout, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Comm = c.Layout
+		x, err := sim.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Within(units.FromMicros(500))
+		m, err := x.InPlaceOf(p)
+		if all := p.Iterations(); err != nil || all < 100 || m.Iterations.Ran < int64(c.NRanks) {
+			t.Errorf("%v: %+v of %d iterations, %v", f, m.Iterations, all, err)
+		}
+		whole, got := within(t, c, cfg, p, units.FromMicros(1e9)), within(t, c, cfg, p, units.FromMicros(500))
+		off := float64(got.Elapsed)/float64(whole.Elapsed) - 1
+		t.Logf("%v: %+v, %+.2f %%", f, got.Account.Reduction.Iterations, 100*off)
+		if math.Abs(off) > got.Account.Margin {
+			t.Errorf("%v: %v shortened, %v whole, %+v", f, got.Elapsed, whole.Elapsed, got.Account)
+		}
+	}
+}
+
+// Iterations that become shorter in proportion to 1/n are continued so, by half: what stays as it is
+// stays, and no result leaves the two.
+func TestIterationsThatBecomeShorter(t *testing.T) {
+	at := func(n, more float64) units.Time {
+		return units.Time((100 + 10*n + more*math.Log(n)) * float64(units.Microsecond))
+	}
+	if pace := sim.Settled(64, 1024, at(64, 0), at(32, 0), at(16, 0)); math.Abs(pace-1) > 1e-9 {
+		t.Errorf("equal iterations go on at %v", pace)
+	}
+	for _, more := range []float64{20, 100} {
+		full, half := at(64, more), at(32, more)
+		mean := float64(full-half) / 32 * (1024 - 64)
+		exact := float64(at(1024, more)-full) / mean
+		if pace := sim.Settled(64, 1024, full, half, at(16, more)); math.Abs(pace-(1+exact)/2) > 0.01 {
+			t.Errorf("with %v log n: a pace of %v, half way to %v", more, pace, exact)
+		}
+	}
+	if pace := sim.Settled(64, 1024, at(64, -5), at(32, -5), at(16, -5)); pace != 1 {
+		t.Errorf("iterations that become longer go on at %v", pace)
+	}
+}
+
 // A slow port of a tree is simulated with the nodes above it and right below; the rest
 // are near.
 func TestTreesWithSlowPortsAreNear(t *testing.T) {

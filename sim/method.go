@@ -2,6 +2,9 @@ package sim
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
@@ -10,6 +13,7 @@ import (
 	"github.com/simccl/simccl/sim/internal/fold"
 	"github.com/simccl/simccl/sim/internal/tap"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
 )
 
 // A method is how an operation is simulated: which part of it runs, and how its time follows
@@ -22,15 +26,29 @@ type method struct {
 	whole  *plan.Plan
 	jitter jitter
 	// Of iterations that are left out: rest has the first ones and the incomplete last one, full
-	// the first ones and half the first half of them. Without jitter full is rest. A nil full: all
-	// iterations run.
-	rest, full, half *plan.Plan
-	divided          bool // full and half have channels kept apart as in the whole
-	byCost           bool // something is left out for its cost, jitter or not
-	cost             cost
+	// the first ones, half the first half of them, and quarter half of these. Without jitter full is
+	// rest. A nil full: all iterations run; a nil quarter: full has settled.
+	rest, full, half, quarter *plan.Plan
+	// otherwise, where it is set, is what is done once that was tried in vain.
+	instead *method
+	divided bool // full and half have channels kept apart as in the whole
+	byCost  bool // something is left out for its cost, jitter or not
+	cost    cost
 	// e and q are the whole laid out, q nil where every rank runs; e nil: not laid out yet.
 	e *engine.Engine
 	q *fold.Quotient
+}
+
+// times is how many times a part of a method the largest of its parts is: all fold as that one does.
+func (m *method) times(p *plan.Plan) float64 {
+	times := 1.0
+	if m.full != nil {
+		times = float64(m.full.Iterations()) / float64(max(1, p.Iterations()))
+	}
+	if m.Blocks.Ran > 0 {
+		times *= float64(m.Blocks.Ran) / float64(max(1, p.Turns()))
+	}
+	return times
 }
 
 // parted reports whether iterations or blocks are left out.
@@ -42,6 +60,7 @@ type proposal func(ctx context.Context, whole *method) (*method, error)
 // policy is what may be done in place of simulating all of one operation.
 type policy struct {
 	enough    func(whole *method) bool // all of it is simulated
+	tries     bool                     // all of it is tried before what takes its place
 	proposals []proposal               // else the first that is fast, or the fastest of all
 	refuses   bool                     // what costs too much even so
 	// whole and instead say why all of it is simulated, and why it is not.
@@ -74,7 +93,7 @@ func (x *Executor) decide(ctx context.Context, p *plan.Plan, sink trace.Sink) (*
 
 // layWhole lays out an operation's representatives, or else prepares to lay out every rank.
 func (x *Executor) layWhole(ctx context.Context, m *method, sink trace.Sink) (err error) {
-	m.e, m.q, err = x.folded(ctx, m.whole, nil, sink, m.jitter)
+	m.e, m.q, err = x.folded(ctx, m.whole, nil, sink, m.jitter, 1)
 	return err
 }
 
@@ -101,12 +120,13 @@ func (x *Executor) policyOf(whole *method, sink trace.Sink) policy {
 	lockstep := whole.jitter == noJitter && x.mayShorten(p, sink)
 	switch {
 	case lockstep && !x.plain():
-		return policy{x.fast, []proposal{x.long, x.nearly}, true,
-			"all of it takes little", "hosts, ports or the network set ranks apart, and all of it takes long"}
-	case lockstep && whole.q != nil && p.Req.Algo == coll.NVLSTree:
-		few := func(m *method) bool { return x.affordable(p, costLaid(m.e)) == nil }
-		return policy{few, []proposal{x.slowly}, false,
-			"its steps are few", "its states do not recur, and its steps are many"}
+		return policy{enough: x.fast, proposals: []proposal{x.long, x.nearly}, refuses: true,
+			whole:   "all of it takes little",
+			instead: "hosts, ports or the network set ranks apart, and all of it takes long"}
+	case lockstep && x.cfg.Packets == nil && !p.Req.Func.IsP2P():
+		return policy{enough: x.little, tries: p.Req.Algo != coll.NVLSTree,
+			proposals: []proposal{x.settling}, whole: "states that recur are counted",
+			instead: "its states do not recur, and its steps are many"}
 	}
 	return policy{enough: func(*method) bool { return true }, refuses: whole.q == nil && x.mayRefuse(p, sink),
 		whole: x.unreduced(whole, sink)}
@@ -152,6 +172,13 @@ func (x *Executor) choose(ctx context.Context, whole *method, by policy) (*metho
 			}
 		}
 	}
+	if by.tries {
+		if whole.Why = by.whole; best != whole {
+			whole.instead = best
+			whole.Why += fmt.Sprintf("; where none does within %d events, a part is simulated", x.tried())
+		}
+		return whole, nil
+	}
 	if !by.refuses {
 		return best, nil
 	}
@@ -175,6 +202,9 @@ func (x *Executor) execute(ctx context.Context, m *method, sink trace.Sink) (exe
 			return exec.Result{Wrong: -1}, err
 		}
 	}
+	if m.instead != nil {
+		return x.try(ctx, m)
+	}
 	if err := x.lay(m.e, m.q); err != nil {
 		return exec.Result{}, err
 	}
@@ -190,6 +220,38 @@ func (x *Executor) execute(ctx context.Context, m *method, sink trace.Sink) (exe
 		t.Finish(&res)
 	}
 	return res, nil
+}
+
+// errTried ends a run that was to come to a steady state.
+var errTried = errors.New("no state recurs")
+
+// tried is how many events show whether a state recurs: about as many as the most that is simulated
+// without another look.
+func (x *Executor) tried() int64 { return int64(x.whole * littleOf / 100 / units.Time(eventTime)) }
+
+// try simulates all of an operation, and after x.tried events in vain only what takes its place. What
+// has come to half of its ops by then goes on.
+func (x *Executor) try(ctx context.Context, m *method) (exec.Result, error) {
+	one := *x
+	one.cfg.Cores = 1 // who shares the work has no part in when it ends
+	e := m.e
+	if err := one.layOut(e, m.q); err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	err := one.run(ctx, e, func(part float64) {
+		if e.Queue.Handled() > x.tried() && part < 0.5 {
+			e.Stop(errTried)
+		} else if x.cfg.Progress != nil {
+			x.cfg.Progress(part)
+		}
+	})
+	if errors.Is(err, errTried) {
+		return x.execute(ctx, m.instead, trace.Discard)
+	}
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	return x.resultOf(m, tallyOf(e, m.q)), nil
 }
 
 // resultOf is what a tally says of one operation, and how it was found.
@@ -210,21 +272,28 @@ func (m *method) accounted(a exec.Account) exec.Account {
 // extrapolate simulates the parts of a method and adds what they leave out: each iteration
 // lasts as long on average as those by which full is more than half.
 func (x *Executor) extrapolate(ctx context.Context, m *method) (*tally, error) {
-	rest, err := x.inBlocks(ctx, m, m.rest)
-	if err != nil || m.full == nil {
-		return rest, err
-	}
-	full := rest
-	if m.full != m.rest {
-		if full, err = x.inBlocks(ctx, m, m.full); err != nil {
+	var ran [4]*tally
+	for i, p := range []*plan.Plan{m.rest, m.full, m.half, m.quarter} {
+		var err error
+		switch {
+		case p == nil:
+		case i == 1 && p == m.rest:
+			ran[i] = ran[0]
+		default:
+			ran[i], err = x.inBlocks(ctx, m, p)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	half, err := x.inBlocks(ctx, m, m.half)
-	if err != nil {
-		return nil, err
+	if m.full == nil {
+		return ran[0], nil
 	}
-	return m.beyond(rest, full, half, m.Iterations, 1), nil
+	pace := 1.0
+	if ran[3] != nil {
+		pace = settled(ran[1], ran[2], ran[3], m.Iterations)
+	}
+	return m.beyond(ran[0], ran[1], ran[2], m.Iterations, 1, pace), nil
 }
 
 // inBlocks simulates a part of an operation, and of its iterations the blocks that the method
@@ -245,13 +314,33 @@ func (x *Executor) inBlocks(ctx context.Context, m *method, p *plan.Plan) (*tall
 		}
 	}
 	of := exec.Part{Ran: ran, Of: p.Turns()}
-	return m.beyond(parts[0], parts[0], parts[1], of, max(1, p.Iterations())), nil
+	return m.beyond(parts[0], parts[0], parts[1], of, max(1, p.Iterations()), 1), nil
 }
 
 // beyond adds to rest the parts beyond those that ran, each as long as one of those by which
-// full is more than half. There are so many in every one of times.
-func (m *method) beyond(rest, full, half *tally, of exec.Part, times int64) *tally {
-	t := beyond(rest, full, half, of.Of-of.Ran, of.Ran-of.Ran/2)
+// full is more than half, times the pace. There are so many in every one of times.
+func (m *method) beyond(rest, full, half *tally, of exec.Part, times int64, pace float64) *tally {
+	t := beyond(rest, full, half, of.Of-of.Ran, of.Ran-of.Ran/2, pace)
 	t.account = m.account(rest.account, (of.Of-of.Ran)*times, t.first-rest.first)
 	return t
+}
+
+// settled is how long iterations beyond full take, for one of those by which full is more than half:
+// the mean of two bounds. At most they stay as long. Where buffers go on to fill, an iteration becomes
+// shorter in proportion to 1/n, whose sum grows as log n: of two mean iterations, one of twice as many
+// as the other, the second is half as far from the last. Where it settles at once, that is too short;
+// and none is shorter than the fullest link's.
+func settled(full, half, quarter *tally, of exec.Part) float64 {
+	n := float64(of.Ran)
+	second, first := float64(full.first-half.first)/(n/2), float64(half.first-quarter.first)/(n/4)
+	least := 0.0
+	for i := range full.links {
+		least = max(least, float64(full.links[i].Ideal()-half.links[i].Ideal())/(n/2))
+	}
+	if second <= least || first <= second {
+		return 1
+	}
+	last, more := max(least, second-(first-second)), float64(of.Of-of.Ran)
+	beyond := last*more + (second-last)*(n/2)/math.Ln2*math.Log(float64(of.Of)/n)
+	return (1 + beyond/(second*more)) / 2
 }

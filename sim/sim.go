@@ -386,10 +386,11 @@ func (x *Executor) model() wire.Model {
 	return fluid.New()
 }
 
-// folded makes the engine of a run, and lays out representatives where ranks fold. A
-// trace reports each rank, and jitter of their own makes them different.
+// folded makes the engine of a run, and lays out representatives where ranks fold, as those of
+// so many times as many iterations do. A trace reports each rank, and jitter of their own makes them
+// different.
 func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.Sink,
-	jitter jitter) (e *engine.Engine, q *fold.Quotient, err error) {
+	jitter jitter, times float64) (e *engine.Engine, q *fold.Quotient, err error) {
 	o := engine.Options{Class: &x.class, Systems: x.cfg.Systems, Model: x.model(), Network: x.cfg.network(),
 		Seed: x.cfg.Seed, Slow: x.cfg.slowness(),
 		Down: x.cfg.down(), Kernels: x.cfg.Kernels, Late: x.cfg.Late, Place: x.cfg.Place, Whole: whole,
@@ -416,19 +417,21 @@ func (x *Executor) folded(ctx context.Context, p, whole *plan.Plan, sink trace.S
 	e.Cancelled = ctx.Err
 	if sink == trace.Discard && x.cfg.Packets == nil &&
 		(jitter != eachDraws || e.Jitter == (gpu.JitterCost{})) {
-		q, err = fold.Lay(e, e.Jobs[0], x.foldBy(mode))
+		q, err = x.quotient(e, mode, times)
 	}
 	return e, q, err
 }
 
-// foldBy is what decides which ranks are equivalent, other than the plan.
-func (x *Executor) foldBy(mode Folding) *fold.Config {
-	return &fold.Config{Mode: fold.Mode(mode), Systems: x.cfg.Systems, Fabric: x.cfg.Fabric,
-		Faults: x.cfg.Faults, Slow: x.cfg.slowness()}
+// lay lays out what is simulated to its end, unless that costs too much.
+func (x *Executor) lay(e *engine.Engine, q *fold.Quotient) error {
+	if err := x.layOut(e, q); err != nil {
+		return err
+	}
+	return x.affordable(e.Jobs[0].Plan, costLaid(e))
 }
 
-// lay lays out all ranks where none folds, and closes the engine's links.
-func (x *Executor) lay(e *engine.Engine, q *fold.Quotient) error {
+// layOut lays out all ranks where none folds, and closes the engine's links.
+func (x *Executor) layOut(e *engine.Engine, q *fold.Quotient) error {
 	if q == nil {
 		if err := x.fits(e.Jobs[0].Plan); err != nil {
 			return err
@@ -445,7 +448,7 @@ func (x *Executor) lay(e *engine.Engine, q *fold.Quotient) error {
 	if m, ok := e.Wire.(*packets.Model); ok && m.Err() != nil {
 		return m.Err()
 	}
-	return x.affordable(e.Jobs[0].Plan, costLaid(e))
+	return nil
 }
 
 // jitters says with what jitter a plan is simulated rank by rank.
@@ -467,10 +470,6 @@ func account(e *engine.Engine, fold *fold.Quotient) exec.Account {
 	return a
 }
 
-// UnfoldedRanks is the largest communicator that is simulated rank by rank where
-// folding would not be exact.
-const UnfoldedRanks = fold.UnfoldedRanks
-
 // maxEach is how many connections are simulated one by one at most, and
 // eachBytes about what each takes with its ranks' programs and its route: 1,024
 // ranks that all send to all have a million, which took 16 GB.
@@ -482,7 +481,7 @@ const (
 // fits refuses a run that memory would not hold.
 func (x *Executor) fits(p *plan.Plan) error {
 	if f := p.Req.Func; f == coll.Gather || f == coll.Scatter {
-		if err := fold.Transfers(p, int64(p.Comm.NRanks), fold.Mode(x.cfg.Fold)); err != nil {
+		if err := affordTransfers(p, int64(p.Comm.NRanks), x.cfg.Fold); err != nil {
 			return err
 		}
 	}
@@ -503,22 +502,6 @@ func (x *Executor) fits(p *plan.Plan) error {
 		Missing: fmt.Sprintf("%d connections would take some %d GB; %s; or take fewer nodes", n,
 			n*eachBytes>>30, remedy)}
 }
-
-// Folding says when equivalent ranks and channels are simulated once.
-type Folding uint8
-
-// Foldings. FoldAuto, the default, folds where that gives the same result bit
-// for bit; beyond UnfoldedRanks, where that is not possible or costs more than
-// exactWork, it folds nearly equivalent ones. FoldExact never does the latter, at
-// any cost, and FoldNear does it wherever it can be done. exec.Result.Account
-// reports what was done.
-const (
-	FoldAuto Folding = iota
-	Unfolded
-	FoldExact
-	FoldNear
-	sameDraws // as ranks share draws of jitter
-)
 
 // Ports lists how many nets each host of a communicator has, as
 // fabric.Network.Bind needs them.

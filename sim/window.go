@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -111,6 +112,7 @@ type windowKey struct {
 	kernels int32         // that run back to back
 	miss    float64       // share of the buffers of the whole that the L2 cache does not hold
 	jitter  jitter
+	members string // the same of each operation in a kernel of several
 }
 
 // window proposes the window of a plan, which Fold, NoSkip and a trace have no part in; nil
@@ -124,8 +126,11 @@ func (x *Executor) window(p *plan.Plan) (*method, error) {
 	most, work := pieces(p)
 	all := p.Iterations()
 	some := all
-	if all > 0 { // of a group each has fewer channels
-		some = min(all, windowOf(p, all, most, work)*int64(max(1, len(p.Members()))))
+	if all > 0 {
+		some = min(all, windowOf(p, all, most, work))
+	}
+	if p.Members() != nil && 2*some >= all {
+		some = all
 	}
 	if some < all {
 		work = work / all * some
@@ -247,14 +252,14 @@ func pieces(p *plan.Plan) (most, all int64) {
 
 // windowOf is how many of n iterations are simulated, an even number.
 func windowOf(p *plan.Plan, n, most, all int64) int64 {
-	work := int64(windowWork)
+	work, of := int64(windowWork), int64(max(1, len(p.Members()))) // of a group each has fewer channels
 	switch {
 	case p.Req.Func.IsP2P():
 		work = windowWorkP2P
 	case p.Req.Algo == coll.NVLS:
-		return windowNVLS
+		return windowNVLS * of
 	}
-	return max(windowLeast, 2*depth(p), min((windowPieces*n+most-1)/most, work*n/all)/2*2)
+	return max(windowLeast, 2*depth(p), min((windowPieces*n+most-1)/most, work*n/all)/2*2*of)
 }
 
 // depth is about how many iterations are in progress at a time once all ranks are
@@ -323,10 +328,15 @@ func (t *tally) clone() *tally {
 }
 
 // beyond adds iterations to those of a window: each is one of so many by which full
-// has more than half.
-func beyond(rest, full, half *tally, iterations, more int64) *tally {
+// has more than half, and lasts as long times pace.
+func beyond(rest, full, half *tally, iterations, more int64, pace float64) *tally {
 	add := func(to, a, b int64) int64 { return to + (a-b)*iterations/more }
-	later := func(to, a, b units.Time) units.Time { return units.Time(add(int64(to), int64(a), int64(b))) }
+	later := func(to, a, b units.Time) units.Time {
+		if pace == 1 {
+			return units.Time(add(int64(to), int64(a), int64(b)))
+		}
+		return to + units.Time(float64(a-b)*pace*float64(iterations)/float64(more))
+	}
 	t := rest.clone()
 	t.first, t.last = later(rest.first, full.first, half.first), later(rest.last, full.last, half.last)
 	t.events = add(rest.events, full.events, half.events)
@@ -337,9 +347,9 @@ func beyond(rest, full, half *tally, iterations, more int64) *tally {
 	for i := range t.links {
 		l, a, b := &t.links[i], &full.links[i], &half.links[i]
 		l.Bytes = units.Bytes(add(int64(l.Bytes), int64(a.Bytes), int64(b.Bytes)))
-		l.Busy = later(l.Busy, a.Busy, b.Busy)
+		l.Busy = units.Time(add(int64(l.Busy), int64(a.Busy), int64(b.Busy)))
 		waited := func(l *exec.LinkLoad, t *tally) float64 { return float64(l.Queue) * float64(t.last) }
-		queue := waited(&rest.links[i], rest) + (waited(a, full)-waited(b, half))*float64(iterations)/
+		queue := waited(&rest.links[i], rest) + (waited(a, full)-waited(b, half))*pace*float64(iterations)/
 			float64(more)
 		l.Queue = units.Bytes(max(0, queue) / float64(max(1, t.last)))
 	}
@@ -348,7 +358,7 @@ func beyond(rest, full, half *tally, iterations, more int64) *tally {
 
 // part simulates a part of a method's operation, or takes what an earlier run of it came to.
 func (x *Executor) part(ctx context.Context, p *plan.Plan, m *method) (*tally, error) {
-	if p.Members() != nil { // a kernel of several operations
+	if p.Members() != nil && p.Req.Func.IsP2P() { // of which the key does not say who sends to whom
 		return x.tally(ctx, m, p)
 	}
 	return x.windows.ran.Get(x.keyOf(p, m), func() (*tally, error) { return x.tally(ctx, m, p) })
@@ -356,6 +366,14 @@ func (x *Executor) part(ctx context.Context, p *plan.Plan, m *method) (*tally, e
 
 // keyOf is what sets a part of a method's operation apart from others of the Config.
 func (x *Executor) keyOf(p *plan.Plan, m *method) windowKey {
+	key := x.keyOfOne(p, m)
+	for _, o := range p.Members() {
+		key.members += fmt.Sprintf("%d %d %+v\n", o.Fuse, o.Task, x.keyOfOne(o.Plan, m))
+	}
+	return key
+}
+
+func (x *Executor) keyOfOne(p *plan.Plan, m *method) windowKey {
 	r, l, programs := &p.Req, m.whole.Layout(int32(p.Comm.NRanks-1)), p.Programs(0)
 	key := windowKey{fn: r.Func, typ: r.Type, op: r.Op, root: r.Root, inPlace: r.InPlace, direct: r.Direct,
 		peer: r.Peer, aside: r.Misalign, apart: r.BlockStep() % 128, algo: r.Algo, proto: r.Proto,
@@ -371,7 +389,7 @@ func (x *Executor) keyOf(p *plan.Plan, m *method) windowKey {
 
 // tally simulates a part of a method's operation.
 func (x *Executor) tally(ctx context.Context, m *method, p *plan.Plan) (*tally, error) {
-	e, q, err := x.folded(ctx, p, m.whole, trace.Discard, m.jitter)
+	e, q, err := x.folded(ctx, p, m.whole, trace.Discard, m.jitter, m.times(p))
 	if err != nil {
 		return nil, err
 	}

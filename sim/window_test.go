@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/plan/launch"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
@@ -231,6 +232,33 @@ func TestSharedWindowsChangeNothing(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Sizes of groups share windows, which changes nothing either.
+func TestGroupsShareWindows(t *testing.T) {
+	oneGoroutine(t)
+	c, systems := nodes(t, "dgx-h100+nvls.n2", 2, comm.Params{})
+	cfg := sim.Config{Comm: c.Layout, Systems: systems, Launch: sim.Graph}
+	shared := cfg
+	shared.Windows = new(sim.Windows)
+	for _, floats := range []int64{1 << 26, 1 << 27, 1 << 26} {
+		p := grouped(t, c, launch.Call{Func: coll.AllReduce, Type: coll.Float32, Count: floats}, 4)
+		var all [2]exec.Result
+		for i, cfg := range []sim.Config{cfg, shared} {
+			x, err := sim.New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all[i], err = x.Run(context.Background(), exec.One(p), trace.Discard); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !sameResult(&all[0], &all[1]) || all[0].Account != all[1].Account ||
+			all[0].Account.Method != exec.Window {
+			t.Errorf("%d floats: %v %+v, with shared windows %v %+v", floats, all[0].Elapsed, all[0].Account,
+				all[1].Elapsed, all[1].Account)
+		}
+	}
 }
 
 // A size that would take minutes in full is no longer refused.

@@ -75,16 +75,6 @@ func (s *System) LocalNets(g int) []int {
 	return list
 }
 
-// LocalNet returns the net (an index among NET nodes) that GPU g (an index
-// among GPU nodes) prefers on the given channel, or -1 without any net.
-func (s *System) LocalNet(g, channel int) int {
-	list := s.LocalNets(g)
-	if len(list) == 0 {
-		return -1
-	}
-	return list[channel%len(list)]
-}
-
 // LocalGPU returns the index among GPU nodes of the GPU that owns net n (an
 // index among NET nodes): the first, by channel and then by nearness, whose
 // LocalNet is n; -1 without one (topo.cc:1688). It reads paths as they are, so

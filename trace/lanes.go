@@ -1,10 +1,6 @@
 package trace
 
-import (
-	"math"
-
-	"github.com/simccl/simccl/units"
-)
+import "github.com/simccl/simccl/units"
 
 // Tick is the resolution of a written timeline. Viewers drop slices shorter
 // than it and refuse partial overlap, so lanes are allocated in whole ticks.
@@ -28,35 +24,16 @@ func floorTick(t units.Time) int64 {
 	return q
 }
 
-const held = math.MaxInt64
-
 // Lanes hands out parallel lanes of one track so that slices on one lane never
 // overlap: always the lowest lane that is free. The zero value is ready.
 type Lanes struct {
-	free []int64 // tick from which the lane is free; held while acquired
-}
-
-// Acquire takes the lowest lane free at start and holds it until Release.
-// Starts are to come in time order.
-func (l *Lanes) Acquire(start units.Time) int {
-	return l.take(floorTick(start), held)
-}
-
-// Release gives the lane back: it is free from end, but never before the tick
-// after the start that took it when the slice was shorter than a tick.
-func (l *Lanes) Release(lane int, start, end units.Time) {
-	_, to := Span(start, end)
-	l.free[lane] = to
+	free []int64 // tick from which the lane is free
 }
 
 // Place takes the lowest lane free for the whole slice and gives it back at
 // its end. Slices may come in the order of their starts or of their ends.
 func (l *Lanes) Place(start, end units.Time) int {
 	from, to := Span(start, end)
-	return l.take(from, to)
-}
-
-func (l *Lanes) take(from, to int64) int {
 	for i, f := range l.free {
 		if f <= from {
 			l.free[i] = to

@@ -62,14 +62,3 @@ func TestLanesAreFewest(t *testing.T) {
 		}
 	})
 }
-
-func TestLanesAcquireRelease(t *testing.T) {
-	var l Lanes
-	a := l.Acquire(0)
-	b := l.Acquire(10 * Tick)
-	l.Release(a, 0, 20*Tick)
-	c := l.Acquire(20 * Tick)
-	if a != 0 || b != 1 || c != 0 {
-		t.Fatalf("lanes %d %d %d, want 0 1 0", a, b, c)
-	}
-}

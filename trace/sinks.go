@@ -2,7 +2,6 @@ package trace
 
 import (
 	"errors"
-	"sync"
 )
 
 // Tee sends everything to each of its sinks.
@@ -64,32 +63,6 @@ func (t *tee) Close() error {
 		errs = append(errs, s.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// Synced makes a sink safe for use by several goroutines, as real runs need.
-func Synced(s Sink) Sink { return &synced{sink: s} }
-
-type synced struct {
-	mu   sync.Mutex
-	sink Sink
-}
-
-func (s *synced) Track(t Track) TrackID {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sink.Track(t)
-}
-
-func (s *synced) Emit(e *Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sink.Emit(e)
-}
-
-func (s *synced) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sink.Close()
 }
 
 // Memory is a Sink that keeps everything: for tests, merging and reports of

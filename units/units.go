@@ -28,9 +28,6 @@ const (
 // GBps is a rate of 10⁹ bytes per second, float32 as NCCL computes with it.
 type GBps float32
 
-// Mbps is the `speed` attribute of a <net> element: 10⁶ bits per second.
-type Mbps int64
-
 // Micros returns t in microseconds.
 func (t Time) Micros() float64 { return float64(t) / float64(Microsecond) }
 

@@ -38,7 +38,7 @@ type Bench struct {
 	// Traced is called with the trace of this process: a writer to be closed, or nil
 	// where NCCL has written the file.
 	Traced func(name string, w *chrome.Writer) error
-	// Env are NCCL's variables of GPUs, and Args the arguments, for the document.
+	// env are NCCL's variables of GPUs, and Args the arguments, for the document.
 	Env, Args []string
 	// Document is called on rank 0 with all that was measured.
 	Document func(*nccltests.Report) error
@@ -62,7 +62,7 @@ func (b *Bench) Run(ctx context.Context) error {
 
 func (b *Bench) open(ctx context.Context) (bench.Backend, error) {
 	if b.Plans != nil {
-		return bench.OpenHost(b.Spec, b.Team, b.Plans.Host(b.Request.Backend, b.Spec), b.model)
+		return bench.OpenHost(b.Spec, b.Team, b.Plans.host(b.Request.Backend, b.Spec), b.model)
 	}
 	return b.OpenGPUs(ctx, b.model)
 }
@@ -99,7 +99,7 @@ func (b *Bench) sweep(ctx context.Context, back bench.Backend) error {
 	}
 	if b.Team.Rank == 0 {
 		if doc.Args, doc.Env = b.Args, b.Env; b.Plans != nil {
-			doc.Env = b.Plans.Env()
+			doc.Env = b.Plans.env()
 		}
 		if err := b.Document(doc); err != nil {
 			return err

@@ -74,17 +74,17 @@ func FillSpec(spec *bench.Spec, w *scenario.Workload) error {
 // Ranks is the number of ranks of the machine.
 func (m *Model) Ranks() int { return m.Run.Site.Comm.NRanks }
 
-// Env lists the settings of the plans, NAME=VALUE.
-func (m *Model) Env() (out []string) {
+// env lists the settings of the plans, NAME=VALUE.
+func (m *Model) env() (out []string) {
 	for _, kv := range m.Run.Site.Settings() {
 		out = append(out, kv[0]+"="+kv[1])
 	}
 	return out
 }
 
-// Host is how CPUs run the plans of the model over sockets, verbs or (host) shared
+// host is how CPUs run the plans of the model over sockets, verbs or (host) shared
 // memory.
-func (m *Model) Host(wire string, spec *bench.Spec) bench.HostConfig {
+func (m *Model) host(wire string, spec *bench.Spec) bench.HostConfig {
 	s := m.Run.Site
 	return bench.HostConfig{Wire: wire, Socket: s.Config.Socket, IB: s.Config.IB, Cluster: s.Cluster,
 		Version: s.Config.Rules.Release.Code(),

@@ -17,7 +17,7 @@ import (
 // DefaultFile is where virtual machines keep the topology that NCCL begins with.
 const DefaultFile = detect.DefaultFile
 
-// Host is this machine.
+// host is this machine.
 type Host struct {
 	Getenv func(name string) (string, bool)
 	// Read reads the topology file that NCCL begins with.

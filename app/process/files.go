@@ -8,7 +8,6 @@ import (
 
 	"github.com/simccl/simccl/internal/bounded"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/workload/inputs"
 )
@@ -16,11 +15,9 @@ import (
 // Limits on what is read of an input, in bytes, far above what one has.
 const (
 	MaxTopology = topoxml.MaxBytes // the parser's own
-	MaxNetwork  = fabric.MaxBytes  // the same
-	MaxClass    = 1 << 20
-	MaxLog      = 256 << 20 // of NCCL, as it lies in a file
-	MaxResults  = 64 << 20  // tables and JSON of nccl-tests, decision documents
-	MaxSettings = 64 << 10  // configuration files and option lists
+	MaxLog      = 256 << 20        // of NCCL, as it lies in a file
+	MaxResults  = 64 << 20         // tables and JSON of nccl-tests, decision documents
+	MaxSettings = 64 << 10         // configuration files and option lists
 )
 
 // ThisTopology is the name under which a Spec has the topology of this machine.

@@ -68,11 +68,11 @@ func (p *Process) Path(name string) string {
 
 // Config reads the settings and warns of what a user should know of them.
 func (p *Process) Config() (*config.Config, error) {
-	return scenario.Settings(p.Sources(), p.warnOf, p.Cancelled)
+	return scenario.Settings(p.sources(), p.warnOf, p.Cancelled)
 }
 
-// Sources are where settings come from.
-func (p *Process) Sources() config.Sources {
+// sources are where settings come from.
+func (p *Process) sources() config.Sources {
 	// The names of NCCL's configuration files are not relative to Dir.
 	s := config.Sources{Flags: p.Env, Environ: p.Environ, NoEnv: p.NoEnv, ReadFile: func(name string) ([]byte,
 		error) {
@@ -85,14 +85,14 @@ func (p *Process) Sources() config.Sources {
 }
 
 // Getenv looks at Env, then at the environment.
-func (p *Process) Getenv(name string) (string, bool) { return p.Sources().Getenv(name) }
+func (p *Process) Getenv(name string) (string, bool) { return p.sources().Getenv(name) }
 
 // Options are the surroundings of a Spec: this process's files, environment and
 // standard error. found is the topology of this machine, read under the name
 // ThisTopology; nil: no file has that name.
 func (p *Process) Options(found []byte) scenario.Options {
 	return scenario.Options{Files: files{process: p, given: map[string][]byte{ThisTopology: found}},
-		Settings: p.Sources(), Program: p.Version,
+		Settings: p.sources(), Program: p.Version,
 		Warn: p.warnOf, Cancelled: p.Cancelled, Convert: convert, Scratch: func(near string) (chrome.Spool,
 			error) {
 			return file.Scratch(filepath.Dir(p.Path(near)))

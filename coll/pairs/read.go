@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/jsonfile"
 )
 
@@ -30,7 +31,7 @@ func Read(data []byte, file string) ([][]int64, error) {
 			return nil, err
 		}
 		place = func(src, dst int) (int, int) {
-			var at *jsonfile.Error
+			var at *fail.FileError
 			if errors.As(places.Fail(fmt.Sprintf("[%d][%d]", src, dst), "", ""), &at) {
 				return at.Line, at.Col
 			}
@@ -40,13 +41,13 @@ func Read(data []byte, file string) ([][]int64, error) {
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, &jsonfile.Error{File: file, Line: 1, Col: 1, Problem: "no counts", Hint: hint}
+		return nil, &fail.FileError{File: file, Line: 1, Col: 1, Problem: "no counts", Hint: hint}
 	}
 	_, err = Matrix(rows)
 	var bad *coll.PairError
 	if errors.As(err, &bad) {
 		line, col := place(max(bad.Src, 0), max(bad.Dst, 0))
-		return nil, &jsonfile.Error{File: file, Line: line, Col: col, Problem: bad.Error(), Hint: hint}
+		return nil, &fail.FileError{File: file, Line: line, Col: col, Problem: bad.Error(), Hint: hint}
 	}
 	return rows, err
 }
@@ -66,20 +67,20 @@ func readCSV(data []byte, file string) (rows [][]int64, place func(src, dst int)
 				return p[0], p[1]
 			}, nil
 		case errors.As(err, &bad):
-			return nil, nil, &jsonfile.Error{File: file, Line: bad.Line, Col: bad.Column,
+			return nil, nil, &fail.FileError{File: file, Line: bad.Line, Col: bad.Column,
 				Problem: bad.Err.Error(), Hint: hint}
 		case err != nil:
 			return nil, nil, err
 		case len(rows) >= coll.MaxPairRanks:
 			line, col := r.FieldPos(0)
-			return nil, nil, &jsonfile.Error{File: file, Line: line, Col: col,
+			return nil, nil, &fail.FileError{File: file, Line: line, Col: col,
 				Problem: fmt.Sprintf("more than %d rows", coll.MaxPairRanks), Hint: hint}
 		}
 		row, places := make([]int64, len(record)), make([][2]int, len(record))
 		for i, text := range record {
 			line, col := r.FieldPos(i)
 			if row[i], err = strconv.ParseInt(string(bytes.TrimSpace([]byte(text))), 10, 64); err != nil {
-				return nil, nil, &jsonfile.Error{File: file, Line: line, Col: col,
+				return nil, nil, &fail.FileError{File: file, Line: line, Col: col,
 					Problem: fmt.Sprintf("%q is no count of elements", text), Hint: hint}
 			}
 			places[i] = [2]int{line, col}

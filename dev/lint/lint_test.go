@@ -285,9 +285,9 @@ func TestSinglePackageNeedsAReason(t *testing.T) {
 	const fixture = module + "/topo/fixture"
 	found := CheckSingle([]*Package{
 		{Path: "topo", Files: []*File{parsed(t, fset, false, module+"/topo/names", module+"/coll",
-			module+"/topo/anonymize")}},
+			module+"/tuning/netplugin")}},
 		{Path: "topo/names", Files: []*File{parsed(t, fset, false)}},
-		{Path: "topo/anonymize", Files: []*File{parsed(t, fset, false)}},
+		{Path: "tuning/netplugin", Files: []*File{parsed(t, fset, false)}},
 		{Path: "coll", Files: []*File{parsed(t, fset, false)}},
 		{Path: "sim", Files: []*File{parsed(t, fset, false, module+"/coll", fixture),
 			parsed(t, fset, true, module+"/topo/names")}},
@@ -309,7 +309,7 @@ func TestSinglePackageNeedsAReason(t *testing.T) {
 		t.Errorf("without a reason: %q, want %q", names, want)
 	}
 	if len(stale) != len(alone)-1 {
-		t.Errorf("%d reasons are stale, want all but that of topo/anonymize, %d: %q", len(stale),
+		t.Errorf("%d reasons are stale, want all but that of tuning/netplugin, %d: %q", len(stale),
 			len(alone)-1, stale)
 	}
 }

@@ -15,14 +15,11 @@ const small = 300
 // reason. A second implementation, a file format of its own, a dependency that others must
 // not link and state that others must not reach are reasons; order is none.
 var alone = []edge{
-	{"app/report/rings", "a report as its siblings are: one document, and drawings with golden files"},
 	{"app/web/page", "it links net/http, a megabyte, which a program without the page leaves out"},
 	{"app/web/page/site", "it embeds the built page by a build tag; app/web/page is tested without"},
 	{"internal/singleflight", "a mechanism without a subject, run under the race detector by itself"},
 	{"study/check", "a question with an answer of its own, as the packages of study are"},
 	{"study/sweep/sqlite", "it owns the module modernc.org/sqlite, which sweeps of other formats do without"},
-	{"topo/anonymize",
-		"its claim, that decisions stay equal, is tested by itself, and topo/xml promises its API"},
 	{"tuning/netplugin", "what vendors' network plugins set, a table of releases beside its data"},
 }
 

@@ -419,7 +419,7 @@ func stepsOf(units []*unit) *stepList {
 			all[r] = rankOf(&u.ops[i])
 		}
 		o := &units[0].ops[i]
-		j.Collective(&stepCall{Name: describe(o), Func: coll.Func(o.fn), Type: coll.DataType(o.typ),
+		j.collective(&stepCall{Name: describe(o), Func: coll.Func(o.fn), Type: coll.DataType(o.typ),
 			RedOp: min(o.redop, sumScaled), Scaled: o.redop >= sumScaled, Count: int64(o.count),
 			Root: o.root}, all)
 	}

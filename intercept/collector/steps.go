@@ -110,8 +110,8 @@ func (j *stepList) Bytes() ([]byte, error) {
 	return append(append(binary.LittleEndian.AppendUint64(nil, j.count), j.buffers...), j.steps...), j.err
 }
 
-// Collective adds a collective of all ranks.
-func (j *stepList) Collective(c *stepCall, all []*stepRank) {
+// collective adds a collective of all ranks.
+func (j *stepList) collective(c *stepCall, all []*stepRank) {
 	size, root := c.Count*int64(c.Type.Size()), all[c.Root]
 	switch c.Func {
 	case coll.AllReduce:

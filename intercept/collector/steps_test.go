@@ -16,7 +16,7 @@ func TestBroadcast(t *testing.T) {
 		ranks[r] = &stepRank{Shared: bytes.Repeat([]byte{byte(r + 1)}, 3*sharedSize)}
 	}
 	j := newStepList()
-	j.Collective(&stepCall{Name: "broadcast", Func: coll.Broadcast, Type: coll.Float32, Count: 10, Root: 1},
+	j.collective(&stepCall{Name: "broadcast", Func: coll.Broadcast, Type: coll.Float32, Count: 10, Root: 1},
 		ranks)
 	got, err := j.Bytes()
 	if err != nil {
@@ -37,7 +37,7 @@ func TestBroadcast(t *testing.T) {
 	if !bytes.Equal(got, want) {
 		t.Errorf("%d bytes, and not\n%x", len(got), want)
 	}
-	j.Collective(&stepCall{Name: "sum", Func: coll.AllReduce, Type: coll.Float8e4m3, Count: 10}, ranks)
+	j.collective(&stepCall{Name: "sum", Func: coll.AllReduce, Type: coll.Float8e4m3, Count: 10}, ranks)
 	if _, err := j.Bytes(); err == nil {
 		t.Error("a sum of 8-bit floats is not refused")
 	}

@@ -47,8 +47,8 @@ type Error struct {
 // Error has the problem and the remedy.
 func (e *Error) Error() string { return e.Problem + "; " + e.Hint }
 
-// Hash identifies the sources.
-func Hash() string {
+// hash identifies the sources.
+func hash() string {
 	h := sha256.New()
 	entries, _ := fs.ReadDir(sources, "src")
 	for _, e := range entries {
@@ -66,7 +66,7 @@ func Folder(beside, cache, cc string) (string, error) {
 	if beside = filepath.Join(beside, "simccl-shim"); fresh(beside) {
 		return beside, nil
 	}
-	dir := filepath.Join(cache, "simccl", "shim-"+Hash())
+	dir := filepath.Join(cache, "simccl", "shim-"+hash())
 	if fresh(dir) {
 		return dir, nil
 	}
@@ -75,7 +75,7 @@ func Folder(beside, cache, cc string) (string, error) {
 
 func fresh(dir string) bool {
 	data, err := os.ReadFile(filepath.Join(dir, stamp))
-	return err == nil && string(data) == Hash()
+	return err == nil && string(data) == hash()
 }
 
 // Build compiles the libraries into a folder. Several builds of one folder may run at
@@ -118,7 +118,7 @@ func Build(dir, cc string, names ...string) error {
 		}
 	}
 	done := filepath.Join(work, stamp)
-	return errors.Join(os.WriteFile(done, []byte(Hash()), 0o644), os.Rename(done, filepath.Join(dir, stamp)))
+	return errors.Join(os.WriteFile(done, []byte(hash()), 0o644), os.Rename(done, filepath.Join(dir, stamp)))
 }
 
 // build is one library.

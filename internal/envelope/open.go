@@ -36,12 +36,12 @@ func (t *Text) String() string {
 	return b.String()
 }
 
-// Has reports whether something was taken away.
-func (t *Text) Has(what string) bool { return slices.Contains(t.Removed, what) }
+// has reports whether something was taken away.
+func (t *Text) has(what string) bool { return slices.Contains(t.Removed, what) }
 
 func (t *Text) removed(what string) {
 	t.again = true
-	if !t.Has(what) {
+	if !t.has(what) {
 		t.Removed = append(t.Removed, what)
 	}
 }

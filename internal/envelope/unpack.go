@@ -49,10 +49,10 @@ const maxWindow = 1 << 27
 // name.
 var packings = []struct {
 	kind, magic string
-	open        func(io.Reader) (io.Reader, error)
+	open        func(io.Reader) (io.ReadCloser, error)
 }{
-	{"gzip", "\x1f\x8b", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
-	{"zstd", "\x28\xb5\x2f\xfd", func(r io.Reader) (io.Reader, error) {
+	{"gzip", "\x1f\x8b", func(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) }},
+	{"zstd", "\x28\xb5\x2f\xfd", func(r io.Reader) (io.ReadCloser, error) {
 		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow),
 			zstd.WithDecoderLowmem(true))
 		if err != nil {
@@ -60,8 +60,10 @@ var packings = []struct {
 		}
 		return z.IOReadCloser(), nil
 	}},
-	{"bzip2", "BZh", func(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }},
-	{"zlib", "\x78\x9c", func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }},
+	{"bzip2", "BZh", func(r io.Reader) (io.ReadCloser, error) {
+		return io.NopCloser(bzip2.NewReader(r)), nil
+	}},
+	{"zlib", "\x78\x9c", zlib.NewReader},
 	{"xz", "\xfd7zXZ\x00", nil}, {"lz4", "\x04\x22\x4d\x18", nil}, {"7z", "7z\xbc\xaf\x27\x1c", nil},
 	{"zip", "PK\x03\x04", nil},
 }
@@ -76,10 +78,20 @@ func Packed(data []byte) string {
 	return ""
 }
 
-// Unpack undoes the compression of a file; one that is not compressed is returned.
-func Unpack(data []byte) ([]byte, error) {
-	var t Text
-	return t.unpack(data, MaxBytes)
+// Unpacker returns what a stream of a kind of Packed becomes; it holds no more than 128 MiB of it.
+// The error is a *PackedError.
+func Unpacker(kind string, r io.Reader) (io.ReadCloser, error) {
+	for _, p := range packings {
+		if p.kind != kind || p.open == nil {
+			continue
+		}
+		z, err := p.open(r)
+		if err != nil {
+			return nil, &PackedError{kind, err}
+		}
+		return z, nil
+	}
+	return nil, &PackedError{Kind: kind}
 }
 
 // maxPacked bounds files packed twice.
@@ -91,32 +103,22 @@ func (t *Text) unpack(data []byte, most int) ([]byte, error) {
 		if kind == "" {
 			return data, nil
 		}
-		for _, p := range packings {
-			if p.kind != kind {
-				continue
-			}
-			if p.open == nil {
-				return nil, &PackedError{Kind: kind}
-			}
-			var err error
-			if data, err = inflate(kind, data, most, p.open); err != nil {
-				return nil, err
-			}
-			t.removed(kind)
+		var err error
+		if data, err = inflate(kind, data, most); err != nil {
+			return nil, err
 		}
+		t.removed(kind)
 	}
 	return data, nil
 }
 
-func inflate(kind string, data []byte, most int, open func(io.Reader) (io.Reader, error)) ([]byte, error) {
-	z, err := open(bytes.NewReader(data))
+func inflate(kind string, data []byte, most int) ([]byte, error) {
+	z, err := Unpacker(kind, bytes.NewReader(data))
 	if err != nil {
-		return nil, &PackedError{kind, err}
+		return nil, err
 	}
 	out, err := io.ReadAll(io.LimitReader(z, int64(most)+1))
-	if c, ok := z.(io.Closer); ok {
-		err = errors.Join(err, c.Close())
-	}
+	err = errors.Join(err, z.Close())
 	switch {
 	case len(out) > most:
 		return nil, &SizeError{kind, most}

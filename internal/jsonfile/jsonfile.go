@@ -11,24 +11,9 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/termtext"
 )
-
-// Error is a fault of a file.
-type Error struct {
-	File      string
-	Line, Col int // from 1
-	Problem   string
-	Hint      string // what to write instead
-}
-
-func (e *Error) Error() string {
-	s := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Problem)
-	if e.Hint != "" {
-		s += "; " + e.Hint
-	}
-	return s
-}
 
 // Reader walks a file, keeping places.
 type Reader struct {
@@ -45,12 +30,12 @@ func New(data []byte, file string) *Reader {
 	return r
 }
 
-// Fail makes an Error at an offset.
+// Fail makes a FileError at an offset.
 func (r *Reader) Fail(at int64, hint, format string, args ...any) error {
 	at = min(max(at, 0), int64(len(r.data)))
 	before := r.data[:at]
 	line := 1 + bytes.Count(before, []byte("\n"))
-	return &Error{File: r.file, Line: line, Col: int(at) - bytes.LastIndexByte(before, '\n'),
+	return &fail.FileError{File: r.file, Line: line, Col: int(at) - bytes.LastIndexByte(before, '\n'),
 		Problem: termtext.Short(fmt.Sprintf(format, args...), 400), Hint: termtext.Short(hint, 400)}
 }
 
@@ -65,7 +50,7 @@ func (r *Reader) Next() int64 {
 
 // placed gives an error of the decoder its place; from is where the value began.
 func (r *Reader) placed(err error, from int64) error {
-	var own *Error
+	var own *fail.FileError
 	var s *json.SyntaxError
 	var t *json.UnmarshalTypeError
 	switch {

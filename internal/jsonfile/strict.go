@@ -14,7 +14,7 @@ type Places struct {
 	at map[string]int64
 }
 
-// Fail makes an Error at the value of a path, or where its nearest enclosing
+// Fail makes a FileError at the value of a path, or where its nearest enclosing
 // value is kept if the file does not have it.
 func (p *Places) Fail(path, hint, format string, args ...any) error {
 	for {

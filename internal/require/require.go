@@ -15,8 +15,8 @@ import (
 // them.
 var names = []string{"cuda", "nccl", "ib", "rxe", "shared", "chromium"}
 
-// Listed reports whether SIMCCL_REQUIRE requires what.
-func Listed(what string) bool {
+// listed reports whether SIMCCL_REQUIRE requires what.
+func listed(what string) bool {
 	return slices.Contains(strings.Split(os.Getenv("SIMCCL_REQUIRE"), ","), what)
 }
 
@@ -29,7 +29,7 @@ func Skip(t testing.TB, what string, why any) {
 				strings.Join(names, ","))
 		}
 	}
-	if Listed(what) {
+	if listed(what) {
 		t.Fatalf("SIMCCL_REQUIRE requires %s: %v", what, why)
 	}
 	t.Skipf("needs %s: %v", what, why)

@@ -78,8 +78,7 @@ type task struct {
 	held     int32
 	waves    int32
 	at       units.Time // when progress was found
-	due      units.Time
-	progress float64 // in picoseconds of its time alone
+	progress float64    // in picoseconds of its time alone
 	target   float64
 	total    float64
 	rate     float64
@@ -115,7 +114,7 @@ func newRun(in *Input) *run {
 		finish: make([]units.Time, n), gpus: make([]gpu, n), graded: make([]bool, n),
 		byComm:   make([]window, len(p.Comms)),
 		messages: map[messageKey]int32{}, remote: map[int32]int32{}, shapes: map[shapeKey]*shape{}}
-	r.timers.r, r.fluid.r = r, r
+	r.timers.Moved, r.fluid.r = r.moved, r
 	r.fluid.resources = make([]resource, in.Resources)
 	for i := range p.Lists {
 		r.graphs[i] = newGraph(p, i, in.Part)
@@ -175,9 +174,9 @@ func (r *run) play(ctx context.Context) error {
 			break
 		}
 		r.now = at
-		for len(r.timers.list) > 0 && r.tasks[r.timers.list[0]].due <= at {
+		for r.timers.Len() > 0 && r.timers.First().due <= at {
 			r.events++
-			r.expire(r.timers.list[0])
+			r.expire(r.timers.First().task)
 		}
 		if b := r.in.Backend; b != nil {
 			if t, ok := b.Next(); ok && t <= at {
@@ -196,8 +195,8 @@ func (r *run) play(ctx context.Context) error {
 
 // next is when something happens next.
 func (r *run) next() (at units.Time, ok bool) {
-	if len(r.timers.list) > 0 {
-		at, ok = r.tasks[r.timers.list[0]].due, true
+	if r.timers.Len() > 0 {
+		at, ok = r.timers.First().due, true
 	}
 	if r.in.Backend != nil {
 		if t, more := r.in.Backend.Next(); more && (!ok || t < at) {
@@ -286,7 +285,7 @@ func (r *run) newTask(kind taskKind) int32 {
 
 // endTask gives a task back.
 func (r *run) endTask(t int32) {
-	r.timers.drop(t)
+	r.unschedule(t)
 	r.tasks[t].running = false
 	r.idle = append(r.idle, t)
 }
@@ -308,7 +307,7 @@ func (r *run) startCompute(p place, kind nodeKind) {
 	if kind == host || !r.shared(p.rank) {
 		x.kind = hostTask
 		x.rate = 1
-		r.timers.schedule(t, r.now+units.Time(total))
+		r.schedule(t, r.now+units.Time(total))
 		return
 	}
 	if s.Work > 0 {
@@ -370,7 +369,7 @@ func (r *run) expire(t int32) {
 	case computeTask:
 		r.endCompute(t)
 	default:
-		r.timers.drop(t)
+		r.unschedule(t)
 		r.proceed(x.op)
 	}
 }

@@ -46,22 +46,22 @@ func (t *Timeline) Account(rank int) Account {
 		}
 	}
 	a := Account{Total: t.r.Elapsed()}
-	busy := Merge(compute)
-	a.Compute = Length(busy)
+	busy := merge(compute)
+	a.Compute = length(busy)
 	for _, x := range []struct {
 		list []Span
 		to   *units.Time
 	}{{moving, &a.Moving}, {waiting, &a.Bubble}, {host, &a.Host}} {
-		before := Length(busy)
-		busy = Merge(append(busy, x.list...))
-		*x.to = Length(busy) - before
+		before := length(busy)
+		busy = merge(append(busy, x.list...))
+		*x.to = length(busy) - before
 	}
-	a.Idle = max(a.Total-Length(busy), 0)
+	a.Idle = max(a.Total-length(busy), 0)
 	return a
 }
 
-// Merge joins spans that overlap, in the order of time. It reorders the list.
-func Merge(list []Span) []Span {
+// merge joins spans that overlap, in the order of time. It reorders the list.
+func merge(list []Span) []Span {
 	slices.SortFunc(list, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
 	n := 0
 	for _, s := range list {
@@ -77,8 +77,8 @@ func Merge(list []Span) []Span {
 	return list[:n]
 }
 
-// Length is how long merged spans last.
-func Length(list []Span) (sum units.Time) {
+// length is how long merged spans last.
+func length(list []Span) (sum units.Time) {
 	for _, s := range list {
 		sum += s.To - s.From
 	}

@@ -67,7 +67,7 @@ func (t *Timeline) Slices(rank int, stream int32) (out []Slice) {
 		if !drawn(s) || s.Stream != stream || at.End <= at.Begin {
 			continue
 		}
-		_, name := Label(t.r.Program, s)
+		_, name := label(t.r.Program, s)
 		switch {
 		case s.Kind == workload.Issue:
 			met := t.met(Place{int32(rank), int32(i)})
@@ -101,7 +101,7 @@ func (t *Timeline) Computing(rank int, apart units.Time) []Span {
 			out = append(out, Span{at.Begin, at.End + apart})
 		}
 	}
-	out = Merge(out)
+	out = merge(out)
 	for i := range out {
 		out[i].To -= apart
 	}
@@ -142,7 +142,7 @@ func (t *Timeline) PathSlices() (out []Slice) {
 	kinds := map[PieceKind]SliceKind{Computing: Computes, Hosting: Hosts, Moving: Moves, Unknown: Moves,
 		Queued: Queues}
 	for _, p := range t.Path() {
-		_, name := Label(t.r.Program, t.step(p.Place))
+		_, name := label(t.r.Program, t.step(p.Place))
 		out = append(out, Slice{p.From, p.To, kinds[p.Kind], fmt.Sprintf("rank %d: %s", p.Rank, name)})
 	}
 	return out

@@ -147,7 +147,7 @@ func (w *writer) describe(e *trace.Event, rank, i int) {
 	r := w.t.r
 	p := Place{int32(rank), int32(i)}
 	s, at := w.t.step(p), w.t.span(p)
-	e.Cat, e.Name = Label(r.Program, s)
+	e.Cat, e.Name = label(r.Program, s)
 	switch e.Cat {
 	case "NCCL":
 		e.Tint = trace.Sends
@@ -166,9 +166,9 @@ func (w *writer) describe(e *trace.Event, rank, i int) {
 		trace.Num("late_us", (w.t.met(p) - at.Begin).Micros()), trace.Int("channels", int64(x.Channels))}
 }
 
-// Label is the category and name of a step: compute, host or NCCL, and the kernel or
+// label is the category and name of a step: compute, host or NCCL, and the kernel or
 // operation.
-func Label(p *workload.Program, s *workload.Step) (cat, name string) {
+func label(p *workload.Program, s *workload.Step) (cat, name string) {
 	switch {
 	case s.Kind == workload.Issue:
 		return "NCCL", p.Calls[s.Call].Func.String()

@@ -184,6 +184,3 @@ const never = int64(1<<63 - 1)
 func NewReaction(line int64) Reaction {
 	return Reaction{alpha: 1, target: line, tick: never, increase: never}
 }
-
-// State is alpha and the target rate, for those who look on.
-func (d *Reaction) State() (alpha float64, target int64) { return d.alpha, d.target }

@@ -12,9 +12,6 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Error is a complaint about a place of a file.
-type Error = words.Error
-
 // Scenario is a network and its flows.
 type Scenario struct {
 	Network uec.Network

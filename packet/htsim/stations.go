@@ -1,9 +1,7 @@
 package htsim
 
 import (
-	"cmp"
-	"container/heap"
-
+	"github.com/simccl/simccl/internal/heap"
 	"github.com/simccl/simccl/units"
 )
 
@@ -28,7 +26,7 @@ func (f probe) Way() int {
 // when that has happened. So events of one time at several stations take turns. The zero value is ready.
 type stationQueues struct {
 	waiting [][]held // by station
-	events  events
+	events  heap.Heap[event]
 	planned int64
 }
 
@@ -44,6 +42,9 @@ type event struct {
 	station int
 }
 
+// Before implements heap.Ordered: by time, then by the order of planning.
+func (e event) Before(o event) bool { return e.at < o.at || e.at == o.at && e.order < o.order }
+
 // Enter puts a frame into a station. It leaves at a time, or, if that is later, when it has been served for
 // as long as it lasts since then or since the one before left.
 func (l *stationQueues) Enter(station int, f probe, at, lasts units.Time) {
@@ -58,13 +59,13 @@ func (l *stationQueues) Enter(station int, f probe, at, lasts units.Time) {
 
 func (l *stationQueues) plan(station int, at units.Time) {
 	l.planned++
-	heap.Push(&l.events, event{at, l.planned, station})
+	l.events.Push(event{at, l.planned, station})
 }
 
 // Run hands each frame that leaves a station on, until none is left.
 func (l *stationQueues) Run(pass func(station int, f probe, now units.Time)) {
-	for len(l.events) > 0 {
-		e := heap.Pop(&l.events).(event)
+	for l.events.Len() > 0 {
+		e := l.events.Pop()
 		q := l.waiting[e.station]
 		f := q[0].probe
 		l.waiting[e.station] = q[1:]
@@ -73,19 +74,4 @@ func (l *stationQueues) Run(pass func(station int, f probe, now units.Time)) {
 			l.plan(e.station, max(q[0].at, e.at)+q[0].lasts)
 		}
 	}
-}
-
-// events is a heap by time.
-type events []event
-
-func (a events) Len() int { return len(a) }
-func (a events) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(a[i].at, a[j].at), cmp.Compare(a[i].order, a[j].order)) < 0
-}
-func (a events) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-func (a *events) Push(x any)   { *a = append(*a, x.(event)) }
-func (a *events) Pop() any {
-	last := (*a)[len(*a)-1]
-	*a = (*a)[:len(*a)-1]
-	return last
 }

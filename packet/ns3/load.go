@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/packet/internal/words"
 	"github.com/simccl/simccl/packet/spec"
@@ -49,7 +50,7 @@ func Load(config string, read func(name string) ([]byte, error)) (*Scenario, err
 			}
 		}
 		if err != nil {
-			return nil, &Error{File: config, Line: w.Line, Col: w.Col, Problem: err.Error()}
+			return nil, &fail.FileError{File: config, Line: w.Line, Col: w.Col, Problem: err.Error()}
 		}
 		return words.Split(name, data), nil
 	}
@@ -93,7 +94,7 @@ func (x *Scenario) fits(config string, s *settings) error {
 				instead = fmt.Sprintf("no BUFFER_SIZE up to %d MB is enough: write a smaller "+
 					"HEADROOM_MULT, or shorter delays or lower rates of links", mostBuffer)
 			}
-			return &Error{File: config, Line: w.Line, Col: w.Col,
+			return &fail.FileError{File: config, Line: w.Line, Col: w.Col,
 				Problem: fmt.Sprintf("BUFFER_SIZE %d: the headroom and reserve of the ports of switch %d "+
 					"take %d bytes: %s", s.buffer, v, bytes, instead)}
 		}
@@ -114,7 +115,7 @@ func (x *Scenario) takeDown(config string, s *settings) error {
 	}
 	w := s.downAt[1]
 	fail := func(format string, args ...any) error {
-		return &Error{File: config, Line: w.Line, Col: w.Col, Problem: fmt.Sprintf(format, args...)}
+		return &fail.FileError{File: config, Line: w.Line, Col: w.Col, Problem: fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case cable < 0:

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/packet"
 )
 
@@ -233,7 +234,7 @@ func TestLinkDown(t *testing.T) {
 			}
 			return os.ReadFile(name)
 		})
-		if place := (*Error)(nil); !errors.As(err, &place) || place.Line == 0 ||
+		if place := (*fail.FileError)(nil); !errors.As(err, &place) || place.Line == 0 ||
 			!strings.Contains(err.Error(), c[1]) {
 			t.Errorf("LINK_DOWN %s: %v", c[0], err)
 		}

@@ -10,9 +10,6 @@ import (
 	"github.com/simccl/simccl/packet/internal/words"
 )
 
-// Error is a complaint about a place of a file.
-type Error = words.Error
-
 // rateUnits are bit/s in the units that ns-3 knows (network/utils/data-rate.cc).
 var rateUnits = []struct {
 	names string

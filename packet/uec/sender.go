@@ -126,7 +126,7 @@ func (e *engine) arm(h *host, id int32, s *sender, at int64) {
 // until then.
 func (e *engine) expire(h *host, now int64) {
 	for h.timers.first() <= now {
-		id := h.timers.flow()
+		id := h.timers.First().flow
 		s := &e.snd[id]
 		psn, sent := s.oldest()
 		late := !s.done && sent != never && sent+e.rto <= now
@@ -136,7 +136,7 @@ func (e *engine) expire(h *host, now int64) {
 		}
 		if s.done || sent == never {
 			s.timed = false // armed again by the next packet
-			h.timers.drop()
+			h.timers.Pop()
 		} else {
 			h.timers.move(max(now, sent+e.rto))
 		}

@@ -24,11 +24,11 @@ func TestTimers(t *testing.T) {
 			k := slices.Index(list, slices.MinFunc(list, func(x, y timer) int {
 				return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.order, y.order))
 			}))
-			if want := list[k]; h.first() != want.at || h.flow() != want.flow {
-				t.Fatalf("flow %d is due at %d, want %d at %d", h.flow(), h.first(), want.flow, want.at)
+			if want := list[k]; h.first() != want.at || h.First().flow != want.flow {
+				t.Fatalf("flow %d is due at %d, want %d at %d", h.First().flow, h.first(), want.flow, want.at)
 			}
 			if r.IntN(3) > 0 {
-				h.drop()
+				h.Pop()
 				list = slices.Delete(list, k, k+1)
 				continue
 			}
@@ -36,8 +36,8 @@ func TestTimers(t *testing.T) {
 			h.move(list[k].at)
 		}
 	}
-	if len(h.heap) != len(list) || h.added < 1000 {
-		t.Errorf("%d timers are left of %d, want %d", len(h.heap), h.added, len(list))
+	if h.Len() != len(list) || h.added < 1000 {
+		t.Errorf("%d timers are left of %d, want %d", h.Len(), h.added, len(list))
 	}
 }
 

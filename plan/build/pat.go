@@ -5,7 +5,6 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/internal/channels"
-	"github.com/simccl/simccl/plan/internal/pat"
 	"github.com/simccl/simccl/units"
 )
 
@@ -41,7 +40,7 @@ func (patAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 }
 
 func (patAlgo) generator(b base) (plan.Generator, error) {
-	b.perRank = int32(pat.Dims(b.comm.NRanks))
+	b.perRank = int32(patDims(b.comm.NRanks))
 	return &patTrees{base: b, scatters: b.req.Func == coll.ReduceScatter}, nil
 }
 
@@ -75,7 +74,7 @@ func (g *patTrees) Conn(c *plan.Conn) {
 func (g *patTrees) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 	for ch := int32(g.split.ChannelLo); ch <= int32(g.split.ChannelHi); ch++ {
 		pr := g.program(rank, ch)
-		pr.Role, pr.Threads, pr.Workers = plan.RolePAT, pat.Threads, pat.Threads
+		pr.Role, pr.Threads, pr.Workers = plan.RolePAT, patThreads, patThreads
 		dst = append(dst, pr)
 	}
 	return dst
@@ -86,19 +85,19 @@ func (g *patTrees) NumOps(pr *plan.Program) int64 {
 	s := g.share(pr.Channel)
 	c := g.config(pr, &s)
 	c.End = min(c.End, c.Begin+c.Chunk)
-	var w pat.Walk
-	var t pat.Piece
-	w.Start(&c)
+	var w patWalk
+	var t patPiece
+	w.start(&c)
 	n := int64(0)
-	for w.Next(&t) {
+	for w.next(&t) {
 		n++
 	}
 	return n * channels.DivUp(s.total, s.chunk)
 }
 
 // config is what the walk through a program's pieces depends on.
-func (g *patTrees) config(pr *plan.Program, s *share) pat.Config {
-	return pat.Config{
+func (g *patTrees) config(pr *plan.Program, s *share) patConfig {
+	return patConfig{
 		Scatters: g.scatters, Rank: int(pr.Rank), Ranks: g.comm.NRanks, Block: s.block / s.es,
 		Begin: s.begin / s.es, End: (s.begin + s.total) / s.es, Chunk: s.chunk / s.es,
 		ChunkBytes: uint64(s.chunk), ChannelBytes: uint64(s.total),
@@ -123,7 +122,7 @@ type patStream struct {
 	share
 	g       *patTrees
 	inPlace bool
-	walk    pat.Walk
+	walk    patWalk
 	// send and recv are the two sides of the connections of each distance;
 	// local is how far the own input or output has been handled, in elements.
 	send, recv [32]patPort
@@ -146,11 +145,11 @@ func (s *patStream) open(g *patTrees, pr *plan.Program) {
 	clear(s.recv[:])
 	s.local, s.slot = 0, int64(g.comm.BuffSizes[g.req.Proto])/plan.FIFOSteps/s.es
 	c := g.config(pr, &s.share)
-	s.walk.Start(&c)
+	s.walk.start(&c)
 }
 
 // emitPiece turns a piece into an op and counts posted and released steps.
-func (s *patStream) emitPiece(op *plan.Op, t *pat.Piece, do plan.Do, step int64) {
+func (s *patStream) emitPiece(op *plan.Op, t *patPiece, do plan.Do, step int64) {
 	if t.RecvDim >= 0 {
 		do |= plan.Recv
 		dim := int32(t.RecvDim)
@@ -190,8 +189,8 @@ type patGather struct{ patStream }
 // Next makes the op of the next piece. A piece that has not been there before is
 // also copied to the output.
 func (s *patGather) Next(op *plan.Op) bool {
-	var t pat.Piece
-	if !s.walk.Next(&t) {
+	var t patPiece
+	if !s.walk.next(&t) {
 		return false
 	}
 	var do plan.Do
@@ -230,8 +229,8 @@ type patScatter struct{ patStream }
 // Next makes the op of the next piece. Where the place it goes to holds a piece
 // already, it is added to that and not to the input.
 func (s *patScatter) Next(op *plan.Op) bool {
-	var t pat.Piece
-	if !s.walk.Next(&t) {
+	var t patPiece
+	if !s.walk.next(&t) {
 		return false
 	}
 	var do plan.Do

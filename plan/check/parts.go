@@ -9,14 +9,6 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Parts proves a plan that is too large for Plan by those of its parts that the others
-// repeat: a ring by its turns (wave.go), a chain by its first rank, its last and others (chain.go), sends
-// and receives by what drawn ranks send (transfers.go), and what runs in iterations by two of them and the
-// last, on all channels or on as many as Plan proves. That the others repeat them is seen op by op
-// on ranks that are drawn, always the same; of plans that Plan would prove, on all.
-// missing says what is not proved, and why; empty: nothing.
-func Parts(p *plan.Plan) (missing string, err error) { return new(Proofs).Parts(p) }
-
 // Parts is as the function, but proves once what several plans repeat.
 func (s *Proofs) Parts(p *plan.Plan) (missing string, err error) {
 	ops := opsOf(p)
@@ -38,7 +30,7 @@ func (s *Proofs) Parts(p *plan.Plan) (missing string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if TooLarge(short) == "" {
+	if tooLarge(short) == "" {
 		return "", s.short(p, short)
 	}
 	return fewChannels(short)
@@ -207,7 +199,7 @@ func (d *distance) same(a, b plan.Ref) bool {
 
 // fewChannels proves some channels of a plan, each for itself.
 func fewChannels(p *plan.Plan) (missing string, err error) {
-	why := TooLarge(p)
+	why := tooLarge(p)
 	ops, most := opsOf(p)/float64(max(1, p.Split.NChannels)), float64(maxChannelOps)
 	switch {
 	case p.ConnsPerRank() == 0 || p.Split.NChannels < 2 || p.Split.Striped || len(p.NetGroups()) > 0:

@@ -290,7 +290,7 @@ func TestProofsAreKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if TooLarge(p) != "" || opsOf(p) <= wholeOps {
+		if tooLarge(p) != "" || opsOf(p) <= wholeOps {
 			t.Fatalf("%d MiB: %g ops, none of those that repeat", of.mib, opsOf(p))
 		}
 		if missing, err := s.Parts(p); missing != "" || err != nil {

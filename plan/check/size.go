@@ -17,9 +17,9 @@ const (
 	mostProved = 1e6
 )
 
-// TooLarge says of a plan whose proof would take too long how many ops it has and how
+// tooLarge says of a plan whose proof would take too long how many ops it has and how
 // many are proved at most; empty: Plan proves it in a few seconds.
-func TooLarge(p *plan.Plan) string { return tooMany(p, opsOf(p)) }
+func tooLarge(p *plan.Plan) string { return tooMany(p, opsOf(p)) }
 
 func tooMany(p *plan.Plan, ops float64) string {
 	if most := mostOps(p); ops > most {

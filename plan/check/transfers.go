@@ -67,7 +67,7 @@ func ofTransfers(p *plan.Plan) (missing string, err error) {
 	switch p.Req.Func {
 	case coll.AllToAll, coll.Gather, coll.Scatter, coll.SendRecv, coll.Send:
 	default:
-		return TooLarge(p), nil
+		return tooLarge(p), nil
 	}
 	return "", newTransfers(p).prove()
 }

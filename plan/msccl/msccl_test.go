@@ -12,10 +12,12 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan/mscclpp"
+	"github.com/simccl/simccl/plan/schedule"
 )
 
 // proveAt checks a schedule with so many elements in each chunk.
-func proveAt(s *Schedule, each int64) error {
+func proveAt(s *schedule.Schedule, each int64) error {
 	r, err := s.Request(s.Unit()*each, coll.Float32)
 	if err != nil {
 		return err
@@ -100,11 +102,83 @@ func TestFaults(t *testing.T) {
 		if err == nil {
 			err = proveAt(s, 3)
 		}
-		var e *Error
+		var e *schedule.Error
 		if !errors.As(err, &e) || e.Pos.Line == 0 || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want a place and %q", c.name, err, c.want)
 		}
 	}
+}
+
+// TestRound: what a schedule says as XML is read again as the same steps, and makes the
+// same plan.
+func TestRound(t *testing.T) {
+	for _, name := range []string{"hier2x2.xml", "allpairs4.xml", "ring2.xml", "packets2.json",
+		"packets4.json"} {
+		read := Read
+		if strings.HasSuffix(name, ".json") {
+			read = mscclpp.Read
+		}
+		from, err := read([]byte(own(t, name)), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := TwoSided(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := s.XML()
+		again, err := Read(text, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := proveAt(again, 3); err != nil {
+			t.Error(err)
+		}
+		if same, err := TwoSided(again); err != nil || !bytes.Equal(same.XML(), text) {
+			t.Errorf("%s: written and read again it is another", name)
+		}
+		r, err := again.Request(again.Unit()*4, coll.Float32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := again.Plan(again.Alone(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := FromPlan(p, again.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := proveAt(q.Schedule, 3); err != nil {
+			t.Error(err)
+		}
+		if sends(s) != sends(q) {
+			t.Errorf("%s: %d chunks are sent, said again %d", name, sends(s), sends(q))
+		}
+	}
+	pulled, err := mscclpp.Read([]byte(own(t, "pulled2.json")), "pulled2.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cannot *CannotSayError
+	if _, err := TwoSided(pulled); !errors.As(err, &cannot) || !strings.Contains(err.Error(),
+		"only orders") {
+		t.Errorf("a plan of signals alone: %v", err)
+	}
+}
+
+// sends counts the chunks that all blocks send.
+func sends(s *Algo) (n int) {
+	for _, g := range s.Blocks {
+		for _, b := range g {
+			for _, st := range b.Steps {
+				if st.Kind.sends() {
+					n += st.Count * 1000 / s.Chunks
+				}
+			}
+		}
+	}
+	return n
 }
 
 // FuzzRead: no text makes the reader or the proof panic, and what is refused is an
@@ -119,10 +193,10 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add([]byte(
 		fmt.Sprintf(
-			`<algo coll="allreduce" nchannels="1" nchunksperloop="%d" ngpus="2"><gpu id="0" i_chunks="1" o_chunks="1" s_chunks="0"/></algo>`, maxChunks)))
+			`<algo coll="allreduce" nchannels="1" nchunksperloop="%d" ngpus="2"><gpu id="0" i_chunks="1" o_chunks="1" s_chunks="0"/></algo>`, schedule.MaxChunks)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := Read(text, "f.xml")
-		var e *Error
+		var e *schedule.Error
 		if err != nil && !errors.As(err, &e) {
 			t.Fatalf("%T: %v", err, err)
 		}

@@ -1,41 +1,39 @@
+// Package msccl reads and writes schedules in MSCCL's XML (the algo element of
+// microsoft/msccl-tools), whose steps send and receive over two-sided connections.
+//
+// What it must not know: files.
 package msccl
 
 import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan/schedule"
 )
 
-// Bounds of what is read: more is a mistake, or an attack.
-const (
-	maxRanks  = 1 << 12
-	maxChunks = 1 << 20
-	maxSteps  = 1 << 21 // of all GPUs
-)
-
-// reader builds a Schedule element by element.
+// reader builds an Algo element by element.
 type reader struct {
 	dec   *xml.Decoder
-	s     *Schedule
+	s     *Algo
+	ranks int
 	depth int
 	steps int
-	pos   Pos
+	pos   schedule.Pos
 }
 
-// Read reads a schedule; file is its name in errors. Errors are *Errors with line and
+// Read reads a schedule; file is its name in errors. Errors are *schedule.Errors with line and
 // column.
-func Read(text []byte, file string) (*Schedule, error) {
-	r := &reader{dec: xml.NewDecoder(bytes.NewReader(text)), s: &Schedule{File: file}}
+func Read(text []byte, file string) (*schedule.Schedule, error) {
+	r := &reader{dec: xml.NewDecoder(bytes.NewReader(text)), s: newAlgo(schedule.Schedule{File: file})}
 	for {
 		line, col := r.dec.InputPos()
-		r.pos = Pos{line, col}
+		r.pos = schedule.Pos{Line: line, Col: col}
 		t, err := r.dec.Token()
 		if errors.Is(err, io.EOF) {
 			break
@@ -57,12 +55,14 @@ func Read(text []byte, file string) (*Schedule, error) {
 	if len(r.s.GPUs) == 0 {
 		return nil, r.errorf("no algo element with gpu elements; write MSCCL's XML")
 	}
-	return r.s, r.s.validate()
+	if len(r.s.GPUs) != r.ranks {
+		return nil, r.s.Fault(schedule.Whole(r.s.Pos), "%d gpu elements, ngpus=%d", len(r.s.GPUs), r.ranks)
+	}
+	return r.s.Schedule, r.s.validate()
 }
 
 func (r *reader) errorf(format string, args ...any) error {
-	return &Error{File: r.s.File, Pos: r.pos, GPU: -1, Block: -1, Step: -1, Problem: fmt.Sprintf(format,
-		args...)}
+	return r.s.Fault(schedule.Whole(r.pos), format, args...)
 }
 
 // levels are the names of the elements by depth.
@@ -133,12 +133,6 @@ func (a *attrs) numberOr(name string, lo, hi, def int64) int64 {
 	return a.number(name, lo, hi)
 }
 
-// funcs are the values of coll.
-var funcs = map[string]coll.Func{"allreduce": coll.AllReduce, "allgather": coll.AllGather,
-	"reducescatter": coll.ReduceScatter, "reduce_scatter": coll.ReduceScatter,
-	"alltoall": coll.AllToAll, "broadcast": coll.Broadcast, "reduce": coll.Reduce, "gather": coll.Gather,
-	"scatter": coll.Scatter, "sendrecv": coll.SendRecv}
-
 func (r *reader) algo(a *attrs) {
 	s := r.s
 	if s.Pos.Line > 0 {
@@ -148,10 +142,9 @@ func (r *reader) algo(a *attrs) {
 	s.Pos = r.pos
 	s.Name, _ = a.text("name")
 	word, _ := a.text("coll")
-	f, known := funcs[word]
-	if !known {
-		a.fail("coll=%q: write allreduce, allgather, reducescatter, alltoall, broadcast, reduce, gather, "+
-			"scatter or sendrecv", word)
+	var known bool
+	if s.Func, known = schedule.ParseFunc(word); !known {
+		a.fail("coll=%q: %s", word, schedule.FuncHint)
 	}
 	proto, ok := a.text("proto")
 	if !ok {
@@ -161,10 +154,9 @@ func (r *reader) algo(a *attrs) {
 	if s.Proto, err = coll.ParseProtocol(proto); err != nil {
 		a.fail("proto=%q: write LL, LL128 or Simple", proto)
 	}
-	s.Func = f
 	s.Channels = int(a.number("nchannels", 1, 1024))
-	s.Chunks = int(a.number("nchunksperloop", 1, maxChunks))
-	ranks := a.number("ngpus", 2, maxRanks)
+	s.Chunks = int(a.number("nchunksperloop", 1, schedule.MaxChunks))
+	r.ranks = int(a.number("ngpus", 2, schedule.MaxRanks))
 	s.InPlace = a.numberOr("inplace", 0, 1, 0) == 1
 	out := int64(1)
 	if s.InPlace {
@@ -176,41 +168,41 @@ func (r *reader) algo(a *attrs) {
 	if !s.InPlace && !s.OutOfPlace {
 		a.fail("inplace and outofplace are 0; set one of them to 1")
 	}
-	s.GPUs = make([]GPU, 0, ranks)
 }
 
 func (r *reader) gpu(a *attrs) {
 	s := r.s
-	if len(s.GPUs) == cap(s.GPUs) {
-		a.fail("more gpu elements than ngpus=%d", cap(s.GPUs))
+	if len(s.GPUs) == r.ranks {
+		a.fail("more gpu elements than ngpus=%d", r.ranks)
 		return
 	}
-	if id := a.number("id", 0, maxRanks); a.err == nil && int(id) != len(s.GPUs) {
+	if id := a.number("id", 0, schedule.MaxRanks); a.err == nil && int(id) != len(s.GPUs) {
 		a.fail("gpu id=%d, want %d: list them in order", id, len(s.GPUs))
 	}
-	s.GPUs = append(s.GPUs, GPU{Input: int(a.number("i_chunks", 0, maxChunks)),
-		Output:  int(a.number("o_chunks", 0, maxChunks)),
-		Scratch: int(a.number("s_chunks", 0, maxChunks)), Pos: r.pos})
+	s.Blocks = append(s.Blocks, nil)
+	s.GPUs = append(s.GPUs, schedule.GPU{Input: int(a.number("i_chunks", 0, schedule.MaxChunks)),
+		Output:  int(a.number("o_chunks", 0, schedule.MaxChunks)),
+		Scratch: int(a.number("s_chunks", 0, schedule.MaxChunks)), Pos: r.pos})
 }
 
 func (r *reader) block(a *attrs) {
-	g := &r.s.GPUs[len(r.s.GPUs)-1]
-	if id := a.number("id", 0, maxChunks); a.err == nil && int(id) != len(g.Blocks) {
-		a.fail("tb id=%d, want %d: list them in order", id, len(g.Blocks))
+	g := len(r.s.GPUs) - 1
+	if id := a.number("id", 0, schedule.MaxChunks); a.err == nil && int(id) != len(r.s.Blocks[g]) {
+		a.fail("tb id=%d, want %d: list them in order", id, len(r.s.Blocks[g]))
 	}
-	top := int64(cap(r.s.GPUs) - 1)
-	g.Blocks = append(g.Blocks, Block{Send: int(a.number("send", -1, top)),
-		Recv: int(a.number("recv", -1, top)), Channel: int(a.number("chan", 0, 1023)), Pos: r.pos})
+	top := int64(r.ranks - 1)
+	r.s.add(g, Block{Send: int(a.number("send", -1, top)), Recv: int(a.number("recv", -1, top)),
+		Channel: int(a.number("chan", 0, 1023))}, r.pos)
 }
 
 func (r *reader) step(a *attrs) {
-	g := &r.s.GPUs[len(r.s.GPUs)-1]
-	b := &g.Blocks[len(g.Blocks)-1]
+	blocks := r.s.Blocks[len(r.s.GPUs)-1]
+	b := &blocks[len(blocks)-1]
 	number := "s"
 	if _, ok := a.text(number); !ok {
 		number = "step" // as some msccl-tools write it
 	}
-	if id := a.number(number, 0, maxSteps); a.err == nil && int(id) != len(b.Steps) {
+	if id := a.number(number, 0, schedule.MaxSteps); a.err == nil && int(id) != len(b.Steps) {
 		a.fail("step %s=%d, want %d: list them in order", number, id, len(b.Steps))
 	}
 	word, _ := a.text("type")
@@ -219,10 +211,10 @@ func (r *reader) step(a *attrs) {
 		a.fail("type=%q: write s, r, rcs, rrs, rrc, rrcs, cpy, re or nop", word)
 		return
 	}
-	st := Step{Kind: Kind(kind), Pos: r.pos, DepBlock: int(a.numberOr("depid", -1, maxSteps, -1)),
-		DepStep: int(a.numberOr("deps", -1, maxSteps, -1))}
+	st := Step{Kind: Kind(kind), Pos: r.pos, DepBlock: int(a.numberOr("depid", -1, schedule.MaxSteps, -1)),
+		DepStep: int(a.numberOr("deps", -1, schedule.MaxSteps, -1))}
 	if st.Kind != Nop {
-		st.Count = int(a.number("cnt", 1, maxChunks))
+		st.Count = int(a.number("cnt", 1, schedule.MaxChunks))
 		if st.Kind.reads() || st.Kind == Recv || st.Kind == RecvCopySend {
 			st.Src = a.place("src")
 		}
@@ -230,8 +222,8 @@ func (r *reader) step(a *attrs) {
 			st.Dst = a.place("dst")
 		}
 	}
-	if r.steps++; r.steps > maxSteps {
-		a.fail("more than %d steps", maxSteps)
+	if r.steps++; r.steps > schedule.MaxSteps {
+		a.fail("more than %d steps", schedule.MaxSteps)
 	}
 	b.Steps = append(b.Steps, st)
 }
@@ -242,21 +234,19 @@ func (a *attrs) place(end string) Place {
 		a.fail("%sbuf=%q: write i, o or s", end, buf)
 		return Place{}
 	}
-	return Place{buf[0], int(a.number(end+"off", 0, maxChunks))}
+	return Place{buf[0], int(a.number(end+"off", 0, schedule.MaxChunks))}
 }
 
-// validate checks what no single element shows.
-func (s *Schedule) validate() error {
-	if len(s.GPUs) != cap(s.GPUs) {
-		return s.fault(-1, -1, -1, "%d gpu elements, ngpus=%d", len(s.GPUs), cap(s.GPUs))
-	}
-	if n := len(s.GPUs); s.blocks() && s.Chunks%n != 0 {
-		return s.fault(-1, -1, -1, "nchunksperloop=%d is no multiple of ngpus=%d, as %s needs it", s.Chunks,
-			n, s.Func.TestName())
+// validate checks what no single element shows, and counts the steps.
+func (s *Algo) validate() error {
+	if n := len(s.GPUs); s.PerRank() && s.Chunks%n != 0 {
+		return s.Fault(schedule.Whole(s.Pos), "nchunksperloop=%d is no multiple of ngpus=%d, as %s "+
+			"needs it", s.Chunks, n, s.Func.TestName())
 	}
 	for g := range s.GPUs {
 		owners := map[[3]int]int{}
-		for b := range s.GPUs[g].Blocks {
+		for b := range s.Blocks[g] {
+			s.GPUs[g].Blocks[b].Steps = len(s.Blocks[g][b].Steps)
 			if err := s.validateBlock(g, b, owners); err != nil {
 				return err
 			}
@@ -265,68 +255,41 @@ func (s *Schedule) validate() error {
 	return nil
 }
 
-func (s *Schedule) validateBlock(g, b int, owners map[[3]int]int) error {
-	k := &s.GPUs[g].Blocks[b]
+func (s *Algo) validateBlock(g, b int, owners map[[3]int]int) error {
+	k, at := &s.Blocks[g][b], schedule.Element{GPU: g, Block: b, Step: -1}
 	for dir, peer := range [2]int{k.Send, k.Recv} {
 		if peer == g {
-			return s.fault(g, b, -1, "is joined to itself; use cpy")
+			return s.Fault(at, "is joined to itself; use cpy")
 		}
-		at := [3]int{dir, peer, k.Channel}
-		if other, taken := owners[at]; peer >= 0 && taken {
-			return s.fault(g, b, -1,
+		end := [3]int{dir, peer, k.Channel}
+		if other, taken := owners[end]; peer >= 0 && taken {
+			return s.Fault(at,
 				"uses the connection to gpu %d on channel %d like tb %d; give it another chan", peer,
 				k.Channel, other)
 		}
-		owners[at] = b
+		owners[end] = b
 	}
 	for i := range k.Steps {
 		st := &k.Steps[i]
+		at.Step, at.Pos = i, st.Pos
 		switch {
 		case st.Kind.sends() && k.Send < 0:
-			return s.fault(g, b, i, "type %v sends, but the tb has send=-1", st.Kind)
+			return s.Fault(at, "type %v sends, but the tb has send=-1", st.Kind)
 		case st.Kind.receives() && k.Recv < 0:
-			return s.fault(g, b, i, "type %v receives, but the tb has recv=-1", st.Kind)
-		case st.DepBlock >= 0 && (st.DepBlock >= len(s.GPUs[g].Blocks) || st.DepStep < 0 ||
-			st.DepStep >= len(s.GPUs[g].Blocks[st.DepBlock].Steps)):
-			return s.fault(g, b, i, "depid=%d deps=%d: the gpu has no such step", st.DepBlock, st.DepStep)
+			return s.Fault(at, "type %v receives, but the tb has recv=-1", st.Kind)
+		case st.DepBlock >= 0 && (st.DepBlock >= len(s.Blocks[g]) || st.DepStep < 0 ||
+			st.DepStep >= len(s.Blocks[g][st.DepBlock].Steps)):
+			return s.Fault(at, "depid=%d deps=%d: the gpu has no such step", st.DepBlock, st.DepStep)
 		case st.DepBlock == b && st.DepStep >= i:
-			return s.fault(g, b, i, "depid=%d deps=%d: waits for itself or a later step", st.DepBlock,
+			return s.Fault(at, "depid=%d deps=%d: waits for itself or a later step", st.DepBlock,
 				st.DepStep)
-		case st.Kind.reads() && st.Src.Off+st.Count > s.chunksOf(g, st.Src.Buf):
-			return s.fault(g, b, i, "reads chunks %d to %d of %c, which has %d", st.Src.Off, st.Src.Off+
-				st.Count-1, st.Src.Buf, s.chunksOf(g, st.Src.Buf))
-		case st.Kind.writes() && st.Dst.Off+st.Count > s.chunksOf(g, st.Dst.Buf):
-			return s.fault(g, b, i, "writes chunks %d to %d of %c, which has %d", st.Dst.Off, st.Dst.Off+
-				st.Count-1, st.Dst.Buf, s.chunksOf(g, st.Dst.Buf))
+		case st.Kind.reads() && st.Src.Off+st.Count > s.ChunksOf(g, st.Src.Buf):
+			return s.Fault(at, "reads chunks %d to %d of %c, which has %d", st.Src.Off, st.Src.Off+
+				st.Count-1, st.Src.Buf, s.ChunksOf(g, st.Src.Buf))
+		case st.Kind.writes() && st.Dst.Off+st.Count > s.ChunksOf(g, st.Dst.Buf):
+			return s.Fault(at, "writes chunks %d to %d of %c, which has %d", st.Dst.Off, st.Dst.Off+
+				st.Count-1, st.Dst.Buf, s.ChunksOf(g, st.Dst.Buf))
 		}
 	}
 	return nil
-}
-
-// blocks reports whether a buffer of the operation has a block for each rank.
-func (s *Schedule) blocks() bool {
-	return s.Func == coll.AllGather || s.Func == coll.ReduceScatter || s.Func == coll.AllToAll ||
-		s.Func == coll.Gather || s.Func == coll.Scatter
-}
-
-// chunksOf is how many chunks a buffer has: those of scratch as the file says, those of
-// the operation as it needs them.
-func (s *Schedule) chunksOf(g int, buf byte) int {
-	whole, part := s.Chunks, s.Chunks
-	if s.blocks() {
-		part = s.Chunks / len(s.GPUs)
-	}
-	switch {
-	case buf == 's':
-		return s.GPUs[g].Scratch
-	case s.Func == coll.AllGather || s.Func == coll.Gather:
-		if buf == 'i' {
-			return part
-		}
-	case s.Func == coll.ReduceScatter || s.Func == coll.Scatter:
-		if buf == 'o' {
-			return part
-		}
-	}
-	return whole
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/schedule"
 )
 
 // CannotSayError is what of a plan MSCCL's XML has no words for.
@@ -22,42 +23,27 @@ func (e *CannotSayError) Error() string {
 	return fmt.Sprintf("MSCCL XML cannot say rank %d channel %d: %s", e.Rank, e.Channel, e.What)
 }
 
-// Format is msccl or mscclpp.
-func (s *Schedule) Format() string {
-	if s.plus != nil {
-		return "mscclpp"
+// TwoSided is a schedule in steps of two-sided connections, as MSCCL has them. The error is a
+// *CannotSayError.
+func TwoSided(s *schedule.Schedule) (*Algo, error) {
+	if a, ok := s.Body.(*Algo); ok {
+		return a, nil
 	}
-	return "msccl"
-}
-
-// Simple is the schedule by the Simple protocol.
-func (s *Schedule) Simple() *Schedule {
-	c := *s
-	c.Proto = coll.Simple
-	return &c
-}
-
-// TwoSided is the schedule in steps of two-sided connections, as MSCCL has them. The
-// error is a *CannotSayError.
-func (s *Schedule) TwoSided() (*Schedule, error) {
-	if s.plus == nil {
-		return s, nil
-	}
-	r, err := s.Request(s.unit()*s.plus.proofChunk(4)/4, coll.Float32)
+	r, err := s.Request(s.Unit(), coll.Float32)
 	if err != nil {
 		return nil, err
 	}
-	p, _, err := s.lower(s.Alone(), r, true)
+	p, err := s.ProofPlan(s.Alone(), r)
 	if err != nil {
 		return nil, err
 	}
 	return FromPlan(p, s.Name)
 }
 
-// teller makes a Schedule of a plan.
-type teller struct {
+// encoder makes an Algo of a plan.
+type encoder struct {
 	p     *plan.Plan
-	s     *Schedule
+	s     *Algo
 	chunk int64  // bytes
 	used  []bool // by connection
 	group []int  // of connections, by id: those that share thread blocks
@@ -75,13 +61,13 @@ type dep struct {
 // FromPlan says a plan as a schedule: of chunks as large as all of its places and sizes
 // are multiples of. The error is a *CannotSayError. What is lost is that of NCCL which
 // a schedule has not: slices, threads, and which program shares an SM with which.
-func FromPlan(p *plan.Plan, name string) (*Schedule, error) {
+func FromPlan(p *plan.Plan, name string) (*Algo, error) {
 	n := p.Comm.NRanks
-	t := &teller{p: p, used: make([]bool, p.NumConns()), sent: map[int32][]int{},
-		s: &Schedule{Name: name, Func: p.Req.Func, Channels: 1, InPlace: p.Req.InPlace,
-			OutOfPlace: !p.Req.InPlace, GPUs: make([]GPU, n)}}
-	if !slices.Contains([]coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.AllToAll,
-		coll.Broadcast, coll.Reduce, coll.Gather, coll.Scatter, coll.SendRecv}, p.Req.Func) {
+	t := &encoder{p: p, used: make([]bool, p.NumConns()), sent: map[int32][]int{},
+		s: newAlgo(schedule.Schedule{Name: name, Func: p.Req.Func, Channels: 1, InPlace: p.Req.InPlace,
+			OutOfPlace: !p.Req.InPlace, GPUs: make([]schedule.GPU, n)})}
+	t.s.Blocks = make([][]Block, n)
+	if !slices.Contains(coll.Funcs(), p.Req.Func) {
 		return nil, &CannotSayError{p.Req.Func.TestName(), -1, -1}
 	}
 	if p.Req.Func.Reduces() && p.Req.Op == coll.Avg {
@@ -96,15 +82,14 @@ func FromPlan(p *plan.Plan, name string) (*Schedule, error) {
 		}
 	}
 	for _, d := range t.deps {
-		g := &t.s.GPUs[d.gpu]
-		st := &g.Blocks[d.block].Steps[d.step]
+		st := &t.s.Blocks[d.gpu][d.block].Steps[d.step]
 		st.DepBlock, st.DepStep = t.sent[d.conn][2*d.number], t.sent[d.conn][2*d.number+1]
 	}
-	return t.s, t.s.validateAll()
+	return t.s, t.s.validate()
 }
 
 // measure finds the chunk, and the channels of connections.
-func (t *teller) measure() error {
+func (t *encoder) measure() error {
 	var unit int64
 	of := func(n int64) {
 		for n != 0 {
@@ -135,12 +120,12 @@ func (t *teller) measure() error {
 	return t.channels()
 }
 
-func (t *teller) fault(pr *plan.Program, format string, args ...any) error {
+func (t *encoder) fault(pr *plan.Program, format string, args ...any) error {
 	return &CannotSayError{fmt.Sprintf(format, args...), pr.Rank, pr.Channel}
 }
 
 // program notes what connections a program uses.
-func (t *teller) program(pr *plan.Program, of func(int64)) error {
+func (t *encoder) program(pr *plan.Program, of func(int64)) error {
 	if pr.Phase > 0 {
 		return t.fault(pr, "a program that begins when another has ended")
 	}
@@ -174,17 +159,17 @@ func (t *teller) program(pr *plan.Program, of func(int64)) error {
 	return nil
 }
 
-func (t *teller) find(i int) int {
+func (t *encoder) find(i int) int {
 	for t.group[i] != i {
 		i = t.group[i]
 	}
 	return i
 }
 
-func (t *teller) join(a, b int) { t.group[t.find(b)] = t.find(a) }
+func (t *encoder) join(a, b int) { t.group[t.find(b)] = t.find(a) }
 
 // channels gives each set of connections that share thread blocks a channel.
-func (t *teller) channels() error {
+func (t *encoder) channels() error {
 	channel := map[int]int{}
 	taken := map[[3]int32]bool{}
 	for root := range t.used {
@@ -219,12 +204,12 @@ func (t *teller) channels() error {
 }
 
 // rank says the programs of a rank.
-func (t *teller) rank(rank int32) error {
+func (t *encoder) rank(rank int32) error {
 	l := t.p.Layout(rank)
 	whole := t.p.Layout(0)
 	t.s.Chunks = int(int64(max(whole.Input, whole.Output)) / t.chunk)
 	g := &t.s.GPUs[rank]
-	*g = GPU{Input: int(int64(l.Input) / t.chunk), Output: int(int64(l.Output) / t.chunk),
+	*g = schedule.GPU{Input: int(int64(l.Input) / t.chunk), Output: int(int64(l.Output) / t.chunk),
 		Scratch: int(int64(l.Scratch) / t.chunk)}
 	for _, pr := range t.p.Programs(rank) {
 		t.s.Proto = pr.Proto
@@ -237,19 +222,19 @@ func (t *teller) rank(rank int32) error {
 			}
 		}
 		if len(b.Steps) > 0 {
-			g.Blocks = append(g.Blocks, b)
+			t.s.add(int(rank), b, schedule.Pos{})
 		}
 	}
 	return nil
 }
 
-func (t *teller) place(r plan.Ref) Place {
+func (t *encoder) place(r plan.Ref) Place {
 	buf := [...]byte{plan.Input: 'i', plan.Output: 'o', plan.Scratch: 's'}[r.Buf]
 	return Place{buf, int(int64(r.Off) / t.chunk)}
 }
 
 // op says an op of a program.
-func (t *teller) op(pr *plan.Program, op *plan.Op, b *Block, block int) error {
+func (t *encoder) op(pr *plan.Program, op *plan.Op, b *Block, block int) error {
 	to, from := int32(-1), int32(-1)
 	for _, id := range op.To {
 		to = id
@@ -258,7 +243,7 @@ func (t *teller) op(pr *plan.Program, op *plan.Op, b *Block, block int) error {
 		from = id
 	}
 	if op.Bytes == 0 {
-		return t.empty(pr, to, from, b, block)
+		return t.emitEmpty(pr, to, from, b, block)
 	}
 	for dir, id := range [2]int32{to, from} {
 		if id < 0 {
@@ -306,8 +291,8 @@ func (t *teller) op(pr *plan.Program, op *plan.Op, b *Block, block int) error {
 	return nil
 }
 
-// empty says a message without data: of a rank to itself it is an order of two steps.
-func (t *teller) empty(pr *plan.Program, to, from int32, b *Block, block int) error {
+// emitEmpty writes a message without data: from a rank to itself it orders two steps.
+func (t *encoder) emitEmpty(pr *plan.Program, to, from int32, b *Block, block int) error {
 	for _, id := range []int32{to, from} {
 		if id < 0 {
 			continue
@@ -337,43 +322,26 @@ func (t *teller) empty(pr *plan.Program, to, from int32, b *Block, block int) er
 	return nil
 }
 
-// validateAll checks a schedule that was not read.
-func (s *Schedule) validateAll() error {
-	s.GPUs = slices.Clip(s.GPUs)
-	return s.validate()
-}
-
-// funcWord is what MSCCL calls an operation.
-func funcWord(f coll.Func) string {
-	for _, word := range []string{"allreduce", "allgather", "reducescatter", "alltoall", "broadcast",
-		"reduce", "gather", "scatter", "sendrecv"} {
-		if funcs[word] == f {
-			return word
-		}
-	}
-	return ""
-}
-
 // XML writes the schedule as MSCCL's interpreter reads it.
-func (s *Schedule) XML() []byte {
+func (s *Algo) XML() []byte {
 	var b bytes.Buffer
 	bit := map[bool]int{true: 1}
 	fmt.Fprintf(&b, "<algo name=%q proto=%q nchannels=\"%d\" nchunksperloop=\"%d\" ngpus=\"%d\" coll=%q "+
 		"inplace=\"%d\" outofplace=\"%d\" minBytes=\"%d\" maxBytes=\"%d\">\n",
-		attribute(s.Name), s.Proto, s.Channels, s.Chunks, len(s.GPUs), funcWord(s.Func), bit[s.InPlace],
-		bit[s.OutOfPlace], s.MinBytes, s.MaxBytes)
+		attribute(s.Name), s.Proto, s.Channels, s.Chunks, len(s.GPUs), schedule.FuncWord(s.Func),
+		bit[s.InPlace], bit[s.OutOfPlace], s.MinBytes, s.MaxBytes)
 	for i, g := range s.GPUs {
 		fmt.Fprintf(&b, "  <gpu id=\"%d\" i_chunks=\"%d\" o_chunks=\"%d\" s_chunks=\"%d\">\n", i, g.Input,
 			g.Output, g.Scratch)
 		waited := map[[2]int]bool{}
-		for _, k := range g.Blocks {
+		for _, k := range s.Blocks[i] {
 			for _, st := range k.Steps {
 				if st.DepBlock >= 0 {
 					waited[[2]int{st.DepBlock, st.DepStep}] = true
 				}
 			}
 		}
-		for j, k := range g.Blocks {
+		for j, k := range s.Blocks[i] {
 			fmt.Fprintf(&b, "    <tb id=\"%d\" send=\"%d\" recv=\"%d\" chan=\"%d\">\n", j, k.Send, k.Recv,
 				k.Channel)
 			for n, st := range k.Steps {

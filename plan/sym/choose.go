@@ -193,10 +193,10 @@ var llMask = func() (m uint32) {
 	return m
 }()
 
-// Pick chooses the kernel for tasks that share function, reduction, type and windows,
+// pick chooses the kernel for tasks that share function, reduction, type and windows,
 // those of t: total elements in all, each task's rounded up to whole cells, and most
 // elements of one task (sym_kernels.cc:325). ok is false where no kernel is left.
-func (c *Comm) Pick(t Task, total, most int64, tasks int) (ch Choice, ok bool) {
+func (c *Comm) pick(t Task, total, most int64, tasks int) (ch Choice, ok bool) {
 	t = t.normal()
 	t.Count = most
 	m := c.mask(t)
@@ -224,13 +224,6 @@ func (c *Comm) Pick(t Task, total, most int64, tasks int) (ch Choice, ok bool) {
 		ch.IfLL = t.Windows != Both && ch.Kernel.LL()
 	}
 	return ch, ok
-}
-
-// PickOne chooses the kernel for a task alone.
-func (c *Comm) PickOne(t Task) (Choice, bool) {
-	n := t.normal()
-	cells := alignUp(n.Count, CellSize/int64(n.Type.Size()))
-	return c.Pick(t, cells, cells, 1)
 }
 
 // busBytes is what the busier direction of a GPU's links carries, by NCCL's own

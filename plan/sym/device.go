@@ -27,7 +27,7 @@ func (c *Comm) Device(impl, blocks int, t Task) (l Launch, ok bool) {
 	narrow := impl == 1 || impl == 3
 	size := int64(t.Type.Size())
 	t = t.normal()
-	l = Spread(ch, []Task{t}, false)
+	l = spread(ch, []Task{t}, false)
 	if narrow {
 		l.Element = int(size)
 	}

@@ -1,8 +1,6 @@
 package sym
 
 import (
-	"strings"
-
 	"github.com/simccl/simccl/coll"
 )
 
@@ -85,9 +83,6 @@ func (k Kernel) String() string {
 	return "Unknown"
 }
 
-// Valid reports whether k is a kernel.
-func (k Kernel) Valid() bool { return k > None && k < numKernels }
-
 // Func is the collective that a kernel does.
 func (k Kernel) Func() coll.Func { return table[k].fn }
 
@@ -113,13 +108,4 @@ func Named(name string) (Kernel, bool) {
 		}
 	}
 	return None, false
-}
-
-// Names lists the kernels' names, joined by commas, for messages.
-func Names() string {
-	var names []string
-	for k := None + 1; k < numKernels; k++ {
-		names = append(names, table[k].name)
-	}
-	return strings.Join(names, ", ")
 }

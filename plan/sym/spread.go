@@ -92,7 +92,7 @@ func (c *Comm) Launches(tasks []Task, takesLL func(Task) bool) (out []Launch, re
 		}
 	}
 	for i := range out { // NCCL spreads a kernel's last task otherwise where no kernel follows
-		out[i] = Spread(out[i].Choice, out[i].tasks(), i < len(out)-1)
+		out[i] = spread(out[i].Choice, out[i].tasks(), i < len(out)-1)
 	}
 	return out, rest, nil
 }
@@ -122,18 +122,18 @@ func (c *Comm) launch(tasks []Task) (Launch, bool) {
 		n := alignUp(t.Count, cell)
 		total, most = total+n, max(most, n)
 	}
-	ch, ok := c.Pick(tasks[0], total, most, len(tasks))
+	ch, ok := c.pick(tasks[0], total, most, len(tasks))
 	if !ok {
 		return Launch{}, false
 	}
-	return Spread(ch, tasks, false), true
+	return spread(ch, tasks, false), true
 }
 
-// Spread lays tasks of one function, reduction and type on the blocks of a kernel,
+// spread lays tasks of one function, reduction and type on the blocks of a kernel,
 // cell by cell, one after the other (scheduler/symmetric_sched.cc:109). Tasks are in
 // NCCL's own view: those of an AllGather are of bytes. more says that the group has
 // further symmetric kernels after this one.
-func Spread(ch Choice, tasks []Task, more bool) Launch {
+func spread(ch Choice, tasks []Task, more bool) Launch {
 	size := int64(tasks[0].Type.Size())
 	cell := CellSize / size
 	total := int64(0)

@@ -72,7 +72,7 @@ func OpenDevices(ctx context.Context, spec *Spec, t *team.Team, c DeviceConfig, 
 	}
 	buffer := c.Buffer
 	if buffer == 0 {
-		buffer = spec.Buffer(local * t.NRanks)
+		buffer = spec.buffer(local * t.NRanks)
 	}
 	g.open = device.Config{Driver: g.driver, NCCL: g.lib, Free: c.Own && g.by != device.Planned, Plans: c.Own,
 		First: t.Rank * local,

@@ -79,8 +79,8 @@ func (s *Spec) wants(what func(*Column) bool) bool {
 	return false
 }
 
-// Buffer is the size of the largest buffer on so many ranks.
-func (s *Spec) Buffer(ranks int) units.Bytes {
+// buffer is the size of the largest buffer on so many ranks.
+func (s *Spec) buffer(ranks int) units.Bytes {
 	most := units.Bytes(0)
 	for _, typ := range s.Types {
 		for _, z := range s.Sizes {

@@ -98,10 +98,10 @@ func Sets() []Set {
 		Set{Name: "eager", Ops: reduceOps, Max: 1 << 20, Factor: 4, Eager: true})
 }
 
-// Unseen are runs to judge a calibration by that are unlike those it was fitted to:
+// unseen are runs to judge a calibration by that are unlike those it was fitted to:
 // other sizes, types, buffers, threads, channels and numbers of GPUs. calibrate does
 // not measure them unless they are asked for by name.
-func Unseen() []Set {
+func unseen() []Set {
 	unlike := func(name string, env ...string) Set {
 		return Set{Name: "unseen-" + name, Env: env, Ops: allOps, Min: 24, Max: 512 << 20, Factor: 6}
 	}
@@ -128,9 +128,9 @@ func Unseen() []Set {
 	return all
 }
 
-// Fresh are runs for the same as Unseen, unlike those too: a calibration that was worked
+// fresh are runs for the same as Unseen, unlike those too: a calibration that was worked
 // on with one is judged by the other.
-func Fresh() []Set {
+func fresh() []Set {
 	unlike := func(name string, typ coll.DataType, skew bool, env ...string) Set {
 		s := Set{Name: "fresh-" + name, Env: env, Ops: allOps, Min: 208, Max: 640 << 20, Factor: 5,
 			Type: units.Some(typ), Skew: skew}
@@ -176,15 +176,15 @@ func Pick(names []string) ([]Set, error) {
 	if len(names) == 0 {
 		return Sets(), nil
 	}
-	all := append(append(Sets(), Unseen()...), Fresh()...)
+	all := append(append(Sets(), unseen()...), fresh()...)
 	var out []Set
 	for _, name := range names {
-		if more := map[string]func() []Set{"unseen": Unseen, "fresh": Fresh}[name]; more != nil {
+		if more := map[string]func() []Set{"unseen": unseen, "fresh": fresh}[name]; more != nil {
 			out = append(out, more()...)
 			continue
 		}
 		if strings.Contains(name, "=") {
-			s, err := Try(name)
+			s, err := try(name)
 			if err != nil {
 				return nil, err
 			}
@@ -201,9 +201,9 @@ func Pick(names []string) ([]Set, error) {
 	return out, nil
 }
 
-// Try is a set of settings as a user writes them, NAME=VALUE and more behind commas:
+// try is a set of settings as a user writes them, NAME=VALUE and more behind commas:
 // all_reduce, all_gather and reduce_scatter at ten sizes from 8 B to 1 GiB.
-func Try(text string) (Set, error) {
+func try(text string) (Set, error) {
 	s := Set{Name: text, Env: strings.Split(text, ","), Ops: allOps[:3], Max: 1 << 30, Factor: 8}
 	for _, kv := range s.Env {
 		if name, value, ok := strings.Cut(kv, "="); !ok || !strings.HasPrefix(name, "NCCL_") || value == "" ||

@@ -12,7 +12,7 @@ import (
 // the settings they name are ones that NCCL reads.
 func TestSets(t *testing.T) {
 	seen := map[string]bool{}
-	for _, s := range slices.Concat(Sets(), Unseen(), Fresh()) {
+	for _, s := range slices.Concat(Sets(), unseen(), fresh()) {
 		if seen[s.Name] || len(s.Ops) == 0 || s.Max < 8 || s.Factor < 2 {
 			t.Errorf("set %+v", s)
 		}

@@ -19,11 +19,11 @@ import (
 // NCCL is the test of NCCL's pattern.
 const NCCL = ibv.OpNCCL
 
-// Tests lists what can be measured.
-func Tests() []string { return []string{"write", "read", "send", NCCL} }
+// tests lists what can be measured.
+func tests() []string { return []string{"write", "read", "send", NCCL} }
 
-// AllSizes are those of -a: powers of two from 2 bytes to 8 MiB.
-func AllSizes() []int {
+// allSizes are those of -a: powers of two from 2 bytes to 8 MiB.
+func allSizes() []int {
 	var out []int
 	for n := 2; n <= 8<<20; n *= 2 {
 		out = append(out, n)
@@ -134,7 +134,7 @@ func (p *Ports) Measure(ctx context.Context, tests []string, sizes []int, like C
 			each(row)
 			rows[t] = row
 		}
-		if s := Remark(rows["write"], rows[NCCL]); s != "" {
+		if s := remark(rows["write"], rows[NCCL]); s != "" {
 			remarks = append(remarks, s)
 		}
 	}
@@ -167,11 +167,11 @@ func (p *Ports) Serve(ctx context.Context, ln *net.TCPListener, key []byte, fail
 // steps is how many messages of a connection NCCL has in flight.
 const steps = 8
 
-// Remark says at one size what of write's bandwidth NCCL's pattern reaches, and
+// remark says at one size what of write's bandwidth NCCL's pattern reaches, and
 // whether the wait for clear-to-sends explains the rest: eight messages of L
 // seconds each cannot carry more than 8 times their size in L. It is empty where
 // one of the two was not measured.
-func Remark(write, nccl *Row) string {
+func remark(write, nccl *Row) string {
 	if write == nil || nccl == nil {
 		return ""
 	}

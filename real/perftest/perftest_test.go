@@ -65,11 +65,11 @@ func TestRemarks(t *testing.T) {
 		{row(6, 8*time.Microsecond),
 			"12 % of write; 8 messages of 8.00 usec in flight allow 65.5360 GB/sec: the rest is not spent"},
 	} {
-		if got := Remark(row(48, time.Microsecond), c.nccl); !strings.Contains(got, c.want) {
+		if got := remark(row(48, time.Microsecond), c.nccl); !strings.Contains(got, c.want) {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
-	if got := Remark(row(48, time.Microsecond), nil); got != "" {
+	if got := remark(row(48, time.Microsecond), nil); got != "" {
 		t.Errorf("without nccl: %q", got)
 	}
 }

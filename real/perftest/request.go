@@ -17,7 +17,7 @@ import (
 // Errors are of package fail, with the members' names in braces.
 type Request struct {
 	Words         []string // tests, and what is none is the other side's address
-	Size          string   // of a message; AllSizes in its place
+	Size          string   // of a message; allSizes in its place
 	AllSizes      bool
 	Iters, QPs    int
 	Depth         int // messages of a queue pair in flight
@@ -45,7 +45,7 @@ type Plan struct {
 func (r *Request) Plan() (*Plan, error) {
 	p := &Plan{Case: Case{Iters: r.Iters, Duration: time.Duration(r.Seconds) * time.Second,
 		QPs: r.QPs, TxDepth: r.Depth, Bidirectional: r.Bidirectional, NoPeak: r.NoPeak}}
-	known := Tests()
+	known := tests()
 	for _, w := range r.Words {
 		switch {
 		case slices.Contains(known, w):
@@ -82,7 +82,7 @@ func (r *Request) Plan() (*Plan, error) {
 
 func (r *Request) sizes() ([]int, error) {
 	if r.AllSizes {
-		return AllSizes(), nil
+		return allSizes(), nil
 	}
 	n, err := units.ParseBytes(r.Size)
 	if err != nil {

@@ -31,10 +31,10 @@ func (s Secret) Key(purpose string) (out [16]byte) {
 // SecretVariable is the environment variable that holds a secret.
 const SecretVariable = "SIMCCL_SECRET"
 
-// UserKey reads this user's key, and makes one where there is none: in the
+// userKey reads this user's key, and makes one where there is none: in the
 // configuration directory, which hosts of a cluster mostly share, or, where all
 // processes are on this host (loopback), in the directory of temporary files.
-func UserKey(loopback bool) (Secret, error) {
+func userKey(loopback bool) (Secret, error) {
 	var tried []error
 	dir, err := configDir()
 	if err == nil {
@@ -175,5 +175,5 @@ func (g *Given) Find(loopback bool) (Secret, error) {
 	if v, _ := g.Getenv(SecretVariable); v != "" {
 		return Secret(v), nil
 	}
-	return UserKey(loopback)
+	return userKey(loopback)
 }

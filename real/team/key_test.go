@@ -20,7 +20,7 @@ func TestKeysAreNoFunctionOfTheAddress(t *testing.T) {
 		for _, root := range []string{"127.0.0.1:29600", "127.0.0.1:29601"} {
 			p := Finder{Rank: 1, NRanks: 2, Root: root, Getenv: func(string) (string, bool) {
 				return "", false
-			}, Secret: UserKey}
+			}, Secret: userKey}
 			at, err := p.Find()
 			if err != nil {
 				t.Fatal(err)
@@ -95,11 +95,11 @@ func TestWithoutAHome(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", "")
 	t.Setenv("TMPDIR", t.TempDir())
-	if k, err := UserKey(true); err != nil || len(k) != 16 {
+	if k, err := userKey(true); err != nil || len(k) != 16 {
 		t.Errorf("one host: %x, %v", k, err)
 	}
 	var refusal *Refusal
-	if k, err := UserKey(false); !errors.As(err, &refusal) || refusal.Kind != BadArgument ||
+	if k, err := userKey(false); !errors.As(err, &refusal) || refusal.Kind != BadArgument ||
 		!strings.Contains(err.Error(), "set SIMCCL_SECRET") {
 		t.Errorf("several hosts: %x, %v", k, err)
 	}

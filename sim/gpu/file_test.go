@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/jsonfile"
+	"github.com/simccl/simccl/internal/fail"
 )
 
 // A tray of an NVL72 is distinguished from eight B200 by its Grace CPU; what the rack's
@@ -123,7 +123,7 @@ func TestMistakes(t *testing.T) {
 		{`{"format": `, "ends too early"},
 	} {
 		_, err := Parse([]byte(x.text), "f.json")
-		var at *jsonfile.Error
+		var at *fail.FileError
 		if !errors.As(err, &at) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s\n got %v\nwant %s", x.text, err, x.want)
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/internal/jsonfile"
+	"github.com/simccl/simccl/internal/fail"
 )
 
 // TestNetworkClasses: each built-in network class replaces what its file says and
@@ -63,7 +63,7 @@ func TestNetworkFileErrors(t *testing.T) {
 		{`{"format": "simccl network class", "name": "x"}`, "source is missing"},
 	} {
 		_, err := ParseNetwork([]byte(c.text), "f.json")
-		var at *jsonfile.Error
+		var at *fail.FileError
 		if !errors.As(err, &at) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.text, err, c.want)
 		}

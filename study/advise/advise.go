@@ -74,8 +74,8 @@ func (s *Setting) join(i int) string {
 	return strings.Join(parts, ",")
 }
 
-// Export is the setting as a line of a shell.
-func (s *Setting) Export() string {
+// export is the setting as a line of a shell.
+func (s *Setting) export() string {
 	if s.adaptive {
 		return "adaptive routing on the switches (routing: adaptive in the fabric's file)"
 	}
@@ -119,8 +119,8 @@ type Advice struct {
 	Risk    string `json:"risk,omitempty"`
 }
 
-// Sure reports whether the gain is larger than its uncertainty.
-func (a *Advice) Sure() bool { return a.Gain-1 > a.Uncertainty }
+// sure reports whether the gain is larger than its uncertainty.
+func (a *Advice) sure() bool { return a.Gain-1 > a.Uncertainty }
 
 // Refusal is a setting with which NCCL or the simulator ends.
 type Refusal struct {
@@ -256,7 +256,7 @@ func (q *Request) found(r *Report, t *trial, tried, of int) {
 		}
 	}
 	if t.gain(r.base, best) >= q.Least {
-		q.Found(Found{t.Export(), t.cells[best].bytes, r.base.cells[best].time.Micros(),
+		q.Found(Found{t.export(), t.cells[best].bytes, r.base.cells[best].time.Micros(),
 			t.cells[best].time.Micros(), tried, of})
 	}
 }

@@ -81,7 +81,7 @@ func (r *Report) segment(best [][numKinds]int, first, from int) {
 
 // advice is a trial over sizes from..to-1.
 func (r *Report) advice(t *trial, from, to int) Advice {
-	a := Advice{Setting: t.Name(), Value: t.Value(), Line: t.Export(), Risk: t.Risk,
+	a := Advice{Setting: t.Name(), Value: t.Value(), Line: t.export(), Risk: t.Risk,
 		Sizes: [2]int64{r.base.cells[from].bytes, r.base.cells[to-1].bytes}}
 	if r.job != [2]int64{} {
 		a.Sizes = r.job

@@ -69,7 +69,7 @@ func (r *Report) Text() string {
 	for i := range r.Advice {
 		a := &r.Advice[i]
 		sure := "more than the model's error"
-		if !a.Sure() {
+		if !a.sure() {
 			sure = "within the model's error: measure it"
 		}
 		fmt.Fprintf(&b, "\n%s\n  %s: x %.3f, uncertain by %.0f %%, %s\n", a.Line, sizes(a.Sizes), a.Gain,

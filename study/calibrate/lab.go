@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/internal/parallel"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
@@ -153,18 +153,14 @@ func Predict(ctx context.Context, points []Point, class *gpu.Class) ([]float64, 
 // error in order of i. What it computes does not depend on how many there are.
 func sideBySide(n int, f func(i int) error) error {
 	errs := make([]error, n)
-	var next atomic.Int64
 	var failed atomic.Bool
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n && !failed.Load(); i = int(next.Add(1)) - 1 {
-				if errs[i] = f(i); errs[i] != nil {
-					failed.Store(true)
-				}
-			}
-		})
-	}
-	wg.Wait()
+	parallel.Each(runtime.GOMAXPROCS(0), n, func(i int) {
+		if failed.Load() {
+			return
+		}
+		if errs[i] = f(i); errs[i] != nil {
+			failed.Store(true)
+		}
+	})
 	return errors.Join(errs...)
 }

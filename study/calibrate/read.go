@@ -79,7 +79,7 @@ func ReadAll(dir fs.FS, env []string, left func(line string), ignored ...string)
 		}
 	}
 	for _, r := range runs {
-		r.Assume(env)
+		r.assume(env)
 	}
 	return runs, nil
 }

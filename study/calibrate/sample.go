@@ -33,8 +33,8 @@ func (r *Run) forced() bool {
 	})
 }
 
-// Assume sets variables, NCCL_NAME=VALUE, that the run's own settings do not.
-func (r *Run) Assume(env []string) {
+// assume sets variables, NCCL_NAME=VALUE, that the run's own settings do not.
+func (r *Run) assume(env []string) {
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
 		if !slices.ContainsFunc(r.Env, func(own string) bool { return strings.HasPrefix(own, name+"=") }) {

@@ -23,12 +23,12 @@ import (
 // Case is one stored decision, by the path of its files without their endings.
 type Case string
 
-// Options is the file of options, .args; names of files in it are relative to its
+// options is the file of options, .args; names of files in it are relative to its
 // directory.
-func (c Case) Options() string { return string(c) + ".args" }
+func (c Case) options() string { return string(c) + ".args" }
 
-// Document is the file of the decision.
-func (c Case) Document() string { return string(c) + ".json" }
+// document is the file of the decision.
+func (c Case) document() string { return string(c) + ".json" }
 
 // Cases lists the cases of a directory in the order of their names. Without any it
 // is an error.
@@ -135,7 +135,7 @@ func Report(dir string, verdicts []Verdict) *cireport.Report {
 	rep := &cireport.Report{Name: "simccl check " + dir}
 	for i := range verdicts {
 		v := &verdicts[i]
-		c := cireport.Case{Name: string(v.Case), File: v.Case.Options(), Next: v.Next,
+		c := cireport.Case{Name: string(v.Case), File: v.Case.options(), Next: v.Next,
 			Seconds: v.took.Seconds()}
 		switch v.Outcome {
 		case Failed:
@@ -186,7 +186,7 @@ func (r *Run) Check(c Case) (Verdict, error) {
 	v := Verdict{Case: c, Outcome: Broken, Differences: []Difference{}}
 	got, err := r.decide(c)
 	if err != nil {
-		return v, fmt.Errorf("%s: %w", c.Options(), err)
+		return v, fmt.Errorf("%s: %w", c.options(), err)
 	}
 	if r.Update {
 		if !r.Whole {
@@ -198,19 +198,19 @@ func (r *Run) Check(c Case) (Verdict, error) {
 				return v, err
 			}
 		}
-		if err := r.Write(c.Document(), got); err != nil {
+		if err := r.Write(c.document(), got); err != nil {
 			return v, err
 		}
 		v.Outcome = Wrote
 		return v, nil
 	}
-	want, err := r.ReadDocument(c.Document())
+	want, err := r.ReadDocument(c.document())
 	if err != nil {
 		return v, fail.Input(fmt.Errorf("%w; make it with --update", err))
 	}
 	d, err := decision.Compare(want, got)
 	if err != nil {
-		return v, fail.Input(fmt.Errorf("%s: %w", c.Document(), err))
+		return v, fail.Input(fmt.Errorf("%s: %w", c.document(), err))
 	}
 	v.Count, v.Differences = d.Count, append(v.Differences, d.First...)
 	if d.Count > 0 {
@@ -220,10 +220,10 @@ func (r *Run) Check(c Case) (Verdict, error) {
 			"changed in a topology file, simccl diff what settings do", dir)
 		if d.Hashed {
 			v.Hint = "only hashes of these sections are stored: compare what simccl inspect --json with " +
-				"the options of " + c.Options() +
+				"the options of " + c.options() +
 				" prints in both builds, or store all with check --update --whole in the earlier one"
 		}
-		return v, fail.Check("%s: decisions differ from %s", c.Options(), c.Document())
+		return v, fail.Check("%s: decisions differ from %s", c.options(), c.document())
 	}
 	v.Outcome = OK
 	return v, nil
@@ -231,7 +231,7 @@ func (r *Run) Check(c Case) (Verdict, error) {
 
 // decide makes the decision of a case's options.
 func (r *Run) decide(c Case) ([]byte, error) {
-	text, err := r.ReadOptions(c.Options())
+	text, err := r.ReadOptions(c.options())
 	if err != nil {
 		return nil, fail.Input(err)
 	}
@@ -239,7 +239,7 @@ func (r *Run) decide(c Case) ([]byte, error) {
 	if err != nil {
 		return nil, fail.Argument(err)
 	}
-	return r.Decide(words, filepath.Dir(c.Options()))
+	return r.Decide(words, filepath.Dir(c.options()))
 }
 
 // Text is the verdict for people, in lines. A case that cannot be compared has
@@ -248,7 +248,7 @@ func (v *Verdict) Text(p terminal.Palette) string {
 	var b strings.Builder
 	switch v.Outcome {
 	case Wrote:
-		fmt.Fprintf(&b, "wrote %s\n", v.Case.Document())
+		fmt.Fprintf(&b, "wrote %s\n", v.Case.document())
 	case OK:
 		fmt.Fprintf(&b, "%s   %s\n", p.Green("ok"), v.Case)
 	case Failed:

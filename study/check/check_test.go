@@ -20,7 +20,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	cases, err := Cases(dir)
-	if err != nil || len(cases) != 1 || cases[0].Document() != filepath.Join(dir, "two.json") {
+	if err != nil || len(cases) != 1 || cases[0].document() != filepath.Join(dir, "two.json") {
 		t.Fatal(cases, err)
 	}
 	algorithm := "Tree"

@@ -27,7 +27,7 @@ type Answer struct {
 // Answers answers a file of groups, one after the other. The order of communicators is
 // what NCCL's lines in the file show, if it has any.
 func (m *Machine) Answers(ctx context.Context, list []Group) ([]Answer, error) {
-	m.SetOrder(m.OrderOf(list))
+	m.setOrder(m.orderOf(list))
 	out := make([]Answer, 0, len(list))
 	for i := range list {
 		g := &list[i]
@@ -36,7 +36,7 @@ func (m *Machine) Answers(ctx context.Context, list []Group) ([]Answer, error) {
 			return nil, err
 		}
 		a := Answer{Group: g.Number, Lines: []Line{}, measured: g.TimeUs}
-		switch t, err := m.Time(ctx, g); {
+		switch t, err := m.time(ctx, g); {
 		case errors.Is(err, plan.ErrUnsupported):
 			a.Note = err.Error()
 		case err != nil:

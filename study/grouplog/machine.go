@@ -87,8 +87,8 @@ func (m *Machine) member(name string, ranks []int32, share bool) (*member, error
 	return out, nil
 }
 
-// SetOrder says in which order communicators are launched.
-func (m *Machine) SetOrder(o Order) { m.order = o }
+// setOrder says in which order communicators are launched.
+func (m *Machine) setOrder(o Order) { m.order = o }
 
 // calls are the tasks of a group on a communicator of n ranks, as its members issue
 // them.

@@ -55,7 +55,7 @@ func TestLinesOfRecordedGroups(t *testing.T) {
 		t.Run(file.name, func(t *testing.T) {
 			m := machine(t, file.gpus)
 			equal, groups := 0, recorded(t, file.name)
-			m.SetOrder(m.OrderOf(groups))
+			m.setOrder(m.orderOf(groups))
 			t.Logf("%q", m.order)
 			for i := range groups {
 				g := &groups[i]
@@ -113,10 +113,10 @@ func TestTimesOfRecordedGroups(t *testing.T) {
 			m := machine(t, file.gpus)
 			sum, n := 0.0, 0
 			groups := recorded(t, file.name)
-			m.SetOrder(m.OrderOf(groups))
+			m.setOrder(m.orderOf(groups))
 			for i := range groups {
 				g := &groups[i]
-				us, err := m.Time(t.Context(), g)
+				us, err := m.time(t.Context(), g)
 				if err != nil {
 					t.Errorf("%s: %v", file.name, err)
 					continue

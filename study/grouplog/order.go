@@ -55,9 +55,9 @@ func (m *Machine) precedes(groups []Group) map[[2]string]int {
 	return count
 }
 
-// OrderOf finds the order of communicators from the lines of groups of one process;
+// orderOf finds the order of communicators from the lines of groups of one process;
 // communicators that no line orders follow each other as names and ranks do here.
-func (m *Machine) OrderOf(groups []Group) Order {
+func (m *Machine) orderOf(groups []Group) Order {
 	var all []string
 	for _, name := range []string{"world", "halves", "strides"} {
 		for _, ranks := range m.sets(name) {

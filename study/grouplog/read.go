@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/fail"
 )
 
 // Group is one recorded group.
@@ -49,21 +50,10 @@ type Line struct {
 	Hi    int    `json:"hi"`
 }
 
-// Error is a line of a file that cannot be read.
-type Error struct {
-	File         string
-	Line, Column int
-	Problem      string
-}
-
-func (e *Error) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Problem)
-}
-
 const maxLine = 1 << 16
 
 // Read reads a file of groups. Lines that do not begin with GROUP, TASK, TIME or a
-// rank's prefix are passed over. Errors are *Error.
+// rank's prefix are passed over. Errors are *fail.FileError.
 func Read(r io.Reader, name string) ([]Group, error) {
 	rd := reader{file: name}
 	sc := bufio.NewScanner(r)
@@ -92,7 +82,7 @@ type reader struct {
 }
 
 func (r *reader) bad(column int, format string, args ...any) error {
-	return &Error{r.file, max(r.line, 1), column, fmt.Sprintf(format, args...)}
+	return fail.At(r.file, max(r.line, 1), column, fmt.Sprintf(format, args...), "")
 }
 
 func (r *reader) take(text string) error {

@@ -9,10 +9,10 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Time is the device time of a group in a CUDA graph of many, each launched on one
+// time is the device time of a group in a CUDA graph of many, each launched on one
 // stream a GPU: kernels of a GPU follow each other, and one of several GPUs begins
 // when all are ready.
-func (m *Machine) Time(ctx context.Context, g *Group) (units.Time, error) {
+func (m *Machine) time(ctx context.Context, g *Group) (units.Time, error) {
 	launched, err := m.launch(g, launch.Captured)
 	if err != nil {
 		return 0, err

@@ -44,7 +44,7 @@ func RunHtsim(h Htsim, o Options) (*Report, error) {
 		return nil, fail.Usage("{MTU} %d: write 65 to 65000 bytes", h.MTU)
 	}
 	x, err := htsim.Load(h.Matrix, h.Topo, o.Read)
-	var place *htsim.Error
+	var place *fail.FileError
 	switch {
 	case errors.As(err, &place):
 		return nil, fail.Input(err)

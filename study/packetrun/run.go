@@ -39,7 +39,7 @@ const (
 // NS3 runs the scenario of a configuration of the HPCC simulator.
 func NS3(config string, o Options) (*Report, error) {
 	x, err := ns3.Load(config, o.Read)
-	var place *ns3.Error
+	var place *fail.FileError
 	switch {
 	case errors.As(err, &place):
 		return nil, fail.Input(err)

@@ -60,8 +60,8 @@ type Prices struct {
 // hoursOfYear is the mean with leap years.
 const hoursOfYear = 8766
 
-// Rate is what a machine costs in an hour: its GPUs, and its network's price spread over the years.
-func (p *Prices) Rate(gpus float64, b *Bill) float64 {
+// rate is what a machine costs in an hour: its GPUs, and its network's price spread over the years.
+func (p *Prices) rate(gpus float64, b *Bill) float64 {
 	network := p.NIC*float64(b.NICs) + p.NICGbit*b.NICGbit + p.Switch*float64(b.Switches) +
 		p.SwitchPort*float64(b.Ports) + p.Cable*float64(b.Cables) + p.CableGbit*b.CableGbit
 	return p.GPUHour*gpus + network/(p.Years*hoursOfYear)

@@ -37,7 +37,7 @@ func (m *Merged) Table(provenance bool) (*table.Table, error) {
 		return nil, err
 	}
 	t.About = [][2]string{{"simccl.sweep", string(about)}}
-	err = m.Records(func(r *Record) error {
+	err = m.records(func(r *Record) error {
 		t.Rows++
 		t.Columns[0].Add(string(r.Key))
 		next := t.Columns[1:]
@@ -68,7 +68,7 @@ func (m *Merged) kinds(labels []string) ([]table.Kind, error) {
 	for i := range kinds {
 		kinds[i] = table.Int
 	}
-	err := m.Records(func(r *Record) error {
+	err := m.records(func(r *Record) error {
 		for i, l := range labels {
 			switch v := r.Point[l].(type) {
 			case nil:

@@ -79,7 +79,7 @@ func (m *Merged) ColumnNames() []string {
 // string, or nil.
 func (m *Merged) Each(f func(r *Record, row map[string]any) error) error {
 	labels, header := m.Header(false)
-	return m.Records(func(r *Record) error {
+	return m.records(func(r *Record) error {
 		if r.Row == nil {
 			return nil
 		}
@@ -117,7 +117,7 @@ func (p *Prices) add(row map[string]any) {
 	number := func(name string) float64 { f, _ := row[name].(float64); return f }
 	b := Bill{NICs: int(number("nics")), NICGbit: number("nic_gbit"), Switches: int(number("switches")),
 		Ports: int(number("switch_ports")), Cables: int(number("cables")), CableGbit: number("cable_gbit")}
-	rate := p.Rate(number("ranks"), &b)
+	rate := p.rate(number("ranks"), &b)
 	row["usd_h"], row["usd_million"] = rate, rate*number("time_us")/3600
 }
 

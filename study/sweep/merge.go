@@ -128,8 +128,8 @@ type Record struct {
 	Labels []string // names of settings, in order
 }
 
-// Records calls each for every row of every point.
-func (m *Merged) Records(each func(*Record) error) error {
+// records calls each for every row of every point.
+func (m *Merged) records(each func(*Record) error) error {
 	for i := range m.Lines {
 		l := &m.Lines[i]
 		r := Record{Key: l.Key, Text: l.Point, Error: l.Error, Host: l.Host, PID: l.PID, CPU: l.CPU}
@@ -181,8 +181,8 @@ func names(object json.RawMessage) []string {
 	return out
 }
 
-// Labels are the names of settings of all points, in the order of their appearance.
-func (m *Merged) Labels() []string {
+// labels are the names of settings of all points, in the order of their appearance.
+func (m *Merged) labels() []string {
 	var out []string
 	for i := range m.Lines {
 		for _, n := range names(m.Lines[i].Point) {
@@ -198,7 +198,7 @@ func (m *Merged) Labels() []string {
 // Header are the names of a table's columns: settings that a column of the result
 // also has are called point_NAME.
 func (m *Merged) Header(provenance bool) (labels, header []string) {
-	labels = m.Labels()
+	labels = m.labels()
 	header = []string{"key"}
 	for _, l := range labels {
 		if slices.ContainsFunc(m.Columns, func(c Col) bool { return c.Name == l }) {
@@ -223,7 +223,7 @@ func (m *Merged) WriteCSV(w io.Writer, provenance bool) error {
 	if err := c.Write(header); err != nil {
 		return err
 	}
-	err := m.Records(func(r *Record) error {
+	err := m.records(func(r *Record) error {
 		row := []string{string(r.Key)}
 		for _, l := range labels {
 			row = append(row, text(r.Point[l]))

@@ -13,8 +13,8 @@ import (
 
 func shortList() string { return strings.Join(slices.Sorted(maps.Keys(shortNames)), ", ") }
 
-// Count is how many combinations there are, before Where.
-func (s *Spec) Count() int {
+// count is how many combinations there are, before Where.
+func (s *Spec) count() int {
 	n := 1
 	for _, f := range s.Factors {
 		if n *= len(f.Choices); n > scenario.MaxPoints {
@@ -24,15 +24,15 @@ func (s *Spec) Count() int {
 	return n
 }
 
-// Point is one combination.
+// point is one combination.
 type Point struct {
 	Index    int
 	Settings []Setting
 	Spec     scenario.Spec
 }
 
-// Labels are the settings as JSON, in order: {"nodes": 2, "NCCL_ALGO": "Ring"}.
-func (p *Point) Labels() json.RawMessage {
+// labels are the settings as JSON, in order: {"nodes": 2, "NCCL_ALGO": "Ring"}.
+func (p *Point) labels() json.RawMessage {
 	var b strings.Builder
 	b.WriteByte('{')
 	for i, s := range p.Settings {
@@ -47,7 +47,7 @@ func (p *Point) Labels() json.RawMessage {
 }
 
 // check finds what of a point means nothing, at the member of the specification that says it. The error is
-// a *jsonfile.Error.
+// a *fail.FileError.
 func (s *Spec) check(p *Point) error {
 	err := p.Spec.Validate()
 	var field *scenario.FieldError
@@ -78,8 +78,8 @@ func (s *Spec) at(path string) (best placed) {
 	return best
 }
 
-// Point makes the i-th combination; kept is false where a condition drops it.
-func (s *Spec) Point(i int) (p *Point, kept bool, err error) {
+// point makes the i-th combination; kept is false where a condition drops it.
+func (s *Spec) point(i int) (p *Point, kept bool, err error) {
 	p = &Point{Index: i, Spec: s.Base.Clone()}
 	picked := make([]int, len(s.Factors))
 	for f := len(s.Factors) - 1; f >= 0; f-- {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/interrupt"
+	"github.com/simccl/simccl/internal/parallel"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 )
@@ -85,7 +86,7 @@ func (r *Run) keys(ctx context.Context) (jobs []job, same int, err error) {
 	}
 	k := newKeyer(r.Options, about)
 	defer func() { r.files = k.files() }()
-	all := make([]keyed, r.Spec.Count())
+	all := make([]keyed, r.Spec.count())
 	if err := r.eachKey(ctx, k, all); err != nil {
 		return nil, 0, err
 	}
@@ -118,28 +119,17 @@ type keyed struct {
 // eachKey finds the keys of all points, on as many processors as the points will take.
 func (r *Run) eachKey(ctx context.Context, k *keyer, all []keyed) error {
 	const block = 256
-	var begun atomic.Int64
-	var wg sync.WaitGroup
-	for range min(cmpOr(r.Jobs, runtime.GOMAXPROCS(0)), len(all)/block+1) {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				from := int(begun.Add(block)) - block
-				if from >= len(all) {
-					return
-				}
-				for i := from; i < min(from+block, len(all)); i++ {
-					all[i].key, all[i].err = r.keyOf(k, i)
-				}
-			}
-		})
-	}
-	wg.Wait()
+	parallel.Each(cmpOr(r.Jobs, runtime.GOMAXPROCS(0)), (len(all)+block-1)/block, func(b int) {
+		for i := b * block; i < min((b+1)*block, len(all)) && ctx.Err() == nil; i++ {
+			all[i].key, all[i].err = r.keyOf(k, i)
+		}
+	})
 	return ctx.Err()
 }
 
 // keyOf is the key of a point; "" if the conditions leave it out.
 func (r *Run) keyOf(k *keyer, i int) (Key, error) {
-	p, kept, err := r.Spec.Point(i)
+	p, kept, err := r.Spec.point(i)
 	if err != nil {
 		return "", fail.Input(err)
 	}
@@ -151,7 +141,7 @@ func (r *Run) keyOf(k *keyer, i int) (Key, error) {
 	}
 	key, err := k.key(p)
 	if err != nil {
-		return "", fail.Input(fmt.Errorf("%s: point %s: %w", r.Spec.File, p.Labels(), err))
+		return "", fail.Input(fmt.Errorf("%s: point %s: %w", r.Spec.File, p.labels(), err))
 	}
 	return key, nil
 }
@@ -311,7 +301,7 @@ func cmpOr(a, b int) int {
 // one runs a point and appends its line. A point that fails is a line, too; one that
 // was interrupted is none.
 func (w *worker) one(ctx context.Context, j job) error {
-	p, _, err := w.run.Spec.Point(j.index)
+	p, _, err := w.run.Spec.point(j.index)
 	if err != nil {
 		return err
 	}
@@ -320,7 +310,7 @@ func (w *worker) one(ctx context.Context, j job) error {
 	if ctx.Err() != nil || interrupt.Of(ctx) != nil {
 		return context.Cause(ctx)
 	}
-	l := Line{Key: j.key, Point: p.Labels(), Version: w.run.Version, Host: w.host, PID: os.Getpid()}
+	l := Line{Key: j.key, Point: p.labels(), Version: w.run.Version, Host: w.host, PID: os.Getpid()}
 	l.CPU = before.until(now()).Seconds()
 	if err != nil {
 		l.Error = err.Error()

@@ -17,6 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/jsonfile"
 	"github.com/simccl/simccl/scenario"
 )
@@ -71,7 +72,7 @@ var shortNames = map[string]string{
 // maxSpec bounds a specification.
 const maxSpec = 4 << 20
 
-// Parse reads a specification, YAML or JSON. Errors are *jsonfile.Error, with file, line and
+// Parse reads a specification, YAML or JSON. Errors are *fail.FileError, with file, line and
 // column.
 func Parse(data []byte, file string) (*Spec, error) {
 	p := &specParser{file: file}
@@ -97,7 +98,7 @@ type specParser struct {
 }
 
 func (p *specParser) fail(n *yaml.Node, hint, format string, args ...any) error {
-	e := &jsonfile.Error{File: p.file, Line: 1, Col: 1, Problem: fmt.Sprintf(format, args...), Hint: hint}
+	e := &fail.FileError{File: p.file, Line: 1, Col: 1, Problem: fmt.Sprintf(format, args...), Hint: hint}
 	if n != nil && n.Line > 0 {
 		e.Line, e.Col = n.Line, n.Column
 	}
@@ -193,7 +194,7 @@ func (p *specParser) base(s *Spec, n *yaml.Node) error {
 	var spec scenario.Spec
 	places, err := jsonfile.Strict(text, p.file, &spec)
 	if err != nil {
-		var at *jsonfile.Error
+		var at *fail.FileError
 		if errors.As(err, &at) {
 			m := placed{at: n}
 			if i := at.Line - 2; i >= 0 && i < len(s.members) {
@@ -399,7 +400,7 @@ func (p *specParser) values(s *Spec) error {
 			}
 		}
 	}
-	if s.Count() > scenario.MaxPoints {
+	if s.count() > scenario.MaxPoints {
 		return p.fail(nil, "leave values out", "more than %d points", scenario.MaxPoints)
 	}
 	return nil

@@ -104,7 +104,7 @@ func (r *Run) Plan(ctx context.Context, probes int, limit time.Duration) (*Estim
 		}
 		// The middle of each of so many equal parts: neighbours vary the last factor.
 		j := jobs[(2*k+1)*len(jobs)/(2*min(probes, len(jobs)))]
-		p, _, err := r.Spec.Point(j.index)
+		p, _, err := r.Spec.point(j.index)
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +119,7 @@ func (r *Run) Plan(ctx context.Context, probes int, limit time.Duration) (*Estim
 		}
 		e.Seconds += took
 		if took > worst {
-			worst, e.Largest = took, p.Labels()
+			worst, e.Largest = took, p.labels()
 		}
 		if least == 0 || took < least {
 			least = took

@@ -305,8 +305,8 @@ func TestWhere(t *testing.T) {
 			continue
 		}
 		n := 0
-		for i := range s.Count() {
-			_, kept, err := s.Point(i)
+		for i := range s.count() {
+			_, kept, err := s.point(i)
 			if err != nil {
 				t.Errorf("%s: %v", cond, err)
 				break
@@ -325,7 +325,7 @@ func TestWhere(t *testing.T) {
 		s, err := Parse([]byte(strings.Replace(small, "where: nodes < 2 || NCCL_ALGO == \"Ring\"", "where: '"+
 			cond+"'", 1)), "s.yaml")
 		if err == nil {
-			_, _, err = s.Point(0)
+			_, _, err = s.point(0)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", cond, err, want)
@@ -418,10 +418,10 @@ func FuzzSpec(f *testing.F) {
 			}
 			return
 		}
-		for i := range min(s.Count(), 3) {
-			p, _, err := s.Point(i)
-			if err == nil && !json.Valid(p.Labels()) {
-				t.Fatalf("labels %s", p.Labels())
+		for i := range min(s.count(), 3) {
+			p, _, err := s.point(i)
+			if err == nil && !json.Valid(p.labels()) {
+				t.Fatalf("labels %s", p.labels())
 			}
 		}
 	})

@@ -260,7 +260,7 @@ func (s *Spec) keeps(p *Point) (bool, error) {
 			err = fmt.Errorf("%v is neither true nor false", out)
 		}
 		if err != nil {
-			return false, fmt.Errorf("%s: where %q at %s: %w", s.File, c.Text, p.Labels(), err)
+			return false, fmt.Errorf("%s: where %q at %s: %w", s.File, c.Text, p.labels(), err)
 		}
 		if !keep {
 			return false, nil

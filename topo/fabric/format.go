@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/jsonfile"
 	"github.com/simccl/simccl/internal/termtext"
 )
@@ -62,7 +63,7 @@ const (
 )
 
 // FormatError is a fault of a fabric file.
-type FormatError = jsonfile.Error
+type FormatError = fail.FileError
 
 // ParseNetwork reads a fabric file; name is for errors, which are FormatErrors.
 func ParseNetwork(data []byte, name string) (*Network, error) {

@@ -178,7 +178,7 @@ type Fact struct {
 	Estimated bool   `json:"estimated,omitempty"`
 }
 
-// Parse reads a Spec; errors are *jsonfile.Error with file, line and column.
+// Parse reads a Spec; errors are *fail.FileError with file, line and column.
 func Parse(data []byte, file string) (*Spec, error) {
 	s := &Spec{}
 	places, err := jsonfile.Strict(data, file, s)

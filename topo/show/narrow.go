@@ -51,7 +51,7 @@ func narrow(b *strings.Builder, s *topo.System) {
 		}
 		rows = append(rows, append(row, cpu, direct(s, from)))
 	}
-	pack(b, rows)
+	align(b, rows, 1)
 	if len(nets) > 0 {
 		b.WriteByte('\n')
 		narrowNets(b, s, gpus, rates)
@@ -88,7 +88,7 @@ func narrowNets(b *strings.Builder, s *topo.System, gpus []topo.NodeID, r *rates
 			rows = append(rows, row)
 		}
 		var text strings.Builder
-		align(&text, rows)
+		align(&text, rows, 2)
 		if widest(text.String()) <= columns || !both {
 			b.WriteString(text.String())
 			return
@@ -160,21 +160,4 @@ func cut(name string) string {
 		return string(r[:most-1]) + "…"
 	}
 	return name
-}
-
-// pack writes rows in columns that one space parts.
-func pack(b *strings.Builder, rows [][]string) {
-	width := make([]int, len(rows[0]))
-	for _, r := range rows {
-		for i, c := range r {
-			width[i] = max(width[i], len(c))
-		}
-	}
-	for _, r := range rows {
-		line := ""
-		for i, c := range r {
-			line += fmt.Sprintf("%-*s ", width[i], c)
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
 }

@@ -60,7 +60,7 @@ func Text(h *topo.Host, wide bool) string {
 		summary(&b, h, s)
 		paths(&b, s, wide)
 		b.WriteByte('\n')
-		Tree(&b, s)
+		tree(&b, s)
 	}
 	return b.String()
 }
@@ -123,7 +123,7 @@ func Matrix(b *strings.Builder, s *topo.System) {
 		}
 		rows = append(rows, append(row, cpu, direct(s, from)))
 	}
-	align(b, rows)
+	align(b, rows, 2)
 	b.WriteString("\n  X itself  NVL NVLink  NVB NVLink through a GPU  C2C chip to chip\n" +
 		"  PIX one PCIe switch  PXB PCIe switches  P2C C2C, then PCIe\n" +
 		"  PXN through the net's own GPU  PHB through the CPU  SYS between CPUs\n" +
@@ -177,11 +177,11 @@ func netTable(b *strings.Builder, s *topo.System) {
 		rows = append(rows, []string{label(s, n), net.Name, fmt.Sprint(net.Port), short(float32(net.BW)), own,
 			fmt.Sprintf("0x%x", net.ASIC)})
 	}
-	align(b, rows)
+	align(b, rows, 2)
 }
 
-// align writes rows in columns, the first to the left.
-func align(b *strings.Builder, rows [][]string) {
+// align writes rows in columns to the left, which that many spaces part.
+func align(b *strings.Builder, rows [][]string, gap int) {
 	var width []int
 	for _, r := range rows {
 		for i, c := range r {
@@ -192,13 +192,10 @@ func align(b *strings.Builder, rows [][]string) {
 		}
 	}
 	for _, r := range rows {
-		var line strings.Builder
+		line := ""
 		for i, c := range r {
-			if i > 0 {
-				line.WriteString("  ")
-			}
-			fmt.Fprintf(&line, "%-*s", width[i], c)
+			line += fmt.Sprintf("%-*s", width[i]+gap, c)
 		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
-// Tree writes the PCI tree below every CPU with the bandwidth of each link, as
+// tree writes the PCI tree below every CPU with the bandwidth of each link, as
 // lstopo does, and what hangs on it by NVLink, C2C and between CPUs.
-func Tree(b *strings.Builder, s *topo.System) {
+func tree(b *strings.Builder, s *topo.System) {
 	for _, c := range s.Of(topo.CPU) {
 		fmt.Fprintf(b, "%s\n", cpuText(s, c))
 		branches(b, s, c, topo.None, "")

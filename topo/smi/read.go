@@ -74,10 +74,6 @@ func TableOf(text string) Table {
 	return out
 }
 
-// Is reports whether text has such a matrix, or another table between GPUs that Read refuses
-// by its name.
-func Is(text string) bool { return TableOf(text) != None }
-
 // table is what a first row says.
 func (h *head) table(r *row) Table {
 	w := from(r, h.names[0])[1:]

@@ -116,12 +116,12 @@ func (m *Matrix) Spec(k Kinds) (*machine.Spec, error) {
 	if err != nil {
 		return nil, fail.Input(fmt.Errorf("%s: %w", m.File, err))
 	}
-	return s, Compare(m, Of(root))
+	return s, compare(m, Of(root))
 }
 
-// Compare reports the first cell of what was read that differs in what was made, by the
+// compare reports the first cell of what was read that differs in what was made, by the
 // names of its row and its column.
-func Compare(read, made *Matrix) error {
+func compare(read, made *Matrix) error {
 	at := map[string]int{}
 	for i, d := range made.Devices {
 		at[d.Name] = i

@@ -135,7 +135,7 @@ func TestRandomSpecs(t *testing.T) {
 			}
 		}
 		m := Of(root)
-		if Compare(m, Of(again)) != nil {
+		if compare(m, Of(again)) != nil {
 			t.Fatalf("seed %d: the described machine has another matrix", seed)
 		}
 		read, err := Parse(m.Text(), "m.txt", Kinds{GPU: s.GPU.Kind, CPU: s.CPU})
@@ -146,7 +146,7 @@ func TestRandomSpecs(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if err := Compare(m, Of(made)); err != nil {
+		if err := compare(m, Of(made)); err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, m.Text())
 		}
 	}

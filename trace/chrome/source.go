@@ -2,15 +2,13 @@ package chrome
 
 import (
 	"bufio"
-	"bytes"
 	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 
-	"github.com/klauspost/compress/zstd"
-
+	"github.com/simccl/simccl/internal/envelope"
 	"github.com/simccl/simccl/trace"
 )
 
@@ -32,7 +30,7 @@ type source struct {
 	in   *bufio.Reader // the file
 	from *counting     // what the file gave
 	zip  *gzip.Reader  // nil: not compressed so
-	zst  *zstd.Decoder // nil: not compressed so
+	zst  io.Reader     // nil: not compressed so
 	text int64
 	err  error // what ended it: it comes again
 }
@@ -52,36 +50,25 @@ func (c *counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-var (
-	gzipMagic = []byte{0x1f, 0x8b}
-	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd} // RFC 8878, 3.1.1
-)
-
-// zstdWindow is how far back a frame may refer: as the zstd command's default for
-// reading.
-const zstdWindow = 128 << 20
-
 func newSource(r io.Reader) (*source, error) {
 	s := &source{from: &counting{r: r}}
 	s.in = bufio.NewReaderSize(s.from, 1<<16)
-	if magic, _ := s.in.Peek(4); bytes.Equal(magic, zstdMagic) {
-		z, err := zstd.NewReader(s.in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow),
-			zstd.WithDecoderLowmem(true))
+	magic, _ := s.in.Peek(4)
+	switch envelope.Packed(magic) {
+	case "zstd":
+		z, err := envelope.Unpacker("zstd", s.in)
 		if err != nil {
 			return s, s.fault(err)
 		}
 		s.zst = z
-		return s, nil
+	case "gzip":
+		z, err := gzip.NewReader(s.in)
+		if err != nil {
+			return s, s.fault(err)
+		}
+		z.Multistream(false) // the end of a member shows where junk begins
+		s.zip = z
 	}
-	if magic, _ := s.in.Peek(2); !bytes.Equal(magic, gzipMagic) {
-		return s, nil
-	}
-	z, err := gzip.NewReader(s.in)
-	if err != nil {
-		return s, s.fault(err)
-	}
-	z.Multistream(false) // the end of a member shows where junk begins
-	s.zip = z
 	return s, nil
 }
 
@@ -192,7 +179,7 @@ func (s *source) member() error {
 		}
 		_, _ = s.in.Discard(1)
 	}
-	if next, _ := s.in.Peek(2); !bytes.Equal(next, gzipMagic) {
+	if next, _ := s.in.Peek(2); envelope.Packed(next) != "gzip" {
 		return &GzipError{s.offset(), s.text,
 			"what follows the compressed data is no gzip; cut the file there"}
 	}

@@ -72,7 +72,7 @@ type Options struct {
 const defaultBatch = 8 << 20
 
 // Writer is a trace.Sink that writes a Chrome trace. It is not safe for
-// concurrent use (trace.Synced makes it so).
+// concurrent use.
 type Writer struct {
 	out      io.Writer
 	opt      Options

@@ -8,7 +8,6 @@ import (
 
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/trace/chrome"
-	"github.com/simccl/simccl/trace/profile"
 )
 
 // Create returns a Writer of a trace to a file, compressed if its name ends in .gz.
@@ -31,14 +30,4 @@ func Scratch(dir string) (chrome.Spool, error) {
 		return nil, err
 	}
 	return f, nil
-}
-
-// Profile returns a Writer of a profile to a file, which appears under its name only
-// when Close succeeds.
-func Profile(path string, opt profile.Options) (*profile.Writer, error) {
-	file, err := newfile.Create(path)
-	if err != nil {
-		return nil, fmt.Errorf("create profile: %w", err)
-	}
-	return profile.To(file, path, opt), nil
 }

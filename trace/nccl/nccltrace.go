@@ -99,8 +99,7 @@ type Rank struct {
 }
 
 // Recorder writes what happens as events of one sink. It is not safe for
-// concurrent use; hardware runs give each goroutine its own Recorder on a
-// trace.Synced sink.
+// concurrent use.
 type Recorder struct {
 	sink     trace.Sink
 	opt      Options

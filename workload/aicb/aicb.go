@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/internal/grid"
@@ -45,23 +46,6 @@ type Row struct {
 	Count   int
 }
 
-// Error is a fault of a file.
-type Error struct {
-	File      string
-	Line, Col int // from 1
-	Problem   string
-	Hint      string
-}
-
-// Error has the place, the problem and the remedy.
-func (e *Error) Error() string {
-	s := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Problem)
-	if e.Hint != "" {
-		s += "; " + e.Hint
-	}
-	return s
-}
-
 const header = "comm_type,comm_group,comm_group_size,msg_size,"
 
 // maxRows bounds the lines of a file.
@@ -75,7 +59,7 @@ func Recognise(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(header))
 }
 
-// Read reads a log. The error is an *Error, or that of in.
+// Read reads a log. The error is a *fail.FileError, or that of in.
 func Read(in io.Reader, file string) (*File, error) {
 	s := bufio.NewScanner(in)
 	s.Buffer(make([]byte, 64<<10), 1<<20)
@@ -92,18 +76,18 @@ func Read(in io.Reader, file string) (*File, error) {
 				lo, err1 := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(a), "rank"))
 				hi, err2 := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(b), "rank"))
 				if err1 != nil || err2 != nil || lo != 0 || hi < 0 || hi >= 1<<24 {
-					return nil, &Error{file, line, 1, fmt.Sprintf("%q names no ranks", text),
-						"write [rank0 ~ rank127]"}
+					return nil, fail.At(file, line, 1, fmt.Sprintf("%q names no ranks", text),
+						"write [rank0 ~ rank127]")
 				}
 				f.Ranks = hi + 1
 			}
 		case strings.HasPrefix(text, header):
 			begun = true
 		case !begun:
-			return nil, &Error{file, line, 1, "this is no log of AICB", "the header " +
-				strings.TrimSuffix(header, ",") + ",… is expected"}
+			return nil, fail.At(file, line, 1, "this is no log of AICB", "the header "+
+				strings.TrimSuffix(header, ",")+",… is expected")
 		case len(f.Rows) >= maxRows:
-			return nil, &Error{file, line, 1, fmt.Sprintf("more than %d lines", maxRows), ""}
+			return nil, fail.At(file, line, 1, fmt.Sprintf("more than %d lines", maxRows), "")
 		default:
 			r, err := row(text, file, line)
 			if err != nil {
@@ -116,8 +100,8 @@ func Read(in io.Reader, file string) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if !begun {
-		return nil, &Error{file, max(line, 1), 1, "this is no log of AICB", "the header " +
-			strings.TrimSuffix(header, ",") + ",… is expected"}
+		return nil, fail.At(file, max(line, 1), 1, "this is no log of AICB", "the header "+
+			strings.TrimSuffix(header, ",")+",… is expected")
 	}
 	return f, nil
 }
@@ -126,7 +110,7 @@ func Read(in io.Reader, file string) (*File, error) {
 func row(text, file string, line int) (Row, error) {
 	fields := strings.Split(text, ",")
 	if len(fields) < 12 {
-		return Row{}, &Error{file, line, 1, fmt.Sprintf("%d fields, 12 are expected", len(fields)), ""}
+		return Row{}, fail.At(file, line, 1, fmt.Sprintf("%d fields, 12 are expected", len(fields)), "")
 	}
 	// "additional" may hold commas.
 	fields = append(fields[:8:8], fields[len(fields)-4:]...)
@@ -144,8 +128,8 @@ func row(text, file string, line int) (Row, error) {
 		}
 		f, err := strconv.ParseFloat(fields[i], 64)
 		if err != nil || !(f >= 0 && f <= float64(most)) {
-			return 0, false, &Error{file, line, at[i], fmt.Sprintf("%q is no %s", fields[i], what),
-				"write a number, or None"}
+			return 0, false, fail.At(file, line, at[i], fmt.Sprintf("%q is no %s", fields[i], what),
+				"write a number, or None")
 		}
 		return int64(f), true, nil
 	}

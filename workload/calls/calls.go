@@ -14,6 +14,7 @@ import (
 	"io"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 )
@@ -174,29 +175,13 @@ func Recognise(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte(`{"simccl":"calls"`))
 }
 
-// Error is a fault of a line.
-type Error struct {
-	File          string
-	Line          int
-	Problem, Hint string
-}
-
-// Error has the place, the problem and the remedy.
-func (e *Error) Error() string {
-	s := fmt.Sprintf("%s:%d:1: %s", e.File, e.Line, e.Problem)
-	if e.Hint != "" {
-		s += "; " + e.Hint
-	}
-	return s
-}
-
 // maxRanks and maxComms bound what a head may ask for.
 const (
 	maxRanks = 1 << 20
 	maxComms = 1 << 22
 )
 
-// Read reads a record. Errors are *Error, or those of in.
+// Read reads a record. Errors are *fail.FileError, or those of in.
 func Read(in io.Reader, file string) (*Record, error) {
 	r := &Record{}
 	s := bufio.NewScanner(in)
@@ -211,19 +196,19 @@ func Read(in io.Reader, file string) (*Record, error) {
 		d := json.NewDecoder(bytes.NewReader(s.Bytes()))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&l); err != nil {
-			return nil, &Error{file, n, err.Error(),
-				"a line is one JSON object as simccl intercept --record writes it"}
+			return nil, fail.At(file, n, 1, err.Error(),
+				"a line is one JSON object as simccl intercept --record writes it")
 		}
 		if problem, hint := r.add(&l, n == 1); problem != "" {
-			return nil, &Error{file, n, problem, hint}
+			return nil, fail.At(file, n, 1, problem, hint)
 		}
 	}
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if r.Events == nil {
-		return nil, &Error{file, 1, "the record is empty",
-			`the first line is {"simccl":"calls","version":1,"ranks":N}`}
+		return nil, fail.At(file, 1, 1, "the record is empty",
+			`the first line is {"simccl":"calls","version":1,"ranks":N}`)
 	}
 	return r, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/workload/calls"
 	"github.com/simccl/simccl/workload/nccllog"
 )
@@ -144,7 +145,7 @@ func TestFaults(t *testing.T) {
 		{head + `[`, "r:3:1"},
 	} {
 		_, err := calls.Read(strings.NewReader(c.text), "r")
-		var fault *calls.Error
+		var fault *fail.FileError
 		if !errors.As(err, &fault) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.120s: %v", c.text, err)
 		}

@@ -14,8 +14,6 @@ package chakra
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 )
 
 // Type is the kind of a node, with the schema's numbers.
@@ -111,24 +109,4 @@ func (e *Error) Error() string {
 		s += "; " + e.Hint
 	}
 	return s
-}
-
-// RankOf is the rank in a file name PREFIX.RANK.et or PREFIX.RANK.json; ok is false
-// where there is none.
-func RankOf(name string) (int, bool) {
-	name = strings.TrimSuffix(name, ".gz")
-	base, _, found := cutLast(name, ".")
-	if !found {
-		return 0, false
-	}
-	_, rank, found := cutLast(base, ".")
-	n, err := strconv.Atoi(rank)
-	return n, found && err == nil && n >= 0 && n < 1<<24
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }

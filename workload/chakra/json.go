@@ -13,7 +13,7 @@ func RecogniseJSON(head []byte) bool {
 		bytes.Contains(head, []byte(`"workload_graph"`))
 }
 
-// ReadJSON reads the JSON form of Chakra's feeder. The error is a *jsonscan.Error.
+// ReadJSON reads the JSON form of Chakra's feeder. The error is a *fail.FileError.
 func ReadJSON(in io.Reader, file string) (*Trace, error) {
 	s := jsonscan.New(in, file)
 	t := &Trace{File: file, Groups: map[string][]int32{}}

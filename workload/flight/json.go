@@ -17,7 +17,7 @@ func RecogniseJSON(head []byte) bool {
 		bytes.Contains(head, []byte(`"collective_seq_id"`)))
 }
 
-// ReadJSON reads a dump as JSON. The error is a *jsonscan.Error or a *FormatError.
+// ReadJSON reads a dump as JSON. The error is a *fail.FileError or a *FormatError.
 func ReadJSON(in io.Reader, file string) (*Dump, error) {
 	s := jsonscan.New(in, file)
 	t, err := object(s, 0)

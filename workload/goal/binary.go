@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"slices"
 )
 
 // magic begins the binary form, a u64.
@@ -194,14 +193,4 @@ func (r *Rank) binary() []byte {
 		}
 	}
 	return append(b, links...)
-}
-
-// Normal sorts dependencies, of which the binary form does not keep the order.
-func (f *File) Normal() {
-	for i := range f.Ranks {
-		for k := range f.Ranks[i].Ops {
-			slices.Sort(f.Ranks[i].Ops[k].Requires)
-			slices.Sort(f.Ranks[i].Ops[k].Starts)
-		}
-	}
 }

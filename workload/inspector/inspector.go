@@ -51,7 +51,7 @@ func Recognise(head []byte) bool {
 const maxRecords = 1 << 25
 
 // Read reads records. A file that ends within one is read to the last whole one, and
-// truncated is set. The error is a *jsonscan.Error.
+// truncated is set. The error is a *fail.FileError.
 func Read(in io.Reader, file string) (list []Record, truncated bool, err error) {
 	s := jsonscan.New(in, file)
 	for s.Peek() != 0 {

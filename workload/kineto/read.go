@@ -14,7 +14,7 @@ import (
 const maxEvents = 1 << 30
 
 // Read reads one recording; file names it in errors, which are of type
-// *jsonscan.Error. A file that ends within an event is read to the last whole
+// *fail.FileError. A file that ends within an event is read to the last whole
 // one, and Truncated is set.
 func Read(in io.Reader, file string) (*Trace, error) {
 	r := &reader{s: jsonscan.New(in, file), t: &Trace{File: file, Rank: -1},

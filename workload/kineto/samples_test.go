@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/workload/internal/jsonscan"
 )
 
@@ -158,7 +159,7 @@ func TestTruncated(t *testing.T) {
 		t.Errorf("%+v %v", tr, err)
 	}
 	_, err = Read(strings.NewReader(small[:60]), "f")
-	var e *jsonscan.Error
+	var e *fail.FileError
 	if !errors.As(err, &e) || !errors.Is(err, jsonscan.ErrTruncated) {
 		t.Error(err)
 	}

@@ -54,9 +54,9 @@ func (f Format) String() string {
 // HeadSize is how much of a file Detect looks at.
 const HeadSize = 64 << 10
 
-// Detect recognises a file by the beginning of its content. The error, an *inputs.OtherError,
+// detect recognises a file by the beginning of its content. The error, an *inputs.OtherError,
 // names what is known and no job.
-func Detect(head []byte, file string) (Format, error) {
+func detect(head []byte, file string) (Format, error) {
 	v := inputs.Of(head)
 	for _, f := range v.Found {
 		if format := formatOf(f.Kind); format != Unknown {

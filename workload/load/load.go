@@ -3,9 +3,7 @@ package load
 import (
 	"archive/tar"
 	"bufio"
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/simccl/simccl/internal/bounded"
+	"github.com/simccl/simccl/internal/envelope"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/aicb"
 	"github.com/simccl/simccl/workload/calls"
@@ -119,9 +116,6 @@ func (p *parts) file(f File) (err error) {
 	return p.read(r, f.Name, 0)
 }
 
-// zstdWindow is how far back a frame may refer, in bytes: as the zstd command's default.
-const zstdWindow = 128 << 20
-
 // maxNesting is how deep archives and compression may be in each other.
 const maxNesting = 3
 
@@ -135,28 +129,23 @@ func (p *parts) read(in io.Reader, name string, depth int) error {
 	if depth > maxNesting {
 		return fmt.Errorf("%s: archives are nested more than %d deep", name, maxNesting)
 	}
+	packed := envelope.Packed(head)
+	suffix := map[string]string{"gzip": ".gz", "zstd": ".zst"}[packed]
 	switch {
 	case len(head) == 0:
 		p.notes = append(p.notes, name+" is empty")
 		return nil
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(b)
+	case suffix != "":
+		z, err := envelope.Unpacker(packed, b)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		return p.read(z, strings.TrimSuffix(name, ".gz"), depth+1)
-	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow),
-			zstd.WithDecoderLowmem(true))
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, errors.Unwrap(err))
 		}
 		defer z.Close()
-		return p.read(z, strings.TrimSuffix(name, ".zst"), depth+1)
+		return p.read(z, strings.TrimSuffix(name, suffix), depth+1)
 	case len(head) > 262 && string(head[257:262]) == "ustar":
 		return p.archive(b, name, depth)
 	}
-	format, err := Detect(head, name)
+	format, err := detect(head, name)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ package nccllog
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -22,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/workload"
 )
 
@@ -63,31 +63,11 @@ type call struct {
 	line  int
 }
 
-// Error is a fault of a line.
-type Error struct {
-	File    string
-	Line    int
-	Problem string
-	Hint    string
-}
-
-// Error has the place, the problem and the remedy.
-func (e *Error) Error() string {
-	s := fmt.Sprintf("%s:%d:1: %s", e.File, e.Line, e.Problem)
-	if e.Hint != "" {
-		s += "; " + e.Hint
-	}
-	return s
-}
-
-// Recognise reports whether a text begins like a log of NCCL.
-func Recognise(head []byte) bool { return bytes.Contains(head, []byte(" NCCL INFO ")) }
-
 // maxCalls bounds a log.
 const maxCalls = 1 << 25
 
 // Read reads lines into a log; several files may be read one after the other. The
-// error is an *Error, or that of in.
+// error is a *fail.FileError, or that of in.
 func (l *Log) Read(in io.Reader, file string) error {
 	if l.comms == nil {
 		l.comms = map[commKey]*comm{}
@@ -113,12 +93,12 @@ func (l *Log) Read(in io.Reader, file string) error {
 		case strings.Contains(text, ": opCount "):
 			c, problem := parseCall(by, text)
 			if problem != "" {
-				return &Error{file, n, problem,
-					"a line of a call is expected: NAME: opCount … count N datatype N op N root N comm 0x…"}
+				return fail.At(file, n, 1, problem,
+					"a line of a call is expected: NAME: opCount … count N datatype N op N root N comm 0x…")
 			}
 			c.file, c.line = file, n
 			if len(l.calls) >= maxCalls {
-				return &Error{file, n, fmt.Sprintf("more than %d calls", maxCalls), ""}
+				return fail.At(file, n, 1, fmt.Sprintf("more than %d calls", maxCalls), "")
 			}
 			l.calls = append(l.calls, c)
 			l.seen(by)
@@ -425,8 +405,8 @@ func (b *builder) step(c *call) (workload.Step, error) {
 	if !have {
 		if int(c.ranks) != len(b.p.Of) && c.ranks != 0 {
 			return workload.Step{},
-				&Error{c.file, c.line, fmt.Sprintf("the communicator %s of %d ranks has no INIT line",
-					c.key.pointer, c.ranks), "log NCCL_DEBUG_SUBSYS=INIT,COLL"}
+				fail.At(c.file, c.line, 1, fmt.Sprintf("the communicator %s of %d ranks has no INIT line",
+					c.key.pointer, c.ranks), "log NCCL_DEBUG_SUBSYS=INIT,COLL")
 		}
 		i = int32(len(b.p.Comms))
 		b.index[id] = i
@@ -434,8 +414,8 @@ func (b *builder) step(c *call) (workload.Step, error) {
 	}
 	if slices.Contains(b.p.Comms[i].Ranks, -1) {
 		return workload.Step{},
-			&Error{c.file, c.line, fmt.Sprintf("the log lacks members of the communicator %s", c.key.pointer),
-				"give the logs of all ranks"}
+			fail.At(c.file, c.line, 1, fmt.Sprintf("the log lacks members of the communicator %s",
+				c.key.pointer), "give the logs of all ranks")
 	}
 	x.Comm = i
 	s := workload.Step{Kind: workload.Issue, Stream: i}

@@ -45,8 +45,8 @@ func (e *DeadlockError) Error() string {
 // message are asked for; the longer counts.
 type Cost func(c *workload.Call) units.Time
 
-// Nothing is the Cost of an ideal network.
-func Nothing(*workload.Call) units.Time { return 0 }
+// nothing is the Cost of an ideal network.
+func nothing(*workload.Call) units.Time { return 0 }
 
 // Recorded is the Cost that a recording found.
 func Recorded(c *workload.Call) units.Time { return c.Recorded }
@@ -64,7 +64,7 @@ type Options struct {
 // Play carries out a program that Lint accepts. The error is a *DeadlockError.
 func Play(p *workload.Program, o Options) (*Result, error) {
 	if o.Cost == nil {
-		o.Cost = Nothing
+		o.Cost = nothing
 	}
 	x := &player{p: p, cost: o.Cost, buffered: o.Buffered,
 		res:   &Result{Start: make([][]units.Time, p.Ranks()), End: make([][]units.Time, p.Ranks())},

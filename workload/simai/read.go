@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/simccl/simccl/internal/fail"
 )
 
 // File is a workload as it is written.
@@ -38,23 +40,6 @@ type Pass struct {
 	Bytes   int64
 }
 
-// Error is a fault of a file.
-type Error struct {
-	File      string
-	Line, Col int // from 1
-	Problem   string
-	Hint      string
-}
-
-// Error has the place, the problem and the remedy.
-func (e *Error) Error() string {
-	s := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Problem)
-	if e.Hint != "" {
-		s += "; " + e.Hint
-	}
-	return s
-}
-
 // maxRows bounds the rows of a file.
 const maxRows = 1 << 22
 
@@ -83,7 +68,7 @@ func policy(w string) bool {
 	return false
 }
 
-// Read reads a workload. The error is an *Error, or that of in.
+// Read reads a workload. The error is a *fail.FileError, or that of in.
 func Read(in io.Reader, file string) (*File, error) {
 	r := reader{file: file, s: bufio.NewScanner(in), f: &File{}}
 	r.s.Buffer(make([]byte, 64<<10), 1<<20)
@@ -146,7 +131,7 @@ func (r *reader) next() bool {
 }
 
 func (r *reader) fail(col int, hint, format string, args ...any) error {
-	return &Error{r.file, max(r.line, 1), col, fmt.Sprintf(format, args...), hint}
+	return fail.At(r.file, max(r.line, 1), col, fmt.Sprintf(format, args...), hint)
 }
 
 // word is a field with its column.

@@ -55,7 +55,7 @@ func Recognise(head []byte) bool {
 		bytes.Contains(head, []byte(`"schema"`)) && bytes.Contains(head, []byte(`"nodes"`))
 }
 
-// Read reads a trace. The error is a *jsonscan.Error.
+// Read reads a trace. The error is a *fail.FileError.
 func Read(in io.Reader, file string) (*Trace, error) {
 	s := jsonscan.New(in, file)
 	r := reader{s: s, t: &Trace{File: file, Groups: map[string][]int32{}, Device: -1}}

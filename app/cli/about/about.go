@@ -6,6 +6,7 @@ package about
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"runtime/debug"
 
@@ -67,11 +68,14 @@ func (b *Build) Text() string {
 func Command(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Print the version and the rules it follows",
 		Example: "  simccl version --json", Args: cli.Exactly(),
-		RunE: func(*cobra.Command, []string) error { return Print(a) }}
+		RunE: func(cmd *cobra.Command, _ []string) error { return Options{}.Run(cmd.Context(), a) }}
 }
 
-// Print prints the build of a program.
-func Print(a *cli.App) error {
+// Options are what the options of version say: nothing.
+type Options struct{}
+
+// Run prints the build of this program.
+func (Options) Run(_ context.Context, a *cli.App) error {
 	b := Of(a)
 	if a.JSON {
 		return a.PrintJSON(b)

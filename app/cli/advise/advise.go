@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/app/cli"
-	table "github.com/simccl/simccl/app/cli/flags"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/workload"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
@@ -26,20 +26,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// flags are the options.
-type flags struct {
-	machine  cli.Machine
-	sizes    string
-	min, max string
-	factor   int64
-	launch   string
-	typ, op  string
-	faults   []string
-	try      []string
-	write    string
-	host     string // of a job
-	tuner    string
-	within   time.Duration
+// Options are what the options of advise say.
+type Options struct {
+	What     string // an operation, or the file of a job
+	Machine  cli.Machine
+	Sizes    string // exactly these; empty: from Min to Max
+	Min, Max string // empty: 1K, 256M
+	Factor   int64
+	Type, Op string // of elements, of a reduction
+	Launch   string // eager or graph
+	Host     string // of a job: recorded, ideal, unprofiled, auto or a factor
+	Faults   []string
+	Try      []string      // settings, NCCL_K=V
+	Within   time.Duration // for which settings are tried; 0: all of them
+	Write    string        // a file for NCCL's example tuner to be written
+	Tuner    string        // such a file to be checked in place of advice
 }
 
 // Sizes without an option.
@@ -55,7 +56,7 @@ const most100 = 100 * time.Second
 
 // Command is "advise".
 func Command(a *cli.App) *cobra.Command {
-	var f flags
+	var o Options
 	c := &cobra.Command{Use: "advise OP|JOB",
 		Short: "Say which NCCL settings make an operation or a job faster",
 		Long: `advise simulates an operation, or a job that workload show reads (its host as
@@ -77,73 +78,82 @@ Sizes are ` + least + ` to ` + most + `, factor 4, unless options say otherwise.
   simccl advise all_reduce --topo dgx-h100 --nodes 2 --sizes 1M --tuner tuner.csv --json`,
 		Args: cli.Exactly("OP|JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := f.request(cmd.Context(), a, args[0])
-			if err != nil {
-				return err
-			}
-			if f.tuner != "" {
-				return f.check(cmd.Context(), a, q)
-			}
-			return f.advise(cmd.Context(), a, q)
+			o.What = args[0]
+			return o.Run(cmd.Context(), a)
 		}}
-	f.register(c)
+	o.register(c)
 	return c
 }
 
-func (f *flags) register(c *cobra.Command) {
-	f.machine.Register(c)
-	f.machine.RegisterClass(c)
-	f.machine.RegisterNetwork(c)
-	s := c.Flags()
-	table.Register(s, table.In(table.Sizes,
-		table.Of(&f.min, "min-bytes", "b", "", "smallest `SIZE` (default "+least+")", "workload.range.min"),
-		table.Of(&f.max, "max-bytes", "e", "", "largest `SIZE` (default "+most+")", "workload.range.max"),
-		table.Of(&f.factor, "step-factor", "f", factor, "`FACTOR` of one size to the next",
+func (o *Options) register(c *cobra.Command) {
+	o.Machine.Register(c)
+	o.Machine.RegisterClass(c)
+	o.Machine.RegisterNetwork(c)
+	flags.Register(c.Flags(), flags.In(flags.Sizes,
+		flags.Of(&o.Min, "min-bytes", "b", "", "smallest `SIZE` (default "+least+")", "workload.range.min"),
+		flags.Of(&o.Max, "max-bytes", "e", "", "largest `SIZE` (default "+most+")", "workload.range.max"),
+		flags.Of(&o.Factor, "step-factor", "f", factor, "`FACTOR` of one size to the next",
 			"workload.range.factor"),
-		table.Of(&f.sizes, "sizes", "", "", "exactly these `SIZES` instead: 96,240,1G", "workload.sizes")))
-	s.StringVarP(&f.typ, "datatype", "d", "float", "element type")
-	s.StringVarP(&f.op, "op", "o", "sum", "reduction: sum, prod, min, max or avg")
-	table.Register(s, table.In("", table.Of(&f.launch, "launch", "", "graph",
-		"eager: one process a GPU, asynchronous launches; graph: device time alone", "engine.launch")))
-	s.StringVar(&f.host, "host", "recorded", "of a job, the host's time: recorded, ideal (none), "+
-		"unprofiled (estimated), auto (ideal, or unprofiled where the host is the limit) or a factor")
-	table.Register(s, table.In("", table.Of(&f.faults, "fault", "", nil,
-		"advise for a machine with a `FAULT`, as run has it; repeatable", "network.faults")))
-	s.StringArrayVar(&f.try, "try", nil, "try `NCCL_K=V` too; repeatable")
-	s.DurationVar(&f.within, "max-time", most100,
-		"try settings for so `LONG`, those that promise most first; 0: all of them")
-	s.StringVar(&f.write, "write-tuner", "", "write the choices by size to `FILE` for NCCL's example tuner")
-	s.StringVar(&f.tuner, "tuner", "", "check the `FILE` of NCCL's example tuner")
+		flags.Of(&o.Sizes, "sizes", "", "", "exactly these `SIZES` instead: 96,240,1G", "workload.sizes")),
+		flags.In("",
+			flags.Of(&o.Type, "datatype", "d", "float", "element type"),
+			flags.Of(&o.Op, "op", "o", "sum", "reduction: sum, prod, min, max or avg"),
+			flags.Of(&o.Launch, "launch", "", "graph",
+				"eager: one process a GPU, asynchronous launches; graph: device time alone", "engine.launch"),
+			flags.Of(&o.Host, "host", "", "recorded", "of a job, the host's time: recorded, ideal (none), "+
+				"unprofiled (estimated), auto (ideal, or unprofiled where the host is the limit) or a "+
+				"factor"),
+			flags.Of(&o.Faults, "fault", "", nil,
+				"advise for a machine with a `FAULT`, as run has it; repeatable", "network.faults"),
+			flags.Of(&o.Try, "try", "", nil, "try `NCCL_K=V` too; repeatable"),
+			flags.Of(&o.Within, "max-time", "", most100,
+				"try settings for so `LONG`, those that promise most first; 0: all of them"),
+			flags.Of(&o.Write, "write-tuner", "", "",
+				"write the choices by size to `FILE` for NCCL's example tuner"),
+			flags.Of(&o.Tuner, "tuner", "", "", "check the `FILE` of NCCL's example tuner")))
+}
+
+// Run advises, or checks a file of NCCL's example tuner.
+func (o *Options) Run(ctx context.Context, a *cli.App) error {
+	q, err := o.request(ctx, a)
+	if err != nil {
+		return err
+	}
+	if o.Tuner != "" {
+		return o.check(ctx, a, q)
+	}
+	return o.advise(ctx, a, q)
 }
 
 // request is what the options say.
-func (f *flags) request(ctx context.Context, a *cli.App, what string) (advise.Request, error) {
+func (o *Options) request(ctx context.Context, a *cli.App) (advise.Request, error) {
 	q := advise.Request{Options: a.Options(nil)}
 	var err error
-	if q.Spec, err = f.machine.Spec(a); err != nil {
+	if q.Spec, err = o.Machine.Spec(a); err != nil {
 		return q, err
 	}
 	q.Spec = q.Spec.WithEnv(a.Env)
-	if q.Spec.Workload, err = f.workload(a, what); err != nil {
+	if q.Spec.Workload, err = o.workload(a); err != nil {
 		return q, err
 	}
 	if job := q.Spec.Workload.Job; job != "" {
-		j, err := workload.Read(a, []string{job}, workload.Flags{})
+		files := workload.Files{Names: []string{job}}
+		j, err := files.Read(a)
 		if err != nil {
 			return q, err
 		}
-		p, err := f.hosted(ctx, a, j, q.Spec)
+		p, err := o.hosted(ctx, a, j, q.Spec)
 		if err != nil {
 			return q, err
 		}
 		q.Options = a.OptionsWith(job, []byte(p.Format()))
 	}
-	q.Spec.Network.Faults = f.faults
-	q.Spec.Engine = scenario.Engine{Launch: f.launch, Jitter: "off"}
-	if f.launch == "eager" {
+	q.Spec.Network.Faults = o.Faults
+	q.Spec.Engine = scenario.Engine{Launch: o.Launch, Jitter: "off"}
+	if o.Launch == "eager" {
 		q.Spec.Engine.Launch = ""
 	}
-	for _, kv := range f.try {
+	for _, kv := range o.Try {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok || !strings.HasPrefix(k, "NCCL_") {
 			return q, fail.Usage("--try %s: write NCCL_NAME=value", kv)
@@ -154,51 +164,51 @@ func (f *flags) request(ctx context.Context, a *cli.App, what string) (advise.Re
 }
 
 // workload is an operation, or the job of a file that exists.
-func (f *flags) workload(a *cli.App, what string) (scenario.Workload, error) {
-	fn, err := coll.ParseFunc(what)
+func (o *Options) workload(a *cli.App) (scenario.Workload, error) {
+	fn, err := coll.ParseFunc(o.What)
 	if err != nil {
-		if _, missing := os.Stat(a.Path(what)); missing != nil {
-			return scenario.Workload{}, fail.Usage("%s is no file of a job, and %v", what, err)
+		if _, missing := os.Stat(a.Path(o.What)); missing != nil {
+			return scenario.Workload{}, fail.Usage("%s is no file of a job, and %v", o.What, err)
 		}
-		if f.write != "" || f.tuner != "" {
+		if o.Write != "" || o.Tuner != "" {
 			return scenario.Workload{},
-				fail.Usage("--write-tuner and --tuner are for one operation; %s is a job", what)
+				fail.Usage("--write-tuner and --tuner are for one operation; %s is a job", o.What)
 		}
-		return scenario.Workload{Job: what}, nil
+		return scenario.Workload{Job: o.What}, nil
 	}
 	w := scenario.Workload{Op: fn.TestName()}
-	if f.typ != "float" {
-		w.Types = []string{f.typ}
+	if o.Type != "float" {
+		w.Types = []string{o.Type}
 	}
-	if f.op != "sum" {
-		w.Reductions = []string{f.op}
+	if o.Op != "sum" {
+		w.Reductions = []string{o.Op}
 	}
-	if f.sizes != "" {
-		if f.min != "" || f.max != "" {
+	if o.Sizes != "" {
+		if o.Min != "" || o.Max != "" {
 			return w, fail.Usage("--sizes replaces -b, -e and -f; leave one of them out")
 		}
-		w.Sizes = strings.Split(f.sizes, ",")
+		w.Sizes = strings.Split(o.Sizes, ",")
 		return w, nil
 	}
-	w.Range = scenario.Range{Min: least, Max: most, Factor: f.factor}
-	if f.min != "" {
-		w.Range.Min = f.min
+	w.Range = scenario.Range{Min: least, Max: most, Factor: o.Factor}
+	if o.Min != "" {
+		w.Range.Min = o.Min
 	}
-	if f.max != "" {
-		w.Range.Max = f.max
+	if o.Max != "" {
+		w.Range.Max = o.Max
 	}
 	return w, nil
 }
 
 // advise prints what gains.
-func (f *flags) advise(ctx context.Context, a *cli.App, q advise.Request) error {
-	if f.within < 0 {
-		return fail.Usage("--max-time %s: write a time, for example 100s, or 0 for no bound", f.within)
+func (o *Options) advise(ctx context.Context, a *cli.App, q advise.Request) error {
+	if o.Within < 0 {
+		return fail.Usage("--max-time %s: write a time, for example 100s, or 0 for no bound", o.Within)
 	}
-	said := &said{App: a, within: f.within, started: time.Now()}
-	if q.Begin, q.Found = said.begin, said.found; f.within > 0 {
+	said := &said{App: a, within: o.Within, started: time.Now()}
+	if q.Begin, q.Found = said.begin, said.found; o.Within > 0 {
 		q.Within = func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, f.within)
+			return context.WithTimeout(ctx, o.Within)
 		}
 	}
 	r, err := advise.New(ctx, q)
@@ -211,10 +221,10 @@ func (f *flags) advise(ctx context.Context, a *cli.App, q advise.Request) error 
 	} else {
 		err = a.PrintText(r.Text())
 	}
-	if err != nil || f.write == "" {
+	if err != nil || o.Write == "" {
 		return err
 	}
-	return f.writeTuner(ctx, a, q, r)
+	return o.writeTuner(ctx, a, q, r)
 }
 
 // said is what is said on standard error while settings are tried.
@@ -285,21 +295,21 @@ func (s *said) end() {
 }
 
 // writeTuner writes rows and says what they gain.
-func (f *flags) writeTuner(ctx context.Context, a *cli.App, q advise.Request, r *advise.Report) error {
+func (o *Options) writeTuner(ctx context.Context, a *cli.App, q advise.Request, r *advise.Report) error {
 	rows, err := r.Tuner()
 	if err != nil {
 		return err
 	}
 	data := tunerfile.Write(rows, r.About()...)
-	if err := newfile.Write(a.Path(f.write), data); err != nil {
+	if err := newfile.Write(a.Path(o.Write), data); err != nil {
 		return fail.Input(err)
 	}
 	q.Options.Warn = nil
-	c, err := advise.CheckTuner(ctx, q, f.write, data)
+	c, err := advise.CheckTuner(ctx, q, o.Write, data)
 	if err != nil {
 		return a.AsFlags(err)
 	}
-	a.Wrote(f.write, "NCCL_TUNER_PLUGIN=example NCCL_TUNER_CONFIG_FILE="+f.write+" takes it")
+	a.Wrote(o.Write, "NCCL_TUNER_PLUGIN=example NCCL_TUNER_CONFIG_FILE="+o.Write+" takes it")
 	if a.JSON {
 		return nil
 	}
@@ -307,12 +317,12 @@ func (f *flags) writeTuner(ctx context.Context, a *cli.App, q advise.Request, r 
 }
 
 // check prints what a tuner file does.
-func (f *flags) check(ctx context.Context, a *cli.App, q advise.Request) error {
-	data, err := a.ReadAs(f.tuner, process.MaxSettings, inputs.Tuner)
+func (o *Options) check(ctx context.Context, a *cli.App, q advise.Request) error {
+	data, err := a.ReadAs(o.Tuner, process.MaxSettings, inputs.Tuner)
 	if err != nil {
 		return err
 	}
-	c, err := advise.CheckTuner(ctx, q, f.tuner, data)
+	c, err := advise.CheckTuner(ctx, q, o.Tuner, data)
 	if err != nil {
 		return a.AsFlags(err)
 	}
@@ -322,7 +332,7 @@ func (f *flags) check(ctx context.Context, a *cli.App, q advise.Request) error {
 		err = a.PrintText(c.Text())
 	}
 	if err == nil && len(c.Findings) > 0 {
-		return fail.Printed("%s: %d findings", f.tuner, len(c.Findings))
+		return fail.Printed("%s: %d findings", o.Tuner, len(c.Findings))
 	}
 	return err
 }

@@ -15,10 +15,10 @@ import (
 
 // hosted is the job with the host that --host asks for. As it was recorded, a line says where the profiler's
 // host is what the job waits for, which no setting of NCCL changes.
-func (f *flags) hosted(ctx context.Context, a *cli.App, j *load.Job, spec scenario.Spec) (*workload.Program,
+func (o *Options) hosted(ctx context.Context, a *cli.App, j *load.Job, spec scenario.Spec) (*workload.Program,
 	error) {
-	o := replay.Options{Host: 1}
-	switch f.host {
+	how := replay.Options{Host: 1}
+	switch o.Host {
 	case "recorded", "auto":
 		if j.Rebuilt == nil {
 			return j.Program, nil
@@ -34,13 +34,13 @@ func (f *flags) hosted(ctx context.Context, a *cli.App, j *load.Job, spec scenar
 		if err != nil {
 			return nil, a.AsFlags(err)
 		}
-		if f.host == "auto" {
-			if o, err = replay.Auto(ctx, j, m, o); err != nil {
+		if o.Host == "auto" {
+			if how, err = replay.Auto(ctx, j, m, how); err != nil {
 				return nil, err
 			}
 			break
 		}
-		r, err := replay.Short(ctx, j, m, o)
+		r, err := replay.Short(ctx, j, m, how)
 		if err != nil {
 			return nil, err
 		}
@@ -50,21 +50,21 @@ func (f *flags) hosted(ctx context.Context, a *cli.App, j *load.Job, spec scenar
 		}
 		return j.Program, nil
 	case "ideal":
-		o.Host = 0
+		how.Host = 0
 	case "unprofiled":
-		if o.Hosts, _ = replay.Unprofiled(j); o.Hosts == nil {
+		if how.Hosts, _ = replay.Unprofiled(j); how.Hosts == nil {
 			return nil, fail.Usage("--host unprofiled: the job is no recording of a profiler; write " +
 				"recorded, ideal or a factor")
 		}
 	default:
-		var err error
-		if o.Host, err = strconv.ParseFloat(f.host, 64); err != nil || !(o.Host >= 0 && o.Host <= 1000) {
+		x, err := strconv.ParseFloat(o.Host, 64)
+		if how.Host = x; err != nil || !(x >= 0 && x <= 1000) {
 			return nil,
 				fail.Usage("--host %s: write recorded, ideal, unprofiled, auto or a factor from 0 to 1000",
-					f.host)
+					o.Host)
 		}
 	}
-	p, err := replay.Change(j.Program, o)
+	p, err := replay.Change(j.Program, how)
 	if err != nil {
 		return nil, fail.Argument(err)
 	}

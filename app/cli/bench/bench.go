@@ -24,7 +24,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/nccltests/options"
-	"github.com/simccl/simccl/plan/msccl"
+	"github.com/simccl/simccl/plan/schedule"
 	"github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/team"
 	"github.com/simccl/simccl/scenario"
@@ -46,7 +46,7 @@ type Options struct {
 	// Open opens GPUs, as bench.OpenDevices does where it is nil.
 	Open Opener
 
-	sched *msccl.Schedule // what Schedule says
+	sched *schedule.Schedule // what Schedule says
 }
 
 // Opener opens GPUs.
@@ -163,7 +163,7 @@ func (b *Options) request(a *cli.App) (*bench.Request, error) {
 			ask.Algo, b.sched = "plan", b.sched.Simple()
 		}
 	}
-	ask.Options, ask.Multicast, ask.Ranks = b.Test.Options, b.Machine.Multicast, b.Place.NRanks
+	ask.Options, ask.Multicast, ask.Ranks = b.Test.Options, b.Machine.Multicast, b.Place.Ranks
 	ask.TestsDevice, _ = a.Getenv("NCCL_TESTS_DEVICE")
 	return &ask, a.AsFlags(ask.Validate())
 }

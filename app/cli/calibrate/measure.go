@@ -100,26 +100,38 @@ func (m *MeasureOptions) into(ctx context.Context, a *cli.App, dir string) error
 	return p.Run(ctx)
 }
 
-// set is what measure starts: one process of a set.
+// SetOptions are what the options of set say, which measure starts: one process of a set.
+type SetOptions struct {
+	Place   place.Flags
+	Name    string // of the set
+	Dir     string
+	LibNCCL string
+}
+
 func set(a *cli.App) *cobra.Command {
-	var p place.Flags
-	libnccl := ""
+	var o SetOptions
 	c := &cobra.Command{Use: "set NAME DIR", Hidden: true, Short: "One process of calibrate measure",
 		Args: cli.Exactly("NAME", "DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			list, err := measure.Pick(args[:1])
-			if err != nil {
-				return err
-			}
-			at, err := p.Find(a)
-			if err != nil {
-				return err
-			}
-			return measureSet(cmd.Context(), a, &list[0], at, libnccl, args[1], realbench.OpenDevices)
+			o.Name, o.Dir = args[0], args[1]
+			return o.Run(cmd.Context(), a)
 		}}
-	p.Register(c)
-	c.Flags().StringVar(&libnccl, "libnccl", "", "")
+	o.Place.Register(c)
+	c.Flags().StringVar(&o.LibNCCL, "libnccl", "", "")
 	return c
+}
+
+// Run measures as this process of the set.
+func (o *SetOptions) Run(ctx context.Context, a *cli.App) error {
+	list, err := measure.Pick([]string{o.Name})
+	if err != nil {
+		return err
+	}
+	at, err := o.Place.Find(a)
+	if err != nil {
+		return err
+	}
+	return measureSet(ctx, a, &list[0], at, o.LibNCCL, o.Dir, realbench.OpenDevices)
 }
 
 // measureSet measures a set as one of its processes, each with one GPU.

@@ -4,6 +4,7 @@ package classes
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -72,6 +73,9 @@ type document struct {
 	Parameters  []parameter  `json:"parameters"`
 }
 
+// ShowOptions are what the arguments of show say: a name, or a file with its path.
+type ShowOptions struct{ Class string }
+
 func show(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "show CLASS", Short: "Say what a machine class is made of, and where it holds",
 		Long: `show prints every quantity of a machine class with its source and uncertainty, and
@@ -79,18 +83,24 @@ the regimes in which it was judged: by operation, GPUs and sizes, on times that 
 fit saw. CLASS is a name, or a file with its path.`,
 		Example: "  simccl class show nvswitch-sm90",
 		Args:    cli.Exactly("CLASS"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			c, err := load(a, args[0])
-			if err != nil {
-				return err
-			}
-			d := document{c.Name, c.Machine, c.Source, c.Uncertainty, c.Base,
-				append([]gpu.Regime{}, c.Regimes...), parameters(&c)}
-			if a.JSON {
-				return a.PrintJSON(d)
-			}
-			return a.PrintText(d.text(&c))
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := ShowOptions{args[0]}
+			return o.Run(cmd.Context(), a)
 		}}
+}
+
+// Run prints the class.
+func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
+	c, err := load(a, o.Class)
+	if err != nil {
+		return err
+	}
+	d := document{c.Name, c.Machine, c.Source, c.Uncertainty, c.Base,
+		append([]gpu.Regime{}, c.Regimes...), parameters(&c)}
+	if a.JSON {
+		return a.PrintJSON(d)
+	}
+	return a.PrintText(d.text(&c))
 }
 
 func (d *document) text(c *gpu.Class) string {
@@ -128,6 +138,9 @@ type change struct {
 	Sigma float64 `json:"sigmas"` // the difference in their standard deviations together
 }
 
+// DiffOptions are what the arguments of diff say, as ShowOptions.
+type DiffOptions struct{ A, B string }
+
 func diff(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "diff A B", Short: "Compare two machine classes, quantity by quantity",
 		Long: `diff lists the quantities that differ, the surest first: by how many of their
@@ -135,33 +148,37 @@ standard deviations. Below 2 a difference is one that two calibrations of equal
 machines have, too.`,
 		Example: "  simccl class diff nvswitch-sm90 nvswitch-sm80",
 		Args:    cli.Exactly("A", "B"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			var c [2]gpu.Class
-			for i := range c {
-				var err error
-				if c[i], err = load(a, args[i]); err != nil {
-					return err
-				}
-			}
-			list := changes(&c[0], &c[1])
-			if a.JSON {
-				return a.PrintJSON(struct {
-					A       string   `json:"a"`
-					B       string   `json:"b"`
-					Changes []change `json:"changes"`
-				}{c[0].Name, c[1].Name, list})
-			}
-			var b strings.Builder
-			fmt.Fprintf(&b, "A  %s\nB  %s\n\n", c[0].Summary(gpu.NoNetwork), c[1].Summary(gpu.NoNetwork))
-			fmt.Fprintf(&b, "%-20s %-6s %12s %12s %8s %10s\n", "quantity", "unit", "A", "B", "B/A",
-				"deviations")
-			for _, x := range list {
-				fmt.Fprintf(&b, "%-20s %-6s %12g %12g %8.3f %10.1f\n", x.Name, x.Unit, x.A, x.B, x.Ratio,
-					x.Sigma)
-			}
-			fmt.Fprintf(&b, "%d of %d quantities differ\n", len(list), len(gpu.Quantities()))
-			return a.PrintText(b.String())
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := DiffOptions{args[0], args[1]}
+			return o.Run(cmd.Context(), a)
 		}}
+}
+
+// Run prints what differs.
+func (o *DiffOptions) Run(_ context.Context, a *cli.App) error {
+	var c [2]gpu.Class
+	for i, name := range []string{o.A, o.B} {
+		var err error
+		if c[i], err = load(a, name); err != nil {
+			return err
+		}
+	}
+	list := changes(&c[0], &c[1])
+	if a.JSON {
+		return a.PrintJSON(struct {
+			A       string   `json:"a"`
+			B       string   `json:"b"`
+			Changes []change `json:"changes"`
+		}{c[0].Name, c[1].Name, list})
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "A  %s\nB  %s\n\n", c[0].Summary(gpu.NoNetwork), c[1].Summary(gpu.NoNetwork))
+	fmt.Fprintf(&b, "%-20s %-6s %12s %12s %8s %10s\n", "quantity", "unit", "A", "B", "B/A", "deviations")
+	for _, x := range list {
+		fmt.Fprintf(&b, "%-20s %-6s %12g %12g %8.3f %10.1f\n", x.Name, x.Unit, x.A, x.B, x.Ratio, x.Sigma)
+	}
+	fmt.Fprintf(&b, "%d of %d quantities differ\n", len(list), len(gpu.Quantities()))
+	return a.PrintText(b.String())
 }
 
 // changes are what differs, the surest first.
@@ -185,6 +202,9 @@ func changes(a, b *gpu.Class) []change {
 	return out
 }
 
+// CheckOptions are what the arguments of check say, as ShowOptions.
+type CheckOptions struct{ File string }
+
 func check(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "check FILE", Short: "Check a machine class before it is given to others",
 		Long: `check reads a class file and says what others would have to ask: on which machine
@@ -193,29 +213,35 @@ are far from those of any class that is built in. With a problem it ends with ex
 status 7.`,
 		Example: "  simccl class check testdata/measured/h200x2/calibrate/classes/two.json",
 		Args:    cli.Exactly("FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			c, err := load(a, args[0])
-			if err != nil {
-				return err
-			}
-			found := problems(&c)
-			if a.JSON {
-				err := a.PrintJSON(struct {
-					Name     string   `json:"name"`
-					OK       bool     `json:"ok"`
-					Problems []string `json:"problems"`
-				}{c.Name, len(found) == 0, found})
-				if err != nil || len(found) == 0 {
-					return err
-				}
-				return fail.Printed("%s has %d problems", args[0], len(found))
-			}
-			if len(found) > 0 {
-				return fail.Check("%s: %s", args[0], strings.Join(found, "\n  "))
-			}
-			return a.PrintText(fmt.Sprintf("%s: nothing to ask about; it can be given to others as it is\n",
-				c.Summary(gpu.NoNetwork)))
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := CheckOptions{args[0]}
+			return o.Run(cmd.Context(), a)
 		}}
+}
+
+// Run prints what others would have to ask, and fails where there is something.
+func (o *CheckOptions) Run(_ context.Context, a *cli.App) error {
+	c, err := load(a, o.File)
+	if err != nil {
+		return err
+	}
+	found := problems(&c)
+	if a.JSON {
+		err := a.PrintJSON(struct {
+			Name     string   `json:"name"`
+			OK       bool     `json:"ok"`
+			Problems []string `json:"problems"`
+		}{c.Name, len(found) == 0, found})
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		return fail.Printed("%s has %d problems", o.File, len(found))
+	}
+	if len(found) > 0 {
+		return fail.Check("%s: %s", o.File, strings.Join(found, "\n  "))
+	}
+	return a.PrintText(fmt.Sprintf("%s: nothing to ask about; it can be given to others as it is\n",
+		c.Summary(gpu.NoNetwork)))
 }
 
 // far is by which factor a quantity may differ from the nearest of a class that is

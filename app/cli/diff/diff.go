@@ -19,7 +19,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/shellwords"
 	"github.com/simccl/simccl/nccltests/options"
-	"github.com/simccl/simccl/plan/msccl"
+	"github.com/simccl/simccl/plan/schedule"
 	"github.com/simccl/simccl/study/diff"
 	"github.com/spf13/cobra"
 )
@@ -175,7 +175,7 @@ func (o *Options) side(a *cli.App, name, text string) (s *diff.Side, err error) 
 		if err == nil {
 			of := diff.Side{Name: name, Spec: spec, Options: strings.Join(own, " ")}
 			if side.Schedule != "" {
-				var sched *msccl.Schedule
+				var sched *schedule.Schedule
 				if sched, err = schedulecmd.Prove(a, side.Schedule); err != nil {
 					return err
 				}

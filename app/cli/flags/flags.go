@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Value is what a flag can set. Of []string each use of the flag appends one; []float64 is
-// one list with commas.
+// Value is what a flag can set. Of []string each use of the flag appends one; []int and
+// []float64 are one list with commas.
 type Value interface {
-	bool | int | int64 | uint32 | uint64 | float64 | string | []string | []float64 | time.Duration
+	bool | int | int64 | uint32 | uint64 | float64 | string | []string | []int | []float64 | time.Duration
 }
 
 // Row declares one flag.
@@ -50,6 +50,8 @@ func Of[T Value](to *T, name, letter string, def T, usage string, members ...str
 			f.StringVarP(p, name, letter, any(def).(string), usage)
 		case *[]string:
 			f.StringArrayVarP(p, name, letter, any(def).([]string), usage)
+		case *[]int:
+			f.IntSliceVarP(p, name, letter, any(def).([]int), usage)
 		case *[]float64:
 			f.Float64SliceVarP(p, name, letter, any(def).([]float64), usage)
 		case *time.Duration:

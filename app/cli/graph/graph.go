@@ -6,11 +6,8 @@ package graph
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/simccl/simccl/app/cli"
-	"github.com/simccl/simccl/app/report/rings"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/study/decision"
@@ -57,13 +54,13 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 		_, err = a.Out.Write(text)
 		return err
 	case "text":
-		_, err = fmt.Fprint(a.Out, decision.GraphText(x.Comm))
-		return err
+		return a.PrintText(decision.GraphText(x.Comm))
+	case "rings":
+		return a.PrintText(ringsText(x.Comm.Layout, x.Cluster))
+	case "dot":
+		return a.PrintText(dot(x.Comm.Layout, x.Cluster))
+	case "json":
+		return a.Encode("  ", true, documentOf(x.Comm.Layout, x.Cluster))
 	}
-	err = rings.Write(a.Out, x.Comm.Layout, x.Cluster, format)
-	var word *rings.FormatError
-	if errors.As(err, &word) {
-		return fail.Usage("--format %s: write xml, text, rings, json or dot", format)
-	}
-	return err
+	return fail.Usage("--format %s: write xml, text, rings, json or dot", format)
 }

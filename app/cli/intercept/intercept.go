@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/app/cli"
-	table "github.com/simccl/simccl/app/cli/flags"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/intercept"
 	"github.com/simccl/simccl/intercept/collector"
 	"github.com/simccl/simccl/intercept/shim"
@@ -33,30 +33,30 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// flags are the options of intercept.
-type flags struct {
-	machine  cli.Machine
-	devices  string
-	clock    string
-	record   string
-	log      string
-	workload string
-	trace    string
-	data     bool
-	audit    bool
-	timeout  time.Duration
-	noRun    bool
-	factor   float64
-	speed    float64
-	hosted   bool // the hosts' time is measured
-	real     int
-	grid     []int
-	progress time.Duration
+// Options are what the options of intercept say.
+type Options struct {
+	Command  []string // with its arguments
+	Machine  cli.Machine
+	Devices  string // real, virtual or none; empty: as this machine has them
+	Time     string // record, virtual, measured or paced; empty: by the devices
+	Record   string // files to be written: the record, the lines of a log, the job, the timeline
+	Log      string
+	Workload string
+	Trace    string
+	Data     bool // data are moved and reduced
+	Audit    bool
+	Timeout  time.Duration
+	Progress time.Duration // between two lines; 0: none
+	Real     int           // ranks of a communicator that are processes; 0: all
+	Grid     []int         // sizes of the job's groups, with Real
+	Factor   float64       // of the host's time, where it is measured
+	Speed    float64       // 1 / Factor; one of the two is 1
+	NoRun    bool          // the job is not simulated
 }
 
 // Command is "intercept".
 func Command(a *cli.App) *cobra.Command {
-	var f flags
+	var o Options
 	c := &cobra.Command{Use: "intercept [flags] -- COMMAND [ARGUMENT...]",
 		Short: "Run a program that uses NCCL on a cluster that is not there",
 		Long: `intercept runs an unmodified program with a libnccl.so.2 whose communicators are
@@ -73,39 +73,49 @@ programs that read results get right ones.`,
 			"  simccl intercept --nodes 4 --devices virtual --time virtual --data --record calls.jsonl -- " +
 			"true",
 		Args: some,
-		RunE: func(cmd *cobra.Command, args []string) error { return run(cmd, a, &f, args) }}
-	f.machine.Register(c)
-	f.machine.RegisterClass(c)
-	f.machine.RegisterNetwork(c)
-	o := c.Flags()
-	o.SetInterspersed(false)
-	o.StringVar(&f.devices, "devices", "", "real (GPUs of this machine), virtual (none are needed), none "+
-		"(the program uses no CUDA); default: real where there are GPUs")
-	o.StringVar(&f.clock, "time", "",
-		"record, virtual, measured or paced; default: record on real devices, else virtual")
-	o.StringVar(&f.record, "record", "", "write each rank's calls to `FILE` (.jsonl), which replay reads")
-	o.StringVar(&f.log, "log", "",
-		"write the calls to `FILE` as lines of NCCL's log (NCCL_DEBUG_SUBSYS=COLL)")
-	o.StringVar(&f.workload, "workload", "", "write the job to `FILE` in simccl's own text")
-	table.Register(o, table.In("", table.Of(&f.trace, "trace", "", "",
-		"write the simulated timeline to `FILE` (.json, .json.gz, .pftrace)", "outputs.trace")))
-	o.BoolVar(&f.data, "data", false, "move and reduce data; without it buffers are never touched")
-	o.BoolVar(&f.audit, "audit", false,
-		"redirect libraries that the program opens by their path, too (LD_AUDIT; vLLM)")
-	o.DurationVar(&f.timeout, "timeout", intercept.DefaultLimit,
-		"how `LONG` ranks that wait may be silent until they are reported and ended")
-	o.DurationVar(&f.progress, "progress", 30*time.Second,
-		"say every `LONG` how many calls there were so far, 0 for never")
-	o.IntVar(&f.real, "fake-ranks", 0, "only `N` ranks of each larger communicator are processes; every "+
-		"other rank does what the nearest one below does")
-	o.IntSliceVar(&f.grid, "fake-grid", nil, "with --fake-ranks, of what `SIZES` the job's groups are, "+
-		"those of neighbors first (8,4); the processes are a smaller grid")
-	o.Float64Var(&f.factor, "host-factor", 1,
-		"under --time measured, the host of the cluster takes `FACTOR` times as long as this one")
-	o.Float64Var(&f.speed, "host-speed", 1, "under --time measured, the host of the cluster is `SPEED` "+
-		"times as fast as this one: 1/SPEED of --host-factor")
-	o.BoolVar(&f.noRun, "no-simulation", false, "only record: the job is not simulated at the end")
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Command = args
+			return o.Run(cmd.Context(), a)
+		}}
+	o.register(c)
 	return c
+}
+
+// register declares the options.
+func (o *Options) register(c *cobra.Command) {
+	o.Machine.Register(c)
+	o.Machine.RegisterClass(c)
+	o.Machine.RegisterNetwork(c)
+	c.Flags().SetInterspersed(false)
+	flags.Register(c.Flags(), flags.In("",
+		flags.Of(&o.Devices, "devices", "", "", "real (GPUs of this machine), virtual (none are needed), "+
+			"none (the program uses no CUDA); default: real where there are GPUs"),
+		flags.Of(&o.Time, "time", "", "",
+			"record, virtual, measured or paced; default: record on real devices, else virtual"),
+		flags.Of(&o.Record, "record", "", "",
+			"write each rank's calls to `FILE` (.jsonl), which replay reads"),
+		flags.Of(&o.Log, "log", "", "",
+			"write the calls to `FILE` as lines of NCCL's log (NCCL_DEBUG_SUBSYS=COLL)"),
+		flags.Of(&o.Workload, "workload", "", "", "write the job to `FILE` in simccl's own text"),
+		flags.Of(&o.Trace, "trace", "", "",
+			"write the simulated timeline to `FILE` (.json, .json.gz, .pftrace)", "outputs.trace"),
+		flags.Of(&o.Data, "data", "", false, "move and reduce data; without it buffers are never touched"),
+		flags.Of(&o.Audit, "audit", "", false,
+			"redirect libraries that the program opens by their path, too (LD_AUDIT; vLLM)"),
+		flags.Of(&o.Timeout, "timeout", "", intercept.DefaultLimit,
+			"how `LONG` ranks that wait may be silent until they are reported and ended"),
+		flags.Of(&o.Progress, "progress", "", 30*time.Second,
+			"say every `LONG` how many calls there were so far, 0 for never"),
+		flags.Of(&o.Real, "fake-ranks", "", 0, "only `N` ranks of each larger communicator are processes; "+
+			"every other rank does what the nearest one below does"),
+		flags.Of(&o.Grid, "fake-grid", "", nil, "with --fake-ranks, of what `SIZES` the job's groups are, "+
+			"those of neighbors first (8,4); the processes are a smaller grid"),
+		flags.Of(&o.Factor, "host-factor", "", 1,
+			"under --time measured, the host of the cluster takes `FACTOR` times as long as this one"),
+		flags.Of(&o.Speed, "host-speed", "", 1, "under --time measured, the host of the cluster is `SPEED` "+
+			"times as fast as this one: 1/SPEED of --host-factor"),
+		flags.Of(&o.NoRun, "no-simulation", "", false,
+			"only record: the job is not simulated at the end")))
 }
 
 func some(cmd *cobra.Command, args []string) error {
@@ -132,148 +142,152 @@ const (
 )
 
 // isGrid reports whether --fake-grid is a grid of more ranks than --fake-ranks.
-func (f *flags) isGrid() bool {
+func (o *Options) isGrid() bool {
 	n := 1
-	for _, d := range f.grid {
+	for _, d := range o.Grid {
 		if d < 2 || d > maxRanks/n {
 			return false
 		}
 		n *= d
 	}
-	return f.real > 0 && f.real < n && len(f.grid) <= maxSizes
+	return o.Real > 0 && o.Real < n && len(o.Grid) <= maxSizes
 }
 
 // modes are --devices and --time.
-func (f *flags) modes(o *intercept.Options) error {
-	o.Devices = collector.Pretend
-	if f.devices != "" {
-		i, err := word("--devices", f.devices, collector.DeviceWords[:])
+func (o *Options) modes(how *intercept.Options) error {
+	how.Devices = collector.Pretend
+	if o.Devices != "" {
+		i, err := word("--devices", o.Devices, collector.DeviceWords[:])
 		if err != nil {
 			return err
 		}
-		o.Devices = collector.Devices(i)
+		how.Devices = collector.Devices(i)
 	} else if _, err := os.Stat("/dev/nvidiactl"); err == nil {
-		o.Devices = collector.Real
+		how.Devices = collector.Real
 	}
-	o.Clock = collector.Virtual
-	if o.Devices == collector.Real {
-		o.Clock = collector.Record
-		if f.data {
-			o.Clock = collector.Measured
+	how.Clock = collector.Virtual
+	if how.Devices == collector.Real {
+		how.Clock = collector.Record
+		if o.Data {
+			how.Clock = collector.Measured
 		}
 	}
-	if f.clock != "" {
-		i, err := word("--time", f.clock, collector.Clocks[:])
+	if o.Time != "" {
+		i, err := word("--time", o.Time, collector.Clocks[:])
 		if err != nil {
 			return err
 		}
-		o.Clock = collector.Clock(i)
+		how.Clock = collector.Clock(i)
 	}
-	o.Data, o.Audit, o.Limit, o.Factor = f.data, f.audit, f.timeout, f.factor/f.speed
-	o.Real, o.Grid, f.hosted = f.real, f.grid, o.Clock == collector.Measured
+	how.Data, how.Audit, how.Limit, how.Factor = o.Data, o.Audit, o.Timeout, o.Factor/o.Speed
+	how.Real, how.Grid = o.Real, o.Grid
 	switch {
-	case o.Devices == collector.Real && o.Clock == collector.Paced:
+	case how.Devices == collector.Real && how.Clock == collector.Paced:
 		return fail.NotYet("real streams that wait as long as the cluster takes",
 			"--devices real --time paced: write record, virtual or measured")
-	case o.Data && o.Clock == collector.Record:
+	case how.Data && how.Clock == collector.Record:
 		return fail.Usage("--data: calls return before they are matched under --time record; write --time " +
 			"virtual or measured")
-	case f.real < 0 || f.real > 0 && f.data:
+	case o.Real < 0 || o.Real > 0 && o.Data:
 		return fail.Usage("--fake-ranks %d: write at least 1, without --data: ranks that no process is "+
-			"have no data", f.real)
-	case f.grid != nil && !f.isGrid():
+			"have no data", o.Real)
+	case o.Grid != nil && !o.isGrid():
 		return fail.Usage("--fake-grid %s: write up to %d sizes of at least 2, of which processes are less "+
-			"than all, with --fake-ranks: --fake-ranks 4 --fake-grid 8,4", strings.Trim(fmt.Sprint(f.grid),
+			"than all, with --fake-ranks: --fake-ranks 4 --fake-grid 8,4", strings.Trim(fmt.Sprint(o.Grid),
 			"[]"), maxSizes)
-	case !(f.factor > 0 && f.factor <= 1000):
-		return fail.Usage("--host-factor %g: write a factor above 0, at most 1000", f.factor)
-	case !(f.speed >= 0.001 && f.speed <= 1000):
+	case !(o.Factor > 0 && o.Factor <= 1000):
+		return fail.Usage("--host-factor %g: write a factor above 0, at most 1000", o.Factor)
+	case !(o.Speed >= 0.001 && o.Speed <= 1000):
 		return fail.Usage("--host-speed %g: write how many times as fast the host is, from 0.001 to 1000",
-			f.speed)
-	case f.speed != 1 && f.factor != 1:
+			o.Speed)
+	case o.Speed != 1 && o.Factor != 1:
 		return fail.Usage("--host-speed %g: --host-factor %g says the same of the host; write one of them",
-			f.speed, f.factor)
-	case f.progress < 0:
-		return fail.Usage("--progress %v: write how often, as 10s, or 0 for never", f.progress)
-	case f.timeout < time.Second:
-		return fail.Usage("--timeout %v: write at least 1s", f.timeout)
+			o.Speed, o.Factor)
+	case o.Progress < 0:
+		return fail.Usage("--progress %v: write how often, as 10s, or 0 for never", o.Progress)
+	case o.Timeout < time.Second:
+		return fail.Usage("--timeout %v: write at least 1s", o.Timeout)
 	}
 	return nil
 }
 
-// setting is what is known of the machine.
-func (f *flags) setting(a *cli.App, o *intercept.Options) (*scenario.Spec, *scenario.Site, *job.Machine,
-	error) {
-	spec, err := f.machine.Spec(a)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	spec.Outputs.Trace = f.trace
-	site, err := scenario.Load(&spec, a.Options(nil))
-	if err != nil {
-		return nil, nil, nil, a.AsFlags(err)
-	}
-	m, err := site.Session(&spec)
-	if err != nil {
-		return nil, nil, nil, a.AsFlags(err)
-	}
-	o.GPUs, o.Memory = m.Cluster.NRanks(), 80<<30
-	for _, s := range m.Cluster.Host(0).Systems {
-		for _, id := range s.Of(topo.GPU) {
-			o.SM = max(o.SM, s.Nodes[id].GPU.SM)
-		}
-	}
-	if o.Clock != collector.Record {
-		o.Prices = m.Prices()
-	}
-	return &spec, site, m, nil
+// machine is the cluster that is not there.
+type machine struct {
+	spec scenario.Spec
+	site *scenario.Site
+	*job.Machine
 }
 
-func run(cmd *cobra.Command, a *cli.App, f *flags, args []string) error {
-	o := intercept.Options{Command: args, Dir: a.Dir, Env: a.Environ, Stdin: os.Stdin, Stdout: a.Out,
+// machine loads it, and sets what the collector has to know of it.
+func (o *Options) machine(a *cli.App, how *intercept.Options) (m machine, err error) {
+	if m.spec, err = o.Machine.Spec(a); err != nil {
+		return m, err
+	}
+	m.spec.Outputs.Trace = o.Trace
+	if m.site, err = scenario.Load(&m.spec, a.Options(nil)); err != nil {
+		return m, a.AsFlags(err)
+	}
+	if m.Machine, err = m.site.Session(&m.spec); err != nil {
+		return m, a.AsFlags(err)
+	}
+	how.GPUs, how.Memory = m.Cluster.NRanks(), 80<<30
+	for _, s := range m.Cluster.Host(0).Systems {
+		for _, id := range s.Of(topo.GPU) {
+			how.SM = max(how.SM, s.Nodes[id].GPU.SM)
+		}
+	}
+	if how.Clock != collector.Record {
+		how.Prices = m.Prices()
+	}
+	return m, nil
+}
+
+// Run runs the program, and simulates the job that it was.
+func (o *Options) Run(ctx context.Context, a *cli.App) error {
+	how := intercept.Options{Command: o.Command, Dir: a.Dir, Env: a.Environ, Stdin: os.Stdin, Stdout: a.Out,
 		Stderr: a.Err}
-	if err := f.modes(&o); err != nil {
+	if err := o.modes(&how); err != nil {
 		return err
 	}
-	spec, site, m, err := f.setting(a, &o)
+	m, err := o.machine(a, &how)
 	if err != nil {
 		return err
 	}
-	o.Every, o.Reports = f.progress, func(p intercept.Progress) {
+	how.Every, how.Reports = o.Progress, func(p intercept.Progress) {
 		fmt.Fprintf(a.Err, "simccl: %v: %d processes", p.Since.Round(time.Second), p.Procs)
-		if o.Clock != collector.Record {
+		if how.Clock != collector.Record {
 			fmt.Fprintf(a.Err, ", %d calls of NCCL, %.3f us on the clock of the program", p.Calls,
 				float64(p.Elapsed/1000)/1000)
 		}
 		fmt.Fprintln(a.Err)
 	}
-	o.Warn = func(text string) { fmt.Fprintf(a.Err, "simccl: %s\n", text) }
+	how.Warn = func(text string) { fmt.Fprintf(a.Err, "simccl: %s\n", text) }
 	if a.JSON { // the program's output is not part of the document
-		o.Stdout = a.Err
+		how.Stdout = a.Err
 	}
 	if exe, err := os.Executable(); err == nil {
-		o.Beside = filepath.Dir(exe)
+		how.Beside = filepath.Dir(exe)
 	}
-	if o.Cache, err = os.UserCacheDir(); err != nil {
-		o.Cache = os.TempDir()
+	if how.Cache, err = os.UserCacheDir(); err != nil {
+		how.Cache = os.TempDir()
 	}
-	o.CC, _ = a.Getenv("CC")
-	res, err := intercept.Run(cmd.Context(), o)
+	how.CC, _ = a.Getenv("CC")
+	res, err := intercept.Run(ctx, how)
 	if err != nil {
 		return failure(err)
 	}
 	r := report{Calls: res.Calls, Processes: res.Procs, Exit: res.Exit, Faults: res.Faults,
-		Clock: o.Clock.String(), Devices: o.Devices.String(), ElapsedUs: float64(res.Elapsed/1000) / 1000}
-	if err := f.write(a, res.Record); err != nil {
+		Clock: how.Clock.String(), Devices: how.Devices.String(), ElapsedUs: float64(res.Elapsed/1000) / 1000}
+	if err := o.write(a, res.Record); err != nil {
 		return err
 	}
-	if err := f.simulate(cmd, a, &r, res, spec, site, m); err != nil {
+	if err := o.simulate(ctx, a, &r, res, &m); err != nil {
 		return err
 	}
 	if err := r.print(a); err != nil {
 		return err
 	}
-	return verdict(res, o.Data)
+	return verdict(res, how.Data)
 }
 
 // failure gives errors their kinds.
@@ -308,14 +322,14 @@ func verdict(res *intercept.Result, data bool) error {
 }
 
 // write writes the record in the forms that are asked for.
-func (f *flags) write(a *cli.App, r *calls.Record) error {
+func (o *Options) write(a *cli.App, r *calls.Record) error {
 	for _, out := range []struct {
 		name, what string
 		write      func(io.Writer) error
 	}{
-		{f.record, "record, ", r.Write},
-		{f.log, "log, ", r.WriteLog},
-		{f.workload, "workload, ", func(w io.Writer) error {
+		{o.Record, "record, ", r.Write},
+		{o.Log, "log, ", r.WriteLog},
+		{o.Workload, "workload, ", func(w io.Writer) error {
 			_, err := io.WriteString(w, r.Program().Format())
 			return err
 		}},
@@ -336,35 +350,35 @@ func (f *flags) write(a *cli.App, r *calls.Record) error {
 }
 
 // simulate runs the record as a job of its own.
-func (f *flags) simulate(cmd *cobra.Command, a *cli.App, r *report, res *intercept.Result,
-	spec *scenario.Spec, site *scenario.Site, m *job.Machine) error {
-	if res.Calls == 0 || f.noRun {
+func (o *Options) simulate(ctx context.Context, a *cli.App, r *report, res *intercept.Result,
+	m *machine) error {
+	if res.Calls == 0 || o.NoRun {
 		return nil
 	}
 	p, timed := res.Record.Timed()
 	how := replay.Options{Host: 1}
-	rep, out, err := replay.Run(cmd.Context(), &load.Job{Program: p}, p, m, how)
+	rep, out, err := replay.Run(ctx, &load.Job{Program: p}, p, m.Machine, how)
 	switch {
-	case cmd.Context().Err() != nil:
-		return context.Cause(cmd.Context())
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	case err != nil: // what was called cannot be carried out, or not be simulated
 		r.Note = err.Error()
 		return nil
 	}
 	r.Job = rep
 	r.Timed = replay.Between(out, timed)
-	if f.hosted {
-		if r.Host, err = replay.Hosts(cmd.Context(), p, m, out, timed, how.Fidelity); err != nil {
+	if r.Clock == collector.Measured.String() {
+		if r.Host, err = replay.Hosts(ctx, p, m.Machine, out, timed, how.Fidelity); err != nil {
 			return err
 		}
 	}
-	if f.trace == "" {
+	if o.Trace == "" {
 		return nil
 	}
-	if err := site.TraceJob(spec, a.Options(nil), out); err != nil {
+	if err := m.site.TraceJob(&m.spec, a.Options(nil), out); err != nil {
 		return a.AsFlags(err)
 	}
-	a.WroteOf(f.trace, "trace, ", "open it in https://ui.perfetto.dev")
+	a.WroteOf(o.Trace, "trace, ", "open it in https://ui.perfetto.dev")
 	return nil
 }
 

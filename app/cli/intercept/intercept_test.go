@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/intercept"
+	"github.com/simccl/simccl/intercept/collector"
 )
 
 // TestHostSpeed: a host that is twice as fast takes half as long, and what says nothing or two
@@ -21,12 +22,12 @@ func TestHostSpeed(t *testing.T) {
 		{math.NaN(), 1, 0, "--host-speed NaN: write"},
 		{2, 3, 0, "--host-speed 2: --host-factor 3 says the same of the host"},
 	} {
-		f := flags{devices: "virtual", clock: "measured", speed: x.speed, factor: x.factor,
-			timeout: time.Minute}
-		var o intercept.Options
-		switch err := f.modes(&o); {
-		case x.says == "" && (err != nil || o.Factor != x.want || !f.hosted):
-			t.Errorf("%+v: factor %g, %v", x, o.Factor, err)
+		o := Options{Devices: "virtual", Time: "measured", Speed: x.speed, Factor: x.factor,
+			Timeout: time.Minute}
+		var how intercept.Options
+		switch err := o.modes(&how); {
+		case x.says == "" && (err != nil || how.Factor != x.want || how.Clock != collector.Measured):
+			t.Errorf("%+v: factor %g, %v", x, how.Factor, err)
 		case x.says != "" && (err == nil || !strings.HasPrefix(err.Error(), x.says)):
 			t.Errorf("%+v: %v", x, err)
 		}

@@ -2,13 +2,26 @@
 package network
 
 import (
+	"cmp"
+	"context"
+
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/study/packetrun"
 	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
+
+// Options are what the options of run say.
+type Options struct {
+	NS3     string // a configuration of ns-3; empty: the files of htsim
+	Htsim   packetrun.Htsim
+	CC      string            // congestion control of either; empty: its own
+	Packets packetrun.Options // of both, and of ns-3
+	given   *pflag.FlagSet    // of a command line; nil: the values alone count
+}
 
 // maxFile bounds an input file.
 const maxFile = 256 << 20
@@ -22,12 +35,7 @@ collectives meet in a network is run --fabric FILE --network packet.`)
 }
 
 func run(a *cli.App) *cobra.Command {
-	ns3, cc, h := "", "", packetrun.Htsim{Balance: "mixed"}
-	o := packetrun.Options{Seed: 1, Workers: 1, Compat: "ns3", Poll: a.Cancelled, Warn: a.Warn}
-	o.Read = func(name string) ([]byte, error) {
-		return a.ReadAs(name, maxFile, inputs.NS3Config, inputs.NS3Network, inputs.NS3Flows,
-			inputs.HTSimMatrix, inputs.HTSimNetwork)
-	}
+	var o Options
 	c := &cobra.Command{Use: "run", Short: "Run a scenario of a packet simulator",
 		Long: `run simulates the flows of a packet simulator's input files, frame by frame, and
 prints flow completion times, the deepest queue, pause frames, ECN marks and losses.
@@ -46,65 +54,73 @@ spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 			"  simccl network run --ns3 config.txt --cc swift --routing flowlet --watchdog 200\n" +
 			"  simccl network run --htsim perm.cm --topo leafspine.topo --cc nscc --lb reps",
 		Args: cli.Exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, name := range map[bool][]string{true: {"topo", "lb", "mtu"},
-				false: {"compat", "flowlet"}}[ns3 != ""] {
-				if cmd.Flags().Changed(name) {
-					return fail.Usage("network run: --%s is for %s", name, map[bool]string{true: "--htsim",
-						false: "--ns3"}[ns3 != ""])
-				}
-			}
-			switch {
-			case o.Workers < 1:
-				return fail.Usage("network run: --workers %d: write at least 1", o.Workers)
-			case cmd.Flags().Changed("flowlet") && o.Routing != "flowlet":
-				return fail.Usage("network run: --flowlet is for --routing flowlet")
-			case cc == "roce" && !cmd.Flags().Changed("lb"):
-				h.Balance = "ecmp"
-			}
-			r, err := simulate(ns3, cc, h, o)
-			if err != nil {
-				return a.AsFlags(err)
-			}
-			if a.JSON {
-				return a.Encode("", false, r)
-			}
-			return a.PrintText(r.Text())
-		}}
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.Run(cmd.Context(), a) }}
+	o.given = c.Flags()
 	flags.Register(c.Flags(), flags.In("Files",
-		flags.Of(&ns3, "ns3", "", "", "configuration `FILE` of the HPCC simulator on ns-3"),
-		flags.Of(&h.Matrix, "htsim", "", "", "connection matrix `FILE` of htsim"),
-		flags.Of(&h.Topo, "topo", "", "", "topology `FILE` of htsim, with --htsim")),
-		senders(&o, &h, &cc), switches(&o), links(&o), simulation(&o))
+		flags.Of(&o.NS3, "ns3", "", "", "configuration `FILE` of the HPCC simulator on ns-3"),
+		flags.Of(&o.Htsim.Matrix, "htsim", "", "", "connection matrix `FILE` of htsim"),
+		flags.Of(&o.Htsim.Topo, "topo", "", "", "topology `FILE` of htsim, with --htsim")),
+		o.senders(), switches(&o.Packets), links(&o.Packets), simulation(&o.Packets))
 	return c
 }
 
+// changed reports whether a command line gives an option.
+func (o *Options) changed(name string) bool { return o.given != nil && o.given.Changed(name) }
+
+// Run simulates what is named and prints the report.
+func (o *Options) Run(_ context.Context, a *cli.App) error {
+	others, of := []string{"compat", "flowlet"}, "--ns3"
+	if o.NS3 != "" {
+		others, of = []string{"topo", "lb", "mtu"}, "--htsim"
+	}
+	for _, name := range others {
+		if o.changed(name) {
+			return fail.Usage("network run: --%s is for %s", name, of)
+		}
+	}
+	switch {
+	case o.Packets.Workers < 1:
+		return fail.Usage("network run: --workers %d: write at least 1", o.Packets.Workers)
+	case o.changed("flowlet") && o.Packets.Routing != "flowlet":
+		return fail.Usage("network run: --flowlet is for --routing flowlet")
+	}
+	r, err := o.simulate(a)
+	if err != nil {
+		return a.AsFlags(err)
+	}
+	if a.JSON {
+		return a.Encode("", false, r)
+	}
+	return a.PrintText(r.Text())
+}
+
 // senders are the options of hosts.
-func senders(o *packetrun.Options, h *packetrun.Htsim, cc *string) flags.Group {
+func (o *Options) senders() flags.Group {
+	p, h := &o.Packets, &o.Htsim
 	return flags.In("Hosts",
-		flags.Of(cc, "cc", "", "",
+		flags.Of(&o.CC, "cc", "", "",
 			"congestion control `NAME`; with --htsim: nscc (default) or roce; with --ns3 (default the "+
 				"configuration's): "+packetrun.Presets, "CC"),
-		flags.Of(&h.Balance, "lb", "", h.Balance,
+		flags.Of(&h.Balance, "lb", "", "mixed",
 			"load balancing `NAME` with --htsim: ecmp, oblivious, reps, bitmap or mixed; "+
 				"roce has ecmp alone", "Balance"),
 		flags.Of(&h.MTU, "mtu", "", 0,
 			"`BYTES` of a full frame with --htsim and nscc (default 4150), of its payload with roce "+
 				"(default 1000)", "MTU"),
-		flags.Of(&o.Repair, "repair", "", "",
+		flags.Of(&p.Repair, "repair", "", "",
 			"loss recovery `HOW`: gbn (go-back-N), sr (selective repeat) or trim (selective "+
 				"repeat; switches trim frames to their headers instead of PFC)", "Repair"),
-		flags.Of(&o.TimeoutUs, "timeout", "", 0, "retransmission timeout in `US` (microseconds); 0: none",
+		flags.Of(&p.TimeoutUs, "timeout", "", 0, "retransmission timeout in `US` (microseconds); 0: none",
 			"TimeoutUs"),
-		flags.Of(&o.Retries, "retries", "", 0,
+		flags.Of(&p.Retries, "retries", "", 0,
 			"timeouts `N` without progress after which a flow fails; 0: never", "Retries"),
-		flags.Of(&o.Paths, "paths", "", 0,
+		flags.Of(&p.Paths, "paths", "", 0,
 			"source ports `N`, and so hashed paths, over which a flow's frames rotate; needs "+
 				"--repair sr", "Paths"),
-		flags.Of(&o.CNP, "cnp", "", "",
+		flags.Of(&p.CNP, "cnp", "", "",
 			"CNPs of DCQCN with --compat none, `HOW`: ack (default: a mark on the ACK) or frame "+
 				"(frames of their own)", "CNP"),
-		flags.Of(&o.Messages, "message-rate", "", 0,
+		flags.Of(&p.Messages, "message-rate", "", 0,
 			"most flows that a host starts in a second, in `MILLIONS`; 0: no limit",
 			"Messages"))
 }
@@ -152,35 +168,42 @@ func links(o *packetrun.Options) flags.Group {
 // simulation are the options of how it is simulated.
 func simulation(o *packetrun.Options) flags.Group {
 	return flags.In(flags.Model,
-		flags.Of(&o.Compat, "compat", "", o.Compat,
+		flags.Of(&o.Compat, "compat", "", "ns3",
 			"closeness to ns-3, `MODE` ns3 (its frame sizes and whole nanoseconds), "+
 				"ns3:exact (also its order of simultaneous events from the first frame; slower) or none "+
 				"(RoCEv2 frames on "+
 				"Ethernet, exact times)", "Compat"),
-		flags.Of(&o.Seed, "seed", "", o.Seed, "`SEED` of random marks, losses and, with --htsim, paths"),
-		flags.Of(&o.Workers, "workers", "", o.Workers, "threads `N`; the result does not depend on them"),
+		flags.Of(&o.Seed, "seed", "", 1, "`SEED` of random marks, losses and, with --htsim, paths"),
+		flags.Of(&o.Workers, "workers", "", 1, "threads `N`; the result does not depend on them"),
 		flags.Of(&o.Timing, "timing", "", false, "print the CPU time of the simulation too"))
 }
 
 // simulate runs what is named.
-func simulate(ns3, cc string, h packetrun.Htsim, o packetrun.Options) (*packetrun.Report, error) {
+func (o *Options) simulate(a *cli.App) (*packetrun.Report, error) {
+	p, h := o.Packets, o.Htsim
+	p.Poll, p.Warn = a.Cancelled, a.Warn
+	p.Read = func(name string) ([]byte, error) {
+		return a.ReadAs(name, maxFile, inputs.NS3Config, inputs.NS3Network, inputs.NS3Flows,
+			inputs.HTSimMatrix, inputs.HTSimNetwork)
+	}
 	switch {
-	case (ns3 == "") == (h.Matrix == ""):
+	case (o.NS3 == "") == (h.Matrix == ""):
 		return nil, fail.Usage("network run: name a configuration with --ns3, or a matrix with --htsim")
-	case ns3 != "":
-		o.CC = cc
-		return packetrun.NS3(ns3, o)
-	case o.Repair != "" || o.TimeoutUs != 0 || o.Retries != 0 || o.Paths != 0 || o.Credits != 0 ||
-		len(o.Faults) > 0 || o.Routing != "" || o.WatchUs != 0 || o.MarkAt != "" || o.Quanta != 0 ||
-		o.Alpha != 0 || o.Through != 0 || o.CNP != "" || o.Messages != 0:
+	case o.NS3 != "":
+		p.CC = o.CC
+		return packetrun.NS3(o.NS3, p)
+	case p.Repair != "" || p.TimeoutUs != 0 || p.Retries != 0 || p.Paths != 0 || p.Credits != 0 ||
+		len(p.Faults) > 0 || p.Routing != "" || p.WatchUs != 0 || p.MarkAt != "" || p.Quanta != 0 ||
+		p.Alpha != 0 || p.Through != 0 || p.CNP != "" || p.Messages != 0:
 		return nil, fail.Usage("network run: --repair, --timeout, --retries, --paths, --credits, " +
 			"--routing, --watchdog, --alpha, --pause-quanta, --cut-through, --cnp, --mark-at, " +
 			"--message-rate and --fault are for --ns3")
 	case h.Topo == "":
 		return nil, fail.Usage("network run: --htsim needs --topo")
 	}
-	if h.CC = cc; cc == "" {
-		h.CC = "nscc"
+	if o.CC == "roce" && o.given != nil && !o.given.Changed("lb") {
+		h.Balance = "ecmp"
 	}
-	return packetrun.RunHtsim(h, o)
+	h.CC = cmp.Or(o.CC, "nscc")
+	return packetrun.RunHtsim(h, p)
 }

@@ -15,16 +15,16 @@ import (
 
 // Flags say which of how many processes this is.
 type Flags struct {
-	Rank, NRanks int    // -1 and 0: a launcher's variables say it, else the process is alone
-	Root         string // HOST:PORT of rank 0
-	Secret       Secret
+	Rank, Ranks int    // -1 and 0: a launcher's variables say it, else the process is alone
+	Root        string // HOST:PORT of rank 0
+	Secret      Secret
 }
 
 // Register declares the options.
 func (p *Flags) Register(c *cobra.Command) {
 	flags.Register(c.Flags(), flags.In(Processes,
 		flags.Of(&p.Rank, "rank", "", -1, "`RANK` of this process, where no launcher says it"),
-		flags.Of(&p.NRanks, "nranks", "", 0, "number `N` of ranks; without --rank all are of this process",
+		flags.Of(&p.Ranks, "nranks", "", 0, "number `N` of ranks; without --rank all are of this process",
 			"Ranks"),
 		flags.Of(&p.Root, "root-address", "", "", "`ADDRESS` where rank 0 listens, HOST:PORT")))
 	p.Secret.Register(c)
@@ -35,7 +35,7 @@ const Processes = "Processes"
 
 // Find reads flags before the launcher's environment.
 func (p *Flags) Find(a *cli.App) (team.Place, error) {
-	f := team.Finder{Rank: p.Rank, NRanks: p.NRanks, Root: p.Root, Getenv: a.Getenv,
+	f := team.Finder{Rank: p.Rank, NRanks: p.Ranks, Root: p.Root, Getenv: a.Getenv,
 		Secret: func(loopback bool) (team.Secret, error) { return p.Secret.Read(a, loopback) }}
 	at, err := f.Find()
 	if a.Line != nil {

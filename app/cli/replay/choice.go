@@ -2,12 +2,14 @@ package replay
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/shellwords"
 	"github.com/simccl/simccl/job"
@@ -19,71 +21,73 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// choice are the options that say what is run where: those that --vs takes too.
-type choice struct {
-	machine  cli.Machine
-	fidelity string
-	host     string
-	scale    string
-	slow     []string
-	variants []string
-	place    string
-	gpu      string
-	ideal    []string
-	observe  bool // a trace shows the network
+// Choice are the options that say what is run where: those that --vs takes too.
+type Choice struct {
+	Machine  cli.Machine
+	Fidelity string
+	Host     string
+	Scale    string   // dp=N
+	Slow     []string // RANK=FACTOR
+	Variants []string // K=V
+	Place    string
+	GPU      string
+	Ideal    []string // groups
+	observe  bool     // a trace shows the network
 }
 
-func (f *choice) register(c *cobra.Command) {
-	f.machine.Register(c)
-	f.machine.RegisterClass(c)
-	f.machine.RegisterNetwork(c)
-	c.Flags().StringVar(&f.fidelity, "fidelity", "share", "share (calls simulated once, sharing links and "+
-		"GPUs), step (all plans in one engine) or alpha (NCCL's formula)")
-	c.Flags().StringVar(&f.host, "host", "", "the host's time: recorded, ideal (none), unprofiled "+
-		"(estimated), auto (ideal, or unprofiled where the host is the limit) or a factor (default "+
-		"recorded; of a profiler's recording on another machine or GPU auto)")
-	c.Flags().StringVar(&f.scale, "scale", "", "`dp=N`: data parallel groups of N ranks")
-	c.Flags().StringArrayVar(&f.slow, "straggler", nil,
-		"`RANK=FACTOR`: compute of a rank takes that much longer; repeatable")
-	c.Flags().StringArrayVar(&f.variants, "variant", nil,
-		"`K=V`: bucket=25MB, no-sync, schedule=gpipe|1f1b, microbatches=4 or skew=40,30,20,10; repeatable")
-	c.Flags().StringVar(&f.place, "place", "", "`PLACES` of the ranks on the machine, 3,2,1,0, or kinds of "+
-		"groups, tp,dp: ranks of a TP group are neighbours")
-	c.Flags().StringVar(&f.gpu, "gpu", "", "compute as on this `GPU`, an estimate by the ratio of "+
-		"rooflines; A100:H100 where the job does not name its own")
-	c.Flags().StringArrayVar(&f.ideal, "ideal", nil,
-		"what is won if calls of the `GROUP` took no time: its name, a kind (dp), or all; repeatable")
+func (f *Choice) register(c *cobra.Command) {
+	f.Machine.Register(c)
+	f.Machine.RegisterClass(c)
+	f.Machine.RegisterNetwork(c)
+	flags.Register(c.Flags(), flags.In("",
+		flags.Of(&f.Fidelity, "fidelity", "", "share", "share (calls simulated once, sharing links and "+
+			"GPUs), step (all plans in one engine) or alpha (NCCL's formula)"),
+		flags.Of(&f.Host, "host", "", "", "the host's time: recorded, ideal (none), unprofiled "+
+			"(estimated), auto (ideal, or unprofiled where the host is the limit) or a factor (default "+
+			"recorded; of a profiler's recording on another machine or GPU auto)"),
+		flags.Of(&f.Scale, "scale", "", "", "`dp=N`: data parallel groups of N ranks"),
+		flags.Of(&f.Slow, "straggler", "", nil,
+			"`RANK=FACTOR`: compute of a rank takes that much longer; repeatable"),
+		flags.Of(&f.Variants, "variant", "", nil,
+			"`K=V`: bucket=25MB, no-sync, schedule=gpipe|1f1b, microbatches=4 or skew=40,30,20,10; "+
+				"repeatable"),
+		flags.Of(&f.Place, "place", "", "", "`PLACES` of the ranks on the machine, 3,2,1,0, or kinds of "+
+			"groups, tp,dp: ranks of a TP group are neighbours"),
+		flags.Of(&f.GPU, "gpu", "", "", "compute as on this `GPU`, an estimate by the ratio of "+
+			"rooflines; A100:H100 where the job does not name its own"),
+		flags.Of(&f.Ideal, "ideal", "", nil,
+			"what is won if calls of the `GROUP` took no time: its name, a kind (dp), or all; repeatable")))
 }
 
 // options are what the flags say.
-func (f *choice) options() (o replay.Options, err error) {
+func (f *Choice) options() (o replay.Options, err error) {
 	o.Observe = f.observe
-	if o.Fidelity, err = job.ParseFidelity(f.fidelity); err != nil {
+	if o.Fidelity, err = job.ParseFidelity(f.Fidelity); err != nil {
 		return o, fail.Usage("--fidelity: %v", err)
 	}
-	if f.machine.Network != "flow" && o.Fidelity == job.Alpha {
+	if f.Machine.Network != "flow" && o.Fidelity == job.Alpha {
 		return o, fail.Usage("--network %s: a formula simulates no packets; write --fidelity share or step",
-			f.machine.Network)
+			f.Machine.Network)
 	}
-	switch f.host {
+	switch f.Host {
 	case hostRecorded:
 		o.Host = 1
 	case "", "ideal", hostUnprofiled, hostAuto:
 	default:
-		if o.Host, err = strconv.ParseFloat(f.host, 64); err != nil || !(o.Host >= 0 && o.Host <= 1000) {
+		if o.Host, err = strconv.ParseFloat(f.Host, 64); err != nil || !(o.Host >= 0 && o.Host <= 1000) {
 			return o,
 				fail.Usage("--host %s: write recorded, ideal, unprofiled, auto or a factor from 0 to 1000",
-					f.host)
+					f.Host)
 		}
 	}
-	if f.scale != "" {
-		n, ok := strings.CutPrefix(f.scale, "dp=")
+	if f.Scale != "" {
+		n, ok := strings.CutPrefix(f.Scale, "dp=")
 		if o.Replicas, err = strconv.Atoi(n); !ok || err != nil || o.Replicas < 1 {
 			return o, fail.Usage("--scale %s: write dp=N; other groups are part of the recorded work, "+
-				"workload gen makes jobs of other sizes", f.scale)
+				"workload gen makes jobs of other sizes", f.Scale)
 		}
 	}
-	for _, s := range f.slow {
+	for _, s := range f.Slow {
 		rank, factor, ok := strings.Cut(s, "=")
 		r, err1 := strconv.Atoi(rank)
 		x, err2 := strconv.ParseFloat(factor, 64)
@@ -99,8 +103,8 @@ func (f *choice) options() (o replay.Options, err error) {
 }
 
 // unprofiled finds what the host takes without a profiler, where the flags ask for it.
-func (f *choice) unprofiled(j *load.Job, o *replay.Options) error {
-	if f.host != hostUnprofiled {
+func (f *Choice) unprofiled(j *load.Job, o *replay.Options) error {
+	if f.Host != hostUnprofiled {
 		return nil
 	}
 	if o.Hosts, _ = replay.Unprofiled(j); o.Hosts == nil {
@@ -111,8 +115,8 @@ func (f *choice) unprofiled(j *load.Job, o *replay.Options) error {
 }
 
 // vary makes the variant that the flags ask for. What iterations took is not of it.
-func (f *choice) vary(j *load.Job) (*load.Job, error) {
-	spec, err := variant.Parse(f.variants)
+func (f *Choice) vary(j *load.Job) (*load.Job, error) {
+	spec, err := variant.Parse(f.Variants)
 	if err != nil || !spec.Any() {
 		return j, fail.Argument(err)
 	}
@@ -130,55 +134,55 @@ func (f *choice) vary(j *load.Job) (*load.Job, error) {
 }
 
 // gpus are the GPU that the job's times are of, and the one that computes.
-func (f *choice) gpus(j *load.Job) (from, to string) {
-	from, to, ok := strings.Cut(f.gpu, ":")
+func (f *Choice) gpus(j *load.Job) (from, to string) {
+	from, to, ok := strings.Cut(f.GPU, ":")
 	if !ok {
-		from, to = j.Meta.GPU, f.gpu
+		from, to = j.Meta.GPU, f.GPU
 	}
 	return from, to
 }
 
 // all runs the job, and with the options of --vs. Where nothing asks for a host they all have one of a
 // kind, so that they compare.
-func (f *flags) all(cmd *cobra.Command, a *cli.App, j *load.Job) (first *outcome, list []replay.Versus,
+func (o *Options) all(ctx context.Context, a *cli.App, j *load.Job) (first *outcome, list []replay.Versus,
 	err error) {
-	r, err := f.prepare(a, j)
+	r, err := o.prepare(a, j)
 	if err != nil {
 		return nil, nil, err
 	}
 	auto := r.elsewhere
 	var others []*ready
 	var words [][]string
-	for _, text := range f.versus {
+	for _, text := range o.Versus {
 		own, err := shellwords.Split(text)
 		if err != nil {
 			return nil, nil, fail.Argument(fmt.Errorf("--vs: %w", err))
 		}
-		o, err := f.other(cmd, a, j, own)
+		x, err := o.other(ctx, a, j, own)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--vs %s: %w", text, err)
 		}
-		auto = auto || o.elsewhere && o.host == ""
-		others, words = append(others, o), append(words, own)
+		auto = auto || x.elsewhere && x.host == ""
+		others, words = append(others, x), append(words, own)
 	}
 	r.settle(auto)
-	if first, err = r.run(cmd.Context()); err != nil {
+	if first, err = r.run(ctx); err != nil {
 		return nil, nil, err
 	}
-	for i, o := range others {
-		o.settle(auto)
-		x, err := o.run(cmd.Context())
+	for i, x := range others {
+		x.settle(auto)
+		out, err := x.run(ctx)
 		if err != nil {
-			return nil, nil, fmt.Errorf("--vs %s: %w", f.versus[i], err)
+			return nil, nil, fmt.Errorf("--vs %s: %w", o.Versus[i], err)
 		}
-		list = append(list, first.report.Versus(strings.Join(words[i], " "), x.report))
+		list = append(list, first.report.Versus(strings.Join(words[i], " "), out.report))
 	}
 	return first, list, nil
 }
 
 // other prepares the job with words of options over those given.
-func (f *flags) other(cmd *cobra.Command, a *cli.App, j *load.Job, own []string) (r *ready, err error) {
-	var x choice
+func (o *Options) other(ctx context.Context, a *cli.App, j *load.Job, own []string) (r *ready, err error) {
+	var x Choice
 	var env []string
 	sub := *a
 	var quiet bytes.Buffer
@@ -203,6 +207,6 @@ func (f *flags) other(cmd *cobra.Command, a *cli.App, j *load.Job, own []string)
 	})
 	x.register(c)
 	c.Flags().StringArrayVar(&env, "env", nil, "")
-	c.SetArgs(append(cli.Given(cmd, c), own...))
-	return r, c.ExecuteContext(cmd.Context())
+	c.SetArgs(append(append([]string{}, o.Shared...), own...)) // nil would mean the arguments of the process
+	return r, c.ExecuteContext(ctx)
 }

@@ -27,7 +27,7 @@ const (
 
 // ready is a job and a machine on which it is to run as a choice says.
 type ready struct {
-	f         *choice
+	f         *Choice
 	a         *cli.App
 	j         *load.Job // with the variant
 	recorded  *load.Job // as it was read
@@ -48,8 +48,8 @@ type outcome struct {
 }
 
 // prepare reads the machine that the choice names.
-func (f *choice) prepare(a *cli.App, j *load.Job) (r *ready, err error) {
-	r = &ready{f: f, a: a, recorded: j, host: f.host}
+func (f *Choice) prepare(a *cli.App, j *load.Job) (r *ready, err error) {
+	r = &ready{f: f, a: a, recorded: j, host: f.Host}
 	if r.o, err = f.options(); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (f *choice) prepare(a *cli.App, j *load.Job) (r *ready, err error) {
 	if r.site, err = scenario.Load(&r.spec, a.Options(nil)); err != nil {
 		return nil, a.AsFlags(err)
 	}
-	r.elsewhere = f.gpu != "" || p.Ranks() != j.Program.Ranks() || replay.Elsewhere(r.site, &j.Meta,
+	r.elsewhere = f.GPU != "" || p.Ranks() != j.Program.Ranks() || replay.Elsewhere(r.site, &j.Meta,
 		p.Ranks())
 	return r, nil
 }
@@ -101,7 +101,7 @@ func (r *ready) run(ctx context.Context) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.f.host == "" && r.host == hostAuto {
+	if r.f.Host == "" && r.host == hostAuto {
 		out.report.Notes = append(out.report.Notes, fmt.Sprintf("the host is %s, as --host auto finds it, "+
 			"since another machine or GPU is asked for; --host recorded keeps what it took beside the "+
 			"profiler", out.report.Host))
@@ -119,16 +119,16 @@ func (r *ready) same() bool {
 		}
 	}
 	f := r.f
-	return !r.elsewhere && len(f.variants)+len(f.slow) == 0 && f.place == "" && f.machine.NCCL == "" &&
-		f.machine.LibNCCL == ""
+	return !r.elsewhere && len(f.Variants)+len(f.Slow) == 0 && f.Place == "" && f.Machine.NCCL == "" &&
+		f.Machine.LibNCCL == ""
 }
 
 // simulate runs the job with its options.
 func (r *ready) simulate(ctx context.Context) (*outcome, error) {
 	o := r.o
 	p, err := replay.Change(r.j.Program, o)
-	if err == nil && r.f.place != "" {
-		p, o.At, err = replay.Place(p, r.f.place)
+	if err == nil && r.f.Place != "" {
+		p, o.At, err = replay.Place(p, r.f.Place)
 	}
 	if err != nil {
 		return nil, fail.Argument(err)
@@ -144,9 +144,9 @@ func (r *ready) simulate(ctx context.Context) (*outcome, error) {
 		out.rank = func(place int) string { return fmt.Sprintf("rank %d", ranks[place]) }
 	}
 	from, to := r.f.gpus(r.j)
-	p, scaled, note, err := replay.OnGPU(r.site, p, from, to, r.f.machine.Topo != "")
+	p, scaled, note, err := replay.OnGPU(r.site, p, from, to, r.f.Machine.Topo != "")
 	if err != nil {
-		return nil, fail.Argument(fmt.Errorf("--gpu %s: %w", r.f.gpu, err))
+		return nil, fail.Argument(fmt.Errorf("--gpu %s: %w", r.f.GPU, err))
 	}
 	m, err := r.site.Session(&r.spec)
 	if err != nil {
@@ -166,7 +166,7 @@ func (r *ready) simulate(ctx context.Context) (*outcome, error) {
 		report.RecordedAs = r.recordedAs(report.Host)
 	}
 	var unknown *transform.Error
-	if err := report.Free(ctx, p, m, o, r.f.ideal); errors.As(err, &unknown) {
+	if err := report.Free(ctx, p, m, o, r.f.Ideal); errors.As(err, &unknown) {
 		return nil, fail.Argument(fmt.Errorf("--ideal: %w", err))
 	} else if err != nil {
 		return nil, err
@@ -187,19 +187,19 @@ func (r *ready) recordedAs(host string) string {
 }
 
 // spec is the machine that the flags name, or that of the recording.
-func (f *choice) spec(a *cli.App, j *load.Job, ranks int) (scenario.Spec, error) {
-	spec, err := f.machine.Spec(a)
+func (f *Choice) spec(a *cli.App, j *load.Job, ranks int) (scenario.Spec, error) {
+	spec, err := f.Machine.Spec(a)
 	if err != nil {
 		return spec, err
 	}
-	if f.machine.NCCL == "" && f.machine.LibNCCL == "" && j.Meta.NCCL != "" {
+	if f.Machine.NCCL == "" && f.Machine.LibNCCL == "" && j.Meta.NCCL != "" {
 		spec.NCCL.Version = a.Recorded(j.Meta.NCCL)
 	}
-	if f.machine.Topo != "" || f.machine.Nodes != 0 {
+	if f.Machine.Topo != "" || f.Machine.Nodes != 0 {
 		return spec, nil
 	}
 	meta := j.Meta
-	if f.gpu != "" { // the machine is that of the GPUs which compute
+	if f.GPU != "" { // the machine is that of the GPUs which compute
 		_, to := f.gpus(j)
 		meta.GPU = cmp.Or(replay.MachineName(to), meta.GPU)
 	}

@@ -4,11 +4,12 @@
 package replay
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/simccl/simccl/app/cli"
-	table "github.com/simccl/simccl/app/cli/flags"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/workload"
 	"github.com/simccl/simccl/app/report/job"
 	"github.com/simccl/simccl/internal/fail"
@@ -18,19 +19,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// flags are the options of replay.
-type flags struct {
-	choice
-	jobs    workload.Flags
-	trace   string
-	report  string
-	versus  []string
-	compare bool
+// Options are what the options of replay say.
+type Options struct {
+	Choice
+	Job     workload.Files
+	Trace   string // files to be written; empty: none
+	Report  string
+	Versus  []string // options of further runs, as a command line has them
+	Shared  []string // options that these begin with, a word each
+	Compare bool     // each call beside what was recorded
 }
 
 // Command is "replay".
 func Command(a *cli.App) *cobra.Command {
-	var f flags
+	var o Options
 	c := &cobra.Command{Use: "replay FILE|DIR...",
 		Short: "Run a recorded job on a machine, and compare with what was recorded",
 		Long: `replay reads a job as workload show does (Kineto traces of all ranks, execution
@@ -54,43 +56,50 @@ version such as 2.21.5 for --nccl-version.`,
 			"  simccl replay recording --vs NCCL_ALGO=Ring --vs \"dgx-h100 -g 2 --gpu H100\"\n" +
 			"  simccl replay recording --ideal all --report job.html",
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, a, args) }}
-	f.register(c)
-	f.jobs.Add(c)
-	table.Register(c.Flags(), table.In("", table.Of(&f.trace, "trace", "", "",
-		"write the timeline to `FILE` (.json, .json.gz, .pftrace)", "outputs.trace")))
-	c.Flags().StringVar(&f.report, "report", "",
-		"write a page to `FILE`.html: iteration by rank, groups, calls, timeline")
-	c.Flags().StringArrayVar(&f.versus, "vs", nil, "run it with these `OPTIONS` too, and compare; repeatable")
-	c.Flags().BoolVar(&f.compare, "compare", false, "each call beside what was recorded")
+		RunE: func(cmd *cobra.Command, args []string) error {
+			side := &cobra.Command{}
+			new(Choice).register(side)
+			o.Job.Names, o.Shared = args, cli.Given(cmd, side)
+			return o.Run(cmd.Context(), a)
+		}}
+	o.register(c)
+	o.Job.Register(c)
+	flags.Register(c.Flags(), flags.In("",
+		flags.Of(&o.Trace, "trace", "", "",
+			"write the timeline to `FILE` (.json, .json.gz, .pftrace)", "outputs.trace"),
+		flags.Of(&o.Report, "report", "", "",
+			"write a page to `FILE`.html: iteration by rank, groups, calls, timeline"),
+		flags.Of(&o.Versus, "vs", "", nil, "run it with these `OPTIONS` too, and compare; repeatable"),
+		flags.Of(&o.Compare, "compare", "", false, "each call beside what was recorded")))
 	return c
 }
 
-func (f *flags) run(cmd *cobra.Command, a *cli.App, args []string) error {
-	for _, out := range []struct{ flag, name string }{{"--trace", f.trace}, {"--report", f.report}} {
+// Run runs the job, and prints what it takes.
+func (o *Options) Run(ctx context.Context, a *cli.App) error {
+	for _, out := range []struct{ flag, name string }{{"--trace", o.Trace}, {"--report", o.Report}} {
 		if out.name != "" && !newfile.Possible(a.Path(out.name)) {
 			return fail.File("%s %s: no such directory", out.flag, out.name)
 		}
 	}
-	j, err := workload.Read(a, args, f.jobs)
+	j, err := o.Job.Read(a)
 	if err != nil {
 		return err
 	}
 	defer nccl.CollectOften()() // what a large job holds stays until the end
-	f.observe = f.trace != ""
-	o, list, err := f.all(cmd, a, j)
+	o.observe = o.Trace != ""
+	first, list, err := o.all(ctx, a, j)
 	if err != nil {
 		return err
 	}
-	if f.trace != "" {
-		o.spec.Outputs.Trace = f.trace
-		if err := o.site.TraceRanks(&o.spec, a.Options(nil), o.line, o.rank); err != nil {
+	if o.Trace != "" {
+		first.spec.Outputs.Trace = o.Trace
+		if err := first.site.TraceRanks(&first.spec, a.Options(nil), first.line, first.rank); err != nil {
 			return a.AsFlags(err)
 		}
-		a.WroteOf(f.trace, "a timeline, ", "open it in https://ui.perfetto.dev")
+		a.WroteOf(o.Trace, "a timeline, ", "open it in https://ui.perfetto.dev")
 	}
-	if f.report != "" {
-		if err := f.page(a, args, o, list); err != nil {
+	if o.Report != "" {
+		if err := o.page(a, first, list); err != nil {
 			return err
 		}
 	}
@@ -98,27 +107,27 @@ func (f *flags) run(cmd *cobra.Command, a *cli.App, args []string) error {
 		return a.PrintJSON(struct {
 			*replay.Report
 			Versus []replay.Versus `json:"vs,omitempty"`
-		}{o.report, list})
+		}{first.report, list})
 	}
-	if err := o.report.WriteText(a.Out, f.compare); err != nil || len(list) == 0 {
+	if err := first.report.WriteText(a.Out, o.Compare); err != nil || len(list) == 0 {
 		return err
 	}
-	return o.report.WriteVersus(a.Out, list)
+	return first.report.WriteVersus(a.Out, list)
 }
 
 // page writes the page.
-func (f *flags) page(a *cli.App, args []string, o *outcome, list []replay.Versus) error {
-	w, err := newfile.Create(a.Path(f.report))
+func (o *Options) page(a *cli.App, first *outcome, list []replay.Versus) error {
+	w, err := newfile.Create(a.Path(o.Report))
 	if err != nil {
 		return err
 	}
-	p := job.Page{Title: strings.Join(args, " "), Command: "simccl " + strings.Join(a.Args, " "),
-		Machine: fmt.Sprintf("%d × %s", o.site.Cluster.NHosts(), o.site.Name),
-		Rules:   o.site.Config.Rules.Version(), Program: a.Version, Times: o.site.Times(), Report: o.report,
-		Timeline: o.line, Rank: o.rank, Versus: list}
+	p := job.Page{Title: strings.Join(o.Job.Names, " "), Command: "simccl " + strings.Join(a.Args, " "),
+		Machine: fmt.Sprintf("%d × %s", first.site.Cluster.NHosts(), first.site.Name),
+		Rules:   first.site.Config.Rules.Version(), Program: a.Version, Times: first.site.Times(),
+		Report: first.report, Timeline: first.line, Rank: first.rank, Versus: list}
 	if err := w.Finish(p.Write(w)); err != nil {
 		return err
 	}
-	a.Wrote(f.report, "open it in a browser")
+	a.Wrote(o.Report, "open it in a browser")
 	return nil
 }

@@ -97,7 +97,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 		Args:              cli.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asked {
-				return about.Print(a)
+				return about.Options{}.Run(cmd.Context(), a)
 			}
 			return cmd.Help()
 		},

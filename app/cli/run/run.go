@@ -20,7 +20,7 @@ import (
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/nccltests/options"
-	"github.com/simccl/simccl/plan/msccl"
+	"github.com/simccl/simccl/plan/schedule"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/ncclog"
 	"github.com/spf13/cobra"
@@ -291,7 +291,7 @@ func (r *Options) prepare(a *cli.App, spec scenario.Spec, placed func(error) err
 // load loads the machine, with the plans of the schedule, if there is one.
 func (r *Options) load(s *Prepared, spec scenario.Spec, placed func(error) error) (err error) {
 	opt := s.app.Options(r.Machine.Found)
-	var sched *msccl.Schedule
+	var sched *schedule.Schedule
 	if r.Schedule != "" {
 		if sched, err = schedulecmd.Prove(s.app, r.Schedule); err != nil {
 			return err

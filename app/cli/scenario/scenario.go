@@ -4,6 +4,7 @@
 package scenario
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/simccl/simccl/app/cli"
@@ -14,46 +15,65 @@ import (
 
 // Command is "scenario".
 func Command(a *cli.App) *cobra.Command {
-	show := &cobra.Command{Use: "show FILE", Short: "Print a scenario as it is understood",
-		Long: `show prints a scenario file as a Spec is written, with how many points its grid has
-and the digest of the first: equal digests give equal results, with any file
-are called.`,
-		Example: "  simccl run all_reduce --nodes 4 --sizes 1M --save-scenario four.json\n" +
-			"  simccl scenario show four.json",
-		Args: cli.Exactly("FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			s, placed, err := a.ReadScenario(args[0])
-			if err != nil {
-				return err
-			}
-			points, digest, err := describe(&s, a.Options(nil))
-			if err != nil {
-				return placed(err)
-			}
-			if a.JSON {
-				return a.PrintJSON(map[string]any{"points": points, "digest": digest, "spec": s})
-			}
-			_, err = fmt.Fprintf(a.Out, "%s# points %d, digest %s\n", s.JSON(), points, digest)
-			return err
-		}}
-	check := &cobra.Command{Use: "check FILE…", Short: "Check scenario files and the files they name",
-		Example: "  simccl run all_reduce --sizes 1M --save-scenario two.json && simccl scenario check " +
-			"two.json", Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return fail.Usage("simccl scenario check: FILE missing")
-			}
-			return checkAll(a, args)
-		}}
-	return cli.Long(cli.Group("scenario", "Show and check scenario files", show, check),
+	return cli.Long(cli.Group("scenario", "Show and check scenario files", show(a), check(a)),
 		`A scenario file holds a whole run as JSON: machine, network, NCCL's settings and
 workload. run --save-scenario writes one, run --scenario carries it out. check
 names every mistake in a file with its line; show prints a file as a Spec is
 written, and how many points its grid has.`)
 }
 
-// checkAll checks files; --json prints the verdicts as a list.
-func checkAll(a *cli.App, names []string) error {
+// ShowOptions are what the arguments of show say.
+type ShowOptions struct{ File string }
+
+func show(a *cli.App) *cobra.Command {
+	return &cobra.Command{Use: "show FILE", Short: "Print a scenario as it is understood",
+		Long: `show prints a scenario file as a Spec is written, with how many points its grid has
+and the digest of the first: equal digests give equal results, with any file
+are called.`,
+		Example: "  simccl run all_reduce --nodes 4 --sizes 1M --save-scenario four.json\n" +
+			"  simccl scenario show four.json",
+		Args: cli.Exactly("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := ShowOptions{args[0]}
+			return o.Run(cmd.Context(), a)
+		}}
+}
+
+// Run prints the scenario.
+func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
+	s, placed, err := a.ReadScenario(o.File)
+	if err != nil {
+		return err
+	}
+	points, digest, err := describe(&s, a.Options(nil))
+	if err != nil {
+		return placed(err)
+	}
+	if a.JSON {
+		return a.PrintJSON(map[string]any{"points": points, "digest": digest, "spec": s})
+	}
+	_, err = fmt.Fprintf(a.Out, "%s# points %d, digest %s\n", s.JSON(), points, digest)
+	return err
+}
+
+// CheckOptions are what the arguments of check say.
+type CheckOptions struct{ Files []string }
+
+func check(a *cli.App) *cobra.Command {
+	return &cobra.Command{Use: "check FILE…", Short: "Check scenario files and the files they name",
+		Example: "  simccl run all_reduce --sizes 1M --save-scenario two.json && simccl scenario check " +
+			"two.json", Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := CheckOptions{args}
+			return o.Run(cmd.Context(), a)
+		}}
+}
+
+// Run checks the files; --json prints the verdicts as a list.
+func (o *CheckOptions) Run(_ context.Context, a *cli.App) error {
+	if len(o.Files) == 0 {
+		return fail.Usage("simccl scenario check: FILE missing")
+	}
 	type verdict struct {
 		File  string `json:"file"`
 		OK    bool   `json:"ok"`
@@ -61,7 +81,7 @@ func checkAll(a *cli.App, names []string) error {
 	}
 	var errs []error
 	var doc []verdict
-	for _, name := range names {
+	for _, name := range o.Files {
 		s, placed, err := a.ReadScenario(name)
 		if err == nil {
 			err = placed(checkFirst(&s, a.Options(nil)))

@@ -10,20 +10,20 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/msccl"
+	"github.com/simccl/simccl/plan/schedule"
 	"github.com/simccl/simccl/scenario"
 )
 
 // Beside is a run by a schedule, and the same run as NCCL chooses.
 type Beside struct {
 	name      string
-	sched     *msccl.Schedule
+	sched     *schedule.Schedule
 	run, nccl *scenario.Running
 }
 
 // Compare puts a run by the schedule of a file beside that of a Spec as NCCL chooses.
 func Compare(
-	a *cli.App, r *scenario.Running, spec scenario.Spec, s *msccl.Schedule, name string,
+	a *cli.App, r *scenario.Running, spec scenario.Spec, s *schedule.Schedule, name string,
 ) (*Beside, error) {
 	own, err := scenario.On(r.Site, spec, scenario.Options{})
 	if err != nil {
@@ -34,7 +34,7 @@ func Compare(
 }
 
 // Warn informs the user that both columns of a table are of one form.
-func Warn(a *cli.App, s *msccl.Schedule, name string) {
+func Warn(a *cli.App, s *schedule.Schedule, name string) {
 	if s.InPlace != s.OutOfPlace {
 		only := map[bool]string{true: "in place", false: "out of place"}[s.InPlace]
 		a.Warn("%s runs %s only; both columns are its time so", name, only)
@@ -43,7 +43,7 @@ func Warn(a *cli.App, s *msccl.Schedule, name string) {
 
 // Planner makes a run's plans those of a schedule that is proved. Sizes that cannot be cut into
 // the schedule's chunks are NCCL's own, as MSCCL leaves them to NCCL.
-func Planner(s *msccl.Schedule, name string) func(*scenario.Site, coll.Func) (scenario.Planner, error) {
+func Planner(s *schedule.Schedule, name string) func(*scenario.Site, coll.Func) (scenario.Planner, error) {
 	return func(site *scenario.Site, f coll.Func) (scenario.Planner, error) {
 		if s.Func != f {
 			return nil, fail.Usage("--schedule %s: is a schedule of %s, not of %s",
@@ -58,7 +58,7 @@ func Planner(s *msccl.Schedule, name string) func(*scenario.Site, coll.Func) (sc
 }
 
 // planOf is the plan of an operation by a schedule, or nil.
-func planOf(s *msccl.Schedule, site *scenario.Site, op comm.Op) (*plan.Plan, error) {
+func planOf(s *schedule.Schedule, site *scenario.Site, op comm.Op) (*plan.Plan, error) {
 	if !cuts(s, op.Count) {
 		return nil, nil
 	}
@@ -74,7 +74,7 @@ func planOf(s *msccl.Schedule, site *scenario.Site, op comm.Op) (*plan.Plan, err
 }
 
 // cuts reports whether a schedule does a count.
-func cuts(s *msccl.Schedule, count int64) bool { return count > 0 && count%s.Unit() == 0 }
+func cuts(s *schedule.Schedule, count int64) bool { return count > 0 && count%s.Unit() == 0 }
 
 // Print prints, for each size, the time of NCCL's choice and that of the schedule.
 func (b *Beside) Print(ctx context.Context, w io.Writer) error {

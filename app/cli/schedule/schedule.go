@@ -1,9 +1,11 @@
 // Package schedule is the command "schedule": what a schedule of others says, and
-// whether it is right. It knows options; reading and proving are in plan/msccl.
+// whether it is right. It knows options; reading is in plan/msccl and plan/mscclpp, proving
+// in plan/schedule.
 package schedule
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +14,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/plan/msccl"
+	"github.com/simccl/simccl/plan/mscclpp"
+	"github.com/simccl/simccl/plan/schedule"
 	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
 )
@@ -29,21 +33,21 @@ writes it as MSCCL XML; run --schedule simulates it in place of NCCL's own.`)
 }
 
 // Load reads a schedule, compressed or not.
-func Load(a *cli.App, name string) (*msccl.Schedule, error) {
+func Load(a *cli.App, name string) (*schedule.Schedule, error) {
 	text, err := a.ReadAs(name, most, inputs.MSCCL, inputs.MSCCLPlus)
 	if err != nil {
 		return nil, err
 	}
 	read := msccl.Read
 	if head := bytes.TrimLeft(text, " \t\r\n"); bytes.HasPrefix(head, []byte("{")) {
-		read = msccl.ReadPlus
+		read = mscclpp.Read
 	}
 	s, err := read(text, name)
 	return s, fail.Input(err)
 }
 
 // Prove reads a schedule and proves it.
-func Prove(a *cli.App, name string) (*msccl.Schedule, error) {
+func Prove(a *cli.App, name string) (*schedule.Schedule, error) {
 	s, err := Load(a, name)
 	if err != nil {
 		return nil, err
@@ -71,8 +75,8 @@ type facts struct {
 	MaxBytes   *int64 `json:"maxBytes"` // null: no bound
 }
 
-func factsOf(s *msccl.Schedule) facts {
-	f := facts{Name: s.Name, Format: s.Format(), Func: s.Func.TestName(), Proto: s.Proto.String(),
+func factsOf(s *schedule.Schedule) facts {
+	f := facts{Name: s.Name, Format: s.Format, Func: s.Func.TestName(), Proto: s.Proto.String(),
 		Ranks: len(s.GPUs), Channels: s.Channels, Chunks: s.Chunks,
 		InPlace: s.InPlace, OutOfPlace: s.OutOfPlace, MinBytes: s.MinBytes}
 	if s.MaxBytes > 0 {
@@ -81,7 +85,7 @@ func factsOf(s *msccl.Schedule) facts {
 	for _, g := range s.GPUs {
 		f.Blocks = max(f.Blocks, len(g.Blocks))
 		for _, b := range g.Blocks {
-			f.Steps += len(b.Steps)
+			f.Steps += b.Steps
 		}
 	}
 	return f
@@ -102,47 +106,64 @@ func (f *facts) text() string {
 		f.OutOfPlace, f.MinBytes, upTo)
 }
 
-// convert is schedule convert.
+// ConvertOptions are what the arguments of convert say.
+type ConvertOptions struct{ File string }
+
 func convert(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "convert FILE", Short: "Write a schedule as MSCCL XML",
 		Long: `convert proves a schedule and writes it as MSCCL XML, which says what it does in
 steps of two-sided connections. What that form cannot say is refused and named.`,
 		Example: "  simccl schedule convert testdata/schedules/packets2.json",
 		Args:    cli.Exactly("FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := Prove(a, args[0])
-			if err != nil {
-				return err
-			}
-			to, err := s.TwoSided()
-			if err != nil {
-				return fail.Argument(err)
-			}
-			if a.JSON {
-				return a.PrintJSON(struct {
-					facts
-					XML string `json:"xml"`
-				}{factsOf(to), string(to.XML())})
-			}
-			return a.PrintText(string(to.XML()))
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := ConvertOptions{args[0]}
+			return o.Run(cmd.Context(), a)
 		}}
 }
+
+// Run proves the schedule and prints it.
+func (o *ConvertOptions) Run(_ context.Context, a *cli.App) error {
+	s, err := Prove(a, o.File)
+	if err != nil {
+		return err
+	}
+	to, err := msccl.TwoSided(s)
+	if err != nil {
+		return fail.Argument(err)
+	}
+	if a.JSON {
+		return a.PrintJSON(struct {
+			facts
+			XML string `json:"xml"`
+		}{factsOf(to.Schedule), string(to.XML())})
+	}
+	return a.PrintText(string(to.XML()))
+}
+
+// ShowOptions are what the arguments of show say.
+type ShowOptions struct{ File string }
 
 func show(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "show FILE", Short: "Say what a schedule does",
 		Example: "  simccl schedule show testdata/schedules/hier2x2.xml",
 		Args:    cli.Exactly("FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := Load(a, args[0])
-			if err != nil {
-				return err
-			}
-			f := factsOf(s)
-			if a.JSON {
-				return a.PrintJSON(f)
-			}
-			return a.PrintText(f.text())
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := ShowOptions{args[0]}
+			return o.Run(cmd.Context(), a)
 		}}
+}
+
+// Run prints what the schedule does.
+func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
+	s, err := Load(a, o.File)
+	if err != nil {
+		return err
+	}
+	f := factsOf(s)
+	if a.JSON {
+		return a.PrintJSON(f)
+	}
+	return a.PrintText(f.text())
 }
 
 // element is the first that is wrong.
@@ -162,6 +183,9 @@ type answer struct {
 	Wrong *element `json:"wrong"`
 }
 
+// CheckOptions are what the arguments of check say.
+type CheckOptions struct{ File string }
+
 func prove(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "check FILE",
 		Short: "Prove a schedule, or name the first element that is wrong",
@@ -171,35 +195,41 @@ that each output chunk holds what the operation promises. Else it names the firs
 element that is wrong, and ends with exit status 7.`,
 		Example: "  simccl schedule check testdata/schedules/allpairs4.xml --json",
 		Args:    cli.Exactly("FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := Load(a, args[0])
-			out := answer{}
-			if err == nil {
-				out.facts = factsOf(s)
-				err = proveAll(s)
-			}
-			var e *msccl.Error
-			if err != nil && !errors.As(err, &e) {
-				return err
-			}
-			if e != nil {
-				out.Wrong = &element{e.GPU, e.Block, e.Step, e.Pos.Line, e.Pos.Col, e.Problem}
-			}
-			if out.OK = e == nil; a.JSON {
-				if err := a.PrintJSON(out); err != nil || out.OK {
-					return err
-				}
-				return fail.Printed("%v", err)
-			}
-			if !out.OK {
-				return fail.Check("%s", strings.TrimPrefix(e.Error(), ": "))
-			}
-			return a.PrintText(out.text() + "proven\n")
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := CheckOptions{args[0]}
+			return o.Run(cmd.Context(), a)
 		}}
 }
 
+// Run proves the schedule, and fails with the first element that is wrong.
+func (o *CheckOptions) Run(_ context.Context, a *cli.App) error {
+	s, err := Load(a, o.File)
+	out := answer{}
+	if err == nil {
+		out.facts = factsOf(s)
+		err = proveAll(s)
+	}
+	var e *schedule.Error
+	if err != nil && !errors.As(err, &e) {
+		return err
+	}
+	if e != nil {
+		out.Wrong = &element{e.GPU, e.Block, e.Step, e.Pos.Line, e.Pos.Col, e.Problem}
+	}
+	if out.OK = e == nil; a.JSON {
+		if err := a.PrintJSON(out); err != nil || out.OK {
+			return err
+		}
+		return fail.Printed("%v", err)
+	}
+	if !out.OK {
+		return fail.Check("%s", strings.TrimPrefix(e.Error(), ": "))
+	}
+	return a.PrintText(out.text() + "proven\n")
+}
+
 // proveAll proves a schedule in place and out of place, as it says it may run.
-func proveAll(s *msccl.Schedule) error {
+func proveAll(s *schedule.Schedule) error {
 	r, err := s.Request(s.Unit(), coll.Float32)
 	if err != nil {
 		return err

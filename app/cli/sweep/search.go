@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -11,11 +12,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// SearchOptions are what the options of search say.
+type SearchOptions struct {
+	Spec    string
+	Out     string
+	Jobs    int
+	MaxTime time.Duration
+	Search  sweep.Search // but for its Run
+}
+
 func search(a *cli.App) *cobra.Command {
-	s := sweep.Search{Goal: "time_us", Points: 64, Seed: 1}
-	var dir string
-	var jobs int
-	var limit time.Duration
+	var o SearchOptions
 	c := &cobra.Command{Use: "search SPEC", Short: "Look for a sweep's best point without running all",
 		Long: `search runs some points of a sweep and looks for the one with the least goal: rounds of
 points, of which the best survive and their neighbours, which differ in one
@@ -29,36 +36,44 @@ specification usd_h and usd_million are columns, too:
 It reports the best point, the front of cost and time, and what all points would take.`,
 		Example: "  simccl sweep search study.json --out results --goal time_us --points 10",
 		Args:    cli.Exactly("SPEC"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			switch {
-			case dir == "":
-				return fail.Usage("--out DIR is missing: the folder of the results")
-			case s.Points < 1 || s.Round < 0 || jobs < 0:
-				return fail.Usage("--points, --round and --jobs: write 1 or more")
-			}
-			r, err := load(a, args[0])
-			if err != nil {
-				return err
-			}
-			r.Dir, r.Jobs, r.MaxTime = a.Path(dir), jobs, limit
-			s.Run = r
-			found, err := s.Do(a.Context())
-			if found == nil {
-				return err
-			}
-			if e := report(a, found); e != nil {
-				return e
-			}
-			return err
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Spec = args[0]
+			return o.Run(cmd.Context(), a)
 		}}
-	c.Flags().StringVar(&dir, "out", "", "folder `DIR` of the results")
-	c.Flags().StringVar(&s.Goal, "goal", s.Goal, "`COLUMN` or expression, the least is best")
-	c.Flags().IntVar(&s.Points, "points", s.Points, "try at most `N` points")
-	c.Flags().IntVar(&s.Round, "round", 0, "points `N` of a round (default a sixth of --points, 4 to 32)")
-	c.Flags().Uint64Var(&s.Seed, "seed", s.Seed, "of what is drawn by chance")
-	c.Flags().IntVar(&jobs, "jobs", 0, "points at a time (default: processors)")
-	c.Flags().DurationVar(&limit, "max-time", 0, "begin no point after this time, 50m")
+	f := c.Flags()
+	f.StringVar(&o.Out, "out", "", "folder `DIR` of the results")
+	f.StringVar(&o.Search.Goal, "goal", "time_us", "`COLUMN` or expression, the least is best")
+	f.IntVar(&o.Search.Points, "points", 64, "try at most `N` points")
+	f.IntVar(&o.Search.Round, "round", 0, "points `N` of a round (default a sixth of --points, 4 to 32)")
+	f.Uint64Var(&o.Search.Seed, "seed", 1, "of what is drawn by chance")
+	f.IntVar(&o.Jobs, "jobs", 0, "points at a time (default: processors)")
+	f.DurationVar(&o.MaxTime, "max-time", 0, "begin no point after this time, 50m")
 	return c
+}
+
+// Run searches, and prints what is found.
+func (o *SearchOptions) Run(ctx context.Context, a *cli.App) error {
+	s := o.Search
+	switch {
+	case o.Out == "":
+		return fail.Usage("--out DIR is missing: the folder of the results")
+	case s.Points < 1 || s.Round < 0 || o.Jobs < 0:
+		return fail.Usage("--points, --round and --jobs: write 1 or more")
+	}
+	r, err := load(a, o.Spec)
+	if err != nil {
+		return err
+	}
+	r.Dir, r.Jobs, r.MaxTime = a.Path(o.Out), o.Jobs, o.MaxTime
+	s.Run = r
+	found, err := s.Do(ctx)
+	if found == nil {
+		return err
+	}
+	if e := report(a, found); e != nil {
+		return e
+	}
+	return err
 }
 
 // report prints what a search found.

@@ -1,6 +1,8 @@
 package sweep
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -14,10 +16,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// view is what show draws.
-type view struct {
-	x, y, by, where, kind, file string
-	partial                     bool
+// ShowOptions are what the options of show say. X, Y, By and Where are columns of the results, or
+// expressions of them.
+type ShowOptions struct {
+	Dirs     []string
+	X, Y, By string // axes, and what groups; empty: by Kind
+	Where    string // that rows must meet
+	Kind     string // curves, heat or front
+	File     string // .html or .svg; empty: text
+	Partial  bool   // points may be missing
 }
 
 // Kinds of drawings.
@@ -28,7 +35,7 @@ const (
 )
 
 func show(a *cli.App) *cobra.Command {
-	var v view
+	var o ShowOptions
 	c := &cobra.Command{Use: "show DIR...",
 		Short: "Draw the results of a sweep: curves, heat maps, the front of cost and time",
 		Long: `show draws the results of a sweep in the terminal, or into a page (-o FILE.html) or a
@@ -44,66 +51,53 @@ Rows that fall on one place are drawn as their mean.
 		Example: "  simccl sweep show results --x bytes --y busbw --by nodes\n" +
 			"  simccl sweep show results --kind heat --x size --by nodes -o results.html",
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			m, err := merged(a, args, v.partial)
-			if err != nil {
-				return err
-			}
-			return v.draw(a, m, args)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Dirs = args
+			return o.Run(cmd.Context(), a)
 		}}
-	c.Flags().StringVar(&v.x, "x", "",
+	f := c.Flags()
+	f.StringVar(&o.X, "x", "",
 		"`COLUMN` or expression of the horizontal axis (default bytes; of a front usd_h)")
-	c.Flags().StringVar(&v.y, "y", "",
+	f.StringVar(&o.Y, "y", "",
 		"`COLUMN` or expression that is drawn (default busbw; of a front time_us)")
-	c.Flags().StringVar(&v.by, "by", "", "`COLUMN` or expression that groups")
-	c.Flags().StringVar(&v.where, "where", "", "`CONDITION` that rows must meet")
-	c.Flags().StringVar(&v.kind, "kind", curves, "curves, heat or front")
-	c.Flags().StringVarP(&v.file, "output", "o", "", "`FILE`.html or .svg in place of text")
-	c.Flags().BoolVar(&v.partial, "partial", true, "points may be missing")
+	f.StringVar(&o.By, "by", "", "`COLUMN` or expression that groups")
+	f.StringVar(&o.Where, "where", "", "`CONDITION` that rows must meet")
+	f.StringVar(&o.Kind, "kind", curves, "curves, heat or front")
+	f.StringVarP(&o.File, "output", "o", "", "`FILE`.html or .svg in place of text")
+	f.BoolVar(&o.Partial, "partial", true, "points may be missing")
 	return c
 }
 
-// merged reads folders, with the prices of the first's specification.
-func merged(a *cli.App, dirs []string, partial bool) (*sweep.Merged, error) {
-	var paths []string
-	for _, d := range dirs {
-		paths = append(paths, a.Path(d))
-	}
-	m, err := sweep.Merge(paths...)
+// Run draws the results, with the prices of the first folder's specification.
+func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
+	m, err := merged(a, o.Dirs, o.Partial)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if m.Missing > 0 && !partial {
-		return nil, fail.Check("%d of %d points have no result; run the sweep to its end, or write --partial",
-			m.Missing, m.Missing+len(m.Lines))
+	if err := m.UsePrices(a.Path(o.Dirs[0])); err != nil {
+		return err
 	}
-	return m, m.UsePrices(paths[0])
+	own := *o
+	return own.draw(a, m)
 }
 
 // defaults fills in what was not asked for.
-func (v *view) defaults() error {
-	switch v.kind {
+func (o *ShowOptions) defaults() error {
+	switch o.Kind {
 	case curves, heat:
-		v.x, v.y = or(v.x, "bytes"), or(v.y, "busbw")
+		o.X, o.Y = cmp.Or(o.X, "bytes"), cmp.Or(o.Y, "busbw")
 	case front:
-		v.x, v.y = or(v.x, sweep.Priced[0]), or(v.y, "time_us")
+		o.X, o.Y = cmp.Or(o.X, sweep.Priced[0]), cmp.Or(o.Y, "time_us")
 	default:
-		return fail.Usage("--kind %s: write %s, %s or %s", v.kind, curves, heat, front)
+		return fail.Usage("--kind %s: write %s, %s or %s", o.Kind, curves, heat, front)
 	}
 	return nil
 }
 
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
 // chart makes the chart that is asked for.
-func (v *view) chart(m *sweep.Merged) (*chart.Chart, error) {
+func (o *ShowOptions) chart(m *sweep.Merged) (*chart.Chart, error) {
 	var exprs [4]*sweep.Expr
-	for i, text := range []string{v.x, v.y, v.by, v.where} {
+	for i, text := range []string{o.X, o.Y, o.By, o.Where} {
 		if text == "" {
 			continue
 		}
@@ -119,7 +113,7 @@ func (v *view) chart(m *sweep.Merged) (*chart.Chart, error) {
 		if e := exprs[3]; e != nil {
 			keep, err := e.Value(row)
 			if b, ok := keep.(bool); err != nil || !ok && keep != nil {
-				return or2(err, fail.Usage("--where %s is neither true nor false", v.where))
+				return cmp.Or(err, fail.Usage("--where %s is neither true nor false", o.Where))
 			} else if !b {
 				return nil
 			}
@@ -143,10 +137,10 @@ func (v *view) chart(m *sweep.Merged) (*chart.Chart, error) {
 		if !ok || x == nil {
 			return nil
 		}
-		if s.X, s.Y = x, number; v.kind == front {
+		if s.X, s.Y = x, number; o.Kind == front {
 			if _, ok := x.(float64); !ok {
 				return fail.Usage("--x %s is no number, which a front needs; write prices in the "+
-					"specification, or a column", v.x)
+					"specification, or a column", o.X)
 			}
 		}
 		if b, ok := x.(bool); ok {
@@ -156,17 +150,10 @@ func (v *view) chart(m *sweep.Merged) (*chart.Chart, error) {
 		return nil
 	})
 	if err == nil && len(samples) == 0 {
-		err = fail.Usage("no row has a number as %s over %s%s; columns are %s", v.y, v.x,
-			map[bool]string{true: " where " + v.where}[v.where != ""], strings.Join(m.ColumnNames(), ", "))
+		err = fail.Usage("no row has a number as %s over %s%s; columns are %s", o.Y, o.X,
+			map[bool]string{true: " where " + o.Where}[o.Where != ""], strings.Join(m.ColumnNames(), ", "))
 	}
-	return chart.New(samples, v.x, v.y, v.by), err
-}
-
-func or2(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
+	return chart.New(samples, o.X, o.Y, o.By), err
 }
 
 // label names a point for hints: its settings.
@@ -193,36 +180,36 @@ func value(v any) string {
 }
 
 // draw writes what was asked for in the form that the file's name says.
-func (v *view) draw(a *cli.App, m *sweep.Merged, dirs []string) error {
-	if err := v.defaults(); err != nil {
+func (o *ShowOptions) draw(a *cli.App, m *sweep.Merged) error {
+	if err := o.defaults(); err != nil {
 		return err
 	}
-	c, err := v.chart(m)
+	c, err := o.chart(m)
 	if err != nil {
 		return err
 	}
 	svg, text := c.SVG, c.Text
-	switch v.kind {
+	switch o.Kind {
 	case heat:
 		svg, text = c.HeatSVG, c.HeatText
 	case front:
 		svg, text = c.FrontSVG, c.FrontText
 	}
 	switch {
-	case v.file == "" && a.JSON:
-		return a.PrintJSON(map[string]any{"kind": v.kind, "x": c.XName, "y": c.YName, "by": c.ByName,
+	case o.File == "" && a.JSON:
+		return a.PrintJSON(map[string]any{"kind": o.Kind, "x": c.XName, "y": c.YName, "by": c.ByName,
 			"categories": c.Cats, "series": c.Series, "front": c.Front()})
-	case v.file == "":
+	case o.File == "":
 		return a.PrintText(text())
-	case strings.HasSuffix(v.file, ".svg"):
-		return save(a, v.file, v.kind, func(w io.Writer) error {
+	case strings.HasSuffix(o.File, ".svg"):
+		return save(a, o.File, o.Kind, func(w io.Writer) error {
 			_, err := io.WriteString(w, svg())
 			return err
 		})
-	case strings.HasSuffix(v.file, ".html"):
-		return save(a, v.file, v.kind, func(w io.Writer) error { return v.page(w, m, dirs, c, svg()) })
+	case strings.HasSuffix(o.File, ".html"):
+		return save(a, o.File, o.Kind, func(w io.Writer) error { return o.page(w, m, c, svg()) })
 	}
-	return fail.Usage("-o %s: the name must end in .html or .svg", v.file)
+	return fail.Usage("-o %s: the name must end in .html or .svg", o.File)
 }
 
 func save(a *cli.App, file, kind string, write func(w io.Writer) error) error {
@@ -238,34 +225,34 @@ func save(a *cli.App, file, kind string, write func(w io.Writer) error) error {
 }
 
 // page writes a page of its own: the drawing, and its values as a table.
-func (v *view) page(w io.Writer, m *sweep.Merged, dirs []string, c *chart.Chart, svg string) error {
-	title := or(m.Manifest.Name, "sweep")
+func (o *ShowOptions) page(w io.Writer, m *sweep.Merged, c *chart.Chart, svg string) error {
+	title := cmp.Or(m.Manifest.Name, "sweep")
 	facts := []page.Fact{{Name: "points", Value: fmt.Sprintf("%d with a result, %d failed, %d missing",
 		len(m.Lines)-m.Failed, m.Failed, m.Missing)}, {Name: "rows drawn", Value: fmt.Sprint(c.Samples)},
 		{Name: "rules", Value: "NCCL " + m.Manifest.NCCL},
 		{Name: "program", Value: "simccl " + m.Manifest.Version}}
-	if v.where != "" {
-		facts = append(facts, page.Fact{Name: "where", Value: v.where})
+	if o.Where != "" {
+		facts = append(facts, page.Fact{Name: "where", Value: o.Where})
 	}
-	what := v.y + " over " + v.x
-	if v.by != "" {
-		what += ", by " + v.by
+	what := o.Y + " over " + o.X
+	if o.By != "" {
+		what += ", by " + o.By
 	}
 	sections := []page.Section{{Title: what, Markup: svg}}
-	if v.kind == front {
+	if o.Kind == front {
 		sections[0].Text = "Small and grey: all points. Large and on the line: those that no other beats " +
 			"in both."
 	}
-	return page.WriteDocument(w, title, "simccl sweep show "+strings.Join(dirs, " "), facts,
-		append(sections, page.Section{Title: "Values", Markup: table(v, c)}))
+	return page.WriteDocument(w, title, "simccl sweep show "+strings.Join(o.Dirs, " "), facts,
+		append(sections, page.Section{Title: "Values", Markup: o.table(c)}))
 }
 
 // table is the drawing's values, a row a group; of a front its points.
-func table(v *view, c *chart.Chart) string {
+func (o *ShowOptions) table(c *chart.Chart) string {
 	var b strings.Builder
 	cell := func(tag, text string) { fmt.Fprintf(&b, "<%s>%s</%s>", tag, page.Escape(text), tag) }
 	b.WriteString("<table><thead><tr>")
-	if v.kind == front {
+	if o.Kind == front {
 		cell("th", c.XName)
 		cell("th", c.YName)
 		b.WriteString(`<th class="t">point</th></tr></thead><tbody>`)
@@ -275,7 +262,7 @@ func table(v *view, c *chart.Chart) string {
 		}
 		return b.String() + "</tbody></table>"
 	}
-	cell("th", or(c.ByName, "all"))
+	cell("th", cmp.Or(c.ByName, "all"))
 	columns, cells := c.Table()
 	for _, x := range columns {
 		cell("th", x)

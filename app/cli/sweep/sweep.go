@@ -4,6 +4,7 @@
 package sweep
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/fail"
@@ -30,16 +32,6 @@ func Command(a *cli.App) *cobra.Command {
 	c := run(a)
 	c.AddCommand(plan(a), emit(a), merge(a), status(a), show(a), search(a))
 	return c
-}
-
-// flags are those of commands that read a specification.
-type flags struct {
-	dir, shard string
-	jobs       int
-	maxTime    time.Duration
-	resume     bool
-	retry      bool
-	claim      bool
 }
 
 // load reads a specification.
@@ -68,8 +60,19 @@ func load(a *cli.App, file string) (*sweep.Run, error) {
 	return r, nil
 }
 
+// Options are what the options of sweep say.
+type Options struct {
+	Spec    string        // a file
+	Out     string        // a folder
+	Shard   string        // I/N or auto; empty: all points
+	Jobs    int           // points at a time; 0: as many as processors
+	MaxTime time.Duration // after which no point begins; 0: none
+	Retry   bool          // points again that failed
+	Claim   bool          // batches that no other process has
+}
+
 func run(a *cli.App) *cobra.Command {
-	var f flags
+	var o Options
 	c := &cobra.Command{Use: "sweep SPEC", Short: "Run many points: on a laptop, under Slurm or Kubernetes",
 		Long: `sweep runs a scenario at many points. A specification (YAML or JSON) has a base
 scenario and what varies: grid (all combinations), zip, list, seeds, and where, a
@@ -88,34 +91,42 @@ from the variables of Slurm, Kubernetes, PBS, LSF, Grid Engine or an MPI launche
   simccl sweep study.json --out results
   simccl sweep study.json --out results --shard 1/2 --max-time 50m`,
 		Args: cli.Exactly("SPEC"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if f.dir == "" {
-				return fail.Usage("--out DIR is missing: the folder of the results")
-			}
-			r, err := load(a, args[0])
-			if err != nil {
-				return err
-			}
-			if r.Shard, r.Shards, err = sweep.ParseShard(f.shard, a.Getenv); err != nil {
-				return err
-			}
-			if f.jobs < 0 {
-				return fail.Usage("--jobs %d: write 1 or more", f.jobs)
-			}
-			r.Dir, r.Jobs, r.MaxTime, r.Retry, r.Claim = a.Path(f.dir), f.jobs, f.maxTime, f.retry, f.claim
-			return finish(a, r)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Spec = args[0]
+			return o.Run(cmd.Context(), a)
 		}}
-	c.Flags().StringVar(&f.dir, "out", "", "folder `DIR` of the results")
-	c.Flags().StringVar(&f.shard, "shard", "",
-		"run part `I/N` of the points, or auto: the task of an array job")
-	c.Flags().IntVar(&f.jobs, "jobs", 0, "points at a time (default: processors)")
-	c.Flags().DurationVar(&f.maxTime, "max-time", 0, "begin no point after this time, 50m")
-	c.Flags().BoolVar(&f.resume, "resume", true, "go on where the results end; always so")
-	c.Flags().BoolVar(&f.retry, "retry", false, "run points again that failed")
-	c.Flags().BoolVar(&f.claim, "claim", false,
-		"take batches that no other process has, for points of uneven cost")
+	resume := true // always so
+	flags.Register(c.Flags(), flags.In("",
+		flags.Of(&o.Out, "out", "", "", "folder `DIR` of the results"),
+		flags.Of(&o.Shard, "shard", "", "",
+			"run part `I/N` of the points, or auto: the task of an array job"),
+		flags.Of(&o.Jobs, "jobs", "", 0, "points at a time (default: processors)"),
+		flags.Of(&o.MaxTime, "max-time", "", 0, "begin no point after this time, 50m"),
+		flags.Of(&resume, "resume", "", true, "go on where the results end; always so"),
+		flags.Of(&o.Retry, "retry", "", false, "run points again that failed"),
+		flags.Of(&o.Claim, "claim", "", false,
+			"take batches that no other process has, for points of uneven cost")))
 	_ = c.Flags().MarkHidden("resume")
 	return c
+}
+
+// Run runs the points, and says what was done.
+func (o *Options) Run(ctx context.Context, a *cli.App) error {
+	if o.Out == "" {
+		return fail.Usage("--out DIR is missing: the folder of the results")
+	}
+	r, err := load(a, o.Spec)
+	if err != nil {
+		return err
+	}
+	if r.Shard, r.Shards, err = sweep.ParseShard(o.Shard, a.Getenv); err != nil {
+		return err
+	}
+	if o.Jobs < 0 {
+		return fail.Usage("--jobs %d: write 1 or more", o.Jobs)
+	}
+	r.Dir, r.Jobs, r.MaxTime, r.Retry, r.Claim = a.Path(o.Out), o.Jobs, o.MaxTime, o.Retry, o.Claim
+	return finish(ctx, a, r)
 }
 
 // left reports whether an error says that points are left.
@@ -125,8 +136,8 @@ func left(err error) bool {
 }
 
 // finish runs and says what was done.
-func finish(a *cli.App, r *sweep.Run) error {
-	out, err := r.Do(a.Context())
+func finish(ctx context.Context, a *cli.App, r *sweep.Run) error {
+	out, err := r.Do(ctx)
 	if err != nil && !left(err) {
 		return err
 	}
@@ -149,103 +160,151 @@ func finish(a *cli.App, r *sweep.Run) error {
 	return nil
 }
 
+// PlanOptions are what the options of plan say.
+type PlanOptions struct {
+	Spec   string
+	Probes int           // points that are run
+	Limit  time.Duration // after which none begins
+}
+
 func plan(a *cli.App) *cobra.Command {
-	probes, limit := 8, 20*time.Second
+	var o PlanOptions
 	c := &cobra.Command{Use: "plan SPEC", Short: "Count the points and estimate their cost",
 		Long:    "plan runs some points, spread over the sweep, and writes nothing.",
 		Example: "  simccl sweep plan study.json",
 		Args:    cli.Exactly("SPEC"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := load(a, args[0])
-			if err != nil {
-				return err
-			}
-			e, err := r.Plan(a.Context(), probes, limit)
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(e)
-			}
-			var b strings.Builder
-			fmt.Fprintf(&b, "%d points", e.Points)
-			if e.Same > 0 {
-				fmt.Fprintf(&b, " (%d more say what another says)", e.Same)
-			}
-			if e.Probed > e.Failed {
-				fmt.Fprintf(&b, "\nabout %.3g s on this machine, by %d of them (%.3g to %.3g s); slowest %s",
-					e.Seconds, e.Probed, e.Low, e.High, e.Largest)
-			}
-			if e.Failed > 0 {
-				fmt.Fprintf(&b, "\n%d of %d failed: %s", e.Failed, e.Probed, e.Error)
-			}
-			return a.PrintText(b.String() + "\n")
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Spec = args[0]
+			return o.Run(cmd.Context(), a)
 		}}
-	c.Flags().IntVar(&probes, "probes", probes, "run `N` points")
-	c.Flags().DurationVar(&limit, "limit", limit, "begin no probe after this time")
+	c.Flags().IntVar(&o.Probes, "probes", 8, "run `N` points")
+	c.Flags().DurationVar(&o.Limit, "limit", 20*time.Second, "begin no probe after this time")
 	return c
 }
 
+// Run prints the estimate.
+func (o *PlanOptions) Run(ctx context.Context, a *cli.App) error {
+	r, err := load(a, o.Spec)
+	if err != nil {
+		return err
+	}
+	e, err := r.Plan(ctx, o.Probes, o.Limit)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(e)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d points", e.Points)
+	if e.Same > 0 {
+		fmt.Fprintf(&b, " (%d more say what another says)", e.Same)
+	}
+	if e.Probed > e.Failed {
+		fmt.Fprintf(&b, "\nabout %.3g s on this machine, by %d of them (%.3g to %.3g s); slowest %s",
+			e.Seconds, e.Probed, e.Low, e.High, e.Largest)
+	}
+	if e.Failed > 0 {
+		fmt.Fprintf(&b, "\n%d of %d failed: %s", e.Failed, e.Probed, e.Error)
+	}
+	return a.PrintText(b.String() + "\n")
+}
+
+// EmitOptions are what the options of emit say.
+type EmitOptions struct {
+	Kind    string // slurm, k8s or parallel
+	Spec    string
+	Out     string
+	Shards  int
+	MaxTime time.Duration
+}
+
 func emit(a *cli.App) *cobra.Command {
-	var dir string
-	shards, limit := 16, 50*time.Minute
+	var o EmitOptions
 	c := &cobra.Command{Use: "emit slurm|k8s|parallel SPEC",
 		Short:   "Print a job that runs the shards of a sweep",
 		Example: "  simccl sweep emit slurm study.json --shards 64 --out results > study.sbatch",
 		Args:    cli.Exactly("slurm|k8s|parallel", "SPEC"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if _, err := load(a, args[1]); err != nil {
-				return err
-			}
-			text, err := sweep.Emit(args[0], args[1], dir, shards, limit.String())
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(map[string]string{"kind": args[0], "text": text})
-			}
-			return a.PrintText(text)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Kind, o.Spec = args[0], args[1]
+			return o.Run(cmd.Context(), a)
 		}}
-	c.Flags().StringVar(&dir, "out", "results", "folder `DIR` of the results")
-	c.Flags().IntVar(&shards, "shards", shards, "number of shards")
-	c.Flags().DurationVar(&limit, "max-time", limit, "--max-time of a shard: less than the scheduler's limit")
+	c.Flags().StringVar(&o.Out, "out", "results", "folder `DIR` of the results")
+	c.Flags().IntVar(&o.Shards, "shards", 16, "number of shards")
+	c.Flags().DurationVar(&o.MaxTime, "max-time", 50*time.Minute,
+		"--max-time of a shard: less than the scheduler's limit")
 	return c
 }
 
+// Run prints the job.
+func (o *EmitOptions) Run(_ context.Context, a *cli.App) error {
+	if _, err := load(a, o.Spec); err != nil {
+		return err
+	}
+	text, err := sweep.Emit(o.Kind, o.Spec, o.Out, o.Shards, o.MaxTime.String())
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(map[string]string{"kind": o.Kind, "text": text})
+	}
+	return a.PrintText(text)
+}
+
+// MergeOptions are what the options of merge say.
+type MergeOptions struct {
+	Dirs       []string
+	File       string // empty: standard output
+	Provenance bool
+	Partial    bool // points may be missing
+}
+
 func merge(a *cli.App) *cobra.Command {
-	var file string
-	var provenance, partial bool
+	var o MergeOptions
 	c := &cobra.Command{Use: "merge DIR...", Short: "Join the results of all shards",
 		Long: `merge reads the results of a sweep's shards and writes them sorted by key: a .jsonl with
 a line a point, or a .csv, .parquet or .db (SQLite) with a row a size, for pandas. Exit status 7 where
 points are missing, unless --partial. Two results of one point must be equal.`,
 		Example: "  simccl sweep merge results -o all.csv",
 		Args:    cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			for i := range args {
-				args[i] = a.Path(args[i])
-			}
-			m, err := sweep.Merge(args...)
-			if err != nil {
-				return err
-			}
-			if m.Missing > 0 && !partial {
-				return fail.Check("%d of %d points have no result; run the sweep to its end, or write "+
-					"--partial", m.Missing, m.Missing+len(m.Lines))
-			}
-			if err := write(a, m, file, provenance); err != nil {
-				return err
-			}
-			if file != "" {
-				a.Wrote(file, fmt.Sprintf("%d points, %d of them failed", len(m.Lines), m.Failed))
-			}
-			return nil
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Dirs = args
+			return o.Run(cmd.Context(), a)
 		}}
-	c.Flags().StringVarP(&file, "output", "o", "",
+	c.Flags().StringVarP(&o.File, "output", "o", "",
 		"`FILE`.jsonl, .csv, .parquet or .db (default: lines of JSON on standard output)")
-	c.Flags().BoolVar(&provenance, "with-provenance", false, "keep host, process and CPU time")
-	c.Flags().BoolVar(&partial, "partial", false, "points may be missing")
+	c.Flags().BoolVar(&o.Provenance, "with-provenance", false, "keep host, process and CPU time")
+	c.Flags().BoolVar(&o.Partial, "partial", false, "points may be missing")
 	return c
+}
+
+// Run writes the results.
+func (o *MergeOptions) Run(_ context.Context, a *cli.App) error {
+	m, err := merged(a, o.Dirs, o.Partial)
+	if err != nil {
+		return err
+	}
+	if err := write(a, m, o.File, o.Provenance); err != nil {
+		return err
+	}
+	if o.File != "" {
+		a.Wrote(o.File, fmt.Sprintf("%d points, %d of them failed", len(m.Lines), m.Failed))
+	}
+	return nil
+}
+
+// merged joins the results of folders; partial lets points be missing.
+func merged(a *cli.App, dirs []string, partial bool) (*sweep.Merged, error) {
+	var paths []string
+	for _, d := range dirs {
+		paths = append(paths, a.Path(d))
+	}
+	m, err := sweep.Merge(paths...)
+	if err == nil && m.Missing > 0 && !partial {
+		err = fail.Check("%d of %d points have no result; run the sweep to its end, or write --partial",
+			m.Missing, m.Missing+len(m.Lines))
+	}
+	return m, err
 }
 
 // write writes in the form that the name of the file says.
@@ -301,30 +360,39 @@ func database(w io.Writer, m *sweep.Merged, provenance bool) error {
 	return err
 }
 
+// StatusOptions are what the arguments of status say.
+type StatusOptions struct{ Dir string }
+
 func status(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "status DIR", Short: "Show how far a sweep is",
 		Example: "  simccl sweep status results",
 		Args:    cli.Exactly("DIR"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := sweep.StatusOf(a.Path(args[0]))
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.PrintJSON(s)
-			}
-			var b strings.Builder
-			fmt.Fprintf(&b, "%d points: %d done, %d failed, %d left, %.1f s of CPU\n", s.Points, s.Done,
-				s.Failed, s.Left, s.CPU)
-			for _, p := range s.Parts {
-				fmt.Fprintf(&b, "  %-40s %6d done %6d failed %8.1f s\n", p.File, p.Done, p.Failed, p.CPU)
-			}
-			if s.Torn > 0 {
-				fmt.Fprintf(&b, "%d lines were cut off; their points run again\n", s.Torn)
-			}
-			if s.Example != "" {
-				fmt.Fprintf(&b, "first error: %s\n", s.Example)
-			}
-			return a.PrintText(b.String())
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := StatusOptions{args[0]}
+			return o.Run(cmd.Context(), a)
 		}}
+}
+
+// Run prints how far the sweep is.
+func (o *StatusOptions) Run(_ context.Context, a *cli.App) error {
+	s, err := sweep.StatusOf(a.Path(o.Dir))
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(s)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d points: %d done, %d failed, %d left, %.1f s of CPU\n", s.Points, s.Done, s.Failed,
+		s.Left, s.CPU)
+	for _, p := range s.Parts {
+		fmt.Fprintf(&b, "  %-40s %6d done %6d failed %8.1f s\n", p.File, p.Done, p.Failed, p.CPU)
+	}
+	if s.Torn > 0 {
+		fmt.Fprintf(&b, "%d lines were cut off; their points run again\n", s.Torn)
+	}
+	if s.Example != "" {
+		fmt.Fprintf(&b, "first error: %s\n", s.Example)
+	}
+	return a.PrintText(b.String())
 }

@@ -1,7 +1,9 @@
 package topo
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -9,13 +11,16 @@ import (
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/scenario"
-	"github.com/simccl/simccl/topo/anonymize"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/machine"
+	"github.com/simccl/simccl/topo/show"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
 )
+
+// ListOptions are what the arguments of list say.
+type ListOptions struct{ Word string } // in names and titles; empty: all
 
 func list(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "list [WORD]", Short: "List the built-in machines",
@@ -24,34 +29,43 @@ ports a host has; WORD restricts it to names and titles with that word. --json
 adds aliases, what is known of the network, and the source of each fact.`,
 		Example: "  simccl topo list azure\n  simccl run all_reduce --topo gb200-nvl72 --nodes 18 --sizes 1M",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			all := builtin.List()
-			if len(args) > 0 {
-				some := all[:0]
-				for _, m := range all {
-					if strings.Contains(strings.ToLower(m.Name+" "+strings.Join(m.Aliases, " ")+" "+m.Title),
-						strings.ToLower(args[0])) {
-						some = append(some, m)
-					}
-				}
-				if all = some; len(all) == 0 {
-					return fail.Usage("no built-in machine has %q in its name; simccl topo list names all",
-						args[0])
-				}
-			}
-			if a.JSON {
-				return a.PrintJSON(all)
-			}
-			w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
-			for _, m := range all {
-				fmt.Fprintf(w, "%s\t%s\n", m.Name, m.Title)
-			}
-			return w.Flush()
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := ListOptions{strings.Join(args, "")}
+			return o.Run(cmd.Context(), a)
 		}}
 }
 
+// Run prints the machines.
+func (o *ListOptions) Run(_ context.Context, a *cli.App) error {
+	all := builtin.List()
+	if o.Word != "" {
+		word := strings.ToLower(o.Word)
+		all = slices.DeleteFunc(all, func(m *builtin.Machine) bool {
+			names := m.Name + " " + strings.Join(m.Aliases, " ") + " " + m.Title
+			return !strings.Contains(strings.ToLower(names), word)
+		})
+		if len(all) == 0 {
+			return fail.Usage("no built-in machine has %q in its name; simccl topo list names all", o.Word)
+		}
+	}
+	if a.JSON {
+		return a.PrintJSON(all)
+	}
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	for _, m := range all {
+		fmt.Fprintf(w, "%s\t%s\n", m.Name, m.Title)
+	}
+	return w.Flush()
+}
+
+// GenOptions are what the options of gen say.
+type GenOptions struct {
+	Machine string // a description's file, or a name
+	Spec    bool   // print the description of a built-in one
+}
+
 func gen(a *cli.App) *cobra.Command {
-	var named bool
+	var o GenOptions
 	c := &cobra.Command{Use: "gen SPEC.json|NAME",
 		Short: "Write the topology file of a machine that is described",
 		Long: `gen writes NCCL's topology file of a machine from a description: CPUs and NUMA
@@ -61,30 +75,36 @@ that the description leaves out are numbered by gen.`,
 		Example: "  simccl topo gen aws-p5en --spec > mine.json\n  simccl topo gen mine.json > mine.xml\n" +
 			"  simccl run all_reduce --topo mine.xml --nodes 2 --sizes 1M",
 		Args: cli.Exactly("SPEC.json|NAME"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if m := builtin.Lookup(args[0]); m != nil {
-				return writeNamed(a, m, named)
-			}
-			if named {
-				return fail.Usage("--spec prints the description of a built-in machine; %s is none of topo "+
-					"list", args[0])
-			}
-			data, err := a.ReadAs(args[0], process.MaxSettings, inputs.MachineSpec)
-			if err != nil {
-				return err
-			}
-			s, err := machine.Parse(data, args[0])
-			if err != nil {
-				return fail.Input(err)
-			}
-			root, err := s.Generate()
-			if err != nil {
-				return fail.Input(err)
-			}
-			return write(a, root)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Machine = args[0]
+			return o.Run(cmd.Context(), a)
 		}}
-	c.Flags().BoolVar(&named, "spec", false, "print the description of a built-in machine")
+	c.Flags().BoolVar(&o.Spec, "spec", false, "print the description of a built-in machine")
 	return c
+}
+
+// Run writes the file, or the description.
+func (o *GenOptions) Run(_ context.Context, a *cli.App) error {
+	if m := builtin.Lookup(o.Machine); m != nil {
+		return writeNamed(a, m, o.Spec)
+	}
+	if o.Spec {
+		return fail.Usage("--spec prints the description of a built-in machine; %s is none of topo list",
+			o.Machine)
+	}
+	data, err := a.ReadAs(o.Machine, process.MaxSettings, inputs.MachineSpec)
+	if err != nil {
+		return err
+	}
+	s, err := machine.Parse(data, o.Machine)
+	if err != nil {
+		return fail.Input(err)
+	}
+	root, err := s.Generate()
+	if err != nil {
+		return fail.Input(err)
+	}
+	return write(a, root)
 }
 
 // writeNamed writes a built-in machine's file or Spec.
@@ -103,6 +123,9 @@ func writeNamed(a *cli.App, m *builtin.Machine, spec bool) error {
 	return write(a, root.Root)
 }
 
+// AnonymizeOptions are what the arguments of anonymize say.
+type AnonymizeOptions struct{ File string }
+
 func anonymous(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "anonymize FILE", Short: "Take out of a topology file what names a site",
 		Long: `anonymize replaces host hashes, GUIDs, bus ids and device names, and leaves out
@@ -110,11 +133,17 @@ comments and whatever NCCL does not know. Order and equality of what NCCL
 compares are kept, so that it decides the same.`,
 		Example: "  simccl topo anonymize dgx.xml > public.xml",
 		Args:    cli.Exactly("FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			spec, err := scenario.Topology(args[0], a.Options(nil))
-			if err != nil {
-				return err
-			}
-			return write(a, anonymize.Tree(spec.Root))
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := AnonymizeOptions{args[0]}
+			return o.Run(cmd.Context(), a)
 		}}
+}
+
+// Run writes the file.
+func (o *AnonymizeOptions) Run(_ context.Context, a *cli.App) error {
+	spec, err := scenario.Topology(o.File, a.Options(nil))
+	if err != nil {
+		return err
+	}
+	return write(a, show.Nameless(spec.Root))
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/app/cli"
-	"github.com/simccl/simccl/app/process/traceview"
 	"github.com/simccl/simccl/internal/fail"
 	events "github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/chrome"
@@ -19,8 +18,8 @@ import (
 
 // Command is "trace".
 func Command(a *cli.App) *cobra.Command {
-	return cli.Long(cli.Group("trace", "Check, compare and join traces", validate(a), stats(a), diff(a),
-		merge(a)), `The commands read Chrome JSON and Perfetto files, also gzip, of simccl and of other
+	return cli.Long(cli.Group("trace", "Check, compare and join traces", validateCommand(a), stats(a),
+		diff(a), merge(a)), `The commands read Chrome JSON and Perfetto files, also gzip, of simccl and of other
 programs such as PyTorch's profiler. validate checks that viewers can show a file,
 stats sums up where its time goes, diff compares two event by event, and merge joins
 the ranks of a run, or puts runs side by side.`)
@@ -37,15 +36,15 @@ func (m *Memory) register(c *cobra.Command) {
 }
 
 // files are the files that a command reads, with at most so much of them in memory.
-func (m Memory) files(a *cli.App) (*traceview.Files, error) {
+func (m Memory) files(a *cli.App) (*files, error) {
 	if m == "" {
-		return &traceview.Files{Cancelled: a.Cancelled, Memory: traceview.Affordable()}, nil
+		return &files{Cancelled: a.Cancelled, Memory: affordable()}, nil
 	}
 	n, err := units.ParseBytes(string(m))
 	if err != nil || n < 1 {
 		return nil, fail.Usage("--max-memory %s: write a size like 384M or 4G", string(m))
 	}
-	return &traceview.Files{Cancelled: a.Cancelled, Memory: n}, nil
+	return &files{Cancelled: a.Cancelled, Memory: n}, nil
 }
 
 // ValidateOptions are what the options of validate say.
@@ -54,7 +53,7 @@ type ValidateOptions struct {
 	Memory Memory
 }
 
-func validate(a *cli.App) *cobra.Command {
+func validateCommand(a *cli.App) *cobra.Command {
 	var o ValidateOptions
 	c := &cobra.Command{Use: "validate FILE…",
 		Short: "Check that viewers can show a trace and that it is consistent",
@@ -91,8 +90,8 @@ func (o *ValidateOptions) Run(_ context.Context, a *cli.App) error {
 }
 
 // check checks a file and prints what it finds.
-func check(a *cli.App, name string, from *traceview.Files) error {
-	rep, err := from.Validate(name, a.JSON)
+func check(a *cli.App, name string, from *files) error {
+	rep, err := from.validate(name, a.JSON)
 	if err != nil {
 		return err
 	}
@@ -132,7 +131,7 @@ func (o *StatsOptions) Run(_ context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	s, err := from.Stats(o.File)
+	s, err := from.stats(o.File)
 	if err != nil {
 		return err
 	}
@@ -182,7 +181,7 @@ func (o *DiffOptions) Run(_ context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	d, err := from.Diff(o.Files, units.FromMicros(o.Tolerance))
+	d, err := from.diff(o.Files, units.FromMicros(o.Tolerance))
 	if err != nil {
 		return err
 	}
@@ -237,7 +236,7 @@ func (o *MergeOptions) Run(_ context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	w, notes, err := from.Merge(o.Output, o.Files, chrome.Meta{Version: a.Version,
+	w, notes, err := from.merge(o.Output, o.Files, chrome.Meta{Version: a.Version,
 		NCCLRules: cli.Rules().String()})
 	if err != nil {
 		return err

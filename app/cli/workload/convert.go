@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,9 +19,15 @@ import (
 // targets are what convert writes.
 var targets = []string{"native", "chakra", "goal", "goal-binary", "simai"}
 
+// ConvertOptions are what the options of convert say.
+type ConvertOptions struct {
+	Job Files
+	To  string // native, chakra, goal, goal-binary or simai
+	Out string // a file, of chakra the prefix of files; empty: standard output
+}
+
 func convert(a *cli.App) *cobra.Command {
-	var f Flags
-	var to, out string
+	var o ConvertOptions
 	c := &cobra.Command{Use: "convert FILE|DIR...", Short: "Write a job in another format",
 		Long: `convert writes a job as simccl's text (native), Chakra's execution traces (chakra:
 --out PREFIX gives PREFIX.0.et, PREFIX.1.et … and, with groups, PREFIX.groups.json), GOAL (goal,
@@ -30,18 +37,24 @@ standard error.`,
 			"  simccl workload convert job.txt --to chakra -o job\n" +
 			"  simccl workload convert job.txt --to goal",
 		Args: some,
-		RunE: func(_ *cobra.Command, args []string) error {
-			j, err := Read(a, args, f)
-			if err != nil {
-				return err
-			}
-			return writeAs(a, j.Program, to, out)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Job.Names = args
+			return o.Run(cmd.Context(), a)
 		}}
-	f.Add(c)
-	c.Flags().StringVar(&to, "to", "native", "`FORMAT`: "+strings.Join(targets, ", "))
-	c.Flags().StringVarP(&out, "out", "o", "",
+	o.Job.Register(c)
+	c.Flags().StringVar(&o.To, "to", "native", "`FORMAT`: "+strings.Join(targets, ", "))
+	c.Flags().StringVarP(&o.Out, "out", "o", "",
 		"write to `FILE` instead of standard output; the prefix of files for chakra")
 	return c
+}
+
+// Run writes the job in the format.
+func (o *ConvertOptions) Run(_ context.Context, a *cli.App) error {
+	j, err := o.Job.Read(a)
+	if err != nil {
+		return err
+	}
+	return writeAs(a, j.Program, o.To, o.Out)
 }
 
 // writeAs writes a program in a format.

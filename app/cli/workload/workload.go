@@ -5,6 +5,7 @@
 package workload
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/app/cli"
-	"github.com/simccl/simccl/app/cli/generate"
+	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/report/job"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
@@ -30,7 +31,7 @@ import (
 // Command is "workload".
 func Command(a *cli.App) *cobra.Command {
 	c := cli.Group("workload", "Jobs as files: show, check, convert, cut, scale and make them", show(a),
-		lint(a), convert(a), slice(a), scale(a), generate.Command(a))
+		lint(a), convert(a), slice(a), scale(a), generate(a))
 	c.Long = `workload reads what profilers, loggers and other simulators wrote, recognised by
 content, also compressed and in tar archives: Kineto traces of torch.profiler (all
 ranks of a run), PyTorch and Chakra execution traces, Flight Recorder dumps (JSON
@@ -40,20 +41,20 @@ Kineto traces are the job, and what lies beside them completes it.`
 	return c
 }
 
-// Flags are those of all commands that read jobs.
-type Flags struct {
-	ranks     int
-	symmetric bool
-	faulty    bool // lint finds what is wrong
-	partial   bool // show takes what there is
+// Files are those that a job is read from, as all commands that read jobs take them.
+type Files struct {
+	Names     []string // files and folders; "-" is standard input
+	Ranks     int      // 0: as the files say
+	Symmetric bool     // ranks without a recording do what the first recorded rank does
 }
 
-// Add declares the options on a command.
-func (f *Flags) Add(c *cobra.Command) {
-	c.Flags().IntVar(&f.ranks, "ranks", 0,
-		"number of `N` ranks, where the files do not say or another is wanted")
-	c.Flags().BoolVar(&f.symmetric, "symmetric", false,
-		"ranks without a recording do what the first recorded rank does")
+// Register declares the options; the names are arguments.
+func (f *Files) Register(c *cobra.Command) {
+	flags.Register(c.Flags(), flags.In("",
+		flags.Of(&f.Ranks, "ranks", "", 0,
+			"number of `N` ranks, where the files do not say or another is wanted"),
+		flags.Of(&f.Symmetric, "symmetric", "", false,
+			"ranks without a recording do what the first recorded rank does")))
 }
 
 // some wants at least one argument.
@@ -67,12 +68,14 @@ func some(cmd *cobra.Command, args []string) error {
 // stdin is the name of standard input.
 const stdin = "-"
 
-// Read reads the files that arguments name, - is standard input.
-func Read(a *cli.App, args []string, f Flags) (*load.Job, error) {
+// Read reads the job.
+func (f *Files) Read(a *cli.App) (*load.Job, error) { return f.read(a, load.Options{}) }
+
+func (f *Files) read(a *cli.App, o load.Options) (*load.Job, error) {
 	var files []load.File
-	for i, name := range args {
+	for i, name := range f.Names {
 		if name == stdin {
-			if slices.Contains(args[:i], stdin) {
+			if slices.Contains(f.Names[:i], stdin) {
 				return nil, fail.Usage("-: standard input is read once; leave one out")
 			}
 			files = append(files, load.File{Name: stdin, Open: func() (io.ReadCloser, error) {
@@ -98,12 +101,12 @@ func Read(a *cli.App, args []string, f Flags) (*load.Job, error) {
 			}
 		}
 	}
-	budget, err := a.Budget()
-	if err != nil {
+	var err error
+	if o.Budget, err = a.Budget(); err != nil {
 		return nil, err
 	}
-	j, err := load.Load(files, load.Options{Ranks: f.ranks, Symmetric: f.symmetric, Faulty: f.faulty,
-		Partial: f.partial, Budget: budget})
+	o.Ranks, o.Symmetric = f.Ranks, f.Symmetric
+	j, err := load.Load(files, o)
 	if err != nil {
 		return nil, fail.Input(err)
 	}
@@ -114,8 +117,11 @@ func file(a *cli.App, name string) load.File {
 	return load.File{Name: name, Open: func() (io.ReadCloser, error) { return a.OpenSoon(name) }}
 }
 
+// ShowOptions are what the options of show say.
+type ShowOptions struct{ Job Files }
+
 func show(a *cli.App) *cobra.Command {
-	f := Flags{partial: true}
+	var o ShowOptions
 	c := &cobra.Command{Use: "show FILE|DIR...",
 		Short: "Say what a job does: ranks, groups, calls, bytes, times",
 		Long: `show reads a job and prints its groups with the calls and bytes of a rank, what
@@ -125,20 +131,29 @@ of which ranks have no recording it shows the others.`,
 		Example: "  simccl workload show recording\n" +
 			"  simccl workload show recording/trace_rank0.json.gz --symmetric --json",
 		Args: some,
-		RunE: func(_ *cobra.Command, args []string) error {
-			j, err := Read(a, args, f)
-			if err != nil {
-				return err
-			}
-			s := job.Of(j)
-			if a.JSON {
-				return a.PrintJSON(s)
-			}
-			return s.WriteText(a.Out)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Job.Names = args
+			return o.Run(cmd.Context(), a)
 		}}
-	f.Add(c)
+	o.Job.Register(c)
 	return c
 }
+
+// Run prints what the job does, as far as files have it.
+func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
+	j, err := o.Job.read(a, load.Options{Partial: true})
+	if err != nil {
+		return err
+	}
+	s := job.Of(j)
+	if a.JSON {
+		return a.PrintJSON(s)
+	}
+	return s.WriteText(a.Out)
+}
+
+// LintOptions are what the options of lint say.
+type LintOptions struct{ Job Files }
 
 // lintResult is what lint prints as JSON.
 type lintResult struct {
@@ -150,7 +165,7 @@ type lintResult struct {
 }
 
 func lint(a *cli.App) *cobra.Command {
-	f := Flags{faulty: true}
+	var o LintOptions
 	c := &cobra.Command{Use: "lint FILE|DIR...", Short: "Check that a job can be carried out",
 		Long: `lint checks that members of a group issue the same calls in the same order and of
 the same sizes, that sends have receives, and that the job does not deadlock on a
@@ -158,38 +173,40 @@ network without delay. Exit status 7 when something is wrong. Calls that were re
 faster than the links of their GPU are a note.`,
 		Example: "  simccl workload lint recording",
 		Args:    some,
-		RunE: func(_ *cobra.Command, args []string) error {
-			j, err := Read(a, args, f)
-			if err != nil {
-				return err
-			}
-			r := lintResult{Format: j.Format.String(), Ranks: j.Program.Ranks(),
-				Problems: problems(j.Program), Notes: append(slices.Clone(j.Notes), tooFast(j)...)}
-			r.OK = len(r.Problems) == 0
-			if r.Notes == nil {
-				r.Notes = []string{}
-			}
-			if a.JSON {
-				if err := a.PrintJSON(r); err != nil {
-					return err
-				}
-			} else {
-				text := strings.Join(append(r.Problems, prefixed("note: ", r.Notes)...), "\n") + "\n"
-				if r.OK {
-					text = fmt.Sprintf("ok: %d ranks, %d calls\n%s", r.Ranks, len(j.Program.Calls),
-						strings.TrimPrefix(text, "\n"))
-				}
-				if err := a.PrintText(text); err != nil {
-					return err
-				}
-			}
-			if r.OK {
-				return nil
-			}
-			return fail.Printed("%d problems", len(r.Problems))
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Job.Names = args
+			return o.Run(cmd.Context(), a)
 		}}
-	f.Add(c)
+	o.Job.Register(c)
 	return c
+}
+
+// Run prints what is wrong, and fails where something is.
+func (o *LintOptions) Run(_ context.Context, a *cli.App) error {
+	j, err := o.Job.read(a, load.Options{Faulty: true})
+	if err != nil {
+		return err
+	}
+	r := lintResult{Format: j.Format.String(), Ranks: j.Program.Ranks(),
+		Problems: problems(j.Program), Notes: append(slices.Clone(j.Notes), tooFast(j)...)}
+	r.OK = len(r.Problems) == 0
+	if r.Notes == nil {
+		r.Notes = []string{}
+	}
+	if a.JSON {
+		err = a.PrintJSON(r)
+	} else {
+		text := strings.Join(append(r.Problems, prefixed("note: ", r.Notes)...), "\n") + "\n"
+		if r.OK {
+			text = fmt.Sprintf("ok: %d ranks, %d calls\n%s", r.Ranks, len(j.Program.Calls),
+				strings.TrimPrefix(text, "\n"))
+		}
+		err = a.PrintText(text)
+	}
+	if err == nil && !r.OK {
+		err = fail.Printed("%d problems", len(r.Problems))
+	}
+	return err
 }
 
 func prefixed(prefix string, list []string) (out []string) {
@@ -246,9 +263,16 @@ func tooFast(j *load.Job) (out []string) {
 // fastTolerance is for what a recorded time is short by: kernels' ends differ by rank.
 const fastTolerance = 1.1
 
+// SliceOptions are what the options of slice say.
+type SliceOptions struct {
+	Job      Files
+	Only     string // ranks, as 0-3,8; empty: all
+	From, To string // marks; empty: the begin, the next mark
+	Out      string // a file; empty: standard output
+}
+
 func slice(a *cli.App) *cobra.Command {
-	var f Flags
-	var ranks, from, to, out string
+	var o SliceOptions
 	c := &cobra.Command{Use: "slice FILE|DIR...", Short: "Keep some ranks or iterations of a job",
 		Long: `slice keeps the ranks that --only names, in that order, and of recordings the
 iterations from --from to the next one or to --to. Groups keep the members that
@@ -256,38 +280,44 @@ stay; calls without a partner go. The result is simccl's text.`,
 		Example: "  simccl workload slice recording --from ProfilerStep#1 -o step.txt\n" +
 			"  simccl workload slice step.txt --only 0",
 		Args: some,
-		RunE: func(_ *cobra.Command, args []string) error {
-			j, err := Read(a, args, f)
-			if err != nil {
-				return err
-			}
-			p := j.Program
-			if from != "" {
-				if p, err = transform.Between(p, from, to); err != nil {
-					return fail.Usage("--from: %v", err)
-				}
-			}
-			if ranks != "" {
-				list, err := rankList(ranks)
-				if err != nil {
-					return err
-				}
-				var dropped int
-				if p, dropped, err = transform.Ranks(p, list); err != nil {
-					return fail.Usage("--only: %v", err)
-				}
-				if dropped > 0 {
-					a.Warn("%d calls have no partner among these ranks and were left out", dropped)
-				}
-			}
-			return write(a, out, p.Format())
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Job.Names = args
+			return o.Run(cmd.Context(), a)
 		}}
-	f.Add(c)
-	c.Flags().StringVar(&ranks, "only", "", "keep the `RANKS`, as 0-3,8")
-	c.Flags().StringVar(&from, "from", "", "begin at the `MARK`, as ProfilerStep#1")
-	c.Flags().StringVar(&to, "to", "", "end at the `MARK` instead of the next one")
-	c.Flags().StringVarP(&out, "out", "o", "", "write to `FILE` instead of standard output")
+	o.Job.Register(c)
+	c.Flags().StringVar(&o.Only, "only", "", "keep the `RANKS`, as 0-3,8")
+	c.Flags().StringVar(&o.From, "from", "", "begin at the `MARK`, as ProfilerStep#1")
+	c.Flags().StringVar(&o.To, "to", "", "end at the `MARK` instead of the next one")
+	c.Flags().StringVarP(&o.Out, "out", "o", "", "write to `FILE` instead of standard output")
 	return c
+}
+
+// Run writes what is kept.
+func (o *SliceOptions) Run(_ context.Context, a *cli.App) error {
+	j, err := o.Job.Read(a)
+	if err != nil {
+		return err
+	}
+	p := j.Program
+	if o.From != "" {
+		if p, err = transform.Between(p, o.From, o.To); err != nil {
+			return fail.Usage("--from: %v", err)
+		}
+	}
+	if o.Only != "" {
+		list, err := rankList(o.Only)
+		if err != nil {
+			return err
+		}
+		var dropped int
+		if p, dropped, err = transform.Ranks(p, list); err != nil {
+			return fail.Usage("--only: %v", err)
+		}
+		if dropped > 0 {
+			a.Warn("%d calls have no partner among these ranks and were left out", dropped)
+		}
+	}
+	return write(a, o.Out, p.Format())
 }
 
 // rankList reads 0-3,8.
@@ -309,11 +339,16 @@ func rankList(text string) (list []int32, err error) {
 	return list, nil
 }
 
+// ScaleOptions are what the options of scale say.
+type ScaleOptions struct {
+	Job  Files
+	DP   int     // ranks of a data parallel group; 0: as they are
+	Host float64 // factor of the host's time
+	Out  string  // a file; empty: standard output
+}
+
 func scale(a *cli.App) *cobra.Command {
-	var f Flags
-	var dp int
-	var host float64
-	var out string
+	var o ScaleOptions
 	c := &cobra.Command{Use: "scale FILE|DIR...",
 		Short: "Make a job larger by data parallel replicas, or its host faster",
 		Long: `scale makes data parallel groups larger by replicas of the whole job: what DDP
@@ -323,29 +358,35 @@ result is simccl's text.`,
 		Example: "  simccl workload scale ddp.txt --dp 16 -o large.txt\n" +
 			"  simccl workload scale recording --host 0.4 -o fast.txt",
 		Args: some,
-		RunE: func(_ *cobra.Command, args []string) error {
-			j, err := Read(a, args, f)
-			if err != nil {
-				return err
-			}
-			p := j.Program
-			if host != 1 {
-				if p, err = transform.Host(p, host); err != nil {
-					return fail.Usage("--host: %v", err)
-				}
-			}
-			if dp != 0 {
-				if p, err = transform.DataParallel(p, dp); err != nil {
-					return fail.Usage("--dp %d: %v", dp, err)
-				}
-			}
-			return write(a, out, p.Format())
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Job.Names = args
+			return o.Run(cmd.Context(), a)
 		}}
-	f.Add(c)
-	c.Flags().IntVar(&dp, "dp", 0, "make data parallel groups `N` ranks large")
-	c.Flags().Float64Var(&host, "host", 1, "multiply the host's time by the `FACTOR`")
-	c.Flags().StringVarP(&out, "out", "o", "", "write to `FILE` instead of standard output")
+	o.Job.Register(c)
+	c.Flags().IntVar(&o.DP, "dp", 0, "make data parallel groups `N` ranks large")
+	c.Flags().Float64Var(&o.Host, "host", 1, "multiply the host's time by the `FACTOR`")
+	c.Flags().StringVarP(&o.Out, "out", "o", "", "write to `FILE` instead of standard output")
 	return c
+}
+
+// Run writes the larger job.
+func (o *ScaleOptions) Run(_ context.Context, a *cli.App) error {
+	j, err := o.Job.Read(a)
+	if err != nil {
+		return err
+	}
+	p := j.Program
+	if o.Host != 1 {
+		if p, err = transform.Host(p, o.Host); err != nil {
+			return fail.Usage("--host: %v", err)
+		}
+	}
+	if o.DP != 0 {
+		if p, err = transform.DataParallel(p, o.DP); err != nil {
+			return fail.Usage("--dp %d: %v", o.DP, err)
+		}
+	}
+	return write(a, o.Out, p.Format())
 }
 
 // result is what a command made, as --json prints it.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/app/report/svg"
 	"pgregory.net/rapid"
 )
 
@@ -98,14 +99,15 @@ func TestFront(t *testing.T) {
 
 // TestAxes: ticks are round, in order and inside, few enough to read.
 func TestAxes(t *testing.T) {
-	for _, s := range []scale{{lo: 0, hi: 1}, {lo: 8, hi: 1 << 30, log: true}, {lo: 0.1, hi: 4000, log: true},
-		{lo: -5, hi: 5}, {lo: 1024, hi: 16384, log: true}, {lo: 3, hi: 3.0001}} {
-		ticks := s.ticks()
+	for _, s := range []svg.Scale{{Lo: 0, Hi: 1}, {Lo: 8, Hi: 1 << 30, Log: true},
+		{Lo: 0.1, Hi: 4000, Log: true},
+		{Lo: -5, Hi: 5}, {Lo: 1024, Hi: 16384, Log: true}, {Lo: 3, Hi: 3.0001}} {
+		ticks := ticks(&s)
 		if len(ticks) < 2 || len(ticks) > 12 || !slices.IsSorted(ticks) {
 			t.Errorf("%+v: %v", s, ticks)
 		}
 		for _, v := range ticks {
-			if v < s.lo-1e-9 || v > s.hi*1.001 || math.IsNaN(v) {
+			if v < s.Lo-1e-9 || v > s.Hi*1.001 || math.IsNaN(v) {
 				t.Errorf("%+v: tick %v", s, v)
 			}
 		}

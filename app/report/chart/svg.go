@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/simccl/simccl/app/report/svg"
 )
 
-// style gives a drawing its colours where it is alone; on a page of the report the
+// style gives a svg.Drawing its colours where it is alone; on a page of the report the
 // page's own variables hold (web/DESIGN.md).
 const style = `<style>svg.chart{font:12px system-ui,sans-serif}svg.chart text{fill:var(--fg,#16202a);stroke:none}.grid{stroke:var(--line,#d3dae1);stroke-width:1}.l{fill:none;stroke-width:2}` +
 	`.frame{fill:var(--bg,#fff)}.rest{fill:var(--edge,#7a8691)}.c0{stroke:var(--k-blue,#0961bb);fill:var(--k-blue,#0961bb)}.c1{stroke:var(--k-orange,#964c04);fill:var(--k-orange,#964c04)}.c2{stroke:var(--k-green,#21763c);fill:var(--k-green,#21763c)}` +
@@ -24,72 +26,32 @@ const (
 // dashes distinguish curves without their colour.
 var dashes = []string{"", "7 4", "2 3", "10 3 2 3"}
 
-// Size of a drawing, and its margins.
+// Size of a svg.Drawing, and its margins.
 const (
 	width, height            = 860.0, 420.0
 	left, right, top, bottom = 74.0, 18.0, 16.0, 50.0
 )
 
-type drawing struct{ strings.Builder }
-
-func (d *drawing) add(format string, args ...any) { fmt.Fprintf(d, format, args...) }
-
-var escapes = strings.NewReplacer("\x00", "\ufffd", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "<", "&lt;",
-	">", "&gt;")
-
-func esc(s string) string { return escapes.Replace(s) }
-
-// scale maps values to places in the drawing.
-type scale struct {
-	lo, hi, from, to float64
-	log              bool
-}
-
-func (s scale) at(v float64) float64 {
-	lo, hi := s.lo, s.hi
-	if s.log {
-		v, lo, hi = math.Log(v), math.Log(lo), math.Log(hi)
-	}
-	if hi == lo {
-		return (s.from + s.to) / 2
-	}
-	return s.from + (s.to-s.from)*(v-lo)/(hi-lo)
-}
-
 // ticks are round values: powers of two or ten where logarithmic.
-func (s scale) ticks() []float64 {
+func ticks(s *svg.Scale) []float64 {
 	var out []float64
-	if s.log {
+	if s.Log {
 		base := 10.0
-		if s.hi/s.lo < 3000 {
+		if s.Hi/s.Lo < 3000 {
 			base = 2
 		}
-		step := max(1, math.Ceil(math.Log(s.hi/s.lo)/math.Log(base)/9))
-		for e := math.Ceil(math.Log(s.lo)/math.Log(base) - 1e-9); math.Pow(base, e) <=
-			s.hi*1.0001; e += step {
+		step := max(1, math.Ceil(math.Log(s.Hi/s.Lo)/math.Log(base)/9))
+		for e := math.Ceil(math.Log(s.Lo)/math.Log(base) - 1e-9); math.Pow(base, e) <=
+			s.Hi*1.0001; e += step {
 			out = append(out, math.Pow(base, e))
 		}
 		return out
 	}
-	step := round((s.hi - s.lo) / 6)
-	for v := math.Ceil(s.lo/step-1e-9) * step; v <= s.hi+step*1e-6; v += step {
+	step := svg.Step((s.Hi - s.Lo) / 6)
+	for v := math.Ceil(s.Lo/step-1e-9) * step; v <= s.Hi+step*1e-6; v += step {
 		out = append(out, v)
 	}
 	return out
-}
-
-// round rounds up to 1, 2 or 5 times a power of ten.
-func round(v float64) float64 {
-	if v <= 0 {
-		return 1
-	}
-	p := math.Pow(10, math.Floor(math.Log10(v)))
-	for _, m := range []float64{1, 2, 5} {
-		if v <= m*p {
-			return m * p
-		}
-	}
-	return 10 * p
 }
 
 // number prints a tick: with binary or decimal units where it is large.
@@ -108,7 +70,7 @@ func number(v float64) string {
 }
 
 // scales are those of both axes: Y begins at 0 where it is linear.
-func (c *Chart) scales() (x, y scale) {
+func (c *Chart) scales() (x, y svg.Scale) {
 	xl, xh := c.bounds(func(p Point) float64 { return p.X })
 	yl, yh := c.bounds(func(p Point) float64 { return p.Y })
 	if len(c.Cats) > 0 {
@@ -117,74 +79,68 @@ func (c *Chart) scales() (x, y scale) {
 	if !c.LogY {
 		yl, yh = min(0, yl), max(yh*1.04, 1e-12)
 	}
-	return scale{xl, xh, left, width - right, c.LogX}, scale{yl, yh, height - bottom, top, c.LogY}
+	return svg.Scale{Lo: xl, Hi: xh, From: left, To: width - right, Log: c.LogX},
+		svg.Scale{Lo: yl, Hi: yh, From: height - bottom, To: top, Log: c.LogY}
 }
 
 // frame draws axes and grid.
-func (c *Chart) frame(d *drawing, x, y scale, legend float64) {
-	d.add(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" style="min-width:700px;max-width:1020px" role="img" aria-label="%s over %s">%s<rect class="frame" width="100%%" height="100%%"/>`, width, height+legend, esc(c.YName), esc(c.XName), style)
-	for _, v := range y.ticks() {
-		d.add(`<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%s</text>`, left, width-right, y.at(v), y.at(v), left-6, y.at(v)+4, esc(number(v)))
+func (c *Chart) frame(d *svg.Drawing, x, y svg.Scale, legend float64) {
+	d.Add(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" style="min-width:700px;max-width:1020px" role="img" aria-label="%s over %s">%s<rect class="frame" width="100%%" height="100%%"/>`, width, height+legend, svg.Escape(c.YName), svg.Escape(c.XName), style)
+	for _, v := range ticks(&y) {
+		d.Add(`<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%s</text>`, left, width-right, y.At(v), y.At(v), left-6, y.At(v)+4, svg.Escape(number(v)))
 	}
 	if len(c.Cats) > 0 {
 		every := max(1, (len(c.Cats)+11)/12)
 		for i, n := range c.Cats {
 			if i%every == 0 {
-				d.add(`<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.at(float64(i)), height-bottom+
-					18, esc(short(n, 16)))
+				d.Add(`<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.At(float64(i)), height-bottom+
+					18, svg.Escape(svg.Short(n, 16)))
 			}
 		}
 	} else {
 		for _, v := range c.places(x) {
-			d.add(`<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.at(v), height-bottom+18,
-				esc(number(v)))
+			d.Add(`<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.At(v), height-bottom+18,
+				svg.Escape(number(v)))
 		}
 	}
-	d.add(`<text x="%g" y="%g" text-anchor="middle">%s</text><text transform="translate(14 %g) rotate(-90)" text-anchor="middle">%s</text>`, (left+width)/2, height-8, esc(c.XName), height/2, esc(c.YName))
+	d.Add(`<text x="%g" y="%g" text-anchor="middle">%s</text><text transform="translate(14 %g) rotate(-90)" text-anchor="middle">%s</text>`, (left+width)/2, height-8, svg.Escape(c.XName), height/2, svg.Escape(c.YName))
 }
 
 // fewPlaces on an axis are named themselves, in place of round values.
 const fewPlaces = 8
 
 // places are what the axis of X names.
-func (c *Chart) places(x scale) []float64 {
+func (c *Chart) places(x svg.Scale) []float64 {
 	own := c.columns()
 	for i := 1; i < len(own); i++ {
-		if x.at(own[i])-x.at(own[i-1]) < (x.to-x.from)/20 {
-			return x.ticks()
+		if x.At(own[i])-x.At(own[i-1]) < (x.To-x.From)/20 {
+			return ticks(&x)
 		}
 	}
 	if len(own) <= fewPlaces {
 		return own
 	}
-	return x.ticks()
+	return ticks(&x)
 }
 
-func short(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
-}
-
-// legend lists the groups below the drawing and returns the height it takes.
-func (c *Chart) legend(d *drawing) float64 {
+// legend lists the groups below the svg.Drawing and returns the height it takes.
+func (c *Chart) legend(d *svg.Drawing) float64 {
 	if len(c.Series) == 1 && c.Series[0].Name == "" {
 		return 0
 	}
 	x, y := left, height+14.0
 	if c.ByName != "" {
-		d.add(`<text x="%g" y="%g">%s:</text>`, x, y, esc(c.ByName))
+		d.Add(`<text x="%g" y="%g">%s:</text>`, x, y, svg.Escape(c.ByName))
 		x += 18 + 7.2*float64(len([]rune(c.ByName)))
 	}
 	for i, s := range c.Series {
-		label := short(s.Name, 40)
+		label := svg.Short(s.Name, 40)
 		wide := 42 + 7*float64(len([]rune(label)))
 		if x+wide > width-right && x > left {
 			x, y = left, y+18
 		}
-		d.add(`<path class="l c%d" d="M%g %gh24"%s/><text x="%g" y="%g">%s</text>`, i%colours, x, y-4,
-			dashed(i), x+29, y, esc(label))
+		d.Add(`<path class="l c%d" d="M%g %gh24"%s/><text x="%g" y="%g">%s</text>`, i%colours, x, y-4,
+			dashed(i), x+29, y, svg.Escape(label))
 		x += wide
 	}
 	return y + 8 - height
@@ -217,17 +173,17 @@ func (c *Chart) SVG() string {
 	if len(c.Series) == 0 {
 		return ""
 	}
-	var d, key drawing
+	var d, key svg.Drawing
 	x, y := c.scales()
 	c.frame(&d, x, y, c.legend(&key))
 	for i, s := range c.Series {
-		var path, dots drawing
+		var path, dots svg.Drawing
 		for k, p := range s.Points {
-			path.add("%s%.1f %.1f", map[bool]string{true: "M", false: "L"}[k == 0], x.at(p.X), y.at(p.Y))
-			dots.add(`<circle class="c%d" cx="%.1f" cy="%.1f" r="3"><title>%s</title></circle>`, i%colours,
-				x.at(p.X), y.at(p.Y), esc(c.hint(s, p)))
+			path.Add("%s%.1f %.1f", map[bool]string{true: "M", false: "L"}[k == 0], x.At(p.X), y.At(p.Y))
+			dots.Add(`<circle class="c%d" cx="%.1f" cy="%.1f" r="3"><title>%s</title></circle>`, i%colours,
+				x.At(p.X), y.At(p.Y), svg.Escape(c.hint(s, p)))
 		}
-		d.add(`<path class="l c%d" d="%s"%s/>%s`, i%colours, path.String(), dashed(i), dots.String())
+		d.Add(`<path class="l c%d" d="%s"%s/>%s`, i%colours, path.String(), dashed(i), dots.String())
 	}
 	return d.String() + key.String() + "</svg>\n"
 }
@@ -237,28 +193,28 @@ func (c *Chart) FrontSVG() string {
 	if len(c.Series) == 0 {
 		return ""
 	}
-	var d drawing
+	var d svg.Drawing
 	x, y := c.scales()
 	c.frame(&d, x, y, 0)
 	for _, s := range c.Series {
 		for _, p := range s.Points {
-			d.add(`<circle class="rest" cx="%.1f" cy="%.1f" r="2.6"><title>%s</title></circle>`, x.at(p.X),
-				y.at(p.Y), esc(c.hint(s, p)))
+			d.Add(`<circle class="rest" cx="%.1f" cy="%.1f" r="2.6"><title>%s</title></circle>`, x.At(p.X),
+				y.At(p.Y), svg.Escape(c.hint(s, p)))
 		}
 	}
-	var path drawing
+	var path svg.Drawing
 	front := c.Front()
 	for k, p := range front {
 		if k == 0 {
-			path.add("M%.1f %.1f", x.at(p.X), y.at(p.Y))
+			path.Add("M%.1f %.1f", x.At(p.X), y.At(p.Y))
 		} else {
-			path.add("H%.1fV%.1f", x.at(p.X), y.at(p.Y))
+			path.Add("H%.1fV%.1f", x.At(p.X), y.At(p.Y))
 		}
 	}
-	d.add(`<path class="l c0" d="%s"/>`, path.String())
+	d.Add(`<path class="l c0" d="%s"/>`, path.String())
 	for _, p := range front {
-		d.add(`<circle class="c0" cx="%.1f" cy="%.1f" r="4"><title>%s</title></circle>`, x.at(p.X), y.at(p.Y),
-			esc(c.hint(Series{}, p)))
+		d.Add(`<circle class="c0" cx="%.1f" cy="%.1f" r="4"><title>%s</title></circle>`, x.At(p.X), y.At(p.Y),
+			svg.Escape(c.hint(Series{}, p)))
 	}
 	return d.String() + "</svg>\n"
 }
@@ -287,7 +243,7 @@ func (c *Chart) label(x float64) string {
 // shade is 0 for the least and 1 for the largest value.
 func (c *Chart) shade(v float64) float64 {
 	lo, hi := c.bounds(func(p Point) float64 { return p.Y })
-	return scale{lo, hi, 0, 1, c.LogY}.at(v)
+	return (&svg.Scale{Lo: lo, Hi: hi, To: 1, Log: c.LogY}).At(v)
 }
 
 // Columns of a heat map whose cells are wide enough for their numbers.
@@ -313,29 +269,29 @@ func (c *Chart) HeatSVG() string {
 		cell = max(cellWide, min(84.0, (width-side-right)/float64(len(cols))))
 	}
 	w, h := side+cell*float64(len(cols))+right+40, top+row*float64(len(c.Series))+110
-	var d drawing
-	d.add(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="%s over %s and %s">%s<rect class="frame" width="100%%" height="100%%"/>`, w, h, w*.95, w*1.15, esc(c.YName), esc(c.XName), esc(c.ByName), style)
+	var d svg.Drawing
+	d.Add(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="%s over %s and %s">%s<rect class="frame" width="100%%" height="100%%"/>`, w, h, w*.95, w*1.15, svg.Escape(c.YName), svg.Escape(c.XName), svg.Escape(c.ByName), style)
 	for i, s := range c.Series {
 		at := top + row*float64(i)
-		d.add(`<text x="%g" y="%g" text-anchor="end">%s</text>`, side-8, at+18, esc(short(s.Name, 20)))
+		d.Add(`<text x="%g" y="%g" text-anchor="end">%s</text>`, side-8, at+18, svg.Escape(svg.Short(s.Name, 20)))
 		for _, p := range s.Points {
 			px, step := side+cell*float64(slices.Index(cols, p.X)), c.step(p.Y)
-			d.add(`<g><rect x="%.1f" y="%g" width="%.1f" height="%g" rx="2" class="q%d"/>`, px, at, cell-2,
+			d.Add(`<g><rect x="%.1f" y="%g" width="%.1f" height="%g" rx="2" class="q%d"/>`, px, at, cell-2,
 				row-2, step)
 			if cell >= cellWide {
-				d.add(`<text class="t%d" x="%.1f" y="%g" text-anchor="middle">%s</text>`, step, px+cell/2-1,
-					at+17, esc(number(digits(p.Y))))
+				d.Add(`<text class="t%d" x="%.1f" y="%g" text-anchor="middle">%s</text>`, step, px+cell/2-1,
+					at+17, svg.Escape(number(digits(p.Y))))
 			}
-			d.add(`<title>%s</title></g>`, esc(c.hint(s, p)))
+			d.Add(`<title>%s</title></g>`, svg.Escape(c.hint(s, p)))
 		}
 	}
 	foot := top + row*float64(len(c.Series))
 	for i, x := range cols {
-		d.add(`<text transform="translate(%.1f %g) rotate(30)">%s</text>`, side+cell*(float64(i)+.3), foot+16,
-			esc(short(c.label(x), 14)))
+		d.Add(`<text transform="translate(%.1f %g) rotate(30)">%s</text>`, side+cell*(float64(i)+.3), foot+16,
+			svg.Escape(svg.Short(c.label(x), 14)))
 	}
 	c.ramp(&d, 8, h-30)
-	d.add(`<text x="%g" y="%g">%s over %s, by %s</text>`, 8.0, h-8, esc(c.YName), esc(c.XName), esc(c.ByName))
+	d.Add(`<text x="%g" y="%g">%s over %s, by %s</text>`, 8.0, h-8, svg.Escape(c.YName), svg.Escape(c.XName), svg.Escape(c.ByName))
 	return d.String() + "</svg>\n"
 }
 
@@ -349,12 +305,12 @@ func digits(v float64) float64 {
 }
 
 // ramp draws the steps of colour with the values at which they begin and end.
-func (c *Chart) ramp(d *drawing, x, y float64) {
+func (c *Chart) ramp(d *svg.Drawing, x, y float64) {
 	lo, hi := c.bounds(func(p Point) float64 { return p.Y })
-	of := scale{lo, hi, 0, 1, c.LogY}
+	of := svg.Scale{Lo: lo, Hi: hi, To: 1, Log: c.LogY}
 	for i := range shades {
-		d.add(`<rect class="q%d" x="%g" y="%g" width="26" height="12"/>`, i, x+60+28*float64(i), y-10)
+		d.Add(`<rect class="q%d" x="%g" y="%g" width="26" height="12"/>`, i, x+60+28*float64(i), y-10)
 	}
-	d.add(`<text x="%g" y="%g" text-anchor="end">%s</text><text x="%g" y="%g">%s</text>`, x+54, y,
-		esc(number(digits(of.lo))), x+64+28*shades, y, esc(number(digits(of.hi))))
+	d.Add(`<text x="%g" y="%g" text-anchor="end">%s</text><text x="%g" y="%g">%s</text>`, x+54, y,
+		svg.Escape(number(digits(of.Lo))), x+64+28*shades, y, svg.Escape(number(digits(of.Hi))))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/simccl/simccl/app/report/svg"
 )
 
 // marks distinguish groups in text.
@@ -15,7 +17,7 @@ const textWidth, textHeight = 64, 18
 // canvas is a plot of characters.
 type canvas struct {
 	cells [][]rune
-	x, y  scale
+	x, y  svg.Scale
 }
 
 func (c *Chart) canvas() *canvas {
@@ -24,12 +26,12 @@ func (c *Chart) canvas() *canvas {
 		t.cells[i] = []rune(strings.Repeat(" ", textWidth))
 	}
 	t.x, t.y = c.scales()
-	t.x.from, t.x.to, t.y.from, t.y.to = 0, textWidth-1, textHeight-1, 0
+	t.x.From, t.x.To, t.y.From, t.y.To = 0, textWidth-1, textHeight-1, 0
 	return t
 }
 
 func (t *canvas) mark(x, y float64, r rune) {
-	col, row := int(t.x.at(x)+.5), int(t.y.at(y)+.5)
+	col, row := int(t.x.At(x)+.5), int(t.y.At(y)+.5)
 	if row >= 0 && row < textHeight && col >= 0 && col < textWidth {
 		t.cells[row][col] = r
 	}
@@ -59,8 +61,8 @@ func (c *Chart) Text() string {
 // frameText prints a plot between its axes.
 func (c *Chart) frameText(b *strings.Builder, t *canvas) {
 	at := map[int]string{}
-	for _, v := range t.y.ticks() {
-		at[int(t.y.at(v)+.5)] = number(v)
+	for _, v := range ticks(&t.y) {
+		at[int(t.y.At(v)+.5)] = number(v)
 	}
 	fmt.Fprintf(b, "%s\n", c.YName)
 	for i, row := range t.cells {
@@ -77,11 +79,11 @@ func (c *Chart) frameText(b *strings.Builder, t *canvas) {
 	}
 	if len(c.Cats) > 0 {
 		for i, n := range c.Cats {
-			put(t.x.at(float64(i)), short(n, 12))
+			put(t.x.At(float64(i)), svg.Short(n, 12))
 		}
 	} else {
 		for _, v := range c.places(t.x) {
-			put(t.x.at(v), number(v))
+			put(t.x.At(v), number(v))
 		}
 	}
 	fmt.Fprintf(b, "%9s  %s\n%9s  %s\n", "", strings.TrimRight(string(line), " "), "", c.XName)
@@ -123,11 +125,11 @@ func (c *Chart) HeatText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s over %s, by %s\n%*s", c.YName, c.XName, c.ByName, wide, "")
 	for _, x := range cols {
-		fmt.Fprintf(&b, " %10s", short(c.label(x), 10))
+		fmt.Fprintf(&b, " %10s", svg.Short(c.label(x), 10))
 	}
 	b.WriteByte('\n')
 	for _, s := range c.Series {
-		fmt.Fprintf(&b, "%*s", wide, short(s.Name, 24))
+		fmt.Fprintf(&b, "%*s", wide, svg.Short(s.Name, 24))
 		for _, x := range cols {
 			i := slices.IndexFunc(s.Points, func(p Point) bool { return p.X == x })
 			if i < 0 {

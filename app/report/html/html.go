@@ -3,7 +3,7 @@
 //
 // Pages are written by hand and not with html/template: a program that links that
 // package keeps every exported method of every type, three megabytes of this one
-// (CONTRIBUTING.md). All text goes through Text or Escape.
+// (CONTRIBUTING.md). All text goes through Text or svg.Escape.
 //
 // What it must not know: what a page shows.
 package html
@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/simccl/simccl/app/report/svg"
 )
 
 //go:embed style.css
@@ -30,15 +32,8 @@ type Tile struct {
 	Alt                     bool // what is compared with, or is to be done
 }
 
-// escapes are the characters that HTML reads as its own, within quotes or without.
-var escapes = strings.NewReplacer("\x00", "\ufffd", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "<", "&lt;",
-	">", "&gt;")
-
-// Escape is text within a drawing.
-func Escape(s string) string { return escapes.Replace(s) }
-
 // Text is text of a page.
-func Text(s string) string { return strings.ReplaceAll(Escape(s), "+", "&#43;") }
+func Text(s string) string { return strings.ReplaceAll(svg.Escape(s), "+", "&#43;") }
 
 // Doc is a page in the making: a summary, contents, facts, and the sections in the
 // order in which they are begun.
@@ -149,19 +144,4 @@ func Amount(x float64) int {
 		return 0
 	}
 	return int(min(Steps-1, math.Floor(x*Steps)))
-}
-
-// Step is the least of 1, 2 and 5 times a power of ten that is not below v: the
-// distance of lines on an axis.
-func Step(v float64) float64 {
-	if v <= 0 {
-		return 1
-	}
-	p := math.Pow(10, math.Floor(math.Log10(v)))
-	for _, m := range []float64{1, 2, 5} {
-		if v <= m*p {
-			return m * p
-		}
-	}
-	return 10 * p
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/simccl/simccl/app/report/html"
+	"github.com/simccl/simccl/app/report/svg"
 	"github.com/simccl/simccl/job/timeline"
 	"github.com/simccl/simccl/units"
 )
@@ -44,7 +44,7 @@ func (w *writer) timeline() {
 	lane := func(name string, list []timeline.Slice) {
 		drawn := 0
 		fmt.Fprintf(&s,
-			`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-6, y+13, html.Escape(name), left, width, y+row-.5, y+row-.5)
+			`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-6, y+13, svg.Escape(name), left, width, y+row-.5, y+row-.5)
 		for _, e := range timeline.Join(list, apart) {
 			if e.To <= from || e.From >= to || slices == slicesShown {
 				continue
@@ -57,13 +57,13 @@ func (w *writer) timeline() {
 			}
 			fmt.Fprintf(&s,
 				`<rect class="%s" x="%.2f" y="%.1f" width="%.2f" height="%g"><title>%s, %.3f us from %.3f us</title></rect>`, classOf[e.Kind], x(e.From), top, max(0.4, x(e.To)-x(e.From)), high,
-				html.Escape(e.Name), (e.To - e.From).Micros(), (e.From - from).Micros())
+				svg.Escape(e.Name), (e.To - e.From).Micros(), (e.From - from).Micros())
 		}
 		y += row
 		lanes++
 	}
 	heading := func(name string) {
-		fmt.Fprintf(&s, `<text class="head" x="4" y="%.1f">%s</text>`, y+15, html.Escape(name))
+		fmt.Fprintf(&s, `<text class="head" x="4" y="%.1f">%s</text>`, y+15, svg.Escape(name))
 		y += row + 6
 	}
 	heading("critical path")
@@ -89,17 +89,10 @@ func (w *writer) timeline() {
 	w.raw(". Kernels that follow each other closer than the drawing shows are one.</p>\n")
 	w.key(fmt.Sprintf(`<span><i class="%s"></i>communication that compute hides</span>`, hidden))
 	w.raw(`<div class="wide" tabindex="0" role="region" aria-label="Timeline"><svg class="time" viewBox="0 0 %g %.0f" style="min-width:%gpx" role="img" aria-label="timeline">`, width, y+8, width)
-	w.axis(from, to, x, y)
-	w.WriteString(s.String())
+	var axis svg.Drawing
+	const ms = float64(units.Millisecond)
+	axis.Times(float64(to-from)/ms, "%.6g ms", 10, 14, y,
+		func(v float64) float64 { return x(from + units.Time(v*ms)) })
+	w.WriteString(axis.String() + s.String())
 	w.raw("</svg></div>\n")
-}
-
-// axis draws the lines of a time axis down to y, in milliseconds from from.
-func (w *writer) axis(from, to units.Time, x func(units.Time) float64, y float64) {
-	span := float64(to-from) / float64(units.Millisecond)
-	step := html.Step(span / 8)
-	for v := 0.0; v <= span; v += step {
-		at := x(from + units.Time(v*float64(units.Millisecond)))
-		w.raw(`<line class="grid" x1="%.1f" x2="%.1f" y1="14" y2="%.1f"/><text x="%.1f" y="10" text-anchor="middle">%.6g ms</text>`, at, at, y, at, v)
-	}
 }

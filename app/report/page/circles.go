@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/app/report/html"
+	"github.com/simccl/simccl/app/report/svg"
 )
 
 const (
@@ -129,22 +130,22 @@ func (f *figure) name() string {
 }
 
 func (p *places) draw(all []figure) markup {
-	var s svg
+	var s svg.Drawing
 	shown := all[:min(len(all), circlesShown)]
 	open := min(len(shown), circlesOpen)
 	p.figures(&s, shown[:open])
 	if more := shown[open:]; len(more) > 0 {
-		s.add("<details><summary>%d more channels</summary>", len(more))
+		s.Add("<details><summary>%d more channels</summary>", len(more))
 		p.figures(&s, more)
 		if len(all) > circlesShown {
-			s.add("<p>and %d others</p>\n", len(all)-circlesShown)
+			s.Add("<p>and %d others</p>\n", len(all)-circlesShown)
 		}
 		s.WriteString("</details>\n")
 	}
-	return s.html()
+	return markup(s.String())
 }
 
-func (p *places) figures(s *svg, list []figure) {
+func (p *places) figures(s *svg.Drawing, list []figure) {
 	s.WriteString(`<div class="rings">`)
 	for i := range list {
 		p.figure(s, &list[i])
@@ -165,10 +166,10 @@ func (p *places) polar(i, radius float64) (x, y float64) {
 	return circleSize/2 + radius*math.Cos(a), circleSize/2 + radius*math.Sin(a)
 }
 
-func (p *places) figure(s *svg, f *figure) {
+func (p *places) figure(s *svg.Drawing, f *figure) {
 	n := float64(p.n)
 	r := max(2.5, min(12, 0.46*2*math.Pi*circleRadius/n))
-	s.add(`<figure><svg viewBox="0 0 %g %g" role="img" aria-label="%s, %s">`, circleSize, circleSize, f.what,
+	s.Add(`<figure><svg viewBox="0 0 %g %g" role="img" aria-label="%s, %s">`, circleSize, circleSize, f.what,
 		f.name())
 	p.arcs(s)
 	for _, e := range f.edges {
@@ -178,9 +179,9 @@ func (p *places) figure(s *svg, f *figure) {
 		if e.abroad {
 			class = " far"
 		}
-		s.add(`<path class="hop%s" d="M%.1f %.1fL%.1f %.1f"><title>rank %d → rank %d</title></path>`, class,
+		s.Add(`<path class="hop%s" d="M%.1f %.1fL%.1f %.1f"><title>rank %d → rank %d</title></path>`, class,
 			ax, ay, bx, by, e.from, e.to)
-		s.add(`<path class="tip%s" d="%s"/>`, class, head(ax, ay, bx, by, r))
+		s.Add(`<path class="tip%s" d="%s"/>`, class, head(ax, ay, bx, by, r))
 	}
 	for i := range int32(p.n) {
 		x, y := p.polar(float64(i), circleRadius)
@@ -188,13 +189,13 @@ func (p *places) figure(s *svg, f *figure) {
 		if slices.Contains(f.roots, i) {
 			class += " root"
 		}
-		s.add(`<circle class="%s" cx="%.1f" cy="%.1f" r="%.1f"><title>%s</title></circle>`, class, x, y, r,
+		s.Add(`<circle class="%s" cx="%.1f" cy="%.1f" r="%.1f"><title>%s</title></circle>`, class, x, y, r,
 			p.name(i))
 		if p.n <= circleNumber {
-			s.add(`<text x="%.1f" y="%.1f" text-anchor="middle">%d</text>`, x, y+4, i)
+			s.Add(`<text x="%.1f" y="%.1f" text-anchor="middle">%d</text>`, x, y+4, i)
 		}
 	}
-	s.add(`</svg><figcaption>%s</figcaption></figure>`, f.name())
+	s.Add(`</svg><figcaption>%s</figcaption></figure>`, f.name())
 }
 
 // head is the tip of an arrow that ends before the circle of radius r at b.
@@ -211,7 +212,7 @@ func head(ax, ay, bx, by, r float64) string {
 }
 
 // arcs draws an arc over the ranks of each node, with its name.
-func (p *places) arcs(s *svg) {
+func (p *places) arcs(s *svg.Drawing) {
 	if p.nodes || int(slices.Max(p.nodeOf))+1 > circleNodes {
 		return
 	}
@@ -227,28 +228,28 @@ func (p *places) arcs(s *svg) {
 		if to-from > float64(p.n)/2 {
 			large = 1
 		}
-		s.add(`<path class="arc" d="M%.1f %.1fA%g %g 0 %d 1 %.1f %.1f"/>`, ax, ay, arcRadius, arcRadius,
+		s.Add(`<path class="arc" d="M%.1f %.1fA%g %g 0 %d 1 %.1f %.1f"/>`, ax, ay, arcRadius, arcRadius,
 			large, bx, by)
 		x, y := p.polar((from+to)/2, nameRadius)
-		s.add(`<text class="soft" x="%.1f" y="%.1f" text-anchor="middle">n%d</text>`, x, y+4, p.nodeOf[i])
+		s.Add(`<text class="soft" x="%.1f" y="%.1f" text-anchor="middle">n%d</text>`, x, y+4, p.nodeOf[i])
 		i = end + 1
 	}
 }
 
 // orders lists the rings as text.
 func orders(rings []Ring) markup {
-	var t svg
+	var t svg.Drawing
 	t.WriteString(`<table><thead><tr><th>channel</th><th class="t">ranks in order</th></tr></thead><tbody>`)
 	for _, r := range rings {
-		t.add("<tr><td>%d</td><td class=\"t\">%s</td></tr>\n", r.Channel, listed(r.Order, " → "))
+		t.Add("<tr><td>%d</td><td class=\"t\">%s</td></tr>\n", r.Channel, listed(r.Order, " → "))
 	}
 	t.WriteString("</tbody></table>")
-	return t.html()
+	return markup(t.String())
 }
 
 // uppers lists the trees as text.
 func uppers(trees []Tree) markup {
-	var t svg
+	var t svg.Drawing
 	t.WriteString(
 		`<table><thead><tr><th>channel</th><th>root</th><th class="t">rank → the one above it</th></tr></thead><tbody>`)
 	for _, tr := range trees {
@@ -264,11 +265,11 @@ func uppers(trees []Tree) markup {
 		if more := len(tr.Up) - len(roots) - len(parts); more > 0 {
 			parts = append(parts, fmt.Sprintf("and %d more", more))
 		}
-		t.add("<tr><td>%d</td><td>%s</td><td class=\"t\">%s</td></tr>\n", tr.Channel, listed(roots, ", "),
+		t.Add("<tr><td>%d</td><td>%s</td><td class=\"t\">%s</td></tr>\n", tr.Channel, listed(roots, ", "),
 			strings.Join(parts, ", "))
 	}
 	t.WriteString("</tbody></table>")
-	return t.html()
+	return markup(t.String())
 }
 
 func listed(ranks []int32, between string) string {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/simccl/simccl/app/report/html"
+	"github.com/simccl/simccl/app/report/svg"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -15,21 +16,21 @@ func heat(points []Point, rivals []Rival) markup {
 	if len(points) == 0 || len(rivals) == 0 {
 		return ""
 	}
-	var s svg
+	var s svg.Drawing
 	s.WriteString(`<table class="map"><thead><tr><th class="t" scope="col">algorithm and protocol</th>`)
 	for _, p := range points {
-		s.add(`<th scope="col">%s</th>`, sizeName(p.Size))
+		s.Add(`<th scope="col">%s</th>`, sizeName(p.Size))
 	}
 	s.WriteString("</tr></thead><tbody>\n")
 	for _, r := range rivals {
-		s.add(`<tr><th scope="row">%s</th>`, text(r.Name))
+		s.Add(`<tr><th scope="row">%s</th>`, text(r.Name))
 		for i := range points {
 			s.WriteString(heatCell(r.Times[i], fastest(rivals, i)))
 		}
 		s.WriteString("</tr>\n")
 	}
 	s.WriteString("</tbody></table>")
-	return s.html()
+	return markup(s.String())
 }
 
 func fastest(rivals []Rival, i int) float64 {
@@ -67,15 +68,15 @@ func brief(v float64) string {
 
 // heatKey names the steps of the ramp.
 func heatKey() markup {
-	var s svg
+	var s svg.Drawing
 	for i := range html.Steps {
 		name := fmt.Sprintf("to ×%.2g", math.Pow(10, float64(i+1)/html.Steps))
 		if i == html.Steps-1 {
 			name = "more"
 		}
-		s.add(`<span><i class="r%d"></i>%s</span>`, i, name)
+		s.Add(`<span><i class="r%d"></i>%s</span>`, i, name)
 	}
-	return s.html()
+	return markup(s.String())
 }
 
 // matrixNodes bounds the rows and columns of a path matrix that is drawn.
@@ -91,14 +92,14 @@ func matrix(s *topo.System) markup {
 		return ""
 	}
 	lo, hi := widths(s, ends)
-	var b svg
+	var b svg.Drawing
 	b.WriteString(`<table class="map"><thead><tr><th class="t" scope="col">from</th>`)
 	for _, to := range ends {
-		b.add(`<th scope="col">%s</th>`, text(s.Short(to)))
+		b.Add(`<th scope="col">%s</th>`, text(s.Short(to)))
 	}
 	b.WriteString("</tr></thead><tbody>\n")
 	for _, from := range ends {
-		b.add(`<tr><th scope="row">%s</th>`, text(s.Short(from)))
+		b.Add(`<tr><th scope="row">%s</th>`, text(s.Short(from)))
 		for _, to := range ends {
 			p := s.Path(from, to)
 			switch {
@@ -107,16 +108,16 @@ func matrix(s *topo.System) markup {
 			case s.Nodes[from].Kind == topo.NET && s.Nodes[to].Kind == topo.NET:
 				b.WriteString(`<td></td>`)
 			case p.BW <= 0:
-				b.add(`<td class="off">%s</td>`, p.Kind)
+				b.Add(`<td class="off">%s</td>`, p.Kind)
 			default:
-				b.add(`<td class="r%d">%s<small>%.4g</small></td>`,
+				b.Add(`<td class="r%d">%s<small>%.4g</small></td>`,
 					html.Amount(math.Log(float64(p.BW)/lo)/math.Log(hi/lo)), p.Kind, float64(p.BW))
 			}
 		}
 		b.WriteString("</tr>\n")
 	}
 	b.WriteString("</tbody></table>")
-	return b.html()
+	return markup(b.String())
 }
 
 // widths are the least and the largest bandwidth of the paths between ends.

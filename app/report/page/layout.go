@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/app/report/html"
+	"github.com/simccl/simccl/app/report/svg"
 )
 
 // layout writes the page.
@@ -91,14 +92,14 @@ func (l *layout) points() {
 		return
 	}
 	l.Section("results", "Results")
-	var t svg
+	var t svg.Drawing
 	t.WriteString(
 		`<table><thead><tr><th>size</th><th class="t">choice</th><th>channels</th><th>time us</th><th>busbw GB/s</th><th>model us</th><th>model GB/s</th>`)
 	if l.hasBest {
 		t.WriteString(`<th>best us</th><th>best GB/s</th><th>NCCL / best</th><th class="t">best choice</th>`)
 	}
 	for _, m := range l.Measured {
-		t.add(`<th>%[1]s us</th><th>%[1]s GB/s</th>`, text(m.Name))
+		t.Add(`<th>%[1]s us</th><th>%[1]s GB/s</th>`, text(m.Name))
 	}
 	banded := slices.ContainsFunc(l.Points, func(p Point) bool { return p.Least.BusBW > 0 })
 	if banded {
@@ -107,7 +108,7 @@ func (l *layout) points() {
 	t.WriteString("<th>link's limit GB/s</th><th class=\"t\">limiting link</th></tr></thead><tbody>\n")
 	for i := range l.Points {
 		p := &l.Points[i]
-		t.add(`<tr><td>%s</td><td class="t">%s</td><td>%d</td><td>%.2f</td><td>%s</td><td>%s</td><td>%s</td>`,
+		t.Add(`<tr><td>%s</td><td class="t">%s</td><td>%d</td><td>%.2f</td><td>%s</td><td>%s</td><td>%s</td>`,
 			sizeName(p.Size), text(p.Choice), p.Channels, p.TimeUs, bandwidth(p.BusBW), bandwidth(p.ModelUs),
 			bandwidth(p.ModelBW))
 		if l.hasBest {
@@ -115,17 +116,17 @@ func (l *layout) points() {
 			if p.BestUs > 0 {
 				regret = fmt.Sprintf("%.3f", p.regret())
 			}
-			t.add(`<td>%s</td><td>%s</td><td>%s</td><td class="t">%s</td>`, bandwidth(p.BestUs),
+			t.Add(`<td>%s</td><td>%s</td><td>%s</td><td class="t">%s</td>`, bandwidth(p.BestUs),
 				bandwidth(p.BestBW), regret, text(p.Best))
 		}
 		for _, m := range l.Measured {
 			us, bw := measuredAt(m, p.Size)
-			t.add(`<td>%s</td><td>%s</td>`, us, bw)
+			t.Add(`<td>%s</td><td>%s</td>`, us, bw)
 		}
 		if banded {
-			t.add(`<td>%s</td><td>%s</td>`, bandwidth(p.Least.BusBW), bandwidth(p.Most.BusBW))
+			t.Add(`<td>%s</td><td>%s</td>`, bandwidth(p.Least.BusBW), bandwidth(p.Most.BusBW))
 		}
-		t.add("<td>%s</td><td class=\"t\">%s</td></tr>\n", bandwidth(p.LimitBW), text(p.Link))
+		t.Add("<td>%s</td><td class=\"t\">%s</td></tr>\n", bandwidth(p.LimitBW), text(p.Link))
 	}
 	t.WriteString("</tbody></table>")
 	l.WriteString(html.Wide("Results", t.String()))
@@ -188,11 +189,11 @@ func (l *layout) loads() {
 }
 
 func (l *layout) load(name string, list []load) {
-	var t svg
+	var t svg.Drawing
 	t.WriteString("<table><thead><tr><th>links</th><th class=\"t\">link</th><th>bytes of " +
 		"each</th><th>GB/s</th><th>needs at least</th><th class=\"t\">of the time</th></tr></thead><tbody>\n")
 	for _, x := range list {
-		t.add("<tr><td>%d ×</td><td class=\"t\">%s</td><td>%s</td><td>%s</td><td>%.1f %%</td><td "+
+		t.Add("<tr><td>%d ×</td><td class=\"t\">%s</td><td>%s</td><td>%s</td><td>%.1f %%</td><td "+
 			"class=\"t\"><div class=\"bar\"><div style=\"width:%.1f%%\"></div></div></td></tr>\n",
 			x.Count, text(x.Name), grouped(x.Bytes), bandwidth(x.Capacity), x.Percent, min(100, x.Percent))
 	}
@@ -216,11 +217,11 @@ func (l *layout) settings() {
 		return
 	}
 	l.Section("settings", "Settings in force")
-	var t svg
+	var t svg.Drawing
 	t.WriteString("<table><thead><tr><th class=\"t\">variable</th><th class=\"t\">value</th><th " +
 		"class=\"t\">from</th><th class=\"t\">effect here</th></tr></thead><tbody>\n")
 	for _, s := range l.Settings {
-		t.add("<tr><td class=\"t\"><code>%s</code></td><td class=\"t\"><code>%s</code></td><td "+
+		t.Add("<tr><td class=\"t\"><code>%s</code></td><td class=\"t\"><code>%s</code></td><td "+
 			"class=\"t\">%s</td><td class=\"t why\">%s</td></tr>\n",
 			text(s.Name), text(s.Value), text(s.Origin), text(s.Effect))
 	}

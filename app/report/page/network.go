@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/app/report/html"
+	"github.com/simccl/simccl/app/report/svg"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/sim/congestion"
 	"github.com/simccl/simccl/trace"
@@ -120,15 +121,15 @@ func (l *layout) network() {
 
 // heldTable lists head-of-line blocking.
 func heldTable(f *congestion.Facts) markup {
-	var t svg
+	var t svg.Drawing
 	t.WriteString(
 		`<table><thead><tr><th class="t">sender</th><th class="t">receiver</th><th>waited us</th><th class="t">on</th><th class="t">for the queue of</th></tr></thead><tbody>` + "\n")
 	for _, h := range f.Held {
-		t.add("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td>%.2f</td><td class=\"t\">%s</td><td "+
+		t.Add("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td>%.2f</td><td class=\"t\">%s</td><td "+
 			"class=\"t\">%s</td></tr>\n", text(h.From), text(h.To), h.Us, text(h.At), text(h.Behind))
 	}
 	t.WriteString("</tbody></table>")
-	return t.html()
+	return markup(t.String())
 }
 
 // most rows of a table that is open from the start.
@@ -193,28 +194,28 @@ func incast(all []crowdedPort) markup {
 		}
 	}
 	slices.SortFunc(rows, natural)
-	var s svg
+	var s svg.Drawing
 	s.WriteString(`<table class="map"><thead><tr><th class="t" scope="col">sender</th>`)
 	for _, p := range all {
-		s.add(`<th scope="col">%s<br><small>%d inputs</small><br><small>queue to %s</small></th>`,
+		s.Add(`<th scope="col">%s<br><small>%d inputs</small><br><small>queue to %s</small></th>`,
 			text(p.Name), p.Inputs, amount(p.PeakBytes))
 	}
 	s.WriteString("</tr></thead><tbody>\n")
 	for _, r := range rows {
-		s.add(`<tr><th scope="row">%s</th>`, text(r))
+		s.Add(`<tr><th scope="row">%s</th>`, text(r))
 		for i := range all {
 			x := share(r, &all[i])
 			if x == 0 {
 				s.WriteString(`<td class="off">–</td>`)
 				continue
 			}
-			s.add(`<td class="r%d">%.0f %%<small>%s</small></td>`, html.Amount(x/largest), 100*x,
+			s.Add(`<td class="r%d">%.0f %%<small>%s</small></td>`, html.Amount(x/largest), 100*x,
 				amount(int64(sum[[2]string{r, all[i].Name}])))
 		}
 		s.WriteString("</tr>\n")
 	}
 	s.WriteString("</tbody></table>")
-	return s.html()
+	return markup(s.String())
 }
 
 // natural orders names by their texts and the numbers between them.
@@ -242,22 +243,22 @@ const streamsListed = 24
 
 // streams is the table behind the map.
 func streams(all []crowdedPort) markup {
-	var t svg
+	var t svg.Drawing
 	t.WriteString(
 		`<table><thead><tr><th class="t">port</th><th class="t">sender</th><th class="t">receiver</th><th>bytes</th></tr></thead><tbody>` + "\n")
 	for _, p := range all {
 		for _, s := range p.from[:min(streamsListed, len(p.from))] {
-			t.add("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td "+
+			t.Add("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td "+
 				"class=\"t\">%s</td><td>%s</td></tr>\n", text(p.Name), text(s.From), text(s.To),
 				grouped(s.Bytes))
 		}
 		if n := len(p.from) - streamsListed; n > 0 {
-			t.add("<tr><td class=\"t\">%s</td><td class=\"t\" colspan=\"3\">and %d pairs that sent "+
+			t.Add("<tr><td class=\"t\">%s</td><td class=\"t\" colspan=\"3\">and %d pairs that sent "+
 				"less</td></tr>\n", text(p.Name), n)
 		}
 	}
 	t.WriteString("</tbody></table>")
-	return t.html()
+	return markup(t.String())
 }
 
 // portRows are the names of the ports that are drawn.
@@ -307,26 +308,23 @@ func portTimes(rows []string, log *ports) markup {
 	}
 	const left, w, row = 190.0, 1190.0, 22.0
 	x := func(t units.Time) float64 { return left + (w-left-12)*float64(t)/float64(end) }
-	var s svg
+	var s svg.Drawing
 	high := 26 + row*float64(len(rows))
-	s.add(`<svg class="time" viewBox="0 0 %g %.0f" style="min-width:%gpx" role="img" aria-label="queues and pauses over time">`, w, high, w)
-	for v, step := 0.0, html.Step(end.Micros()/8); v <= end.Micros(); v += step {
-		at := x(units.FromMicros(v))
-		s.add(`<line class="grid" x1="%.1f" x2="%.1f" y1="18" y2="%.1f"/><text x="%.1f" y="13" text-anchor="middle">%g us</text>`, at, at, high-4, at, v)
-	}
+	s.Add(`<svg class="time" viewBox="0 0 %g %.0f" style="min-width:%gpx" role="img" aria-label="queues and pauses over time">`, w, high, w)
+	s.Times(end.Micros(), "%g us", 13, 18, high-4, func(v float64) float64 { return x(units.FromMicros(v)) })
 	for i, name := range rows {
 		y := 22 + row*float64(i)
-		s.add(`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-8, y+14, esc(name), left, w-12, y+row-1.5, y+row-1.5)
+		s.Add(`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-8, y+14, svg.Escape(name), left, w-12, y+row-1.5, y+row-1.5)
 		if p := log.byName[name]; p != nil {
 			p.draw(&s, name, y, end, peak, x)
 		}
 	}
 	s.WriteString("</svg>")
-	return s.html()
+	return markup(s.String())
 }
 
 // draw draws a row: the deepest queue of each column, and below it the pauses.
-func (p *portLog) draw(s *svg, name string, y float64, end units.Time, peak float64,
+func (p *portLog) draw(s *svg.Drawing, name string, y float64, end units.Time, peak float64,
 	x func(units.Time) float64) {
 	bins := p.bins(end)
 	at := func(c int) units.Time { return units.Time(float64(end) * float64(c) / portBins) }
@@ -342,7 +340,7 @@ func (p *portLog) draw(s *svg, name string, y float64, end units.Time, peak floa
 			most = max(most, bins[c])
 		}
 		if k >= 0 {
-			s.add(`<rect class="r%d" x="%.1f" y="%.1f" width="%.1f" height="12"><title>%s: queue to %s, %.4g to %.4g us</title></rect>`, k, x(at(from)), y+2, x(at(c))-x(at(from)), esc(name), amount(int64(most)), at(from).Micros(), at(c).Micros())
+			s.Add(`<rect class="r%d" x="%.1f" y="%.1f" width="%.1f" height="12"><title>%s: queue to %s, %.4g to %.4g us</title></rect>`, k, x(at(from)), y+2, x(at(c))-x(at(from)), svg.Escape(name), amount(int64(most)), at(from).Micros(), at(c).Micros())
 		}
 	}
 	for i := 0; i < len(p.stops); { // pauses that the eye cannot part are one
@@ -350,7 +348,7 @@ func (p *portLog) draw(s *svg, name string, y float64, end units.Time, peak floa
 		for i++; i < len(p.stops) && x(p.stops[i][0])-x(to) < 1; i++ {
 			n, paused, to = n+1, paused+p.stops[i][1]-p.stops[i][0], p.stops[i][1]
 		}
-		s.add(`<rect class="korange" x="%.1f" y="%.1f" width="%.1f" height="4"><title>%s: %d pauses, %.4g us of %.4g to %.4g us</title></rect>`, x(from), y+15, max(1, x(to)-x(from)), esc(name), n, paused.Micros(), from.Micros(), to.Micros())
+		s.Add(`<rect class="korange" x="%.1f" y="%.1f" width="%.1f" height="4"><title>%s: %d pauses, %.4g us of %.4g to %.4g us</title></rect>`, x(from), y+15, max(1, x(to)-x(from)), svg.Escape(name), n, paused.Micros(), from.Micros(), to.Micros())
 	}
 }
 
@@ -384,19 +382,19 @@ func (l *ports) deepest(names ...string) (most float64) {
 
 // portKey names what the drawing shows; held, what kept ports from sending.
 func portKey(rows []string, log *ports, held string) markup {
-	var s svg
+	var s svg.Drawing
 	peak := int64(log.deepest(rows...))
 	for i := range html.Steps {
-		s.add(`<span><i class="r%d"></i>to %s</span>`, i, amount(peak*int64(i+1)/html.Steps))
+		s.Add(`<span><i class="r%d"></i>to %s</span>`, i, amount(peak*int64(i+1)/html.Steps))
 	}
-	s.add(`<span><i class="korange thin"></i>%s (thin)</span>`, held)
-	return s.html()
+	s.Add(`<span><i class="korange thin"></i>%s (thin)</span>`, held)
+	return markup(s.String())
 }
 
 // portTable is the table behind it. held names what kept ports from sending.
 func portTable(f *congestion.Facts, rows []string, log *ports, held string) markup {
-	var t svg
-	t.add(`<table><thead><tr><th class="t">port</th><th>inputs</th><th>queue to</th><th>marks</th><th>%s us</th><th>pause frames</th><th>first at us</th><th class="t">behind the queue of</th></tr></thead><tbody>`+"\n", held)
+	var t svg.Drawing
+	t.Add(`<table><thead><tr><th class="t">port</th><th>inputs</th><th>queue to</th><th>marks</th><th>%s us</th><th>pause frames</th><th>first at us</th><th class="t">behind the queue of</th></tr></thead><tbody>`+"\n", held)
 	number := func(ok bool, format string, v any) string {
 		if !ok {
 			return "–"
@@ -416,7 +414,7 @@ func portTable(f *congestion.Facts, rows []string, log *ports, held string) mark
 		if p.Inputs == 0 && log != nil { // its queue is not among the deepest that several inputs fed
 			p.PeakBytes = int64(log.deepest(name))
 		}
-		t.add("<tr><td class=\"t\">%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>"+
+		t.Add("<tr><td class=\"t\">%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>"+
 			"%s</td><td class=\"t\">%s</td></tr>\n", text(name),
 			number(p.Inputs > 0, "%d", p.Inputs), number(p.PeakBytes > 0, "%s", amount(p.PeakBytes)),
 			number(p.Inputs > 0, "%d", p.Marked),
@@ -424,5 +422,5 @@ func portTable(f *congestion.Facts, rows []string, log *ports, held string) mark
 			number(s.Us > 0 && !s.Credits, "%.2f", s.FirstUs), cmp.Or(text(s.Behind), "–"))
 	}
 	t.WriteString("</tbody></table>")
-	return t.html()
+	return markup(t.String())
 }

@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/simccl/simccl/app/report/html"
 	"github.com/simccl/simccl/exec"
@@ -124,13 +123,3 @@ func measuredAt(m Measured, size units.Bytes) (us, bw string) {
 	}
 	return "–", "–"
 }
-
-// svg collects a drawing.
-type svg struct{ strings.Builder }
-
-func (s *svg) add(format string, args ...any) { fmt.Fprintf(s, format, args...) }
-
-// html closes the drawing; everything in it was escaped where it was put in.
-func (s *svg) html() markup { return markup(s.String()) }
-
-func esc(s string) string { return html.Escape(s) }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/app/report/svg"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/rules"
@@ -180,7 +181,7 @@ func TestDrawing(t *testing.T) {
 	text := Drawing(s)
 	wellFormed(t, []string{text})
 	for _, g := range s.Of(topo.GPU) {
-		if !strings.Contains(text, esc(s.Name(g))) {
+		if !strings.Contains(text, svg.Escape(s.Name(g))) {
 			t.Errorf("the drawing lacks %s", s.Name(g))
 		}
 	}

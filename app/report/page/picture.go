@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/app/report/svg"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/topo"
 )
@@ -20,7 +21,7 @@ type place struct {
 // drawing lays out one System: CPUs above, the PCI trees below them, NVLink
 // switches at the foot.
 type drawing struct {
-	svg
+	svg.Drawing
 	s      *topo.System
 	at     []place
 	next   float64 // columns of the row so far
@@ -51,18 +52,10 @@ func boxes(s *topo.System) float64 {
 	w := leastBox
 	for n := range s.Nodes {
 		if s.Nodes[n].Kind != topo.NVS {
-			w = max(w, letter*float64(len([]rune(short(s.Short(topo.NodeID(n))))))+10)
+			w = max(w, letter*float64(len([]rune(svg.Short(s.Short(topo.NodeID(n)), mostName))))+10)
 		}
 	}
 	return w
-}
-
-// short cuts a name to what fits into a node.
-func short(name string) string {
-	if r := []rune(name); len(r) > mostName {
-		return string(r[:mostName-1]) + "…"
-	}
-	return name
 }
 
 // Links of a drawing by their load: classes l0 to l3 of the style, and the width.
@@ -104,21 +97,21 @@ func (d *drawing) kinds(y float64) {
 			words = append(words, strconv.FormatFloat(bw, 'g', 4, 64))
 		}
 		label := fmt.Sprintf("%s %s GB/s", topo.LinkKind(k), strings.Join(words, ", "))
-		d.add(`<path class="link %s" stroke-width="3" d="M%.0f %.0fh24"/><text x="%.0f" y="%.0f">%s</text>`,
-			linkClass[k], x, y-4, x+30, y, esc(label))
+		d.Add(`<path class="link %s" stroke-width="3" d="M%.0f %.0fh24"/><text x="%.0f" y="%.0f">%s</text>`,
+			linkClass[k], x, y-4, x+30, y, svg.Escape(label))
 		x += 54 + letter*float64(len([]rune(label)))
 	}
 }
 
 // loadKey names the steps.
 func loadKey() markup {
-	var s svg
+	var s svg.Drawing
 	for i := range loadSteps {
-		s.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="l%d" stroke-width="%.1f" d="M0 6H30"/></svg>%d to %d %%</span>`, i, loadWidth((float64(i)+.5)/loadSteps), 100*i/loadSteps, 100*(i+1)/loadSteps)
+		s.Add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="l%d" stroke-width="%.1f" d="M0 6H30"/></svg>%d to %d %%</span>`, i, loadWidth((float64(i)+.5)/loadSteps), 100*i/loadSteps, 100*(i+1)/loadSteps)
 	}
 	s.WriteString(
 		`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="idle" d="M0 6H30"/></svg>nothing</span>`)
-	return s.html()
+	return markup(s.String())
 }
 
 func picture(p *Page, channels []route) markup {
@@ -152,7 +145,7 @@ func picture(p *Page, channels []route) markup {
 	if len(d.loads) == 0 {
 		d.height += keyHeight
 	}
-	d.add(`<svg viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="topology">`,
+	d.Add(`<svg viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="topology">`,
 		width, d.height, width, width*1.35)
 	d.edges()
 	d.routeLayers(channels)
@@ -161,7 +154,7 @@ func picture(p *Page, channels []route) markup {
 	}
 	d.kinds(d.height - 12)
 	d.WriteString(`</svg>`)
-	return d.html()
+	return markup(d.String())
 }
 
 // tree places a node and what hangs below it on PCI.
@@ -231,7 +224,7 @@ func (d *drawing) edges() {
 			shape = fmt.Sprintf("M%.1f %.1fQ%.1f %.1f %.1f %.1f", a.x, a.y, (a.x+b.x)/2,
 				a.y+bow(a, b, l.Kind), b.x, b.y)
 		}
-		d.add(`<path %s fill="none" d="%s"><title>%s</title></path>`, style, shape, esc(tip))
+		d.Add(`<path %s fill="none" d="%s"><title>%s</title></path>`, style, shape, svg.Escape(tip))
 	}
 }
 
@@ -240,7 +233,7 @@ var kindClass = [topo.NumNodeKinds]string{topo.GPU: "gpu", topo.PCI: "pci", topo
 
 func (d *drawing) node(id topo.NodeID) {
 	n, at := &d.s.Nodes[id], d.at[id]
-	w, label, tip := d.box, short(d.s.Short(id)), d.s.Name(id)
+	w, label, tip := d.box, svg.Short(d.s.Short(id), mostName), d.s.Name(id)
 	switch n.Kind {
 	case topo.GPU:
 		tip += fmt.Sprintf(", rank %d, sm_%d, %s", n.GPU.Rank, n.GPU.SM, n.GPU.BusID)
@@ -249,6 +242,6 @@ func (d *drawing) node(id topo.NodeID) {
 	case topo.NVS:
 		w = switches
 	}
-	d.add(`<g class="node %s"><rect x="%.1f" y="%.1f" width="%g" height="24" rx="5"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text><title>%s</title></g>`,
-		kindClass[n.Kind], at.x-w/2, at.y-12, w, at.x, at.y+4, esc(label), esc(tip))
+	d.Add(`<g class="node %s"><rect x="%.1f" y="%.1f" width="%g" height="24" rx="5"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text><title>%s</title></g>`,
+		kindClass[n.Kind], at.x-w/2, at.y-12, w, at.x, at.y+4, svg.Escape(label), svg.Escape(tip))
 }

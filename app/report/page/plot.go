@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/app/report/html"
+	"github.com/simccl/simccl/app/report/svg"
 	"github.com/simccl/simccl/units"
 )
 
@@ -64,17 +64,8 @@ func lines(points []Point, measured []Measured) []series {
 
 // axis maps values to a side of a plot. All values that are drawn lie on it.
 type axis struct {
-	lo, hi, from, to float64
-	log              bool
-	ticks            []float64
-}
-
-func (a *axis) at(v float64) float64 {
-	lo, hi := a.lo, a.hi
-	if a.log {
-		v, lo, hi = math.Log(v), math.Log(lo), math.Log(hi)
-	}
-	return a.from + (a.to-a.from)*(v-lo)/(hi-lo)
+	svg.Scale
+	ticks []float64
 }
 
 // The plots' size and margins.
@@ -92,7 +83,8 @@ func sizes(points []Point) axis {
 	if hi-lo < 0.5 {
 		hi = lo + 0.5
 	}
-	a := axis{lo: math.Exp2(lo), hi: math.Exp2(hi), from: plotLeft, to: plotW - plotRight, log: true}
+	a := axis{Scale: svg.Scale{Lo: math.Exp2(lo), Hi: math.Exp2(hi), From: plotLeft, To: plotW - plotRight,
+		Log: true}}
 	every := max(1, math.Ceil((hi-lo)/7))
 	for e := math.Ceil(lo - 1e-9); e <= hi+1e-9; e += every {
 		a.ticks = append(a.ticks, math.Exp2(e))
@@ -110,14 +102,14 @@ func values(all []series, of func(Sample) float64, log bool) axis {
 			}
 		}
 	}
-	a := axis{from: plotH - plotLow, to: plotTop, log: log}
+	a := axis{Scale: svg.Scale{From: plotH - plotLow, To: plotTop, Log: log}}
 	if hi == 0 {
 		lo, hi = 1, 1
 	}
 	if !log {
-		step := html.Step(hi / 6)
-		a.hi = math.Ceil(hi/step-1e-9) * step
-		for v := 0.0; v <= a.hi*1.001; v += step {
+		step := svg.Step(hi / 6)
+		a.Hi = math.Ceil(hi/step-1e-9) * step
+		for v := 0.0; v <= a.Hi*1.001; v += step {
 			a.ticks = append(a.ticks, v)
 		}
 		return a
@@ -144,7 +136,7 @@ func values(all []series, of func(Sample) float64, log bool) axis {
 	for n := len(a.ticks); len(within) > 1 && n > 2 && a.ticks[n-2] >= hi; n-- {
 		a.ticks = a.ticks[:n-1]
 	}
-	a.lo, a.hi = a.ticks[0], a.ticks[len(a.ticks)-1]
+	a.Lo, a.Hi = a.ticks[0], a.ticks[len(a.ticks)-1]
 	return a
 }
 
@@ -170,16 +162,16 @@ func plot(points []Point, all []series, label, unit string, time bool) markup {
 		return s.BusBW
 	}
 	x, y := sizes(points), values(all, of, time)
-	var s svg
-	s.add(`<svg class="plot" viewBox="0 0 %g %g" role="img" aria-label="%s">`, plotW, plotH, label)
+	var s svg.Drawing
+	s.Add(`<svg class="plot" viewBox="0 0 %g %g" role="img" aria-label="%s">`, plotW, plotH, label)
 	for _, v := range y.ticks {
-		s.add(`<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%g</text>`, plotLeft, plotW-plotRight, y.at(v), y.at(v), plotLeft-6, y.at(v)+4, v)
+		s.Add(`<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%g</text>`, plotLeft, plotW-plotRight, y.At(v), y.At(v), plotLeft-6, y.At(v)+4, v)
 	}
 	for _, v := range x.ticks {
-		s.add(`<line class="grid" x1="%.1f" x2="%.1f" y1="%g" y2="%g"/><text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.at(v), x.at(v), plotH-plotLow, plotH-plotLow+4, x.at(v), plotH-plotLow+19,
-			esc(strings.NewReplacer(" ", "", "iB", "").Replace(sizeName(units.Bytes(v)))))
+		s.Add(`<line class="grid" x1="%.1f" x2="%.1f" y1="%g" y2="%g"/><text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.At(v), x.At(v), plotH-plotLow, plotH-plotLow+4, x.At(v), plotH-plotLow+19,
+			svg.Escape(strings.NewReplacer(" ", "", "iB", "").Replace(sizeName(units.Bytes(v)))))
 	}
-	s.add(`<text class="soft" x="%g" y="%g" text-anchor="middle">size (binary units)</text><text class="soft" transform="translate(15 %g) rotate(-90)" text-anchor="middle">%s</text>`, (plotLeft+plotW)/2, plotH-8, (plotH-plotLow)/2, unit)
+	s.Add(`<text class="soft" x="%g" y="%g" text-anchor="middle">size (binary units)</text><text class="soft" transform="translate(15 %g) rotate(-90)" text-anchor="middle">%s</text>`, (plotLeft+plotW)/2, plotH-8, (plotH-plotLow)/2, unit)
 	for i := range points {
 		s.WriteString(string(points[i].band(x, y, of)))
 	}
@@ -187,7 +179,7 @@ func plot(points []Point, all []series, label, unit string, time bool) markup {
 		s.WriteString(string(l.draw(x, y, of)))
 	}
 	s.WriteString(`</svg>`)
-	return s.html()
+	return markup(s.String())
 }
 
 // bandWidth is half the width of a bar from the slowest to the fastest draw.
@@ -199,11 +191,11 @@ func (p *Point) band(x, y axis, of func(Sample) float64) markup {
 	if a <= 0 || b <= 0 {
 		return ""
 	}
-	at, top, low := x.at(float64(max(p.Size, 1))), min(y.at(a), y.at(b)), max(y.at(a), y.at(b))
+	at, top, low := x.At(float64(max(p.Size, 1))), min(y.At(a), y.At(b)), max(y.At(a), y.At(b))
 	return markup(
 		fmt.Sprintf(`<rect class="band" x="%.1f" y="%.1f" width="%g" height="%.1f"><title>%s</title></rect>`,
 			at-bandWidth, top, 2*bandWidth, max(1, low-top),
-			esc(fmt.Sprintf("%s, draws of hashed routes: %.2f to %.2f GB/s, %.2f to %.2f us",
+			svg.Escape(fmt.Sprintf("%s, draws of hashed routes: %.2f to %.2f GB/s, %.2f to %.2f us",
 				sizeName(p.Size),
 				p.Least.BusBW, p.Most.BusBW, p.Most.TimeUs, p.Least.TimeUs))))
 }
@@ -212,7 +204,7 @@ func (p *Point) band(x, y axis, of func(Sample) float64) markup {
 // value.
 func (l *series) draw(x, y axis, of func(Sample) float64) markup {
 	var path strings.Builder
-	var dots svg
+	var dots svg.Drawing
 	cmd := "M"
 	for i, p := range l.points {
 		v, size := of(p), float64(max(p.Size, 1))
@@ -220,23 +212,23 @@ func (l *series) draw(x, y axis, of func(Sample) float64) markup {
 			cmd = "M"
 			continue
 		}
-		fmt.Fprintf(&path, "%s%.1f %.1f", cmd, x.at(size), y.at(v))
+		fmt.Fprintf(&path, "%s%.1f %.1f", cmd, x.At(size), y.At(v))
 		cmd = "L"
 		if l.marks > 0 {
-			dots.add(`<path class="dot measured" transform="translate(%.1f %.1f)" d="%s">`, x.at(size),
-				y.at(v), marks[l.marks-1])
+			dots.Add(`<path class="dot measured" transform="translate(%.1f %.1f)" d="%s">`, x.At(size),
+				y.At(v), marks[l.marks-1])
 		} else {
-			dots.add(`<circle class="dot %s" cx="%.1f" cy="%.1f" r="%g">`, l.class, x.at(size), y.at(v),
+			dots.Add(`<circle class="dot %s" cx="%.1f" cy="%.1f" r="%g">`, l.class, x.At(size), y.At(v),
 				map[bool]float64{true: 3.2, false: 2.2}[l.class == "sim"])
 		}
-		dots.add(`<title>%s</title></%s>`, esc(l.hint(i)), map[bool]string{true: "path",
+		dots.Add(`<title>%s</title></%s>`, svg.Escape(l.hint(i)), map[bool]string{true: "path",
 			false: "circle"}[l.marks > 0])
 	}
 	if path.Len() == 0 {
 		return ""
 	}
 	if l.marks > 0 {
-		return dots.html()
+		return markup(dots.String())
 	}
 	return markup(fmt.Sprintf(`<path class="line %s" d="%s"/>%s`, l.class, path.String(), dots.String()))
 }
@@ -255,7 +247,7 @@ func (l *series) hint(i int) string {
 
 // key names the curves that have values.
 func key(points []Point, measured []Measured) markup {
-	var s svg
+	var s svg.Drawing
 	for _, l := range lines(points, measured) {
 		var any bool
 		for _, p := range l.points {
@@ -270,15 +262,15 @@ func key(points []Point, measured []Measured) markup {
 			if name != "measured" {
 				name = "measured: " + name
 			}
-			s.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="dot measured" transform="translate(15 6)" d="%s"/></svg>%s</span>`, marks[l.marks-1], text(name))
+			s.Add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="dot measured" transform="translate(15 6)" d="%s"/></svg>%s</span>`, marks[l.marks-1], text(name))
 			continue
 		case l.class == "sim":
 			name = "simulated, as chosen"
 		}
-		s.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="line %s" d="M0 6H30"/></svg>%s</span>`, l.class, text(name))
+		s.Add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="line %s" d="M0 6H30"/></svg>%s</span>`, l.class, text(name))
 	}
 	if slices.ContainsFunc(points, func(p Point) bool { return p.Least.BusBW > 0 }) {
-		s.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><rect class="band" x="11" y="0" width="8" height="12"/></svg>slowest to fastest draw of hashed routes</span>`)
+		s.Add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><rect class="band" x="11" y="0" width="8" height="12"/></svg>slowest to fastest draw of hashed routes</span>`)
 	}
-	return s.html()
+	return markup(s.String())
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/simccl/simccl/app/report/svg"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 )
@@ -120,7 +121,7 @@ func hopsOf(s *topo.System, g *search.Graph, c int) []hop {
 // button is pressed.
 func (d *drawing) routeLayers(all []route) {
 	for _, r := range all {
-		d.add(`<g class="route" id="g-%s">`, r.Key)
+		d.Add(`<g class="route" id="g-%s">`, r.Key)
 		var whole strings.Builder
 		for i, h := range r.hops {
 			shape := d.along(h)
@@ -133,15 +134,15 @@ func (d *drawing) routeLayers(all []route) {
 				word = "↔"
 			}
 			path := d.s.Path(h.from, h.to)
-			d.add(`<path d="%s"><title>%s, hop %d: %s %s %s, %.4g GB/s over %s</title></path>`, shape,
-				esc(r.Name), i+1,
-				esc(d.s.Short(h.from)), word, esc(d.s.Short(h.to)), h.bw, path.Kind)
+			d.Add(`<path d="%s"><title>%s, hop %d: %s %s %s, %.4g GB/s over %s</title></path>`, shape,
+				svg.Escape(r.Name), i+1,
+				svg.Escape(d.s.Short(h.from)), word, svg.Escape(d.s.Short(h.to)), h.bw, path.Kind)
 			if !h.both {
 				d.tip(&path)
 			}
 		}
 		if whole.Len() > 0 {
-			d.add(`<path d="%s"><title>%s, %d hops</title></path>`, whole.String(), esc(r.Name), len(r.hops))
+			d.Add(`<path d="%s"><title>%s, %d hops</title></path>`, whole.String(), svg.Escape(r.Name), len(r.hops))
 		}
 		d.WriteString(`</g>`)
 	}
@@ -152,7 +153,7 @@ func (d *drawing) tip(path *topo.Path) {
 	if n := len(path.Links); n > 0 {
 		l := &d.s.Links[path.Links[n-1]]
 		a, b := d.at[l.From], d.at[l.To]
-		d.add(`<path class="tip" d="%s"/>`, head(a.x, a.y, b.x, b.y, 14))
+		d.Add(`<path class="tip" d="%s"/>`, head(a.x, a.y, b.x, b.y, 14))
 	}
 }
 
@@ -203,18 +204,18 @@ func buttons(all []route) (inputs, labels markup, rules string) {
 	if len(all) == 0 {
 		return "", "", ""
 	}
-	var in, lab, css svg
-	in.add(`<input type="radio" name="route" id="r-load" checked>`)
-	lab.add(`<label for="r-load">load</label>`)
+	var in, lab, css svg.Drawing
+	in.Add(`<input type="radio" name="route" id="r-load" checked>`)
+	lab.Add(`<label for="r-load">load</label>`)
 	for _, r := range all {
-		in.add(`<input type="radio" name="route" id="%s">`, r.Key)
-		lab.add(`<label for="%s">%s</label>`, r.Key, esc(r.Name))
-		css.add("#%[1]s:checked~.wide #g-%[1]s{display:inline}#%[1]s:checked~.chips "+
+		in.Add(`<input type="radio" name="route" id="%s">`, r.Key)
+		lab.Add(`<label for="%s">%s</label>`, r.Key, svg.Escape(r.Name))
+		css.Add("#%[1]s:checked~.wide #g-%[1]s{display:inline}#%[1]s:checked~.chips "+
 			"label[for=%[1]s]{background:var(--alt);color:var(--on)}#%[1]s:focus-visible~.chips "+
 			"label[for=%[1]s]{outline:2px solid var(--sim);outline-offset:2px}", r.Key)
 	}
-	css.add("#r-load:not(:checked)~.wide .link{opacity:.3}#r-load:checked~.chips " +
+	css.Add("#r-load:not(:checked)~.wide .link{opacity:.3}#r-load:checked~.chips " +
 		"label[for=r-load]{background:var(--alt);color:var(--on)}#r-load:focus-visible~.chips " +
 		"label[for=r-load]{outline:2px solid var(--sim);outline-offset:2px}")
-	return in.html(), lab.html(), string(css.String())
+	return markup(in.String()), markup(lab.String()), string(css.String())
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/app/report/html"
+	"github.com/simccl/simccl/app/report/svg"
 )
 
 // worthwhile is the least gain that is advised, as for the command advise.
@@ -171,12 +172,12 @@ func (l *layout) advice() {
 	l.Raw("<p>Algorithms and protocols that are at least 3 %% faster than NCCL's choice, as simulated. A " +
 		"variable holds at every size of the job and may cost time at others; a tuner file takes the best " +
 		"at each size: <code>simccl advise … --write-tuner FILE</code>.</p>\n")
-	var t svg
+	var t svg.Drawing
 	t.WriteString(
 		`<table><thead><tr><th class="t">sizes</th><th class="t">setting</th><th>faster by</th><th>us now</th><th>us then</th></tr></thead><tbody>`)
 	for i := range all {
 		g := &all[i]
-		t.add(`<tr><td class="t">%s</td><td class="t"><code>%s</code></td><td>%s</td><td>%s</td><td>%s</td></tr>`, g.at(), text(g.setting), g.faster(),
+		t.Add(`<tr><td class="t">%s</td><td class="t"><code>%s</code></td><td>%s</td><td>%s</td><td>%s</td></tr>`, g.at(), text(g.setting), g.faster(),
 			span(g, func(p *Point) float64 { return p.TimeUs }),
 			span(g, func(p *Point) float64 { return p.BestUs }))
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/app/report/html"
+	"github.com/simccl/simccl/app/report/svg"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
@@ -187,12 +188,12 @@ func timeline(m *trace.Memory) markup {
 	}
 	const left, w, row = 190.0, 1190.0, 18.0
 	x := func(us float64) float64 { return left + (w-left-12)*us/end.Micros() }
-	var rows svg
+	var rows svg.Drawing
 	y, process, more := 22.0, "", 0
 	var drawn [stepRow + 1]int
 	rest := func() {
 		if more > 0 {
-			rows.add(`<text class="soft" x="%g" y="%.1f">%d more connections are in the table</text>`, left,
+			rows.Add(`<text class="soft" x="%g" y="%.1f">%d more connections are in the table</text>`, left,
 				y+13, more)
 			y += row
 		}
@@ -202,31 +203,29 @@ func timeline(m *trace.Memory) markup {
 		if s.process != process {
 			rest()
 			process = s.process
-			rows.add(`<text class="head" x="4" y="%.1f">%s</text>`, y+15, esc(s.process))
+			rows.Add(`<text class="head" x="4" y="%.1f">%s</text>`, y+15, svg.Escape(s.process))
 			y += row + 6
 		}
 		if drawn[s.order[2]]++; drawn[s.order[2]] > rowsShown {
 			more++
 			continue
 		}
-		rows.add(
-			`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-8, y+13, esc(s.name), left, w-12, y+row-.5, y+row-.5)
+		rows.Add(
+			`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-8, y+13, svg.Escape(s.name), left, w-12, y+row-.5, y+row-.5)
 		s.draw(&rows, y, row, left, w-12, end)
 		y += row
 	}
 	rest()
-	var s svg
-	s.add(`<svg class="time" viewBox="0 0 %g %.0f" style="min-width:%gpx" role="img" aria-label="timeline">`,
+	var s svg.Drawing
+	s.Add(`<svg class="time" viewBox="0 0 %g %.0f" style="min-width:%gpx" role="img" aria-label="timeline">`,
 		w, y+6, w)
-	for v, step := 0.0, html.Step(end.Micros()/8); v <= end.Micros(); v += step {
-		s.add(`<line class="grid" x1="%.1f" x2="%.1f" y1="18" y2="%.1f"/><text x="%.1f" y="13" text-anchor="middle">%g us</text>`, x(v), x(v), y, x(v), v)
-	}
+	s.Times(end.Micros(), "%g us", 13, 18, y, x)
 	s.WriteString(rows.String() + `</svg>`)
-	return s.html()
+	return markup(s.String())
 }
 
 // draw draws a row: equal columns that follow each other are one bar.
-func (s *strip) draw(to *svg, y, row, left, right float64, end units.Time) {
+func (s *strip) draw(to *svg.Drawing, y, row, left, right float64, end units.Time) {
 	at := func(c int) float64 { return left + (right-left)*float64(c)/timeColumns }
 	us := func(c int) float64 { return end.Micros() * float64(c) / timeColumns }
 	for c := 0; c < timeColumns; {
@@ -240,33 +239,33 @@ func (s *strip) draw(to *svg, y, row, left, right float64, end units.Time) {
 		if a == waits {
 			top, high = y+7, 3
 		}
-		to.add(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%g"><title>%s: %s, %.4g to %.4g us</title></rect>`, look[a].class, at(from), top, at(c)-at(from), high, esc(s.name), look[a].name, us(from), us(c))
+		to.Add(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%g"><title>%s: %s, %.4g to %.4g us</title></rect>`, look[a].class, at(from), top, at(c)-at(from), high, svg.Escape(s.name), look[a].name, us(from), us(c))
 	}
 }
 
 // timelineKey names what the drawing shows.
 func timelineKey() markup {
-	var s svg
+	var s svg.Drawing
 	for a := activities - 1; a > nothing; a-- {
 		thin := ""
 		if a == waits {
 			thin = " thin"
 		}
-		s.add(`<span><i class="%s%s"></i>%s</span>`, look[a].class, thin, look[a].name)
+		s.Add(`<span><i class="%s%s"></i>%s</span>`, look[a].class, thin, look[a].name)
 	}
 	s.WriteString(`<span>empty: idle</span>`)
-	return s.html()
+	return markup(s.String())
 }
 
 // connections is the table behind the timeline.
 func connections(m *trace.Memory) markup {
 	all, _ := strips(m)
-	var t svg
+	var t svg.Drawing
 	names := []string{"SendWait", "SendPeerWait", "SendGpuWait", "RecvWait", "RecvFlushWait", "RecvGpuWait"}
 	t.WriteString(
 		`<table><thead><tr><th class="t">rank</th><th class="t">connection</th><th>steps</th><th>bytes</th>`)
 	for _, n := range names {
-		t.add(`<th>%s us</th>`, n)
+		t.Add(`<th>%s us</th>`, n)
 	}
 	t.WriteString("</tr></thead><tbody>\n")
 	left := 0
@@ -280,11 +279,11 @@ func connections(m *trace.Memory) markup {
 			continue
 		}
 		rank, _, _ := strings.Cut(s.process, " · ")
-		t.add(`<tr><td class="t">%s</td><td class="t">%s</td><td>%d</td><td>%s</td>`, text(rank),
+		t.Add(`<tr><td class="t">%s</td><td class="t">%s</td><td>%d</td><td>%s</td>`, text(rank),
 			text(s.name), s.steps, grouped(units.Bytes(s.bytes)))
 		for _, n := range names {
 			if v := s.us[n]; v > 0 {
-				t.add(`<td>%.2f</td>`, v)
+				t.Add(`<td>%.2f</td>`, v)
 			} else {
 				t.WriteString(`<td>–</td>`)
 			}
@@ -293,9 +292,9 @@ func connections(m *trace.Memory) markup {
 	}
 	t.WriteString("</tbody></table>")
 	if left > 0 {
-		t.add("<p>and %d more; --trace has them all</p>", left)
+		t.Add("<p>and %d more; --trace has them all</p>", left)
 	}
-	return t.html()
+	return markup(t.String())
 }
 
 // phase is one kind of wait on the critical path.
@@ -344,11 +343,11 @@ func (l *layout) timeline() {
 	if len(l.critical) > 0 {
 		l.Raw("<p>The critical path is what the end waited for: each step began when the one before it was " +
 			"done.</p>\n")
-		var t svg
+		var t svg.Drawing
 		t.WriteString(
 			`<table><thead><tr><th class="t">on the critical path</th><th class="t">which is</th><th>steps</th><th>us</th><th>share</th><th class="t">of all</th></tr></thead><tbody>` + "\n")
 		for _, c := range l.critical {
-			t.add("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td>%d</td><td>%.2f</td><td>%.1f "+
+			t.Add("<tr><td class=\"t\">%s</td><td class=\"t\">%s</td><td>%d</td><td>%.2f</td><td>%.1f "+
 				"%%</td><td class=\"t\"><div class=\"bar\"><div class=\"%s\" "+
 				"style=\"width:%.1f%%\"></div></div></td></tr>\n",
 				text(c.Name), c.Words, c.Steps, c.Us, c.Percent, c.Class, c.Percent)

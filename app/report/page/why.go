@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/app/report/html"
+	"github.com/simccl/simccl/app/report/svg"
 	"github.com/simccl/simccl/explain"
 )
 
@@ -46,45 +47,45 @@ func taken(r *explain.Report) string {
 
 // rivals is the table of one size; protocols that are off for one reason are one row.
 func rivals(r *explain.Report) markup {
-	var t svg
+	var t svg.Drawing
 	t.WriteString(
 		`<table><thead><tr><th class="t">algorithm</th><th class="t">protocol</th><th>time us</th><th>slower</th><th>latency us</th><th>GB/s</th><th class="t">why not</th></tr></thead><tbody>`)
 	if r.Choice != nil {
-		t.timed(r.Choice, ` class="won"`, "taken")
+		timed(&t, r.Choice, ` class="won"`, "taken")
 	}
 	for i := 0; i < len(r.Rivals); i++ {
 		c := r.Rivals[i]
 		if c.Available {
-			t.timed(&c, "", "slower")
+			timed(&t, &c, "", "slower")
 			continue
 		}
 		for i+1 < len(r.Rivals) && r.Rivals[i+1].Algo == c.Algo && slices.Equal(r.Rivals[i+1].Off, c.Off) {
 			i++
 			c.Proto += ", " + r.Rivals[i].Proto
 		}
-		t.add(`<tr><td class="t">%s</td><td class="t">%s</td><td class="t why" colspan="5">off: `,
+		t.Add(`<tr><td class="t">%s</td><td class="t">%s</td><td class="t why" colspan="5">off: `,
 			text(c.Algo), text(c.Proto))
 		for k, o := range c.Off {
 			if k > 0 {
 				t.WriteString("; and ")
 			}
-			t.add("%s", text(o.String()))
+			t.Add("%s", text(o.String()))
 			if o.Source != "" {
-				t.add(" (%s)", text(o.Source))
+				t.Add(" (%s)", text(o.Source))
 			}
 		}
 		t.WriteString("</td></tr>\n")
 	}
 	t.WriteString("</tbody></table>")
-	return t.html()
+	return markup(t.String())
 }
 
-func (s *svg) timed(c *explain.Cell, class, why string) {
+func timed(s *svg.Drawing, c *explain.Cell, class, why string) {
 	slower := "–"
 	if c.Slower > 0 {
 		slower = fmt.Sprintf("×%.2f", c.Slower)
 	}
-	s.add("<tr%s><td class=\"t\">%s</td><td "+
+	s.Add("<tr%s><td class=\"t\">%s</td><td "+
 		"class=\"t\">%s</td><td>%.2f</td><td>%s</td><td>%.2f</td><td>%.4g</td><td class=\"t "+
 		"why\">%s</td></tr>\n",
 		class, text(c.Algo), text(c.Proto), c.TimeUs, slower, c.LatencyUs, c.BandwidthGBps, why)

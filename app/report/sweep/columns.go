@@ -53,7 +53,7 @@ var allColumns = map[string]Column{
 	"least": ofDraws("least", func(d *scenario.Draws) float64 { return d.LeastBusBW }),
 	"most":  ofDraws("most", func(d *scenario.Draws) float64 { return d.MostBusBW }),
 	"regret": {Head: nccltests.Column{Name: Regret, Width: 6}, Value: func(f *scenario.Facts) string {
-		return RegretText(f.Regret)
+		return regretText(f.Regret)
 	}, Rivals: true},
 	"best": {Head: nccltests.Column{Name: "best", Width: 16}, Value: bestText, Rivals: true},
 }
@@ -164,8 +164,8 @@ func Heads(cols []Column) []nccltests.Column {
 	return out
 }
 
-// RegretText writes a value of that column, "-" where there is none.
-func RegretText(r *float64) string {
+// regretText writes a value of that column, "-" where there is none.
+func regretText(r *float64) string {
 	if r == nil {
 		return "-"
 	}

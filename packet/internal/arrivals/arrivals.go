@@ -38,9 +38,6 @@ func Window(length int64, nodes, links, bytes int, end func(link int) (node int3
 // Key is when something arrives, in ps of the window, and its number.
 func Key(after int64, n int) uint64 { return uint64(after)<<placeBits | uint64(n) }
 
-// After is when what has a key arrives, in ps of the window.
-func After(key uint64) int64 { return int64(key >> placeBits) }
-
 // Together reports whether two keys are of one instant.
 func Together(a, b uint64) bool { return a^b <= Place }
 

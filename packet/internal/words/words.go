@@ -8,19 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/termtext"
 )
-
-// Error is a complaint about a place of a file.
-type Error struct {
-	File      string
-	Line, Col int
-	Problem   string
-}
-
-func (e *Error) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Problem)
-}
 
 // Word is a word of a file with its place.
 type Word struct {
@@ -70,7 +60,7 @@ func (t *Text) Peek() Word {
 
 // Fail is an Error at a word.
 func (t *Text) Fail(w Word, format string, args ...any) error {
-	return &Error{t.Name, w.Line, w.Col, fmt.Sprintf(format, args...)}
+	return fail.At(t.Name, w.Line, w.Col, fmt.Sprintf(format, args...), "")
 }
 
 // Take returns the next Word, or says what is missing.

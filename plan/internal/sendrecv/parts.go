@@ -26,9 +26,9 @@ func Parts(bytes, step int64, least, most, nodes int) int {
 
 func divUp(a, b int64) int64 { return (a + b - 1) / b }
 
-// Mantissa keeps the leading bit and the next three, as NCCL's 8-bit encoding of
+// mantissa keeps the leading bit and the next three, as NCCL's 8-bit encoding of
 // chunk sizes does (bitops.h:407): 1000 becomes 960.
-func Mantissa(x int64) int64 {
+func mantissa(x int64) int64 {
 	if n := bits.Len64(uint64(x)); n > 4 {
 		return x >> (n - 4) << (n - 4)
 	}

@@ -113,8 +113,8 @@ func gcd(a, b int) int {
 	return a
 }
 
-// Slot returns the rank's group and its place in it.
-func (s *Rounds) Slot(rank int32) (group, place int) {
+// slot returns the rank's group and its place in it.
+func (s *Rounds) slot(rank int32) (group, place int) {
 	if s.flat {
 		return 0, int(rank)
 	}
@@ -124,8 +124,8 @@ func (s *Rounds) Slot(rank int32) (group, place int) {
 
 // Of returns the round in which src sends to dst.
 func (s *Rounds) Of(src, dst int32) int {
-	sg, sp := s.Slot(src)
-	dg, dp := s.Slot(dst)
+	sg, sp := s.slot(src)
+	dg, dp := s.slot(dst)
 	d := (dg - sg + s.groups) % s.groups
 	place := (dp - sp + s.size) % s.size
 	if s.placeOrder != nil {
@@ -136,7 +136,7 @@ func (s *Rounds) Of(src, dst int32) int {
 
 // Peers returns whom a rank sends to and receives from in a round, -1 for no rank.
 func (s *Rounds) Peers(rank int32, round int) (to, from int32) {
-	g, pl := s.Slot(rank)
+	g, pl := s.slot(rank)
 	d := int(s.delta[round/s.size])
 	k := round % s.size
 	if s.placeDelta != nil {

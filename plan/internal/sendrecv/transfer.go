@@ -131,7 +131,7 @@ func (s *Sizer) Size(t *Transfer, src, dst int32, round int) {
 		t.Proto = coll.LL
 	}
 	chunk := s.chunk(t.Bytes, ll, net)
-	t.Chunk = max(Mantissa(chunk), 1)
+	t.Chunk = max(mantissa(chunk), 1)
 	if s.Direct && !ll && !net && src != dst && c.IsAllNVLink { // sendrecv.h:23
 		t.Chunk = directChunk
 	}

@@ -52,11 +52,6 @@ func (dev *Device) After(s Stream, e Event) error {
 	return dev.call("cuStreamWaitEvent", dev.d.fn.streamWaitEvent, uintptr(s), uintptr(e), 0)
 }
 
-// WaitEvent waits until the event has been reached.
-func (dev *Device) WaitEvent(e Event) error {
-	return dev.call("cuEventSynchronize", dev.d.fn.eventSynchronize, uintptr(e))
-}
-
 // Between returns the microseconds from one event to another.
 func (dev *Device) Between(from, to Event) (float64, error) {
 	var ms float32

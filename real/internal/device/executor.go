@@ -97,5 +97,5 @@ func (s *Session) execute(op *Case, seed uint32, sink trace.Sink, o nccl.Options
 		return exec.Result{Wrong: -1}, err
 	}
 	w.WriteTrace(trace.OrDiscard(sink), o)
-	return w.Result(), nil
+	return w.result(), nil
 }

@@ -62,7 +62,7 @@ func TestShapesAreRightOnMadeUpGPUs(t *testing.T) {
 	for _, bytes := range []int64{19_776, 300_012} {
 		op := allReduce(t, bytes)
 		for _, by := range append(s.FreeMethods(op), Planned) {
-			if s, free := by.Shape(); bytes > 1<<16 && free && s < cuda.Push {
+			if s, free := by.shape(); bytes > 1<<16 && free && s < cuda.Push {
 				continue
 			}
 			for _, o := range options {

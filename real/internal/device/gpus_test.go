@@ -9,6 +9,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan/msccl"
+	"github.com/simccl/simccl/plan/mscclpp"
+	"github.com/simccl/simccl/plan/schedule"
 	"github.com/simccl/simccl/real/internal/cuda"
 	"github.com/simccl/simccl/trace"
 )
@@ -69,8 +71,8 @@ func TestPartsOfEveryTypeOnGPUs(t *testing.T) {
 // there are fewer GPUs several ranks on each, and checks every element.
 func TestSchedulesOfFourRanksOnGPUs(t *testing.T) {
 	d, gpus := hardware(t)
-	for name, read := range map[string]func([]byte, string) (*msccl.Schedule, error){
-		"allpairs4.xml": msccl.Read, "hier2x2.xml": msccl.Read, "packets4.json": msccl.ReadPlus} {
+	for name, read := range map[string]func([]byte, string) (*schedule.Schedule, error){
+		"allpairs4.xml": msccl.Read, "hier2x2.xml": msccl.Read, "packets4.json": mscclpp.Read} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "schedules", name))
 		if err != nil {
 			t.Fatal(err)

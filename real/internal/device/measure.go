@@ -264,7 +264,7 @@ func (r *rank) queuer(op *Case, by Method) (func() error, error) {
 		}
 		return func() error { return r.planned.Queue(send, recv, all, r.stream) }, nil
 	}
-	shape, _ := by.Shape()
+	shape, _ := by.shape()
 	f := &cuda.FreeOp{Func: op.Func, Shape: shape, Bytes: units.Bytes(op.Sizes.Count * size), Type: op.Type,
 		Red: op.Red, Root: op.Root, Blocks: op.Blocks, Piece: op.Piece, Pairs: op.Pairs, In: ins, Out: outs}
 	if !r.free.Fits(f) {

@@ -16,9 +16,9 @@ const (
 // Free is the method that runs a free algorithm.
 func Free(s cuda.Shape) Method { return firstFree + Method(s) }
 
-// Shape returns the free algorithm of a method; ok is false for NCCL and
+// shape returns the free algorithm of a method; ok is false for NCCL and
 // Planned.
-func (m Method) Shape() (s cuda.Shape, ok bool) {
+func (m Method) shape() (s cuda.Shape, ok bool) {
 	if m < firstFree {
 		return 0, false
 	}
@@ -27,7 +27,7 @@ func (m Method) Shape() (s cuda.Shape, ok bool) {
 
 // String names a method as tables and --algo do.
 func (m Method) String() string {
-	switch s, free := m.Shape(); {
+	switch s, free := m.shape(); {
 	case free:
 		return s.String()
 	case m == Planned:

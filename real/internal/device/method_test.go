@@ -11,7 +11,7 @@ import (
 func TestMethodsAreDistinct(t *testing.T) {
 	names := map[string]bool{}
 	for _, m := range []Method{NCCL, Planned} {
-		if s, ok := m.Shape(); ok {
+		if s, ok := m.shape(); ok {
 			t.Errorf("%v is the free algorithm %v", m, s)
 		}
 		names[m.String()] = true
@@ -20,7 +20,7 @@ func TestMethodsAreDistinct(t *testing.T) {
 		cuda.Words, cuda.Lines, cuda.Relay}
 	for _, s := range shapes {
 		m := Free(s)
-		if got, ok := m.Shape(); !ok || got != s || m.String() != s.String() {
+		if got, ok := m.shape(); !ok || got != s || m.String() != s.String() {
 			t.Errorf("%v: shape %v, %t, called %v", s, got, ok, m)
 		}
 		names[m.String()] = true

@@ -53,7 +53,7 @@ func TestOperationsWithARoot(t *testing.T) {
 func everyShape(t *testing.T, s *Session, op *Case, ranks int) {
 	t.Helper()
 	for _, by := range s.FreeMethods(op) {
-		if shape, _ := by.Shape(); (op.Sizes.Count > 60_000) != (shape == cuda.Copies ||
+		if shape, _ := by.shape(); (op.Sizes.Count > 60_000) != (shape == cuda.Copies ||
 			shape == cuda.Relay || shape == cuda.Direct) && op.Sizes.Count != 1237 {
 			continue // large ones by what large ones take
 		}
@@ -115,7 +115,7 @@ func unequal(t *testing.T, s *Session, x *coll.Pairs, typ coll.DataType, large b
 	op := OpOf(p)
 	op.Blocks = 2
 	for _, by := range append(s.FreeMethods(op), Planned) {
-		if shape, free := by.Shape(); free && large && shape != cuda.Direct && shape != cuda.Copies {
+		if shape, free := by.shape(); free && large && shape != cuda.Direct && shape != cuda.Copies {
 			continue
 		}
 		m, err := s.Measure(context.Background(), op, by, Options{Iters: 2, Check: 1})

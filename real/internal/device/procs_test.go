@@ -228,7 +228,7 @@ func (p *play) mixed() error {
 		if err != nil {
 			return err
 		}
-		if res := w.Result(); res.Wrong != 0 || res.Elapsed == 0 {
+		if res := w.result(); res.Wrong != 0 || res.Elapsed == 0 {
 			return fmt.Errorf("%v, watched: %d wrong after %v", proto, res.Wrong, res.Elapsed)
 		}
 	}

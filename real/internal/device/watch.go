@@ -190,9 +190,9 @@ func (w *Watched) finish(rank int) units.Time {
 	return since(last)
 }
 
-// Result is the outcome of the run, by the GPUs' clocks. Finish holds the local
+// result is the outcome of the run, by the GPUs' clocks. Finish holds the local
 // ranks only.
-func (w *Watched) Result() exec.Result {
+func (w *Watched) result() exec.Result {
 	op := w.op
 	res := exec.Result{Wrong: -1, Finish: make([]units.Time, w.s.cfg.Ranks)}
 	if op.Plan.DataDefined() {
@@ -218,7 +218,7 @@ func (w *Watched) local(rank int32) bool {
 // operation. Arrows have the same number in every process.
 func (w *Watched) WriteTrace(sink trace.Sink, o nccl.Options) {
 	rec := nccl.New(sink, o)
-	p, res := w.op.Plan, w.Result()
+	p, res := w.op.Plan, w.result()
 	for _, r := range w.s.ranks {
 		rec.AddRank(nccl.Rank{Rank: r.id, Node: int(p.Comm.NodeOf[r.id]), GPU: r.dev.Index,
 			BusID: r.dev.BusID, Host: "node0"})

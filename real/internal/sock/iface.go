@@ -48,12 +48,12 @@ func interfaces() ([]Interface, error) {
 	return out, nil
 }
 
-// Choose picks interfaces as NCCL does: those that NCCL_SOCKET_IFNAME lists,
+// choose picks interfaces as NCCL does: those that NCCL_SOCKET_IFNAME lists,
 // else those called ib…, else all but docker…, lo… and virbr…, else docker…,
 // lo…, virbr… in turn (misc/socket.cc:236). One address of an interface is
 // used, of the family that NCCL_SOCKET_FAMILY selects; loopback addresses of
 // IPv6 are left out.
-func Choose(all []Interface, ifname, family string) []Interface {
+func choose(all []Interface, ifname, family string) []Interface {
 	lists := []string{"ib", "^docker,lo,virbr", "docker", "lo", "virbr"}
 	if len(ifname) > 1 {
 		lists = []string{ifname}
@@ -85,7 +85,7 @@ func First(ifname, family string) (Interface, error) {
 	if err != nil {
 		return Interface{}, err
 	}
-	if some := Choose(all, ifname, family); len(some) > 0 {
+	if some := choose(all, ifname, family); len(some) > 0 {
 		return some[0], nil
 	}
 	return Interface{}, absent(ifname, family)

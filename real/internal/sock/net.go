@@ -28,7 +28,7 @@ func NewNet(set netcfg.Socket) (*Net, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Net{set: set, ifs: Choose(all, set.IfName, set.Family)}
+	n := &Net{set: set, ifs: choose(all, set.IfName, set.Family)}
 	if len(n.ifs) == 0 {
 		return nil, absent(set.IfName, set.Family)
 	}

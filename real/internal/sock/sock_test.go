@@ -148,7 +148,7 @@ func TestChoose(t *testing.T) {
 			return c.without != "" && iflist.Listed(c.without, i.Name, -1)
 		})
 		var got []string
-		for _, i := range Choose(here, c.ifname, c.family) {
+		for _, i := range choose(here, c.ifname, c.family) {
 			got = append(got, i.Name)
 		}
 		if !slices.Equal(got, c.want) {

@@ -13,7 +13,9 @@ import (
 // node does what the one before it does, later by the same time, and those at
 // the end. Both are even, for rings that run through every second node the
 // opposite direction. Of reduce more: with fewer, 16 MiB on 28 to 48 nodes came out
-// up to 4 % slower than they are, for 1 %.
+// up to 4 % slower than they are, for 1 %. Along some chains the time from node to node falls
+// for 50 to 100 nodes as channels drift apart, by up to 30 % (broadcasts of 40,000,000 to
+// 256 Mi bytes over 90 HGX H800 without multicast came out 14 to 28 % too slow): hence the margin.
 const (
 	broadcastHead = 12
 	reduceHead    = 20
@@ -61,7 +63,7 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 			return nil
 		}
 	}
-	s := &symmetry{home: make([]int32, n), skipped: k, margin: 0.08,
+	s := &symmetry{home: make([]int32, n), skipped: k, margin: 0.3,
 		approximation: "nodes in the middle of the chain are assumed to behave as those before them"}
 	for node := range s.home {
 		switch at := k.place[node]; {

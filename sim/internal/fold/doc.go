@@ -2,7 +2,7 @@
 // out an engine in which one of each kind runs.
 //
 // In: an engine without groups, its plan, and what can make ranks differ
-// (Config). Out: a Quotient, or nil where every rank has to run. It proposes
+// (Config). Out: Proposals, and a Quotient of one that holds. It proposes
 // symmetries by the structure of a communicator (symmetry.go, trees.go, chain.go,
 // rotation.go, nodes.go), proves each for the given plan by walking over all
 // real traffic (scan.go), and drops those that do not hold. A symmetry that

@@ -46,30 +46,9 @@ func positionsIn(parent []int32) ([]position, [][]int32) {
 	return out, kids
 }
 
-// nearWork is the largest near quotient of trees by height and depth, in slices of all
-// the channels that a thread serves: some seconds. A larger one leaves depths away.
-const nearWork = 3 << 18
-
 // depthMargin is what leaving depths away was seen to add, of 13 numbers of nodes from 67
 // to 12,800: up to 3.2 % of even ones, and 8.5 % of odd ones, whose margin is wide.
 const depthMargin = 0.05
-
-// nearest is the near quotient by height and depth, or by height alone where that
-// would be too large. Where the number of nodes is a power of two the two are one.
-func (t *trees) nearest() *symmetry {
-	s := t.nearSymmetry(true)
-	if s == nil || t.slow != nil {
-		return s
-	}
-	work := s.work(t.p)
-	if host.Staggers(t.p) { // each channel for itself (apart)
-		work *= int64(len(t.tree) / len(t.parent))
-	}
-	if work <= nearWork {
-		return s
-	}
-	return t.nearSymmetry(false)
-}
 
 // nearSymmetry takes nodes together that have equal positions in both trees: by height, depth
 // and number of children, of which there are O(log² n), or by height and children alone.

@@ -172,12 +172,14 @@ func (t *trees) propose(x *Config, add func(*symmetry)) {
 	if nvls {
 		add(t.symmetry(false, false))
 	}
-	switch {
-	case !ports:
+	if !ports {
 		t.stragglers(x.Slow)
-		add(t.nearest())
-	case x.Slow == nil && t.slowPorts(x):
-		add(t.nearest())
+	} else if x.Slow != nil || !t.slowPorts(x) {
+		return
+	}
+	add(t.nearSymmetry(true))
+	if t.slow == nil { // where the number of nodes is a power of two the two are one
+		add(t.nearSymmetry(false))
 	}
 }
 

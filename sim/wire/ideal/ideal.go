@@ -9,9 +9,9 @@
 package ideal
 
 import (
-	"container/heap"
 	"math"
 
+	"github.com/simccl/simccl/internal/heap"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
 )
@@ -23,7 +23,7 @@ type Ideal struct {
 	least  []wire.Rate // by route: the smallest capacity of its links
 	flows  []flow
 	free   []wire.FlowID
-	order  ends
+	order  heap.Heap[end]
 	seq    int64
 	now    units.Time
 	report func(l wire.LinkID, at units.Time, rate wire.Rate)
@@ -56,7 +56,7 @@ var _ wire.Model = (*Ideal)(nil)
 // New returns a model without links.
 func New() *Ideal {
 	m := new(Ideal)
-	m.order.m = m
+	m.order.Moved = func(e end, i int) { m.flows[e.id].place = i }
 	return m
 }
 
@@ -97,7 +97,7 @@ func (m *Ideal) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Wo
 	f := &m.flows[id]
 	*f = flow{route: r, left: max(1, w), last: now, seq: m.seq, token: token}
 	m.enter(f, bound, 1)
-	heap.Push(&m.order, id)
+	m.order.Push(end{f.end, f.seq, id})
 	return id
 }
 
@@ -148,23 +148,23 @@ func (m *Ideal) SetRate(now units.Time, id wire.FlowID, bound wire.Rate) {
 	f.left = max(1, f.left-wire.Work(f.rate)*wire.Work(now-f.last))
 	f.last = now
 	m.enter(f, bound, 0)
-	heap.Fix(&m.order, f.place)
+	m.order.Fix(f.place, end{f.end, f.seq, id})
 }
 
 // Next implements wire.Model.
 func (m *Ideal) Next() (units.Time, bool) {
-	if len(m.order.ids) == 0 {
+	if m.order.Len() == 0 {
 		return 0, false
 	}
-	return m.flows[m.order.ids[0]].end, true
+	return m.order.First().at, true
 }
 
 // Advance implements wire.Model: flows that end at one instant come in the order
 // in which they began.
 func (m *Ideal) Advance(now units.Time, done []int32) []int32 {
 	m.now = now
-	for len(m.order.ids) > 0 && m.flows[m.order.ids[0]].end <= now {
-		id := heap.Pop(&m.order).(wire.FlowID)
+	for m.order.Len() > 0 && m.order.First().at <= now {
+		id := m.order.Pop().id
 		f := &m.flows[id]
 		f.place = -1
 		m.count(f.route, -1, -f.rate)
@@ -192,37 +192,12 @@ func (m *Ideal) Loads() []wire.Load {
 // Watch implements wire.Model. The rate on a link may be more than its capacity.
 func (m *Ideal) Watch(report func(l wire.LinkID, at units.Time, rate wire.Rate)) { m.report = report }
 
-// ends is a heap of flows by when they end, and by when they began.
-type ends struct {
-	m   *Ideal
-	ids []wire.FlowID
+// end is when a flow ends; those of one instant are ordered by when they began.
+type end struct {
+	at  units.Time
+	seq int64
+	id  wire.FlowID
 }
 
-func (h *ends) Len() int { return len(h.ids) }
-
-func (h *ends) Less(i, j int) bool {
-	a, b := &h.m.flows[h.ids[i]], &h.m.flows[h.ids[j]]
-	if a.end != b.end {
-		return a.end < b.end
-	}
-	return a.seq < b.seq
-}
-
-func (h *ends) Swap(i, j int) {
-	h.ids[i], h.ids[j] = h.ids[j], h.ids[i]
-	h.m.flows[h.ids[i]].place, h.m.flows[h.ids[j]].place = i, j
-}
-
-// Push implements heap.Interface.
-func (h *ends) Push(x any) {
-	h.m.flows[x.(wire.FlowID)].place = len(h.ids)
-	h.ids = append(h.ids, x.(wire.FlowID))
-}
-
-// Pop implements heap.Interface.
-func (h *ends) Pop() any {
-	last := len(h.ids) - 1
-	id := h.ids[last]
-	h.ids = h.ids[:last]
-	return id
-}
+// Before implements heap.Ordered.
+func (a end) Before(b end) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }

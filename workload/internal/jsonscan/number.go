@@ -54,15 +54,15 @@ func (s *Scanner) Ints() (list []int64, cut bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
-		list, cut = IntsOf(t)
+		list, cut = intsOf(t)
 		return list, cut, nil
 	}
 	return nil, false, s.Skip()
 }
 
-// IntsOf reads the integers of "[0, 1, 2]"; cut is true when something else ends
+// intsOf reads the integers of "[0, 1, 2]"; cut is true when something else ends
 // the list.
-func IntsOf(t []byte) (list []int64, cut bool) {
+func intsOf(t []byte) (list []int64, cut bool) {
 	for i := 0; i < len(t); i++ {
 		switch c := t[i]; {
 		case c >= '0' && c <= '9' || c == '-':

@@ -24,7 +24,7 @@ func TestParseIntReads63Bits(t *testing.T) {
 // TestUnescapeKeepsWhatIsNoEscape: and reads the others as encoding/json does.
 func TestUnescapeKeepsWhatIsNoEscape(t *testing.T) {
 	for raw, want := range map[string]string{`a\qb`: `a\qb`, `\u12`: `\u12`, `a\`: `a\`, `\x41`: `\x41`} {
-		if got := string(Unescape(nil, []byte(raw))); got != want {
+		if got := string(unescape(nil, []byte(raw))); got != want {
 			t.Errorf("%s: %q, want %q", raw, got, want)
 		}
 	}
@@ -34,7 +34,7 @@ func TestUnescapeKeepsWhatIsNoEscape(t *testing.T) {
 		if err := json.Unmarshal([]byte(`"`+raw+`"`), &want); err != nil {
 			t.Fatal(err)
 		}
-		if got := string(Unescape(nil, []byte(raw))); got != want {
+		if got := string(unescape(nil, []byte(raw))); got != want {
 			t.Errorf("%s: %q, want %q", raw, got, want)
 		}
 	}

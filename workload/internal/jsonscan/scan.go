@@ -16,6 +16,8 @@ import (
 	"io"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/simccl/simccl/internal/fail"
 )
 
 // Window is the number of bytes that are read at once; longer strings grow it.
@@ -29,27 +31,6 @@ const maxDepth = 10000
 
 // ErrTruncated is matched by errors at the end of a file that is not complete.
 var ErrTruncated = errors.New("the file ends within a value")
-
-// Error is a fault of a file.
-type Error struct {
-	File      string
-	Line, Col int // from 1
-	Problem   string
-	Hint      string
-	Err       error // ErrTruncated, what the reader of the file reported, or nil
-}
-
-// Error has the place, the problem and the remedy.
-func (e *Error) Error() string {
-	s := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Problem)
-	if e.Hint != "" {
-		s += "; " + e.Hint
-	}
-	return s
-}
-
-// Unwrap is the cause.
-func (e *Error) Unwrap() error { return e.Err }
 
 // Scanner reads values from a stream.
 type Scanner struct {
@@ -73,9 +54,6 @@ func New(in io.Reader, file string) *Scanner {
 	return &Scanner{in: in, file: file, buf: make([]byte, 0, Window), keep: -1}
 }
 
-// Offset is the number of bytes before the next one.
-func (s *Scanner) Offset() int64 { return s.base + int64(s.pos) }
-
 // Fail is an error at the next byte.
 func (s *Scanner) Fail(hint, format string, args ...any) error {
 	return s.failAt(s.pos, nil, hint, fmt.Sprintf(format, args...))
@@ -88,7 +66,8 @@ func (s *Scanner) failAt(pos int, cause error, hint, problem string) error {
 	if i := bytes.LastIndexByte(head, '\n'); i >= 0 {
 		begin = s.base + int64(i) + 1
 	}
-	return &Error{s.file, line + 1, int(s.base+int64(pos)-begin) + 1, problem, hint, cause}
+	return &fail.FileError{File: s.file, Line: line + 1, Col: int(s.base+int64(pos)-begin) + 1,
+		Problem: problem, Hint: hint, Err: cause}
 }
 
 var newline = []byte{'\n'}
@@ -277,7 +256,7 @@ func (s *Scanner) String() ([]byte, error) {
 	if !escaped {
 		return raw, nil
 	}
-	s.text = Unescape(s.text[:0], raw)
+	s.text = unescape(s.text[:0], raw)
 	return s.text, nil
 }
 
@@ -465,9 +444,9 @@ func (s *Scanner) Skip() error {
 	}
 }
 
-// Unescape appends the text of a string between its quotes to to. What is no
+// unescape appends the text of a string between its quotes to to. What is no
 // valid escape stays as it is.
-func Unescape(to, raw []byte) []byte {
+func unescape(to, raw []byte) []byte {
 	for i := 0; i < len(raw); i++ {
 		c := raw[i]
 		if c != '\\' || i+1 >= len(raw) {

@@ -123,7 +123,7 @@ func TestNumbers(t *testing.T) {
 		"[0, 1, 2]": "[0 1 2] false", "[]": "[] false", "[0, 1, ...]": "[0 1] true", "[-3,4]": "[-3 4] false",
 		"x": "[] true",
 	} {
-		l, cut := IntsOf([]byte(text))
+		l, cut := intsOf([]byte(text))
 		if got := fmt.Sprint(l, cut); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}

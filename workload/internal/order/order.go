@@ -1,6 +1,8 @@
 // Package order sorts things that depend on each other.
 package order
 
+import "github.com/simccl/simccl/internal/heap"
+
 // Sort orders n things so that each follows what it depends on, else by their numbers.
 // deps yields what a thing depends on, numbers below n. ok is false where
 // dependencies are a cycle: the list then has what is on none.
@@ -22,59 +24,26 @@ func Sort(n int, deps func(i int32, yield func(on int32))) (list []int32, ok boo
 		}
 		return list, true
 	}
-	var ready heap
+	var ready heap.Heap[number]
 	for i := range int32(n) {
 		if left[i] == 0 {
-			ready.push(i)
+			ready.Push(number(i))
 		}
 	}
-	for len(ready) > 0 {
-		i := ready.pop()
+	for ready.Len() > 0 {
+		i := int32(ready.Pop())
 		list = append(list, i)
 		for _, a := range after[i] {
 			if left[a]--; left[a] == 0 {
-				ready.push(a)
+				ready.Push(number(a))
 			}
 		}
 	}
 	return list, len(list) == n
 }
 
-// heap is a queue of numbers, the least first.
-type heap []int32
+// number is a thing, by which those that are ready are ordered.
+type number int32
 
-func (h *heap) push(v int32) {
-	*h = append(*h, v)
-	q := *h
-	for i := len(q) - 1; i > 0; {
-		up := (i - 1) / 2
-		if q[up] <= q[i] {
-			return
-		}
-		q[up], q[i] = q[i], q[up]
-		i = up
-	}
-}
-
-func (h *heap) pop() int32 {
-	q := *h
-	top := q[0]
-	n := len(q) - 1
-	q[0] = q[n]
-	q = q[:n]
-	*h = q
-	for i := 0; ; {
-		l := 2*i + 1
-		if l >= n {
-			return top
-		}
-		if l+1 < n && q[l+1] < q[l] {
-			l++
-		}
-		if q[i] <= q[l] {
-			return top
-		}
-		q[i], q[l] = q[l], q[i]
-		i = l
-	}
-}
+// Before implements heap.Ordered.
+func (a number) Before(b number) bool { return a < b }

@@ -19,7 +19,7 @@ import (
 // ok is false for a name or type that is not known.
 func Translate(name, typ string, in, out, size int64, root int32, split []int64) (c workload.Call, ok bool) {
 	n := spellings.Replace(strings.ReplaceAll(strings.ToLower(name), "_", ""))
-	c.Type, ok = ElementType(typ)
+	c.Type, ok = elementType(typ)
 	if !ok || size < 1 {
 		return c, false
 	}
@@ -94,9 +94,9 @@ var elementTypes = map[string]coll.DataType{
 	"int16": coll.Float16,
 }
 
-// ElementType is the type of a PyTorch name: Float, BFloat16, c10::Half. Types that
+// elementType is the type of a PyTorch name: Float, BFloat16, c10::Half. Types that
 // NCCL does not have are those of the same size that PyTorch sends them as.
-func ElementType(name string) (coll.DataType, bool) {
+func elementType(name string) (coll.DataType, bool) {
 	t, ok := elementTypes[strings.ToLower(strings.TrimPrefix(name, "c10::"))]
 	return t, ok
 }

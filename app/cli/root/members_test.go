@@ -1,0 +1,251 @@
+package root_test
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/about"
+	"github.com/simccl/simccl/app/cli/advise"
+	"github.com/simccl/simccl/app/cli/bench"
+	"github.com/simccl/simccl/app/cli/calibrate"
+	"github.com/simccl/simccl/app/cli/check"
+	"github.com/simccl/simccl/app/cli/classes"
+	"github.com/simccl/simccl/app/cli/diff"
+	"github.com/simccl/simccl/app/cli/env"
+	"github.com/simccl/simccl/app/cli/explain"
+	"github.com/simccl/simccl/app/cli/flags"
+	"github.com/simccl/simccl/app/cli/graph"
+	"github.com/simccl/simccl/app/cli/groups"
+	"github.com/simccl/simccl/app/cli/identify"
+	"github.com/simccl/simccl/app/cli/inspect"
+	"github.com/simccl/simccl/app/cli/intercept"
+	"github.com/simccl/simccl/app/cli/network"
+	"github.com/simccl/simccl/app/cli/overlap"
+	"github.com/simccl/simccl/app/cli/plan"
+	"github.com/simccl/simccl/app/cli/replay"
+	"github.com/simccl/simccl/app/cli/report"
+	"github.com/simccl/simccl/app/cli/root"
+	"github.com/simccl/simccl/app/cli/run"
+	scenariocmd "github.com/simccl/simccl/app/cli/scenario"
+	"github.com/simccl/simccl/app/cli/schedule"
+	"github.com/simccl/simccl/app/cli/serve"
+	"github.com/simccl/simccl/app/cli/sweep"
+	"github.com/simccl/simccl/app/cli/topo"
+	"github.com/simccl/simccl/app/cli/trace"
+	"github.com/simccl/simccl/app/cli/tune"
+	"github.com/simccl/simccl/app/cli/workload"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/scenario"
+	"github.com/spf13/cobra"
+)
+
+// TestMembersHaveFlags: every member that a text of package fail names in braces
+// has a flag, which some command declares.
+func TestMembersHaveFlags(t *testing.T) {
+	declared := map[string]string{}
+	for _, c := range everyCommand() {
+		for member, flag := range flags.Names(c.Flags()) {
+			declared[member] = flag
+		}
+	}
+	member := regexp.MustCompile(`\{([A-Z]\w*)\}`)
+	call := regexp.MustCompile(`fail\.(Usage|File|NotYet|Check)\(|^\s*\{.*"\{[A-Z]|"\{[A-Z]\w*\}"`)
+	found := 0
+	for _, dir := range []string{"nccltests/options", "app/bench", "real/bench", "real/perftest", "scenario",
+		"study/packetrun"} {
+		files, err := filepath.Glob(filepath.Join(golden.Root(t), dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(dir, err)
+		}
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(text)) {
+				if strings.HasSuffix(name, "_test.go") || !call.MatchString(line) {
+					continue
+				}
+				for _, m := range member.FindAllStringSubmatch(line, -1) {
+					found++
+					if declared[m[1]] == "" {
+						t.Errorf("%s: {%s} has no flag that a command declares", filepath.Base(name), m[1])
+					}
+				}
+			}
+		}
+	}
+	if found < 40 {
+		t.Errorf("only %d members found", found)
+	}
+}
+
+// runner are the Options of a command.
+type runner interface {
+	Run(context.Context, *cli.App) error
+}
+
+// optionsOf are the Options of every command that does not only hold others.
+func optionsOf() map[string]runner {
+	return map[string]runner{
+		"advise": &advise.Options{}, "bench": &bench.Options{}, "bench verbs": &bench.VerbsOptions{},
+		"calibrate": &calibrate.Options{}, "calibrate check": &calibrate.CheckOptions{},
+		"calibrate fit": &calibrate.FitOptions{}, "calibrate measure": &calibrate.MeasureOptions{},
+		"calibrate set": &calibrate.SetOptions{}, "check": &check.Options{},
+		"class check": &classes.CheckOptions{}, "class diff": &classes.DiffOptions{},
+		"class show": &classes.ShowOptions{}, "diff": &diff.Options{}, "env": &env.Options{},
+		"explain": &explain.Options{}, "graph": &graph.Options{}, "groups": &groups.Options{},
+		"identify": &identify.Options{}, "inspect": &inspect.Options{}, "intercept": &intercept.Options{},
+		"network run": &network.Options{}, "overlap": &overlap.Options{}, "plan": &plan.Options{},
+		"replay": &replay.Options{}, "report": &report.Options{}, "run": &run.Options{},
+		"scenario check": &scenariocmd.CheckOptions{}, "scenario show": &scenariocmd.ShowOptions{},
+		"schedule check": &schedule.CheckOptions{}, "schedule convert": &schedule.ConvertOptions{},
+		"schedule show": &schedule.ShowOptions{}, "serve": &serve.Options{}, "sweep": &sweep.Options{},
+		"sweep emit": &sweep.EmitOptions{}, "sweep merge": &sweep.MergeOptions{},
+		"sweep plan": &sweep.PlanOptions{}, "sweep search": &sweep.SearchOptions{},
+		"sweep show": &sweep.ShowOptions{}, "sweep status": &sweep.StatusOptions{},
+		"topo anonymize": &topo.AnonymizeOptions{}, "topo convert": &topo.ConvertOptions{},
+		"topo detect": &topo.DetectOptions{}, "topo diff": &topo.DiffOptions{},
+		"topo fabric": &topo.FabricOptions{}, "topo gen": &topo.GenOptions{},
+		"topo lint": &topo.LintOptions{}, "topo list": &topo.ListOptions{}, "topo show": &topo.ShowOptions{},
+		"trace diff": &trace.DiffOptions{}, "trace merge": &trace.MergeOptions{},
+		"trace stats": &trace.StatsOptions{}, "trace validate": &trace.ValidateOptions{},
+		"tune": &tune.Options{}, "version": about.Options{}, "workload convert": &workload.ConvertOptions{},
+		"workload gen": &workload.GenOptions{}, "workload lint": &workload.LintOptions{},
+		"workload scale": &workload.ScaleOptions{}, "workload show": &workload.ShowOptions{},
+		"workload slice": &workload.SliceOptions{},
+	}
+}
+
+// everyCommand are the commands of root, hidden ones too, by their path, but for those that only
+// hold others, cobra's own, and topics.
+func everyCommand() map[string]*cobra.Command {
+	out := map[string]*cobra.Command{}
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		_, path, _ := strings.Cut(c.CommandPath(), " ")
+		if path == "completion" || path == "help" {
+			return
+		}
+		if c.RunE != nil && !strings.HasPrefix(fmt.Sprint(c.ValidateArgs([]string{"?"})), "unknown command") {
+			out[path] = c
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(root.Command(&cli.App{}))
+	return out
+}
+
+// TestFlagsSetMembers: every command has Options, and the member that a flag is declared to set
+// exists: in a scenario.Spec by its path, or in the Options of the command by its name.
+func TestFlagsSetMembers(t *testing.T) {
+	options, found := optionsOf(), 0
+	for path, c := range everyCommand() {
+		o := options[path]
+		if o == nil {
+			t.Errorf("%s has no Options", path)
+			continue
+		}
+		delete(options, path)
+		for member, flag := range flags.Names(c.Flags()) {
+			found++
+			if member[0] >= 'a' && !hasPath(reflect.TypeFor[scenario.Spec](), member) {
+				t.Errorf("%s %s: a Spec has no %s", path, flag, member)
+			}
+			of := reflect.Indirect(reflect.ValueOf(o)).Type()
+			if path == "diff" { // words that each side parses
+				of = reflect.TypeFor[run.Options]()
+			}
+			if member[0] < 'a' && !hasMember(of, member) {
+				t.Errorf("%s %s: %T has no %s", path, flag, o, member)
+			}
+		}
+	}
+	for path := range options {
+		t.Errorf("there is no command %s", path)
+	}
+	if found < 300 {
+		t.Errorf("only %d members found", found)
+	}
+}
+
+// TestCommandsRunOptions: what a command does is Options.Run: its RunE sets members and ends there.
+func TestCommandsRunOptions(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(golden.Root(t), "app", "cli", "*", "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range files {
+		at := token.NewFileSet()
+		f, err := parser.ParseFile(at, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			kv, ok := n.(*ast.KeyValueExpr)
+			if !ok || fmt.Sprint(kv.Key) != "RunE" || slices.Contains([]string{"help", "root"}, f.Name.Name) {
+				return true
+			}
+			run, ok := kv.Value.(*ast.FuncLit)
+			if !ok || !endsInRun(run.Body) {
+				t.Errorf("%s: RunE does not end in return o.Run(cmd.Context(), a)", at.Position(kv.Pos()))
+			}
+			found++
+			return true
+		})
+	}
+	if found < len(optionsOf()) {
+		t.Errorf("%d functions RunE of %d commands", found, len(optionsOf()))
+	}
+}
+
+// endsInRun reports whether the last statement of a function returns what a method Run does.
+func endsInRun(body *ast.BlockStmt) bool {
+	last, ok := body.List[len(body.List)-1].(*ast.ReturnStmt)
+	if !ok || len(last.Results) != 1 {
+		return false
+	}
+	call, ok := last.Results[0].(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && method.Sel.Name == "Run"
+}
+
+// hasMember reports whether a struct, or one that it holds, has a member of a name.
+func hasMember(of reflect.Type, name string) bool {
+	for i := range of.NumField() {
+		f := of.Field(i)
+		if f.IsExported() && (f.Name == name || f.Type.Kind() == reflect.Struct && hasMember(f.Type, name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasPath reports whether a struct has a member by its path in JSON.
+func hasPath(of reflect.Type, path string) bool {
+	name, rest, more := strings.Cut(path, ".")
+	for i := range of.NumField() {
+		f := of.Field(i)
+		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
+			return !more || f.Type.Kind() == reflect.Struct && hasPath(f.Type, rest)
+		}
+	}
+	return false
+}

@@ -1,0 +1,303 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/app/cli/flags"
+	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/gen"
+	"github.com/simccl/simccl/workload/inputs"
+	"github.com/spf13/cobra"
+)
+
+// GenOptions are what the options of gen say.
+type GenOptions struct {
+	Model      gen.Config // the members that are numbers
+	Type       string     // of parameters and activations
+	GradType   string     // empty: Type
+	Schedule   string
+	Bucket     string // a size
+	CP         string // ring or all-gather
+	Recompute  string // none, selective or full
+	GPU        string // whose roofline
+	Efficiency float64
+	Memory     float64 // what memory reaches of its peak
+	Times      string  // a file in place of the roofline
+	Out        string  // a file; empty: standard output
+}
+
+func generate(a *cli.App) *cobra.Command {
+	var o GenOptions
+	c := &cobra.Command{Use: "gen",
+		Short: "Make a job from hyper-parameters: a transformer and how its training is divided",
+		Long: `gen makes the training of a transformer: tensor parallel with --sp (sequence
+parallel), pipelines by --schedule, data parallel in buckets, ZeRO by --fsdp, experts
+and context parallel. It writes simccl's text and prints what each group moves, to be
+checked by hand (docs/WORKLOADS.md has the formulas). Compute is by the roofline of
+--gpu, an estimate, or from a file of times.
+Ranks: tp x cp x dp x pp. Microbatches: global-batch / (micro-batch x dp).`,
+		Example: `  simccl workload gen --layers 8 --hidden 1024 --heads 8 --tp 2 --sp --pp 2 --dp 2 --global-batch 16 -o job.txt
+  simccl workload gen --layers 4 --hidden 1024 --heads 8 --dp 8 --fsdp 3 --global-batch 8 -o job.txt
+  simccl workload gen --layers 4 --hidden 1024 --heads 8 --dp 4 --ep 4 --experts 8 --top-k 2 --global-batch 4 -o job.txt`,
+		Args: cli.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.Run(cmd.Context(), a) }}
+	flags.Register(c.Flags(), o.network(), o.division(), o.cost())
+	c.Flags().Lookup("recompute").NoOptDefVal = "full"
+	return c
+}
+
+// network declares the options of the model.
+func (o *GenOptions) network() flags.Group {
+	m := &o.Model
+	return flags.In("Neural network",
+		flags.Of(&m.Layers, "layers", "", 32, "number of layers"),
+		flags.Of(&m.Hidden, "hidden", "", 4096, "hidden size"),
+		flags.Of(&m.Heads, "heads", "", 32, "heads of attention"),
+		flags.Of(&m.KVHeads, "kv-heads", "", 0, "heads of keys and values (default: as --heads)"),
+		flags.Of(&m.FFN, "ffn", "", 0,
+			"size of the feed-forward network, or of an expert (default: 4 x hidden)"),
+		flags.Of(&m.Gated, "gated", "", false, "the feed-forward network has three matrices (SwiGLU)"),
+		flags.Of(&m.Tied, "tied", "", false, "the head multiplies by the embedding's matrix"),
+		flags.Of(&m.Vocab, "vocab", "", 32000, "size of the vocabulary; it divides by --tp"),
+		flags.Of(&m.Seq, "seq", "", 4096, "tokens of a sequence"),
+		flags.Of(&m.MicroBatch, "micro-batch", "", 1, "sequences of a microbatch"),
+		flags.Of(&m.GlobalBatch, "global-batch", "", 0,
+			"sequences of an iteration (default: one microbatch a data parallel rank, "+
+				"as many as stages with --pp)"),
+		flags.Of(&o.Type, "dtype", "", "bfloat16", "`TYPE` of parameters and activations"),
+		flags.Of(&o.GradType, "grad-dtype", "", "",
+			"`TYPE` in which gradients are reduced (default: as --dtype)"),
+		flags.Of(&m.Experts, "experts", "", 0, "experts of each layer; 0: a feed-forward network"),
+		flags.Of(&m.TopK, "top-k", "", 1, "experts that a token goes to"),
+		flags.Of(&m.Capacity, "capacity", "", 1,
+			"what ranks exchange for experts, as a multiple of an even division"))
+}
+
+// division declares how training is divided.
+func (o *GenOptions) division() flags.Group {
+	m := &o.Model
+	return flags.In("Division over ranks",
+		flags.Of(&m.TP, "tp", "", 1, "tensor parallel ranks"),
+		flags.Of(&m.SequenceParallel, "sp", "", false, "sequence parallel among tensor parallel ranks"),
+		flags.Of(&m.PP, "pp", "", 1, "pipeline stages"),
+		flags.Of(&o.Schedule, "schedule", "", "1f1b", "`ORDER` of microbatches: "+
+			strings.Join(gen.Schedules(), ", ")),
+		flags.Of(&m.Virtual, "virtual", "", 0, "stages of a rank with --schedule interleaved (default 2)"),
+		flags.Of(&m.DP, "dp", "", 1, "data parallel ranks"),
+		flags.Of(&o.Bucket, "bucket", "", "25MB", "`SIZE` of a bucket of gradients"),
+		flags.Of(&m.NoOverlap, "no-overlap", "", false,
+			"reduce gradients after the backward pass, not beside it"),
+		flags.Of(&m.FSDP, "fsdp", "", 0,
+			"stage of ZeRO: 1 (optimizer), 2 (and gradients), 3 (and parameters)"),
+		flags.Of(&m.Prefetch, "prefetch", "", 1, "layers whose parameters are gathered ahead"),
+		flags.Of(&m.EP, "ep", "", 1, "expert parallel ranks, within data parallel ones"),
+		flags.Of(&m.CP, "cp", "", 1, "context parallel ranks"),
+		flags.Of(&o.CP, "cp-mode", "", "ring", "`HOW` keys and values come: ring or all-gather"),
+		flags.Of(&o.Recompute, "recompute", "", "none",
+			"`WHAT` of a layer's forward pass is done again in its backward pass: "+
+				"none, selective (attention) or full"),
+		flags.Of(&m.Iterations, "iterations", "", 1, "iterations"))
+}
+
+// cost declares what computations take.
+func (o *GenOptions) cost() flags.Group {
+	return flags.In("Time and output",
+		flags.Of(&o.GPU, "gpu", "", "h100", "roofline of this `GPU`: "+strings.Join(gen.GPUs(), ", ")),
+		flags.Of(&o.Efficiency, "efficiency", "", gen.DefaultEfficiency,
+			"what matrix products reach of the peak"),
+		flags.Of(&o.Memory, "memory-efficiency", "", gen.DefaultMemoryEfficiency,
+			"what memory reaches of its peak"),
+		flags.Of(&o.Times, "times", "", "",
+			"times of operations instead of the roofline: a `FILE`, CSV (op,us) or JSON ({\"op\": us})"),
+		flags.Of(&o.Out, "out", "o", "", "write to `FILE` instead of standard output"))
+}
+
+// config is what the options say.
+func (o *GenOptions) config(a *cli.App) (gen.Config, error) {
+	c := o.Model
+	if c.KVHeads == 0 {
+		c.KVHeads = c.Heads
+	}
+	if c.FFN == 0 {
+		c.FFN = 4 * c.Hidden
+	}
+	var ok bool
+	if c.Schedule, ok = gen.ParseSchedule(o.Schedule); !ok {
+		return c, fail.Usage("--schedule %s: write one of %s", o.Schedule, strings.Join(gen.Schedules(),
+			", "))
+	}
+	if c.Virtual == 0 {
+		c.Virtual = 1
+		if c.Schedule == gen.Interleaved {
+			c.Virtual = 2
+		}
+	}
+	if c.GlobalBatch == 0 {
+		c.GlobalBatch = c.MicroBatch * int64(max(c.DP, 1)) * int64(max(c.PP, 1))
+	}
+	switch o.CP {
+	case "ring":
+		c.Ring = true
+	case "all-gather":
+	default:
+		return c, fail.Usage("--cp-mode %s: write ring or all-gather", o.CP)
+	}
+	switch o.Recompute {
+	case "none":
+	case "selective":
+		c.Selective = true
+	case "full":
+		c.Recompute = true
+	default:
+		return c, fail.Usage("--recompute %s: write none, selective or full (--recompute=selective)",
+			o.Recompute)
+	}
+	var err error
+	if c.Bucket, err = units.ParseBytes(o.Bucket); err != nil {
+		return c, fail.Usage("--bucket: %v", err)
+	}
+	if c.Type, err = coll.ParseDataType(o.Type); err != nil {
+		return c, fail.Usage("--dtype: %v", err)
+	}
+	c.GradType = c.Type
+	if o.GradType != "" {
+		if c.GradType, err = coll.ParseDataType(o.GradType); err != nil {
+			return c, fail.Usage("--grad-dtype: %v", err)
+		}
+	}
+	if c.GPU, ok = gen.Peak(o.GPU, c.Type); !ok {
+		return c, fail.Usage("--gpu %s: write one of %s, or give --times", o.GPU,
+			strings.Join(gen.GPUs(), ", "))
+	}
+	c.GPU.Efficiency, c.GPU.MemoryEfficiency = o.Efficiency, o.Memory
+	if o.Times != "" {
+		data, err := a.ReadAs(o.Times, process.MaxSettings, inputs.OperationTimes)
+		if err != nil {
+			return c, err
+		}
+		if c.Times, err = readTimes(data, o.Times); err != nil {
+			return c, fail.Input(err)
+		}
+	}
+	return c, nil
+}
+
+// generated is what --json prints.
+type generated struct {
+	Ranks        int             `json:"ranks"`
+	Microbatches int             `json:"microbatches"`
+	Params       int64           `json:"params"`
+	Traffic      []gen.Traffic   `json:"traffic"`
+	Operations   []gen.Operation `json:"operations"`
+	// Memory is an estimate of what the fullest GPU holds.
+	Memory *workload.MemoryUse `json:"memoryBytesPerGpu"`
+	Notes  []string            `json:"notes"`
+	Text   string              `json:"text,omitempty"` // where it went to standard output
+	Files  []string            `json:"files"`
+}
+
+// Run writes the job, and prints what its groups move.
+func (o *GenOptions) Run(_ context.Context, a *cli.App) error {
+	c, err := o.config(a)
+	if err != nil {
+		return err
+	}
+	j, err := gen.Make(c)
+	if err != nil {
+		return fail.Argument(err)
+	}
+	r := generated{Ranks: j.Folded.Ranks(), Microbatches: j.Microbatches, Params: j.Params,
+		Traffic: j.Traffic, Operations: j.Operations, Memory: j.Folded.Memory.Use(c.GPU.Capacity),
+		Notes: notes(&c, j)}
+	if p := r.Memory.Problem(c.GPU.Name); p != "" {
+		r.Notes = append([]string{p}, r.Notes...)
+	}
+	if r.Notes == nil {
+		r.Notes = []string{}
+	}
+	if r.Traffic == nil {
+		r.Traffic = []gen.Traffic{}
+	}
+	made := result{Files: []string{}}
+	if err := made.stream(a, o.Out, func(w io.Writer) error {
+		_, err := io.WriteString(w, j.Folded.Format())
+		return err
+	}); err != nil {
+		return err
+	}
+	r.Text, r.Files = made.Text, made.Files
+	if a.JSON {
+		return a.PrintJSON(r)
+	}
+	if len(r.Files) > 0 {
+		return r.write(a.Out)
+	}
+	return r.write(a.Err) // the job went to standard output
+}
+
+// notes say what is estimated.
+func notes(c *gen.Config, j *gen.Job) (out []string) {
+	roof := j.FromRoofline
+	if len(c.Times) == 0 {
+		roof = nil
+		for _, o := range j.Operations {
+			roof = append(roof, o.Name)
+		}
+	}
+	if len(roof) > 0 {
+		out = append(out, fmt.Sprintf("%d operations take what the roofline of %s says, at %.0f %% of its "+
+			"peak and %.0f %% of its memory's: an estimate, ±%.0f %%",
+			len(roof), c.GPU.Name, 100*c.GPU.Efficiency, 100*c.GPU.MemoryEfficiency, 100*gen.Uncertainty))
+	}
+	var unused []string
+	for _, name := range slices.Sorted(maps.Keys(c.Times)) {
+		if !slices.ContainsFunc(j.Operations, func(o gen.Operation) bool { return o.Name == name }) {
+			unused = append(unused, name)
+		}
+	}
+	if unused != nil {
+		out = append(out, fmt.Sprintf("the job has no operations %q of the file of times", unused))
+	}
+	return out
+}
+
+// write prints the tables.
+func (r *generated) write(to io.Writer) error {
+	fmt.Fprintf(to, "%d ranks, %d microbatches, %d parameters\n%s\n\n", r.Ranks, r.Microbatches, r.Params,
+		r.Memory)
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "group\tranks\tgroups\tcall\twhat\tbytes\tof\tcalls/rank\tbytes/rank\tsent/rank")
+	for _, t := range r.Traffic {
+		calls := fmt.Sprint(t.CallsMax)
+		if t.CallsMin != t.CallsMax {
+			calls = fmt.Sprintf("%d-%d", t.CallsMin, t.CallsMax)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%d\n", t.Kind, t.Ranks, t.Groups, t.Op, t.What,
+			t.Bytes, t.Formula, calls, t.BytesPerRank, t.SentPerRank)
+	}
+	fmt.Fprintln(w, "\noperation\tGFLOP\tMB\tus\tfrom")
+	for _, o := range r.Operations {
+		fmt.Fprintf(w, "%s\t%.4g\t%.4g\t%.3f\t%s\n", o.Name, float64(o.FLOPs)/1e9, float64(o.Bytes)/1e6, o.Us,
+			o.Source)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, n := range r.Notes {
+		if _, err := fmt.Fprintf(to, "note: %s\n", n); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package traceview
-
-import "math"
-
-// addressSpace has no limit that would be known.
-func addressSpace() uint64 { return math.MaxUint64 }

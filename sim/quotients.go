@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/engine"
+	"github.com/simccl/simccl/sim/internal/fold"
+	"github.com/simccl/simccl/units"
+)
+
+// Which ranks run in place of all: sim/internal/fold proposes quotients, of which the first that
+// holds is taken, in this order: exact ones that cost little, near ones where they are allowed, other
+// exact ones.
+
+// Folding says when equivalent ranks and channels are simulated once.
+type Folding uint8
+
+// Foldings. FoldAuto, the default, folds where that gives the same result bit
+// for bit; beyond UnfoldedRanks, where that is not possible or costs more than
+// exactTime, it folds nearly equivalent ones. FoldExact never does the latter, at
+// any cost, and FoldNear does it wherever it can be done. exec.Result.Account
+// reports what was done.
+const (
+	FoldAuto Folding = iota
+	Unfolded
+	FoldExact
+	FoldNear
+	sameDraws // as ranks share draws of jitter
+)
+
+// UnfoldedRanks is the largest communicator that is simulated rank by rank
+// where folding would not be exact.
+const UnfoldedRanks = 512
+
+// exactTime is what an exact quotient, or else a run of every rank, may cost by the forecast where
+// a near quotient is there: more, and FoldAuto takes the near one. Sweeps of thirty sizes over
+// an odd number of nodes take less than 4 s with it.
+const exactTime = 350 * units.Millisecond
+
+// quotient lays out the representatives of an engine's job, those of so many times as much work; nil
+// where every rank has to run.
+func (x *Executor) quotient(e *engine.Engine, mode Folding, times float64) (*fold.Quotient, error) {
+	if mode == Unfolded {
+		return nil, nil
+	}
+	j := e.Jobs[0]
+	c := fold.Config{Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults,
+		Slow: x.cfg.slowness()}
+	all := c.Proposals(j.Plan)
+	near := x.nearBy(mode, j, times)
+	if slices.ContainsFunc(all, near) {
+		slices.SortStableFunc(all, inOrder(mode, j, near, times))
+	}
+	for _, p := range all {
+		if err := affordTransfers(j.Plan, p.Transfers, mode); err != nil && (p.Exact || near(p)) {
+			return nil, err
+		}
+		if q, err := c.Lay(e, j, p, near(p)); q != nil || err != nil {
+			return q, err
+		}
+	}
+	return nil, nil
+}
+
+// nearBy says which proposals are enough where they are near: how far off they are is known on
+// ideal networks.
+func (x *Executor) nearBy(mode Folding, j *engine.Job, times float64) func(p *fold.Proposal) bool {
+	c := j.Plan.Comm
+	few := func(p *fold.Proposal) bool { return p.Margin > 0 && p.Few }
+	switch {
+	case x.cfg.Fabric != nil, mode == FoldExact:
+	case mode == FoldAuto && c.NRanks > UnfoldedRanks && j.Plan.Req.Func.Rooted() &&
+		rankByRank(j, times).time() <= wholeTime:
+	case mode == FoldNear, mode == FoldAuto && c.NRanks > UnfoldedRanks:
+		return func(p *fold.Proposal) bool { return p.Margin > 0 }
+	case mode == FoldAuto && rankByRank(j, times).time() > exactTime:
+		return few
+	case mode == sameDraws && rankByRank(j, 1).pieces > fewWork*float64(j.Kernels):
+		return few
+	}
+	return func(*fold.Proposal) bool { return false }
+}
+
+// rankByRank is about what a run of every rank costs beside quotients.
+func rankByRank(j *engine.Job, times float64) cost {
+	all := j.Plan.Programs(0)
+	n, ranks := int64(0), int64(j.Plan.Comm.NRanks)
+	for _, pr := range all {
+		n += j.Plan.NumOps(&pr) * int64(max(1, pr.Slices))
+	}
+	return cost{pieces: float64(n) * times * float64(ranks) * float64(j.Kernels),
+		conns: float64(int64(len(all)) * ranks)}
+}
+
+// inOrder puts exact quotients that cost little first, then near ones that take at most half of
+// wholeTime, the cheapest of the other near ones, and other exact ones. One that is near where it is not
+// exact is not left for another.
+func inOrder(mode Folding, j *engine.Job, near func(*fold.Proposal) bool,
+	times float64) func(a, b *fold.Proposal) int {
+	price := func(p *fold.Proposal) units.Time {
+		return cost{pieces: float64(p.Slices) * times * float64(j.Kernels), conns: float64(p.Parts)}.time()
+	}
+	cheap := func(p *fold.Proposal) bool {
+		switch mode {
+		case FoldNear:
+			return false
+		case sameDraws:
+			return !large(j.Plan, p.Slices, p.Parts)
+		}
+		return price(p) <= exactTime
+	}
+	place := func(p *fold.Proposal) int {
+		switch {
+		case p.Exact && (p.Margin > 0 && !p.Few && near(p) || cheap(p)):
+			return 0
+		case p.Exact:
+			return 3
+		case price(p) <= wholeTime/2:
+			return 1
+		}
+		return 2
+	}
+	return func(a, b *fold.Proposal) int {
+		if place(a) == 2 && place(b) == 2 {
+			return cmp.Compare(price(a), price(b))
+		}
+		return place(a) - place(b)
+	}
+}
+
+// Who shares jitter is decided by slices of a kernel: of a ring of more than fewWork, ranks
+// do that are nearly equivalent, but where an exact quotient has fewer, of an all_reduce
+// no more than reduceWork, or manyWork where one part represents manyByOne.
+const (
+	fewWork    = 1 << 14
+	reduceWork = 1 << 16
+	manyWork   = 1 << 17
+	manyByOne  = 8
+)
+
+// large reports whether nearly equivalent ranks share jitter, though there is an exact quotient
+// of so many slices and parts.
+func large(p *plan.Plan, work, parts int64) bool {
+	most := int64(fewWork)
+	switch {
+	case parts*manyByOne <= int64(p.Comm.NRanks)*int64(p.Split.NChannels):
+		most = manyWork
+	case p.Req.Func == coll.AllReduce:
+		most = reduceWork
+	}
+	return work > most
+}
+
+// Sends and receives with different peers have different times: of an alltoall
+// folded onto one rank, and of a root's gather or scatter, all are simulated.
+// 102,400 take 3 s of a processor and 1.1 GB; more than 2 GB are refused.
+const (
+	transferBytes = 12 << 10
+	maxTransfers  = 2 << 30 / transferBytes
+	transferTime  = 30 * units.Microsecond
+)
+
+// affordTransfers refuses to simulate so many sends and receives of different peers where
+// they are too many. FoldExact and Unfolded run them at any cost.
+func affordTransfers(p *plan.Plan, n int64, mode Folding) error {
+	if n <= maxTransfers || mode == FoldExact || mode == Unfolded {
+		return nil
+	}
+	return &exec.NotImplementedError{
+		Feature: fmt.Sprintf("%v of %d ranks, transfer by transfer", p.Req.Func, p.Comm.NRanks),
+		Missing: fmt.Sprintf("its %d transfers would take some %d GB and %d s of a processor; take fewer "+
+			"nodes, or insist with --fold exact",
+			n, n*transferBytes>>30, units.Time(n)*transferTime/units.Second),
+	}
+}
