@@ -162,7 +162,7 @@ func (c *Comm) tuningInput() tuning.Input {
 		NVSwitch: len(c.Domains[0].System.Of(topo.NVS)) > 0, NVLS: c.NVLSSupport,
 	}
 	if c.Params.Rules.Connect.NVLSApart {
-		in.Channels = c.CollChannels
+		in.Channels, in.Raised = c.CollChannels, c.NChannels
 	}
 	switch {
 	case c.NVLSSupport:

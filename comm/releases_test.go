@@ -2,6 +2,8 @@ package comm_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -12,6 +14,7 @@ import (
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
@@ -72,7 +75,7 @@ type of struct {
 // TestRulesOfReleases pins rule by rule where it changes; docs/VERSIONS.md has the
 // source of each.
 func TestRulesOfReleases(t *testing.T) {
-	for _, x := range append(layoutsOfReleases(), choicesOfReleases()...) {
+	for _, x := range slices.Concat(layoutsOfReleases(), formsOfReleases(), choicesOfReleases()) {
 		var got [2]string
 		for i, release := range []string{x.before, x.from} {
 			r, err := rules.For(release)
@@ -117,7 +120,7 @@ func layoutsOfReleases() []of {
 		{"PXN over P2C", []member{alps}, refusals("PXN"), "2.27.7", "2.28.3", "12", "0"},
 		{"NVLink of sm_100, first", []member{b200}, nvlink, "2.24.3", "2.25.1", "370.80002", "720"},
 		{"NVLink of sm_100, then", []member{b200}, nvlink, "2.27.3", "2.27.5", "720", "721.8"},
-		{"nets of a node alone", []member{{"dgx-h100", 1}}, nets, "2.28.3", "2.28.9", "0", "8"},
+		{"nets of a node alone", []member{{"dgx-h100", 1}}, nets, "2.28.3", "2.28.7", "0", "8"},
 		{"speeds of sm_100", []member{b200}, speeds(search.RingID), "2.24.3", "2.25.1", "8 48 48 NVL PIX 2",
 			"8 48 48 NVL PXN 0"},
 		{"channels of sm_100", []member{b200}, channels, "2.24.3", "2.25.1", "16 16", "32 32"},
@@ -133,16 +136,19 @@ func layoutsOfReleases() []of {
 		}, "2.21.5", "2.22.3", "2 <nil>", "16 <nil>"},
 		{"nodes joined by NVLink", []member{{"gh200", 1}}, func(c *comm.Comm) any { return c.P2PChunkSize },
 			"2.24.3", "2.25.1", "131072", "524288"},
-		{"NVLS channels by nets", []member{{"dgx-b200", 4}}, channels, "2.29.7", "2.30.7", "16 32", "16 24"},
+		{"NVLS channels by nets", []member{{"dgx-b200", 4}}, channels, "2.29.7", "2.30.3", "16 32", "16 24"},
 		{"crossing NICs", []member{{"hgx-a100-4", 2}}, speeds(search.RingID), "2.22.3", "2.23.4",
 			"2 24 24 NVL PHB 1", "2 24 24 NVL PHB 2"},
 		{"kinds of paths", []member{{"pcie-l40s-8", 1}}, func(c *comm.Comm) any {
 			return len(c.Domains[0].Graphs[search.RingID].Attempts)
 		}, "2.24.3", "2.25.1", "168", "114"},
-		{"channels of a peer", []member{h100}, peers, "2.28.9", "2.29.7", "16 2", "16 4"},
+		{"groups of send/recv on a node", []member{{"dgx-2", 1}}, func(c *comm.Comm) any {
+			return c.P2PGroupSize
+		}, "2.28.7", "2.28.9", "8", "16"},
+		{"channels of a peer", []member{h100}, peers, "2.28.9", "2.29.2", "16 2", "16 4"},
 		{"chunks of send/recv", []member{{"gb200-nvl72-2tray", 2}}, func(c *comm.Comm) any {
 			return c.P2PChunkSize
-		}, "2.28.9", "2.29.7", "131072", "262144"},
+		}, "2.28.9", "2.29.2", "131072", "262144"},
 		{"first GPU of a net", []member{{"gcp-a3-mega", 2}}, speeds(search.TreeID), "2.27.3", "2.27.5",
 			"8 45 24 NVL PIX 0", "8 48 24 NVL PIX 0"},
 		{"mixed processors", []member{h100, a100}, func(c *comm.Comm) any { return c.CPUVendor }, "2.21.5",
@@ -150,6 +156,26 @@ func layoutsOfReleases() []of {
 		{"tree pattern of all", []member{{"dgx-a100", 1}, {"dgx-h100", 1}}, func(c *comm.Comm) any {
 			return c.TreePattern
 		}, "2.25.1", "2.26.2", "1", "3"},
+	}
+}
+
+// formsOfReleases are links and ids of nodes, and what files hold.
+func formsOfReleases() []of {
+	h100 := member{"dgx-h100", 2}
+	return []of{
+		{"links of GPUs to themselves", []member{h100}, func(c *comm.Comm) any {
+			s := c.Domains[0].System
+			return s.Links[s.Nodes[s.Of(topo.GPU)[0]].Links[0]].Kind
+		}, "2.21.5", "2.22.3", "LOC", "NVL"},
+		{"ids of CPUs without NUMA node", []member{{"h200x4-4", 2}}, func(c *comm.Comm) any {
+			s := c.Domains[0].System
+			return s.Name(s.Of(topo.CPU)[0])
+		}, "2.22.3", "2.23.4", "CPU/ffffffffffffffff-ffffffffffffff", "CPU/0-ffffffffffffff"},
+		{"graphs in a graph file", []member{h100}, func(c *comm.Comm) any {
+			d := &c.Domains[0]
+			text, err := graphxml.Write(d.System, d.Graphs)
+			return fmt.Sprint(strings.Count(string(text), "<graph "), err)
+		}, "2.21.5", "2.22.3", "4 <nil>", "5 <nil>"},
 	}
 }
 
@@ -175,6 +201,14 @@ func costsOfReleases() []of {
 	}
 	return []of{
 		{"PAT", []member{gh}, bw(coll.AllGather, coll.PAT, coll.Simple), "2.22.3", "2.23.4", "0", "81.6"},
+		{"NVLS AllGather", []member{{"dgx-h100", 1}}, func(c *comm.Comm) any {
+			op := tuning.Op{Func: coll.AllGather, Count: 1 << 20, Type: coll.Float32}
+			return c.Model.Force(op, coll.NVLS, coll.Simple).Times[coll.NVLS][coll.Simple] != tuning.Off
+		}, "2.21.5", "2.22.3", "false", "true"},
+		{"correction of trees below 64 bytes", []member{h100}, func(c *comm.Comm) any {
+			return c.Model.Terms(tuning.Op{Func: coll.AllReduce, Count: 8, Type: coll.Float32}, coll.Tree,
+				coll.Simple).Correction
+		}, "2.21.5", "2.22.3", "0.9", "1"},
 		{"share of PAT", []member{gh}, bw(coll.AllGather, coll.PAT, coll.Simple), "2.23.4", "2.24.3", "81.6",
 			"72"},
 		{"latency of trees", []member{h100}, lat(coll.AllReduce, coll.Tree, coll.Simple), "2.22.3", "2.23.4",
@@ -200,23 +234,28 @@ func costsOfReleases() []of {
 			"2.27.7", "2.28.3", "266.66666", "272"},
 		{"NVLS gathers by ratio", []member{{"dgx-h100", 1}}, bw(coll.AllGather, coll.NVLS, coll.Simple),
 			"2.22.3", "2.23.4", "266.66666", "320"},
-		{"latency of NVLSTree", []member{h100}, lat(coll.AllReduce, coll.NVLSTree, coll.Simple), "2.28.3",
+		{"latency of NVLSTree", []member{h100}, lat(coll.AllReduce, coll.NVLSTree, coll.Simple), "2.28.7",
 			"2.28.9", "53", "66.8"},
-		{"cap of NVLSTree, first", b3, bw(coll.AllReduce, coll.NVLSTree, coll.Simple), "2.28.3", "2.28.9",
+		{"cap of NVLSTree, first", b3, bw(coll.AllReduce, coll.NVLSTree, coll.Simple), "2.28.7", "2.28.9",
 			"179.89565", "182.81738"},
-		{"cap of NVLSTree, then", b3, bw(coll.AllReduce, coll.NVLSTree, coll.Simple), "2.29.7", "2.30.7",
+		{"cap of NVLSTree, then", b3, bw(coll.AllReduce, coll.NVLSTree, coll.Simple), "2.29.7", "2.30.3",
 			"182.81738", "200.34782"},
 		{"ring LL128 of sm_100, first", []member{b200}, bw(coll.AllReduce, coll.Ring, coll.LL128), "2.28.3",
-			"2.28.9", "188.41602", "147.62666"},
-		{"ring LL128 of sm_100, then", []member{b200}, bw(coll.AllReduce, coll.Ring, coll.LL128), "2.28.9",
+			"2.28.7", "188.41602", "147.62666"},
+		{"ring LL128 of sm_100 on three nodes", b3, bw(coll.AllReduce, coll.Ring, coll.LL128), "2.28.9",
+			"2.29.2", "184.31999", "144"},
+		{"speeds of sm_100 of 80", []member{b200}, func(c *comm.Comm) any {
+			return len(c.Rules.Search.Speeds[0].Inter)
+		}, "2.29.2", "2.29.7", "18", "19"},
+		{"ring LL128 of sm_100, then", []member{b200}, bw(coll.AllReduce, coll.Ring, coll.LL128), "2.29.2",
 			"2.29.7", "147.62666", "170.66667"},
 		{"tree LL128 of sm_100", []member{b200}, bw(coll.AllReduce, coll.Tree, coll.LL128), "2.27.7",
 			"2.28.3", "249.56", "107.678"},
 		{"tree of sm_100", []member{b200}, bw(coll.AllReduce, coll.Tree, coll.Simple), "2.27.7", "2.28.3",
 			"281.52002", "145.52"},
-		{"correction of NVLSTree", []member{b200}, correction, "2.28.9", "2.29.7", "1", "0.5"},
+		{"correction of NVLSTree", []member{b200}, correction, "2.28.9", "2.29.2", "1", "0.5"},
 		{"LL128 of mixed GPUs", []member{h100, b200}, bw(coll.AllReduce, coll.Ring, coll.LL128), "2.29.7",
-			"2.30.7", "0", "151.53548"},
+			"2.30.3", "0", "151.53548"},
 	}
 }
 
@@ -243,9 +282,9 @@ func splitsOfReleases() []of {
 		}, "2.21.5", "2.22.3", "Tree LL 512 <nil>", "Tree LL 640 <nil>"},
 		{"LL in cells", []member{h100}, split(coll.LL, coll.Ring, 5000), "2.25.1", "2.26.2",
 			"3 2048 904 32768 <nil>", "5 1024 904 32768 <nil>"},
-		{"least traffic", []member{h100}, split(coll.Simple, coll.Ring, 1<<14), "2.28.9", "2.29.7",
+		{"least traffic", []member{h100}, split(coll.Simple, coll.Ring, 1<<14), "2.28.9", "2.29.2",
 			"8 2048 2048 2097152 <nil>", "4 4096 4096 2097152 <nil>"},
-		{"chunks of NVLSTree", []member{b200}, split(coll.Simple, coll.NVLSTree, 1<<25), "2.29.7", "2.30.7",
+		{"chunks of NVLSTree", []member{b200}, split(coll.Simple, coll.NVLSTree, 1<<25), "2.29.7", "2.30.3",
 			"8 4194304 4194304 131072 <nil>", "8 4194304 4194304 65536 <nil>"},
 	}
 }

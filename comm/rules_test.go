@@ -109,6 +109,13 @@ func connectRules() []rule {
 		{"NVLSRaises", []member{h100}, func(r *rules.Ruleset) {
 			r.Connect.NVLSSM90, r.Connect.NVLSRaises = 24, true
 		}, func(c *comm.Comm) any { return c.NChannels }, "16", "24"},
+		{"NVLSApart", []member{h100}, func(r *rules.Ruleset) {
+			r.Connect.NVLSSM90, r.Connect.NVLSRaises, r.Connect.NVLSApart = 24, true, true
+		}, func(c *comm.Comm) any { // 64 bytes a channel and rank are 16 KiB of 16 channels, 24 KiB of 24
+			op := tuning.Op{Func: coll.AllReduce, Count: 20000, Type: coll.Int8}
+			choice, err := c.Model.Choose(tuning.Op{Func: coll.Broadcast, Count: 1 << 26, Type: coll.Int8})
+			return fmt.Sprint(c.Model.Terms(op, coll.Ring, coll.Simple).Plateau, choice.MaxChannels, err)
+		}, "1.4 16 <nil>", "1 16 <nil>"},
 		{"NVLSMinGPUs", []member{{"dgx-h100", 1}}, func(r *rules.Ruleset) { r.Connect.NVLSMinGPUs = 9 },
 			func(c *comm.Comm) any { return c.NVLSSupport }, "true", "false"},
 		{"Buffers", []member{h100}, func(r *rules.Ruleset) { r.Connect.Buffers[coll.Simple] = 1 << 20 },

@@ -95,7 +95,8 @@ var vars = []Var{
 		"misc/utils.cc:87", "simulated hosts are distinguished by --nodes and by host_hash in the file", ""},
 	{"NCCL_IGNORE_CPU_AFFINITY", Flag, "0", "init", "bind threads by the GPU's CPUs alone",
 		"graph/topo.cc:1726", hostSide, ""},
-	{"NCCL_IB_HCA", Text, "all", "topo", "InfiniBand devices to use: [^][=]name[:port],…",
+	{"NCCL_IB_HCA", Text, "all", "topo", "InfiniBand devices to use: [^][=]name[:port],…; from NCCL " +
+		"2.30.7 on name:port:rail:plane",
 		"transport/net_ib.cc:701", "", ""},
 	{"NCCL_IB_DISABLE", Flag, "0", "topo", "use no InfiniBand or RoCE: nets by sockets",
 		"transport/net_ib.cc:507", "", ""},
@@ -486,8 +487,9 @@ var vars = []Var{
 		"NCCL_COLLNET_ENABLE=1 then uses them)", "-", "", ""},
 	{"SIMCCL_NCCL_VERSION", Text, "2.28.9", "rules",
 		"the release of NCCL whose rules decide, as --nccl-version", "-", "", ""},
-	{"SIMCCL_NET_RAIL", Number, "0", "topo", "rail and plane of nets for which the file gives none, from " +
-		"NCCL 2.30.7 on; -1: none, as NCCL's own IB and socket plugins report", "-", "", ""},
+	{"SIMCCL_NET_RAIL", Number, "-1", "topo", "rail and plane that another net plugin reports of nets for " +
+		"which neither the file nor NCCL_IB_HCA gives one, from NCCL 2.30.7 on; -1: none, as NCCL's own IB " +
+		"and socket plugins do", "-", "", ""},
 	{"SIMCCL_LIBNCCL", Path, "", "real", "NCCL's library, where the loader does not find libnccl.so.2", "-",
 		"", ""},
 	{"SIMCCL_PROFILER_PLUGIN", Path, "", "real",

@@ -164,7 +164,7 @@ func netsToFill(sys *topo.System, g int) int {
 // rounds of send/recv (init.cc:768).
 func (c *Layout) p2pGroup(p *Params) {
 	size := c.MaxLocalRanks
-	if c.NNodes > 1 {
+	if c.NNodes > 1 || p.Rules.Connect.P2PGroupAlone {
 		size = int(p.P2PGroupSize.Or(p.Rules.Connect.P2PGroup))
 	}
 	size = max(size, 1)

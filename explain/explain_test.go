@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/dev/site"
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
@@ -183,5 +184,23 @@ func check(t *testing.T, name string, r *explain.Report) {
 	}
 	if l := r.Graph.Links[0]; l.Share > 1.25 || l.Share <= 0 {
 		t.Errorf("%s: %s carries %g of %g GB/s", name, l.Name, l.LoadGBps, l.CapacityGBps)
+	}
+}
+
+// TestRailsThatDecide: a channel that may not change NICs and does within a rail is named.
+func TestRailsThatDecide(t *testing.T) {
+	for rail, want := range map[string]string{"-1": "",
+		"0": "channel 0 enters by mlx5_0 and leaves by mlx5_3: both nets have rail 0 (and 7 more channels " +
+			"so)"} {
+		on, err := site.OpenFor("2.30.7", site.Nodes(golden.Root(t, "testdata", "topos", "dgx-h100.xml"), 2),
+			"NCCL_ALGO=Ring", "SIMCCL_NET_RAIL="+rail)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := explain.New(explain.Input{Comm: on.Comm, Op: comm.Op{Func: coll.AllReduce,
+			Type: coll.Float32, Count: 1 << 26}})
+		if err != nil || r.Graph == nil || r.Graph.Rails != want || !strings.Contains(r.Text(), want) {
+			t.Errorf("rail %s: %+v (%v), want %q", rail, r.Graph, err, want)
+		}
 	}
 }

@@ -21,6 +21,9 @@ type GraphUse struct {
 	// Faster is what the search found at the next higher speed, "" where it
 	// tried none.
 	Faster string `json:"faster,omitempty"`
+	// Rails are the channels that go from one NIC to another because both have a rail;
+	// "" where rails decide nothing.
+	Rails string `json:"rails,omitempty"`
 }
 
 // LinkUse is a directed link with the load that the graph's channels put on
@@ -70,7 +73,7 @@ func graphUse(c *comm.Comm, id int) *GraphUse {
 		l.graph(g, final)
 		links := l.fullest()
 		if len(links) > 0 && (len(u.Links) == 0 || links[0].Share > u.Links[0].Share) {
-			u.Links, u.Faster = links, faster(g)
+			u.Links, u.Faster, u.Rails = links, faster(g), byRail(d.System, g)
 		}
 	}
 	return u
@@ -230,4 +233,31 @@ func faster(g *search.Graph) string {
 	a := g.Attempts[best]
 	return fmt.Sprintf("at %g GB/s within and %g GB/s between nodes the search found %d channels (%s)",
 		a.BWIntra, a.BWInter, a.Channels, a.Stop)
+}
+
+// byRail words the channels of a graph that may not change NICs and do, since the nets
+// are of one rail (graph/search.cc:605 of v2.30.7).
+func byRail(s *topo.System, g *search.Graph) string {
+	if g.CrossNIC != 0 || !s.Inter {
+		return ""
+	}
+	first, n := "", 0
+	for c := range min(g.NChannels, len(g.Inter)) {
+		in, out := netOf(s, g.Inter[c][0]), netOf(s, g.Inter[c][1])
+		if in == topo.None || out == topo.None {
+			continue
+		}
+		a, b := s.Nodes[in].Net, s.Nodes[out].Net
+		if a.Rail < 0 || a.Rail != b.Rail || a.ASIC == b.ASIC && a.Port == b.Port {
+			continue
+		}
+		if n++; first == "" {
+			first = fmt.Sprintf("channel %d enters by %s and leaves by %s: both nets have rail %d", c, a.Name,
+				b.Name, a.Rail)
+		}
+	}
+	if n > 1 {
+		first += fmt.Sprintf(" (and %d more channels so)", n-1)
+	}
+	return first
 }

@@ -193,6 +193,9 @@ func (r *Report) boundText(b *strings.Builder) {
 	if g.Faster != "" {
 		fmt.Fprintf(b, "  %s\n", g.Faster)
 	}
+	if g.Rails != "" {
+		fmt.Fprintf(b, "  %s\n", g.Rails)
+	}
 }
 
 func plural(n int, what string) string {

@@ -71,6 +71,8 @@ func nccl2223() *Ruleset {
 	r.Log.WideRings = true // graph/rings.cc:12
 	r.Log.OpNoFunc = true  // enqueue.cc:1613
 
+	t.SignedIDs = true // graph/topo.h:108
+
 	u := &r.Tuning
 	u.PAT = false                         // tuning.cc: since 2.23.4
 	u.BaseLat[coll.Tree][coll.Simple] = 0 // graph/tuning.cc:48
@@ -91,15 +93,20 @@ func nccl2223() *Ruleset {
 func nccl2215() *Ruleset {
 	r := nccl2223()
 	r.Release = Release{2, 21, 5}
-	r.Connect.NVLSApart = true    // graph/connect.cc:472, enqueue.cc:1568
-	r.Search.FirstNetHeads = true // graph/search.cc:594
-	r.Topo.WholeHosts = true      // graph/topo.cc:690
-	r.Connect.MixedCPUs = false   // graph/tuning.cc:146: each rank's own
-	r.Tuning.TreeThreads = true   // enqueue.cc:1612
-	r.Plan.EvenBytes = true       // enqueue.cc:432, 815
-	r.Plan.P2PPieces = true       // enqueue.cc:511, 872, 882
-	r.Topo.PCILinks = false       // graph/xml.cc:360
-	r.Log.SkipLOC = true          // graph/topo.cc:282
+	r.Connect.NVLSApart = true      // graph/connect.cc:472, enqueue.cc:1568, graph/tuning.cc:438
+	r.Search.FirstNetHeads = true   // graph/search.cc:594
+	r.Search.OneCollNetGraph = true // init.cc:1087
+	r.Tuning.KeepAllRings = true    // graph/tuning.cc:334, 426: since 2.22.3 (318)
+	r.Topo.SelfLinks = true         // graph/topo.cc:112
+	r.Tuning.CorrectLeast = true    // graph/tuning.cc:434, include/utils.h:46
+	r.Tuning.NVLSNoAllGather = true // enqueue.cc:773, misc/argcheck.cc:56, include/device.h:423
+	r.Topo.WholeHosts = true        // graph/topo.cc:690
+	r.Connect.MixedCPUs = false     // graph/tuning.cc:146: each rank's own
+	r.Tuning.TreeThreads = true     // enqueue.cc:1612
+	r.Plan.EvenBytes = true         // enqueue.cc:432, 815
+	r.Plan.P2PPieces = true         // enqueue.cc:511, 872, 882
+	r.Topo.PCILinks = false         // graph/xml.cc:360
+	r.Log.SkipLOC = true            // graph/topo.cc:282
 	c := &r.Connect
 	c.P2PHalves, c.P2PReverseParts = true, false // init.cc:1315, include/channel.h:15, 36
 	return r

@@ -2,22 +2,33 @@ package rules
 
 import "github.com/simccl/simccl/coll"
 
+// nccl2287 makes the rules of NCCL 2.28.7. Citations are of v2.28.7-1.
+func nccl2287() *Ruleset {
+	r := nccl2289()
+	r.Release = Release{2, 28, 7}
+	r.Connect.P2PGroupAlone = true // init.cc:772
+
+	u := &r.Tuning
+	u.HWLat[HopNet][coll.NVLSTree][coll.Simple] = 14 // graph/tuning.cc:165
+	u.NVLSTreeMax[3][2] = 43.1                       // graph/tuning.cc:197
+	return r
+}
+
 // nccl2283 makes the rules of NCCL 2.28.3. Citations are of v2.28.3-1.
 func nccl2283() *Ruleset {
-	r := nccl2289()
+	r := nccl2287()
 	r.Release = Release{2, 28, 3}
 	r.Topo.GUIDFallback = false // graph/topo.cc:317
 	r.Topo.TrimNets = true      // graph/paths.cc:680
 	r.Connect.NVLSMinGPUs = 3   // transport/nvls.cc:137
 	r.Connect.P2PGroup = 0      // init.cc
+	r.Connect.P2PGroupAlone = false
+	r.Search.CapNets = false    // graph/search.cc:522
 	r.Plan.BatchByRound = false // enqueue.cc:73
 	// include/sym_kernels.h: the communicator takes 112 bytes; init.cc:1331
 	r.Sym.Tasks, r.Sym.DirectP2P = 58, true
 
-	u := &r.Tuning
-	u.HWLat[HopNet][coll.NVLSTree][coll.Simple] = 14             // graph/tuning.cc:162
-	u.RingLL128Max[3] = [3]float64{2 * 36.7, 2 * 36.7, 2 * 36.7} // graph/tuning.cc:185
-	u.NVLSTreeMax[3][2] = 43.1                                   // graph/tuning.cc:203
+	r.Tuning.RingLL128Max[3] = [3]float64{2 * 36.7, 2 * 36.7, 2 * 36.7} // graph/tuning.cc:185
 	return r
 }
 

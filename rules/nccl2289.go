@@ -48,6 +48,7 @@ func topo2289() Topo {
 		FuseNICs:     true,  // graph/topo.cc:1261
 		PCILinks:     true,  // graph/topo.cc:621
 		WidenFused:   true,  // graph/topo.cc:1240; since 2.28.3
+		WidenPorts:   true,  // graph/topo.cc:1240; false from 2.30.7 (2.30.7 topo.cc:1587)
 		GUIDFallback: true,  // graph/topo.cc:367; since 2.28.7
 	}
 }
@@ -68,6 +69,7 @@ func search2289() Search {
 		SYSBelowSM90:  false, // true from 2.29 (2.29.2 search.cc:1038)
 		TwoIslands:    true,  // search.cc:1049; since 2.26.2
 		ScatterNets:   true,  // search.cc:507; since 2.27.5
+		CapNets:       true,  // search.cc:523; since 2.28.7
 	}
 }
 

@@ -1,5 +1,7 @@
 package rules
 
+import "slices"
+
 // nccl2297 makes the rules of NCCL 2.29.7. Citations are of v2.29.7-1.
 func nccl2297() *Ruleset {
 	r := nccl2289()
@@ -38,6 +40,27 @@ func nccl2297() *Ruleset {
 	s.OneBuffer = true                                          // sym_kernels.cc:581
 	s.CopySend, s.CopyGather, s.CopyRounds = false, 8<<20, true // ce_coll.cc:113, 389, enqueue.cc:31, 2966
 	return r
+}
+
+// nccl2292 makes the rules of NCCL 2.29.2 and 2.29.3. Citations are of v2.29.3-1.
+func nccl2292() *Ruleset {
+	r := nccl2297()
+	r.Release = Release{2, 29, 2}
+	r.Topo.MaxNodes = 576        // include/graph.h:93
+	r.Topo.GINNodes = false      // graph/topo.cc:409
+	sm100 := &r.Search.Speeds[0] // graph/search.cc:987
+	sm100.Inter = without(sm100.Inter, 80)
+	r.Tuning.RingLL128Max[3] = [3]float64{34.5, 34.6, 34.5} // graph/tuning.cc:179
+	r.Plan.RoundsResume = false                             // enqueue.cc:1114
+	// include/sym_kernels.h: the communicator takes 216 bytes; sym_kernels.cc:279, 347;
+	// scheduler/symmetric_sched.cc:116
+	r.Sym.Tasks, r.Sym.MulticastRanks, r.Sym.LLByCost = 56, 2, true
+	return r
+}
+
+// without leaves a speed out of a list.
+func without(list []float32, speed float32) []float32 {
+	return slices.DeleteFunc(slices.Clone(list), func(v float32) bool { return v == speed })
 }
 
 // insert adds a speed to a list that falls.

@@ -7,6 +7,9 @@ func nccl2307() *Ruleset {
 	r.Topo.PXNNeedsGDR = true                                       // graph/paths.cc:830
 	r.Topo.NetRails = true                                          // graph/topo.cc:427, graph/search.cc:598
 	r.Topo.DevNodes, r.Topo.PathsByKind = true, true                // graph/topo.cc, graph/paths.cc:98
+	r.Topo.NearestCPU = true                                        // graph/paths.cc:189
+	r.Topo.NetsByShare = true                                       // graph/topo.cc:2070
+	r.Topo.WidenPorts = false                                       // graph/topo.cc:1587
 	r.Search.Speeds[0].Inter = insert(r.Search.Speeds[0].Inter, 86) // graph/search.cc:1107
 	r.Search.GraphRanks = true                                      // graph/search.cc:1016
 	r.Topo.GINPorts = true                                          // graph/topo.cc:1694
@@ -16,6 +19,21 @@ func nccl2307() *Ruleset {
 	r.Tuning.LL128MixedSM = 90                                      // graph/tuning.cc:560
 	r.Log.NVLSTuning = true                                         // transport/nvls.cc:242
 	r.Sym.Avg, r.Sym.TMA = true, true                               // sym_kernels.cc:532, 581
+	return r
+}
+
+// nccl2303 makes the rules of NCCL 2.30.3 and 2.30.4. Citations are of v2.30.4-1.
+func nccl2303() *Ruleset {
+	r := nccl2307()
+	r.Release = Release{2, 30, 3}
+	t := &r.Topo
+	t.NetRails = false         // graph/topo.cc:413, graph/search.cc:567
+	t.PathsByKind = false      // graph/paths.cc:80
+	t.NearestCPU = false       // graph/paths.cc:170
+	t.NetsByShare = false      // graph/topo.cc:1799
+	t.WidenPorts = true        // graph/topo.cc:1340
+	t.GINPorts = false         // graph/topo.cc:1119
+	r.Connect.NVBPeers = false // graph/paths.cc:889
 	return r
 }
 

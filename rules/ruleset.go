@@ -56,15 +56,17 @@ type entry struct {
 }
 
 // table lists every known release, oldest first. No rules are made.
-func table() [14]entry {
+func table() [17]entry {
 	return [...]entry{
 		{Release{2, 21, 5}, nccl2215}, {Release{2, 22, 3}, nccl2223}, {Release{2, 23, 4}, nccl2234},
 		{Release{2, 24, 3}, nccl2243},
 		{Release{2, 25, 1}, nccl2251}, {Release{2, 26, 2}, nccl2262}, {Release{2, 26, 6}, nccl2266},
 		{Release{2, 27, 3}, nccl2273},
 		{Release{2, 27, 5}, nccl2275}, {Release{2, 27, 7}, nccl2277}, {Release{2, 28, 3}, nccl2283},
+		{Release{2, 28, 7}, nccl2287},
 		{Release{2, 28, 9}, nccl2289},
-		{Release{2, 29, 7}, nccl2297}, {Release{2, 30, 7}, nccl2307},
+		{Release{2, 29, 2}, nccl2292}, {Release{2, 29, 7}, nccl2297}, {Release{2, 30, 3}, nccl2303},
+		{Release{2, 30, 7}, nccl2307},
 	}
 }
 
@@ -198,13 +200,23 @@ type Topo struct {
 	PXNNeedsGDR bool
 
 	FuseNICs   bool // near NICs become one virtual NIC
-	WidenFused bool // PCI links above a virtual NIC get the width of its ports
+	WidenFused bool // the PCI link of a virtual NIC and that above it get the width of its ports
+	// WidenPorts: so do the links of the ports and those between them and where they meet.
+	WidenPorts bool
+	// NetsByShare: of nets that are equally near a GPU begins with that of its number
+	// among the GPUs that share them; else of its number on the host.
+	NetsByShare bool
 	// FusedDevice: a virtual NIC below a CPU gets a PCI device of its own.
 	FusedDevice bool
 	// FuseAlone: a port that is merged with no other becomes a virtual NIC of one port,
 	// with a number after those of the ports. CardsApart: the nets of one PCI device
 	// stay as they are, though a number is taken for their virtual NIC.
 	FuseAlone, CardsApart bool
+	// SelfLinks: a GPU has a LOC link to itself.
+	SelfLinks bool
+	// SignedIDs: a CPU without NUMA node, whose number is -1, takes one from the number
+	// of its host in its id; else the id keeps both.
+	SignedIDs bool
 	// WholeHosts: each rank keeps all GPUs of its host in its tree, in the order of the
 	// file; else its own GPU, and the trees of the ranks are joined in their order.
 	WholeHosts bool
@@ -223,12 +235,12 @@ type Topo struct {
 	GINNodes bool
 	// GINPorts: a port that a virtual NIC replaces stays for its GIN node.
 	GINPorts bool
-	// NetRails: nets have rails and planes, by which channels are matched. NetRail is
-	// that of nets for which nothing says it, -1 for none.
+	// NetRails: nets have rails and planes, by which channels are matched.
 	NetRails bool
-	NetRail  int
 	// DevNodes: a DEV node is between a GPU and its links.
 	DevNodes bool
+	// NearestCPU: a GPU's CPU is, of the nearest ones, that in fewest hops; else of all.
+	NearestCPU bool
 	// PathsByKind: of two routes NCCL keeps that of the better kind, then the wider,
 	// then the shorter; else the wider one of those that are not longer.
 	PathsByKind bool
@@ -279,9 +291,13 @@ type Search struct {
 	ScatterNets bool
 	// FirstGPUs says which GPUs a channel that comes from a net is tried with.
 	FirstGPUs FirstGPUs
+	// CapNets: NCCL_NETDEVS_POLICY=MAX bounds the nets that a channel is tried with, too.
+	CapNets bool
 	// CrossAny: NICs may cross in every pattern, and odd channels mirror the even ones
 	// before them wherever they do; else in rings alone.
 	CrossAny bool
+	// OneCollNetGraph: there is no graph of CollNetDirect in the file of graphs.
+	OneCollNetGraph bool
 	// GraphRanks: the file of graphs names ranks beside devices.
 	GraphRanks bool
 	// NoGraphNets: where nothing is found, the graph has the nets of the first and
@@ -335,7 +351,7 @@ type Connect struct {
 	// NVLSTune changes the channels and chunks of NVLS; nil for nothing.
 	NVLSTune func(NVLSShape) NVLSTuned
 	// NVLSRaises: a communicator has at least as many channels as NVLS. NVLSApart: other
-	// algorithms do not use those that were added.
+	// algorithms do not use those that were added, though the plateau of Ring counts them.
 	NVLSRaises, NVLSApart bool
 	// AnyNVLink: a node counts as joined by NVLink where any two GPUs are; else where
 	// all are.
@@ -356,6 +372,8 @@ type Connect struct {
 	P2PChunkARM int64
 	NVLSChunk   int64
 	P2PGroup    int64 // ranks of a node scheduled together in send/recv; 0: all of a node
+	// P2PGroupAlone: so they are on one node, too, where else all are together.
+	P2PGroupAlone bool
 
 	// PeerChannels is how many channels send/recv to one peer uses over the
 	// network. PeersAgree: the minimum over all ranks holds; else each node has
@@ -445,6 +463,8 @@ type Tuning struct {
 	NVLSTreeSM int
 	// CorrectAllTrees: it holds for every collective, else for AllReduce.
 	CorrectAllTrees bool
+	// CorrectLeast: below 64 bytes the first share holds; else none.
+	CorrectLeast bool
 
 	// RingLL128 is LL128's share of a ring's bandwidth; RingLL128Sparse with less
 	// than two ranks a node.
@@ -477,6 +497,9 @@ type Tuning struct {
 	// unknown names are passed over; where nothing is left, Ring runs with the
 	// bandwidth that it had.
 	ListsOfAll bool
+	// KeepAllRings: that Ring has protocols too that NCCL_PROTO leaves out or that are
+	// not safe.
+	KeepAllRings bool
 
 	PAT    bool // there is a PAT algorithm
 	PATSM  int  // lowest compute capability for it
@@ -496,6 +519,9 @@ type Tuning struct {
 	NVLSBandwidth func(t *Tuning, in NVLS) float32
 	// NVLSGathersInter: NVLS AllGather and ReduceScatter exist between nodes.
 	NVLSGathersInter bool
+	// NVLSNoAllGather: an AllGather, which counts bytes, is taken for a reduction of bytes,
+	// which NVLS does not do.
+	NVLSNoAllGather bool
 	// NVLSGatherRanks is the most local ranks for them; NVLSFewest: NVLS between
 	// nodes has no more channels than the rings.
 	NVLSGatherRanks int

@@ -18,6 +18,9 @@ type Symmetric struct {
 	MulticastRanks int
 	// OneBuffer: one buffer in a window suffices for some kernels.
 	OneBuffer bool
+	// LLByCost: of both buffers in windows, too, an LL kernel is taken only where the cost
+	// model takes LL.
+	LLByCost bool
 	// Avg: averages have kernels.
 	Avg bool
 	// TMA: kernels that copy by the tensor memory accelerator exist, where

@@ -15,8 +15,8 @@ var doubts = []struct {
 	since Release
 	doubt float64
 }{
-	{Release{2, 30, 7}, .04}, // loops are unrolled by other directives; Simple's reductions as in 2.29.7
-	{Release{2, 29, 7}, .03}, // Simple reduces without an operation of its own for each source
+	{Release{2, 30, 3}, .04}, // loops are unrolled by other directives; Simple's reductions as in 2.29.7
+	{Release{2, 29, 2}, .03}, // Simple reduces without an operation of its own for each source
 	{Release{2, 28, 9}, 0},
 	{Release{2, 28, 3}, .01}, // the same kernels; enqueueing differs
 	{Release{2, 27, 3}, .02}, // the same kernels, but for names; launches differ

@@ -139,7 +139,7 @@ func (t *netTable) choose(kind topo.PathKind, lo, hi int) []int32 {
 		t.preferByChannel(lo, hi, add)
 	}
 	limit := t.longest
-	if t.sys.NetDevs.Mode == topo.NetDevsMax {
+	if t.sys.NetDevs.Mode == topo.NetDevsMax && t.sys.Rules.Search.CapNets {
 		limit = t.sys.NetDevs.Max * (hi - lo)
 	}
 	gpus, nets := t.sys.Of(topo.GPU), t.sys.Of(topo.NET)

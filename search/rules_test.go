@@ -223,3 +223,43 @@ func TestFirstGPUsByHops(t *testing.T) {
 		}
 	}
 }
+
+// TestNetsOfPolicy: from 2.28.7 on NCCL_NETDEVS_POLICY=MAX bounds the nets that a channel is
+// tried with, too, and not only those that a GPU prefers (graph/search.cc:522 of v2.28.3, 523 of
+// v2.28.7).
+func TestNetsOfPolicy(t *testing.T) {
+	text := `<system version="1"><cpu numaid="0" arch="x86_64" vendor="AuthenticAMD"><pci busid="0000:01:00.0" ` +
+		`class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="0" sm="80" gdr="1"/></pci>`
+	for n := range 2 {
+		text += fmt.Sprintf(`<pci busid="0000:1%d:00.0" class="0x020000" link_speed="16.0 GT/s PCIe" `+
+			`link_width="16"><nic><net name="mlx5_%d" dev="%d" speed="100000" port="1" guid="0x%d" gdr="1"/></nic></pci>`,
+			n, n, n, n+1)
+	}
+	spec, err := topoxml.Parse([]byte(text+`</cpu></system>`), "t.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for release, want := range map[string]int{"2.28.3": 2, "2.28.7": 1} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := topo.ParamsOf(r)
+		p.NRanks, p.NetDevs = 2, topo.NetDevsPolicy{Mode: topo.NetDevsMax, Max: 1}
+		h, err := topo.Build(spec, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := search.All(h.System(0), search.Params{Rules: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nets := map[uint64]bool{}
+		for _, c := range set[search.RingID].Inter {
+			nets[c[0]], nets[c[1]] = true, true
+		}
+		if len(nets) != want {
+			t.Errorf("NCCL %s: channels use %d nets, want %d", release, len(nets), want)
+		}
+	}
+}

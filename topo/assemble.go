@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/cnum"
+	"github.com/simccl/simccl/internal/iflist"
 	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo/decl"
@@ -56,13 +57,16 @@ type edge struct {
 
 // draft is a System under construction.
 type draft struct {
-	rules   *rules.Ruleset
-	netRail int // of nets for which the file gives none, -1 for none
-	of      [NumNodeKinds][]*vertex
-	hashes  []uint64 // host_hash by host number
-	errs    Errors
-	errAt   []Origin // of the elements that errs are about
-	root    *Element
+	rules     *rules.Ruleset
+	netRail   int            // of nets for which nothing gives one, -1 for none
+	hcas      []iflist.Entry // of NCCL_IB_HCA
+	exactHCAs bool           // their names are whole
+	planes    map[int]int    // numbers of planes by their names in hcas, which begin with none at 0
+	of        [NumNodeKinds][]*vertex
+	hashes    []uint64 // host_hash by host number
+	errs      Errors
+	errAt     []Origin // of the elements that errs are about
+	root      *Element
 }
 
 // complain records a problem of an element. Where the element is in a file, its
@@ -110,6 +114,9 @@ func (d *draft) get(k NodeKind, id uint64) *vertex {
 func (d *draft) add(k NodeKind, id uint64, from *Element) *vertex {
 	v := &vertex{id: id, from: from}
 	v.Kind, v.Ident = k, id
+	if k == GPU && d.rules.Topo.SelfLinks {
+		connect(v, v, LinkLOC, locBW)
+	}
 	d.of[k] = append(d.of[k], v)
 	return v
 }
@@ -141,7 +148,8 @@ func connect(from, to *vertex, kind LinkKind, bw float32) {
 // assemble converts a fused tree to nodes and links in NCCL's order
 // (topo.cc:672).
 func assemble(root *Element, p *Params) *draft {
-	d := &draft{root: root, rules: p.Rules, netRail: p.NetRail.Or(p.Rules.Topo.NetRail)}
+	d := &draft{root: root, rules: p.Rules, netRail: p.NetRail.Or(-1)}
+	d.readHCAs(p.IBHCA)
 	for _, c := range root.Children {
 		if c.Name == "cpu" {
 			d.addCPU(c)
@@ -390,7 +398,6 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 		Coll: e.Int("coll", 0) != 0, MaxChannels: e.Int("maxconn", d.rules.MaxChannels), LocalGPU: -1,
 		Host: host,
 	}
-	n.Rail, n.Plane = d.rail(e)
 	v.Net = n
 	n.Name = label(e)
 	n.Plugin = view.PluginOf(e)
@@ -401,6 +408,7 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 			n.PortBW = append(n.PortBW, view.PortSpeed(mbps))
 		}
 	}
+	n.Rail, n.Plane = d.rail(e, n)
 	if g, ok := e.Hex("guid"); ok {
 		n.ASIC = g
 	} else if !d.rules.Topo.GUIDFallback {
@@ -521,7 +529,7 @@ func localCPU(v, from *vertex) *vertex {
 func (d *draft) connectCPUs() {
 	for _, a := range d.of[CPU] {
 		for _, b := range d.of[CPU] {
-			if a != b && a.id>>56 == b.id>>56 {
+			if a != b && systemOf(a.id, d.rules) == systemOf(b.id, d.rules) {
 				connect(a, b, LinkSYS, interCPU(a.CPU, &d.rules.Topo))
 			}
 		}

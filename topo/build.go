@@ -63,7 +63,7 @@ func Build(spec *Spec, p Params) (*Host, error) {
 	}
 	views, err := hostViews(spec, &p, view.Settings{})
 	if err != nil {
-		return nil, err
+		return nil, placed(spec, err)
 	}
 	h := &Host{Spec: spec}
 	for i, v := range views {
@@ -179,6 +179,19 @@ func (h *Host) split(d *draft, p *Params) error {
 func (d *draft) pathsIn(spec *Spec) Errors {
 	nameIn(spec, d.errs, d.errAt)
 	return d.errs
+}
+
+// placed gives the paths of errors about elements as in the file.
+func placed(spec *Spec, err error) error {
+	var errs Errors
+	if errors.As(err, &errs) {
+		at := make([]Origin, len(errs))
+		for i, e := range errs {
+			at[i] = e.Pos
+		}
+		nameIn(spec, errs, at)
+	}
+	return err
 }
 
 // missingGPUs reports ranks whose GPU is where NCCL does not look.

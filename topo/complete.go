@@ -3,13 +3,29 @@ package topo
 import (
 	"fmt"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 
 // Name is NCCL's name of a node, "GPU/0-1b000": kind, host, id in hex.
 func (s *System) Name(n NodeID) string {
 	id := s.Nodes[n].Ident
-	return fmt.Sprintf("%v/%x-%x", s.Nodes[n].Kind, id>>56, id&(1<<56-1))
+	return fmt.Sprintf("%v/%x-%x", s.Nodes[n].Kind, systemOf(id, s.Rules), id&localMask)
+}
+
+// WholeID is NCCL's id of a node as one number.
+func (s *System) WholeID(n NodeID) uint64 {
+	id := s.Nodes[n].Ident
+	return systemOf(id, s.Rules)<<56 | id&localMask
+}
+
+// systemOf is the number of the system in an id as NCCL reads it: what is left of the
+// host where -1 was added (rules.Topo.SignedIDs).
+func systemOf(id uint64, r *rules.Ruleset) uint64 {
+	if r.Topo.SignedIDs && id&localMask == localMask {
+		return id>>56 - 1
+	}
+	return id >> 56
 }
 
 // Short is a node's short name, as link counters and pictures have it: GPUs and

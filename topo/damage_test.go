@@ -57,7 +57,7 @@ func TestJoinedHostsHaveOtherCards(t *testing.T) {
 	text := strings.NewReplacer("%switch", "", "%first", "", "%second", "").Replace(twoGPUs)
 	for guid, want := range map[string][2]string{"0xa45e86000317e390": {"0xa45e86000317e390",
 		"0xa45e86000318e390"}, "16": {"16", "0x10016"}, "0x0": {"0x0", "0x0"}} {
-		nic := `<pci busid="0000:13:00.0" class="0x020000"><nic><net name="mlx5_0" dev="0" speed="100000" port="1" guid="` + guid + `" gdr="1"/></nic></pci></pci></cpu>`
+		nic := `<pci busid="0000:13:00.0" class="0x020000" link_speed="" link_width=""><nic><net name="mlx5_0" dev="0" speed="100000" port="1" guid="` + guid + `" gdr="1"/></nic></pci></pci></cpu>`
 		spec, err := topoxml.Parse([]byte(strings.Replace(text, "</pci>\n  </cpu>", nic, 1)), "two.xml")
 		if err != nil {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func TestForcedGroupsEndAtFour(t *testing.T) {
 	nics := ""
 	for i := range 5 {
 		nics += fmt.Sprintf(
-			`<pci busid="0000:2%d:00.0" class="0x020000"><nic><net name="mlx5_%d" dev="%d" speed="100000" port="1" guid="0x%d" gdr="1"/></nic></pci>`, i, i, i, i+1)
+			`<pci busid="0000:2%d:00.0" class="0x020000" link_speed="" link_width=""><nic><net name="mlx5_%d" dev="%d" speed="100000" port="1" guid="0x%d" gdr="1"/></nic></pci>`, i, i, i, i+1)
 	}
 	text := strings.NewReplacer("%switch", "", "%first", "", "%second", "").Replace(twoGPUs)
 	spec, err := topoxml.Parse([]byte(strings.Replace(text, "</pci>\n  </cpu>", nics+"</pci></cpu>", 1)),
@@ -121,7 +121,7 @@ func TestMisplacedLinksAreSkipped(t *testing.T) {
 func TestFusedNetsKnowTheirPorts(t *testing.T) {
 	nic := func(name string, dev, mbps, function int) string {
 		return fmt.Sprintf(
-			`<pci busid="0000:20:00.%d" class="0x020000"><nic><net name="%s" dev="%d" speed="%d" port="1" guid="0x%d" gdr="1"/></nic></pci>`, function, name, dev, mbps, dev+1)
+			`<pci busid="0000:20:00.%d" class="0x020000" link_speed="" link_width=""><nic><net name="%s" dev="%d" speed="%d" port="1" guid="0x%d" gdr="1"/></nic></pci>`, function, name, dev, mbps, dev+1)
 	}
 	text := strings.NewReplacer("%switch", "", "%first", "", "%second", "").Replace(twoGPUs)
 	for nics, want := range map[string]int{nic("mlx5_0", 0, 100000, 0) + nic("mlx5_1", 1, 200000, 1): 2,

@@ -40,16 +40,6 @@ func (v *vertex) sm() int {
 	return v.GPU.SM
 }
 
-// rail reads the rail and the plane of a net, -1 where it has none
-// (graph/topo.cc:427 of v2.30.7).
-func (d *draft) rail(e *Element) (rail, plane int) {
-	r := &d.rules.Topo
-	if !r.NetRails {
-		return -1, -1
-	}
-	return e.Int("rail", d.netRail), e.Int("plane", d.netRail)
-}
-
 // addGIN adds the port of a net for transfers that GPUs start
 // (graph/topo.cc:404 of v2.29.7).
 func (d *draft) addGIN(e *Element, nic *vertex, host, dev int) {

@@ -48,23 +48,25 @@ func (s *System) Nearest(from NodeID, k NodeKind) ([]int, PathKind) {
 
 // LocalNets lists the nets (indices among NET nodes) that GPU g (an index among
 // GPU nodes) takes round-robin, channel after channel (topo.cc:1635). It depends on
-// the GPU's device number, not on its rank. It is empty without any net.
+// the GPU's device number (see rules.Topo.NetsByShare), not on its rank. It is empty
+// without any net.
 func (s *System) LocalNets(g int) []int {
 	gpu := s.of[GPU][g]
 	nets, _ := s.Nearest(gpu, NET)
 	if len(nets) == 0 {
 		return nil
 	}
-	turns := len(nets)
-	switch s.NetDevs.Mode {
-	case NetDevsAuto:
-		if gpus, _ := s.Nearest(s.of[NET][nets[0]], GPU); len(gpus) > 0 {
-			turns = (len(nets) + len(gpus) - 1) / len(gpus)
-		}
-	case NetDevsMax:
+	turns, first := len(nets), s.Nodes[gpu].GPU.Dev
+	sharers, _ := s.Nearest(s.of[NET][nets[0]], GPU)
+	switch {
+	case s.NetDevs.Mode == NetDevsAuto && len(sharers) > 0:
+		turns = (len(nets) + len(sharers) - 1) / len(sharers)
+	case s.NetDevs.Mode == NetDevsMax:
 		turns = max(1, min(s.NetDevs.Max, len(nets)))
 	}
-	first := s.Nodes[gpu].GPU.Dev
+	if s.Rules.Topo.NetsByShare && len(sharers) > 0 {
+		first %= len(sharers)
+	}
 	if n := len(nets); n&(n-1) == 0 {
 		first = mirrorBits(first, n)
 	}

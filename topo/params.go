@@ -29,10 +29,10 @@ type Params struct {
 	MergeLevel        units.Opt[PathKind] // NCCL_NET_MERGE_LEVEL, see ParseMergeLevel
 	ForceMerge        string              // NCCL_NET_FORCE_MERGE: "mlx5_0,mlx5_1;mlx5_2,mlx5_3"
 	MergeNICsDisabled bool                // NCCL_IB_MERGE_NICS=0
-	IBHCA             string              // NCCL_IB_HCA: "mlx5_0", "^mlx5_1", "=mlx5_2:1"
+	IBHCA             string              // NCCL_IB_HCA: "mlx5_0", "^mlx5_1", "=mlx5_2:1:0:0"
 	SocketsOnly       bool                // NCCL_NET=Socket: no net of InfiniBand or of another plugin
-	// NetRail is the rail and plane that the net plugin reports of nets for which the
-	// file gives none, -1 for none (SIMCCL_NET_RAIL); unset: rules.Topo.NetRail.
+	// NetRail is the rail and plane that the net plugin reports of nets for which neither
+	// the file nor IBHCA gives one (SIMCCL_NET_RAIL); unset or -1: none.
 	NetRail units.Opt[int]
 	// SplitHosts takes the hosts of a multi-host Spec as separate machines
 	// (NCCL_MNNVL_ENABLE=0); Build then refuses, because one Host is asked for.

@@ -307,11 +307,11 @@ func (w *walker) take(ends []NodeID) []Path {
 }
 
 // localCPU is the CPU that a GPU reaches in fewest hops (paths.cc:158), of the
-// nearest ones where NCCL looks at those alone (rules.Topo.DevNodes; paths.cc:150 of
+// nearest ones where NCCL looks at those alone (rules.Topo.NearestCPU; paths.cc:189 of
 // v2.30.7).
 func (s *System) localCPU(gpu NodeID) (NodeID, error) {
 	cpus := s.of[CPU]
-	if s.Rules.Topo.DevNodes {
+	if s.Rules.Topo.NearestCPU {
 		near, _ := s.Nearest(gpu, CPU)
 		cpus = make([]NodeID, len(near))
 		for i, c := range near {

@@ -386,3 +386,118 @@ func TestRelayIsAGPU(t *testing.T) {
 		}
 	}
 }
+
+// TestRailsOfNets: from 2.30.7 on a net has the rail and the plane of the file, else those
+// that NCCL_IB_HCA gives it, else the plugin's (SIMCCL_NET_RAIL), which are none for NCCL's own
+// (transport/net_ib/init.cc:436 of v2.30.7). A virtual NIC has the rail that its ports share and
+// a plane of theirs together (init.cc:217).
+func TestRailsOfNets(t *testing.T) {
+	inFile := strings.Replace(ruledHost, `name="mlx5_1"`, `name="mlx5_1" rail="7" plane="6"`, 1)
+	for _, c := range []struct {
+		name, release, text, hcas string
+		rail                      units.Opt[int]
+		merged                    bool
+		want                      string
+	}{
+		{"nothing says it", "2.30.7", ruledHost, "", units.Opt[int]{}, false, "-1 -1, -1 -1"},
+		{"a plugin does", "2.30.7", ruledHost, "", units.Some(0), false, "0 0, 0 0"},
+		{"before", "2.29.7", inFile, "", units.Some(0), false, "-1 -1, -1 -1"},
+		{"the file does", "2.30.7", inFile, "", units.Some(0), false, "0 0, 7 6"},
+		{"a list does", "2.30.7", ruledHost, "mlx5_0:1:3:4,mlx5_1::5", units.Some(0), false, "3 4, 5 -1"},
+		{"the file before the list", "2.30.7", inFile, "=mlx5_0:1:3,mlx5_1:1:5:2", units.Opt[int]{}, false,
+			"3 -1, 7 6"},
+		{"what is not on a list", "2.30.7", ruledHost, "^mlx5_2:1:3:4", units.Opt[int]{}, false,
+			"-1 -1, -1 -1"},
+		{"ports of one rail", "2.30.7", ruledHost, "mlx5_0:1:3:4,mlx5_1:1:3:5", units.Opt[int]{}, true,
+			"3 16390"},
+		{"ports of two rails", "2.30.7", ruledHost, "mlx5_0:1:3,mlx5_1:1:4", units.Opt[int]{}, true,
+			"-1 16385"},
+	} {
+		r, err := rules.For(c.release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := topo.ParamsOf(r)
+		p.NRanks, p.NetRail, p.IBHCA = 4, c.rail, c.hcas
+		if c.merged {
+			p.MergeLevel = units.Some(topo.PathPIX)
+		}
+		s := built(t, c.text, p).Systems[0]
+		var got []string
+		for _, n := range s.Of(topo.NET) {
+			got = append(got, fmt.Sprint(s.Nodes[n].Net.Rail, s.Nodes[n].Net.Plane))
+		}
+		if g := strings.Join(got, ", "); g != c.want {
+			t.Errorf("%s: %s, want %s", c.name, g, c.want)
+		}
+	}
+}
+
+// TestFirstNetOfGPUs: of nets that are equally near a GPU begins with that of its number on
+// the host, from 2.30.7 on with that of its number among the GPUs that share them
+// (graph/topo.cc:1799 of v2.30.4, 2070 of v2.30.7).
+func TestFirstNetOfGPUs(t *testing.T) {
+	board := func(bus, dev, net int) string {
+		return fmt.Sprintf(`<cpu host_hash="0x1" numaid="%d" arch="x86_64" vendor="AuthenticAMD">`+
+			`<pci busid="0000:%d0:00.0" class="0x060400" link_speed="" link_width="">`+
+			`<pci busid="0000:%d1:00.0" class="0x030200" link_speed="" link_width=""><gpu dev="%d" sm="80" gdr="1"/></pci>`+
+			`<pci busid="0000:%d2:00.0" class="0x020000" link_speed="" link_width=""><nic><net name="mlx5_%d" dev="%d" speed="100000" port="1" guid="0x%d"/></nic></pci>`+
+			`<pci busid="0000:%d3:00.0" class="0x020000" link_speed="" link_width=""><nic><net name="mlx5_%d" dev="%d" speed="100000" port="1" guid="0x%d"/></nic></pci>`+
+			`</pci></cpu>`, dev, bus, bus, dev, bus, net, net, net+1, bus, net+1, net+1, net+2)
+	}
+	text := `<system version="1">` + board(1, 0, 0) + board(2, 1, 2) + `</system>`
+	for release, want := range map[string]string{"2.29.7": "[0 1] [3 2]", "2.30.3": "[0 1] [3 2]",
+		"2.30.7": "[0 1] [2 3]"} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := topo.ParamsOf(r)
+		p.NRanks = 4
+		s := built(t, text, p).Systems[0]
+		if got := fmt.Sprint(s.LocalNets(0), " ", s.LocalNets(1)); got != want {
+			t.Errorf("NCCL %s: nets of the GPUs %s, want %s", release, got, want)
+		}
+	}
+}
+
+// TestLinksOfVirtualNICs: from 2.28.3 on the links of a virtual NIC have the width of its
+// ports, up to 2.30.4 also those of switches between the ports and where they meet
+// (graph/topo.cc:1340 of v2.30.4, 1587 of v2.30.7).
+func TestLinksOfVirtualNICs(t *testing.T) {
+	sw := func(bus string, in string) string {
+		return `<pci busid="0000:` + bus + `:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="8">` + in +
+			`</pci>`
+	}
+	nic := func(bus, name string, dev int) string {
+		return fmt.Sprintf(`<pci busid="0000:%s:00.0" class="0x020700" link_speed="32.0 GT/s PCIe" link_width="8">`+
+			`<nic><net name="%s" dev="%d" speed="200000" port="1" guid="0x%d" gdr="1"/></nic></pci>`, bus, name, dev,
+			dev+1)
+	}
+	gpu := `<pci busid="0000:12:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">` +
+		`<gpu dev="0" sm="80" gdr="1"/></pci>`
+	text := `<system version="1"><cpu host_hash="0x1" numaid="0" arch="x86_64" vendor="AuthenticAMD">` +
+		sw("01", sw("10", gpu+nic("11", "mlx5_0", 0))+sw("20", nic("21", "mlx5_1", 1))) + `</cpu></system>`
+	for release, want := range map[string]string{"2.27.7": "24 24", "2.28.3": "48 48", "2.30.3": "48 48",
+		"2.30.7": "24 48"} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := topo.ParamsOf(r)
+		p.NRanks, p.MergeLevel = 4, units.Some(topo.PathPXB)
+		s := built(t, text, p).Systems[0]
+		uplink := func(bus uint64) any { // bandwidth of a switch's link to the one above
+			for _, n := range s.Of(topo.PCI) {
+				if s.Nodes[n].Ident == bus {
+					links := s.Nodes[n].Links
+					return s.Links[links[len(links)-1]].BW
+				}
+			}
+			return nil
+		}
+		if got := fmt.Sprint(uplink(0x10000), " ", uplink(0x1000)); got != want {
+			t.Errorf("NCCL %s: links above %s GB/s, want %s", release, got, want)
+		}
+	}
+}

@@ -26,7 +26,7 @@ func TestNetsOfTheSocketPlugin(t *testing.T) {
 		`name="eth0" dev="0" speed="100000" port="0" guid="0x0" maxconn="64" gdr="0"`:                   false,
 		`name="eth1+eth2" dev="0" speed="200000" port="0" guid="0x0" maxconn="65536" gdr="0" coll="0" `: true,
 	} {
-		nic := `<pci busid="0000:13:00.0" class="0x020000" vendor="0x1d0f" device="0xec20"><nic><net ` +
+		nic := `<pci busid="0000:13:00.0" class="0x020000" vendor="0x1d0f" device="0xec20" link_speed="" link_width=""><nic><net ` +
 			strings.TrimSpace(net) + `/></nic></pci></pci></cpu>`
 		spec, err := topoxml.Parse([]byte(strings.Replace(text, "</pci>\n  </cpu>", nic, 1)), "two.xml")
 		if err != nil {
@@ -68,7 +68,7 @@ func TestOnlySocketsLeaveNoOtherNet(t *testing.T) {
 		{`name="ens8" dev="0" speed="100000" port="0" guid="0x0" maxconn="65536" gdr="0"`, "ens8", 12.5},
 		{`name="ens8" dev="0" speed="100000"`, "ens8", 12.5},
 	} {
-		nic := `<pci busid="0000:13:00.0" class="0x020000"><nic><net ` + c.net + `/></nic></pci></pci></cpu>`
+		nic := `<pci busid="0000:13:00.0" class="0x020000" link_speed="" link_width=""><nic><net ` + c.net + `/></nic></pci></pci></cpu>`
 		spec, err := topoxml.Parse([]byte(strings.Replace(text, "</pci>\n  </cpu>", nic, 1)), "two.xml")
 		if err != nil {
 			t.Fatal(err)

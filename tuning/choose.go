@@ -151,16 +151,25 @@ func (m *Model) backup(c *Choice) (float32, bool) {
 	best, found := float32(3600000000), false
 	f := c.Op.Func
 	for p := range coll.NumProtocols {
-		raw := m.Raw[f][coll.Ring][p]
-		if raw == 0 || m.EnabledProtos[f][p] == 0 || m.EnabledProtos[f][p] == 2 &&
-			len(m.ll128Unsafe(coll.Ring)) > 0 {
+		bw := m.ringKept(f, p)
+		if bw == 0 {
 			continue
 		}
-		if t := m.time(raw, c.Op, coll.Ring, p, uint64(c.NBytes)); t < best {
+		if t := m.time(bw, c.Op, coll.Ring, p, uint64(c.NBytes)); t < best {
 			c.Algo, c.Proto, best, found = coll.Ring, p, t, true
 		}
 	}
 	return best, found
+}
+
+// ringKept is the bandwidth of Ring that a list of algorithms does not take away, nor
+// before 2.22.3 one of protocols.
+func (m *Model) ringKept(f coll.Func, p coll.Protocol) float32 {
+	on := m.EnabledProtos[f][p]
+	if !m.tab.KeepAllRings && (on == 0 || on == 2 && len(m.ll128Unsafe(coll.Ring)) > 0) {
+		return 0
+	}
+	return m.Raw[f][coll.Ring][p]
 }
 
 func (m *Model) times(o Op, nBytes uint64) Times {
@@ -196,7 +205,11 @@ func (m *Model) Terms(o Op, a coll.Algorithm, p coll.Protocol) Terms {
 
 func (m *Model) terms(bw float32, o Op, a coll.Algorithm, p coll.Protocol, nBytes uint64) Terms {
 	t := Terms{LatencyUs: m.Latency[o.Func][a][p], GBps: bw, Correction: 1, Plateau: 1}
-	if lg := log2(nBytes >> 6); lg >= 0 && lg < m.corrected(o.Func, a) {
+	lg := log2(nBytes >> 6)
+	if m.tab.CorrectLeast {
+		lg = max(lg, 0)
+	}
+	if lg >= 0 && lg < m.corrected(o.Func, a) {
 		t.Correction = m.tab.TreeCorrection[p][lg]
 		t.GBps *= t.Correction
 	}
@@ -246,7 +259,7 @@ func (m *Model) time(bw float32, o Op, a coll.Algorithm, p coll.Protocol, nBytes
 const maxBatchColls = 10
 
 // plateau is the number of bytes that gives every channel of every rank one.
-func (m *Model) plateau() uint64 { return uint64(m.In.Channels * m.In.NRanks) }
+func (m *Model) plateau() uint64 { return uint64(cmp.Or(m.In.Raised, m.In.Channels) * m.In.NRanks) }
 
 // plateauFactor stretches ring latency between nodes for large operations.
 func (m *Model) plateauFactor() float64 {
@@ -270,13 +283,21 @@ func (m *Model) allows(o Op, a coll.Algorithm) bool {
 	case coll.CollNetDirect, coll.CollNetChain:
 		return m.collNetFor(o) && in.MaxLocalRanks <= maxDirectArity+1
 	case coll.NVLS, coll.NVLSTree:
-		return in.NVLS && (o.Func == coll.AllGather || NVLSReduces(o.RedOp, o.Type)) &&
+		return in.NVLS && m.nvlsReduces(o) &&
 			(o.Func == coll.AllReduce || m.nvlsGathers()) &&
 			(a == coll.NVLSTree || in.NNodes == 1 || m.collNetFor(o))
 	case coll.PAT:
 		return o.Func != coll.ReduceScatter || o.RedOp != coll.Avg
 	}
 	return true
+}
+
+// nvlsReduces reports whether an NVSwitch does what an operation asks.
+func (m *Model) nvlsReduces(o Op) bool {
+	if o.Func == coll.AllGather {
+		return !m.tab.NVLSNoAllGather
+	}
+	return NVLSReduces(o.RedOp, o.Type)
 }
 
 // nvlsGathers reports whether NVLS gathers and scatters on so many ranks and nodes.
@@ -311,6 +332,9 @@ func (m *Model) nvlsBarred(o Op) Reason {
 		return in.NVLSOff
 	case !in.NVLS:
 		return Reason{Rule: "NVLink multicast is not available", Source: "enqueue.cc:384"}
+	case o.Func == coll.AllGather && m.tab.NVLSNoAllGather:
+		return Reason{Rule: "NCCL " + m.Params.Rules.Version() + " takes an AllGather for a reduction of " +
+			"bytes, which the NVSwitch cannot do", Source: "enqueue.cc"}
 	case o.Func != coll.AllGather && !NVLSReduces(o.RedOp, o.Type):
 		return Reason{Rule: fmt.Sprintf("the NVSwitch cannot %s %s", o.RedOp, o.Type),
 			Source: "enqueue.cc:384"}

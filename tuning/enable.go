@@ -309,6 +309,21 @@ func (m *Model) ll128Unsafe(a coll.Algorithm) []Reason {
 	return rs
 }
 
+// bringRingsBack gives Ring its bandwidth back for a collective of which lists leave
+// nothing (graph/tuning.cc:322 of v2.22.3).
+func (m *Model) bringRingsBack() {
+	for f := range coll.Func(nFuncs) {
+		if m.Bandwidth[f] != [nAlgos][nProtos]float32{} {
+			continue
+		}
+		for p := range coll.NumProtocols {
+			if bw := m.ringKept(f, p); bw > 0 {
+				m.Bandwidth[f][coll.Ring][p], m.off[f][coll.Ring][p] = bw, nil
+			}
+		}
+	}
+}
+
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -32,6 +32,8 @@ type Input struct {
 
 	Channels     int // comm->nChannels, after doubling and the user's bounds
 	NVLSChannels int // comm->nvlsChannels
+	// Raised is the number of channels with those for NVLS alone; 0 where there are none.
+	Raised int
 
 	MinSM, MaxSM int // lowest and highest compute capability, 90 for sm_90
 	CPUArch      topo.CPUArch

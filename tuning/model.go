@@ -68,6 +68,9 @@ func New(in Input, p Params) (*Model, error) {
 			}
 		}
 	}
+	if tab.ListsOfAll {
+		m.bringRingsBack()
+	}
 	m.setThresholds()
 	return m, nil
 }

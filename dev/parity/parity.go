@@ -28,6 +28,7 @@ func Comm(t testing.TB, r *golden.Reference) (*comm.Comm, decision.Given) {
 	for k, v := range r.Env {
 		env = append(env, k+"="+v)
 	}
+	env = append(env, "SIMCCL_NET_RAIL=0") // as the plugin reported of which the references were made
 	sort.Strings(env)
 	m := site.Nodes(r.Topo, r.Nodes)
 	if len(r.Kinds) > 0 {

@@ -50,26 +50,30 @@ func leading(s string) int {
 	return n
 }
 
-// Entry is one entry "name:port" of an interface list; port -1 matches any.
+// Entry is one entry "name:port:rail:plane" of an interface list; port -1 matches any.
+// Rail and Plane, which are -1 where they are not said, have a meaning from NCCL 2.30.7 on.
 type Entry struct {
-	Name string // a prefix, or the whole name
-	Port int
+	Name        string // a prefix, or the whole name
+	Port        int
+	Rail, Plane int
 }
 
-// Parse reads "a,b:1" (utils.cc:136).
+// Parse reads "a,b:1,c:1:0:2" (utils.cc:136; 203 of v2.30.7).
 func Parse(s string) []Entry {
 	var out []Entry
 	for _, f := range strings.Split(s, ",") {
-		name, port, has := strings.Cut(f, ":")
-		if name == "" {
+		parts := strings.Split(f, ":")
+		if parts[0] == "" {
 			continue
 		}
-		i := Entry{Name: name, Port: -1}
-		if has {
-			n, _ := cnum.Int(port)
-			i.Port = int(n)
+		number := func(at int) int {
+			if at >= len(parts) || parts[at] == "" && len(parts) > 2 {
+				return -1
+			}
+			n, _ := cnum.Int(parts[at])
+			return int(n)
 		}
-		out = append(out, i)
+		out = append(out, Entry{Name: parts[0], Port: number(1), Rail: number(2), Plane: number(3)})
 	}
 	return out
 }
@@ -77,19 +81,22 @@ func Parse(s string) []Entry {
 // Match reports whether a name and port are on a list; an empty list
 // holds everything (utils.cc:182).
 func Match(name string, port int, ifs []Entry, exact bool) bool {
-	if len(ifs) == 0 {
-		return true
-	}
-	for _, i := range ifs {
-		match := strings.HasPrefix(name, i.Name)
+	return len(ifs) == 0 || Find(name, port, ifs, exact) != nil
+}
+
+// Find is the first entry of a list that names a port, nil where none does.
+func Find(name string, port int, ifs []Entry, exact bool) *Entry {
+	for i := range ifs {
+		e := &ifs[i]
+		match := strings.HasPrefix(name, e.Name)
 		if exact {
-			match = name == i.Name
+			match = name == e.Name
 		}
-		if match && (i.Port == -1 || port == -1 || i.Port == port) {
-			return true
+		if match && (e.Port == -1 || port == -1 || e.Port == port) {
+			return e
 		}
 	}
-	return false
+	return nil
 }
 
 // Device is a network device that a list may name; Port is -1 without one.

@@ -221,7 +221,7 @@ func (c *Comm) pick(t Task, total, most int64, tasks int) (ch Choice, ok bool) {
 	if k := c.Params.Kernel; k.Set && k.Value != "^" {
 		ch.TimeUs = 0
 	} else {
-		ch.IfLL = t.Windows != Both && ch.Kernel.LL()
+		ch.IfLL = (t.Windows != Both || c.Rules.LLByCost) && ch.Kernel.LL()
 	}
 	return ch, ok
 }

@@ -254,3 +254,23 @@ func pickOne(c *Comm, t Task) (Choice, bool) {
 	cells := alignUp(n.Count, CellSize/int64(n.Type.Size()))
 	return c.pick(t, cells, cells, 1)
 }
+
+// TestLLByCost: in 2.29.2 an LL kernel is taken only where the cost model takes LL, of both
+// buffers in windows too (scheduler/symmetric_sched.cc:116 of v2.29.3, 103 of v2.29.7), and two
+// ranks use multicast (sym_kernels.cc:279 of v2.29.3, 414 of v2.29.7).
+func TestLLByCost(t *testing.T) {
+	small := Task{Func: coll.AllReduce, Op: coll.Sum, Type: coll.Float32, Count: 64, Windows: Both}
+	for release, want := range map[string]string{"2.28.9": "false 56 true", "2.29.2": "true 56 true",
+		"2.29.7": "false 55 false"} {
+		c := machine(t, release, 2, 90, true)
+		ch, ok := pickOne(c, small)
+		stores := false
+		for k := None + 1; k < numKernels; k++ {
+			stores = stores || table[k].stores && c.mask(small)>>k&1 == 1
+		}
+		got := fmt.Sprint(ch.IfLL, " ", c.Rules.Tasks, " ", stores)
+		if !ok || !ch.Kernel.LL() || got != want {
+			t.Errorf("NCCL %s: %v, %s, want %s", release, ch.Kernel, got, want)
+		}
+	}
+}

@@ -10,8 +10,8 @@ import (
 
 // Select returns the rules for what text names; "" is the default's. note is for
 // people: it says what the text came to where that is not plain, and is empty
-// otherwise. A release between those with rules is answered by the one whose source is
-// nearest (between), else by the nearest older one, a newer one than all by the newest. Errors are a
+// otherwise. A release between those with rules is answered by the one that decides the
+// same (equal), else by the nearest older one, a newer one than all by the newest. Errors are a
 // *rules.FormatError, a *rules.UnknownError for a release older than all, or a *TorchError.
 func Select(text string) (r *rules.Ruleset, note string, err error) {
 	if text == "" {
@@ -35,8 +35,8 @@ func Select(text string) (r *rules.Ruleset, note string, err error) {
 	return nearest(named)
 }
 
-// nearest returns the rules of a release, of the one whose source is nearest, or of the
-// nearest older one that has some.
+// nearest returns the rules of a release, of the one that decides the same, or of the nearest
+// older one that has some.
 func nearest(named rules.Release) (*rules.Ruleset, string, error) {
 	known := rules.Known()
 	i, found := slices.BinarySearchFunc(known, named, rules.Release.Compare)
@@ -47,17 +47,9 @@ func nearest(named rules.Release) (*rules.Ruleset, string, error) {
 	case i == 0:
 		return nil, "", &rules.UnknownError{Release: named}
 	}
-	for _, n := range between {
-		if n.Release != named {
-			continue
-		}
-		r, err := rules.For(n.Of.String())
-		note := fmt.Sprintf("NCCL %s has no rules of its own here; those of %s answer, the nearest by source",
-			named, n.Of)
-		if n.Differs != "" {
-			note += ": " + n.Differs
-		}
-		return r, note, err
+	if of, ok := equal[named]; ok {
+		r, err := rules.For(of.String())
+		return r, fmt.Sprintf("NCCL %s decides what %s does, whose rules answer", named, of), err
 	}
 	r, err := rules.For(known[i-1].String())
 	return r, fmt.Sprintf("NCCL %s has no rules of its own here; those of %s answer", named, known[i-1]), err

@@ -14,18 +14,15 @@ import (
 func TestSelect(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "2.28.9 ", "2.28.9": "2.28.9 ", "v2.29.7-1": "2.29.7 ",
-		"2.27.6": "2.27.7 NCCL 2.27.6 has no rules of its own here; those of 2.27.7 answer, the " +
-			"nearest by source",
+		"2.27.6":            "2.27.7 NCCL 2.27.6 decides what 2.27.7 does, whose rules answer",
 		"2.27.4":            "2.27.3 NCCL 2.27.4 has no rules of its own here; those of 2.27.3 answer",
 		"2.31.2":            "2.30.7 NCCL 2.31.2 has no rules of its own here; those of 2.30.7 answer",
 		"torch==2.7.1":      "2.26.2 PyTorch 2.7.1 brings NCCL 2.26.2",
 		"torch==2.7+cu118":  "2.21.5 PyTorch 2.7+cu118 brings NCCL 2.21.5",
 		"torch==2.9.1":      "2.27.5 PyTorch 2.9.1 brings NCCL 2.27.5",
 		"torch==2.10+cu130": "2.28.9 PyTorch 2.10+cu130 brings NCCL 2.28.9",
-		"torch==2.12+cu126": "2.29.7 PyTorch 2.12+cu126 brings NCCL 2.29.3; NCCL 2.29.3 has no rules of " +
-			"its own here; those of 2.29.7 answer, the nearest by source: " +
-			"on sm_100 the search has no 80 GB/s between nodes, Ring LL128 34.5 for 40 GB/s a channel; " +
-			"kernels of symmetric memory differ",
+		"torch==2.12+cu126": "2.29.2 PyTorch 2.12+cu126 brings NCCL 2.29.3; NCCL 2.29.3 decides what " +
+			"2.29.2 does, whose rules answer",
 	} {
 		r, note, err := release.Select(text)
 		if err != nil {
@@ -62,16 +59,19 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestNearestBySource: a public release between two with rules has those of the one
-// whose source is nearest, not always the older one's.
-func TestNearestBySource(t *testing.T) {
-	for text, want := range map[string]string{
-		"2.26.3": "2.26.6", "2.26.5": "2.26.6", "2.27.6": "2.27.7", "2.28.7": "2.28.9", "v2.29.2-1": "2.29.7",
-		"2.29.3": "2.29.7", "2.30.3": "2.30.7", "2.30.4": "2.30.7",
-	} {
-		r, note, err := release.Select(text)
-		if err != nil || r.Version() != want || !strings.Contains(note, "nearest by source") {
-			t.Errorf("%s: %v, %q, want the rules of %s", text, err, note, want)
+// TestEveryTag: each public tag from 2.21 to 2.30 has rules of its own or those of a tag
+// that decides the same.
+func TestEveryTag(t *testing.T) {
+	equal := map[string]string{"2.26.3": "2.26.6", "2.26.5": "2.26.6", "2.27.6": "2.27.7", "2.29.3": "2.29.2",
+		"2.30.4": "2.30.3"}
+	for _, tag := range strings.Fields("2.21.5 2.22.3 2.23.4 2.24.3 2.25.1 2.26.2 2.26.3 2.26.5 2.26.6 " +
+		"2.27.3 2.27.5 2.27.6 2.27.7 2.28.3 2.28.7 2.28.9 2.29.2 2.29.3 2.29.7 2.30.3 2.30.4 2.30.7") {
+		want, note := tag, ""
+		if of := equal[tag]; of != "" {
+			want, note = of, "NCCL "+tag+" decides what "+of+" does, whose rules answer"
+		}
+		if r, got, err := release.Select(tag); err != nil || r.Version() != want || got != note {
+			t.Errorf("%s: %v, %q, want the rules of %s", tag, err, got, want)
 		}
 	}
 }

@@ -38,6 +38,9 @@ func Write(sys *topo.System, set search.Set) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("<graphs version=\"1\">\n")
 	for _, id := range search.Order() {
+		if id == search.CollNetDirectID && sys.Rules.Search.OneCollNetGraph {
+			continue
+		}
 		g := set[id]
 		if g == nil {
 			g = &search.Graph{ID: id, Pattern: patternOf[id]}

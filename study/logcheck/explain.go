@@ -133,6 +133,9 @@ func (in *Input) explain(c *ncclog.Communicator, r *rules.Ruleset) (*fit, string
 		return nil, "", f.err
 	}
 	best.notes = append(best.notes, f.said(at, tied)...)
+	if best.differing > 0 {
+		best.notes = append(best.notes, f.suspect(at, best))
+	}
 	return best, "", nil
 }
 
@@ -234,9 +237,12 @@ func texts(known []rules.Release) []string {
 }
 
 // trial makes the machine of a guess and counts; nil where none can be made.
-func (f *finder) trial(g guess) *fit {
+func (f *finder) trial(g guess) *fit { return f.trialBy(f.releases[g[qRelease]], g) }
+
+// trialBy is trial by given rules.
+func (f *finder) trialBy(r *rules.Ruleset, g guess) *fit {
 	f.trials++
-	t, err := f.make(g)
+	t, err := f.make(r, g)
 	if err != nil {
 		if f.err == nil {
 			f.err = err
@@ -256,8 +262,7 @@ func (f *finder) trial(g guess) *fit {
 }
 
 // make loads the machine of a guess.
-func (f *finder) make(g guess) (*fit, error) {
-	r := f.releases[g[qRelease]]
+func (f *finder) make(r *rules.Ruleset, g guess) (*fit, error) {
 	env, _ := settings(f.in.Log)
 	env = append(env, f.in.Env...)
 	cast := ncclog.Unknown
@@ -290,7 +295,7 @@ func (f *finder) make(g guess) (*fit, error) {
 		}
 	}
 	m.sm = f.sms[g[qSM]]
-	t.site, err = m.load(r.Version(), env, cast)
+	t.site, err = m.load(r, env, cast)
 	return t, err
 }
 
@@ -325,7 +330,7 @@ func (f *finder) given(r *rules.Ruleset, env []string, cast ncclog.Known, nodes 
 		m.spec.GPUs = max(m.spec.GPUs, k.LocalRanks)
 	}
 	m.spec.Nodes = []scenario.Nodes{{Topo: f.in.Topo.Name, Count: nodes}}
-	site, err := m.load(r.Version(), env, cast)
+	site, err := m.load(r, env, cast)
 	if err != nil {
 		return nil, err
 	}
@@ -333,7 +338,7 @@ func (f *finder) given(r *rules.Ruleset, env []string, cast ncclog.Known, nodes 
 		// No line says how many nodes there are.
 		nodes = f.nranks / site.Comm.NRanks
 		m.spec.Nodes[0].Count = nodes
-		if site, err = m.load(r.Version(), env, cast); err != nil {
+		if site, err = m.load(r, env, cast); err != nil {
 			return nil, err
 		}
 	}

@@ -285,11 +285,11 @@ func settings(log *ncclog.Log) (env, left []string) {
 }
 
 // load makes the communicator of a machine under settings and a release.
-func (m *machine) load(version string, env []string, cast ncclog.Known) (*scenario.Site, error) {
+func (m *machine) load(r *rules.Ruleset, env []string, cast ncclog.Known) (*scenario.Site, error) {
 	m.spec.Multicast = map[ncclog.Known]string{ncclog.Unknown: "auto", ncclog.No: "off",
 		ncclog.Yes: "on"}[cast]
-	opt := scenario.Options{Files: m.files, Settings: config.Sources{NoEnv: true, Flags: env}}
-	return scenario.Load(&scenario.Spec{Machine: m.spec, NCCL: scenario.NCCL{Version: version}}, opt)
+	opt := scenario.Options{Files: m.files, Settings: config.Sources{Rules: r, NoEnv: true, Flags: env}}
+	return scenario.Load(&scenario.Spec{Machine: m.spec}, opt)
 }
 
 // memory is a file system of bytes by name.

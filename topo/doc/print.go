@@ -42,7 +42,7 @@ func (p *printer) add(line string) { p.lines = append(p.lines, line) }
 func (p *printer) node(n, from topo.NodeID, lead string, column int) {
 	s := p.s
 	node := &s.Nodes[n]
-	name := p.title(n)
+	name := p.s.Name(n)
 	switch node.Kind {
 	case topo.GPU:
 		name += fmt.Sprintf(" (%d)", p.first+node.GPU.Rank)
@@ -84,32 +84,9 @@ func (p *printer) node(n, from topo.NodeID, lead string, column int) {
 // name is a node as a link or the head of a path line names it.
 func (p *printer) name(n topo.NodeID) string {
 	if p.s.Rules.Log.RawIDs {
-		return fmt.Sprintf("%s/%X", p.s.Nodes[n].Kind, rawID(p.s.Nodes[n].Ident))
+		return fmt.Sprintf("%s/%X", p.s.Nodes[n].Kind, p.s.WholeID(n))
 	}
 	return p.s.Name(n)
-}
-
-// title is a node as its own line and a path name it.
-func (p *printer) title(n topo.NodeID) string {
-	id := p.s.Nodes[n].Ident
-	if raw := rawID(id); p.s.Rules.Log.RawIDs && raw != id {
-		return fmt.Sprintf("%s/%x-%x", p.s.Nodes[n].Kind, uint64(int64(raw)>>idBits), raw&localID)
-	}
-	return p.s.Name(n)
-}
-
-const (
-	idBits  = 56
-	localID = 1<<idBits - 1
-)
-
-// rawID is an id as NCCL before 2.23.4 adds it up: a CPU without NUMA node has the
-// number -1, which takes one from the host (graph/topo.h:108 of v2.22.3).
-func rawID(id uint64) uint64 {
-	if id&localID == localID {
-		return id - localID - 1
-	}
-	return id
 }
 
 // paths prints one line of a node's paths, kind by kind; kinds of which it
@@ -123,7 +100,8 @@ func (p *printer) paths(n topo.NodeID) {
 		}
 		for _, to := range s.Of(k) {
 			path := s.Path(n, to)
-			line += fmt.Sprintf("%s (%d/%.1f/%s) ", p.title(to), len(path.Links), float32(path.BW), path.Kind)
+			line += fmt.Sprintf("%s (%d/%.1f/%s) ", s.Name(to), len(path.Links), float32(path.BW),
+				path.Kind)
 		}
 	}
 	p.add(line[:min(len(line), maxLine)])

@@ -21,7 +21,8 @@ func tree(b *strings.Builder, s *topo.System) {
 func branches(b *strings.Builder, s *topo.System, n, up topo.NodeID, indent string) {
 	var links []topo.LinkID
 	for _, l := range s.Nodes[n].Links {
-		if link := &s.Links[l]; link.To != up || link.Kind != topo.LinkPCI && link.Kind != topo.LinkNET {
+		if link := &s.Links[l]; link.To != n &&
+			(link.To != up || link.Kind != topo.LinkPCI && link.Kind != topo.LinkNET) {
 			links = append(links, l)
 		}
 	}

@@ -259,8 +259,15 @@ func (v *Host) addVNIC(nets []*decl.Element, group []int, dev int, s *Settings) 
 		return nil // already there, as in a file that holds virtual NICs
 	}
 	kind, parent := netPath(ports)
+	meet, width := parent, 0
 	if s.Rules.Topo.WidenFused && (kind == rules.PHB || kind == rules.PXB || kind == rules.PIX) {
-		widenLinks(ports, parent)
+		if err := v.widths(parent); err != nil {
+			return err
+		}
+		width = widthOf(ports, parent)
+		if s.Rules.Topo.WidenPorts {
+			widenLinks(ports, parent, width)
+		}
 	}
 	if parent == nil {
 		return &MergeError{name, "the ports have nothing in common"}
@@ -273,6 +280,11 @@ func (v *Host) addVNIC(nets []*decl.Element, group []int, dev int, s *Settings) 
 			return err
 		}
 		parent = made
+	}
+	for _, e := range []*decl.Element{parent, meet} { // graph/topo.cc:1587 of v2.30.7
+		if width > 0 && !s.Rules.Topo.WidenPorts && e.Name == "pci" {
+			e.Set("link_width", strconv.Itoa(width))
+		}
 	}
 	nic := parent.Child("nic")
 	if nic == nil {
@@ -328,6 +340,7 @@ func (v *Host) ownPCI(parent, port *decl.Element) (*decl.Element, error) {
 			made.Set(a.Name, a.Value)
 		}
 		made.Set("busid", text)
+		v.gaps[made] = v.gaps[src]
 		parent.Append(made)
 		return made, nil
 	}
@@ -336,15 +349,19 @@ func (v *Host) ownPCI(parent, port *decl.Element) (*decl.Element, error) {
 
 func busID(e *decl.Element) string { s, _ := e.Get("busid"); return s }
 
-// widenLinks gives every PCI link from the ports up to parent the width that
-// the ports have together (topo.cc:1195).
-func widenLinks(ports []*decl.Element, parent *decl.Element) {
+// widthOf is the width that the ports have together below an element (topo.cc:1178).
+func widthOf(ports []*decl.Element, parent *decl.Element) int {
 	sum := 0
 	for _, c := range parent.Children {
 		if w, found := widthBelow(c, ports); found {
 			sum += w
 		}
 	}
+	return sum
+}
+
+// widenLinks gives every PCI link from the ports up to parent a width (topo.cc:1195).
+func widenLinks(ports []*decl.Element, parent *decl.Element, sum int) {
 	width := strconv.Itoa(sum)
 	for _, p := range ports {
 		for e := p; e != nil && e != parent; e = e.Parent() {

@@ -14,7 +14,6 @@ import (
 	"github.com/simccl/simccl/internal/iflist"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo/decl"
-	"github.com/simccl/simccl/topo/internal/pcie"
 	"github.com/simccl/simccl/units"
 )
 
@@ -52,6 +51,8 @@ type Host struct {
 	root  *decl.Element
 	whole bool            // rules.Topo.WholeHosts
 	buses map[string]bool // bus ids in the tree, once a virtual NIC asked for a free one
+	gaps  map[*decl.Element][]gap
+	below map[*decl.Element]int // ranks whose GPU is below an element
 }
 
 // rankGPUs lists a host's GPUs in local rank order: by device number where
@@ -89,7 +90,8 @@ func New(root *decl.Element, s *Settings) (*Host, error) {
 		}
 		g.SetDefault("dev", strconv.Itoa(i))
 	}
-	fillMissing(root)
+	v.fillMissing()
+	v.below = above(v.GPUs)
 	nets := pluginNets(root, s)
 	if most := s.Rules.Topo.MaxNodes; len(nets) > most {
 		return nil, decl.Errors{TooMany(nets[most], "nets", len(nets), most)}
@@ -118,7 +120,10 @@ func New(root *decl.Element, s *Settings) (*Host, error) {
 		ranks[g] = true
 	}
 	prune(root, ranks)
-	return v, nil
+	if s.Physical { // a dump, for which nothing is read
+		return v, nil
+	}
+	return v, v.required()
 }
 
 // keep removes all GPUs but those with the given local ranks, which it ignores
@@ -180,34 +185,6 @@ func isBranch(e *decl.Element) bool {
 		return true
 	}
 	return false
-}
-
-// fillMissing writes what NCCL would take from the running machine, for which
-// a file alone has no source (xml.cc:476, xml.cc:548): the golden's stated
-// assumptions are an AMD x86 machine without sysfs.
-func fillMissing(root *decl.Element) {
-	for _, c := range root.All("cpu") {
-		c.SetDefault("arch", "x86_64")
-		if arch, _ := c.Get("arch"); strings.HasPrefix(arch, "x86_64") {
-			c.SetDefault("vendor", "AuthenticAMD")
-		}
-	}
-	for _, e := range root.All("pci") {
-		switch {
-		case e.Child("gpu") != nil:
-			e.SetDefault("class", "0x03")
-		case e.Child("nic") != nil:
-			e.SetDefault("class", "0x02")
-		default:
-			e.SetDefault("class", pcie.BridgeClass)
-		}
-		e.SetDefault("link_speed", "")
-		e.SetDefault("link_width", "")
-	}
-	for _, l := range root.All("nvlink") {
-		// a target that the machine does not show is an NVSwitch (xml.cc:834)
-		l.SetDefault("tclass", "0x068000")
-	}
 }
 
 // pluginNets lists the nets that the plugin reports, by its index: in order of
