@@ -30,8 +30,9 @@ const (
 	exactTimes = 4
 	leastTurns = 4
 	leastLoops = 8
-	// littleOf is for how many hundredths of wholeTime all of an operation over plain hosts is
-	// simulated, whose states may not recur. An event takes about eventTime, a piece two of them.
+	// littleOf is how many hundredths of wholeTime a part of an operation over plain hosts may cost
+	// whose states may not recur; all of it is simulated where that costs twice as much at most. An
+	// event takes about eventTime, a piece two of them.
 	littleOf  = 35
 	eventTime = pieceTime * 2 / 3
 	// nearTimes is how many times wholeTime a run may cost that is shortened only by
@@ -108,7 +109,7 @@ func (x *Executor) loops(whole *method, all int64) (*method, error) {
 // little reports whether all of an operation over plain hosts is simulated without another look.
 func (x *Executor) little(m *method) bool {
 	m.cost = x.costOf(m.whole, m.e, m.q)
-	return m.cost.time() <= x.whole*littleOf/100
+	return m.cost.time() <= x.whole*2*littleOf/100
 }
 
 // settling proposes some iterations of an operation over plain hosts whose states may recur nowhere,
