@@ -74,7 +74,7 @@ web/node_modules/.package-lock.json: web/package-lock.json
 	touch $@
 
 .PHONY: sizes
-sizes: ## machine code of bin/simccl by module and room (docs/DEPENDENCIES.md)
+sizes: ## machine code of bin/simccl by module and room (CONTRIBUTING.md)
 	@GO="$(GO)" scripts/sizes.sh $(HOT)
 
 .PHONY: web
@@ -98,7 +98,7 @@ release: $(if $(shell command -v npm),web) ## dist/: programs for linux, darwin 
 
 .PHONY: wasm
 wasm: ## build for js/wasm all that needs no hardware: the library's packages but real and topo/detect, and the page's program
-	GOOS=js GOARCH=wasm $(GO) build -trimpath $$($(GO) list ./... | grep -vE '/simccl/(real|topo/detect|cmd/simccl|app|dev|intercept|internal|study)(/|$$)')
+	GOOS=js GOARCH=wasm $(GO) build -trimpath $$($(GO) list ./... | grep -vE '/simccl/(real|topo/detect|cmd/simccl|app|dev|examples|intercept|internal|study)(/|$$)')
 
 .PHONY: plugin
 plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs gcc)
@@ -154,13 +154,13 @@ generate: ## run the generators; a clean tree must stay clean
 	@if command -v clang-16 >/dev/null && command -v zstd >/dev/null; then real/internal/cuda/kernels/generate.sh; else echo "left out: real/internal/cuda/kernels needs clang-16 and zstd"; fi
 
 .PHONY: upgrades
-upgrades: ## docs/UPGRADES.md: what changes from each release of NCCL to the next
-	$(GO) run ./dev/cmd/genupgrades testdata/topos docs/UPGRADES.md
+upgrades: ## docs/results/UPGRADES.md: what changes from each release of NCCL to the next
+	$(GO) run ./dev/cmd/genupgrades testdata/topos docs/results/UPGRADES.md
 
 .PHONY: machines
-machines: ## docs/MACHINES.md and the decisions of testdata/machines
+machines: ## docs/results/MACHINES.md and the decisions of testdata/machines
 	@if [ -d ../shared/topos ]; then $(GO) run ./dev/cmd/genmachines -beside ../shared/topos dev/cmd/genmachines/beside.md; else echo "left out: the table beside real files, which are not here"; fi
-	$(GO) run ./dev/cmd/genmachines docs/MACHINES.md
+	$(GO) run ./dev/cmd/genmachines docs/results/MACHINES.md
 	$(GO) run ./cmd/simccl check testdata/machines --update
 
 .PHONY: fuzz
@@ -190,18 +190,18 @@ bench-once: ## each benchmark one time, to see that it runs
 	$(GO) test -short -timeout $(TESTTIME) -run '^$$' -bench . -benchtime 1x $(TESTFLAGS) $(ALLBENCH)
 
 .PHONY: bench-table
-bench-table: ## docs/BENCHMARKS.md from a run on this machine
+bench-table: ## docs/results/BENCHMARKS.md from a run on this machine
 	$(GO) test $(HOT) -run '^$$' -bench . -benchmem -benchtime 300ms -count=3 -timeout 60m $(BENCHPKG) > dev/benchmarks/table.txt
-	sed -n '/^## Against the engine of/,$$p' docs/BENCHMARKS.md > dev/benchmarks/old.txt
-	$(GO) run ./dev/cmd/benchtable dev/benchmarks/table.txt "$(NOTE)" > docs/BENCHMARKS.md
-	{ echo; cat dev/benchmarks/old.txt; } >> docs/BENCHMARKS.md
+	sed -n '/^## Against the engine of/,$$p' docs/results/BENCHMARKS.md > dev/benchmarks/old.txt
+	$(GO) run ./dev/cmd/benchtable dev/benchmarks/table.txt "$(NOTE)" > docs/results/BENCHMARKS.md
+	{ echo; cat dev/benchmarks/old.txt; } >> docs/results/BENCHMARKS.md
 
 .PHONY: bench-old
-bench-old: build ## the engine against that of an old binary, OLD=FILE, into docs/BENCHMARKS.md (minutes)
+bench-old: build ## the engine against that of an old binary, OLD=FILE, into docs/results/BENCHMARKS.md (minutes)
 	SIMCCL=$(CURDIR)/bin/simccl SIMCCL_SCALE=1 SIMCCL_OLD=$(abspath $(OLD)) $(GO) test -count=1 -timeout 60m -v -run TestBenchOld ./sim
 
 .PHONY: bench-cores
-bench-cores: ## one size on one processor and on all, into docs/BENCHMARKS.md (minutes, on a quiet machine)
+bench-cores: ## one size on one processor and on all, into docs/results/BENCHMARKS.md (minutes, on a quiet machine)
 	SIMCCL_SCALE=1 SIMCCL_CORES=1 $(GO) test -count=1 -timeout 60m -v -run TestBenchCores ./sim
 
 .PHONY: device
@@ -218,7 +218,7 @@ slurm: build ## a sweep as an array of a private Slurm, tasks of it killed (root
 
 STUDY    ?= bin/study
 .PHONY: study
-study: build ## the sweeps of docs/STUDY.md in STUDY (bin/study), and its pictures; goes on where it was (ten minutes of a processor)
+study: build ## the sweeps of docs/results/STUDY.md in STUDY (bin/study), and its pictures; goes on where it was (ten minutes of a processor)
 	scripts/study.sh bin/simccl $(STUDY)
 
 .PHONY: readers
@@ -230,37 +230,37 @@ kubernetes: build ## a sweep as a Job of a Kubernetes API server and its Job con
 	cd tools/cluster && SIMCCL=$(CURDIR)/bin/simccl $(GO) test -count=1 -v -timeout $(TESTTIME) ./...
 
 .PHONY: accuracy
-accuracy: ## docs/ACCURACY.md: simulated against measured times
+accuracy: ## docs/results/ACCURACY.md: simulated against measured times
 	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run Accuracy ./dev/accuracy
 
 .PHONY: own-table
-own-table: ## the table of every operation in docs/HARDWARE.md, from OWNDIR of OWNGPUS GPUs
+own-table: ## the table of every operation in docs/results/HARDWARE.md, from OWNDIR of OWNGPUS GPUs
 	@$(GO) run ./dev/cmd/owntable $(or $(OWNDIR),testdata/measured/h200x2/own-2026-11-23-0940) $(or $(OWNGPUS),2)
 
 .PHONY: accuracy-jobs
-accuracy-jobs: ## the columns of simccl in docs/ACCURACY-JOBS.md, found anew
+accuracy-jobs: ## the columns of simccl in docs/results/ACCURACY-JOBS.md, found anew
 	SIMCCL_UPDATE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run TestPeers ./study/replay
 
 .PHONY: packets
-packets: ## docs/PACKETS.md: packets against the reference runs beside the checkout
+packets: ## docs/results/PACKETS.md: packets against the reference runs beside the checkout
 	SIMCCL_UPDATE=1 $(GO) test $(HOT) -count=1 -timeout $(TESTTIME) -run 'ReferencePage|MeasuredPage' ./study/packetrun
 	SIMCCL_UPDATE=1 $(GO) test $(HOT) -count=1 -timeout $(TESTTIME) -run HybridPage ./scenario
 
 # Which of the page's tables make scale writes: ScaleGrowth for the growth in ranks.
 SCALE    ?= Scale
 .PHONY: scale
-scale: build ## docs/SCALE.md: time and memory of large communicators
+scale: build ## docs/results/SCALE.md: time and memory of large communicators
 	SIMCCL=$(CURDIR)/bin/simccl SIMCCL_SCALE=1 $(GO) test -count=1 -timeout $(TESTTIME) -v -run '$(SCALE)' ./sim
 
-# docs/SCALE.md and docs/BENCHMARKS.md from one quiet machine: some eight minutes.
+# docs/results/SCALE.md and docs/results/BENCHMARKS.md from one quiet machine: some eight minutes.
 .PHONY: figures
-figures: scale bench-table ## docs/SCALE.md (but for other simulators) and docs/BENCHMARKS.md, on a quiet machine
+figures: scale bench-table ## docs/results/SCALE.md (but for other simulators) and docs/results/BENCHMARKS.md, on a quiet machine
 
 # Other simulators, as scripts/peers.py says: --loggopsim DIR --astra DIR --versions TEXT
 PEERS ?=
 .PHONY: peers
-peers: build ## docs/SCALE.md: other simulators beside simccl (PEERS="--loggopsim DIR --astra DIR")
-	scripts/peers.py --simccl bin/simccl --page docs/SCALE.md $(PEERS)
+peers: build ## docs/results/SCALE.md: other simulators beside simccl (PEERS="--loggopsim DIR --astra DIR")
+	scripts/peers.py --simccl bin/simccl --page docs/results/SCALE.md $(PEERS)
 
 .PHONY: reductions
 reductions: ## dev/reductions/testdata/table.txt: what is left out of each of 430 requests, and why

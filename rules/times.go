@@ -3,7 +3,7 @@ package rules
 import "fmt"
 
 // Measured is the release with which the constants of the machine classes were
-// measured (docs/ACCURACY.md).
+// measured (docs/results/ACCURACY.md).
 func Measured() Release { return Release{2, 28, 9} }
 
 // doubts are by how much the relative uncertainty of a predicted time is larger than

@@ -1,8 +1,8 @@
 // Package scenario makes a run a value. A Spec names machines, NCCL's settings,
 // the network, the workload, the engine, the seed and the outputs; it is plain
 // data, as a Go value or as a JSON file. Load converts it into a machine with a
-// communicator, Run simulates it, Expand makes one Spec of each point of its
-// grid, Shard deals points out to processes and Merge joins their results.
+// communicator, Run simulates it, and Expand makes one Spec of each point of its
+// grid.
 //
 //	Spec ──Validate──▶ Expand ──▶ Load (files → machine) ──▶ Run ──▶ Result
 //

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Graphs of many collectives, and profiles of collectives beside compute (testdata/measured/h200x2/graphs.txt, docs/OVERLAP.md).
+"""Graphs of many collectives, and profiles of collectives beside compute (testdata/measured/h200x2/graphs.txt, docs/results/OVERLAP.md).
 
   torchrun --nproc-per-node 2 scripts/graphs.py OUT SECONDS
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs other simulators beside simccl and writes the section "Others" of docs/SCALE.md.
+"""Runs other simulators beside simccl and writes the section "Others" of docs/results/SCALE.md.
 
     scripts/peers.py --simccl bin/simccl --loggopsim DIR --astra DIR
 
@@ -162,7 +162,7 @@ def main():
     p.add_argument("--limit", type=int, default=60, help="seconds of a processor after which a run is stopped")
     p.add_argument("--most", type=int, default=128, help="ranks beyond which only simccl is run")
     p.add_argument("--ranks", default="64,128,1024,4096")
-    p.add_argument("--page", type=pathlib.Path, help="docs/SCALE.md; without it the section is printed")
+    p.add_argument("--page", type=pathlib.Path, help="docs/results/SCALE.md; without it the section is printed")
     opts = p.parse_args()
     for name in ("simccl", "loggopsim", "astra", "page"):
         if getattr(opts, name):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# study.sh SIMCCL DIR: the sweeps of docs/STUDY.md, in DIR: machines and networks are made, each
+# study.sh SIMCCL DIR: the sweeps of docs/results/STUDY.md, in DIR: machines and networks are made, each
 # specification of scripts/study is run (what is done already is not run again), results are
 # merged, pictures drawn and the page's tables printed.
 set -euo pipefail

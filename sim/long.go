@@ -20,7 +20,7 @@ import (
 //
 //	T(n turns) = T(m) + (n - m) · (T(m) - T(m/2)) / (m/2)
 //
-// docs/adr/0020 has how far off that is.
+// docs/results/REDUCTIONS.md has how far off that is.
 
 // A run whose cost is at most wholeTime is simulated whole, an exact quotient up to
 // exactTimes that. The parts of a longer one cost about wholeTime together, and have at

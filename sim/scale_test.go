@@ -32,12 +32,12 @@ Ring, Tree, NVLS, NVLSTree, PAT, chains, alltoall and sendrecv.
 treated as even (docs/adr/0009). Above 512 ranks, where it would cost more than some tenths of a second, nodes at equal positions
 in both trees are merged, rings whose last chunks differ are treated as even, chains that take more than a second are shortened, and rings with faults
 or over unequal nodes are, by the middle of long stretches of equal nodes. Trees of which even that costs seconds are merged by
-height alone (docs/adr/0021). The command says so, with a margin; ` + "`--fold exact`" + ` leaves nothing out.
+height alone (docs/adr/0018). The command says so, with a margin; ` + "`--fold exact`" + ` leaves nothing out.
 
 *window*: of a large operation some iterations or turns were simulated, and the others take their mean time. The margin is more than
 was seen against whole runs: with jitter 3 % (all_reduce to 16 GiB on one and two DGX H100 within 2.6 %, alltoall within 1.7 %,
-docs/adr/0020); over networks that block and with slow ports 3, NVLSTree 5 and sends and receives 15 % (seen: 0.3, 4.1 and 12 %); what
-settles slowly 8 % (seen: 5.5 %, docs/adr/0021). One comparison is repeated with each run of the tests (sim/long_test.go, TestWhatSettlesSlowlyIsShortened).
+docs/adr/0018); over networks that block and with slow ports 3, NVLSTree 5 and sends and receives 15 % (seen: 0.3, 4.1 and 12 %); what
+settles slowly 8 % (seen: 5.5 %, docs/adr/0018). One comparison is repeated with each run of the tests (sim/long_test.go, TestWhatSettlesSlowlyIsShortened).
 
 `
 
@@ -46,14 +46,14 @@ const equalRuns = `
 ## Which results are equal
 
 *Equal* is to the last bit: the time, the end of every rank, and of each link that both runs have its bytes, its busy time and its mean queue (a folded run
-has only the links of those that run). Jitter is a part of the operation: where equivalent ranks share it ([ADR 22](adr/0022-equivalent-ranks-share-their-jitter.md)),
+has only the links of those that run). Jitter is a part of the operation: where equivalent ranks share it ([ADR 18](../adr/0018-which-times-are-approximate.md)),
 they do so in every row, folded or not.
 
 | run | equal to | but |
 |---|---|---|
 | ` + "`" + `--fold auto` + "`" + `, ` + "`" + `--fold exact` + "`" + ` | ` + "`" + `--fold off` + "`" + ` | of runs that say *near* (above 512 ranks, and large rings) or that a part was simulated for its cost |
 | ` + "`" + `--skip auto` + "`" + `, ` + "`" + `--jitter off` + "`" + ` or above 72 ranks | ` + "`" + `--skip off` + "`" + ` | of what was simulated in part for its cost |
-| ` + "`" + `--skip auto` + "`" + ` with jitter | ` + "`" + `--skip off` + "`" + ` | of rows that say *window*: within the margin of the row (docs/adr/0020) |
+| ` + "`" + `--skip auto` + "`" + ` with jitter | ` + "`" + `--skip off` + "`" + ` | of rows that say *window*: within the margin of the row (docs/adr/0018) |
 | ` + "`" + `--trace` + "`" + ` | the table | of rows as above, and with ` + "`" + `--trace-detail period` + "`" + `, which is in lockstep; a note names both times |
 | ` + "`" + `--skip off` + "`" + `, folded | ` + "`" + `--skip off --fold off` + "`" + `, and a trace of either | |
 
@@ -67,10 +67,10 @@ const scaleRows = "| operation | ranks | setting | algorithm | simulated | how |
 // othersHead begins what make peers writes.
 const othersHead = "## Others\n"
 
-// TestScalePage writes docs/SCALE.md.
+// TestScalePage writes docs/results/SCALE.md.
 func TestScalePage(t *testing.T) {
 	tool := scaleTool(t)
-	was, err := os.ReadFile(golden.Root(t, "docs", "SCALE.md"))
+	was, err := os.ReadFile(golden.Root(t, "docs", "results", "SCALE.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,8 @@ func TestScalePage(t *testing.T) {
 	for _, head := range []string{othersHead, growthHead, bytesHead, sweepsHead} { // written by others
 		b.WriteString("\n" + strings.TrimRight(sectionOf(string(was), head), "\n") + "\n")
 	}
-	if err := os.WriteFile(golden.Root(t, "docs", "SCALE.md"), []byte(b.String()), 0o644); err != nil {
+	file := golden.Root(t, "docs", "results", "SCALE.md")
+	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -16,14 +16,14 @@ const coresHead = "## One size on several processors\n"
 
 const coresText = coresHead + `
 Wall time in seconds of one command, ` + "`--fold off --skip off`" + `, with GOMAXPROCS=1 and =%d in alternation, the least of %d (` + "`make bench-cores`" + `); all digits of the tables are equal.
-Nodes run side by side ([ADR 24](adr/0024-nodes-run-side-by-side.md)). alltoall simulates two operations, out of place and in place, which run side by side before nodes do.
+Nodes run side by side ([ADR 19](../adr/0019-rates-follow-from-link-to-link.md#nodes-side-by-side)). alltoall simulates two operations, out of place and in place, which run side by side before nodes do.
 Load average when the table was begun: %s.
 
 | run | 1 | %d | ratio |
 |---|---:|---:|---:|
 `
 
-// TestBenchCores writes the table into docs/BENCHMARKS.md.
+// TestBenchCores writes the table into docs/results/BENCHMARKS.md.
 func TestBenchCores(t *testing.T) {
 	if os.Getenv("SIMCCL_CORES") == "" {
 		t.Skip("measures wall time on a quiet machine: make bench-cores")

@@ -28,7 +28,7 @@ reduce_scatter, alltoall, gather and scatter have nothing to do, as in nccl-test
 |---|---|---|---|---|
 `
 
-// TestScaleGrowth writes the growth in ranks into docs/SCALE.md.
+// TestScaleGrowth writes the growth in ranks into docs/results/SCALE.md.
 func TestScaleGrowth(t *testing.T) {
 	tool := scaleTool(t)
 	var b strings.Builder
@@ -51,13 +51,13 @@ const bytesHead = "## Growth in bytes\n"
 
 const bytesText = bytesHead + `
 The same on 2 and 8 nodes (16 and 64 ranks), where jitter is drawn: CPU of the whole command by size. *window*: iterations of
-large sizes were counted, within 3 % (docs/adr/0020).
+large sizes were counted, within 3 % (docs/adr/0018).
 
 | operation | ranks | 8 | 1M | 64M | 1G | 16G |
 |---|---|---|---|---|---|---|
 `
 
-// TestScaleGrowthInBytes writes the growth in bytes into docs/SCALE.md.
+// TestScaleGrowthInBytes writes the growth in bytes into docs/results/SCALE.md.
 func TestScaleGrowthInBytes(t *testing.T) {
 	tool := scaleTool(t)
 	var b strings.Builder
@@ -76,7 +76,7 @@ func TestScaleGrowthInBytes(t *testing.T) {
 	writeSection(t, bytesHead, b.String())
 }
 
-// writeSection puts a section into docs/SCALE.md, in place of the one with its heading
+// writeSection puts a section into docs/results/SCALE.md, in place of the one with its heading
 // or at the end.
 func writeSection(t *testing.T, head, text string) {
 	t.Helper()
@@ -86,7 +86,7 @@ func writeSection(t *testing.T, head, text string) {
 // writeSectionIn puts a section into a page of docs.
 func writeSectionIn(t *testing.T, page, head, text string) {
 	t.Helper()
-	file := golden.Root(t, "docs", page)
+	file := golden.Root(t, "docs", "results", page)
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

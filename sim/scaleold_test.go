@@ -17,7 +17,7 @@ const oldHead = "## Against the engine of 2026-11-22\n"
 const oldText = oldHead + `
 User CPU in seconds of one command, the least of %d in alternation with the binary of the commit before ade4283 (the last one without skipping; ` + "`make bench-old OLD=FILE`" + `).
 Every rank and every period is simulated by both, ` + "`--fold off`" + ` and now ` + "`--skip off`" + `, with equal results to the last digit of the table: the ratio is that of equal work a second, reading the machine and the plan included.
-Over a leaf-spine network the rows have more than 72 ranks: below, draws of jitter are shared by equivalent ranks since ([ADR 22](adr/0022-equivalent-ranks-share-their-jitter.md)), and times differ.
+Over a leaf-spine network the rows have more than 72 ranks: below, draws of jitter are shared by equivalent ranks since ([ADR 18](../adr/0018-which-times-are-approximate.md)), and times differ.
 Load average when the table was begun: %s.
 
 | run | old | now | ratio |
@@ -48,7 +48,7 @@ var oldRuns = [][2]string{
 		"all_reduce -b 16M -e 16M --nodes 10 --env NCCL_ALGO=Tree --fabric LEAF10 --trace TRACE"},
 }
 
-// TestBenchOld writes the table into docs/BENCHMARKS.md; SIMCCL_OLD is the old binary.
+// TestBenchOld writes the table into docs/results/BENCHMARKS.md; SIMCCL_OLD is the old binary.
 func TestBenchOld(t *testing.T) {
 	old := os.Getenv("SIMCCL_OLD")
 	if old == "" {

@@ -26,7 +26,7 @@ var sweepMachines = []struct {
 	nodes int
 }{{"dgx-h100", 1}, {"dgx-h100", 2}, {"dgx-h100", 4}, {"dgx-h100", 8}, {"dgx-b200", 2}, {"dgx-a100", 2}}
 
-// TestScaleSweeps writes what whole sweeps take into docs/SCALE.md.
+// TestScaleSweeps writes what whole sweeps take into docs/results/SCALE.md.
 func TestScaleSweeps(t *testing.T) {
 	tool := scaleTool(t)
 	runs := scaleRuns(3)

@@ -55,16 +55,16 @@ type Config struct {
 	Late []units.Time
 	// Seed starts the jitter's streams. NoJitter switches it off; beyond
 	// JitterRanks ranks it is always off. Beyond 16 ranks equivalent ones share it where
-	// there is much to draw (docs/adr/0022): that depends on the operation alone, not on
+	// there is much to draw (docs/adr/0018): that depends on the operation alone, not on
 	// NoSkip, Fold or a trace.
 	Seed     uint64
 	NoJitter bool
 	// NoSkip simulates every period of a steady state, for comparison: results are
-	// equal to the picosecond, but for windows (docs/adr/0020), which it has none of.
+	// equal to the picosecond, but for windows (docs/adr/0018), which it has none of.
 	NoSkip bool
 	// Cores is how many processors one run may use, 0 for 1; no result depends on it. More
 	// than one help where nodes share nothing but the network, and no period of a steady state
-	// is skipped (docs/adr/0024).
+	// is skipped (docs/adr/0019).
 	Cores int
 	// Windows keeps the parts of operations that were simulated for longer ones, for
 	// all runs of the same Config; nil: each run has its own.

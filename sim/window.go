@@ -28,7 +28,7 @@ import (
 // T(W and rest) is the operation with W of its n iterations and all of its
 // incomplete last one, T(W) and T(W/2) have whole iterations only. Bytes of links
 // are exact, since iterations are equal. Up to W iterations all of them are
-// simulated. docs/adr/0020 has how far off that is, and how W was chosen.
+// simulated. docs/results/REDUCTIONS.md has how far off that is, and how W was chosen.
 
 // A window has windowPieces pieces (slices of Simple, ops of LL and LL128) of the
 // thread group that has the most, but no more than windowWork of all groups, and
@@ -44,7 +44,7 @@ const (
 )
 
 // windowMargin is by how much a time may be off: the largest difference that was
-// seen from all iterations (docs/adr/0020), fewMargin that of at most fewGroups thread groups,
+// seen from all iterations (docs/adr/0018), fewMargin that of at most fewGroups thread groups,
 // whose phases wander for longer than a window, and of groups of sends and receives. Sends and receives
 // between unequal hosts, over a network or with faults have chunkMargin: in a window their transfers meet
 // others.

@@ -19,7 +19,9 @@ import (
 func documents(t *testing.T) []string {
 	t.Helper()
 	pages, _ := filepath.Glob(golden.Root(t, "docs", "*.md"))
-	pages = append(pages, golden.Root(t, "README.md"))
+	results, _ := filepath.Glob(golden.Root(t, "docs", "results", "*.md"))
+	pages = append(pages, results...)
+	pages = append(pages, golden.Root(t, "README.md"), golden.Root(t, "CONTRIBUTING.md"))
 	if len(pages) < 10 {
 		t.Fatalf("only %d pages", len(pages))
 	}

@@ -44,14 +44,14 @@ func cloudRows(t *testing.T) string {
 	return b.String()
 }
 
-// TestCloudsStayClose: tables of a few nodes are as far off as docs/ACCURACY.md says,
+// TestCloudsStayClose: tables of a few nodes are as far off as docs/results/ACCURACY.md says,
 // and the page has the mean of each cloud.
 func TestCloudsStayClose(t *testing.T) {
 	_, page := splitPage(t)
 	for i := range clouds {
 		c := clouds[i]
 		if !strings.Contains(page, "### "+c.Name+"\n") {
-			t.Errorf("docs/ACCURACY.md has no %s; make accuracy writes it", c.Name)
+			t.Errorf("docs/results/ACCURACY.md has no %s; make accuracy writes it", c.Name)
 		}
 		var few []Published
 		for _, p := range c.tables {
@@ -64,7 +64,7 @@ func TestCloudsStayClose(t *testing.T) {
 			p := &few[k]
 			cs := all[p.file]
 			if row := cloudRow(p, cs); !strings.Contains(page, row) {
-				t.Errorf("docs/ACCURACY.md has no row\n%smake accuracy writes it", row)
+				t.Errorf("docs/results/ACCURACY.md has no row\n%smake accuracy writes it", row)
 			}
 			if o := offOf(cs); c.Aim > 0 && o.mean > c.Aim {
 				t.Errorf("%s is %.1f %% off, more than %.0f", p.file, 100*o.mean, 100*c.Aim)

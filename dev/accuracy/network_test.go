@@ -17,7 +17,7 @@ import (
 	"github.com/simccl/simccl/dev/golden"
 )
 
-// networkMark begins the part of docs/ACCURACY.md that is about clusters.
+// networkMark begins the part of docs/results/ACCURACY.md that is about clusters.
 const networkMark = "# Between nodes: published tables against simulated ones\n"
 
 // off sums up how far simulated sizes are from published ones.
@@ -165,7 +165,7 @@ func TestPublishedTables(t *testing.T) {
 	_, page := splitPage(t)
 	if m := pageCount.FindStringSubmatch(page); m == nil || m[1] != strconv.Itoa(inside) ||
 		m[2] != strconv.Itoa(all) {
-		t.Errorf("%d of %d points are within 10 %%, docs/ACCURACY.md says %q; make accuracy writes it",
+		t.Errorf("%d of %d points are within 10 %%, results/ACCURACY.md says %q; make accuracy writes it",
 			inside, all, m)
 	}
 }
@@ -248,14 +248,14 @@ func TestPageHasTheTemplatesProse(t *testing.T) {
 	if page = strings.TrimLeft(page, "\n"); !regexp.MustCompile(`^` + pattern + `$`).MatchString(page) {
 		for line := range strings.Lines(betweenText) {
 			if !strings.Contains(line, "{{") && !strings.Contains(page, line) {
-				t.Errorf("docs/ACCURACY.md has no line\n%s", line)
+				t.Errorf("docs/results/ACCURACY.md has no line\n%s", line)
 			}
 		}
-		t.Error("docs/ACCURACY.md is not what between.md.tmpl makes; make accuracy writes it")
+		t.Error("docs/results/ACCURACY.md is not what between.md.tmpl makes; make accuracy writes it")
 	}
 }
 
-// TestAccuracyBetweenNodes keeps the part of docs/ACCURACY.md about clusters.
+// TestAccuracyBetweenNodes keeps the part of docs/results/ACCURACY.md about clusters.
 func TestAccuracyBetweenNodes(t *testing.T) {
 	if testing.Short() || !golden.Updating() {
 		t.Skip("writes the page, for make accuracy; TestPublishedTables holds its count")
@@ -329,9 +329,9 @@ func smallRows(t *testing.T) string {
 
 // accuracyPage is the page of two halves: what was measured on one node, and
 // clusters.
-func accuracyPage(t *testing.T) string { return golden.Root(t, "docs", "ACCURACY.md") }
+func accuracyPage(t *testing.T) string { return golden.Root(t, "docs", "results", "ACCURACY.md") }
 
-// splitPage returns the halves of docs/ACCURACY.md as they are.
+// splitPage returns the halves of docs/results/ACCURACY.md as they are.
 func splitPage(t *testing.T) (node, cluster string) {
 	data, err := os.ReadFile(accuracyPage(t))
 	if err != nil {

@@ -152,14 +152,14 @@ const pageLeftOut = `
 ## What is left out
 
 The eager columns of these files (what the host adds is a matter of the host: host_launch); nccl-tests/ below 16 MiB (one
-process drives all GPUs: times are its launches); bench/ (our own runs: docs/HARDWARE.md); p2p.txt (plain copies, no
+process drives all GPUs: times are its launches); bench/ (our own runs: docs/results/HARDWARE.md); p2p.txt (plain copies, no
 operations); logs/ (loopback TCP, bound by the CPU). Three GPUs were not measured.
 `
 
 const pageTable = "| set | operation | points | mean | max | mean ≥ 1 MiB | max ≥ 1 MiB | NCCL mean | NCCL " +
 	"max |\n|---|---|---|---|---|---|---|---|---|\n"
 
-// TestAccuracyPage keeps docs/ACCURACY.md, and the errors within their limits.
+// TestAccuracyPage keeps docs/results/ACCURACY.md, and the errors within their limits.
 func TestAccuracyPage(t *testing.T) {
 	if testing.Short() && !golden.Updating() {
 		t.Skip("runs every measured point")

@@ -19,7 +19,7 @@ func (t tally) String() string { return fmt.Sprintf("%d of %d", t.near, t.all) }
 // published are the points of ACCURACY.md's tables between nodes, by section; those
 // that the page has for information are not in it.
 func published(t *testing.T) map[string]tally {
-	text, err := os.ReadFile(golden.Root(t, "docs", "ACCURACY.md"))
+	text, err := os.ReadFile(golden.Root(t, "docs", "results", "ACCURACY.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestReadmeSaysTheAccuracyOfEachKindOfNetwork(t *testing.T) {
 // TestReadmeSaysWhatIsExact: of 102,400 ranks the time and the margin of SCALE.md's
 // rows, which are near, and of the largest folded ring its time.
 func TestReadmeSaysWhatIsExact(t *testing.T) {
-	text, err := os.ReadFile(golden.Root(t, "docs", "SCALE.md"))
+	text, err := os.ReadFile(golden.Root(t, "docs", "results", "SCALE.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Package benchmarks measures the way from a topology file to a finished plan, one
 // stage a benchmark, for communicators of 8, 64 and 1,024 GPUs made of DGX
 // H100s. `make bench` compares two states of the tree by it, `make bench-table`
-// writes docs/BENCHMARKS.md.
+// writes docs/results/BENCHMARKS.md.
 //
 // A stage is measured alone: what comes before it is made outside the loop.
 // Rooms keep finer benchmarks of their own.

@@ -60,7 +60,7 @@ func checkImport(r *reporter, f *File, spec *ast.ImportSpec, home *room, path st
 		}
 	}
 	r.report(f, spec.Pos(), "import", "%s imports %s, which is not a third-party module of this package; "+
-		"each has its packages, see modules in dev/lint/table.go and docs/DEPENDENCIES.md", r.p.Path, path)
+		"each has its packages, see modules in dev/lint/table.go and CONTRIBUTING.md", r.p.Path, path)
 }
 
 // checkFloor reports an import of another room that is not below, or that is excepted.
@@ -100,14 +100,14 @@ var surroundings = map[string]struct {
 		"real/internal/cmd"}, "only cmd prints"},
 	"os.Stderr": {[]string{"cmd", "app", "dev", "internal/interrupt", "intercept/shim/build",
 		"real/internal/cmd"}, "only cmd prints"},
-	"fmt.Print":       {[]string{"cmd", "app", "dev"}, "only cmd prints"},
-	"fmt.Printf":      {[]string{"cmd", "app", "dev"}, "only cmd prints"},
-	"fmt.Println":     {[]string{"cmd", "app", "dev"}, "only cmd prints"},
+	"fmt.Print":       {[]string{"cmd", "app", "dev", "examples"}, "only cmd prints"},
+	"fmt.Printf":      {[]string{"cmd", "app", "dev", "examples"}, "only cmd prints"},
+	"fmt.Println":     {[]string{"cmd", "app", "dev", "examples"}, "only cmd prints"},
 	"log.Print":       {nil, "logs go to the slog.Logger of Params"},
 	"log.Printf":      {nil, "logs go to the slog.Logger of Params"},
 	"log.Println":     {nil, "logs go to the slog.Logger of Params"},
-	"log.Fatal":       {nil, "only main ends the process"},
-	"log.Fatalf":      {nil, "only main ends the process"},
+	"log.Fatal":       {[]string{"examples"}, "only main ends the process"},
+	"log.Fatalf":      {[]string{"examples"}, "only main ends the process"},
 	"rand.Int":        {nil, "chance comes from a seeded, named stream"},
 	"rand.IntN":       {nil, "chance comes from a seeded, named stream"},
 	"rand.Float64":    {nil, "chance comes from a seeded, named stream"},

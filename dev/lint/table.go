@@ -69,13 +69,14 @@ var rooms = []room{
 			"packet runs"},
 	{dir: "app", floor: 15, holds: "the program: commands, reports, web page, streams and files"},
 	{dir: "dev", floor: 15, holds: "what only developers run: lint, generators, parity, accuracy"},
+	{dir: "examples", floor: 15, holds: "programs that use the library"},
 	{dir: "cmd", floor: 16, holds: "main"},
 }
 
 // worldly are the packages that meet the world: files, network, clock, processes. All
 // others are pure: their results are functions of their arguments.
 var worldly = []string{
-	"app", "cmd", "dev", "intercept", "real", "exec", "trace", "topo/detect",
+	"app", "cmd", "dev", "examples", "intercept", "real", "exec", "trace", "topo/detect",
 	"internal/interrupt", "internal/newfile", "internal/require", "internal/singleflight",
 	"internal/terminal",
 	"study/check", "study/grouplog", "study/logcheck", "study/packetrun", "study/sweep",

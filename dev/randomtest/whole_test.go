@@ -99,7 +99,7 @@ func TestTracesAreWholeAndTellTheTruth(t *testing.T) {
 				t.Fatal(err)
 			}
 			silent := m.run(t, p, trace.Discard)
-			// equivalent ranks, their jitter (docs/adr/0022)
+			// equivalent ranks, their jitter (docs/adr/0018)
 			shares := silent.Account.Method != traced.Account.Method
 			// Why all of it ran is no result: a trace has all of it.
 			traced.Account.Reduction, silent.Account.Reduction = exec.Reduction{}, exec.Reduction{}

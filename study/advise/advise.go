@@ -48,7 +48,7 @@ type Found struct {
 }
 
 // worthwhile is the least gain that is advised: what two runs of the same differ by
-// (docs/ACCURACY.md, another machine of the kind).
+// (docs/results/ACCURACY.md, another machine of the kind).
 const worthwhile = 1.03
 
 // Setting is one or two variables and their values.

@@ -106,9 +106,9 @@ func TestAdviceAgainstMeasurement(t *testing.T) {
 	}
 }
 
-// TestTrustIsThatOfAccuracy: the errors by regime are those of docs/ACCURACY.md.
+// TestTrustIsThatOfAccuracy: the errors by regime are those of docs/results/ACCURACY.md.
 func TestTrustIsThatOfAccuracy(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(root, "docs/ACCURACY.md"))
+	data, err := os.ReadFile(filepath.Join(root, "docs/results/ACCURACY.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func (r regime) at(bytes int64) float64 {
 }
 
 // heldOut are the errors on sizes that no fit saw, 4 x H200 behind NVSwitch
-// (docs/ACCURACY.md, rows "held out"; TestTrustIsThatOfAccuracy).
+// (docs/results/ACCURACY.md, rows "held out"; TestTrustIsThatOfAccuracy).
 var heldOut = map[string]regime{
 	"all_reduce": {.042, .033}, "all_gather": {.040, .031}, "reduce_scatter": {.034, .029},
 	"broadcast": {.026, .030},

@@ -41,7 +41,7 @@ func machines(t *testing.T, topo string) overlap.Machines {
 func TestMeasuredOverlaps(t *testing.T) {
 	rows := predict(t, "h200x4", "h200x4-4.xml")
 	pair := predict(t, "h200x2", "h200x4-2.xml")
-	golden.Text(t, golden.Root(t, "docs", "OVERLAP.md"), page(rows, pair))
+	golden.Text(t, golden.Root(t, "docs", "results", "OVERLAP.md"), page(rows, pair))
 	limits(t, rows, map[string]float64{"gemm rate": 0.05, "gemm x": 0.06, "gemm 1/x": 0.04, "two /max": 0.08,
 		"two graph": 0.06, "late rank0": 0.03,
 		"solo graph_us": 0.08, "group g_separate": 0.08})

@@ -33,7 +33,7 @@ func page(rows, pair []overlap.Prediction) string {
 
 4 x H200 behind NVSwitch without multicast, PyTorch 2.11, NCCL 2.28.9 (testdata/measured/h200x4/overlap.txt); simulated by fidelity share, as
 ` + "`simccl overlap FILE`" + ` does. *x*: how much longer the collectives take beside compute than alone; *1/x*: their speed beside it;
-*rate*: speed of the compute meanwhile. beside_busy, beside_traffic and beside_wait of the machine class ([JOBS.md](JOBS.md)) were fitted to the
+*rate*: speed of the compute meanwhile. beside_busy, beside_traffic and beside_wait of the machine class ([JOBS.md](../JOBS.md)) were fitted to the
 rows of the first table; nothing else was fitted to this page, save the host's times of PyTorch and 4 us for the events around an operation, 7 us
 around a batch of sends and receives. PyTorch adds a node that records an event to each collective of a graph, and the pause before a kernel grows
 with those before it: by how much was fitted on two GPUs (testdata/measured/h200x2/graphs.txt).

@@ -15,7 +15,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// These are real networks that papers and vendors measured (docs/PACKETS.md has
+// These are real networks that papers and vendors measured (docs/results/PACKETS.md has
 // the sources), each as a small scenario with the same mechanism. None publishes all
 // parameters, so a row has a sign and a band, set before the scenario was run.
 

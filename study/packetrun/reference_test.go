@@ -24,7 +24,7 @@ import (
 const folder = "../../../shared/packets/reference/"
 
 // page is where the table is written.
-const page = "../../docs/PACKETS.md"
+const page = "../../docs/results/PACKETS.md"
 
 // unpack reads the inputs of a peer.
 func unpack(t *testing.T, name string) map[string][]byte {
@@ -292,7 +292,7 @@ func find(files map[string][]byte, base string) string {
 }
 
 // TestReferencePage compares every reference run with its band, and writes the
-// table of docs/PACKETS.md with SIMCCL_UPDATE=1.
+// table of docs/results/PACKETS.md with SIMCCL_UPDATE=1.
 func TestReferencePage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs each reference scenario several times: without -short")

@@ -62,7 +62,7 @@ func throughChakra(t *testing.T, p *workload.Program) *workload.Program {
 	return q
 }
 
-// TestPeers finds our figures of docs/ACCURACY-JOBS.md anew, prints them, and holds the
+// TestPeers finds our figures of docs/results/ACCURACY-JOBS.md anew, prints them, and holds the
 // page to them: make accuracy-jobs.
 func TestPeers(t *testing.T) {
 	samples := golden.Root(t, "..", "shared", "workloads", "samples")
@@ -112,7 +112,7 @@ func TestPeers(t *testing.T) {
 
 // checkPage compares figures with the last column but one of the page's rows.
 func checkPage(t *testing.T, found map[string]float64) {
-	text, err := os.ReadFile(golden.Root(t, "docs", "ACCURACY-JOBS.md"))
+	text, err := os.ReadFile(golden.Root(t, "docs", "results", "ACCURACY-JOBS.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,8 @@ func checkPage(t *testing.T, found map[string]float64) {
 	for name, v := range found { //lint:sorted each by itself
 		t.Logf("| %s | %.2f |", name, v)
 		if math.Abs(on[name]/v-1) > 0.005 {
-			t.Errorf("docs/ACCURACY-JOBS.md has %g of %s, it is %.2f now; write it there", on[name], name, v)
+			t.Errorf("results/ACCURACY-JOBS.md has %g of %s, it is %.2f now; write it there",
+				on[name], name, v)
 		}
 	}
 	if len(on) < len(found) {

@@ -3,7 +3,7 @@
 // fully sharded data parallel.
 //
 // In: a Config. Out: a Job, with the program and the bytes that each rank moves by
-// group and purpose, to be checked by hand (docs/GENERATE.md has the formulas).
+// group and purpose, to be checked by hand (docs/WORKLOADS.md has the formulas).
 //
 // Ranks count tensor parallel first, then context, data (experts within data) and
 // pipeline parallel, as Megatron-LM's default order tp-cp-ep-dp-pp.
@@ -137,7 +137,7 @@ type Traffic struct {
 	// Bytes of a call: NCCL's size, that is of all ranks for all_gather and
 	// reduce_scatter, of a rank otherwise.
 	Bytes int64 `json:"bytes"`
-	// Formula is what Bytes are the product of, in the words of docs/GENERATE.md.
+	// Formula is what Bytes are the product of, in the words of docs/WORKLOADS.md.
 	Formula string `json:"formula"`
 	// Calls a rank, the fewest and the most.
 	CallsMin int64 `json:"callsMin"`

@@ -227,6 +227,6 @@ and takes the fastest of each size.
 		[2]string{"lines", "the same in lines with flags (LL128)"},
 		[2]string{"relay", "broadcast to three or more: each peer passes on its share, so that the root " +
 			"sends each byte once"}) + `
-All but plan need GPUs that reach each other's memory. docs/HARDWARE.md has their times.
+All but plan need GPUs that reach each other's memory. docs/results/HARDWARE.md has their times.
 `
 }

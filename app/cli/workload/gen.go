@@ -44,7 +44,7 @@ func generate(a *cli.App) *cobra.Command {
 		Long: `gen makes the training of a transformer: tensor parallel with --sp (sequence
 parallel), pipelines by --schedule, data parallel in buckets, ZeRO by --fsdp, experts
 and context parallel. It writes simccl's text and prints what each group moves, to be
-checked by hand (docs/GENERATE.md has the formulas). Compute is by the roofline of
+checked by hand (docs/WORKLOADS.md has the formulas). Compute is by the roofline of
 --gpu, an estimate, or from a file of times.
 Ranks: tp x cp x dp x pp. Microbatches: global-batch / (micro-batch x dp).`,
 		Example: `  simccl workload gen --layers 8 --hidden 1024 --heads 8 --tp 2 --sp --pp 2 --dp 2 --global-batch 16 -o job.txt

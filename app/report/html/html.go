@@ -3,7 +3,7 @@
 //
 // Pages are written by hand and not with html/template: a program that links that
 // package keeps every exported method of every type, three megabytes of this one
-// (docs/DEPENDENCIES.md). All text goes through Text or svg.Escape.
+// (CONTRIBUTING.md). All text goes through Text or svg.Escape.
 //
 // What it must not know: what a page shows.
 package html

@@ -1,4 +1,4 @@
-// Command accuracy shows what docs/ACCURACY.md sums up, point by point, and fits
+// Command accuracy shows what docs/results/ACCURACY.md sums up, point by point, and fits
 // quantities of the measured class:
 //
 //	go run ./dev/cmd/accuracy show default_4 -op all_reduce -proto LL

@@ -1,8 +1,8 @@
 // Command benchtable turns the output of `go test -bench` into the Markdown
-// tables of docs/BENCHMARKS.md: one table a package, the median of repeated
+// tables of docs/results/BENCHMARKS.md: one table a package, the median of repeated
 // runs, times in units for people.
 //
-//	go run ./dev/cmd/benchtable FILE [NOTE] > docs/BENCHMARKS.md
+//	go run ./dev/cmd/benchtable FILE [NOTE] > docs/results/BENCHMARKS.md
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command genmachines writes docs/MACHINES.md, the built-in machines with the source
+// Command genmachines writes docs/results/MACHINES.md, the built-in machines with the source
 // of each fact, to the file named; with -beside the table of them beside public files.
 package main
 

@@ -8,9 +8,9 @@ import (
 	"github.com/simccl/simccl/dev/golden"
 )
 
-// TestPageIsWhatIsWritten: docs/MACHINES.md is what the machines say now.
+// TestPageIsWhatIsWritten: docs/results/MACHINES.md is what the machines say now.
 func TestPageIsWhatIsWritten(t *testing.T) {
-	golden.Text(t, golden.Root(t, "docs", "MACHINES.md"), page())
+	golden.Text(t, golden.Root(t, "docs", "results", "MACHINES.md"), page())
 }
 
 // TestBesideIsWhatIsWritten: the table beside public files is what they decide now.

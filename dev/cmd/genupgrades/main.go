@@ -1,4 +1,4 @@
-// Command genupgrades writes docs/UPGRADES.md: what changes from each release of NCCL
+// Command genupgrades writes docs/results/UPGRADES.md: what changes from each release of NCCL
 // with rules to the next, on the machines in the directory named first, to the file
 // named second.
 package main
@@ -36,7 +36,7 @@ From each release with rules to the next, on three machines: what the communicat
 float32 operations up to 16 GiB, and the simulated time of all_reduce after the upgrade over that before, at 64 KiB, 1 MiB and
 64 MiB. The model of time is calibrated with 2.28.9; of other releases only the decisions are theirs, so a ratio says what
 the other decision costs or saves. A machine that is not listed under a release decides there as before. ` + "`simccl diff --a 2.27.7 --b 2.28.9`" + `
-says the same of other machines, with the reasons. [VERSIONS.md](VERSIONS.md) has the rules.
+says the same of other machines, with the reasons. [VERSIONS.md](../VERSIONS.md) has the rules.
 `
 
 func main() {

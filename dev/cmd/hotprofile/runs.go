@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// runs are what is profiled, and how often each: rows of docs/BENCHMARKS.md and
-// docs/SCALE.md, packets under collectives and with the files of their simulators,
+// runs are what is profiled, and how often each: rows of docs/results/BENCHMARKS.md and
+// docs/results/SCALE.md, packets under collectives and with the files of their simulators,
 // and traces. Each kind takes some seconds.
 var runs = []struct {
 	times int

@@ -1,4 +1,4 @@
-// Command owntable makes the table of docs/HARDWARE.md that has every operation's
+// Command owntable makes the table of docs/results/HARDWARE.md that has every operation's
 // fastest algorithm of ours beside NCCL, NCCL over symmetric windows and PyTorch's
 // symmetric memory, from the files of PARTS=own scripts/device.sh:
 //

@@ -277,7 +277,7 @@ func (f *Free) chunk(o *FreeOp) uint64 {
 	return (uint64(o.Bytes) + 16*n - 1) / (16 * n) * 16
 }
 
-// Launch geometry: measured on H200, see docs/HARDWARE.md.
+// Launch geometry: measured on H200, see docs/results/HARDWARE.md.
 const (
 	freeThreads = 512
 	pushDepth   = 4   // pieces that a block may be ahead (kernels/free.cu, DEPTH)

@@ -25,7 +25,7 @@ func (dev *Device) Launch(k Kernel, blocks, threads, shared int, s Stream, param
 // multiprocessors share no cluster of more than two and store to peers more
 // slowly than the others. Blocks that the driver places one by one or in twos
 // are put there first, in fours never. 24 blocks reach 303, 332 and 370 GB/s of
-// broadcast so (docs/HARDWARE.md).
+// broadcast so (docs/results/HARDWARE.md).
 const clusterSize = 4
 
 // clustersSince is the first CUDA version whose driver launches clusters.
