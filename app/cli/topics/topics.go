@@ -66,7 +66,7 @@ the rules of these releases:
   ` + release.Names() + `
 
 A release between two of them is answered by the one whose source differs least:
-2.28.7 by 2.28.9, 2.25.2 by 2.25.1. A release after the last is answered by the last.
+2.29.3 by 2.29.2, 2.27.6 by 2.27.7. A release after the last is answered by the last.
 A note says so, and what is known to differ. Releases before the first are refused.
 
 torch==2.8 (any version of PyTorch) names the release that PyTorch's wheel depends on;
