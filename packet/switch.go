@@ -87,7 +87,7 @@ func (e *engine) pull(w *worker, s *switchNode, end int64, bucket bool) int {
 
 // take appends what arrives over a link before end, and returns how many bytes that are. It goes over
 // the frames once for each thing that is to be done: so little of it stays in registers.
-func (e *engine) take(w *worker, s *switchNode, l *link, port uint16, end int64,
+func (e *engine) take(w *worker, s *switchNode, l *link, by uint16, end int64,
 	arrived []frame) (all []frame, bytes int64) {
 	n := len(arrived)
 	arrived, bytes = l.Wire.Move(end, arrived)
@@ -101,15 +101,18 @@ func (e *engine) take(w *worker, s *switchNode, l *link, port uint16, end int64,
 	if e.ordered {
 		s.from = slices.Grow(s.from, len(arrived)-len(s.from))[:len(arrived)]
 		for i := n; i < len(s.from); i++ {
-			s.from[i] = port
+			s.from[i] = by
 		}
 	} else {
 		for i := n; i < len(arrived); i++ {
-			arrived[i].Tag = uint32(port)
+			arrived[i].Tag = uint32(by)
 		}
 	}
+	if e.cfg.CC.Kind == HPCC {
+		port.PrefetchRecords(arrived[n:], len(e.snd), &e.controls)
+	}
 	if s.bucketed {
-		e.sort(w, s, arrived, n, port, end-e.look)
+		e.sort(w, s, arrived, n, by, end-e.look)
 	}
 	return arrived, bytes
 }

@@ -130,6 +130,9 @@ func (x *Flows) Stamp(aux uint32, word uint64, rate int64) uint32 {
 	return x.rows.stamp(aux, word, rate)
 }
 
+// TouchRecords reads what Stamp will add to.
+func (x *Flows) TouchRecords(aux uint32) uint32 { return x.rows.touch(aux) }
+
 // Touch reads what Seen will look at.
 func (x *Flows) Touch(id int32, aux uint32) uint32 {
 	if x.c.Kind != HPCC {

@@ -29,3 +29,19 @@ func Prefetch(come []frames.Frame, senders []qp.Sender, receivers []qp.Receiver,
 	}
 	return x
 }
+
+// PrefetchRecords reads the telemetry of data frames that come to a switch, which each port adds to, as
+// Prefetch does for a host.
+//
+//go:noinline
+func PrefetchRecords(come []frames.Frame, senders int, flows *cc.Flows) (x uint32) {
+	if senders < crowd || len(come) < 2 {
+		return 0
+	}
+	for i := range come {
+		if f := &come[i]; f.Flow >= 0 && f.Flags&frames.Ack == 0 {
+			x += flows.TouchRecords(f.Aux)
+		}
+	}
+	return x
+}
