@@ -29,8 +29,7 @@ func (p *printed) place(c *ncclog.Communicator, of *ncclog.Rank) error {
 	if len(devs) > local {
 		p.at = devs[local].at
 		return p.fail(fmt.Sprintf("%d devices beside %d ranks of the node, as where NCCL splits a host; "+
-			"this "+
-			"release does not print whose they are,", len(devs), local))
+			"this release does not print whose they are,", len(devs), local))
 	}
 	last := first + local
 	silent := 0

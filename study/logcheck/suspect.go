@@ -13,15 +13,21 @@ func (f *finder) suspect(at guess, best *fit) string {
 	r := best.site.Comm.Rules
 	known, last := rules.Known(), f.trials+maxTrials(f.nranks)
 	var by *rules.Ruleset
-	left := best.differing
+	left, cut := best.differing, false
 	for i := range known {
 		other, err := rules.For(known[len(known)-1-i].String()) // of equals the newest
-		if err != nil || other.Release == r.Release || f.trials >= last {
+		if cut = f.trials >= last; cut {
+			break
+		}
+		if err != nil || other.Release == r.Release {
 			continue
 		}
 		if t := f.trialBy(other, at); t != nil && t.differing < left {
 			by, left = other, t.differing
 		}
+	}
+	if by == nil && cut {
+		return "other releases were not all tried: the log leaves too much open"
 	}
 	if by == nil {
 		return fmt.Sprintf("no release from %s to %s prints a differing line as the log has it", known[0],

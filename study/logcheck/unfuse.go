@@ -12,7 +12,7 @@ import (
 // unfuse gives virtual NICs their ports again, which NCCL takes out of the system that it
 // prints: of mlx5_0+mlx5_1, which is device 8, it says
 //
-//   - NET[100.0] - NET/0-8 (0/200c00000000001/1/100.000000)
+//	... + NET[100.0] - NET/0-8 (0/200c00000000001/1/100.000000)
 //
 // and the ports are two of 50 GB/s. NCCL numbers virtual NICs behind all ports
 // (graph/topo.cc:1261 of v2.28.9), so ports have the numbers that no other NET has, in the
