@@ -17,6 +17,7 @@ func nccl2307() *Ruleset {
 	r.Connect.NVBPeers = true                                       // graph/paths.cc:927
 	r.Tuning.NVLSTreeMax[3][2] = 80                                 // graph/tuning.cc:210
 	r.Tuning.LL128MixedSM = 90                                      // graph/tuning.cc:560
+	r.Tuning.CollNetChainHeads = true                               // transport/coll_net.cc:1730
 	r.Log.NVLSTuning = true                                         // transport/nvls.cc:242
 	r.Sym.Avg, r.Sym.TMA = true, true                               // sym_kernels.cc:532, 581
 	return r
@@ -27,13 +28,14 @@ func nccl2303() *Ruleset {
 	r := nccl2307()
 	r.Release = Release{2, 30, 3}
 	t := &r.Topo
-	t.NetRails = false         // graph/topo.cc:413, graph/search.cc:567
-	t.PathsByKind = false      // graph/paths.cc:80
-	t.NearestCPU = false       // graph/paths.cc:170
-	t.NetsByShare = false      // graph/topo.cc:1799
-	t.WidenPorts = true        // graph/topo.cc:1340
-	t.GINPorts = false         // graph/topo.cc:1119
-	r.Connect.NVBPeers = false // graph/paths.cc:889
+	t.NetRails = false                 // graph/topo.cc:413, graph/search.cc:567
+	t.PathsByKind = false              // graph/paths.cc:80
+	t.NearestCPU = false               // graph/paths.cc:170
+	t.NetsByShare = false              // graph/topo.cc:1799
+	t.WidenPorts = true                // graph/topo.cc:1340
+	t.GINPorts = false                 // graph/topo.cc:1119
+	r.Connect.NVBPeers = false         // graph/paths.cc:889
+	r.Tuning.CollNetChainHeads = false // transport/coll_net.cc:1531
 	return r
 }
 

@@ -296,8 +296,13 @@ type Search struct {
 	// CrossAny: NICs may cross in every pattern, and odd channels mirror the even ones
 	// before them wherever they do; else in rings alone.
 	CrossAny bool
-	// OneCollNetGraph: there is no graph of CollNetDirect in the file of graphs.
+	// OneCollNetGraph: CollNetDirect has the chain's graph, and the file of graphs and the
+	// log have that once.
 	OneCollNetGraph bool
+	// CollNetDirectFile is the id of CollNetDirect's graph in files of graphs.
+	CollNetDirectFile int
+	// MaxCollNetHeads bounds the channels of a graph for CollNetDirect.
+	MaxCollNetHeads int
 	// GraphRanks: the file of graphs names ranks beside devices.
 	GraphRanks bool
 	// NoGraphNets: where nothing is found, the graph has the nets of the first and
@@ -348,6 +353,11 @@ type Connect struct {
 	// the latter where all ranks share one NVLink domain.
 	NVLSSM90, NVLSSM100, NVLSSM100OneDomain int64
 	NVLSMinGPUs                             int
+	// CollNetRanks is the most ranks of a node with CollNet; 0 for any number.
+	CollNetRanks int
+	// CollNetOfNVLS: the network that reduces is joined by the heads of NVLS where there
+	// are any; else by those of CollNetDirect.
+	CollNetOfNVLS bool
 	// NVLSTune changes the channels and chunks of NVLS; nil for nothing.
 	NVLSTune func(NVLSShape) NVLSTuned
 	// NVLSRaises: a communicator has at least as many channels as NVLS. NVLSApart: other
@@ -515,6 +525,14 @@ type Tuning struct {
 	// CollNetGather is the bus bandwidth of CollNetDirect AllGather and ReduceScatter
 	// for so many ranks a node and speeds of the graph; nets says that there are several nodes.
 	CollNetGather func(perNode, intra, inter float32, nets bool) float32
+	// CollNetMean: these need a head for each rank of a node on average; else of the
+	// largest node.
+	CollNetMean bool
+	// CollNetChainRanks is the most ranks of a node with CollNetChain; 0 for any number.
+	CollNetChainRanks int
+	// CollNetChainHeads: CollNetChain is off where a chain begins at a rank that is no
+	// head of the network's.
+	CollNetChainHeads bool
 	// NVLSBandwidth is the bus bandwidth per channel of NVLS and NVLSTree.
 	NVLSBandwidth func(t *Tuning, in NVLS) float32
 	// NVLSGathersInter: NVLS AllGather and ReduceScatter exist between nodes.

@@ -280,8 +280,11 @@ func (m *Model) collNetFor(o Op) bool {
 func (m *Model) allows(o Op, a coll.Algorithm) bool {
 	in := &m.In
 	switch a {
-	case coll.CollNetDirect, coll.CollNetChain:
+	case coll.CollNetDirect:
 		return m.collNetFor(o) && in.MaxLocalRanks <= maxDirectArity+1
+	case coll.CollNetChain:
+		most := m.tab.CollNetChainRanks
+		return m.collNetFor(o) && (most == 0 || in.MaxLocalRanks <= most)
 	case coll.NVLS, coll.NVLSTree:
 		return in.NVLS && m.nvlsReduces(o) &&
 			(o.Func == coll.AllReduce || m.nvlsGathers()) &&
