@@ -196,3 +196,15 @@ func TestCollNetPlansOfReleases(t *testing.T) {
 		}
 	}
 }
+
+// TestCollNetIsUnverified: where the network reduces, what is printed says that nothing
+// confirms it.
+func TestCollNetIsUnverified(t *testing.T) {
+	if c := reducing(t, rules.Default(), nil, member{"dgx-h100", 2}); c.Unverified() == "" {
+		t.Error("no word of CollNet")
+	}
+	c, err := ruled(t, rules.Default(), nil, member{"dgx-h100", 2})
+	if err != nil || c.Unverified() != "" {
+		t.Errorf("%q, %v", c.Unverified(), err)
+	}
+}

@@ -19,6 +19,7 @@ func nccl2307() *Ruleset {
 	r.Tuning.LL128MixedSM = 90                                      // graph/tuning.cc:560
 	r.Tuning.CollNetChainHeads = true                               // transport/coll_net.cc:1730
 	r.Log.NVLSTuning = true                                         // transport/nvls.cc:242
+	r.Sym.GINPhysical = false                                       // init.cc:1669
 	r.Sym.Avg, r.Sym.TMA = true, true                               // sym_kernels.cc:532, 581
 	return r
 }
@@ -34,6 +35,7 @@ func nccl2303() *Ruleset {
 	t.NetsByShare = false              // graph/topo.cc:1799
 	t.WidenPorts = true                // graph/topo.cc:1340
 	t.GINPorts = false                 // graph/topo.cc:1119
+	r.Sym.GINPhysical = true           // init.cc:1610
 	r.Connect.NVBPeers = false         // graph/paths.cc:889
 	r.Tuning.CollNetChainHeads = false // transport/coll_net.cc:1531
 	return r
