@@ -196,7 +196,7 @@ func (c *Comm) register(r *plan.Request, o *Op) error {
 		return nil
 	}
 	if o.Func.IsP2P() {
-		return c.registerP2P(r)
+		return c.registerP2P(r, o)
 	}
 	switch {
 	case r.Algo.IsNVLS():
@@ -239,7 +239,10 @@ func (c *Comm) registerNVLS(r *plan.Request, o *Op) error {
 
 // registerP2P: sends and receives within a node go into the receiver's buffer. Between
 // nodes NICs do so where no rank sends by another's (enqueue.cc:857).
-func (c *Comm) registerP2P(r *plan.Request) error {
+func (c *Comm) registerP2P(r *plan.Request, o *Op) error {
+	if c.Params.Rules.Plan.GathersCaptured && (o.Func == coll.Gather || o.Func == coll.Scatter) && !o.Graph {
+		return nil
+	}
 	if c.NNodes > 1 && !(c.IsAllNVLink && c.MaxLocalRanks > 1 && !c.Params.Access.PXNDisable) {
 		return unregistered(r, "NICs that send from and into user memory are not simulated; "+
 			"NCCL_LOCAL_REGISTER=0 leaves them out")

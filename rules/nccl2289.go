@@ -153,6 +153,8 @@ func tuning2289() Tuning {
 		LL128MixedSM: 0,                            // tuning.cc:492; 90 from 2.30.3 (2.30.3 tuning.cc:501)
 		PAT:          true, PATSM: 60, PATEff: .75, // tuning.cc:202-208, 310; .85 in 2.23.4, none before
 
+		LongestUs: 3600000000, // an hour: enqueue.cc:1828; none from 2.29.2 (2.29.2 enqueue.cc:1935)
+
 		NVLSLeast:     2, // tuning.cc:288; 0 before 2.28.3
 		NVLSBandwidth: nvlsByEfficiency,
 		// tuning.cc:311

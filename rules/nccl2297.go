@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"math"
 	"slices"
 
 	"github.com/simccl/simccl/coll"
@@ -29,12 +30,14 @@ func nccl2297() *Ruleset {
 
 	u := &r.Tuning
 	u.RingLL128Max[3] = [3]float64{40, 40, 40} // graph/tuning.cc:180
+	u.LongestUs = math.MaxFloat32              // enqueue.cc:1940
 	u.NVLSTreeSM = 100                         // graph/tuning.cc:596
 
 	r.Log.RankOfInit = true                               // init.cc:1699
 	r.Plan.LLByParts = true                               // enqueue.cc:878
 	r.Plan.MinTraffic, r.Plan.RoundShare = 32<<10, true   // enqueue.cc:581, 614
 	r.Plan.EpochBatches, r.Plan.RoundsResume = true, true // enqueue.cc:139, 1123
+	r.Plan.GathersCaptured = true                         // enqueue.cc:2946
 	r.Plan.BroadcastsJoin = true                          // scheduler/allgatherv_sched.cc:27
 
 	s := &r.Sym

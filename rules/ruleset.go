@@ -196,7 +196,8 @@ type Topo struct {
 	// PXNFrom: a GPU whose own path to a net is worse than this has it relayed also
 	// where that brings no bandwidth.
 	PXNFrom Level
-	// PXNNeedsGDR: a GPU relays only to a net with which it has GPUDirect RDMA.
+	// PXNNeedsGDR: a GPU relays only to a net with which it has GPUDirect RDMA; in send/recv
+	// too.
 	PXNNeedsGDR bool
 
 	FuseNICs   bool // near NICs become one virtual NIC
@@ -499,6 +500,9 @@ type Tuning struct {
 	// ones have LL128 by default; 0 for none.
 	LL128MixedSM int
 
+	// LongestUs is the time in microseconds from which an algorithm is not taken.
+	LongestUs float32
+
 	// TreeThreads: a tree has the threads that the size asks for, with Simple four warps
 	// more; else all.
 	TreeThreads bool
@@ -587,6 +591,9 @@ type Plan struct {
 	// RoundsResume: a further kernel of a group goes on at the round where the one
 	// before was full; else at the first.
 	EpochBatches, RoundsResume bool
+	// GathersCaptured: registered buffers of a gather and a scatter are used in a CUDA graph
+	// alone.
+	GathersCaptured bool
 	// BroadcastsJoin: broadcasts of several roots in a group become one operation.
 	BroadcastsJoin bool
 	// LLTraffic is how many bytes of traffic an LL byte counts for.

@@ -84,6 +84,7 @@ var ruleTexts = map[string]string{
 	"Connect.PeersByTurns":       "nets that fill a GPU",
 	"Connect.PeerBatch":          "send/recv channels of many ranks",
 	"Connect.NVBPeers":           "NVB as NVLink in send/recv",
+	"Tuning.LongestUs":           "operations of over an hour",
 	"Tuning.TreeThreads":         "threads of trees",
 	"Tuning.BaseLat":             "base latencies",
 	"Tuning.HWLat":               "latencies of hops",
@@ -130,5 +131,6 @@ var ruleTexts = map[string]string{
 	"Plan.LLByParts":             "LL of send/recv by its channels",
 	"Plan.EpochBatches":          "batches of send/recv by sweep",
 	"Plan.RoundsResume":          "rounds that go on in the next kernel",
+	"Plan.GathersCaptured":       "registered buffers of gather and scatter",
 	"Plan.BroadcastsJoin":        "joined broadcasts",
 }
