@@ -433,6 +433,34 @@ func TestRailsOfNets(t *testing.T) {
 	}
 }
 
+// TestRailsOfFabricFile: what a fabric file says of a net is more than a plugin's default, and
+// less than the topology file and NCCL_IB_HCA.
+func TestRailsOfFabricFile(t *testing.T) {
+	inFile := strings.Replace(ruledHost, `name="mlx5_1"`, `name="mlx5_1" rail="7" plane="6"`, 1)
+	for _, c := range []struct{ name, release, text, hcas, want string }{
+		{"alone", "2.30.7", ruledHost, "", "0 0, 2 3"},
+		{"the topology first", "2.30.7", inFile, "", "0 0, 7 6"},
+		{"the list first", "2.30.7", ruledHost, "mlx5_0:1:4:4,mlx5_1:1:5:5", "4 4, 5 5"},
+		{"before", "2.30.3", ruledHost, "", "-1 -1, -1 -1"},
+	} {
+		r, err := rules.For(c.release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := topo.ParamsOf(r)
+		p.NRanks, p.NetRail, p.IBHCA = 4, units.Some(0), c.hcas
+		p.Rails = []topo.NetRail{{Net: 1, Rail: 2, Plane: 3}, {Net: 9, Rail: 9}}
+		s := built(t, c.text, p).Systems[0]
+		var got []string
+		for _, n := range s.Of(topo.NET) {
+			got = append(got, fmt.Sprint(s.Nodes[n].Net.Rail, s.Nodes[n].Net.Plane))
+		}
+		if g := strings.Join(got, ", "); g != c.want {
+			t.Errorf("%s: %s, want %s", c.name, g, c.want)
+		}
+	}
+}
+
 // TestFirstNetOfGPUs: of nets that are equally near a GPU begins with that of its number on
 // the host, from 2.30.7 on with that of its number among the GPUs that share them
 // (graph/topo.cc:1799 of v2.30.4, 2070 of v2.30.7).
