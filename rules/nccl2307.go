@@ -9,6 +9,7 @@ func nccl2307() *Ruleset {
 	r.Topo.DevNodes, r.Topo.PathsByKind = true, true                // graph/topo.cc, graph/paths.cc:98
 	r.Topo.NearestCPU = true                                        // graph/paths.cc:189
 	r.Topo.NetsByShare = true                                       // graph/topo.cc:2070
+	r.Topo.FuseOneCPU = true                                        // graph/topo.cc:1565
 	r.Topo.WidenPorts = false                                       // graph/topo.cc:1587
 	r.Search.Speeds[0].Inter = insert(r.Search.Speeds[0].Inter, 86) // graph/search.cc:1107
 	r.Search.GraphRanks = true                                      // graph/search.cc:1016
@@ -33,6 +34,7 @@ func nccl2303() *Ruleset {
 	t.PathsByKind = false              // graph/paths.cc:80
 	t.NearestCPU = false               // graph/paths.cc:170
 	t.NetsByShare = false              // graph/topo.cc:1799
+	t.FuseOneCPU = false               // graph/topo.cc:1367
 	t.WidenPorts = true                // graph/topo.cc:1340
 	t.GINPorts = false                 // graph/topo.cc:1119
 	r.Sym.GINPhysical = true           // init.cc:1610

@@ -204,6 +204,8 @@ type Topo struct {
 	WidenFused bool // the PCI link of a virtual NIC and that above it get the width of its ports
 	// WidenPorts: so do the links of the ports and those between them and where they meet.
 	WidenPorts bool
+	// FuseOneCPU: NCCL fails where the ports of a virtual NIC are on different CPUs.
+	FuseOneCPU bool
 	// NetsByShare: of nets that are equally near a GPU begins with that of its number
 	// among the GPUs that share them; else of its number on the host.
 	NetsByShare bool

@@ -34,6 +34,7 @@ var ruleTexts = map[string]string{
 	"Topo.PXNNeedsGDR":           "PXN only with GPUDirect RDMA",
 	"Topo.WidenFused":            "links above virtual NICs",
 	"Topo.WidenPorts":            "links between ports of virtual NICs",
+	"Topo.FuseOneCPU":            "virtual NICs over CPUs",
 	"Topo.NetsByShare":           "first net of a GPU",
 	"Topo.FusedDevice":           "PCI device of a virtual NIC",
 	"Topo.GUIDFallback":          "nets without guid",

@@ -529,3 +529,41 @@ func TestLinksOfVirtualNICs(t *testing.T) {
 		}
 	}
 }
+
+// TestNICsOfTwoCPUs: from 2.30.7 on NCCL fails where ports on different CPUs are to be one
+// virtual NIC (graph/topo.cc:1565).
+func TestNICsOfTwoCPUs(t *testing.T) {
+	const two = `<system version="1">
+  <cpu numaid="0" affinity="f" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85" host_hash="0x1">
+    <pci busid="0000:18:00.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16"><gpu dev="0" sm="80" rank="0" gdr="1"/></pci>
+    <pci busid="0000:1a:00.0" class="0x020000" vendor="0x15b3" link_speed="16.0 GT/s PCIe" link_width="16"><nic>
+      <net name="mlx5_0" dev="0" speed="100000" port="1" guid="0x1" maxconn="131072" gdr="1"/></nic></pci>
+  </cpu>
+  <cpu numaid="1" affinity="f0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85" host_hash="0x1">
+    <pci busid="0000:9a:00.0" class="0x020000" vendor="0x15b3" link_speed="16.0 GT/s PCIe" link_width="16"><nic>
+      <net name="mlx5_1" dev="1" speed="100000" port="1" guid="0x2" maxconn="131072" gdr="1"/></nic></pci>
+  </cpu>
+</system>`
+	spec, err := topoxml.Parse([]byte(two), "two.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for release, want := range map[string]bool{"2.30.3": false, "2.30.7": true} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, change := range map[string]func(*topo.Params){
+			"by level": func(p *topo.Params) { p.MergeLevel = units.Some(topo.PathSYS) },
+			"by name":  func(p *topo.Params) { p.ForceMerge = "mlx5_0,mlx5_1" },
+		} {
+			p := topo.ParamsOf(r)
+			p.NRanks = 2
+			change(&p)
+			_, err := topo.Build(spec, p)
+			if got := err != nil && strings.Contains(err.Error(), "different CPUs"); got != want {
+				t.Errorf("%s, %s: %v", release, name, err)
+			}
+		}
+	}
+}
