@@ -64,7 +64,9 @@ func (c *Comm) Symmetric() *sym.Comm {
 
 // gin reports whether every node has nets that GPUs drive.
 func (c *Comm) gin() bool {
-	return !slices.ContainsFunc(c.Domains, func(d connect.Domain) bool { return len(d.System.Of(topo.GIN)) == 0 })
+	return !slices.ContainsFunc(c.Domains, func(d connect.Domain) bool {
+		return len(d.System.Of(topo.GIN)) == 0
+	})
 }
 
 func gcd(a, b int) int {
@@ -85,7 +87,8 @@ func (c *Comm) GINWarning(o Op) string {
 	if len(kernels) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("nets are supposed not to be driven by GPUs (GIN): with it NCCL %s takes %s for %s in "+
+	return fmt.Sprintf("nets are supposed not to be driven by GPUs (GIN): with it NCCL %s takes %s for %s "+
+		"in "+
 		"symmetric windows; SIMCCL_GIN=1 supposes it", c.Params.Rules.Version(), sym.OneOf(kernels),
 		o.Func.TestName())
 }
@@ -133,7 +136,8 @@ func (c *Comm) SymmetricKernel(o Op) (l sym.Launch, ok bool, err error) {
 	}
 	s := c.Symmetric()
 	if kernels := s.Between(o.task()); s.GIN && len(kernels) > 0 {
-		return l, false, &plan.UnsupportedError{What: o.Func.TestName() + " in symmetric windows between nodes",
+		return l, false, &plan.UnsupportedError{What: o.Func.TestName() +
+			" in symmetric windows between nodes",
 			Why: fmt.Sprintf("NCCL %s takes %s, over networking that GPUs initiate, which is not simulated; "+
 				"NCCL_SYM_GIN_KERNELS_ENABLE=0 leaves it out from 2.29.7 on, SIMCCL_GIN=0 in any release",
 				c.Params.Rules.Version(), sym.OneOf(kernels))}
@@ -155,7 +159,8 @@ func (c *Comm) Device(o Op, impl, blocks int) (sym.Launch, error) {
 	}
 	return sym.Launch{}, fail.Usage("device implementation %d (-D): nccl-tests has it for sums of "+
 		"all_reduce (1 to 4, 3 and 4 by NVLink multicast) and for alltoall (1 and 2), "+
-		"in symmetric windows (-R 2), among GPUs of one NVLink domain; 3 and 4 of alltoall are of networking "+
+		"in symmetric windows (-R 2), among GPUs of one NVLink domain; 3 and 4 of alltoall are of "+
+		"networking "+
 		"that GPUs initiate, from NCCL 2.28.7 on, and are not simulated", impl)
 }
 

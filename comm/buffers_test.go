@@ -178,8 +178,10 @@ func TestCopyEngines(t *testing.T) {
 func TestKernelsOverGIN(t *testing.T) {
 	for release, want := range map[string]string{"2.28.9": "[] [] []",
 		"2.29.2": "[AllGather_GinHier_MCRing] [] []",
-		"2.29.7": "[AllGather_RailRing_LsaSTMC] [ReduceScatter_RailA2A_LsaLD ReduceScatter_RailA2A_LsaLDMC] []",
-		"2.30.7": "[AllGather_RailRing_LsaSTMC] [ReduceScatter_RailA2A_LsaLD ReduceScatter_RailA2A_LsaLDMC] []",
+		"2.29.7": "[AllGather_RailRing_LsaSTMC] [ReduceScatter_RailA2A_LsaLD " +
+			"ReduceScatter_RailA2A_LsaLDMC] []",
+		"2.30.7": "[AllGather_RailRing_LsaSTMC] [ReduceScatter_RailA2A_LsaLD " +
+			"ReduceScatter_RailA2A_LsaLDMC] []",
 	} {
 		r, err := rules.For(release)
 		if err != nil {
@@ -189,14 +191,16 @@ func TestKernelsOverGIN(t *testing.T) {
 		for _, f := range []coll.Func{coll.AllGather, coll.ReduceScatter, coll.AllReduce} {
 			op := comm.Op{Func: f, Count: 1 << 20, Type: coll.Float32, Buffers: comm.Windows}
 			for _, gin := range []bool{false, true} {
-				c, err := ruled(t, r, func(p *comm.Params) { p.Registration.GIN = gin }, member{"dgx-h100", 2})
+				c, err := ruled(t, r, func(p *comm.Params) { p.Registration.GIN = gin },
+					member{"dgx-h100", 2})
 				if err != nil {
 					t.Fatal(err)
 				}
 				kernels := c.Symmetric().Between(sym.Task{Func: f, Type: coll.Float32, Count: 1 << 20,
 					Windows: sym.Both})
 				_, ok, err := c.SymmetricKernel(op)
-				if refused := errors.Is(err, plan.ErrUnsupported); ok || refused != (gin && len(kernels) > 0) ||
+				if refused := errors.Is(err, plan.ErrUnsupported); ok ||
+					refused != (gin && len(kernels) > 0) ||
 					(c.GINWarning(op) != "") != (!gin && len(kernels) > 0) {
 					t.Errorf("%s: %v with GIN %v: %v, %v, %q", release, f, gin, ok, err, c.GINWarning(op))
 				}

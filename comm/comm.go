@@ -191,7 +191,8 @@ func (c *Comm) tuningInput() tuning.Input {
 	} else {
 		in.CollNet.Off = tuning.Reason{Rule: c.CollNet.Off, Source: "init.cc:1003"}
 		if !c.Params.Connect.CollNet {
-			in.CollNet.Off.Setting = "NCCL_COLLNET_ENABLE=1 with such a plugin, which SIMCCL_COLLNET=1 supposes"
+			in.CollNet.Off.Setting = "NCCL_COLLNET_ENABLE=1 with such a plugin, which SIMCCL_COLLNET=1 " +
+				"supposes"
 		}
 	}
 	return in

@@ -240,7 +240,8 @@ var vars = []Var{
 	{"NCCL_SYM_TMA_ENABLE", Flag, "0", "tuning", "allow symmetric kernels of the tensor memory accelerator",
 		"sym_kernels.cc:134", "", ""},
 	{"NCCL_SYM_GIN_KERNELS_ENABLE", Flag, "1", "tuning",
-		"allow symmetric kernels between nodes over networking that GPUs initiate", "sym_kernels.cc:128 of v2.29.7",
+		"allow symmetric kernels between nodes over networking that GPUs initiate",
+		"sym_kernels.cc:128 of v2.29.7",
 		"", ""},
 	{"NCCL_SYM_CE_THRESHOLD", Number, "8388608", "tuning",
 		"elements from which an AllGather over windows goes by copy engines on sm_100", "enqueue.cc:31", "",
@@ -488,8 +489,9 @@ var vars = []Var{
 	// Ours.
 	{"SIMCCL_COLLNET", Flag, "0", "comm", "1: suppose NVIDIA's net plugin and switches that reduce (SHARP; " +
 		"NCCL_COLLNET_ENABLE=1 then uses them)", "-", "", ""},
-	{"SIMCCL_GIN", Flag, "0", "comm", "1: suppose nets that GPUs drive (GIN; NCCL 2.29.2 and later then take " +
-		"other kernels for symmetric windows between nodes)", "-", "", ""},
+	{"SIMCCL_GIN", Flag, "0", "comm",
+		"1: suppose nets that GPUs drive (GIN; NCCL 2.29.2 and later then take " +
+			"other kernels for symmetric windows between nodes)", "-", "", ""},
 	{"SIMCCL_NCCL_VERSION", Text, "2.28.9", "rules",
 		"the release of NCCL whose rules decide, as --nccl-version", "-", "", ""},
 	{"SIMCCL_NET_RAIL", Number, "-1", "topo", "rail and plane that another net plugin reports of nets for " +

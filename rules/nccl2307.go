@@ -4,7 +4,8 @@ package rules
 func nccl2307() *Ruleset {
 	r := nccl2297()
 	r.Release = Release{2, 30, 7}
-	r.Topo.PXNNeedsGDR = true                                       // graph/paths.cc:830, graph/search.cc:1464
+	// graph/paths.cc:830, graph/search.cc:1464
+	r.Topo.PXNNeedsGDR = true
 	r.Topo.NetRails = true                                          // graph/topo.cc:427, graph/search.cc:598
 	r.Topo.DevNodes, r.Topo.PathsByKind = true, true                // graph/topo.cc, graph/paths.cc:98
 	r.Topo.NearestCPU = true                                        // graph/paths.cc:189

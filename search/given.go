@@ -58,7 +58,8 @@ func (s *schedule) take(g *Graph) (*Graph, error) {
 	}
 	out := *g
 	w := s.want
-	out.ID, out.Name, out.CollNet, out.MinChannels, out.MaxChannels = w.ID, names[w.ID], w.CollNet, w.MinChannels,
+	out.ID, out.Name, out.CollNet, out.MinChannels, out.MaxChannels = w.ID, names[w.ID], w.CollNet,
+		w.MinChannels,
 		w.MaxChannels
 	out.Attempts, out.Steps = nil, 0
 	return &out, nil

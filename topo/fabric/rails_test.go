@@ -16,7 +16,8 @@ func TestNetsOfFabricFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := ParseNetwork(n.Format(), "f.json")
-	if err != nil || fmt.Sprint(again.Nets) != fmt.Sprint(n.Nets) || fmt.Sprint(n.Nets) != "[{0 0 -1} {3 1 2}]" {
+	if err != nil || fmt.Sprint(again.Nets) != fmt.Sprint(n.Nets) ||
+		fmt.Sprint(n.Nets) != "[{0 0 -1} {3 1 2}]" {
 		t.Errorf("%v, again %v: %v", n.Nets, again.Nets, err)
 	}
 	for nets, want := range map[string]string{
