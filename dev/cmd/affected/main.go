@@ -17,7 +17,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -64,41 +63,24 @@ func changed(dir, base string) (files []string, known bool) {
 	return strings.Fields(diff + "\n" + fresh), ok && fine
 }
 
-// listed is a package with what it and its tests import.
-type listed struct {
-	ImportPath                         string
-	TestGoFiles, XTestGoFiles          []string
-	Module                             *struct{ Path string }
-	Imports, TestImports, XTestImports []string
-}
-
 // affected prints the packages of a change.
 func affected(dir string, w, left io.Writer, files []string, known bool, seconds float64) error {
 	if !known {
 		return everything(w, left, "the change is unknown")
 	}
-	all, err := golist.Packages[listed](golist.Query{Dir: dir, Patterns: []string{"./..."}})
+	m, err := golist.Load(dir)
 	if err != nil {
 		return err
 	}
-	m := module{packages: map[string]*listed{}}
-	for _, l := range all {
-		m.packages[l.ImportPath] = l
-		if l.Module != nil {
-			m.path = l.Module.Path
-		}
-	}
-	ring := map[string]bool{}
+	var change []string
 	for _, f := range files {
-		of, ok := m.touched(f)
+		of, ok := touched(m, f)
 		if !ok {
 			return everything(w, left, f+" may be read by any package")
 		}
-		for _, p := range of {
-			ring[p] = true
-		}
+		change = append(change, of...)
 	}
-	m.print(w, left, ring, seconds)
+	print(w, left, m.Path, m.Rings(change), seconds)
 	return nil
 }
 
@@ -106,11 +88,6 @@ func everything(w, left io.Writer, why string) error {
 	fmt.Fprintln(left, "affected: all packages:", why)
 	fmt.Fprintln(w, "./...")
 	return nil
-}
-
-type module struct {
-	path     string
-	packages map[string]*listed
 }
 
 // elsewhere are files that no package holds: the packages whose tests read them, or none where a step of
@@ -127,19 +104,19 @@ var elsewhere = []struct {
 }
 
 // touched names the packages whose tests a file changes at once: the one in whose folder, or below, it lies.
-func (m *module) touched(file string) (of []string, known bool) {
+func touched(m *golist.Module, file string) (of []string, known bool) {
 	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
-		if p := m.path + "/" + dir; m.packages[p] != nil {
+		if p := m.Path + "/" + dir; m.Packages[p] != nil {
 			return []string{p}, true
 		}
 	}
 	if strings.HasSuffix(file, ".go") {
-		return []string{m.path}, !strings.Contains(file, "/")
+		return []string{m.Path}, !strings.Contains(file, "/")
 	}
 	for _, e := range elsewhere {
 		if file == e.prefix || strings.HasSuffix(e.prefix, "/") && strings.HasPrefix(file, e.prefix) {
 			for _, p := range e.by {
-				of = append(of, m.path+"/"+p)
+				of = append(of, m.Path+"/"+p)
 			}
 			return of, true
 		}
@@ -163,50 +140,23 @@ func costs(table string) map[string]float64 {
 	return of
 }
 
-// print lists rings of packages, each of those that import the one before.
-func (m *module) print(w, left io.Writer, ring map[string]bool, seconds float64) {
+// print lists rings of packages, those that take least first in each.
+func print(w, left io.Writer, module string, rings [][]string, seconds float64) {
 	table := costs(secondsTable)
 	cost := func(p string) float64 {
-		return cmp.Or(table[strings.TrimPrefix(strings.TrimPrefix(p, m.path), "/")], 1)
+		return cmp.Or(table[strings.TrimPrefix(p, module+"/")], 1)
 	}
-	listed, reached := map[string]bool{}, maps.Clone(ring)
-	near := ring // those with tests to run
-	for far := 0; len(ring) > 0; far++ {
-		list := slices.SortedFunc(maps.Keys(near), func(a, b string) int {
-			return cmp.Or(cmp.Compare(cost(a), cost(b)), cmp.Compare(a, b))
-		})
-		for _, p := range list {
-			if l := m.packages[p]; listed[p] || l == nil || len(l.TestGoFiles)+len(l.XTestGoFiles) == 0 {
-				continue
-			}
-			listed[p] = true
-			if s := cost(p); far > 0 && s > seconds {
+	for far, ring := range rings {
+		slices.SortStableFunc(ring, func(a, b string) int { return cmp.Compare(cost(a), cost(b)) })
+		for _, p := range ring {
+			switch s := cost(p); {
+			case far > 0 && s > seconds:
 				fmt.Fprintf(left, "affected: left to make test-all: %s, %.0f s\n", p, s)
 				continue
-			} else if far > 0 {
+			case far > 0:
 				seconds -= s
 			}
 			fmt.Fprintln(w, p)
 		}
-		ring, near = m.importers(ring, reached)
 	}
-}
-
-// importers are the packages that import one of a ring and were not reached, and with them those whose
-// tests alone do, which nobody reaches a change through.
-func (m *module) importers(ring, reached map[string]bool) (next, near map[string]bool) {
-	next, near = map[string]bool{}, map[string]bool{}
-	in := func(imported string) bool { return ring[imported] }
-	for name, p := range m.packages {
-		switch {
-		case slices.ContainsFunc(p.Imports, in):
-			near[name] = true
-			if !reached[name] {
-				next[name], reached[name] = true, true
-			}
-		case slices.ContainsFunc(p.TestImports, in), slices.ContainsFunc(p.XTestImports, in):
-			near[name] = true
-		}
-	}
-	return next, near
 }
