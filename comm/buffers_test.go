@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
 
@@ -168,5 +169,24 @@ func TestCopyEngines(t *testing.T) {
 	c.Params.Rules, _ = rules.For("2.27.7")
 	if _, ok := c.CopyEngines(op); ok {
 		t.Error("2.27.7")
+	}
+}
+
+// TestGraphsRegisterForTuners: in a CUDA graph a tuner plugin is told that buffers are registered, though nobody
+// registered them (enqueue.cc:258), unless NCCL_GRAPH_REGISTER=0.
+func TestGraphsRegisterForTuners(t *testing.T) {
+	row := tuning.Row{Func: coll.AllReduce, Max: 1 << 40, Algo: coll.Ring, Proto: coll.LL, Channels: 3, Nodes: -1,
+		Ranks: -1, Pipe: -1, Registered: 1}
+	c := make1(t, comm.Params{Multicast: comm.MulticastOff,
+		Tuning: tuning.Params{Plugin: &tuning.Plugin{Rows: []tuning.Row{row}, Channels: 1}}}, member{"dgx-h100", 1})
+	for _, x := range []struct{ graph, off, want bool }{
+		{false, false, false}, {true, false, true}, {true, true, false}, {false, true, false},
+	} {
+		c.Params.Registration.GraphOff = x.off
+		_, choice, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 1 << 20, Type: coll.Float32, Graph: x.graph})
+		if err != nil || choice.Steered != x.want {
+			t.Errorf("graph %t, NCCL_GRAPH_REGISTER=0 %t: steered %t (%v), want %t", x.graph, x.off, choice.Steered,
+				err, x.want)
+		}
 	}
 }
