@@ -416,3 +416,29 @@ func (m *machine) times(d *datadriven.TestData) string {
 	}
 	return b.String()
 }
+
+// Comm is the communicator of n equal hosts, which text gives line by line (XML), with settings K=V.
+func Comm(t testing.TB, text string, n int, set ...string) *comm.Comm {
+	t.Helper()
+	xml, err := XML(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := topoxml.Parse([]byte(xml), "hosts.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := config.Load(config.Sources{Flags: set, NoEnv: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := fabric.NewUniform(spec, n, c.Topo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := comm.New(cluster, c.Comm())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
