@@ -113,13 +113,13 @@ func (m *machine) hosts(t *testing.T, d *datadriven.TestData) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	p := c.Topo
+	of := fabric.Member{Spec: m.spec, Count: n}
 	for _, k := range strings.Split(Value(d, "keep", ""), ",") {
 		if local, err := strconv.Atoi(k); err == nil {
-			p.Keep = append(p.Keep, local)
+			of.Keep = append(of.Keep, local)
 		}
 	}
-	cluster, err := fabric.NewUniform(m.spec, n, p)
+	cluster, err := fabric.New([]fabric.Member{of}, c.Topo)
 	if err != nil {
 		return "", err
 	}
@@ -202,12 +202,17 @@ func (m *machine) peers(*datadriven.TestData) string {
 	var b strings.Builder
 	gpus := m.sys.Of(topo.GPU)
 	for _, from := range gpus {
-		for _, to := range gpus {
-			if from != to {
-				by := m.sys.Transport(from, to, &m.comm.Params.Access)
-				fmt.Fprintf(&b, "%s %s: %s\n", m.sys.Short(from), m.sys.Short(to), or(by, "the network"))
+		fmt.Fprintf(&b, "%s:", m.sys.Short(from))
+		for _, by := range []string{"P2P", "SHM", ""} {
+			word := " " + or(by, "network")
+			for _, to := range gpus {
+				if from != to && m.sys.Transport(from, to, &m.comm.Params.Access) == by {
+					fmt.Fprintf(&b, "%s %s", word, m.sys.Short(to))
+					word = ""
+				}
 			}
 		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }
