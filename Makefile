@@ -279,7 +279,7 @@ peers: build ## docs/results/SCALE.md: other simulators beside simccl (PEERS="--
 reductions: ## dev/reductions/testdata/table.txt: what is left out of each of 430 requests, and why
 	$(GO) test -count=1 ./dev/reductions -update
 
-# Both go on where their file ends.
+# These go on where their file ends.
 .PHONY: cliffs
 cliffs: build ## what default sweeps cost over nodes, operations, algorithms and machines, worst first (CLIFFS="-seed 1 -budget 600")
 	$(GO) run ./dev/cmd/cliffs $(CLIFFS) out/cliffs.jsonl
@@ -287,6 +287,14 @@ cliffs: build ## what default sweeps cost over nodes, operations, algorithms and
 .PHONY: margins
 margins: ## approximate times of random requests beside exact ones, worst first (MARGINS="-seed 1 -pairs 100")
 	$(GO) run ./dev/cmd/margins $(MARGINS) out/margins.jsonl
+
+.PHONY: mutants
+mutants: ## the code changed in one place at a time: which changes no test notices (MUTANTS="-seed 1 -n 100 -in topo,rules"; minutes each)
+	$(GO) run ./dev/cmd/mutants $(MUTANTS) out/mutants.jsonl
+
+.PHONY: cited
+cited: ## rules that cite NCCL, changed in one place at a time: which of them no test decides (CITED="-in topo -n 20")
+	$(GO) run ./dev/cmd/mutants -cited $(CITED) out/cited.jsonl
 
 # How many random programs make equal draws.
 EQUAL ?= 500

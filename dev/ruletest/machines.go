@@ -41,7 +41,7 @@ import (
 //	channels, rings, trees        of all hosts
 //	route FROM TO CHANNEL [ring|tree|p2p]
 //	choose OP SIZE... [type=T] [op=R]
-//	times OP SIZE                 of each algorithm and protocol, or why it is off
+//	times OP SIZE [ALGO|PROTO]    of what is on, or of one algorithm or protocol, or why it is off
 func Machines(t *testing.T) {
 	Run(t, func() func(*testing.T, *datadriven.TestData) string {
 		m := &machine{}
@@ -407,15 +407,18 @@ func (m *machine) times(d *datadriven.TestData) string {
 		return "error: " + err.Error()
 	}
 	var b strings.Builder
+	of := Word(d, 2)
 	for a := range c.Times {
 		for p, us := range c.Times[a] {
 			algo, proto := coll.Algorithm(a), coll.Protocol(p)
-			if us >= 0 {
+			switch {
+			case of != "" && of != algo.String() && of != proto.String():
+			case us >= 0:
 				fmt.Fprintf(&b, "%v %v: %.4g us\n", algo, proto, us)
-				continue
-			}
-			for _, why := range m.comm.Model.WhyOff(o, algo, proto) {
-				fmt.Fprintf(&b, "%v %v: off: %v\n", algo, proto, why.Rule)
+			case of != "":
+				for _, why := range m.comm.Model.WhyOff(o, algo, proto) {
+					fmt.Fprintf(&b, "%v %v: off: %v\n", algo, proto, why.Rule)
+				}
 			}
 		}
 	}

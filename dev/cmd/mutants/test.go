@@ -111,7 +111,7 @@ func (r *row) circles(ctx context.Context, m *golist.Module, name, overlay strin
 }
 
 // bounded gives a test so much address space (KiB): a mutant may allocate without an end.
-const bounded = `sh -c "ulimit -v 16000000; exec \"$0\" \"$@\""`
+const bounded = `sh -c 'ulimit -v 16000000; exec "$0" "$@"'`
 
 // A failure is a run of the go command that noticed the mutant.
 type failure struct{ by string }
