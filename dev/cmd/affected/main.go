@@ -28,7 +28,7 @@ import (
 
 func main() {
 	base := flag.String("base", "main", "revision that the change is against")
-	seconds := flag.Float64("seconds", 240, "that the tests of farther packages may take in all, by the table")
+	seconds := flag.Float64("seconds", 150, "that the tests of farther packages may take in all, by the table")
 	flag.Parse()
 	files, known := flag.Args(), true
 	if len(files) == 0 {
