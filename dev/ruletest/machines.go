@@ -131,8 +131,12 @@ func (m *machine) hosts(t *testing.T, d *datadriven.TestData) (string, error) {
 	params.Multicast = map[string]comm.Multicast{"": comm.MulticastAuto, "on": comm.MulticastOn,
 		"off": comm.MulticastOff}[Value(d, "multicast", "")]
 	m.comm, m.err = comm.New(cluster, params)
-	return fmt.Sprintf("%d GPUs, %d CPUs, %d nets", len(m.sys.Of(topo.GPU)), len(m.sys.Of(topo.CPU)),
-		len(m.sys.Of(topo.NET))), nil
+	said := fmt.Sprintf("%d GPUs, %d CPUs, %d nets", len(m.sys.Of(topo.GPU)), len(m.sys.Of(topo.CPU)),
+		len(m.sys.Of(topo.NET)))
+	if n := len(m.sys.Of(topo.GIN)); n > 0 {
+		said += fmt.Sprintf(", %d ports for GPUs", n)
+	}
+	return said, nil
 }
 
 // read takes the host of the lines, of a file by name, or the one before.
