@@ -172,20 +172,24 @@ func TestCopyEngines(t *testing.T) {
 	}
 }
 
-// TestGraphsRegisterForTuners: in a CUDA graph a tuner plugin is told that buffers are registered, though nobody
-// registered them (enqueue.cc:258), unless NCCL_GRAPH_REGISTER=0.
+// TestGraphsRegisterForTuners: in a CUDA graph buffers count as registered for a tuner plugin, without
+// ncclCommRegister (enqueue.cc:258), unless NCCL_GRAPH_REGISTER=0.
 func TestGraphsRegisterForTuners(t *testing.T) {
-	row := tuning.Row{Func: coll.AllReduce, Max: 1 << 40, Algo: coll.Ring, Proto: coll.LL, Channels: 3, Nodes: -1,
+	row := tuning.Row{Func: coll.AllReduce, Max: 1 << 40, Algo: coll.Ring, Proto: coll.LL, Channels: 3,
+		Nodes: -1,
 		Ranks: -1, Pipe: -1, Registered: 1}
 	c := make1(t, comm.Params{Multicast: comm.MulticastOff,
-		Tuning: tuning.Params{Plugin: &tuning.Plugin{Rows: []tuning.Row{row}, Channels: 1}}}, member{"dgx-h100", 1})
+		Tuning: tuning.Params{Plugin: &tuning.Plugin{Rows: []tuning.Row{row}, Channels: 1}}},
+		member{"dgx-h100", 1})
 	for _, x := range []struct{ graph, off, want bool }{
 		{false, false, false}, {true, false, true}, {true, true, false}, {false, true, false},
 	} {
 		c.Params.Registration.GraphOff = x.off
-		_, choice, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 1 << 20, Type: coll.Float32, Graph: x.graph})
+		_, choice, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 1 << 20, Type: coll.Float32,
+			Graph: x.graph})
 		if err != nil || choice.Steered != x.want {
-			t.Errorf("graph %t, NCCL_GRAPH_REGISTER=0 %t: steered %t (%v), want %t", x.graph, x.off, choice.Steered,
+			t.Errorf("graph %t, NCCL_GRAPH_REGISTER=0 %t: steered %t (%v), want %t", x.graph, x.off,
+				choice.Steered,
 				err, x.want)
 		}
 	}

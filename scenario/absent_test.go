@@ -9,8 +9,8 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
-// TestAbsentFusedNIC: a NIC that NCCL makes of several ports goes with all of them, by its name or its number; a
-// port by its own name goes alone.
+// TestAbsentFusedNIC: a NIC that NCCL makes of several ports goes with all of them, by its name or its
+// number; a port by its own name goes alone.
 func TestAbsentFusedNIC(t *testing.T) {
 	text, err := ruletest.XML(`
 cpu 0

@@ -10,11 +10,12 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// TestOperationsFollowNoFasterThanTheirBytes: of two simulated operations, whose edges overlap, the second may end
-// sooner after the first than the fullest link carries the bytes of one. Twenty of them take the first and 19 times
-// what the link needs.
+// TestOperationsFollowNoFasterThanTheirBytes: of two simulated operations, whose edges overlap, the second
+// may end sooner after the first than the fullest link carries the bytes of one. Twenty of them take the
+// first and 19 times what the link needs.
 func TestOperationsFollowNoFasterThanTheirBytes(t *testing.T) {
-	p := &plan.Plan{Comm: &connect.Layout{NRanks: 2}, Req: plan.Request{Func: coll.AllReduce, Type: coll.Int8}}
+	p := &plan.Plan{Comm: &connect.Layout{NRanks: 2}, Req: plan.Request{Func: coll.AllReduce,
+		Type: coll.Int8}}
 	us := units.Microsecond
 	for _, c := range []struct {
 		last, need, want units.Time // want: from an operation to the next
@@ -25,7 +26,8 @@ func TestOperationsFollowNoFasterThanTheirBytes(t *testing.T) {
 		x := Executor{cfg: Config{Launch: Graph}}
 		r := x.result(p, &tally{kernels: 2, first: 100 * us, last: c.last, links: []exec.LinkLoad{{}, load}})
 		if want := (100*us + 19*c.want) / 20; r.Elapsed != want {
-			t.Errorf("ends at %v, the fullest link needs %v: %v each, want %v", c.last, c.need, r.Elapsed, want)
+			t.Errorf("ends at %v, the fullest link needs %v: %v each, want %v", c.last, c.need, r.Elapsed,
+				want)
 		}
 	}
 }

@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) { scripts(t, "testdata/script", nil) }
 
 // long are the scripts that simulate most: -short leaves them out.
-var long = []string{"trace_run", "fabric", "trace_bounds", "diff", "doubts", "calibrate", "trace_compare", "sweep_show",
+var long = []string{"trace_run", "fabric", "trace_bounds", "diff", "doubts", "calibrate", "trace_compare",
+	"sweep_show",
 	"check", "topo", "bench_gpu"}
 
 // TestScriptsOnMadeUpGPUs runs what needs GPUs on the driver of tests.

@@ -97,7 +97,8 @@ func (w *writer) open(depth int, words []string) error {
 		e.tags = append(e.tags, tag)
 	}
 	device := func(class string) attributes { // takes what is the device's from the given ones
-		a := attributes{{"busid", busID(of)}, {"class", class}, {"link_speed", "32.0 GT/s PCIe"}, {"link_width", "16"}}
+		a := attributes{{"busid", busID(of)}, {"class", class}, {"link_speed", "32.0 GT/s PCIe"},
+			{"link_width", "16"}}
 		given = slices.DeleteFunc(given, func(x [2]string) bool {
 			if !slices.Contains(ofDevice, x[0]) {
 				return false

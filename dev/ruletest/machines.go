@@ -28,8 +28,8 @@ import (
 //
 //	hosts [NAME] [n=N] [release=V] [multicast=on|off] [keep=0,1] [K=V...]
 //
-// makes N equal hosts of the lines below (XML), of testdata/topos/NAME.xml or, without both, of the lines before,
-// with settings of NCCL, and says what is on one; what else is asked is about these.
+// makes N equal hosts of the lines below (XML), of testdata/topos/NAME.xml or, without both, of the lines
+// before, with settings of NCCL, and says what is on one; what else is asked is about these.
 //
 //	nets                          speed, ports and owner of each net
 //	paths KIND KIND               kind, GB/s and nodes of each path (gpu, net, cpu, switch)
@@ -177,7 +177,8 @@ func (m *machine) nets(*datadriven.TestData) string {
 	return b.String()
 }
 
-var kindsByWord = map[string]topo.NodeKind{"gpu": topo.GPU, "net": topo.NET, "cpu": topo.CPU, "switch": topo.NVS}
+var kindsByWord = map[string]topo.NodeKind{"gpu": topo.GPU, "net": topo.NET, "cpu": topo.CPU,
+	"switch": topo.NVS}
 
 func (m *machine) paths(d *datadriven.TestData) string {
 	var b strings.Builder
@@ -290,7 +291,8 @@ func (m *machine) graph(d *datadriven.TestData) string {
 	for c := range g.Intra {
 		fmt.Fprintf(&b, "\n%s", strings.Trim(fmt.Sprint(g.Intra[c]), "[]"))
 		if len(dom.System.Of(topo.NET)) > 0 && m.comm.NNodes > 1 {
-			fmt.Fprintf(&b, ", nets %s %s", netOf(dom.System, g.Inter[c][0]), netOf(dom.System, g.Inter[c][1]))
+			fmt.Fprintf(&b, ", nets %s %s", netOf(dom.System, g.Inter[c][0]),
+				netOf(dom.System, g.Inter[c][1]))
 		}
 	}
 	return b.String()
@@ -394,7 +396,8 @@ func (m *machine) choose(d *datadriven.TestData) string {
 		if c, err := m.comm.Choose(o); err != nil {
 			fmt.Fprintf(&b, "%s: error: %v\n", Word(d, i), err)
 		} else {
-			fmt.Fprintf(&b, "%s: %v %v, %d channels, %d threads\n", Word(d, i), c.Algo, c.Proto, c.MaxChannels,
+			fmt.Fprintf(&b, "%s: %v %v, %d channels, %d threads\n", Word(d, i), c.Algo, c.Proto,
+				c.MaxChannels,
 				c.Threads)
 		}
 	}

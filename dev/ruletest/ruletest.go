@@ -1,11 +1,12 @@
-// Package ruletest runs conversations: files of testdata/rules in which a command and what it is given stand
+// Package ruletest runs conversations: files of testdata/rules in which a command and its input are
 // above ----, and what it says below (cockroachdb/datadriven). A file holds one rule, and its first lines say
 // which, with the place of NCCL's source that it follows where it is NCCL's.
 //
 //	go test ./topo -run Conversations -rewrite    writes what the commands say now; read the difference
 //
-// Machines talks about machines: about hosts and their paths, the graphs that are found on them, the channels of
-// all hosts and the choice for an operation. Packages with a subject of their own bring their own commands (Run).
+// Machines is about machines: hosts and their paths, the graphs that are found on them, the
+// channels of all hosts and the choice for an operation. Packages with a subject of their own bring their
+// own commands (Run).
 package ruletest
 
 import (
@@ -17,8 +18,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// Run runs each file of testdata/rules of the package under test as a test of its own, with a new interpreter,
-// which returns what a command says.
+// Run runs each file of testdata/rules of the package under test as a test of its own, with a new
+// interpreter, which returns what a command says.
 func Run(t *testing.T, interpreter func() func(t *testing.T, d *datadriven.TestData) string) {
 	files, err := filepath.Glob("testdata/rules/*.txt")
 	if err != nil || len(files) == 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// TestTrafficFollowsTheRate: beside a compute kernel that uses half of the memory's rate at its full pace, a call
-// takes longer by half of Traffic; where the kernel has half of its SMs it also moves half as much.
+// TestTrafficFollowsTheRate: beside a compute kernel that uses half of the memory's rate at its full pace, a
+// call takes longer by half of Traffic; where the kernel has half of its SMs it also moves half as much.
 func TestTrafficFollowsTheRate(t *testing.T) {
 	const text = `workload 1
 ranks 2
@@ -21,8 +21,8 @@ list x 0-1
 		sms  int32 // of the call, of 12
 		want string
 	}{
-		// Two waves on 12 SMs, 100 us: 500 GB/s of 1,000. On 6 SMs it has four waves and takes twice as long, so
-		// that it moves 250 GB/s beside the call.
+		// Two waves on 12 SMs, 100 us: 500 GB/s of 1,000. On 6 SMs it has four waves and takes twice as
+		// long, so that it moves 250 GB/s beside the call.
 		{6, "50 125"},
 		// On 12 SMs no block of the kernel begins before the call ends.
 		{12, "40 140"},
@@ -37,8 +37,8 @@ list x 0-1
 	}
 }
 
-// TestTailIsAtMostTheKernelsTime: of a kernel of one wave whose blocks wait for SMs, the last ones come a tile
-// later, which is no longer than the kernel itself.
+// TestTailIsAtMostTheKernelsTime: of a kernel of one wave whose blocks wait for SMs, the last ones come a
+// tile later, which is no longer than the kernel itself.
 func TestTailIsAtMostTheKernelsTime(t *testing.T) {
 	const text = `workload 1
 ranks 2

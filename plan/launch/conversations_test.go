@@ -20,12 +20,13 @@ import (
 // TestConversations: calls in, kernels out.
 //
 //	ranks N [nodes=N] [channels=N] [release=V]    a communicator, N ranks a node
-//	group [graph|asked] [args=BYTES] [fifo=BYTES] the calls below as one group; asked: and what is chosen for
+//	group [graph|asked] [args=BYTES] [fifo=BYTES] the calls below; asked: and what is chosen for
 //
-// A call is OP SIZE [TYPE] [R] [root=R] [by ALGO PROTO CHANNELS], send RANK PEER SIZE or recv RANK PEER SIZE; sizes
-// are of NCCL's count. Without by it is Ring Simple on all channels, and calls of one operation take the first's.
-// A kernel says its threads; of each collective its channels and the elements of the first, the middle and the last
-// of them; of each rank what it sends and takes by round, with the batches of the parts.
+// A call is OP SIZE [TYPE] [R] [root=R] [by ALGO PROTO CHANNELS], send RANK PEER SIZE or recv RANK PEER
+// SIZE; sizes are of NCCL's count. Without by it is Ring Simple on all channels, and calls of one operation
+// take the first's. A kernel says its threads; of each collective its channels and the elements of the
+// first, the middle and the last of them; of each rank what it sends and takes by round, with the batches of
+// the parts.
 func TestConversations(t *testing.T) {
 	ruletest.Run(t, func() func(*testing.T, *datadriven.TestData) string {
 		var c *connect.Layout
@@ -125,7 +126,8 @@ func callOf(c *connect.Layout, words []string) (a asked, err error) {
 		n, _ := strconv.Atoi(text)
 		return int32(n)
 	}
-	a.Type, a.choice = coll.Int8, launch.Choice{Algo: coll.Ring, Proto: coll.Simple, Channels: c.NChannels, Warps: 17}
+	a.Type, a.choice = coll.Int8, launch.Choice{Algo: coll.Ring, Proto: coll.Simple, Channels: c.NChannels,
+		Warps: 17}
 	sized := func(text string) (asked, error) {
 		bytes, err := units.ParseBytes(text)
 		a.Count = int64(bytes / a.Type.Size())

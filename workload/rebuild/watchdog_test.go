@@ -6,9 +6,9 @@ import (
 	"github.com/simccl/simccl/workload/kineto"
 )
 
-// TestWorksThatEndedAreAskedAgain: a watchdog asks for the works of its group round by round: once for one that
-// runs, and several times in a row for one that has ended, before it drops it. So the last questions for an event
-// tell its work, and questions asked once tell nothing.
+// TestWorksThatEndedAreAskedAgain: a watchdog asks for the works of its group round by round: once for one
+// that runs, and several times in a row for one that has ended, before it drops it. The last questions for
+// an event name its work; those asked once name none.
 func TestWorksThatEndedAreAskedAgain(t *testing.T) {
 	s := newStory(0, 1)
 	s.step(0, 1000)

@@ -7,8 +7,8 @@
 // Packages without tests are passed over, and what imports them is not.
 //
 // Files are those of the change, relative to the module's root; without any, those that differ from the merge
-// base with REV (main), or from the last commit's parent where HEAD is REV itself, and those that git does not
-// know. It prints ./... where the change is unknown, or reaches what every package depends on.
+// base with REV (main), or from the last commit's parent where HEAD is REV itself, and those that git does
+// not know. It prints ./... where the change is unknown, or reaches what every package depends on.
 package main
 
 import (
@@ -28,7 +28,8 @@ import (
 
 func main() {
 	base := flag.String("base", "main", "revision that the change is against")
-	seconds := flag.Float64("seconds", 150, "that the tests of farther packages may take in all, by the table")
+	seconds := flag.Float64("seconds", 150,
+		"that the tests of farther packages may take in all, by the table")
 	flag.Parse()
 	files, known := flag.Args(), true
 	if len(files) == 0 {

@@ -45,8 +45,8 @@ func ofChange(t *testing.T, seconds float64, known bool, files ...string) (strin
 	return strings.ReplaceAll(w.String(), "example.com/house/", ""), left.String()
 }
 
-// A change reaches the packages that import the changed one, the nearest first, through those that tests alone
-// import it from no further.
+// A change reaches the packages that import the changed one, the nearest first, through those that tests
+// alone import it from no further.
 func TestNearestImportersFirst(t *testing.T) {
 	got, _ := ofChange(t, 100, true, "low/testdata/a.in")
 	if diff := cmp.Diff("low\nfar\nmid\nhigh\n", got); diff != "" {
@@ -65,7 +65,8 @@ func TestBoundLeavesFartherOnes(t *testing.T) {
 	}
 }
 
-// Everything is tested where the change is unknown or any package may read the file; pages are of their tests.
+// Everything is tested where the change is unknown or any package may read the file; pages are of their
+// tests.
 func TestUnknownIsEverything(t *testing.T) {
 	for _, c := range []struct {
 		known bool

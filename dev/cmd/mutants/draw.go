@@ -38,7 +38,7 @@ func (o *options) draws(places []*Place) iter.Seq[*Place] {
 	}
 }
 
-// A rule is what a citation stands at.
+// rule names what a citation belongs to.
 func (p *Place) rule() string { return p.File + " " + p.Func + " " + p.Cites }
 
 // citedDraws yields so many places of each rule, in an order by the seed, numbers and conditions first.
@@ -97,7 +97,8 @@ func equivalents(table string) (same, error) {
 		case text == "" || strings.HasPrefix(line, "#"):
 		case !strings.HasPrefix(line, "\t"):
 			if key != "" && s[key] == "" {
-				return nil, fmt.Errorf("equivalent.txt:%d: %s has no reason: write it below, indented", n-1, key)
+				return nil, fmt.Errorf("equivalent.txt:%d: %s has no reason: write it below, indented", n-1,
+					key)
 			}
 			key = text
 		case key == "":

@@ -3,17 +3,18 @@
 //
 //	go run ./dev/cmd/mutants [-seed N] [-n N] [-in ROOMS] [-cited] [-each N] [-seconds S] [-diff] FILE
 //
-// Places are drawn by the seed from the code of the rooms, each kind of change equally often: an integer by one
-// more or less, a condition negated, a comparison shifted, "and" for "or", a sign, a statement taken out. A
-// mutant has to die by the tests of its package, the short ones first, or by the short tests of those that
-// import it, the nearest first, as long as these take S seconds in all. FILE gets a line for each mutant; a later
-// call goes on where it ends. The source stays as it is: the compiler reads the mutant in its place (go build
+// Places are drawn by the seed from the code of the rooms, each kind of change equally often: an integer by
+// one more or less, a condition negated, a comparison shifted, "and" for "or", a sign, a statement taken
+// out. A mutant has to die by the tests of its package, the short ones first, or by the short tests of those
+// that import it, the nearest first, as long as these take S seconds in all. FILE gets a line for each
+// mutant; a later call goes on where it ends. The source stays as it is: the compiler reads the mutant in
+// its place (go build
 // -overlay).
 //
-// With -cited, places are those of rules that cite NCCL (enqueue.cc:258 in the comment of the function, the value
-// or the line), N of each, and what is printed are the rules that no test decides.
+// With -cited, places are those of rules that cite NCCL (enqueue.cc:258 in the comment of the function, the
+// value or the line), N of each, and what is printed are the rules that no test decides.
 //
-// equivalent.txt lists mutants that no test can tell from the code, with the reason; they are not drawn.
+// equivalent.txt lists mutants that are equal to the code, with the reason; they are not drawn.
 package main
 
 import (
@@ -36,7 +37,8 @@ func main() {
 	var o options
 	flag.Uint64Var(&o.seed, "seed", 1, "of the places")
 	flag.IntVar(&o.n, "n", 100, "mutants in all, those of FILE included; with -cited, in this call")
-	in := flag.String("in", "", "rooms or packages, with commas ("+decided+" with -cited, else all but app and dev)")
+	in := flag.String("in", "", "rooms or packages, with commas ("+decided+
+		" with -cited, else all but app and dev)")
 	flag.BoolVar(&o.cited, "cited", false, "mutants of rules that cite NCCL")
 	flag.IntVar(&o.each, "each", 2, "with -cited, of each rule")
 	flag.Float64Var(&o.seconds, "seconds", 120, "that the tests of importers may take for one mutant")

@@ -50,7 +50,8 @@ func f(a, b int) error {
 		"13 f: and for or: && → || paths.cc:319", "13 f: comparison shifted: < → <= paths.cc:319",
 		"13 f: comparison shifted: > → >= paths.cc:319", "13 f: number: 0 → 1 paths.cc:319",
 		"14 f: statement removed: s[0] += a - 1 →  paths.cc:319", "14 f: number: 0 → 1 paths.cc:319",
-		"14 f: sign: - → + paths.cc:319", "14 f: number: 1 → 2 paths.cc:319", "14 f: number: 1 → 0 paths.cc:319",
+		"14 f: sign: - → + paths.cc:319", "14 f: number: 1 → 2 paths.cc:319",
+		"14 f: number: 1 → 0 paths.cc:319",
 		"17 f: statement removed: a++ →  search.cc:12"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -82,7 +83,8 @@ func TestDrawsGoOn(t *testing.T) {
 
 // TestEquivalentsHaveReasons: and are places that there are.
 func TestEquivalentsHaveReasons(t *testing.T) {
-	if _, err := equivalents("a\nb\n\twhy\n"); err == nil || !strings.Contains(err.Error(), "a has no reason") {
+	if _, err := equivalents("a\nb\n\twhy\n"); err == nil || !strings.Contains(err.Error(),
+		"a has no reason") {
 		t.Error(err)
 	}
 	s, err := equivalents(equivalentTable)
@@ -103,19 +105,22 @@ func TestEquivalentsHaveReasons(t *testing.T) {
 	}
 }
 
-// TestVerdicts: a mutant dies by the tests of its package or of one that imports it, or survives; what does not
-// compile is neither, and a package that no test reaches is said to have none.
+// TestVerdicts: a mutant dies by the tests of its package or of one that imports it, or survives; what does
+// not compile is neither, and a package that no test reaches is said to have none.
 func TestVerdicts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it compiles tests of several mutants")
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":         "module example.com/m\n\ngo 1.26\n",
-		"a/a.go":         "package a\n\nfunc F(n int) int {\n\tif n > 3 {\n\t\tn = 3\n\t}\n\treturn n + 1\n}\n",
-		"a/a_test.go":    "package a\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {\n\tif F(1) != 2 {\n\t\tt.Fatal()\n\t}\n}\n",
-		"b/b.go":         "package b\n\nimport \"example.com/m/a\"\n\nfunc G() int { return a.F(9) }\n",
-		"b/b_test.go":    "package b\n\nimport \"testing\"\n\nfunc TestNine(t *testing.T) {\n\tif G() != 4 {\n\t\tt.Fatal()\n\t}\n}\n",
+		"go.mod": "module example.com/m\n\ngo 1.26\n",
+		"a/a.go": "package a\n\nfunc F(n int) int {\n\tif n > 3 {\n\t\tn = 3\n\t}\n" +
+			"\treturn n + 1\n}\n",
+		"a/a_test.go": "package a\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {\n" +
+			"\tif F(1) != 2 {\n\t\tt.Fatal()\n\t}\n}\n",
+		"b/b.go": "package b\n\nimport \"example.com/m/a\"\n\nfunc G() int { return a.F(9) }\n",
+		"b/b_test.go": "package b\n\nimport \"testing\"\n\nfunc TestNine(t *testing.T) {\n" +
+			"\tif G() != 4 {\n\t\tt.Fatal()\n\t}\n}\n",
 		"alone/alone.go": "package alone\n\nfunc H() int { return 1 }\n",
 	} {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
@@ -145,8 +150,10 @@ func TestVerdicts(t *testing.T) {
 			got[p.Kind+" "+p.Old+" → "+p.New] = r.Verdict + " " + r.By
 		}
 	}
-	for key, want := range map[string]string{"sign + → -": "dies TestOne", "comparison shifted > → >=": "survives ",
-		"statement removed n = 3 → ": "dies TestNine", "number 1 → 2": "no tests ", "number 1 → 0": "no tests "} {
+	for key, want := range map[string]string{"sign + → -": "dies TestOne",
+		"comparison shifted > → >=":  "survives ",
+		"statement removed n = 3 → ": "dies TestNine", "number 1 → 2": "no tests ",
+		"number 1 → 0": "no tests "} {
 		if got[key] != want {
 			t.Errorf("%s: %q, want %q", key, got[key], want)
 		}

@@ -31,11 +31,14 @@ type Place struct {
 
 // Key names a change though lines move.
 func (p *Place) Key() string {
-	return fmt.Sprintf("%s %s: %s: %s → %s #%d", p.File, p.Func, p.Kind, oneLine(p.Old), oneLine(p.New), p.Nth)
+	return fmt.Sprintf("%s %s: %s: %s → %s #%d", p.File, p.Func, p.Kind, oneLine(p.Old), oneLine(p.New),
+		p.Nth)
 }
 
+// String is the place and the change in a line.
 func (p *Place) String() string {
-	return fmt.Sprintf("%s:%d %s: %s: %s → %s", p.File, p.Line, p.Func, p.Kind, oneLine(p.Old), oneLine(p.New))
+	return fmt.Sprintf("%s:%d %s: %s: %s → %s", p.File, p.Line, p.Func, p.Kind, oneLine(p.Old),
+		oneLine(p.New))
 }
 
 func oneLine(s string) string {
@@ -62,7 +65,9 @@ var outside = []string{"app", "cmd", "dev", "examples", "tools"}
 // placesIn lists the places of the rooms, or of all but the outside ones, in files that this system compiles.
 func placesIn(m *golist.Module, rooms []string) ([]*Place, error) {
 	under := func(rel string, dirs []string) bool {
-		return slices.ContainsFunc(dirs, func(d string) bool { return rel == d || strings.HasPrefix(rel, d+"/") })
+		return slices.ContainsFunc(dirs, func(d string) bool {
+			return rel == d || strings.HasPrefix(rel, d+"/")
+		})
 	}
 	var names []string
 	for name := range m.Packages {
@@ -148,7 +153,8 @@ func (w *walk) cited() string {
 	return ""
 }
 
-// visit keeps the nodes above the one at hand, and leaves out what no test should see: texts and their numbers.
+// visit keeps the nodes above the current one, and leaves out what no test should see: texts and their
+// numbers.
 func (w *walk) visit(n ast.Node) bool {
 	if n == nil {
 		w.stack = w.stack[:len(w.stack)-1]
@@ -225,7 +231,7 @@ func (w *walk) changes(n ast.Node) {
 	}
 }
 
-// inBlock reports whether the node at hand is a statement by itself, not the begin of a loop or a switch.
+// inBlock reports whether the current node is a statement by itself, not the begin of a loop or a switch.
 func (w *walk) inBlock() bool {
 	switch w.stack[len(w.stack)-2].(type) {
 	case *ast.BlockStmt, *ast.CaseClause:
@@ -266,7 +272,7 @@ func (w *walk) add(kind string, from, to token.Pos, text string) {
 	w.out = append(w.out, p)
 }
 
-// within names the declaration that the node at hand is in.
+// within names the declaration that the current node is in.
 func (w *walk) within() string {
 	for _, n := range w.stack {
 		switch x := n.(type) {

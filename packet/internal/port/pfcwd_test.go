@@ -2,8 +2,9 @@ package port
 
 import "testing"
 
-// TestWatchdogWantsWaitingFrames: a class that is paused for as long as one likes is dropped only where frames
-// wait; then from the poll on that finds them, until the pause has been over for the time of restoration.
+// TestWatchdogWantsWaitingFrames: a class that is paused for as long as one likes is dropped only where
+// frames wait; then from the poll on that finds them, until the pause has been over for the time of
+// restoration.
 func TestWatchdogWantsWaitingFrames(t *testing.T) {
 	const after, restore = 100, 50
 	d := NewPFCWatchdog()
@@ -27,7 +28,8 @@ func TestWatchdogWantsWaitingFrames(t *testing.T) {
 	} {
 		triggers := d.Poll(3, x.paused, x.waits, x.now, after, restore)
 		if triggers != x.triggers || d.Drops(3) != x.dropped || d.Drops(2) {
-			t.Fatalf("at %d: triggers %t, drops %t; want %t, %t", x.now, triggers, d.Drops(3), x.triggers, x.dropped)
+			t.Fatalf("at %d: triggers %t, drops %t; want %t, %t", x.now, triggers, d.Drops(3), x.triggers,
+				x.dropped)
 		}
 	}
 }

@@ -140,9 +140,9 @@ func TestSharesCoverAMessage(t *testing.T) {
 	}
 }
 
-// TestPortsOfACardDiffer: functions of a card count their ports from one each; the plugin goes on counting over all
-// of them (net_ib.cc:946), so that NCCL, which knows a card by its path, tells them apart. A device without a card
-// counts by itself.
+// TestPortsOfACardDiffer: functions of a card count their ports from one each; the plugin goes on counting
+// over all of them (net_ib.cc:946), so that NCCL, which knows a card by its path, distinguishes them. A
+// device without a card counts by itself.
 func TestPortsOfACardDiffer(t *testing.T) {
 	n := &Net{}
 	for _, c := range []struct {

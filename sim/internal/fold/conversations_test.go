@@ -19,8 +19,10 @@ import (
 // TestConversations: plans in, reductions out.
 //
 //	hosts n=N [K=V...]     N equal hosts of the lines below, or of those before
-//	plan OP SIZE [root=R] [slow|port|down|lossy|late]   the quotients of its plan that are worth trying; the first
-//	                       host's first net is slow, or one of its ports, or is down or loses packets, or its first rank is slow
+//	plan OP SIZE [root=R] [FAULT]   the quotients of its plan that are worth trying
+//
+// A FAULT is of the first host: its first net is slow, or down, or lossy, or one port of it slow (port), or its
+// first rank is (late).
 //
 // A quotient says whether it is exact, or by how much it may be off, and how many of the ranks it runs.
 func TestConversations(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"github.com/simccl/simccl/sim/internal/fold"
 )
 
-// TestSlowPortKeepsRanksApart: ranks are taken for each other where the ports of every net carry equal parts; with
-// one port of a fused NIC slower than the other, or of one host's NIC two ports and of another one, nothing is
-// folded.
+// TestSlowPortKeepsRanksApart: ranks are taken for each other where the ports of every net carry equal
+// parts; with one port of a fused NIC slower than the other, or of one host's NIC two ports and of another
+// one, nothing is folded.
 func TestSlowPortKeepsRanksApart(t *testing.T) {
 	const host = `
 cpu 0
