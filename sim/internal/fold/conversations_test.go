@@ -21,8 +21,8 @@ import (
 //	hosts n=N [K=V...]     N equal hosts of the lines below, or of those before
 //	plan OP SIZE [root=R] [FAULT]   the quotients of its plan that are worth trying
 //
-// A FAULT is of the first host: its first net is slow, or down, or lossy, or one port of it slow (port), or its
-// first rank is (late).
+// A FAULT is of the first host: its first net is slow, or down, or lossy, or one port of it slow (port), or
+// its first rank is (late).
 //
 // A quotient says whether it is exact, or by how much it may be off, and how many of the ranks it runs.
 func TestConversations(t *testing.T) {
