@@ -109,6 +109,7 @@ var modules = []struct {
 	{"go.yaml.in/yaml/v3", []edge{{"study/sweep", "specifications"}}},
 	{"modernc.org/sqlite", []edge{{"study/sweep/sqlite", "the database"}}},
 	{"github.com/rogpeppe/go-internal", []edge{{"dev", "test helpers"}}},
+	{"github.com/cockroachdb/datadriven", []edge{{"dev", "test helpers"}}},
 	{"pgregory.net/rapid", []edge{{"dev", "random communicators and requests"}}},
 }
 
