@@ -14,6 +14,9 @@ import (
 // one is refused by every stage (Check).
 type Ruleset struct {
 	Release Release
+	Library Library // whose Release it is
+	Edition Edition
+	Through Stage // the last stage that is built
 
 	// MaxChannels bounds the channels of a communicator (device.h:86).
 	MaxChannels int
@@ -37,6 +40,9 @@ func For(text string) (*Ruleset, error) {
 	if text == "" {
 		return Default(), nil
 	}
+	if number, ok := strings.CutPrefix(text, RCCL.prefix()); ok {
+		return forRCCL(number)
+	}
 	want, err := ParseRelease(text)
 	if err != nil {
 		return nil, err
@@ -46,7 +52,7 @@ func For(text string) (*Ruleset, error) {
 			return r.rules(), nil
 		}
 	}
-	return nil, &UnknownError{want}
+	return nil, &UnknownError{Release: want}
 }
 
 // entry is a release and what makes its rules.
@@ -80,9 +86,20 @@ func Known() []Release {
 }
 
 // UnknownError says that a release has no rules here.
-type UnknownError struct{ Release Release }
+type UnknownError struct {
+	Release Release
+	Library Library
+	ROCm    string // the release of ROCm that was named and brings it; "" where the number was
+}
 
 func (e *UnknownError) Error() string {
+	if e.Library == RCCL {
+		by := ""
+		if e.ROCm != "" {
+			by = "ROCm " + e.ROCm + " brings RCCL " + e.Release.String() + ": "
+		}
+		return by + "no rules of RCCL " + e.Release.String() + "; known: " + knownRCCL()
+	}
 	var names []string
 	for _, r := range Known() {
 		names = append(names, r.String())
@@ -90,9 +107,12 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no rules of NCCL %s; known: %s", e.Release, strings.Join(names, ", "))
 }
 
-// Version is the release as text: "2.28.9". All that is printed of a version
-// comes from here.
-func (r *Ruleset) Version() string { return r.Release.String() }
+// Version is the release as text that For reads: "2.28.9", "rccl-2.30.4". All that is
+// printed of a version comes from here or from Name.
+func (r *Ruleset) Version() string { return r.Library.prefix() + r.Release.String() }
+
+// Name is the release with its library: "NCCL 2.28.9".
+func (r *Ruleset) Name() string { return r.Library.String() + " " + r.Release.String() }
 
 // Check returns an error where a stage was given no rules, or others than what
 // it works on was made by. of are the rules of its inputs; nil ones, of inputs
@@ -102,8 +122,8 @@ func (r *Ruleset) Check(stage string, of ...*Ruleset) error {
 		return &MissingError{stage}
 	}
 	for _, o := range of {
-		if o != nil && o != r && o.Release != r.Release {
-			return &MixedError{Stage: stage, Want: r.Release, Have: o.Release}
+		if o != nil && o != r && (o.Release != r.Release || o.Library != r.Library) {
+			return &MixedError{Stage: stage, Want: r.Version(), Have: o.Version()}
 		}
 	}
 	return nil
@@ -121,7 +141,7 @@ func (e *MissingError) Error() string {
 // rules: an error of the caller's program.
 type MixedError struct {
 	Stage      string
-	Want, Have Release
+	Want, Have string // Versions
 }
 
 func (e *MixedError) Error() string {
@@ -244,6 +264,8 @@ type Topo struct {
 	// PathsByKind: of two routes NCCL keeps that of the better kind, then the wider,
 	// then the shorter; else the wider one of those that are not longer.
 	PathsByKind bool
+
+	AMDTopo
 }
 
 // NVLink is the rate of one NVLink of a GPU. The last row holds for all compute
@@ -304,6 +326,20 @@ type Search struct {
 	// the last GPU, or no speed and DIS between nodes where these have none; else
 	// no nets, 0.1 GB/s and SYS.
 	NoGraphNets bool
+
+	// Presets is how many of RCCL's models of machines the release has; 0 for none (search/preset).
+	Presets int
+	// RailsKeepPaths: a model whose trees go by rails leaves the paths to nets as they are.
+	RailsKeepPaths bool
+	// MoreXGMI: of two equal graphs the one with more steps over XGMI is better (graph/search.cc:470 of RCCL
+	// 2.30.4).
+	MoreXGMI bool
+	// NetsToStart: without nets a search begins at GPUs between nodes, too (graph/search.cc:833 of RCCL 2.30.4).
+	NetsToStart bool
+	// RomeRings bounds the rings of one Rome node alone; 0 for no bound (graph/search.cc:1183 of RCCL 2.30.4).
+	RomeRings int
+	// RingAndTreeOnly: there are no other graphs.
+	RingAndTreeOnly bool
 }
 
 // FirstGPUs are the ways in which a search finds the first GPU from a net.

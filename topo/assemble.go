@@ -155,7 +155,7 @@ func assemble(root *Element, p *Params) *draft {
 			d.addCPU(c)
 		}
 	}
-	d.addSideLinks(root, 0, "nvlink", d.addNVLink)
+	d.addSideLinks(root, 0, d.gpuLinks(), d.addNVLink)
 	d.addSideLinks(root, 0, "c2c", d.addC2C)
 	if d.rules.Topo.PCILinks {
 		d.addSideLinks(root, 0, "pcilink", d.addPCILink)
@@ -241,6 +241,9 @@ func readCPU(e *Element, numa int64, r *rules.Topo) *CPUInfo {
 		}
 	case strings.HasPrefix(vendor, "AuthenticAMD"):
 		c.Vendor = VendorAMD
+		if r.AMDModels {
+			c.Model = amdModel(family, model)
+		}
 	case strings.HasPrefix(vendor, "CentaurHauls"), strings.HasPrefix(vendor, "  Shanghai  "):
 		c.Vendor = VendorZhaoxin
 		if family == 7 && model == 0x5B {
@@ -282,16 +285,27 @@ func interCPU(c *CPUInfo, r *rules.Topo) float32 {
 	return locBW
 }
 
-// pciClasses maps class prefixes to node kinds, tried in this order
-// (topo.cc:431).
-var pciClasses = []struct {
+// pciClass is what begins the class of a kind of node.
+type pciClass struct {
 	prefix string
 	kind   NodeKind
-}{{pcie.BridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU},
+}
+
+// pciClasses maps class prefixes to node kinds, tried in this order
+// (topo.cc:431).
+var pciClasses = []pciClass{{pcie.BridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU},
 	{"0x02", NIC}}
 
-func classKind(class string) NodeKind {
-	for _, c := range pciClasses {
+// amdClasses are RCCL's (graph/topo.cc:528 of RCCL 2.30.4).
+var amdClasses = []pciClass{{pcie.BridgeClass, PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU},
+	{"0x02", NIC}, {"0x120000", GPU}}
+
+func (d *draft) classKind(class string) NodeKind {
+	classes := pciClasses
+	if d.rules.Topo.Accelerators {
+		classes = amdClasses
+	}
+	for _, c := range classes {
 		if strings.HasPrefix(class, c.prefix) {
 			return c.kind
 		}
@@ -301,7 +315,7 @@ func classKind(class string) NodeKind {
 
 func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {
 	class, _ := e.Get("class")
-	kind := classKind(class)
+	kind := d.classKind(class)
 	busText, ok := e.Get("busid")
 	if !ok {
 		d.complain(e, "busid", "is missing", `write busid="0000:1b:00.0"`)
@@ -364,6 +378,7 @@ func (d *draft) addGPU(g *Element, host int, bus int64, busText string) *vertex 
 		Host: host, BusID: busText,
 	}
 	v.GPU.Name = label(g)
+	d.describeAMD(g, v.GPU)
 	return v
 }
 
@@ -420,6 +435,9 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 	for up := e.Parent(); up != nil; up = up.Parent() {
 		if up.Name == "pci" {
 			n.PCIBusID, _ = up.Get("busid")
+			if up == e.Parent().Parent() {
+				n.Bus = uint64(up.BusID())
+			}
 			n.Vendor = uint16(deviceID(up) >> 48)
 			break
 		}
@@ -451,7 +469,7 @@ func (d *draft) addNVLink(e *Element, host int) {
 	count := d.number(e, "count")
 	class, _ := e.Get("tclass")
 	var to *vertex
-	switch classKind(class) {
+	switch d.classKind(class) {
 	case GPU:
 		target, ok := e.Get("target")
 		if !ok {
@@ -470,7 +488,7 @@ func (d *draft) addNVLink(e *Element, host int) {
 		return
 	}
 	// converted: it is added to later, and must not fuse
-	bw := float32(float32(count) * float32(d.rules.Topo.NVLink(gpu.sm())))
+	bw := float32(float32(count) * float32(d.linkRate(gpu)))
 	connect(gpu, to, LinkNVL, bw)
 	if to.Kind != gpu.Kind {
 		connect(to, gpu, LinkNVL, bw)
