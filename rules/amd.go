@@ -133,6 +133,30 @@ func (t *AMDTopo) KnownArch(arch string) bool {
 	return false
 }
 
+// PresetPlace numbers the places among hosts at which a machine's presets differ: rings of odd hosts go
+// backwards, and the last two of an odd number have their own (graph/rome_models.cc:2640).
+func (s *Search) PresetPlace(index, count int) int {
+	switch {
+	case s.Presets == 0:
+		return 0
+	case count%2 == 1 && index >= count-2 && count > 1:
+		return 2 + count - index
+	}
+	return index % 2
+}
+
+// TableOf is the index of the tables for an architecture and what a model says, -1 for nothing
+// (graph/tuning.cc:1155, 1185).
+func (t *Tuning) TableOf(arch string, model int) int {
+	if n, ok := ofArch(t.TablesFirm, arch); ok {
+		return n
+	}
+	if n, ok := ofArch(t.Tables, arch); ok && model < 0 {
+		return n
+	}
+	return model
+}
+
 // Stage is a part of a decision, in the order in which they are made.
 type Stage uint8
 

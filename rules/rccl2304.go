@@ -7,7 +7,7 @@ func rccl2304() *Ruleset {
 	r.Release = Release{2, 30, 4}
 	r.Edition = Edition{ROCm: "7.14", Date: "2026-07-13"}
 	ofRCCL(r)
-	r.Search.Presets = 46                                             // graph/rome_models.cc:1761
+	r.Search.Presets, r.Search.PresetsEven = 46, true                 // graph/rome_models.cc:1761, init.cc:1567
 	r.Topo.XGMI = append([]ArchRate{{"gfx1250", 64}}, r.Topo.XGMI...) // graph/topo.h:41
 	return r
 }
@@ -46,6 +46,8 @@ func ofRCCL(r *Ruleset) {
 	t.FastPorts, t.NetsForP2P, t.TrimNets = true, true, true
 
 	speeds := []float32{48, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, .24, .12} // graph/search.cc:1046
+	r.Tuning.Tables = []ArchCount{{"gfx942", 5}, {"gfx950", 6}, {"", 0}}                  // graph/tuning.cc:1155
+	r.Tuning.TablesFirm = []ArchCount{{"gfx950", 6}}                                      // graph/tuning.cc:1185
 	s := &r.Search
 	s.Speeds = []Speeds{{0, speeds, speeds}}
 	s.MoreXGMI, s.NetsToStart, s.RomeRings, s.RingAndTreeOnly = true, true, 2, true

@@ -329,6 +329,8 @@ type Search struct {
 
 	// Presets is how many of RCCL's models of machines the release has; 0 for none (search/preset).
 	Presets int
+	// PresetsEven: they hold only where all hosts have as many ranks.
+	PresetsEven bool
 	// RailsKeepPaths: a model whose trees go by rails leaves the paths to nets as they are.
 	RailsKeepPaths bool
 	// MoreXGMI: of two equal graphs the one with more steps over XGMI is better (graph/search.cc:470 of RCCL
@@ -562,6 +564,9 @@ type Tuning struct {
 	// nodes has no more channels than the rings.
 	NVLSGatherRanks int
 	NVLSFewest      bool
+
+	// Tables are RCCL's indices of tables by architecture, TablesFirm those that hold over a model's.
+	Tables, TablesFirm []ArchCount
 }
 
 // NVLS is what the bandwidth of NVLS depends on.

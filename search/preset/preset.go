@@ -18,7 +18,7 @@ import (
 type Host struct {
 	Index, Count int
 	Ranks        int // of the communicator
-	// Uneven: hosts have different numbers of ranks; RCCL matches no model then.
+	// Uneven: hosts have different numbers of ranks (rules.Search.PresetsEven).
 	Uneven bool
 }
 
@@ -57,7 +57,7 @@ type finder struct {
 // Of finds what is known of a System.
 func Of(sys *topo.System, h Host) *Result {
 	res := &Result{Model: None, Kinds: sys.Kinds, Tuning: -1}
-	if sys.Rules.Search.Presets == 0 || h.Uneven || len(sys.Of(topo.GPU)) == 0 || len(sys.Of(topo.CPU)) == 0 {
+	if s := &sys.Rules.Search; s.Presets == 0 || s.PresetsEven && h.Uneven || len(sys.Of(topo.GPU)) == 0 || len(sys.Of(topo.CPU)) == 0 {
 		return res
 	}
 	f := &finder{m: newMachine(sys, h.Ranks), h: h, res: res}
