@@ -156,7 +156,7 @@ func TestProblemsHavePlaceAndRemedy(t *testing.T) {
 				`only; write version="2"`},
 		{"a GPU without its architecture", `<system version="2"><cpu numaid="0"><pci busid="1:0.0">` +
 			`<gpu dev="0" sm="304" arch="38911"/></pci></cpu></system>`,
-			`f.xml:1:60: system/cpu[0]/pci[0]/gpu[0]: gcn: is missing; write <gpu gcn="..."`},
+			`f.xml:1:56: system/cpu[0]/pci[0]/gpu[0]: gcn: is missing; write <gpu gcn="..."`},
 		{"wrong root", `<graphs version="1"/>`, `f.xml:1:1: graphs: the outermost element is not <system>`},
 		{"cut off", "<system version=\"1\">\n<cpu numaid=\"0\">",
 			`f.xml:2:17: the file ends inside an element`},
