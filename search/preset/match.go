@@ -73,25 +73,54 @@ func (m *machine) fitGPUs(ref *model, numa, roots bool) []int {
 // fitNICs maps the NICs: NUMA nodes and paths to the GPUs are the model's.
 func (m *machine) fitNICs(ref *model, g []int, numa bool) []int {
 	n, gpus := turned(len(m.nics)), len(m.gpus)
-	ok := permute(n, func(i int) bool {
-		if numa && ref.nics[i].numa != m.nics[n[i]].numa {
-			return false
-		}
-		for j := range gpus {
-			was, is := ref.near[i*gpus+j], m.near[n[i]*gpus+g[j]]
-			switch {
-			case is == topo.PathPXN, was == is, was == topo.PathPXB && is == topo.PathPIX,
-				was == topo.PathPIX && is == topo.PathPXB:
-			default:
-				return false
+	fits := make([][]bool, len(n)) // by NIC of the model and of the machine
+	for i := range fits {
+		fits[i] = make([]bool, len(n))
+		for k := range fits[i] {
+			fits[i][k] = !numa || ref.nics[i].numa == m.nics[k].numa
+			for j := range gpus {
+				fits[i][k] = fits[i][k] && alike(ref.near[i*gpus+j], m.near[k*gpus+g[j]])
 			}
 		}
-		return true
-	})
+	}
+	// An order that the NICs left cannot complete is not gone into: else bad files take for ever.
+	ok := permute(n, func(i int) bool { return fits[i][n[i]] && completes(fits, n, i+1) })
 	if !ok {
 		return nil
 	}
 	return n
+}
+
+// alike reports whether a path is as in a model: PXN stands for any, and PIX is PXB.
+func alike(was, is topo.PathKind) bool {
+	return is == topo.PathPXN || was == is || was == topo.PathPXB && is == topo.PathPIX ||
+		was == topo.PathPIX && is == topo.PathPXB
+}
+
+// completes reports whether the NICs from a place of an order on fit the model's in some order (augmenting
+// paths).
+func completes(fits [][]bool, order []int, from int) bool {
+	taken := make(map[int]int, len(order))
+	var place func(i int, tried map[int]bool) bool
+	place = func(i int, tried map[int]bool) bool {
+		for _, k := range order[from:] {
+			if !fits[i][k] || tried[k] {
+				continue
+			}
+			tried[k] = true
+			if was, ok := taken[k]; !ok || place(was, tried) {
+				taken[k] = i
+				return true
+			}
+		}
+		return false
+	}
+	for i := from; i < len(order); i++ {
+		if !place(i, map[int]bool{}) {
+			return false
+		}
+	}
+	return true
 }
 
 // takeNICs maps the NICs of machines with several a GPU one after the other (graph/rome_models.cc:2751).
