@@ -85,7 +85,7 @@ func New(cl *fabric.Cluster, p Params) (*Comm, error) {
 
 // FromSystems makes a communicator of parts that together hold every rank.
 // Errors are those of the stages, wrapped with what was attempted. With a
-// *rules.UnbuiltError the Comm has its Domains with their graphs, and no more.
+// *rules.UnbuiltError the Comm has its Layout, and no more.
 func FromSystems(parts []Part, p Params) (*Comm, error) {
 	if err := p.Rules.Check("comm"); err != nil {
 		return nil, err
@@ -106,15 +106,15 @@ func FromSystems(parts []Part, p Params) (*Comm, error) {
 			}
 			sets[key] = set
 		}
-		in.Domains[i] = connect.Domain{System: set.system, Graphs: set.set, First: part.First, Host: part.Host}
-	}
-	if err := p.Rules.Built(rules.ChannelStage, "channels, trees, send/recv, buffers, cost model and plans"); err != nil {
-		c.Layout = &connect.Layout{Rules: p.Rules, NRanks: hosts[0].Ranks, NNodes: len(parts), Domains: in.Domains}
-		return c, err
+		in.Domains[i] = connect.Domain{System: set.system, Graphs: set.set, First: part.First, Host: part.Host,
+			Preset: set.preset}
 	}
 	var err error
 	if c.Layout, err = connect.Join(in, p.Connect); err != nil {
 		return nil, err
+	}
+	if err := p.Rules.Built(rules.TuningStage, "cost model, choices and plans"); err != nil {
+		return c, err
 	}
 	if c.Model, err = tuning.New(c.tuningInput(), p.Tuning); err != nil {
 		return nil, fmt.Errorf("compute the cost model: %w", err)
@@ -132,6 +132,7 @@ type variant struct {
 type found struct {
 	system *topo.System
 	set    search.Set
+	preset *preset.Result
 }
 
 // hostsOf says of each part which host of how many it is on.
@@ -174,7 +175,7 @@ func (c *Comm) search(part Part, h preset.Host) (found, error) {
 	if c.Searched == nil {
 		c.Searched, c.Preset = after, known
 	}
-	return found{sys, set}, err
+	return found{sys, set, known}, err
 }
 
 // multicast resolves MulticastAuto.

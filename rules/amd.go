@@ -165,6 +165,7 @@ const (
 	AllStages Stage = iota
 	GraphStage
 	ChannelStage
+	TuningStage
 )
 
 // UnbuiltError says that the rules of a release stop before a stage.
@@ -174,7 +175,8 @@ type UnbuiltError struct {
 }
 
 func (e *UnbuiltError) Error() string {
-	return e.Name + ": " + e.Stage + " are not modelled yet; inspect --json shows what is: system, paths and graphs"
+	return e.Name + ": " + e.Stage + " are not modelled yet; inspect --json shows what is: system, paths, graphs and " +
+		"channels"
 }
 
 // Built returns an *UnbuiltError where the rules stop before a stage; what says what is missing.

@@ -1,5 +1,7 @@
 package rules
 
+import "github.com/simccl/simccl/coll"
+
 // rccl2304 makes the rules of RCCL 2.30.4 of 13 July 2026. It is NCCL 2.30.4, whose rules are those of
 // 2.30.3, with AMD's changes. Citations are of RCCL's src/.
 func rccl2304() *Ruleset {
@@ -7,6 +9,8 @@ func rccl2304() *Ruleset {
 	r.Release = Release{2, 30, 4}
 	r.Edition = Edition{ROCm: "7.14", Date: "2026-07-13"}
 	ofRCCL(r)
+	c := &r.Connect
+	c.OneRankChannels, c.PeersFit, c.PeerBatch = 8, true, 2           // init.cc:1797, graph/paths.cc:1236, include/device.h:538
 	r.Search.Presets, r.Search.PresetsEven = 46, true                 // graph/rome_models.cc:1761, init.cc:1567
 	r.Topo.XGMI = append([]ArchRate{{"gfx1250", 64}}, r.Topo.XGMI...) // graph/topo.h:41
 	return r
@@ -22,12 +26,14 @@ func rccl2283() *Ruleset {
 	r.Topo.InterByNets = true
 	r.Search.Presets = 44 // graph/rome_models.cc:1446
 	r.Search.RailsKeepPaths = true
+	r.Connect.PeerChannels = peersByTwo
+	r.Connect.WideLL128 = "gfx950" // rccl_wrap.cc:571
 	return r
 }
 
 // ofRCCL sets what all releases of RCCL that are known here have.
 func ofRCCL(r *Ruleset) {
-	r.Library, r.Through = RCCL, GraphStage
+	r.Library, r.Through = RCCL, ChannelStage
 	r.MaxChannels = 128 // include/device.h:146
 	t := &r.Topo
 	t.MaxNodes = 64 // include/graph.h:117
@@ -46,8 +52,11 @@ func ofRCCL(r *Ruleset) {
 	t.FastPorts, t.NetsForP2P, t.TrimNets = true, true, true
 
 	speeds := []float32{48, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, .24, .12} // graph/search.cc:1046
-	r.Tuning.Tables = []ArchCount{{"gfx942", 5}, {"gfx950", 6}, {"", 0}}                  // graph/tuning.cc:1155
-	r.Tuning.TablesFirm = []ArchCount{{"gfx950", 6}}                                      // graph/tuning.cc:1185
+	r.Connect.AMDConnect = amdConnect()
+	r.Connect.Buffers = [coll.NumProtocols]int64{coll.LL: 8 * 256 * 8 * 16, coll.LL128: 28 * 256 * 8 * 8,
+		coll.Simple: 4 << 20} // rccl_wrap.cc:827
+	r.Tuning.Tables = []ArchCount{{"gfx942", 5}, {"gfx950", 6}, {"", 0}} // graph/tuning.cc:1155
+	r.Tuning.TablesFirm = []ArchCount{{"gfx950", 6}}                     // graph/tuning.cc:1185
 	s := &r.Search
 	s.Speeds = []Speeds{{0, speeds, speeds}}
 	s.MoreXGMI, s.NetsToStart, s.RomeRings, s.RingAndTreeOnly = true, true, 2, true

@@ -427,6 +427,8 @@ type Connect struct {
 	PeerBatch int
 	// NVBPeers: a path by way of a GPU counts as NVLink for them.
 	NVBPeers bool
+
+	AMDConnect
 }
 
 // Peer is what the channels of send/recv over the network depend on.

@@ -130,13 +130,13 @@ func (s *System) withoutSlowPorts() *System {
 // maxXGMIHops is how many links of XGMI in a row join two GPUs (include/graph.h: MAX_XGMI_INTER_GPUS).
 const maxXGMIHops = 5
 
-// byXGMI reports whether XGMI leads from each GPU to each, over other GPUs too (graph/search.cc:1557 of
-// RCCL 2.30.4; rules.Topo.DirectXGMI).
-func (s *System) byXGMI() bool {
+// ByXGMI reports whether XGMI leads from each GPU to each, over other GPUs too in so many steps
+// (graph/search.cc:1557 of RCCL 2.30.4; rules.Topo.DirectXGMI).
+func (s *System) ByXGMI(most int) bool {
 	gpus := s.of[GPU]
 	for _, from := range gpus {
 		reached := []NodeID{from}
-		for hops, seen := 0, 0; hops < maxXGMIHops; hops++ {
+		for hops, seen := 0, 0; hops < most; hops++ {
 			edge := reached[seen:]
 			seen = len(reached)
 			for _, a := range edge {
@@ -178,7 +178,7 @@ func (s *System) classify(p *Params) error {
 		return nil
 	}
 	gpus := s.of[GPU]
-	if s.byXGMI() {
+	if s.ByXGMI(maxXGMIHops) {
 		s.Kinds = XGMIForAll
 	}
 	if len(s.of[NET]) == 0 && r.NeedsNet {
@@ -199,6 +199,13 @@ func (s *System) classify(p *Params) error {
 		s.Kinds |= GDRForAll
 	}
 	return nil
+}
+
+// WithKinds returns the System as another kind of machine.
+func (s *System) WithKinds(k Kinds) *System {
+	out := *s
+	out.Kinds = k
+	return &out
 }
 
 // WithNetKinds returns the System with other kinds of paths from GPUs to nets. All else is shared with s.

@@ -131,7 +131,12 @@ func (f *finder) take(id, index int, ref *model, to mapping, rails bool) *search
 		f.res.Rail = g.NChannels > 0
 	}
 	if g == nil || g.NChannels == 0 {
-		f.res.Trees = ref.trees
+		f.res.Trees = renamed(ref.trees, func(g int) int {
+			if !rails { // RCCL takes the place for the device there
+				return to.gpus[g]
+			}
+			return f.m.devs[to.gpus[g]]
+		})
 		g = f.draw(id, ref.rings, to, false)
 	}
 	f.res.Paired = ref.on("netOverride") && !(f.res.Rail && f.m.sys.Rules.Search.RailsKeepPaths)
@@ -223,7 +228,7 @@ func (f *finder) oneHost16(id int) *search.Graph {
 		}
 		f.res.Kinds |= topo.OneHost16
 		f.settle(ref)
-		f.res.Trees = ref.trees
+		f.res.Trees = renamed(ref.trees, func(g int) int { return f.m.devs[to.gpus[g]] })
 		return f.marked(i, ref, f.draw(id, ref.rings, to, false))
 	}
 	return nil
@@ -284,6 +289,9 @@ func (f *finder) gigaIO(id int) *search.Graph {
 
 // System is the System after the model: with the paths to nets that it overrides (graph/rome_models.cc:2472).
 func (r *Result) System(sys *topo.System) *topo.System {
+	if r.Kinds != sys.Kinds {
+		sys = sys.WithKinds(r.Kinds)
+	}
 	if !r.Paired {
 		return sys
 	}

@@ -1,6 +1,7 @@
 package preset
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -175,4 +176,17 @@ func bestKind(sys *topo.System, k topo.NodeKind) topo.PathKind {
 		}
 	}
 	return best
+}
+
+// renamed writes other numbers into the texts of trees (graph/rome_models.cc:1956).
+func renamed(trees []string, to func(int) int) []string {
+	out := make([]string, len(trees))
+	number := regexp.MustCompile(`\d+`)
+	for i, t := range trees {
+		out[i] = number.ReplaceAllStringFunc(t, func(s string) string {
+			v, _ := strconv.Atoi(s)
+			return strconv.Itoa(to(v))
+		})
+	}
+	return out
 }

@@ -43,7 +43,7 @@ func rcclOf(c *comm.Comm) *RCCL {
 		PXNDisable: Flag(sys.Access.PXNDisable)}
 }
 
-// Graphs is the document of a communicator whose library's rules stop at the graphs.
+// Graphs is the document of a communicator whose library's rules stop at the channels.
 type Graphs struct {
 	NNodes      int               `json:"nNodes"`
 	GPUsPerNode int               `json:"gpusPerNode"`
@@ -54,6 +54,8 @@ type Graphs struct {
 	Paths       doc.PathsSection  `json:"paths"`
 	Graphs      []Graph           `json:"graphs"`
 	GraphXML    string            `json:"graphXml"`
+	GraphsFinal []Graph           `json:"graphsFinal"`
+	Channels    Channels          `json:"channels"`
 	RCCL        *RCCL             `json:"rccl,omitempty"`
 	// Missing says what has no rules yet; all that is not here.
 	Missing     string `json:"missing"`
@@ -72,6 +74,13 @@ func Unfinished(c *comm.Comm, settings [][2]string, missing error) ([]byte, erro
 		TopoXML: string(topoxml.Write(host.Dump)), System: doc.System(c.Searched), Paths: doc.Paths(d0.System),
 		Graphs: graphsOf(&d0.Graphs, d0.System), GraphXML: string(graphs), RCCL: rcclOf(c), Missing: missing.Error(),
 		Reference: r.Name() + " (" + r.Edition.Date + ", ROCm " + r.Edition.ROCm + ")", NCCLVersion: r.Version()}
+	d.Channels = channelsOf(c)
+	for i := range d.Graphs {
+		of := c.Final[d.Graphs[i].ID]
+		g := finalOf(of)
+		g.TypeIntra, g.TypeInter = d0.System.PathName(of.TypeIntra), d0.System.PathName(of.TypeInter)
+		d.GraphsFinal = append(d.GraphsFinal, g)
+	}
 	for _, row := range settings {
 		d.Env[row[0]] = row[1]
 	}

@@ -118,7 +118,7 @@ var jobs = []string{"replay", "workload show", "workload lint", "workload conver
 var traces = []string{"trace validate", "trace stats", "trace diff", "trace merge"}
 
 var (
-	noAMD = "AMD's RCCL decides by rules of its own, of which simccl has no more than those up to the graphs; " +
+	noAMD = "AMD's RCCL decides by rules of its own, of which simccl has no more than those up to the channels; " +
 		"give what NCCL or nvidia-smi wrote on a machine of NVIDIA's GPUs, or the topology file of the AMD machine " +
 		"to simccl inspect --json"
 	schedules = []string{"schedule check", "schedule show", "schedule convert", "run --schedule",
@@ -206,7 +206,7 @@ var table = [numKinds]row{
 	RCCLLog:   {"RCCL log", "a log of AMD's RCCL", nil, noAMD},
 	RCCLTable: {"rccl-tests table", "a table of AMD's rccl-tests", nil, noAMD},
 	AMDTopology: {"AMD topology", "a topology file of AMD GPUs (RCCL)", []string{"inspect --json --topo"},
-		"of RCCL's decisions system, paths and graphs are modelled, and no more yet"},
+		"of RCCL's decisions those up to the channels are modelled, and no more yet"},
 	RocmSMI: {"rocm-smi output", "the output of AMD's rocm-smi", nil, noAMD},
 
 	P2PMatrix: {"nvidia-smi topo -p2p matrix", "a matrix of nvidia-smi topo -p2p", nil,

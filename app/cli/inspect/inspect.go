@@ -31,7 +31,7 @@ and after all ranks agree, channels, cost model, and the choice with its
 chunking for every power of two. --json prints all of it as one document, and
 --nccl-log what NCCL would log of rank 0 (and of the first rank of nodes that differ),
 which check --log and topo convert read. Of a machine with GPUs of AMD --json prints
-what is modelled of RCCL: system, paths and graphs, and what is missing.`,
+what is modelled of RCCL, up to the channels, and what is missing.`,
 		Example: `  simccl inspect --topo topo.xml --nodes 2 --json
   simccl inspect --topo topo.xml -g 4 --multicast off`,
 		Args: cli.Exactly(),
