@@ -106,7 +106,8 @@ func FromSystems(parts []Part, p Params) (*Comm, error) {
 			}
 			sets[key] = set
 		}
-		in.Domains[i] = connect.Domain{System: set.system, Graphs: set.set, First: part.First, Host: part.Host,
+		in.Domains[i] = connect.Domain{System: set.system, Graphs: set.set, First: part.First,
+			Host:   part.Host,
 			Preset: set.preset}
 	}
 	var err error

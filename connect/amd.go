@@ -34,7 +34,8 @@ func (d *Domain) copies(list []rules.CopyRule, ranks int) int {
 		r := &list[i]
 		switch {
 		case !strings.HasPrefix(gpu.Arch, r.Arch), r.Alone && sys.Inter, r.Between && !sys.Inter,
-			r.Chordal && sys.Kinds&topo.ChordalRing == 0, r.APU && gpu.CU != apuUnits, r.Ranks > 0 && r.Ranks != ranks,
+			r.Chordal && sys.Kinds&topo.ChordalRing == 0, r.APU && gpu.CU != apuUnits, r.Ranks > 0 &&
+				r.Ranks != ranks,
 			r.XGMI && !sys.ByXGMI(2):
 			continue
 		}
@@ -62,7 +63,8 @@ func (c *Layout) mostChannels(r *rules.Ruleset) int {
 	return max(most, 1)
 }
 
-// countAMD doubles, copies and cuts channels to their final number (graph/connect.cc:1173-1312 of RCCL 2.30.4).
+// countAMD doubles, copies and cuts channels to their final number (graph/connect.cc:1173-1312 of RCCL
+// 2.30.4).
 func (j *joiner) countAMD() {
 	c := j.c
 	most := c.mostChannels(j.p.Rules)

@@ -49,8 +49,8 @@ func rcclLayout(t testing.TB, r *golden.Reference) *connect.Layout {
 		in.Domains = append(in.Domains, connect.Domain{System: sys, Graphs: set, First: int32(n * h.NRanks()),
 			Host: int32(n), Preset: known})
 	}
-	// The references are of a communicator whose configuration says 0 channels a peer over the network, which RCCL's
-	// init never has (init.cc:3070 of 2.30.4): none of its rules between nodes holds then.
+	// The references are of a communicator whose configuration says 0 channels a peer over the network,
+	// which RCCL's init never has (init.cc:3070 of 2.30.4): none of its rules between nodes holds then.
 	own := *rs
 	own.Connect.PeerChannels, own.Connect.PeerBatch = func(rules.Peer) int { return 0 }, 0
 	for i := range in.Domains {
@@ -73,19 +73,21 @@ func TestChannelsAreRCCLs(t *testing.T) {
 			r := &refs[i]
 			r.Load(t)
 			var w struct {
-				NChannels, P2PNChannels, P2PNChannelsPerPeer, P2PChunkSize, NNodes, IsAllNvlink, MaxTreePattern int
-				BuffSizes                                                                                       []int
-				RingOrder                                                                                       [][]int32
-				Ranks                                                                                           []struct{ Ch [][]int32 }
+				NChannels, P2PNChannels, P2PNChannelsPerPeer, P2PChunkSize, NNodes, IsAllNvlink,
+				MaxTreePattern int
+				BuffSizes []int
+				RingOrder [][]int32
+				Ranks     []struct{ Ch [][]int32 }
 			}
 			if !r.Section(t, "channels", &w) {
 				continue
 			}
 			total++
 			if d := channelsDiffer(rcclLayout(t, r), w.NChannels, []int{w.P2PNChannels, w.P2PNChannelsPerPeer,
-				w.P2PChunkSize, w.NNodes, w.IsAllNvlink, w.MaxTreePattern}, w.BuffSizes, w.RingOrder, func(c, rank int) []int32 {
-				return w.Ranks[rank].Ch[c]
-			}); d != "" {
+				w.P2PChunkSize, w.NNodes, w.IsAllNvlink, w.MaxTreePattern}, w.BuffSizes, w.RingOrder,
+				func(c, rank int) []int32 {
+					return w.Ranks[rank].Ch[c]
+				}); d != "" {
 				t.Errorf("%s, %s: %s", version, r.Name, d)
 			} else {
 				equal++
@@ -96,9 +98,9 @@ func TestChannelsAreRCCLs(t *testing.T) {
 	}
 }
 
-// contradicts reports whether the ring of a reference's channel is none: the references were made by one process,
-// whose ranks exchanged the rings of odd nodes one after the other in the same place (graph/connect.cc:1091), so
-// that every other rank has them as if they were not exchanged.
+// contradicts reports whether the ring of a reference's channel is none: the references were made by one
+// process, whose ranks exchanged the rings of odd nodes one after the other in the same place
+// (graph/connect.cc:1091), so that every other rank has them as if they were not exchanged.
 func contradicts(c, ranks int, at func(c, rank int) []int32) bool {
 	for r := range ranks {
 		if next := at(c, r)[1]; at(c, int(next))[0] != int32(r) {

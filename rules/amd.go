@@ -109,6 +109,27 @@ type AMDTopo struct {
 	DirectXGMI bool
 }
 
+// AMDSearch are the rules of searching graphs that only RCCL has; the zero value is NCCL's.
+type AMDSearch struct {
+	// Presets is how many of RCCL's models of machines the release has; 0 for none (search/preset).
+	Presets int
+	// PresetsEven: they hold only where all hosts have as many ranks.
+	PresetsEven bool
+	// RailsKeepPaths: a model whose trees go by rails leaves the paths to nets as they are.
+	RailsKeepPaths bool
+	// MoreXGMI: of two equal graphs the one with more steps over XGMI is better (graph/search.cc:470 of RCCL
+	// 2.30.4).
+	MoreXGMI bool
+	// NetsToStart: without nets a search begins at GPUs between nodes, too (graph/search.cc:833 of RCCL
+	// 2.30.4).
+	NetsToStart bool
+	// RomeRings bounds the rings of one Rome node alone; 0 for no bound (graph/search.cc:1183 of RCCL
+	// 2.30.4).
+	RomeRings int
+	// RingAndTreeOnly: there are no other graphs.
+	RingAndTreeOnly bool
+}
+
 // XGMIRate is the rate of one XGMI link of an architecture; the last row holds for all others.
 func (t *AMDTopo) XGMIRate(arch string) units.GBps {
 	for _, r := range t.XGMI {
@@ -175,7 +196,8 @@ type UnbuiltError struct {
 }
 
 func (e *UnbuiltError) Error() string {
-	return e.Name + ": " + e.Stage + " are not modelled yet; inspect --json shows what is: system, paths, graphs and " +
+	return e.Name + ": " + e.Stage +
+		" are not modelled yet; inspect --json shows what is: system, paths, graphs and " +
 		"channels"
 }
 

@@ -1,13 +1,13 @@
 package rules
 
-// AMDConnect are the rules of joining ranks that only RCCL has; the zero value is NCCL's. Files are below src/
-// of RCCL 2.30.4.
+// AMDConnect are the rules of joining ranks that only RCCL has; the zero value is NCCL's. Files are below
+// src/ of RCCL 2.30.4.
 type AMDConnect struct {
 	// Copies are the rules of how many times searched channels are used, of which the last that fits holds
 	// (init.cc:1688-1756); without any they are used twice.
 	Copies []CopyRule
-	// MostCUs are the architectures whose channels are bounded by their compute units, of others MostOld; several
-	// nodes and presets with NICs have MostBetween at most (graph/connect.cc:1173).
+	// MostCUs are the architectures whose channels are bounded by their compute units, of others MostOld;
+	// several nodes and presets with NICs have MostBetween at most (graph/connect.cc:1173).
 	MostCUs              []string
 	MostOld, MostBetween int
 	// MinChannels is the default of NCCL_MIN_NCHANNELS (graph/connect.cc:838).
@@ -20,14 +20,15 @@ type AMDConnect struct {
 	// OneRankChannels are those of a communicator of one rank; 0: as others.
 	OneRankChannels int
 
-	// PeerLinks are channels of send/recv by link of XGMI (graph/paths.cc:1121). AMDPeers: they are bounded by
-	// processor and kind of machine (graph/paths.cc:1199); PeersFit: to what there are, and between nodes until
-	// batches of all ranks fit (graph/paths.cc:1236).
+	// PeerLinks are channels of send/recv by link of XGMI (graph/paths.cc:1121). AMDPeers: they are bounded
+	// by processor and kind of machine (graph/paths.cc:1199); PeersFit: to what there are, and between nodes
+	// until batches of all ranks fit (graph/paths.cc:1236).
 	PeerLinks          []ArchCount
 	AMDPeers, PeersFit bool
 	// WideLL128 is an architecture whose LL128 buffer is twice as large; empty for none.
 	WideLL128 string
-	// NetChunks are the chunks of send/recv between nodes, of which the last that fits holds (rccl_wrap.cc:636).
+	// NetChunks are the chunks of send/recv between nodes, of which the last that fits holds
+	// (rccl_wrap.cc:636).
 	NetChunks []ChunkRule
 }
 
@@ -55,8 +56,10 @@ type ChunkRule struct {
 func amdConnect() AMDConnect {
 	new4 := []ArchCount{{"gfx942", 4}, {"gfx950", 4}, {"", 2}}
 	return AMDConnect{
-		Copies: []CopyRule{{N: 2}, {Arch: "gfx906", Alone: true, XGMI: true, N: 4}, {Arch: "gfx908", N: 2, Spread: 4},
-			{Alone: true, Chordal: true, N: 4}, {Arch: "gfx90a", Alone: true, N: 4}, {Arch: "gfx90a", Spread: 4},
+		Copies: []CopyRule{{N: 2}, {Arch: "gfx906", Alone: true, XGMI: true, N: 4},
+			{Arch: "gfx908", N: 2, Spread: 4},
+			{Alone: true, Chordal: true, N: 4}, {Arch: "gfx90a", Alone: true, N: 4},
+			{Arch: "gfx90a", Spread: 4},
 			{Arch: "gfx942", Ranks: 2, N: 16}, {Arch: "gfx942", Ranks: 4, N: 4},
 			{Arch: "gfx942", APU: true, Between: true, N: 6}, {Arch: "gfx950", N: 4},
 			{Arch: "gfx950", Alone: true, Ranks: 4, N: 8}, {Arch: "gfx950", Alone: true, Ranks: 2, N: 16}},
@@ -68,8 +71,8 @@ func amdConnect() AMDConnect {
 	}
 }
 
-// peersByTwo: two channels a peer, halved while the peers together take more than there are, but as many as there
-// are NICs to fill (graph/paths.cc:972 of RCCL 2.28.3).
+// peersByTwo: two channels a peer, halved while the peers together take more than there are, but as many as
+// there are NICs to fill (graph/paths.cc:972 of RCCL 2.28.3).
 func peersByTwo(p Peer) int {
 	n := 2
 	for n > 1 && n*p.Ranks > p.P2PChannels {

@@ -10,8 +10,10 @@ func rccl2304() *Ruleset {
 	r.Edition = Edition{ROCm: "7.14", Date: "2026-07-13"}
 	ofRCCL(r)
 	c := &r.Connect
-	c.OneRankChannels, c.PeersFit, c.PeerBatch = 8, true, 2           // init.cc:1797, graph/paths.cc:1236, include/device.h:538
-	r.Search.Presets, r.Search.PresetsEven = 46, true                 // graph/rome_models.cc:1761, init.cc:1567
+	// init.cc:1797, graph/paths.cc:1236, include/device.h:538
+	c.OneRankChannels, c.PeersFit, c.PeerBatch = 8, true, 2
+	// graph/rome_models.cc:1761, init.cc:1567
+	r.Search.Presets, r.Search.PresetsEven = 46, true
 	r.Topo.XGMI = append([]ArchRate{{"gfx1250", 64}}, r.Topo.XGMI...) // graph/topo.h:41
 	return r
 }
@@ -51,7 +53,8 @@ func ofRCCL(r *Ruleset) {
 	t.WholeHosts, t.AsFile, t.FuseNICs = true, true, false // tools/topo_expl reads the file as it is
 	t.FastPorts, t.NetsForP2P, t.TrimNets = true, true, true
 
-	speeds := []float32{48, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, .24, .12} // graph/search.cc:1046
+	// graph/search.cc:1046
+	speeds := []float32{48, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, .24, .12}
 	r.Connect.AMDConnect = amdConnect()
 	r.Connect.Buffers = [coll.NumProtocols]int64{coll.LL: 8 * 256 * 8 * 16, coll.LL128: 28 * 256 * 8 * 8,
 		coll.Simple: 4 << 20} // rccl_wrap.cc:827

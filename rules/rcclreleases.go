@@ -16,7 +16,8 @@ type brought struct {
 // to 6.3, their changelog after that.
 func rcclTable() []brought {
 	return []brought{
-		{Release{2, 10, 3}, "5.0", nil}, {Release{2, 11, 4}, "5.1 5.2", nil}, {Release{2, 12, 12}, "5.3", nil},
+		{Release{2, 10, 3}, "5.0", nil}, {Release{2, 11, 4}, "5.1 5.2", nil},
+		{Release{2, 12, 12}, "5.3", nil},
 		{Release{2, 13, 4}, "5.4", nil}, {Release{2, 15, 5}, "5.5", nil}, {Release{2, 16, 5}, "5.6", nil},
 		{Release{2, 17, 1}, "5.7", nil}, {Release{2, 18, 3}, "6.0", nil}, {Release{2, 18, 6}, "6.1", nil},
 		{Release{2, 20, 5}, "6.2", nil}, {Release{2, 21, 5}, "6.3", nil}, {Release{2, 22, 3}, "6.4", nil},

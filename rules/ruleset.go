@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -85,28 +84,6 @@ func Known() []Release {
 	return out
 }
 
-// UnknownError says that a release has no rules here.
-type UnknownError struct {
-	Release Release
-	Library Library
-	ROCm    string // the release of ROCm that was named and brings it; "" where the number was
-}
-
-func (e *UnknownError) Error() string {
-	if e.Library == RCCL {
-		by := ""
-		if e.ROCm != "" {
-			by = "ROCm " + e.ROCm + " brings RCCL " + e.Release.String() + ": "
-		}
-		return by + "no rules of RCCL " + e.Release.String() + "; known: " + knownRCCL()
-	}
-	var names []string
-	for _, r := range Known() {
-		names = append(names, r.String())
-	}
-	return fmt.Sprintf("no rules of NCCL %s; known: %s", e.Release, strings.Join(names, ", "))
-}
-
 // Version is the release as text that For reads: "2.28.9", "rccl-2.30.4". All that is
 // printed of a version comes from here or from Name.
 func (r *Ruleset) Version() string { return r.Library.prefix() + r.Release.String() }
@@ -127,25 +104,6 @@ func (r *Ruleset) Check(stage string, of ...*Ruleset) error {
 		}
 	}
 	return nil
-}
-
-// MissingError says that a stage was called without rules: an error of the
-// caller's program.
-type MissingError struct{ Stage string }
-
-func (e *MissingError) Error() string {
-	return e.Stage + ": no rules given; set Rules in its Params, for instance to rules.Default()"
-}
-
-// MixedError says that a stage works on something made by another release's
-// rules: an error of the caller's program.
-type MixedError struct {
-	Stage      string
-	Want, Have string // Versions
-}
-
-func (e *MixedError) Error() string {
-	return fmt.Sprintf("%s: rules of NCCL %s for what was made by those of %s", e.Stage, e.Want, e.Have)
 }
 
 // Level is a kind of path as a limit, in the order of topo.PathKind.
@@ -327,21 +285,7 @@ type Search struct {
 	// no nets, 0.1 GB/s and SYS.
 	NoGraphNets bool
 
-	// Presets is how many of RCCL's models of machines the release has; 0 for none (search/preset).
-	Presets int
-	// PresetsEven: they hold only where all hosts have as many ranks.
-	PresetsEven bool
-	// RailsKeepPaths: a model whose trees go by rails leaves the paths to nets as they are.
-	RailsKeepPaths bool
-	// MoreXGMI: of two equal graphs the one with more steps over XGMI is better (graph/search.cc:470 of RCCL
-	// 2.30.4).
-	MoreXGMI bool
-	// NetsToStart: without nets a search begins at GPUs between nodes, too (graph/search.cc:833 of RCCL 2.30.4).
-	NetsToStart bool
-	// RomeRings bounds the rings of one Rome node alone; 0 for no bound (graph/search.cc:1183 of RCCL 2.30.4).
-	RomeRings int
-	// RingAndTreeOnly: there are no other graphs.
-	RingAndTreeOnly bool
+	AMDSearch
 }
 
 // FirstGPUs are the ways in which a search finds the first GPU from a net.

@@ -101,7 +101,8 @@ type rate struct {
 func newEngine(sys *topo.System, p Params) (*engine, error) {
 	gpus, nets, nvs := sys.Of(topo.GPU), sys.Of(topo.NET), sys.Of(topo.NVS)
 	e := &engine{
-		rules: p.Rules, sys: sys, gpus: len(gpus), inter: sys.Inter && (len(nets) > 0 || !p.Rules.Search.NetsToStart),
+		rules: p.Rules, sys: sys, gpus: len(gpus), inter: sys.Inter &&
+			(len(nets) > 0 || !p.Rules.Search.NetsToStart),
 		kinds: sys.SearchesNets(), hasNVS: len(nvs) > 0,
 		nets:    newNetTable(sys, p),
 		linkBW:  make([]float32, len(sys.Links)),

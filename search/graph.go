@@ -71,7 +71,8 @@ type Graph struct {
 	// Inter[c] is {net in, net out} as NCCL ids (Node.Ident of NET nodes),
 	// zero where no net is used.
 	Inter [][2]uint64
-	// NIntraChannels are channels of a preset that name NICs; IntraNets[c] are these, before and behind each GPU,
+	// NIntraChannels are channels of a preset that name NICs; IntraNets[c] are these, before and behind each
+	// GPU,
 	// -1 for none.
 	NIntraChannels int
 	IntraNets      [][]int

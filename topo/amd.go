@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/topo/internal/pcie"
 )
 
 // Models of AMD's processors with RCCL's numbers (include/graph.h:96 of RCCL 2.30.4).
@@ -20,6 +21,23 @@ func amdModel(family, model int) CPUModel {
 		return ModelRome
 	}
 	return ModelZen
+}
+
+// amdClasses are RCCL's (graph/topo.cc:528 of RCCL 2.30.4).
+var amdClasses = []pciClass{{pcie.BridgeClass, PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU},
+	{"0x02", NIC}, {"0x120000", GPU}}
+
+func (d *draft) classKind(class string) NodeKind {
+	classes := pciClasses
+	if d.rules.Topo.Accelerators {
+		classes = amdClasses
+	}
+	for _, c := range classes {
+		if strings.HasPrefix(class, c.prefix) {
+			return c.kind
+		}
+	}
+	return PCI
 }
 
 // gcnNames are architectures by the numbers that old files have (misc/archinfo.cc).
@@ -183,8 +201,9 @@ func (s *System) classify(p *Params) error {
 	}
 	if len(s.of[NET]) == 0 && r.NeedsNet {
 		return &PathError{Node: s.Name(gpus[0]), At: gpus[0],
-			Problem: "the file has no net, and " + s.Rules.Name() + " fails on a GPU without one (graph/paths.cc:908)",
-			Hint:    "add the machine's NICs, or take another release"}
+			Problem: "the file has no net, and " + s.Rules.Name() +
+				" fails on a GPU without one (graph/paths.cc:908)",
+			Hint: "add the machine's NICs, or take another release"}
 	}
 	gdr := true
 	for g := range gpus {

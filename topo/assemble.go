@@ -293,25 +293,9 @@ type pciClass struct {
 
 // pciClasses maps class prefixes to node kinds, tried in this order
 // (topo.cc:431).
-var pciClasses = []pciClass{{pcie.BridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU},
+var pciClasses = []pciClass{{pcie.BridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS}, {"0x068001", CPU},
+	{"0x03", GPU},
 	{"0x02", NIC}}
-
-// amdClasses are RCCL's (graph/topo.cc:528 of RCCL 2.30.4).
-var amdClasses = []pciClass{{pcie.BridgeClass, PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU},
-	{"0x02", NIC}, {"0x120000", GPU}}
-
-func (d *draft) classKind(class string) NodeKind {
-	classes := pciClasses
-	if d.rules.Topo.Accelerators {
-		classes = amdClasses
-	}
-	for _, c := range classes {
-		if strings.HasPrefix(class, c.prefix) {
-			return c.kind
-		}
-	}
-	return PCI
-}
 
 func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {
 	class, _ := e.Get("class")

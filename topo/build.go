@@ -57,10 +57,12 @@ type LibraryError struct {
 // Error says what to do instead.
 func (e *LibraryError) Error() string {
 	if e.Library == rules.RCCL {
-		return fmt.Sprintf("%s is of a machine with GPUs of AMD, for which %s does not decide; leave the version out "+
+		return fmt.Sprintf("%s is of a machine with GPUs of AMD, for which %s does not decide; leave the "+
+			"version out "+
 			"or name one of RCCL (--rccl-version)", e.Spec, e.Rules.Name())
 	}
-	return fmt.Sprintf("%s is a file of NCCL, and the rules are of %s: one communicator has one library; leave the "+
+	return fmt.Sprintf("%s is a file of NCCL, and the rules are of %s: one communicator has one library; "+
+		"leave the "+
 		"version out or name one of NCCL", e.Spec, e.Rules.Name())
 }
 

@@ -115,7 +115,8 @@ type step struct {
 }
 
 func newWalker(s *System) *walker {
-	w := &walker{s: s, byKind: s.Rules.Topo.PathsByKind, ends: s.Rules.Topo.EndGPUs, at: make([]step, len(s.Nodes)),
+	w := &walker{s: s, byKind: s.Rules.Topo.PathsByKind, ends: s.Rules.Topo.EndGPUs,
+		at:   make([]step, len(s.Nodes)),
 		back: make([]LinkID, len(s.Links))}
 	type pair struct {
 		from, to NodeID
@@ -272,7 +273,8 @@ func (s *System) stepKind(from step, node NodeID, link *Link, base NodeID) PathK
 	if link.Kind == LinkPCI && (here == CPU || there == CPU) {
 		kind = PathPHB
 	}
-	if here == s.linked() && from.kind == PathNVL && kind == PathNVL && !s.Rules.Topo.EndGPUs && s.relays(from.hops, base) {
+	if here == s.linked() && from.kind == PathNVL && kind == PathNVL && !s.Rules.Topo.EndGPUs &&
+		s.relays(from.hops, base) {
 		kind = PathNVB
 	}
 	return kind

@@ -48,6 +48,7 @@ func TestRCCLReferences(t *testing.T) {
 			}
 			r.Doc = nil
 		}
-		t.Logf("RCCL %s: system %d/%d, paths %d/%d", version, same["system"], len(refs), same["paths"], len(refs))
+		t.Logf("RCCL %s: system %d/%d, paths %d/%d", version, same["system"], len(refs), same["paths"],
+			len(refs))
 	}
 }

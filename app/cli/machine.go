@@ -62,7 +62,8 @@ func (m *Machine) Register(c *cobra.Command) {
 			"`VERSION` of NCCL that decides: 2.27.5, torch==2.8, … (simccl help "+
 				"releases; default SIMCCL_NCCL_VERSION, else "+Rules().String()+")", "nccl.version"),
 		flags.Of(&m.RCCL, "rccl-version", "", "",
-			"`VERSION` of RCCL that decides for GPUs of AMD: 2.30.4, 2.28.3 or rocm==7.14 (default for a file of such "+
+			"`VERSION` of RCCL that decides for GPUs of AMD: 2.30.4, 2.28.3 or rocm==7.14 (default for a "+
+				"file of such "+
 				"a machine 2.30.4)", "nccl.version"),
 	)
 	if !m.RunsNCCL {

@@ -87,7 +87,8 @@ func Recorded(text string) (version, note string) {
 
 // Named reports whether a word has the form of what Select reads.
 func Named(word string) bool {
-	if strings.HasPrefix(word, "torch==") || strings.HasPrefix(word, "rocm==") || strings.HasPrefix(word, "rccl-") {
+	if strings.HasPrefix(word, "torch==") || strings.HasPrefix(word, "rocm==") ||
+		strings.HasPrefix(word, "rccl-") {
 		return true
 	}
 	_, err := rules.ParseRelease(word)

@@ -60,7 +60,9 @@ func ordered(sys *topo.System, k topo.NodeKind, key func(*topo.Node) int) []int 
 	for i := range out {
 		out[i] = i
 	}
-	sort.SliceStable(out, func(i, j int) bool { return key(&sys.Nodes[ids[out[i]]]) < key(&sys.Nodes[ids[out[j]]]) })
+	sort.SliceStable(out, func(i, j int) bool {
+		return key(&sys.Nodes[ids[out[i]]]) < key(&sys.Nodes[ids[out[j]]])
+	})
 	return out
 }
 

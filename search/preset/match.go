@@ -160,8 +160,8 @@ func (m *machine) sameShape(ref *model) bool {
 	return len(m.gpus) == len(ref.gpus) && len(m.nics) == len(ref.nics) && m.links == ref.links
 }
 
-// byNUMA maps GPUs CPU by CPU, four on each: in every order of the first CPU's, and for each in every order of
-// the next CPU's (graph/rome_models.cc:2527, 2887). then maps the NICs.
+// byNUMA maps GPUs CPU by CPU, four on each: in every order of the first CPU's, and for each in every order
+// of the next CPU's (graph/rome_models.cc:2527, 2887). then maps the NICs.
 func (m *machine) byNUMA(ref *model, then func(g []int) bool) bool {
 	const each = 4
 	if m.cpus != ref.cpus || !m.sameShape(ref) || m.pattern != ref.pattern {

@@ -75,7 +75,8 @@ func TestOrdersAreLexicographicByGroup(t *testing.T) {
 	}
 }
 
-// TestModelsAreWhole: each model has as many entries as GPUs and NICs, and rings and trees of all of its GPUs.
+// TestModelsAreWhole: each model has as many entries as GPUs and NICs, and rings and trees of all of its
+// GPUs.
 func TestModelsAreWhole(t *testing.T) {
 	if n := len(models()); n != 47 {
 		t.Fatalf("%d models", n)

@@ -65,8 +65,8 @@ func (m *model) width() uint8 {
 	return w
 }
 
-// gigaIO is the name of the model that is matched apart from the others; hives is that of the model whose rings
-// machines of four hives of four take.
+// gigaIO is the name of the model that is matched apart from the others; hives is that of the model whose
+// rings machines of four hives of four take.
 const (
 	gigaIO = "GIO"
 	hives  = "68"
@@ -101,7 +101,8 @@ func named(name string) *model {
 func (m *model) read(word, rest string) {
 	switch word {
 	case "shape":
-		if _, err := fmt.Sscanf(rest, "cpus=%d links=%d pattern=%s", &m.cpus, &m.links, &m.pattern); err != nil {
+		if _, err := fmt.Sscanf(rest, "cpus=%d links=%d pattern=%s", &m.cpus, &m.links, &m.pattern); err !=
+			nil {
 			panic("preset: shape of model " + m.name + ": " + err.Error())
 		}
 	case "gpus":

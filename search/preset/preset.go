@@ -57,12 +57,14 @@ type finder struct {
 // Of finds what is known of a System.
 func Of(sys *topo.System, h Host) *Result {
 	res := &Result{Model: None, Kinds: sys.Kinds, Tuning: -1}
-	if s := &sys.Rules.Search; s.Presets == 0 || s.PresetsEven && h.Uneven || len(sys.Of(topo.GPU)) == 0 || len(sys.Of(topo.CPU)) == 0 {
+	if s := &sys.Rules.Search; s.Presets == 0 || s.PresetsEven && h.Uneven || len(sys.Of(topo.GPU)) == 0 ||
+		len(sys.Of(topo.CPU)) == 0 {
 		return res
 	}
 	f := &finder{m: newMachine(sys, h.Ranks), h: h, res: res}
 	for _, id := range []int{search.RingID, search.TreeID} {
-		for _, match := range []func(id int) *search.Graph{f.chordal, f.allToAll, f.rome4P2H, f.oneHost16, f.fourHives,
+		for _, match := range []func(id int) *search.Graph{f.chordal, f.allToAll, f.rome4P2H, f.oneHost16,
+			f.fourHives,
 			f.gigaIO} {
 			g := match(id)
 			if g == nil {
@@ -107,8 +109,8 @@ func (f *finder) draw(id int, rings []string, to mapping, reverse bool) *search.
 	return d.graph(rings)
 }
 
-// take draws the graph of a pattern from a model: rings of odd hosts backwards, and where the number of hosts is
-// odd those of the last two as the model has them (graph/rome_models.cc:2640).
+// take draws the graph of a pattern from a model: rings of odd hosts backwards, and where the number of
+// hosts is odd those of the last two as the model has them (graph/rome_models.cc:2640).
 func (f *finder) take(id, index int, ref *model, to mapping, rails bool) *search.Graph {
 	f.settle(ref)
 	h := &f.h
@@ -186,7 +188,8 @@ func (f *finder) rome4P2H(id int) *search.Graph {
 	several := len(m.nics)%len(m.gpus) == 0 && len(m.nics)/len(m.gpus) > 1
 	for i, ref := range f.known() {
 		anyCPU, numa := ref.on("noCpuCheck"), !ref.on("disableNumaMatching")
-		if !anyCPU && !m.rome() || !m.sameShape(ref) || numa && (m.cpus != ref.cpus || m.pattern != ref.pattern) {
+		if !anyCPU && !m.rome() || !m.sameShape(ref) || numa &&
+			(m.cpus != ref.cpus || m.pattern != ref.pattern) {
 			continue
 		}
 		var to mapping

@@ -48,7 +48,8 @@ func decide(t testing.TB, r *golden.Reference) decided {
 	d := decided{sys: h.System(0)}
 	d.found = preset.Of(d.sys, preset.Host{Count: r.Nodes, Ranks: p.NRanks})
 	d.sys = d.found.System(d.sys)
-	if d.set, d.after, err = search.AllAndAfter(d.sys, d.found.Params(d.sys, search.Params{Rules: rs})); err != nil {
+	if d.set, d.after, err = search.AllAndAfter(d.sys,
+		d.found.Params(d.sys, search.Params{Rules: rs})); err != nil {
 		t.Fatalf("%s: %v", r.Name, err)
 	}
 	return d
@@ -73,7 +74,8 @@ func (d *decided) diff(t testing.TB, r *golden.Reference) string {
 	for id, w := range graphs {
 		g := d.set[id]
 		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-5*max(a, b) }
-		is := wanted{NChannels: g.NChannels, MinChannels: g.MinChannels, MaxChannels: g.MaxChannels, NHops: g.NHops,
+		is := wanted{NChannels: g.NChannels, MinChannels: g.MinChannels, MaxChannels: g.MaxChannels,
+			NHops:          g.NHops,
 			NIntraChannels: g.NIntraChannels, BWIntra: w.BWIntra, BWInter: w.BWInter,
 			TypeIntra: d.sys.PathName(g.TypeIntra), TypeInter: d.sys.PathName(g.TypeInter),
 			SameChannels: g.SameChannels, CrossNIC: g.CrossNIC}
@@ -86,7 +88,8 @@ func (d *decided) diff(t testing.TB, r *golden.Reference) string {
 		for c := range list {
 			inter := []string{}
 			if len(d.sys.Of(topo.NET)) > 0 {
-				inter = append(inter, fmt.Sprintf("NET/0-%x", g.Inter[c][0]), fmt.Sprintf("NET/0-%x", g.Inter[c][1]))
+				inter = append(inter, fmt.Sprintf("NET/0-%x", g.Inter[c][0]),
+					fmt.Sprintf("NET/0-%x", g.Inter[c][1]))
 			}
 			if fmt.Sprint(g.Intra[c], inter) != fmt.Sprint(list[c].Intra, list[c].Inter) {
 				return fmt.Sprintf("graph %d channel %d: %v %v, want %v", id, c, g.Intra[c], inter, list[c])

@@ -62,7 +62,8 @@ func (d *drawing) fits(p *place) bool {
 	return true
 }
 
-// graph draws the rings that fit the machine (graph/rome_models.cc:1821). The speed of each is its share of all.
+// graph draws the rings that fit the machine (graph/rome_models.cc:1821). The speed of each is its share of
+// all.
 func (d *drawing) graph(rings []string) *search.Graph {
 	m := d.m
 	sys, n := m.sys, len(m.gpus)

@@ -38,8 +38,10 @@ func rcclOf(c *comm.Comm) *RCCL {
 	sys, p := c.Domains[0].System, c.Preset
 	gpu := sys.Nodes[sys.Of(topo.GPU)[0]].GPU
 	return &RCCL{Arch: gpu.Arch, CUs: gpu.CU, TopoType: int(p.Kinds), Model: p.Model, ModelName: p.Name,
-		Tuning: c.Params.Rules.Tuning.TableOf(gpu.Arch, p.Tuning), LL128: Flag(p.LL128), PivotA2A: Flag(p.PivotA2A),
-		PivotRings: p.PivotRings, TreeDefined: Flag(p.TreeDefined), RailTrees: Flag(p.Rail), BaseBW: Num(p.BaseBW),
+		Tuning: c.Params.Rules.Tuning.TableOf(gpu.Arch, p.Tuning), LL128: Flag(p.LL128),
+		PivotA2A:   Flag(p.PivotA2A),
+		PivotRings: p.PivotRings, TreeDefined: Flag(p.TreeDefined), RailTrees: Flag(p.Rail),
+		BaseBW:     Num(p.BaseBW),
 		PXNDisable: Flag(sys.Access.PXNDisable)}
 }
 
@@ -70,10 +72,14 @@ func Unfinished(c *comm.Comm, settings [][2]string, missing error) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	d := Graphs{NNodes: c.Cluster.NHosts(), GPUsPerNode: host.NRanks(), NRanks: c.NRanks, Env: map[string]string{},
-		TopoXML: string(topoxml.Write(host.Dump)), System: doc.System(c.Searched), Paths: doc.Paths(d0.System),
-		Graphs: graphsOf(&d0.Graphs, d0.System), GraphXML: string(graphs), RCCL: rcclOf(c), Missing: missing.Error(),
-		Reference: r.Name() + " (" + r.Edition.Date + ", ROCm " + r.Edition.ROCm + ")", NCCLVersion: r.Version()}
+	d := Graphs{NNodes: c.Cluster.NHosts(), GPUsPerNode: host.NRanks(), NRanks: c.NRanks,
+		Env:     map[string]string{},
+		TopoXML: string(topoxml.Write(host.Dump)), System: doc.System(c.Searched),
+		Paths:  doc.Paths(d0.System),
+		Graphs: graphsOf(&d0.Graphs, d0.System), GraphXML: string(graphs), RCCL: rcclOf(c),
+		Missing:     missing.Error(),
+		Reference:   r.Name() + " (" + r.Edition.Date + ", ROCm " + r.Edition.ROCm + ")",
+		NCCLVersion: r.Version()}
 	d.Channels = channelsOf(c)
 	for i := range d.Graphs {
 		of := c.Final[d.Graphs[i].ID]

@@ -177,7 +177,8 @@ func Paths(s *topo.System) PathsSection {
 			row := []PathEntry{}
 			for _, b := range s.Of(to) {
 				p := s.Path(a, b)
-				e := PathEntry{Type: s.PathName(p.Kind), BW: float32(p.BW), Hops: len(p.Links), Via: []string{}}
+				e := PathEntry{Type: s.PathName(p.Kind), BW: float32(p.BW), Hops: len(p.Links),
+					Via: []string{}}
 				for _, l := range p.Links {
 					e.Via = append(e.Via, s.Name(s.Links[l].To))
 				}

@@ -63,8 +63,9 @@ func Check(spec *topo.Spec, p topo.Params) []Finding {
 	}
 	if spec.Library() == rules.RCCL {
 		at := spec.Root
-		c.found = append(c.found, Finding{Note, "rccl", at.Origin, at.Name, "a file of RCCL: its form alone is checked, " +
-			"the other rules here are NCCL's", "simccl inspect --json has what RCCL makes of it"})
+		c.found = append(c.found, Finding{Note, "rccl", at.Origin, at.Name,
+			"a file of RCCL: its form alone is checked, " +
+				"the other rules here are NCCL's", "simccl inspect --json has what RCCL makes of it"})
 	} else if spec.Root != nil {
 		c.gather()
 		c.cpus()

@@ -176,7 +176,8 @@ func (c *checker) run(marks []mark, data []byte, name string) {
 	if strings.HasPrefix(strings.TrimLeft(string(data[:min(len(data), 64)]), " \n\r\ufeff"), "<?") {
 		c.warn.add("declaration", func() *Error {
 			return &Error{Pos: topo.Origin{File: name, Line: 1, Col: 1},
-				Problem: "an XML declaration: " + c.lib() + "'s parser fails on it", Hint: "start with <system>"}
+				Problem: "an XML declaration: " + c.lib() + "'s parser fails on it",
+				Hint:    "start with <system>"}
 		})
 	}
 	c.spec.Warnings = c.warn.end(c.spec.Root)
@@ -215,7 +216,8 @@ func (c *checker) visit(p *decl.Place, count *int) {
 	}
 	for i, a := range e.Attrs {
 		if slices.ContainsFunc(e.Attrs[:i], func(b decl.Attr) bool { return b.Name == a.Name }) {
-			c.complain(p, a.Name, "given twice: "+c.lib()+" reads the first, and takes such elements of several "+
+			c.complain(p, a.Name, "given twice: "+c.lib()+
+				" reads the first, and takes such elements of several "+
 				"ranks for different ones", "remove one")
 			continue
 		}

@@ -149,11 +149,11 @@ func TestProblemsHavePlaceAndRemedy(t *testing.T) {
 		{"wrong version", `<system version="3"/>`,
 			`f.xml:1:9: system: version="3": only version 1 is known, to NCCL as well`},
 		{"RCCL's version", `<system version="2"/>`,
-			`f.xml:1:9: system: version="2": version 2 is that of RCCL's files, whose GPUs have gcn and arch`},
+			`f.xml:1:9: system: version="2": version 2 is that of RCCL's files, whose GPUs have gcn`},
 		{"AMD's GPU in a file of NCCL", `<system version="1"><cpu numaid="0"><pci busid="1:0.0">` +
 			`<gpu dev="0" sm="304" gcn="gfx942" arch="38911"/></pci></cpu></system>`,
-			`f.xml:1:9: system: version="1": the file has GPUs of AMD (gcn, arch or xgmi), and RCCL reads version 2 ` +
-				`only; write version="2"`},
+			`f.xml:1:9: system: version="1": the file has GPUs of AMD (gcn, arch or xgmi), and RCCL reads ` +
+				`version 2 only; write version="2"`},
 		{"a GPU without its architecture", `<system version="2"><cpu numaid="0"><pci busid="1:0.0">` +
 			`<gpu dev="0" sm="304" arch="38911"/></pci></cpu></system>`,
 			`f.xml:1:56: system/cpu[0]/pci[0]/gpu[0]: gcn: is missing; write <gpu gcn="..."`},

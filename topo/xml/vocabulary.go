@@ -52,8 +52,9 @@ func (c *checker) version() {
 			`write version="1" if the file is NCCL's, or give the file that RCCL wrote`)
 	case e.Int("version", 0) == c.v.version:
 	case c.v.rules.Library == rules.RCCL:
-		c.fail(p, "version", fmt.Sprintf("the file has GPUs of AMD (gcn, arch or xgmi), and RCCL reads version %d "+
-			"only", c.v.version), fmt.Sprintf(`write version="%d"`, c.v.version))
+		c.fail(p, "version",
+			fmt.Sprintf("the file has GPUs of AMD (gcn, arch or xgmi), and RCCL reads version %d "+
+				"only", c.v.version), fmt.Sprintf(`write version="%d"`, c.v.version))
 	default:
 		c.fail(p, "version", fmt.Sprintf("only version %d is known, to %s as well", c.v.version, lib),
 			fmt.Sprintf(`write version="%d" if the file is %s's`, c.v.version, lib))

@@ -118,8 +118,10 @@ var jobs = []string{"replay", "workload show", "workload lint", "workload conver
 var traces = []string{"trace validate", "trace stats", "trace diff", "trace merge"}
 
 var (
-	noAMD = "AMD's RCCL decides by rules of its own, of which simccl has no more than those up to the channels; " +
-		"give what NCCL or nvidia-smi wrote on a machine of NVIDIA's GPUs, or the topology file of the AMD machine " +
+	noAMD = "AMD's RCCL decides by rules of its own, of which simccl has no more than those up to the " +
+		"channels; " +
+		"give what NCCL or nvidia-smi wrote on a machine of NVIDIA's GPUs, or the topology file of the AMD " +
+		"machine " +
 		"to simccl inspect --json"
 	schedules = []string{"schedule check", "schedule show", "schedule convert", "run --schedule",
 		"bench --schedule"}
