@@ -116,8 +116,9 @@ func (o *Options) topology(data []byte, name string) (*TopologyFile, error) {
 	v := inputs.Of(data)
 	f := &TopologyFile{Data: v.XML(), Name: name, Template: v.Kind() == inputs.Template}
 	switch {
-	case v.Is(inputs.Topology, inputs.TopologyHosts, inputs.Template), len(v.Found) == 0 &&
-		bytes.HasPrefix(bytes.TrimSpace(f.Data), []byte("<")):
+	case v.Is(inputs.Topology, inputs.TopologyHosts, inputs.Template, inputs.AMDTopology),
+		len(v.Found) == 0 &&
+			bytes.HasPrefix(bytes.TrimSpace(f.Data), []byte("<")):
 		return f, nil // of XML that is no topology its reader has the place
 	case len(v.Found) == 0:
 		return nil, bad(&inputs.UnknownError{File: name, Note: v.Note, Wants: "a machine",

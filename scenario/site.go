@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/search/graphxml"
@@ -124,7 +126,8 @@ type loader struct {
 }
 
 // Load reads a Spec's files and joins its communicator. Errors are *FieldErrors,
-// *config.Errors, *InputErrors, or those of comm.New.
+// *config.Errors, *InputErrors, or those of comm.New. With a *rules.UnbuiltError the Site has
+// what is built of its communicator.
 func Load(spec *Spec, opt Options) (*Site, error) {
 	l, err := layout(spec, &opt)
 	if err != nil {
@@ -144,6 +147,10 @@ func Load(spec *Spec, opt Options) (*Site, error) {
 			netplugin.SM(cl.Locate(0).System))
 	}
 	if l.site.Comm, err = comm.New(l.site.Cluster, p); err != nil {
+		var unbuilt *rules.UnbuiltError
+		if errors.As(err, &unbuilt) { // the graphs are there
+			return l.site, err
+		}
 		return nil, err
 	}
 	if err := l.dump(); err != nil || spec.Machine.Split == "" {
@@ -173,10 +180,7 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	if p := netplugin.Of(l.site.kind); p != nil {
 		opt.Settings.Plugin, opt.Settings.PluginName, l.site.plugin = p.Settings, p.Name, p.Name
 	}
-	if err := l.settings(); err != nil {
-		return nil, err
-	}
-	members, err := l.members()
+	members, err := l.settled()
 	if err != nil {
 		return nil, err
 	}
@@ -245,6 +249,33 @@ func (l *loader) networkNamed() string {
 		_, err := l.opt.read(name, maxTopology)
 		return err == nil
 	})
+}
+
+// settled reads the settings and the topologies. Where no release is named, machines of AMD have RCCL's
+// rules, and with them other settings: what was warned of before is forgotten then.
+func (l *loader) settled() ([]fabric.Member, error) {
+	warn, held := l.opt.Warn, []error(nil)
+	l.opt.Warn = func(err error) { held = append(held, err) }
+	defer func() {
+		l.opt.Warn = warn
+		for _, err := range held {
+			l.opt.warn(err)
+		}
+	}()
+	if err := l.settings(); err != nil {
+		return nil, err
+	}
+	before := len(held)
+	members, err := l.members()
+	if err != nil || l.spec.NCCL.Version != "" || l.opt.Settings.Rules != nil ||
+		!slices.ContainsFunc(members, func(m fabric.Member) bool { return m.Spec.Library() == rules.RCCL }) {
+		return members, err
+	}
+	files := held[before:]
+	held, l.opt.Settings.Rules = nil, rules.DefaultRCCL()
+	err = l.settings()
+	held = append(held, files...)
+	return members, err
 }
 
 // settings merges the Spec's variables over those of the surroundings.

@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/congestion"
 	"github.com/spf13/cobra"
@@ -28,6 +29,7 @@ type Machine struct {
 	CC        string
 	Balance   string
 	NCCL      string
+	RCCL      string
 	LibNCCL   string
 	RunsNCCL  bool // the command's own --libnccl is the library that it runs
 	given     *pflag.FlagSet
@@ -59,6 +61,10 @@ func (m *Machine) Register(c *cobra.Command) {
 		flags.Of(&m.NCCL, "nccl-version", "", "",
 			"`VERSION` of NCCL that decides: 2.27.5, torch==2.8, … (simccl help "+
 				"releases; default SIMCCL_NCCL_VERSION, else "+Rules().String()+")", "nccl.version"),
+		flags.Of(&m.RCCL, "rccl-version", "", "",
+			"`VERSION` of RCCL that decides for GPUs of AMD: 2.30.4, 2.28.3 or rocm==7.14 (default for a "+
+				"file of such "+
+				"a machine 2.30.4)", "nccl.version"),
 	)
 	if !m.RunsNCCL {
 		machine.Rows = append(machine.Rows, flags.Of(&m.LibNCCL, "libnccl", "", "",
@@ -179,6 +185,12 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 	}
 	if err == nil {
 		s.NCCL.Version, err = a.Release(m.NCCL, m.LibNCCL)
+	}
+	if m.RCCL != "" && err == nil {
+		if s.NCCL.Version != "" {
+			return s, fail.Usage("--rccl-version %s: the version of NCCL is given too; leave one out", m.RCCL)
+		}
+		s.NCCL.Version = release.OfRCCL(m.RCCL)
 	}
 	return s, flags.Name(m.given, err)
 }

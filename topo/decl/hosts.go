@@ -94,7 +94,8 @@ func SplitHosts(root *Element) []*Element {
 
 // places says inside what NCCL reads these elements; anywhere else it skips
 // them, as all that it does not know (xml.cc:326-377).
-var places = map[string][]string{"pci": {"cpu", "pci"}, "gpu": {"pci"}, "nvlink": {"gpu"}, "c2c": {"gpu"},
+var places = map[string][]string{"pci": {"cpu", "pci"}, "gpu": {"pci"}, "nvlink": {"gpu"}, "xgmi": {"gpu"},
+	"c2c":     {"gpu"},
 	"pcilink": {"pci"}, "nic": {"pci", "cpu"}, "net": {"nic"}}
 
 // dropMisplaced takes out what NCCL does not read at its place.

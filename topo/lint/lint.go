@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/decl"
 )
@@ -60,7 +61,12 @@ func Check(spec *topo.Spec, p topo.Params) []Finding {
 	for _, w := range spec.Warnings {
 		c.found = append(c.found, Finding{Warning, "parser", w.Pos, w.Path, join(w.Attr, w.Problem), w.Hint})
 	}
-	if spec.Root != nil {
+	if spec.Library() == rules.RCCL {
+		at := spec.Root
+		c.found = append(c.found, Finding{Note, "rccl", at.Origin, at.Name,
+			"a file of RCCL: its form alone is checked, " +
+				"the other rules here are NCCL's", "simccl inspect --json has what RCCL makes of it"})
+	} else if spec.Root != nil {
 		c.gather()
 		c.cpus()
 		c.busIDs()

@@ -269,7 +269,7 @@ func TestRefusalsNameTheKind(t *testing.T) {
 	}{
 		{"\n" + table1, "f:3:1: this is an nccl-tests table; simccl report --measured reads it", Machines()},
 		{documents[4].text,
-			"f:1:1: this is a topology file of AMD GPUs (RCCL); AMD's RCCL decides by rules of its own",
+			"f:1:1: this is a topology file of AMD GPUs (RCCL); simccl inspect --json --topo reads it",
 			Machines()},
 		{rccl, "f:1:25: this is a log of AMD's RCCL; AMD's RCCL decides", []Kind{NCCLLog}},
 		{topology, "f:1:1: this is an NCCL topology file; simccl topo convert reads it", []Kind{Scenario}},

@@ -118,8 +118,11 @@ var jobs = []string{"replay", "workload show", "workload lint", "workload conver
 var traces = []string{"trace validate", "trace stats", "trace diff", "trace merge"}
 
 var (
-	noAMD = "AMD's RCCL decides by rules of its own, which simccl does not follow; give what NCCL or " +
-		"nvidia-smi wrote on a machine of NVIDIA's GPUs"
+	noAMD = "AMD's RCCL decides by rules of its own, of which simccl has no more than those up to the " +
+		"channels; " +
+		"give what NCCL or nvidia-smi wrote on a machine of NVIDIA's GPUs, or the topology file of the AMD " +
+		"machine " +
+		"to simccl inspect --json"
 	schedules = []string{"schedule check", "schedule show", "schedule convert", "run --schedule",
 		"bench --schedule"}
 	networks = []string{"run --fabric", "explain --fabric", "report --fabric", "diff --fabric",
@@ -202,10 +205,11 @@ var table = [numKinds]row{
 	OperationTimes: {"times of operations", "times of operations", []string{"workload gen --times"}, ""},
 	Tar:            {"tar archive", "a tar archive", jobs, "what it holds decides"},
 
-	RCCLLog:     {"RCCL log", "a log of AMD's RCCL", nil, noAMD},
-	RCCLTable:   {"rccl-tests table", "a table of AMD's rccl-tests", nil, noAMD},
-	AMDTopology: {"AMD topology", "a topology file of AMD GPUs (RCCL)", nil, noAMD},
-	RocmSMI:     {"rocm-smi output", "the output of AMD's rocm-smi", nil, noAMD},
+	RCCLLog:   {"RCCL log", "a log of AMD's RCCL", nil, noAMD},
+	RCCLTable: {"rccl-tests table", "a table of AMD's rccl-tests", nil, noAMD},
+	AMDTopology: {"AMD topology", "a topology file of AMD GPUs (RCCL)", []string{"inspect --json --topo"},
+		"of RCCL's decisions those up to the channels are modelled, and no more yet"},
+	RocmSMI: {"rocm-smi output", "the output of AMD's rocm-smi", nil, noAMD},
 
 	P2PMatrix: {"nvidia-smi topo -p2p matrix", "a matrix of nvidia-smi topo -p2p", nil,
 		"it has no paths; give the output of nvidia-smi topo -m to simccl topo convert"},
