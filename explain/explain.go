@@ -148,6 +148,9 @@ func New(in Input) (*Report, error) {
 		r.Note = err.Error()
 		return r, err
 	}
+	if w := c.HeadWarning(); w != "" && choice.Algo == coll.NVLS && o.Func != coll.AllReduce {
+		r.Warnings = append(r.Warnings, w)
+	}
 	r.Derivation = derivation(c, top, choice)
 	if err := r.crossovers(c, top, in.Limit); err != nil {
 		return nil, err
