@@ -123,6 +123,11 @@ func New(in Input) (*Report, error) {
 	if w := c.PeerWarning(); w != "" {
 		r.Warnings = append(r.Warnings, w)
 	}
+	for _, w := range []string{c.SplitWarning(), c.RingWarning()} {
+		if w != "" {
+			r.Warnings = append(r.Warnings, w)
+		}
+	}
 	switch {
 	case c.NRanks == 1:
 		return r, r.oneRank(c, o)
