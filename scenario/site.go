@@ -180,6 +180,10 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
+	hosts, err := l.hosts(members)
+	if err != nil {
+		return nil, err
+	}
 	if f := spec.Network.Fabric; f != "" && !netpreset.Named(f) {
 		data, err := opt.readAs(f, maxNetwork, inputs.Fabric)
 		if err != nil {
@@ -189,6 +193,9 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 			return nil, bad(err)
 		}
 		l.site.fabric = data
+		if err := l.place(hosts); err != nil {
+			return nil, err
+		}
 	}
 	if members, err = l.absent(members); err != nil {
 		return nil, err

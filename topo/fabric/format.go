@@ -23,11 +23,20 @@ const (
 // Network is what a fabric file says: switches and the cables between them and
 // the ports of hosts. docs/FABRIC.md describes the file.
 type Network struct {
-	Name     string
-	Routing  Routing
-	Packets  *Packets // nil where the file says nothing of them
+	Name    string
+	Routing Routing
+	Packets *Packets // nil where the file says nothing of them
+	// Hosts are the names of the hosts and of their nets, where a site's files have them: node3 is
+	// Hosts[3].
+	Hosts    []Host
 	Switches []Switch
 	Cables   []Cable
+}
+
+// Host is the name of a host, and of its nets in order.
+type Host struct {
+	Name string   `json:"name"`
+	Nets []string `json:"nets,omitempty"`
 }
 
 // Switch is a switch. Radix is its number of ports, 0 for as many as needed.
@@ -130,6 +139,15 @@ func (r *reader) field(n *Network, key string, at int64) error {
 		return err
 	case "packets":
 		return r.packets(n)
+	case "hosts":
+		return r.List(func(at int64) error {
+			var h Host
+			err := r.Decode(&h)
+			if n.Hosts = append(n.Hosts, h); err == nil && (h.Name == "" || len(h.Name) > maxName) {
+				return r.Fail(at, `write {"name": "gpu001", "nets": ["mlx5_0"]}`, "a host's name of %d bytes", len(h.Name))
+			}
+			return err
+		})
 	case "switches":
 		return r.List(func(at int64) error {
 			s := Switch{at: at}
@@ -148,7 +166,7 @@ func (r *reader) field(n *Network, key string, at int64) error {
 			return err
 		})
 	}
-	return r.Fail(at, "known are name, routing, packets, switches, cables", "unknown member %q", key)
+	return r.Fail(at, "known are name, routing, packets, hosts, switches, cables", "unknown member %q", key)
 }
 
 // check finds what no single value shows.
@@ -237,6 +255,13 @@ func (n *Network) Format() []byte {
 	fmt.Fprintf(&b, "{\n  \"name\": %s,\n  \"routing\": %s,\n", line(n.Name), line(n.Routing))
 	if n.Packets != nil {
 		fmt.Fprintf(&b, "  \"packets\": %s,\n", n.Packets.line())
+	}
+	if len(n.Hosts) > 0 {
+		b.WriteString("  \"hosts\": [")
+		for i, h := range n.Hosts {
+			fmt.Fprintf(&b, "%s\n    %s", comma(i), line(h))
+		}
+		b.WriteString("\n  ],\n")
 	}
 	b.WriteString("  \"switches\": [")
 	for i, s := range n.Switches {
