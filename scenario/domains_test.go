@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -152,5 +153,49 @@ func TestEqualDomainsAreBuiltOnce(t *testing.T) {
 	}
 	if h := decl.Hosts(site.Cluster.Classes[0].Spec); len(h) != 18 {
 		t.Errorf("%d hosts", len(h))
+	}
+}
+
+// permuted are four GPUs behind NVSwitches whose CUDA numbers are not in the machine's order.
+func permuted() string {
+	gpu := func(bus string, dev int) string {
+		return fmt.Sprintf(`<pci busid="0000:%s:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">`+
+			`<gpu dev="%d" sm="90" gdr="1"><nvlink target="fffffff:ff:ff.0" count="18" tclass="0x068000"/></gpu></pci>`, bus, dev)
+	}
+	return `<system version="1"><cpu numaid="0" affinity="ff" arch="x86_64" vendor="AuthenticAMD" familyid="175" modelid="17">` +
+		gpu("30", 3) + gpu("50", 0) + `</cpu><cpu numaid="1" affinity="ff00" arch="x86_64" vendor="AuthenticAMD" ` +
+		`familyid="175" modelid="17">` + gpu("70", 1) + gpu("90", 2) + `</cpu></system>`
+}
+
+// TestNVLSWithPermutedDevicesIsWrongAsInNCCL: without registered buffers blocks of all_gather and reduce_scatter are
+// where NCCL puts them, their elements count as wrong, and a warning says so; all_reduce is right.
+func TestNVLSWithPermutedDevicesIsWrongAsInNCCL(t *testing.T) {
+	files := fstest.MapFS{"p.xml": {Data: []byte(permuted())}}
+	for _, x := range []struct {
+		op, buffers, fold string
+		wrong             int64 // blocks of 4096 elements
+		warns             bool
+	}{
+		{"all_gather", "", "", 12, true}, {"all_gather", "", "off", 12, true}, {"all_gather", "registered", "", 0, true},
+		{"reduce_scatter", "", "", 3, true}, {"reduce_scatter", "registered", "", 0, true}, {"all_reduce", "", "", 0, false},
+	} {
+		var warned []string
+		r, err := scenario.Run(context.Background(), scenario.Spec{
+			Machine:  scenario.Machine{Nodes: []scenario.Nodes{{Topo: "p.xml"}}},
+			NCCL:     scenario.NCCL{Env: map[string]string{"NCCL_ALGO": "NVLS"}},
+			Engine:   scenario.Engine{Fold: x.fold},
+			Workload: scenario.Workload{Op: x.op, Sizes: []string{"64K"}, Buffers: x.buffers}},
+			scenario.Options{Files: files, Warn: func(err error) { warned = append(warned, err.Error()) }})
+		if err != nil {
+			t.Errorf("%+v: %v", x, err)
+			continue
+		}
+		m := r.Rows[0].Out
+		if !m.Checked || m.Wrong != x.wrong*4096 || m.Time <= 0 {
+			t.Errorf("%+v: %+v", x, m)
+		}
+		if got := strings.Contains(strings.Join(warned, "\n"), "NVLS heads are ranks 0,3,1,2"); got != x.warns {
+			t.Errorf("%+v: warnings %q", x, warned)
+		}
 	}
 }

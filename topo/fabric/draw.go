@@ -15,7 +15,7 @@ type TierInfo struct {
 
 // String writes a tier on lines of its own.
 func (t TierInfo) String() string {
-	what := fmt.Sprintf("tier %d: %d switches", t.Tier, t.Count)
+	what := fmt.Sprintf("tier %d: %s", t.Tier, counted(t.Count, "switch", "es"))
 	if t.Tier == 0 {
 		what = fmt.Sprintf("hosts: %d", t.Count)
 	}
@@ -71,6 +71,14 @@ func (n *Network) Drawn() []TierInfo {
 	return out
 }
 
+// counted writes a number with its noun.
+func counted(n int, noun, many string) string {
+	if n != 1 {
+		noun += many
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
 // summaries words what each switch and host is cabled to: how many cables of which speed to how many of a tier.
 func (n *Network) summaries(tier map[string]int) map[string]string {
 	type kind struct {
@@ -111,11 +119,11 @@ func (n *Network) summaries(tier map[string]int) map[string]string {
 		})
 		var parts []string
 		for _, k := range kinds {
-			what := fmt.Sprintf("switches of tier %d", k.tier)
+			far := counted(len(peers[name][k]), "switch", "es") + fmt.Sprintf(" of tier %d", k.tier)
 			if k.tier == 0 {
-				what = "hosts"
+				far = counted(len(peers[name][k]), "host", "s")
 			}
-			parts = append(parts, fmt.Sprintf("%d cables of %g Gbit/s to %d %s", of[k], k.gbit, len(peers[name][k]), what))
+			parts = append(parts, fmt.Sprintf("%s of %g Gbit/s to %s", counted(of[k], "cable", "s"), k.gbit, far))
 		}
 		out[name] = strings.Join(parts, ", ")
 	}

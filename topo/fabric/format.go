@@ -174,6 +174,13 @@ func (r *reader) check(n *Network) error {
 	ports := map[string]int{}
 	cables := 0
 	known := map[string]bool{}
+	hosts := map[string]bool{}
+	for _, h := range n.Hosts {
+		if hosts[h.Name] {
+			return r.Fail(0, "", "there are two hosts %s", termtext.Short(h.Name, 0))
+		}
+		hosts[h.Name] = true
+	}
 	for i := range n.Switches {
 		s := &n.Switches[i]
 		if len(s.Name) > maxName {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -79,7 +80,41 @@ func (n *Network) Oddities() []string {
 		out = append(out, fmt.Sprintf("%s has %s ports to hosts, %d of %d leaves have %s", d.name, d.mine, d.peers, len(down),
 			d.usual))
 	}
-	return append(out, n.slow(tier)...)
+	return append(append(out, n.slow(tier)...), n.absent()...)
+}
+
+// absent lists switches that the numbers of the others leave out: spine2 beside spine0, spine1 and spine3, where
+// few are.
+func (n *Network) absent() (out []string) {
+	series := map[string][]int{}
+	var order []string
+	for i := range n.Switches {
+		name := n.Switches[i].Name
+		stem := strings.TrimRight(name, "0123456789")
+		k, err := strconv.Atoi(name[len(stem):])
+		if err != nil || len(name)-len(stem) > 6 || name[len(stem)] == '0' && len(name) > len(stem)+1 {
+			continue
+		}
+		if series[stem] == nil {
+			order = append(order, stem)
+		}
+		series[stem] = append(series[stem], k)
+	}
+	for _, stem := range order {
+		list := series[stem]
+		slices.Sort(list)
+		lost := list[len(list)-1] - list[0] + 1 - len(list)
+		if lost < 1 || 4*lost > len(list) {
+			continue
+		}
+		for i := 1; i < len(list); i++ {
+			for k := list[i-1] + 1; k < list[i]; k++ {
+				out = append(out, fmt.Sprintf("there is no switch %s%d between %s%d and %s%d", stem, k, stem, list[i-1], stem,
+					list[i]))
+			}
+		}
+	}
+	return out
 }
 
 // oddHosts compares the leaves of hosts.
@@ -212,7 +247,9 @@ func unlike(c, peer *cabled, peers int, verb, to string) (out []string) {
 				if v == "" {
 					v = "no"
 				}
-				said[i] = v + " cables " + to + " " + k
+				if said[i] = v + " cables " + to + " " + k; v == "1" {
+					said[i] = "1 cable " + to + " " + k
+				}
 			}
 		} else {
 			for i, v := range said {
