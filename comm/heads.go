@@ -21,8 +21,10 @@ func (c *Comm) HeadWarning() string {
 	if !moved {
 		return ""
 	}
-	return fmt.Sprintf("the GPUs are not in the order of ranks (NVLS heads are ranks %s), and NCCL %s takes heads "+
-		"for ranks: all_gather and reduce_scatter with NVLS put blocks in wrong places, without an error, unless "+
+	return fmt.Sprintf("the GPUs are not in the order of ranks (NVLS heads are ranks %s), and NCCL %s "+
+		"takes heads "+
+		"for ranks: all_gather and reduce_scatter with NVLS put blocks in wrong places, without an error, "+
+		"unless "+
 		"buffers are registered (NVIDIA/nccl 1906); NCCL_ALGO=\"allgather:^NVLS;reducescatter:^NVLS\", or "+
 		"CUDA_VISIBLE_DEVICES in the order of the machine, avoids it",
 		strings.Join(heads, ","), c.Params.Rules.Version())

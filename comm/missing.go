@@ -58,7 +58,8 @@ func (c *Comm) SplitWarning() string {
 			n++
 		}
 		apart := gpusWhere(c.Domains[i].System, func(topo.NodeID) bool { return true })
-		return fmt.Sprintf("NCCL takes the GPUs of node%d for %d nodes (graph/paths.cc:762): %s neither P2P nor SHM "+
+		return fmt.Sprintf("NCCL takes the GPUs of node%d for %d nodes (graph/paths.cc:762): %s neither "+
+			"P2P nor SHM "+
 			"with a GPU before in the order of ranks", c.HostOf[c.Domains[i].First], n, c.named(i, apart))
 	}
 	return ""
@@ -73,7 +74,8 @@ func (c *Comm) RingWarning() string {
 		if g == nil || g.NChannels != 1 || g.BWIntra > 0.1 || len(d.System.Of(topo.GPU)) < 2 {
 			continue
 		}
-		w := fmt.Sprintf("NCCL found no ring for node %d and takes its GPUs in order on one channel of 0.1 GB/s", i)
+		w := fmt.Sprintf("NCCL found no ring for node %d and takes its GPUs in order on one channel of 0.1 "+
+			"GB/s", i)
 		s := d.System
 		kinds, count := map[topo.NodeID]topo.PathKind{}, map[topo.PathKind]int{}
 		usual := topo.PathDIS
@@ -130,7 +132,8 @@ func (c *Comm) named(domain int, gpus []topo.NodeID) string {
 	}
 	text := fmt.Sprintf("rank %d (GPU %d of %s, %s) has", int(d.First)+g.Rank, g.Dev, at, g.BusID)
 	if n := len(gpus) - 1; n > 0 {
-		text = fmt.Sprintf("rank %d (GPU %d of %s, %s) and %d more have", int(d.First)+g.Rank, g.Dev, at, g.BusID, n)
+		text = fmt.Sprintf("rank %d (GPU %d of %s, %s) and %d more have", int(d.First)+g.Rank, g.Dev, at,
+			g.BusID, n)
 	}
 	return text
 }

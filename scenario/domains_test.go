@@ -42,8 +42,9 @@ func trays(t *testing.T) (fstest.MapFS, [5]string) {
 // rackWithout is a rack of 18 trays, one GPU of which has no NVLinks.
 func rackWithout(rank int) scenario.Spec {
 	var s scenario.Spec
-	for _, n := range []scenario.Nodes{{Topo: "tray.xml", Count: rank / 4}, {Topo: fmt.Sprintf("sick%d.xml", rank%4),
-		Count: 1}, {Topo: "tray.xml", Count: 17 - rank/4}} {
+	for _, n := range []scenario.Nodes{{Topo: "tray.xml", Count: rank / 4},
+		{Topo: fmt.Sprintf("sick%d.xml", rank%4),
+			Count: 1}, {Topo: "tray.xml", Count: 17 - rank/4}} {
 		if n.Count > 0 {
 			s.Machine.Nodes = append(s.Machine.Nodes, n)
 		}
@@ -88,7 +89,8 @@ func TestOneDeadGPUOfARackIsNamed(t *testing.T) {
 			fused += hosts.ReplaceAllString(text, fmt.Sprintf(`<cpu host_hash="0x%x"`, i+100))
 		}
 		files["fused.xml"] = &fstest.MapFile{Data: []byte(fused + "</system>")}
-		whole, err := scenario.Load(&scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "fused.xml"}}}},
+		whole, err := scenario.Load(&scenario.Spec{
+			Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "fused.xml"}}}},
 			scenario.Options{Files: files})
 		if err != nil {
 			t.Fatal(err)
@@ -96,7 +98,8 @@ func TestOneDeadGPUOfARackIsNamed(t *testing.T) {
 		a, b := site.Comm, whole.Comm
 		if !reflect.DeepEqual(a.Channels, b.Channels) || !reflect.DeepEqual(a.Final, b.Final) ||
 			a.NVLSChannels != b.NVLSChannels || a.P2PChannels != b.P2PChannels ||
-			a.P2PChannelsPerPeer != b.P2PChannelsPerPeer || !reflect.DeepEqual(a.Model.Bandwidth, b.Model.Bandwidth) {
+			a.P2PChannelsPerPeer != b.P2PChannelsPerPeer || !reflect.DeepEqual(a.Model.Bandwidth,
+			b.Model.Bandwidth) {
 			t.Errorf("rank %d dead: other decisions than of the fused file", rank)
 		}
 	}
@@ -110,16 +113,22 @@ func TestLastDomainHasTheHostsThatAreLeft(t *testing.T) {
 		spec scenario.Spec
 		want string
 	}{
-		{scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "gb200-nvl72", Count: 20}}}}, "72 8"},
-		{scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "gb200-nvl72", Count: 19}}}}, "72 4"},
-		{scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "gb200-nvl72", Count: 38}}}}, "72 72 8"},
+		{scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "gb200-nvl72", Count: 20}}}},
+			"72 8"},
+		{scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "gb200-nvl72", Count: 19}}}},
+			"72 4"},
+		{scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "gb200-nvl72", Count: 38}}}},
+			"72 72 8"},
 		{scenario.Spec{Machine: scenario.Machine{NVLinkDomain: 2, Nodes: []scenario.Nodes{{Topo: "tray.xml"},
 			{Topo: "sick1.xml"}, {Topo: "tray.xml", Count: 3}}}}, "8 8 4"},
-		{scenario.Spec{Machine: scenario.Machine{NVLinkDomain: 4, Nodes: []scenario.Nodes{{Topo: "tray.xml", Count: 3},
+		{scenario.Spec{Machine: scenario.Machine{NVLinkDomain: 4, Nodes: []scenario.Nodes{
+			{Topo: "tray.xml", Count: 3},
 			{Topo: "sick1.xml"}, {Topo: "tray.xml", Count: 10}}}}, "16 16 16 8"},
-		{scenario.Spec{Machine: scenario.Machine{NVLinkDomain: 4, Nodes: []scenario.Nodes{{Topo: "tray.xml", Count: 4},
+		{scenario.Spec{Machine: scenario.Machine{NVLinkDomain: 4, Nodes: []scenario.Nodes{
+			{Topo: "tray.xml", Count: 4},
 			{Topo: "dgx-h100"}, {Topo: "tray.xml"}}}}, "16 12"},
-		{scenario.Spec{Machine: scenario.Machine{NVLinkDomain: 3, Nodes: []scenario.Nodes{{Topo: "tray.xml"}}}}, "12"},
+		{scenario.Spec{Machine: scenario.Machine{NVLinkDomain: 3, Nodes: []scenario.Nodes{
+			{Topo: "tray.xml"}}}}, "12"},
 		{scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "gb200-nvl72", Count: 20}}},
 			Network: scenario.Network{Faults: []string{"gpu=node19/3:absent"}}}, "72 7"},
 	} {
@@ -143,7 +152,8 @@ func TestLastDomainHasTheHostsThatAreLeft(t *testing.T) {
 
 // TestEqualDomainsAreBuiltOnce: 4 racks are one class.
 func TestEqualDomainsAreBuiltOnce(t *testing.T) {
-	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "gb200-nvl72", Count: 74}}}}
+	spec := scenario.Spec{
+		Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "gb200-nvl72", Count: 74}}}}
 	site, err := scenario.Layout(&spec, scenario.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -159,16 +169,19 @@ func TestEqualDomainsAreBuiltOnce(t *testing.T) {
 // permuted are four GPUs behind NVSwitches whose CUDA numbers are not in the machine's order.
 func permuted() string {
 	gpu := func(bus string, dev int) string {
-		return fmt.Sprintf(`<pci busid="0000:%s:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">`+
-			`<gpu dev="%d" sm="90" gdr="1"><nvlink target="fffffff:ff:ff.0" count="18" tclass="0x068000"/></gpu></pci>`, bus, dev)
+		return fmt.Sprintf(
+			`<pci busid="0000:%s:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">`+
+				`<gpu dev="%d" sm="90" gdr="1"><nvlink target="fffffff:ff:ff.0" count="18" tclass="0x068000"/></gpu></pci>`, bus, dev)
 	}
 	return `<system version="1"><cpu numaid="0" affinity="ff" arch="x86_64" vendor="AuthenticAMD" familyid="175" modelid="17">` +
-		gpu("30", 3) + gpu("50", 0) + `</cpu><cpu numaid="1" affinity="ff00" arch="x86_64" vendor="AuthenticAMD" ` +
+		gpu("30", 3) + gpu("50", 0) +
+		`</cpu><cpu numaid="1" affinity="ff00" arch="x86_64" vendor="AuthenticAMD" ` +
 		`familyid="175" modelid="17">` + gpu("70", 1) + gpu("90", 2) + `</cpu></system>`
 }
 
-// TestNVLSWithPermutedDevicesIsWrongAsInNCCL: without registered buffers blocks of all_gather and reduce_scatter are
-// where NCCL puts them, their elements count as wrong, and a warning says so; all_reduce is right.
+// TestNVLSWithPermutedDevicesIsWrongAsInNCCL: without registered buffers blocks of all_gather and
+// reduce_scatter are where NCCL puts them, their elements count as wrong, and a warning says so; all_reduce
+// is right.
 func TestNVLSWithPermutedDevicesIsWrongAsInNCCL(t *testing.T) {
 	files := fstest.MapFS{"p.xml": {Data: []byte(permuted())}}
 	for _, x := range []struct {
@@ -176,8 +189,10 @@ func TestNVLSWithPermutedDevicesIsWrongAsInNCCL(t *testing.T) {
 		wrong             int64 // blocks of 4096 elements
 		warns             bool
 	}{
-		{"all_gather", "", "", 12, true}, {"all_gather", "", "off", 12, true}, {"all_gather", "registered", "", 0, true},
-		{"reduce_scatter", "", "", 3, true}, {"reduce_scatter", "registered", "", 0, true}, {"all_reduce", "", "", 0, false},
+		{"all_gather", "", "", 12, true}, {"all_gather", "", "off", 12, true}, {"all_gather", "registered",
+			"", 0, true},
+		{"reduce_scatter", "", "", 3, true}, {"reduce_scatter", "registered", "", 0, true},
+		{"all_reduce", "", "", 0, false},
 	} {
 		var warned []string
 		r, err := scenario.Run(context.Background(), scenario.Spec{
@@ -194,7 +209,8 @@ func TestNVLSWithPermutedDevicesIsWrongAsInNCCL(t *testing.T) {
 		if !m.Checked || m.Wrong != x.wrong*4096 || m.Time <= 0 {
 			t.Errorf("%+v: %+v", x, m)
 		}
-		if got := strings.Contains(strings.Join(warned, "\n"), "NVLS heads are ranks 0,3,1,2"); got != x.warns {
+		if got := strings.Contains(strings.Join(warned, "\n"), "NVLS heads are ranks 0,3,1,2"); got !=
+			x.warns {
 			t.Errorf("%+v: warnings %q", x, warned)
 		}
 	}

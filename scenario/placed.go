@@ -20,8 +20,9 @@ func (l *loader) hosts(members []fabric.Member) ([]string, error) {
 		return nil, nil
 	}
 	if f := l.spec.Network.Fabric; f == "" || netpreset.Named(f) {
-		return nil, &FieldError{Path: "network.hosts", Value: name, Problem: "hosts are those of a fabric file",
-			Hint: "add network.fabric"}
+		return nil, &FieldError{Path: "network.hosts", Value: name,
+			Problem: "hosts are those of a fabric file",
+			Hint:    "add network.fabric"}
 	}
 	data, err := l.opt.readAs(name, maxHostList, inputs.HostList, inputs.KubernetesNodes)
 	if err != nil {

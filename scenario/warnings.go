@@ -33,7 +33,8 @@ func (l *loader) doubts(files []fabric.Member) {
 			Hint: "where it has one, write 1"})
 	}
 	if name := l.trays(files); name != "" {
-		l.opt.warn(&FieldError{Path: "machine.nvlinkDomain", Problem: "GPUs of " + name + " have C2C and NVLinks to a " +
+		l.opt.warn(&FieldError{Path: "machine.nvlinkDomain", Problem: "GPUs of " + name +
+			" have C2C and NVLinks to a " +
 			"switch, as those of an NVLink domain of several hosts; each host is a node of its own here",
 			Hint: "where they share a domain, write how many hosts it has; 1 says that each is alone"})
 	}

@@ -74,7 +74,8 @@ func (m *Machine) Register(c *cobra.Command) {
 			"network of switches: a `FILE`, as simccl topo fabric writes it, or a name "+
 				"(simccl help networks; default an ideal network)", "network.fabric"),
 		flags.Of(&m.Hosts, "hosts", "", "",
-			"hosts of the fabric that the job has, in the order of ranks: a `FILE` with Slurm's nodelist, MPI's "+
+			"hosts of the fabric that the job has, in the order of ranks: a `FILE` with Slurm's nodelist, "+
+				"MPI's "+
 				"hosts or Kubernetes' nodes (default the first ones)", "network.hosts"),
 	))
 }

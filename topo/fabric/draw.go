@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// TierInfo is a tier of a network as it is drawn: switches that are cabled alike, in runs.
+// TierInfo is a tier of a network as it is drawn: switches that are cabled in the same way, in runs.
 type TierInfo struct {
-	Tier     int      `json:"tier"` // 0: hosts
-	Count    int      `json:"count"`
-	Switches []string `json:"runs"` // "leaf0 to leaf15 (16): 256 hosts' ports, 4 x 400 to each of 64 of tier 2"
+	Tier  int `json:"tier"` // 0: hosts
+	Count int `json:"count"`
+	// "leaf0 to leaf15 (16): 256 hosts' ports, 4 x 400 to each of 64 of tier 2"
+	Switches []string `json:"runs"`
 }
 
 // String writes a tier on lines of its own.
@@ -79,7 +80,8 @@ func counted(n int, noun, many string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// summaries words what each switch and host is cabled to: how many cables of which speed to how many of a tier.
+// summaries words what each switch and host is cabled to: how many cables of which speed to how many of a
+// tier.
 func (n *Network) summaries(tier map[string]int) map[string]string {
 	type kind struct {
 		tier int
@@ -115,7 +117,8 @@ func (n *Network) summaries(tier map[string]int) map[string]string {
 			kinds = append(kinds, k)
 		}
 		sort.Slice(kinds, func(i, j int) bool {
-			return kinds[i].tier < kinds[j].tier || kinds[i].tier == kinds[j].tier && kinds[i].gbit > kinds[j].gbit
+			return kinds[i].tier < kinds[j].tier || kinds[i].tier == kinds[j].tier &&
+				kinds[i].gbit > kinds[j].gbit
 		})
 		var parts []string
 		for _, k := range kinds {
@@ -123,7 +126,8 @@ func (n *Network) summaries(tier map[string]int) map[string]string {
 			if k.tier == 0 {
 				far = counted(len(peers[name][k]), "host", "s")
 			}
-			parts = append(parts, fmt.Sprintf("%s of %g Gbit/s to %s", counted(of[k], "cable", "s"), k.gbit, far))
+			parts = append(parts, fmt.Sprintf("%s of %g Gbit/s to %s", counted(of[k], "cable", "s"), k.gbit,
+				far))
 		}
 		out[name] = strings.Join(parts, ", ")
 	}

@@ -144,7 +144,8 @@ func (r *reader) field(n *Network, key string, at int64) error {
 			var h Host
 			err := r.Decode(&h)
 			if n.Hosts = append(n.Hosts, h); err == nil && (h.Name == "" || len(h.Name) > maxName) {
-				return r.Fail(at, `write {"name": "gpu001", "nets": ["mlx5_0"]}`, "a host's name of %d bytes", len(h.Name))
+				return r.Fail(at, `write {"name": "gpu001", "nets": ["mlx5_0"]}`, "a host's name of %d bytes",
+					len(h.Name))
 			}
 			return err
 		})

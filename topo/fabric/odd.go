@@ -51,8 +51,8 @@ type cabled struct {
 	has  map[string]string
 }
 
-// Oddities says what is cabled otherwise than its peers: a port on another leaf, a cable that is missing, too few
-// between two switches, or a slower one.
+// Oddities says what is cabled otherwise than its peers: a port on another leaf, a cable that is missing,
+// too few between two switches, or a slower one.
 func (n *Network) Oddities() []string {
 	out := n.oddHosts()
 	tier := n.Tiers()
@@ -77,14 +77,15 @@ func (n *Network) Oddities() []string {
 		down = append(down, cabled{c.name, map[string]string{"": fmt.Sprintf("%d", hosts[c.name])}})
 	}
 	for _, d := range unusual(down) {
-		out = append(out, fmt.Sprintf("%s has %s ports to hosts, %d of %d leaves have %s", d.name, d.mine, d.peers, len(down),
+		out = append(out, fmt.Sprintf("%s has %s ports to hosts, %d of %d leaves have %s", d.name, d.mine,
+			d.peers, len(down),
 			d.usual))
 	}
 	return append(append(out, n.slow(tier)...), n.absent()...)
 }
 
-// absent lists switches that the numbers of the others leave out: spine2 beside spine0, spine1 and spine3, where
-// few are.
+// absent lists switches that the numbers of the others leave out: spine2 beside spine0, spine1 and spine3,
+// where few are.
 func (n *Network) absent() (out []string) {
 	series := map[string][]int{}
 	var order []string
@@ -109,7 +110,8 @@ func (n *Network) absent() (out []string) {
 		}
 		for i := 1; i < len(list); i++ {
 			for k := list[i-1] + 1; k < list[i]; k++ {
-				out = append(out, fmt.Sprintf("there is no switch %s%d between %s%d and %s%d", stem, k, stem, list[i-1], stem,
+				out = append(out, fmt.Sprintf("there is no switch %s%d between %s%d and %s%d", stem, k, stem,
+					list[i-1], stem,
 					list[i]))
 			}
 		}
@@ -170,8 +172,8 @@ func (n *Network) uplinks(tier map[string]int) (up map[string]map[string]string,
 	return up, hosts
 }
 
-// differences compares each item with the peers that it has most in common with, of which there are more than of
-// those like itself.
+// differences compares each item with the peers that it has most in common with, of which there are more
+// than of those like itself.
 func differences(items []cabled, verb, to string) (out []string) {
 	key := func(c *cabled) string {
 		var parts []string
@@ -197,7 +199,7 @@ func differences(items []cabled, verb, to string) (out []string) {
 			if len(groups[o]) <= len(mine) || o == k {
 				continue
 			}
-			same := alike(items[mine[0]].has, items[groups[o][0]].has)
+			same := inCommon(items[mine[0]].has, items[groups[o][0]].has)
 			if same > common || same == common && same > 0 && len(groups[o]) > len(groups[best]) {
 				best, common = o, same
 			}
@@ -211,8 +213,8 @@ func differences(items []cabled, verb, to string) (out []string) {
 	return out
 }
 
-// alike counts what two have in common.
-func alike(a, b map[string]string) (n int) {
+// inCommon counts what two have in common.
+func inCommon(a, b map[string]string) (n int) {
 	for k, v := range a { //lint:sorted a count
 		if b[k] == v {
 			n++
@@ -301,11 +303,13 @@ func (n *Network) slow(tier map[string]int) (out []string) {
 		if kinds[k] == nil {
 			order = append(order, k)
 		}
-		kinds[k] = append(kinds[k], cabled{c.A + " to " + c.B, map[string]string{"": fmt.Sprintf("%g", c.Gbit)}})
+		kinds[k] = append(kinds[k],
+			cabled{c.A + " to " + c.B, map[string]string{"": fmt.Sprintf("%g", c.Gbit)}})
 	}
 	for _, k := range order {
 		for _, r := range unusual(kinds[k]) {
-			out = append(out, fmt.Sprintf("cable %s has %s Gbit/s, %d of %d of its kind have %s", n.ends(r.name), r.mine,
+			out = append(out, fmt.Sprintf("cable %s has %s Gbit/s, %d of %d of its kind have %s",
+				n.ends(r.name), r.mine,
 				r.peers, len(kinds[k]), r.usual))
 		}
 	}

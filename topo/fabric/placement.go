@@ -37,8 +37,8 @@ func (e *HostError) Error() string {
 	return fmt.Sprintf("no host %s in the network; %s", termtext.Quote(e.Name, 0), e.Hint)
 }
 
-// Find returns the numbers of hosts by name: exactly, else by the part before the first dot, where that is one
-// host's. The error is a *HostError.
+// Find returns the numbers of hosts by name: exactly, else by the part before the first dot, where that is
+// one host's. The error is a *HostError.
 func (n *Network) Find(names []string) ([]int, error) {
 	short := func(s string) string { s, _, _ = strings.Cut(s, "."); return s }
 	exact, first := map[string]int{}, map[string]int{}
@@ -59,7 +59,8 @@ func (n *Network) Find(names []string) ([]int, error) {
 			i, ok = first[short(name)]
 		}
 		if !ok || i < 0 {
-			return nil, &HostError{name, fmt.Sprintf("it has %d, %s to %s", count, n.HostName(0), n.HostName(max(0, count-1)))}
+			return nil, &HostError{name, fmt.Sprintf("it has %d, %s to %s", count, n.HostName(0),
+				n.HostName(max(0, count-1)))}
 		}
 		if slices.Contains(out, i) {
 			return nil, &HostError{name, "it is listed twice"}
@@ -69,8 +70,8 @@ func (n *Network) Find(names []string) ([]int, error) {
 	return out, nil
 }
 
-// Place is the network as a job on some of its hosts has it: node0 is the first of them, and so on; the cables of
-// other hosts are left out. The error is a *HostError.
+// Place is the network as a job on some of its hosts has it: node0 is the first of them, and so on; the
+// cables of other hosts are left out. The error is a *HostError.
 func (n *Network) Place(names []string) (*Network, error) {
 	at, err := n.Find(names)
 	if err != nil {
@@ -149,8 +150,9 @@ func (n *Network) Leaves() [][]string {
 	return out
 }
 
-// Crossings counts the hops of rings over hosts in an order, one ring a port, that leave the leaf: a ring goes from
-// each host to the next and from the last to the first, on the same port. of is how many hops there are.
+// Crossings counts the hops of rings over hosts in an order, one ring a port, that leave the leaf: a ring
+// goes from each host to the next and from the last to the first, on the same port. of is how many hops
+// there are.
 func (n *Network) Crossings(order []int) (crossing, of int) {
 	leaves := n.Leaves()
 	for i, h := range order {
@@ -170,8 +172,8 @@ func (n *Network) Crossings(order []int) (crossing, of int) {
 	return crossing, of
 }
 
-// ByLeaf orders hosts as a scheduler's topology plugin does: those of one leaf together, leaves in the order of the
-// file, hosts of a leaf in their own order.
+// ByLeaf orders hosts as a scheduler's topology plugin does: those of one leaf together, leaves in the order
+// of the file, hosts of a leaf in their own order.
 func (n *Network) ByLeaf(hosts []int) []int {
 	rank := map[string]int{}
 	for i := range n.Switches {
@@ -191,8 +193,8 @@ func (n *Network) ByLeaf(hosts []int) []int {
 	return out
 }
 
-// Packed chooses as many hosts as are asked for so that they have the fewest groups of leaves: the smallest group
-// that holds what is left, else the largest.
+// Packed chooses as many hosts as are asked for so that they have the fewest groups of leaves: the smallest
+// group that holds what is left, else the largest.
 func (n *Network) Packed(count int) []int {
 	var groups [][]int
 	at := map[string]int{}

@@ -306,7 +306,8 @@ func (c *checker) netItem(name string, host int) item {
 		}
 	}
 	for _, it := range c.all["net"] {
-		if n, _ := it.e.Get("name"); (n == name || n == first) && (host >= len(hosts) || it.host == hosts[host]) {
+		if n, _ := it.e.Get("name"); (n == name || n == first) &&
+			(host >= len(hosts) || it.host == hosts[host]) {
 			return it
 		}
 	}

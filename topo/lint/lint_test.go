@@ -211,15 +211,16 @@ func TestSlowUplinksAreTold(t *testing.T) {
 	}
 }
 
-// TestSplitDomainHasNoFalseErrors: of a domain that NCCL splits, a tray without NVLinks beside a whole one, the nets
-// are each its GPUs', and no setting is recommended that changes nothing.
+// TestSplitDomainHasNoFalseErrors: of a domain that NCCL splits, a tray without NVLinks beside a whole one,
+// the nets are each its GPUs', and no setting is recommended that changes nothing.
 func TestSplitDomainHasNoFalseErrors(t *testing.T) {
 	tray := string(builtin.Lookup("gb200-nvl72").XML())
 	inner := tray[strings.Index(tray, "<cpu"):strings.LastIndex(tray, "</system>")]
 	hash := regexp.MustCompile(`<cpu( host_hash="[^"]*")?`)
 	links := regexp.MustCompile(`<nvlink[^>]*>`)
 	got := text(check(t, []byte(`<system version="1">`+hash.ReplaceAllString(inner, `<cpu host_hash="0x1"`)+
-		links.ReplaceAllString(hash.ReplaceAllString(inner, `<cpu host_hash="0x2"`), "")+`</system>`), "split.xml"))
+		links.ReplaceAllString(hash.ReplaceAllString(inner, `<cpu host_hash="0x2"`), "")+`</system>`),
+		"split.xml"))
 	for _, want := range []string{"for 2 nodes", "GPUs 0-3; GPUs 4-7", "no setting joins them"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)

@@ -12,9 +12,9 @@ import (
 	"github.com/simccl/simccl/internal/termtext"
 )
 
-// Hosts reads which hosts a job has, in the order of its ranks: a nodelist of Slurm ("node[01-16]", several lines
-// are one list), a host file of MPI (a host a line, slots=N, host:N; repeated lines are one host), or nodes of
-// Kubernetes as kubectl get nodes -o json prints them (or pods, whose spec.nodeName counts).
+// Hosts reads which hosts a job has, in the order of its ranks: a nodelist of Slurm ("node[01-16]", several
+// lines are one list), a host file of MPI (a host a line, slots=N, host:N; repeated lines are one host), or
+// nodes of Kubernetes as kubectl get nodes -o json prints them (or pods, whose spec.nodeName counts).
 func Hosts(data []byte, file string) ([]string, error) {
 	text := bytes.TrimSpace(data)
 	if bytes.HasPrefix(text, []byte("{")) || bytes.HasPrefix(text, []byte("[")) && json.Valid(text) {
@@ -30,7 +30,8 @@ func Hosts(data []byte, file string) ([]string, error) {
 		name, col := fields[0], 1+strings.Index(line, fields[0])
 		for _, f := range fields[1:] { // slots=8, max_slots=8, of Intel's and MPICH's files nothing
 			if key, v, ok := strings.Cut(f, "="); !ok || v == "" || key == "" {
-				return nil, fail.At(file, i+1, 1+strings.Index(line, f), "not understood: "+termtext.Quote(f, 40),
+				return nil, fail.At(file, i+1, 1+strings.Index(line, f), "not understood: "+
+					termtext.Quote(f, 40),
 					"a host file has one host a line: node1 slots=8")
 			}
 		}
@@ -51,12 +52,13 @@ func Hosts(data []byte, file string) ([]string, error) {
 }
 
 var (
-	nodelist = regexp.MustCompile(`^([A-Za-z][\w.-]*(\[[0-9,-]+\][\w.-]*)*)(,[A-Za-z][\w.-]*(\[[0-9,-]+\][\w.-]*)*)*$`)
-	slots    = regexp.MustCompile(`^(max_)?(slots|max-slots)=\d+$`)
+	nodelist = regexp.MustCompile(
+		`^([A-Za-z][\w.-]*(\[[0-9,-]+\][\w.-]*)*)(,[A-Za-z][\w.-]*(\[[0-9,-]+\][\w.-]*)*)*$`)
+	slots = regexp.MustCompile(`^(max_)?(slots|max-slots)=\d+$`)
 )
 
-// IsHostList reports whether the first lines, as words, are those of a list of hosts: a name with a number, or
-// a range in brackets, alone or with slots.
+// IsHostList reports whether the first lines, as words, are those of a list of hosts: a name with a number,
+// or a range in brackets, alone or with slots.
 func IsHostList(lines [][]string) bool {
 	for _, l := range lines {
 		name := l[0]

@@ -10,12 +10,14 @@ import (
 )
 
 // laneGbit is the rate of an InfiniBand lane, Gbit/s of data as the names of speeds are used.
-var laneGbit = map[string]float64{"SDR": 2.5, "DDR": 5, "QDR": 10, "FDR10": 10, "FDR": 14, "EDR": 25, "HDR": 50,
+var laneGbit = map[string]float64{"SDR": 2.5, "DDR": 5, "QDR": 10, "FDR10": 10, "FDR": 14, "EDR": 25,
+	"HDR": 50,
 	"NDR": 100, "XDR": 200}
 
 var (
 	ibNode = regexp.MustCompile(`^(Switch|Ca|Rt)\s+(\d+)\s+"([SHR])-([0-9a-fA-F]+)"\s*(?:#\s*"([^"]*)")?`)
-	ibPort = regexp.MustCompile(`^\[(\d+)\](?:\[[^\]]*\])?(?:\(([0-9a-fA-F]+)\))?\s+"([SHR])-([0-9a-fA-F]+)"\[(\d+)\](?:\[[^\]]*\])?(?:\(([0-9a-fA-F]+)\))?\s*(?:#(.*))?$`)
+	ibPort = regexp.MustCompile(
+		`^\[(\d+)\](?:\[[^\]]*\])?(?:\(([0-9a-fA-F]+)\))?\s+"([SHR])-([0-9a-fA-F]+)"\[(\d+)\](?:\[[^\]]*\])?(?:\(([0-9a-fA-F]+)\))?\s*(?:#(.*))?$`)
 	ibRate = regexp.MustCompile(`\b(\d+)x(SDR|DDR|QDR|FDR10|FDR|EDR|HDR|NDR|XDR)\b`)
 )
 
@@ -66,7 +68,8 @@ func (r *ibReader) block(line string, at int) error {
 	m := ibNode.FindStringSubmatch(line)
 	if m == nil {
 		if word, _, _ := strings.Cut(line, " "); word == "Switch" || word == "Ca" || word == "Rt" {
-			return r.bad(at, `a node is Switch 41 "S-b8599f0300fc6de4" # "leaf1"`, "no node: %s", termtext.Quote(line, 60))
+			return r.bad(at, `a node is Switch 41 "S-b8599f0300fc6de4" # "leaf1"`, "no node: %s",
+				termtext.Quote(line, 60))
 		}
 		return nil
 	}
@@ -121,7 +124,8 @@ func (r *ibReader) adapter(desc, guid string) (host, net string) {
 		r.p.assume("adapters whose description names no device are numbered by the GUID, %s first", guid)
 		return words[0], "guid-" + guid
 	}
-	r.p.assume("the description %q names no host: adapter %s is a host of its own (--topo of the hosts matches them "+
+	r.p.assume("the description %q names no host: adapter %s is a host of its own (--topo of the hosts "+
+		"matches them "+
 		"by GUID)", termtext.Short(desc, 60), guid)
 	return "host-" + guid, "guid-" + guid
 }
@@ -150,7 +154,8 @@ func (r *ibReader) port(line string, at int) error {
 	}
 	far := strings.ToLower(m[4])
 	if r.names[far] == "" {
-		return r.bad(at, "give the whole output", "port %s leads to GUID %s, which has no block here", m[1], far)
+		return r.bad(at, "give the whole output", "port %s leads to GUID %s, which has no block here", m[1],
+			far)
 	}
 	if n, _ := strconv.Atoi(m[1]); n < 1 || n > r.ports {
 		return r.bad(at, "", "port %s of a node of %d ports", m[1], r.ports)

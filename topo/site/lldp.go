@@ -13,7 +13,7 @@ import (
 )
 
 // lldpReader reads neighbours as lldpcli prints them with -f json or -f json0. In json a list of one is the
-// one, values stand where json0 has {"value": …}, and names are keys.
+// one, values are written where json0 has {"value": …}, and names are keys.
 type lldpReader struct {
 	*jsonfile.Reader
 	p     *Plan
@@ -36,7 +36,8 @@ func LLDP(data []byte, file string) (*Plan, error) {
 		}
 		return r.Object(func(inner string, at int64) error {
 			if inner != "lldp" {
-				return r.Fail(at, `what lldpcli -f json show neighbors prints is {"lldp": …}`, "unknown member %q", inner)
+				return r.Fail(at, `what lldpcli -f json show neighbors prints is {"lldp": …}`,
+					"unknown member %q", inner)
 			}
 			return r.device(key, at)
 		})
@@ -92,8 +93,9 @@ func (r *lldpReader) neighbour(device string, x member, from int64) error {
 	far, caps := chassis(v.Chassis)
 	port, descr, speed := portOf(v.Port)
 	if far == "" || port == "" {
-		return fault(r.file, line, 1, "the neighbour's lldpd has to announce them", "the neighbour of interface %s has no "+
-			"name or port", termtext.Quote(x.name, 40))
+		return fault(r.file, line, 1, "the neighbour's lldpd has to announce them",
+			"the neighbour of interface %s has no "+
+				"name or port", termtext.Quote(x.name, 40))
 	}
 	role := unknown
 	if caps["station"] && !caps["bridge"] && !caps["router"] {
@@ -108,7 +110,8 @@ func (r *lldpReader) neighbour(device string, x member, from int64) error {
 	if r.count++; r.count > maxCables {
 		return fault(r.file, line, 1, "describe a smaller network", "more than %d neighbours", maxCables)
 	}
-	r.p.cables = append(r.p.cables, cable{a: end{device, x.name}, b: end{far, port}, gbit: speed, count: 1, file: r.file,
+	r.p.cables = append(r.p.cables, cable{a: end{device, x.name}, b: end{far, port}, gbit: speed, count: 1,
+		file: r.file,
 		line: line})
 	return nil
 }
@@ -119,7 +122,7 @@ func (r *lldpReader) line(name string, from int64) int {
 	return 1 + bytes.Count(r.data[:min(len(r.data), int(from)+max(at, 0))], []byte("\n"))
 }
 
-// listed is the items of a list, or the one that stands for it.
+// listed is the items of a list, or its only one.
 func listed(data json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(data, &list) == nil {

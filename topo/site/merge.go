@@ -17,7 +17,8 @@ func Merge(plans ...*Plan) (*Plan, error) {
 			out.ports[d] = max(out.ports[d], p.ports[d])
 		}
 		if out.cables = append(out.cables, p.cables...); len(out.cables) > 2*maxCables {
-			return nil, fault(p.file(), 1, 1, "describe a smaller network", "more than %d cables", 2*maxCables)
+			return nil, fault(p.file(), 1, 1, "describe a smaller network", "more than %d cables",
+				2*maxCables)
 		}
 		for _, a := range p.assumed {
 			if len(p.assumed) == 1 && len(p.cables) > 0 && a == nameNote(p.file(), p.cables[0].a.device) {

@@ -12,8 +12,10 @@ import (
 
 // Words in names that say what a device is.
 var (
-	switchWords = regexp.MustCompile(`(?i)(^|[^a-z])(leaf|spine|core|agg|tor|switch|sw|ssw|csw|fsw|rsw)([^a-z]|$)`)
-	hostWords   = regexp.MustCompile(`(?i)(^|[^a-z])(node|host|server|srv|gpu|dgx|hgx|worker|compute|cn|n)([^a-z]|$)`)
+	switchWords = regexp.MustCompile(
+		`(?i)(^|[^a-z])(leaf|spine|core|agg|tor|switch|sw|ssw|csw|fsw|rsw)([^a-z]|$)`)
+	hostWords = regexp.MustCompile(
+		`(?i)(^|[^a-z])(node|host|server|srv|gpu|dgx|hgx|worker|compute|cn|n)([^a-z]|$)`)
 )
 
 // settle finds what devices are, drops what both ends of a cable report, and refuses what no network is.
@@ -34,14 +36,16 @@ func (p *Plan) settle(o Options) error {
 		}
 	}
 	if hosts == 0 {
-		return fault(p.file(), 1, 1, "give the files of hosts too, or say which they are: --host-names 'gpu*'",
+		return fault(p.file(), 1, 1,
+			"give the files of hosts too, or say which they are: --host-names 'gpu*'",
 			"no host is described here")
 	}
 	for i := range p.cables {
 		c := &p.cables[i]
 		if p.roles[c.a.device] == isHost && p.roles[c.b.device] == isHost {
 			return fault(c.file, c.line, 1, "say which devices are hosts: --host-names 'gpu*'",
-				"a cable from %s to %s, both taken for hosts", termtext.Short(c.a.device, 0), termtext.Short(c.b.device, 0))
+				"a cable from %s to %s, both taken for hosts", termtext.Short(c.a.device, 0),
+				termtext.Short(c.b.device, 0))
 		}
 	}
 	return nil
@@ -68,7 +72,8 @@ func (p *Plan) once() error {
 			if d := &out[x.at]; d.gbit == 0 {
 				d.gbit = c.gbit
 			} else if c.gbit != 0 && c.gbit != d.gbit {
-				p.assume("%s and %s give the cable of %s port %s another speed; the first is taken, %g Gbit/s",
+				p.assume("%s and %s give the cable of %s port %s another speed; the first is taken, %g "+
+					"Gbit/s",
 					place(d), place(&c), termtext.Short(c.a.device, 0), termtext.Short(c.a.port, 0), d.gbit)
 			}
 			continue

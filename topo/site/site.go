@@ -175,7 +175,8 @@ func (p *Plan) numberNets(hosts []string, n *fabric.Network) (map[end]fabric.End
 			if slices.Contains(ports[e.device], e.port) {
 				c := &p.cables[i]
 				return nil, fault(c.file, c.line, 1, "a port has one cable",
-					"port %s of %s is cabled more than once", termtext.Quote(e.port, 0), termtext.Short(e.device, 0))
+					"port %s of %s is cabled more than once", termtext.Quote(e.port, 0),
+					termtext.Short(e.device, 0))
 			}
 			ports[e.device] = append(ports[e.device], e.port)
 		}
@@ -256,7 +257,8 @@ func Natural(a, b string) int {
 // even gives hosts and uplinks their cables where a file names no ports: each host has o.Nets ports on its
 // leaf, and the leaf's uplinks carry what comes from below over the oversubscription, an equal part to each
 // switch above.
-func (p *Plan) even(below map[string][]string, above map[string][]string, o Options, file string, line map[string]int) {
+func (p *Plan) even(below map[string][]string, above map[string][]string, o Options, file string,
+	line map[string]int) {
 	var carry func(s string, depth int) float64
 	carry = func(s string, depth int) float64 {
 		if p.roles[s] == isHost {
@@ -281,7 +283,8 @@ func (p *Plan) even(below map[string][]string, above map[string][]string, o Opti
 			}
 			gbit := carry(s, 0) / o.Oversub / float64(len(above[s]))
 			count := max(1, int(math.Ceil(gbit/o.Gbit*(1-1e-9))))
-			p.cables = append(p.cables, cable{a: end{device: s}, b: end{device: up}, gbit: gbit / float64(count),
+			p.cables = append(p.cables, cable{a: end{device: s}, b: end{device: up},
+				gbit:  gbit / float64(count),
 				count: count, file: file, line: line[s]})
 		}
 	}

@@ -25,7 +25,8 @@ var options = site.Options{Gbit: 400, Latency: 0.3, Nets: nets, Oversub: oversub
 // leafSpine is the network of simccl topo fabric.
 func leafSpine(t testing.TB, hosts, perLeaf int) *fabric.Network {
 	t.Helper()
-	n, err := fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: hosts, Nets: nets, Gbit: 400, PerLeaf: perLeaf,
+	n, err := fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: hosts, Nets: nets, Gbit: 400,
+		PerLeaf: perLeaf,
 		Oversub: oversub, Latency: 0.3})
 	if err != nil {
 		t.Fatal(err)
@@ -84,15 +85,19 @@ func writeIB(ws []wire) string {
 		}
 		put(w.b, fmt.Sprintf("[%s]\t\"%s-%s\"[%s]%s \t\t# %q lid 7 %s", w.bPort, kind, id(a), aPort,
 			map[bool]string{true: "(" + id(a) + ")", false: ""}[w.host], a, speed))
-		put(a, fmt.Sprintf("[%s](%s) \t\"S-%s\"[%s]\t\t# lid 8 lmc 0 %q lid 9 %s", aPort, id(a), id(w.b), w.bPort, w.b, speed))
+		put(a, fmt.Sprintf("[%s](%s) \t\"S-%s\"[%s]\t\t# lid 8 lmc 0 %q lid 9 %s", aPort, id(a), id(w.b),
+			w.bPort, w.b, speed))
 	}
 	var b strings.Builder
-	b.WriteString("#\n# Topology file: generated on Sun Nov 29 18:00:00 2026\n#\n# Initiated from node b8599f0300000001\n\n")
+	b.WriteString("#\n# Topology file: generated on Sun Nov 29 18:00:00 2026\n#\n" +
+		"# Initiated from node b8599f0300000001\n\n")
 	for _, d := range order {
 		if strings.Contains(d, " ") {
-			fmt.Fprintf(&b, "vendid=0x2c9\ndevid=0x1021\ncaguid=0x%s\nCa\t1 \"H-%s\"\t\t# %q\n", id(d), id(d), d)
+			fmt.Fprintf(&b, "vendid=0x2c9\ndevid=0x1021\ncaguid=0x%s\nCa\t1 \"H-%s\"\t\t# %q\n", id(d), id(d),
+				d)
 		} else {
-			fmt.Fprintf(&b, "vendid=0x2c9\ndevid=0xd2f2\nswitchguid=0x%s(%s)\nSwitch\t%d \"S-%s\"\t\t# \"MF0;%s:MQM9700/U1\" "+
+			fmt.Fprintf(&b, "vendid=0x2c9\ndevid=0xd2f2\nswitchguid=0x%s(%s)\n"+
+				"Switch\t%d \"S-%s\"\t\t# \"MF0;%s:MQM9700/U1\" "+
 				"enhanced port 0 lid 1 lmc 0\n", id(d), id(d), len(ports[d]), id(d), d)
 		}
 		for _, p := range ports[d] {
@@ -144,13 +149,18 @@ func writeLLDP(ws []wire, json0 bool) string {
 		if seen[w.a] == nil {
 			order = append(order, w.a)
 		}
-		x := fmt.Sprintf("{%q: {\"via\": \"LLDP\", \"chassis\": {%q: {\"id\": {\"type\": \"mac\", \"value\": \"02:00\"},\n"+
-			"\"capability\": [{\"type\": \"Bridge\", \"enabled\": true}]}},\n\"port\": {\"id\": {\"type\": \"ifname\", \"value\": "+
-			"\"swp%s\"}, \"auto-negotiation\": {\"current\": \"%gGBaseCR4\"}}}}", w.aPort, w.b, w.bPort, w.gbit)
+		x := fmt.Sprintf("{%q: {\"via\": \"LLDP\", \"chassis\": {%q: {\"id\": {\"type\": \"mac\", "+
+			"\"value\": \"02:00\"},\n"+
+			"\"capability\": [{\"type\": \"Bridge\", \"enabled\": true}]}},\n"+
+			"\"port\": {\"id\": {\"type\": \"ifname\", \"value\": "+
+			"\"swp%s\"}, \"auto-negotiation\": {\"current\": \"%gGBaseCR4\"}}}}", w.aPort, w.b, w.bPort,
+			w.gbit)
 		if json0 {
 			x = fmt.Sprintf("{\"name\": %q, \"via\": \"LLDP\", \"chassis\": [{\"name\": [{\"value\": %q}],\n"+
-				"\"capability\": [{\"type\": \"Bridge\", \"enabled\": true}]}],\n\"port\": [{\"id\": [{\"type\": \"ifname\", "+
-				"\"value\": \"swp%s\"}], \"auto-negotiation\": [{\"current\": [{\"value\": \"%gGBaseCR4\"}]}]}]}", w.aPort, w.b,
+				"\"capability\": [{\"type\": \"Bridge\", \"enabled\": true}]}],\n"+
+				"\"port\": [{\"id\": [{\"type\": \"ifname\", "+
+				"\"value\": \"swp%s\"}], \"auto-negotiation\": [{\"current\": [{\"value\": "+
+				"\"%gGBaseCR4\"}]}]}]}", w.aPort, w.b,
 				w.bPort, w.gbit)
 		}
 		seen[w.a] = append(seen[w.a], x)
@@ -182,9 +192,12 @@ func formats(n *fabric.Network) map[string][2]any {
 		"slurm": {writeSlurm(n), read(func(s string) (*site.Plan, error) {
 			return site.Slurm([]byte(s), "topology.conf", options)
 		})},
-		"csv":   {writeCSV(ws), read(func(s string) (*site.Plan, error) { return site.Cables([]byte(s), "cables.csv") })},
-		"lldp":  {writeLLDP(ws, false), read(func(s string) (*site.Plan, error) { return site.LLDP([]byte(s), "lldp.json") })},
-		"lldp0": {writeLLDP(ws, true), read(func(s string) (*site.Plan, error) { return site.LLDP([]byte(s), "lldp.json") })},
+		"csv": {writeCSV(ws),
+			read(func(s string) (*site.Plan, error) { return site.Cables([]byte(s), "cables.csv") })},
+		"lldp": {writeLLDP(ws, false),
+			read(func(s string) (*site.Plan, error) { return site.LLDP([]byte(s), "lldp.json") })},
+		"lldp0": {writeLLDP(ws, true),
+			read(func(s string) (*site.Plan, error) { return site.LLDP([]byte(s), "lldp.json") })},
 	}
 }
 
@@ -230,7 +243,8 @@ func TestFormatsGiveTheSameFabric(t *testing.T) {
 		}
 		switches, cables := plain(got)
 		if !reflect.DeepEqual(switches, wantSwitches) || !reflect.DeepEqual(cables, wantCables) {
-			t.Errorf("%s: %d switches and %d cables, want %d and %d", name, len(switches), len(cables), len(wantSwitches),
+			t.Errorf("%s: %d switches and %d cables, want %d and %d", name, len(switches), len(cables),
+				len(wantSwitches),
 				len(wantCables))
 			for i := range min(len(cables), len(wantCables)) {
 				if cables[i] != wantCables[i] {
@@ -244,7 +258,8 @@ func TestFormatsGiveTheSameFabric(t *testing.T) {
 		if len(got.Hosts) != 512 || got.Hosts[17].Name != "node17" {
 			t.Errorf("%s: %d hosts", name, len(got.Hosts))
 		}
-		if again, err := fabric.ParseNetwork(got.Format(), name); err != nil || !reflect.DeepEqual(again.Hosts, got.Hosts) {
+		if again, err := fabric.ParseNetwork(got.Format(), name); err != nil ||
+			!reflect.DeepEqual(again.Hosts, got.Hosts) {
 			t.Errorf("%s: its own file: %v", name, err)
 		}
 	}
@@ -257,9 +272,11 @@ func TestFormatsGiveTheSameTimes(t *testing.T) {
 	run := func(n *fabric.Network) string {
 		files["net.json"] = &fstest.MapFile{Data: n.Format()}
 		r, err := scenario.Run(context.Background(), scenario.Spec{Seed: 1,
-			Machine:  scenario.Machine{Nodes: []scenario.Nodes{{Topo: "gb200-nvl72", Count: 8}}, NVLinkDomain: 1},
+			Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "gb200-nvl72", Count: 8}},
+				NVLinkDomain: 1},
 			Network:  scenario.Network{Fabric: "net.json", Hosts: "hosts"},
-			Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"1M", "16M"}}}, scenario.Options{Files: files})
+			Workload: scenario.Workload{Op: "all_reduce", Sizes: []string{"1M", "16M"}}},
+			scenario.Options{Files: files})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -277,8 +294,8 @@ func TestFormatsGiveTheSameTimes(t *testing.T) {
 	}
 }
 
-// TestDamagedFilesAreRefusedOrTheirDifferenceNamed: lines are lost, doubled, cut, swapped or garbled; the reader
-// gives an error with file, line and column, or the network has an oddity, or it is the same.
+// TestDamagedFilesAreRefusedOrTheirDifferenceNamed: lines are lost, doubled, cut, swapped or garbled; the
+// reader gives an error with file, line and column, or the network has an oddity, or it is the same.
 func TestDamagedFilesAreRefusedOrTheirDifferenceNamed(t *testing.T) {
 	n := leafSpine(t, 32, 8)
 	_, want := plain(n)
@@ -314,7 +331,8 @@ func TestDamagedFilesAreRefusedOrTheirDifferenceNamed(t *testing.T) {
 				continue
 			}
 			if _, cables := plain(got); !reflect.DeepEqual(cables, want) && len(got.Oddities()) == 0 {
-				t.Errorf("%s, damage %d of line %d %q: another network, and nothing is said", name, seed, i+1, lines[min(i, len(lines)-1)])
+				t.Errorf("%s, damage %d of line %d %q: another network, and nothing is said", name, seed, i+1,
+					lines[min(i, len(lines)-1)])
 			}
 		}
 	}
@@ -362,7 +380,8 @@ func TestHostLists(t *testing.T) {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "node[1-", "node[3-1]", "node[1-9999999999]", "n1 8", "{", `{"items":[]}`, "a,,b",
+	for _, text := range []string{"", "node[1-", "node[3-1]", "node[1-9999999999]", "n1 8", "{",
+		`{"items":[]}`, "a,,b",
 		"n[1]]"} {
 		var place *fail.FileError
 		if got, err := site.Hosts([]byte(text), "hosts"); !errors.As(err, &place) {
@@ -378,9 +397,11 @@ func TestBlocksAndYAML(t *testing.T) {
 		yaml bool
 	}{
 		{"BlockName=b0 Nodes=node[0-3]\nBlockName=b1 Nodes=node[4-7]\nBlockSizes=4\n", false},
-		{"---\n- topology: t\n  cluster_default: true\n  block:\n    block_sizes:\n      - 4\n    blocks:\n      - block: b0\n" +
+		{"---\n- topology: t\n  cluster_default: true\n  block:\n    block_sizes:\n      - 4\n" +
+			"    blocks:\n      - block: b0\n" +
 			"        nodes: node[0-3]\n      - block: b1\n        nodes: node[4-7]\n", true},
-		{"- topology: t\n  tree:\n    switches:\n      - switch: s\n        children: b[0-1]\n      - switch: b0\n" +
+		{"- topology: t\n  tree:\n    switches:\n      - switch: s\n        children: b[0-1]\n" +
+			"      - switch: b0\n" +
 			"        nodes: node[0-3]\n      - switch: b1\n        nodes: node[4-7]\n", true},
 	} {
 		read := site.Slurm
@@ -405,7 +426,8 @@ func TestBlocksAndYAML(t *testing.T) {
 
 // TestAdaptersGoByGUIDWhereTheirDescriptionNamesNoHost.
 func TestAdaptersGoByGUIDWhereTheirDescriptionNamesNoHost(t *testing.T) {
-	text := strings.ReplaceAll(writeIB(wires(leafSpine(t, 2, 2))), "node1 mlx5_2", "MT4129 ConnectX7 Mellanox Technologies")
+	text := strings.ReplaceAll(writeIB(wires(leafSpine(t, 2, 2))), "node1 mlx5_2",
+		"MT4129 ConnectX7 Mellanox Technologies")
 	o := options
 	guid := ""
 	for _, line := range strings.Split(text, "\n") {

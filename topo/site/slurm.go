@@ -41,14 +41,17 @@ func Slurm(data []byte, file string, o Options) (*Plan, error) {
 			col := 1 + strings.Index(line, word)
 			key = strings.ToLower(key)
 			if !ok || value == "" {
-				return nil, fault(file, i+1, col, "a line is SwitchName=s1 Nodes=node[1-8]", "no KEY=VALUE: %s",
+				return nil, fault(file, i+1, col, "a line is SwitchName=s1 Nodes=node[1-8]",
+					"no KEY=VALUE: %s",
 					termtext.Quote(word, 40))
 			}
 			switch key {
 			case "switchname", "switches", "nodes", "linkspeed", "blockname", "blocksizes":
 			default:
-				return nil, fault(file, i+1, col, "known are SwitchName, Switches, Nodes, LinkSpeed, BlockName, BlockSizes",
-					"unknown key %s", termtext.Quote(key, 40))
+				return nil,
+					fault(file, i+1, col,
+						"known are SwitchName, Switches, Nodes, LinkSpeed, BlockName, BlockSizes",
+						"unknown key %s", termtext.Quote(key, 40))
 			}
 			values[key] = value
 		}
@@ -69,19 +72,23 @@ func (t *tree) add(v map[string]string, line int) error {
 		if v["blocksizes"] != "" {
 			return nil
 		}
-		return fault(t.file, line, 1, "a line begins with SwitchName= or BlockName=", "a switch without a name")
+		return fault(t.file, line, 1, "a line begins with SwitchName= or BlockName=",
+			"a switch without a name")
 	}
 	if t.line[name] != 0 {
-		return fault(t.file, line, 1, "", "%s is described in line %d already", termtext.Short(name, 0), t.line[name])
+		return fault(t.file, line, 1, "", "%s is described in line %d already", termtext.Short(name, 0),
+			t.line[name])
 	}
 	t.line[name] = line
 	if err := t.p.device(name, isSwitch); err != nil {
 		return fault(t.file, line, 1, "", "%v", err)
 	}
 	if v["nodes"] == "" && v["switches"] == "" {
-		return fault(t.file, line, 1, "write Nodes= or Switches=", "%s has nothing below it", termtext.Short(name, 0))
+		return fault(t.file, line, 1, "write Nodes= or Switches=", "%s has nothing below it",
+			termtext.Short(name, 0))
 	}
-	for key, role := range map[string]role{"nodes": isHost, "switches": isSwitch} { //lint:sorted one of them is there
+	for key, role := range map[string]role{"nodes": isHost, "switches": isSwitch} {
+		//lint:sorted one of them is there
 		list, err := Hostlist(v[key])
 		if err != nil {
 			return fault(t.file, line, 1, "lists are like node[01-16,20],login1", "%s of %s: %v", key,
@@ -92,7 +99,8 @@ func (t *tree) add(v map[string]string, line int) error {
 				return fault(t.file, line, 1, "", "%v", err)
 			}
 			if role == isHost && len(t.above[c]) > 0 {
-				return fault(t.file, line, 1, "a node has one switch", "node %s is below %s already", termtext.Short(c, 0),
+				return fault(t.file, line, 1, "a node has one switch", "node %s is below %s already",
+					termtext.Short(c, 0),
 					t.above[c][0])
 			}
 			if t.line[c] == 0 && role == isHost {
@@ -131,13 +139,17 @@ func (t *tree) plan(o Options) (*Plan, error) {
 			t.below["above-blocks"] = append(t.below["above-blocks"], b)
 		}
 		t.p.assume("what joins blocks is not in the file: one switch, above-blocks")
-		t.p.assume("hosts of a block are joined by one switch here; where a block is an NVLink domain, --mnnvl says so")
+		t.p.assume("hosts of a block are joined by one switch here; where a block is an NVLink domain, " +
+			"--mnnvl says so")
 	} else if roots > 1 && t.apart(blocks) {
-		t.p.assume("%d switches have none above them: their parts are not connected where they share none below", roots)
+		t.p.assume("%d switches have none above them: their parts are not connected where they share none "+
+			"below", roots)
 	}
-	t.p.assume("Slurm's file names no ports: %d nets a host, %g Gbit/s each, all to its switch (--nets, --gbit)", o.Nets,
+	t.p.assume("Slurm's file names no ports: %d nets a host, %g Gbit/s each, all to its switch (--nets, "+
+		"--gbit)", o.Nets,
 		o.Gbit)
-	t.p.assume("uplinks of a switch carry its ports to hosts over %g, an equal part to each switch above (--oversub)",
+	t.p.assume("uplinks of a switch carry its ports to hosts over %g, an equal part to each switch above "+
+		"(--oversub)",
 		o.Oversub)
 	t.p.even(t.below, t.above, o, t.file, t.line)
 	return t.p, nil
@@ -220,7 +232,8 @@ func SlurmYAML(data []byte, file string, o Options) (*Plan, error) {
 		}
 	}
 	if best == nil {
-		return nil, fault(file, 1, 1, "write tree: or block: into one", "no topology here is a tree or has blocks")
+		return nil, fault(file, 1, 1, "write tree: or block: into one",
+			"no topology here is a tree or has blocks")
 	}
 	t := newTree(file)
 	if len(all) > 1 {
@@ -229,7 +242,8 @@ func SlurmYAML(data []byte, file string, o Options) (*Plan, error) {
 	if best.Tree != nil {
 		for i := range best.Tree.Switches {
 			s := &best.Tree.Switches[i]
-			v := map[string]string{"switchname": s.Switch, "switches": s.Children.Value, "nodes": s.Nodes.Value}
+			v := map[string]string{"switchname": s.Switch, "switches": s.Children.Value,
+				"nodes": s.Nodes.Value}
 			if err := t.add(v, max(s.Children.Line, s.Nodes.Line, 1)); err != nil {
 				return nil, err
 			}
@@ -238,7 +252,8 @@ func SlurmYAML(data []byte, file string, o Options) (*Plan, error) {
 	}
 	for i := range best.Block.Blocks {
 		b := &best.Block.Blocks[i]
-		if err := t.add(map[string]string{"blockname": b.Block, "nodes": b.Nodes.Value}, max(b.Nodes.Line, 1)); err != nil {
+		if err := t.add(map[string]string{"blockname": b.Block, "nodes": b.Nodes.Value},
+			max(b.Nodes.Line, 1)); err != nil {
 			return nil, err
 		}
 	}
@@ -291,7 +306,7 @@ func Hostlist(list string) ([]string, error) {
 	return out, nil
 }
 
-// expand names what an item with brackets stands for.
+// expand names what an item with brackets means.
 func expand(item string) ([]string, error) {
 	before, rest, ok := strings.Cut(item, "[")
 	if !ok {

@@ -15,13 +15,17 @@ import (
 
 // columns are the headings that a table of cables may have, without case, blanks, dots and underscores.
 var columns = map[string][]string{
-	"a": {"a", "adevice", "devicea", "source", "sourcedevice", "src", "srcdevice", "from", "fromdevice", "host", "hostname",
+	"a": {"a", "adevice", "devicea", "source", "sourcedevice", "src", "srcdevice", "from", "fromdevice",
+		"host", "hostname",
 		"node", "server", "local", "localdevice", "device1", "enda", "sidea"},
-	"aport": {"aport", "porta", "sourceport", "srcport", "fromport", "hostport", "nodeport", "serverport", "nic",
+	"aport": {"aport", "porta", "sourceport", "srcport", "fromport", "hostport", "nodeport", "serverport",
+		"nic",
 		"interface", "localport", "port1", "ainterface", "sourceinterface", "localinterface"},
-	"b": {"b", "bdevice", "deviceb", "destination", "destinationdevice", "dest", "dst", "dstdevice", "target", "to",
+	"b": {"b", "bdevice", "deviceb", "destination", "destinationdevice", "dest", "destdevice", "dst",
+		"dstdevice", "target", "to",
 		"todevice", "switch", "switchname", "remote", "remotedevice", "device2", "endb", "sideb", "peer"},
-	"bport": {"bport", "portb", "destinationport", "destport", "dstport", "targetport", "toport", "switchport",
+	"bport": {"bport", "portb", "destinationport", "destport", "dstport", "targetport", "toport",
+		"switchport",
 		"remoteport", "port2", "binterface", "destinationinterface", "remoteinterface", "peerport"},
 	"gbit":  {"gbit", "gbps", "gbits", "speed", "rate", "speedgbps", "speedgbit", "bandwidth", "linkspeed"},
 	"count": {"count", "cables", "links", "quantity"},
@@ -72,8 +76,9 @@ func Cables(data []byte, file string) (*Plan, error) {
 	at := places(heading)
 	for _, need := range []string{"a", "b"} {
 		if _, ok := at[need]; !ok {
-			return nil, fault(file, 1, 1, "name the columns a_device,a_port,b_device,b_port,gbit", "no column of the %s device "+
-				"of a cable", map[string]string{"a": "first", "b": "second"}[need])
+			return nil, fault(file, 1, 1, "name the columns a_device,a_port,b_device,b_port,gbit",
+				"no column of the %s device "+
+					"of a cable", map[string]string{"a": "first", "b": "second"}[need])
 		}
 	}
 	for {
@@ -93,7 +98,8 @@ func Cables(data []byte, file string) (*Plan, error) {
 func csvFault(file string, err error) error {
 	var e *csv.ParseError
 	if errors.As(err, &e) {
-		return fault(file, e.Line, e.Column, "each line has the columns of the heading; quote what holds a comma", "%v", e.Err)
+		return fault(file, e.Line, e.Column,
+			"each line has the columns of the heading; quote what holds a comma", "%v", e.Err)
 	}
 	return fault(file, 1, 1, "name the columns a_device,a_port,b_device,b_port,gbit", "an empty table")
 }

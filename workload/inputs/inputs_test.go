@@ -132,7 +132,8 @@ var documents = []struct {
 	{CableTable, "# cables\nsource device,source port,dest device,dest port,speed\nn1,eth0,leaf0,1,400\n"},
 	{HostList, "node[01-16],login1\n"},
 	{HostList, "gpu1 slots=8\ngpu2 slots=8\n"},
-	{KubernetesNodes, `{"apiVersion":"v1","kind":"List","items":[{"kind":"Node","metadata":{"name":"gpu1"},"status":{"nodeInfo":{}}}]}`},
+	{KubernetesNodes,
+		`{"apiVersion":"v1","kind":"List","items":[{"kind":"Node","metadata":{"name":"gpu1"},"status":{"nodeInfo":{}}}]}`},
 	{IBNetDiscover, "#\n# Topology file: generated on Mon Jan  " +
 		"5\n#\nvendid=0x2c9\ndevid=0xd2f0\nswitchguid=0xb8599f0300fc6de4(b8599f0300fc6de4)\n" +
 		"Switch\t40 \"S-b8\"\n"},

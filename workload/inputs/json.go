@@ -97,7 +97,8 @@ func described(head []byte, m members) Kind {
 		return StepTimes
 	case m.has("lldp"), has(head, "lldp", "chassis"):
 		return LLDP
-	case m.has("items") && m.has("kind") && (has(head, "nodeInfo") || has(head, "Node") || has(head, "nodeName")):
+	case m.has("items") && m.has("kind") && (has(head, "nodeInfo") || has(head, "Node") ||
+		has(head, "nodeName")):
 		return KubernetesNodes
 	case (m.has("architectures") || m.has("model_type")) && m.has("hidden_size"), m.has("hidden_size") &&
 		m.has("num_hidden_layers"):

@@ -132,7 +132,7 @@ var (
 	siteNetworks = []string{"topo fabric --from"}
 	hostLists    = []string{"topo fabric place --hosts", "run --hosts"}
 	sweeps       = []string{"sweep", "sweep plan", "sweep search", "sweep emit"}
-	tables = []string{"report --measured", "run --measured"}
+	tables       = []string{"report --measured", "run --measured"}
 )
 
 // table has a row for each kind.

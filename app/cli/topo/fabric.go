@@ -71,7 +71,8 @@ device), or a table of cables (CSV). What the files do not say is assumed, and s
 	f.Float64Var(&p.Latency, "latency-us", 0.3,
 		"latency `US` that a cable between switches adds, its switch included")
 	f.StringVar((*string)(&p.Routing), "routing", string(fabric.ECMP), "ecmp, adaptive or static")
-	f.StringVar(&o.From, "from", "", "read the network of a site: `FILE` of ibnetdiscover, Slurm, LLDP or cables")
+	f.StringVar(&o.From, "from", "",
+		"read the network of a site: `FILE` of ibnetdiscover, Slurm, LLDP or cables")
 	f.StringSliceVar(&o.Topo, "topo", nil, "topology `FILES` of hosts, with --from: NICs are theirs by GUID")
 	f.StringVar(&o.Names, "host-names", "", "`PATTERN` of the names of hosts, with --from: gpu*")
 	return c

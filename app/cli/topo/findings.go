@@ -31,7 +31,8 @@ func findings(files []string, opt scenario.Options, each func(*lint.Finding)) er
 		}
 		if site := jobOf([]string{file}, opt); site != nil && site.Comm.HeadWarning() != "" {
 			each(&lint.Finding{Severity: lint.Note, Rule: "nvls-order", Pos: spec.Root.Origin, Path: "system",
-				Problem: site.Comm.HeadWarning(), Remedy: "explain all_gather says at which sizes NCCL takes NVLS"})
+				Problem: site.Comm.HeadWarning(),
+				Remedy:  "explain all_gather says at which sizes NCCL takes NVLS"})
 		}
 	}
 	if len(files) < 2 {

@@ -20,7 +20,8 @@ import (
 func (o *FabricOptions) read(a *cli.App) error {
 	p := &o.Layout
 	if p.Gbit <= 0 || p.Gbit > 1e6 || p.Nets < 1 || p.Nets > 64 || p.Oversub <= 0 || p.Latency < 0 {
-		return fail.Usage("--gbit %g, --nets %d, --oversub %g, --latency-us %g: each is above 0, --nets at most 64", p.Gbit,
+		return fail.Usage("--gbit %g, --nets %d, --oversub %g, --latency-us %g: each is above 0, --nets at "+
+			"most 64", p.Gbit,
 			p.Nets, p.Oversub, p.Latency)
 	}
 	s := site.Options{Gbit: p.Gbit, Latency: p.Latency, Nets: p.Nets, Oversub: p.Oversub, Hosts: o.Names}
@@ -115,10 +116,12 @@ func guids(a *cli.App, files []string) (map[uint64]site.NIC, error) {
 type FabricShowOptions struct{ File string }
 
 func fabricShow(a *cli.App) *cobra.Command {
-	return &cobra.Command{Use: "show FILE", Short: "Draw a network, and say what is cabled otherwise than its peers",
-		Long: `show prints the switches of a network tier by tier, with their cables, and what is cabled otherwise than its
-peers: a port on another leaf, a cable that is missing, too few between two switches, a slower one. Exit status 7 where
-there is such.`,
+	return &cobra.Command{Use: "show FILE",
+		Short: "Draw a network, and say what is cabled otherwise than its peers",
+		Long: `show prints the switches of a network tier by tier, with their cables, and what
+is cabled otherwise than its peers: a port on another leaf, a cable that is
+missing, too few between two switches, a slower one. Exit status 7 where there
+is such.`,
 		Example: "  simccl topo fabric --from cables.csv > site.json; simccl topo fabric show site.json",
 		Args:    cli.Exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -176,11 +179,13 @@ type FabricPlaceOptions struct {
 func fabricPlace(a *cli.App) *cobra.Command {
 	var o FabricPlaceOptions
 	c := &cobra.Command{Use: "place FILE --hosts LIST", Short: "Say which switches a job's hosts cross",
-		Long: `place reads the hosts of a job (Slurm's nodelist, MPI's host file, Kubernetes' nodes) and prints on which leaves
-they are, and how many hops of NCCL's rings leave a leaf: with the hosts in the order given, which is that of the
-ranks and so of NCCL's nodes; with them in the order of a scheduler's topology plugin (Slurm's topology/tree with
-SwitchAsNodeRank: hosts of one leaf together); and with as many hosts on the fewest leaves. --print ORDER writes one of
-these orders as a list for --hosts of run and diff, which give the times.`,
+		Long: `place reads the hosts of a job (Slurm's nodelist, MPI's host file, Kubernetes'
+nodes) and prints on which leaves they are, and how many hops of NCCL's rings
+leave a leaf: with the hosts in the order given, which is that of the ranks and
+so of NCCL's nodes; in the order of a scheduler's topology plugin (Slurm's
+topology/tree with SwitchAsNodeRank: hosts of one leaf together); and with as
+many hosts on the fewest leaves. --print ORDER writes one of these orders as a
+list for --hosts of run and diff, which give the times.`,
 		Example: "  simccl topo fabric place site.json --hosts nodes.txt\n" +
 			"  simccl topo fabric place site.json --hosts nodes.txt --print plugin > sorted.txt\n" +
 			"  simccl run all_reduce --fabric site.json --hosts sorted.txt --sizes 64M",
@@ -263,7 +268,8 @@ func placed(n *fabric.Network, orders []order) string {
 	}
 	b.WriteString("Hops of rings, one a port, that leave a leaf:\n")
 	for _, x := range orders {
-		fmt.Fprintf(&b, "  %-6s  %5d of %5d, %3d leaves  %s\n", x.Order, x.Crossing, x.Hops, len(x.Leaves), x.What)
+		fmt.Fprintf(&b, "  %-6s  %5d of %5d, %3d leaves  %s\n", x.Order, x.Crossing, x.Hops, len(x.Leaves),
+			x.What)
 	}
 	if first, last := orders[0], orders[2]; first.Crossing > last.Crossing {
 		fmt.Fprintf(&b, "Fewest leaves: %s to %s\n", last.Hosts[0], last.Hosts[len(last.Hosts)-1])
