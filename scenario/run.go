@@ -126,6 +126,11 @@ func (r *Running) check() error {
 		r.opt.warn(errors.New(w))
 	}
 	r.misplaced()
+	for _, w := range []string{r.Site.Comm.Unverified(), r.ginWarning()} {
+		if w != "" {
+			r.opt.warn(errors.New(w))
+		}
+	}
 	if _, err := r.traceOptions(); err != nil {
 		return err
 	}
