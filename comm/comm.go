@@ -216,10 +216,10 @@ func (c *Comm) tuningInput() tuning.Input {
 	switch {
 	case c.NVLSSupport:
 	case !in.NVSwitch:
-		in.NVLSOff = tuning.Reason{Rule: "NVLS needs an NVSwitch", Source: "search.cc:1009"}
+		in.NVLSOff = tuning.Reason{Rule: "NVLS needs an NVSwitch", Source: "search.cc:1036"}
 	case c.MinSM < 90:
 		in.NVLSOff = tuning.Reason{Rule: fmt.Sprintf("NVLS needs sm_90 and a GPU is sm_%d", c.MinSM),
-			Source: "search.cc:1009"}
+			Source: "search.cc:1036"}
 	case !c.Multicast:
 		in.NVLSOff = tuning.Reason{Rule: "NVLink multicast is off", Setting: "--multicast on",
 			Source: "transport/nvls.cc:171"}
@@ -227,9 +227,7 @@ func (c *Comm) tuningInput() tuning.Input {
 		in.NVLSOff = tuning.Reason{Rule: "NVLS is switched off", Setting: "NCCL_NVLS_ENABLE=2",
 			Source: "transport/nvls.cc:161"}
 	default:
-		in.NVLSOff = tuning.Reason{
-			Rule:   "no NVLS graph was found: it needs two sm_90 GPUs behind an NVSwitch",
-			Source: "search.cc:1009"}
+		in.NVLSOff = c.noNVLSGraph()
 	}
 	in.CollNet.Enabled = c.CollNet.Enabled
 	if c.CollNet.Enabled {

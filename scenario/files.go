@@ -57,12 +57,12 @@ func (o *Options) read(name string, limit int64) ([]byte, error) {
 
 // readAs reads an input file of a kind, taken out of what it was compressed or saved in; one
 // that is known as another is refused by its name.
-func (o *Options) readAs(name string, limit int64, kind inputs.Kind) ([]byte, error) {
+func (o *Options) readAs(name string, limit int64, kinds ...inputs.Kind) ([]byte, error) {
 	data, err := o.read(name, limit)
 	if err != nil {
 		return nil, err
 	}
-	data, err = inputs.Take(data, name, limit, kind)
+	data, err = inputs.Take(data, name, limit, kinds...)
 	return data, bad(err)
 }
 

@@ -22,7 +22,8 @@ type Machine struct {
 	GPUs      int
 	Multicast string
 	Fabric    string
-	Domain    int // nodes of an NVLink domain
+	Hosts     string // list of the fabric's hosts that the job has
+	Domain    int    // nodes of an NVLink domain
 	Class     string
 	Network   string // flow, packet or hybrid
 	NICs      string // network class
@@ -78,6 +79,10 @@ func (m *Machine) Register(c *cobra.Command) {
 		flags.Of(&m.Fabric, "fabric", "", "",
 			"network of switches: a `FILE`, as simccl topo fabric writes it, or a name "+
 				"(simccl help networks; default an ideal network)", "network.fabric"),
+		flags.Of(&m.Hosts, "hosts", "", "",
+			"hosts of the fabric that the job has, in the order of ranks: a `FILE` with Slurm's nodelist, "+
+				"MPI's "+
+				"hosts or Kubernetes' nodes (default the first ones)", "network.hosts"),
 	))
 }
 
@@ -169,7 +174,7 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 		s.Machine.Multicast = ""
 	}
 	s.Network.Fabric, s.Network.Class, s.Network.CC, s.Network.Balance = m.Fabric, m.NICs, m.CC, m.Balance
-	s.Network.Faults, s.Seed = m.Faults, m.Seed
+	s.Network.Faults, s.Network.Hosts, s.Seed = m.Faults, m.Hosts, m.Seed
 	if s.Network.Model = m.Network; m.Network == "flow" {
 		s.Network.Model = ""
 	}

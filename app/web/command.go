@@ -46,6 +46,7 @@ func Command(s *scenario.Spec) string {
 		add("--nccl-version", s.NCCL.Version)
 	}
 	add("--fabric", s.Network.Fabric)
+	add("--hosts", s.Network.Hosts)
 	if s.Network.Model != "flow" {
 		add("--network", s.Network.Model)
 	}

@@ -87,9 +87,14 @@ const (
 	Nsight
 	SQLite
 	HFConfig
+	// Networks of a site, and hosts of a job.
 	IBNetDiscover
 	SlurmTopology
+	SlurmYAML
 	LLDP
+	CableTable
+	HostList
+	KubernetesNodes
 	ELF
 	Pprof
 	Zip
@@ -127,8 +132,10 @@ var (
 		"bench --schedule"}
 	networks = []string{"run --fabric", "explain --fabric", "report --fabric", "diff --fabric",
 		"replay --fabric", "advise --fabric", "inspect --fabric"}
-	sweeps = []string{"sweep", "sweep plan", "sweep search", "sweep emit"}
-	tables = []string{"report --measured", "run --measured"}
+	siteNetworks = []string{"topo fabric --from"}
+	hostLists    = []string{"topo fabric place --hosts", "run --hosts"}
+	sweeps       = []string{"sweep", "sweep plan", "sweep search", "sweep emit"}
+	tables       = []string{"report --measured", "run --measured"}
 )
 
 // table has a row for each kind.
@@ -234,12 +241,13 @@ var table = [numKinds]row{
 	SQLite: {"SQLite database", "an SQLite database", nil, "databases are not read"},
 	HFConfig: {"Hugging Face model configuration", "a model configuration of Hugging Face", nil,
 		"simccl workload gen takes its hyper-parameters as options"},
-	IBNetDiscover: {"ibnetdiscover output", "the output of ibnetdiscover", nil,
-		"--fabric takes simccl's own JSON, as simccl topo fabric writes it"},
-	SlurmTopology: {"Slurm topology.conf", "Slurm's topology.conf", nil,
-		"--fabric takes simccl's own JSON, as simccl topo fabric writes it"},
-	LLDP: {"LLDP neighbours", "LLDP neighbours as lldpcli prints them", nil,
-		"--fabric takes simccl's own JSON, as simccl topo fabric writes it"},
+	IBNetDiscover:   {"ibnetdiscover output", "the output of ibnetdiscover", siteNetworks, ""},
+	SlurmTopology:   {"Slurm topology.conf", "Slurm's topology.conf", siteNetworks, ""},
+	SlurmYAML:       {"Slurm topology.yaml", "Slurm's topology.yaml", siteNetworks, ""},
+	LLDP:            {"LLDP neighbours", "LLDP neighbours as lldpcli prints them", siteNetworks, ""},
+	CableTable:      {"cable table", "a table of cables", siteNetworks, ""},
+	HostList:        {"host list", "a list of hosts", hostLists, ""},
+	KubernetesNodes: {"Kubernetes nodes", "nodes or pods of Kubernetes", hostLists, ""},
 	ELF: {"shared library or program", "a shared library or a program",
 		[]string{"run --libnccl", "inspect --libnccl"}, "--libnccl takes it if it is libnccl.so.2"},
 	Pprof: {"pprof profile", "a profile in pprof's format", nil, "go tool pprof shows it"},
@@ -251,6 +259,9 @@ func Jobs() []Kind {
 	return []Kind{Native, Calls, Kineto, TorchET, Chakra, ChakraJSON, ChakraGroups, FlightJSON, FlightPickle,
 		NCCLLog, NCCLCalls, SimAI, AICB, GOAL, GOALBinary, Inspector, Meta, StepTimes, ChromeTrace, Tar}
 }
+
+// Networks are the kinds that topo fabric --from reads.
+func Networks() []Kind { return []Kind{IBNetDiscover, SlurmTopology, SlurmYAML, LLDP, CableTable} }
 
 // Machines are the kinds that a machine is made of.
 func Machines() []Kind {
