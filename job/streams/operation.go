@@ -417,7 +417,7 @@ func (r *run) retarget(t int32, rate float64) {
 	x := &r.tasks[t]
 	x.progress += float64(x.rate * float64(r.now-x.at))
 	x.at, x.rate = r.now, rate
-	r.schedule(t, r.now+units.Time(math.Ceil(math.Max(0, x.target-x.progress)/rate-1e-6)))
+	r.timers.schedule(t, r.now+units.Time(math.Ceil(math.Max(0, x.target-x.progress)/rate-1e-6)))
 }
 
 // leaveOp ends a member's part in an operation.
