@@ -14,7 +14,7 @@ type run struct {
 	in     *Input
 	p      *workload.Program
 	graphs []*graph
-	left   [][]int32 // by rank, node: predecessors that are missing
+	left   [][]int32 // by rank, node: predecessors that are missing; through once it has ended
 	spans  [][]Span
 	done   []int64 // by rank: nodes that are through
 	finish []units.Time
@@ -261,6 +261,7 @@ func (r *run) complete(p place) {
 	r.finish[p.rank] = max(r.finish[p.rank], r.now)
 	r.done[p.rank]++
 	left := r.left[p.rank]
+	left[p.node] = through
 	for _, to := range g.edges[n.from:n.to] {
 		if left[to]--; left[to] == 0 {
 			r.ready = append(r.ready, place{p.rank, to})
