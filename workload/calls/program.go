@@ -144,15 +144,23 @@ func (m *maker) group(list []Event, i int, index map[callKey]int32) int {
 	if end > i {
 		m.add(workload.Step{Kind: workload.GroupStart})
 	}
+	of := map[int]int32{} // by communicator: its last step
 	for k := i; k <= end; k++ {
 		e := &list[k]
-		m.last[e.Stream] = m.add(workload.Step{Kind: workload.Issue, Stream: int32(e.Stream),
-			Call: m.call(e, index), Deps: deps})
+		of[e.Comm] = m.add(workload.Step{Kind: workload.Issue, Stream: int32(e.Stream), Call: m.call(e, index),
+			Deps: deps})
 	}
-	if end > i { // its streams go on behind the last of its kernels
+	if end > i {
 		at := m.add(workload.Step{Kind: workload.GroupEnd})
+		if len(of) == 1 { // sends and receives are launched last wherever they are
+			of[list[i].Comm] = at
+		}
+	}
+	for _, comm := range slices.Sorted(maps.Keys(of)) {
 		for k := i; k <= end; k++ {
-			m.last[list[k].Stream] = at
+			if list[k].Comm == comm { // its streams go on behind its last kernel
+				m.last[list[k].Stream] = of[comm]
+			}
 		}
 	}
 	return end
