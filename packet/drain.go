@@ -119,7 +119,7 @@ func (e *engine) enqueueRest(w *worker, s *switchNode, l *link, q *queue, keys [
 	if len(keys) > 0 {
 		w.ports.Begin()
 		w.ports.Keep(q, keys)
-		s.Less(w.ports.Bytes)
+		s.Subtract(w.ports.Bytes)
 	}
 	p := l.FromPort
 	if s.busy[p/64] &^= 1 << (p % 64); q.Empty() {
@@ -161,7 +161,7 @@ func (e *engine) deplete(w *worker, s *switchNode, l *link, keys []uint64, end i
 		e.due[l.ID] = l.Wire.Front().At
 	}
 	w.again = w.again || p.Deep
-	s.Less(p.Bytes)
+	s.Subtract(p.Bytes)
 	w.DataPacketHops += int64(p.Data)
 	w.Marks += int64(p.Marks)
 	l.Stats.Marks += int64(p.Marks)

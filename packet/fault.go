@@ -71,7 +71,7 @@ func (e *engine) applyFault(c spec.Change) {
 	f := &e.cfg.Faults[c.Fault]
 	cable := &e.net.Cables[f.Cable]
 	for k := range 2 {
-		e.links[2*f.Cable+k].Suffer(f, &c.Now, &e.cfg.CC, k, c.At)
+		e.links[2*f.Cable+k].SetCondition(f, &c.Now, &e.cfg.CC, k, c.At)
 	}
 	if f.Down && f.Reroute && c.Begin {
 		e.rerouteAround(f.Cable, c.At)

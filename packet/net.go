@@ -5,7 +5,7 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// What is simulated: package spec says what each of these is.
+// The input and output of a run; package spec documents the types.
 type (
 	Network  = spec.Network
 	Cable    = spec.Cable

@@ -17,14 +17,14 @@ func (e *engine) travel(id int32, size uint16) int64 {
 // are scheduled from now on are ordered after it.
 func (e *engine) noteArrival(w *worker, n tiebreak.Number) {
 	if e.ordered {
-		w.Happens(n)
+		w.SetCause(n)
 	}
 }
 
 // noteHostArrival is noteArrival for a frame at a host.
 func (e *engine) noteHostArrival(w *worker, h *host, f *frame) {
 	if e.ordered {
-		w.Happens(tiebreak.Number(f.Tag))
+		w.SetCause(tiebreak.Number(f.Tag))
 		w.since, w.link, w.size = f.At, h.in, f.Size
 	}
 }
@@ -32,7 +32,7 @@ func (e *engine) noteHostArrival(w *worker, h *host, f *frame) {
 // noteCompletion sets the present event to the end of the transmission on l.
 func (e *engine) noteCompletion(w *worker, l *link) {
 	if e.ordered {
-		w.Happens(l.Begun)
+		w.SetCause(l.Begun)
 		w.since, w.size = l.Start, 0
 	}
 }
@@ -50,7 +50,7 @@ func (e *engine) noteWakeup(w *worker, h *host) {
 func (e *engine) noteFlowStart(w *worker, flow int32, now int64) {
 	e.noteRoot(w, e.starts.Of(flow))
 	if e.ordered {
-		w.Happens(w.Slept(now))
+		w.SetCause(w.Slept(now))
 		w.since = now
 	}
 }

@@ -284,7 +284,7 @@ func (e *engine) enqueue(w *worker, s *switchNode, l *link, f *frame) {
 		}
 	}
 	q.Bytes += int64(f.Size)
-	l.Deepen(q, f.Class)
+	l.UpdatePeak(q, f.Class)
 	if l.Free < f.At && l.Waiting&^l.Paused != 0 {
 		e.dequeue(w, s, l, f.At)
 	} else if s.starts != nil {

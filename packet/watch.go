@@ -13,7 +13,7 @@ func (e *engine) watch(w *worker, s *switchNode, now int64) {
 		for k := 1; k < e.classes && l.Watch != nil; k++ {
 			if l.Watch.Poll(k, l.Paused>>k&1 != 0, l.Waiting>>k&1 != 0, now, int64(c.After),
 				int64(c.Restore)) {
-				w.Watchdogs, l.Stats.Barks = w.Watchdogs+1, l.Stats.Barks+1
+				w.Watchdogs, l.Stats.Triggers = w.Watchdogs+1, l.Stats.Triggers+1
 				e.flush(w, s, l, uint8(k), now)
 			}
 		}
@@ -46,7 +46,7 @@ func (e *engine) heldBack(h *host, l *link) {
 
 // findDeadlock looks for a new cycle of pauses in which nothing moves.
 func (e *engine) findDeadlock(now int64) {
-	if d := port.Lookout(e.links, e.net.Nodes, &e.locks, now); d.Nodes != nil {
+	if d := port.FindDeadlock(e.links, e.net.Nodes, &e.locks, now); d.Nodes != nil {
 		e.deadlocks = append(e.deadlocks, d)
 	}
 }
@@ -65,7 +65,7 @@ func (e *engine) stall() *Stall {
 // was lost); -1, -1: none.
 func (e *engine) lostResume() [2]int32 {
 	for i := range e.switches {
-		if x := port.Forgotten(e.links, e.switches[i].in, e.switches[i].Stopped); x != nil {
+		if x := port.LostResume(e.links, e.switches[i].in, e.switches[i].Stopped); x != nil {
 			return [2]int32{x.From, x.To}
 		}
 	}
