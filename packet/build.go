@@ -15,8 +15,8 @@ import (
 // build lays a run out in memory. ordered: events of one instant keep their order; inTurn: windows of two
 // delays are tried.
 func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine, error) {
-	e := &engine{cfg: cfg, net: n, flows: flows, unfinished: len(flows), lookahead: arrivals.Longest, crowd: crowd,
-		paths: max(1, cfg.Paths), ordered: ordered,
+	e := &engine{cfg: cfg, net: n, flows: flows, unfinished: len(flows), lookahead: arrivals.Longest,
+		crowd: crowd, paths: max(1, cfg.Paths), ordered: ordered,
 		full: uint16(cfg.Frames.Payload + cfg.Frames.Header), ack: uint16(cfg.Frames.Ack)}
 	if ordered {
 		e.lookahead = tiebreak.Longest

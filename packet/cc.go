@@ -11,6 +11,7 @@ type (
 	CCKind = cc.Kind
 )
 
+// Short names of package cc's algorithms.
 const (
 	NoCC   = cc.None
 	DCQCN  = cc.DCQCN

@@ -33,6 +33,7 @@ type (
 	Port       = spec.Port
 )
 
+// Constants of package spec.
 const (
 	Overtaken = spec.Overtaken
 	LeastHead = spec.LeastHead // least bytes for Config.CutThrough

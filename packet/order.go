@@ -75,7 +75,7 @@ func (e *engine) noteRoot(w *worker, root int) {
 func (e *engine) nodeRoot(node int32) int { return len(e.flows) + int(node) }
 
 // leadTime returns for how long, in ps, the present event was scheduled before now. Without the order of
-// events it is longer than any timer, so that the event goes before a timer of the same instant.
+// events it is longer than any timer, so that the event precedes a timer of the same instant.
 func (e *engine) leadTime(w *worker, now int64) int64 {
 	switch {
 	case !e.ordered || w.since == -never:
@@ -86,7 +86,7 @@ func (e *engine) leadTime(w *worker, now int64) int64 {
 	return now - w.since
 }
 
-// ownFirst reports whether a host's own event (end of transmission if ended, else pacing) goes before the
+// ownFirst reports whether a host's own event (end of transmission if ended, else pacing) precedes the
 // arrival of f at the same instant.
 func (e *engine) ownFirst(w *worker, h *host, l *link, f *frame, ended bool) bool {
 	return h.OwnFirst(w.order, l, e.travel(h.in, f.Size), f, ended)

@@ -38,8 +38,8 @@ func cycleAmong(next [][]int32) []int32 {
 	return nil
 }
 
-// Deadlocks distinguishes a deadlock from a passing cycle of pauses: the same cycle is found twice, and no paused
-// queue has sent a frame in between.
+// Deadlocks distinguishes a deadlock from a passing cycle of pauses: the same cycle is found twice, and no
+// paused queue has sent a frame in between.
 type Deadlocks struct {
 	known [][]int32
 	last  []int32 // the cycle found last

@@ -48,7 +48,7 @@ func (p *PauseTimer) Asks(class uint8, pause bool, at int64) {
 	}
 }
 
-// Due reports whether a renewal at a time still stands: there was no RESUME since.
+// Due reports whether a renewal at a time is still valid: there was no RESUME since.
 func (p *PauseTimer) Due(class uint32, at int64) bool { return p.again[class] == at }
 
 // Repeats reports whether the port keeps its neighbour's class paused.

@@ -6,8 +6,8 @@ type pair uint64
 // lesser is set if the lesser number was first.
 const lesser pair = 1 << 31 // the lesser number was first
 
-// compare returns a negative number if event x was scheduled before event y (x < y as numbers), 0 if nothing
-// tells. It walks back along both chains of causes until their times differ:
+// compare returns a negative number if event x was scheduled before event y (x < y as numbers), 0 if that is
+// unknown. It walks back along both chains of causes until their times differ:
 //
 //	x ◀ p ◀ …    each step: times differ?  cached?  one cause?
 //	y ◀ q ◀ …

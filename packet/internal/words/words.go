@@ -26,6 +26,7 @@ type Text struct {
 	End   Word // position of the file's end
 }
 
+// Split splits a file at white space; every word keeps its position.
 func Split(name string, data []byte) *Text {
 	t := &Text{Name: name, End: Word{Line: 1, Col: 1}}
 	for i, line := range strings.Split(string(data), "\n") {
