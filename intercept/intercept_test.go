@@ -737,6 +737,23 @@ func TestRealDevices(t *testing.T) {
 	}
 }
 
+// TestFirstCallOfAStream: a stream's first call of NCCL comes behind what the stream has to
+// do already, under each clock.
+func TestFirstCallOfAStream(t *testing.T) {
+	program, options := realDevice(t)
+	m := nodes(t, 1)
+	for _, x := range []struct {
+		clock collector.Clock
+		calm  string
+	}{{collector.Virtual, "-1"}, {collector.Measured, "-1"}, {collector.Measured, "0"}} {
+		r := intercepted(t, m, func(o *intercept.Options) {
+			options(o)
+			o.Clock, o.Env = x.clock, append(o.Env, "SIMCCL_CALM="+x.calm)
+		}, program, "4", "fresh")
+		r.want(t, "")
+	}
+}
+
 // TestRealTimes: steps of kernels that take 14 ms take about that on the clock of the
 // cluster, though four ranks share the GPU, and the record has the kernels.
 func TestRealTimes(t *testing.T) {
