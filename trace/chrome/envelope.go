@@ -53,7 +53,7 @@ func (w *Writer) head() []byte {
 	return append(b, ",\n\"traceEvents\":[\n"...)
 }
 
-// other is what the trace says of itself.
+// other returns the trace's "otherData": its description of itself.
 func (w *Writer) other() []byte {
 	m := &w.opt.Meta
 	b := []byte(`{"schema":"` + Schema + `"`)

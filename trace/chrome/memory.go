@@ -12,7 +12,6 @@ type Spool interface {
 // memorySpool is a Spool where there are no files.
 type memorySpool struct{ data []byte }
 
-// Write appends.
 func (m *memorySpool) Write(p []byte) (int, error) {
 	m.data = append(m.data, p...)
 	return len(p), nil
@@ -30,7 +29,6 @@ func (m *memorySpool) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Close forgets it.
 func (m *memorySpool) Close() error {
 	m.data = nil
 	return nil

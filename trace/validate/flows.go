@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/trace/chrome"
 )
 
-// flow is what is known of the arrows of one id.
+// flow is the state of the arrows of one id.
 type flow struct {
 	starts, ends []mark
 	again        bool // another arrow of the id is whole

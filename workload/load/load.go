@@ -46,7 +46,7 @@ type Options struct {
 	Partial bool
 }
 
-// Job is what the files of one run say together.
+// Job is a job assembled from all files of one run.
 type Job struct {
 	Program *workload.Program
 	Format  Format // of what the program is made of

@@ -152,7 +152,7 @@ func (j *job) alone() {
 	}
 }
 
-// twinKey is what makes two kernels the same.
+// twinKey identifies kernels that do equal work: name, launch dimensions and bytes.
 type twinKey struct {
 	name            int32
 	blocks, threads int32

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// FabricOptions are what the options of fabric say.
+// FabricOptions are the flags and arguments of fabric.
 type FabricOptions struct {
 	Layout fabric.Layout
 	given  *pflag.FlagSet // of a command line; nil: the values alone count

@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/study/replay"
 )
 
-// Page is all that is shown.
+// Page is the data of a job's page.
 type Page struct {
 	Title, Command string
 	Machine        string

@@ -155,7 +155,7 @@ func ParseColumns(s string) ([]Column, error) {
 	return out, nil
 }
 
-// Heads are the headings of columns.
+// Heads returns nccl-tests' headings for opt-in columns.
 func Heads(cols []Column) []nccltests.Column {
 	var out []nccltests.Column
 	for _, c := range cols {
