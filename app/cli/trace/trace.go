@@ -31,8 +31,8 @@ type Memory string
 
 // register declares the option.
 func (m *Memory) register(c *cobra.Command) {
-	c.Flags().StringVar((*string)(m), "max-memory", "", fmt.Sprintf("`size` of what may be kept of the "+
-		"traces in memory (default %dM, less where the process may take less)", events.DefaultMemory>>20))
+	c.Flags().StringVar((*string)(m), "max-memory", "", fmt.Sprintf("`size` of memory for traces: one that "+
+		"needs more is refused (default %dM, less where the process may take less)", events.DefaultMemory>>20))
 }
 
 // files are the files that a command reads, with at most so much of them in memory.
