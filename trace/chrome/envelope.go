@@ -25,7 +25,7 @@ func (w *Writer) write() error {
 	return w.pour(append(w.head(), w.metadata()...), w.body, []byte("\n]}\n"))
 }
 
-// body gives every event to each, in order.
+// body calls each for all events in the order of the file: from memory, or merged from the spool.
 func (w *Writer) body(each func(r *pack.Record, event []byte) error) error {
 	o := w.order()
 	if w.spool == nil {

@@ -17,7 +17,6 @@ func (m *memorySpool) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ReadAt reads what was written.
 func (m *memorySpool) ReadAt(p []byte, off int64) (int, error) {
 	if off >= int64(len(m.data)) {
 		return 0, io.EOF

@@ -37,6 +37,7 @@ func (k flowKey) compare(o flowKey) int {
 // bytes is what the key takes.
 func (k flowKey) bytes() int64 { return int64(len(k.cat) + len(k.name) + len(k.id) + 2) }
 
+// idOf hashes a key to 128 bits: arrows that have ended are remembered by these alone.
 func idOf(key flowKey) (id flowID) {
 	const odd = 0x9e3779b97f4a7c15
 	for i, seed := range flowSeeds {

@@ -204,7 +204,7 @@ func (p *parts) archive(in io.Reader, name string, depth int) error {
 // any length.
 const maxText = 2 << 30
 
-// part reads a file of a format.
+// part reads a file in its format and adds it to the parts of the job.
 func (p *parts) part(in io.Reader, name string, format Format) error {
 	switch format {
 	case Native:

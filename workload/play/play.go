@@ -204,7 +204,7 @@ func (x *player) advance(r *rank) {
 	}
 }
 
-// begin is when a step can start, if all it waits for has ended.
+// begin returns the time at which a step can start; false: something that it depends on has not ended.
 func (x *player) begin(r *rank, q *queue, steps []workload.Step, i int32) (units.Time, bool) {
 	at := q.free
 	end := x.res.End[r.id]

@@ -85,7 +85,7 @@ func register(c *cobra.Command, r *run.Options) {
 	r.RegisterTimes(c)
 }
 
-// Run compares and prints.
+// Run simulates both sides and prints what differs, with the reason.
 func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	d, err := o.compare(ctx, a)
 	if err != nil {

@@ -27,7 +27,7 @@ type Outputs struct {
 // defaultEvents is --trace-events where it is not given, as in a scenario.
 const defaultEvents int64 = 20e6
 
-// table declares their flags.
+// table returns the flags of a run's outputs.
 func (o *Outputs) table() flags.Group {
 	return flags.In(flags.Output,
 		flags.Of(&o.Trace, "trace", "", "",

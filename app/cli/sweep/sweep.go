@@ -182,7 +182,7 @@ func plan(a *cli.App) *cobra.Command {
 	return c
 }
 
-// Run prints the estimate.
+// Run probes some points and prints what the whole sweep is expected to cost.
 func (o *PlanOptions) Run(ctx context.Context, a *cli.App) error {
 	r, err := load(a, o.Spec)
 	if err != nil {
@@ -236,7 +236,7 @@ func emit(a *cli.App) *cobra.Command {
 	return c
 }
 
-// Run prints the job.
+// Run prints a job of Slurm, Kubernetes or parallel that runs the shards of the sweep.
 func (o *EmitOptions) Run(_ context.Context, a *cli.App) error {
 	if _, err := load(a, o.Spec); err != nil {
 		return err
@@ -278,7 +278,7 @@ points are missing, unless --partial. Two results of one point must be equal.`,
 	return c
 }
 
-// Run writes the results.
+// Run merges the results of folders into one table, and writes it to a file or to standard output.
 func (o *MergeOptions) Run(_ context.Context, a *cli.App) error {
 	m, err := merged(a, o.Dirs, o.Partial)
 	if err != nil {

@@ -35,7 +35,7 @@ adds aliases, what is known of the network, and the source of each fact.`,
 		}}
 }
 
-// Run prints the machines.
+// Run prints the built-in machines, by kind, with their sources.
 func (o *ListOptions) Run(_ context.Context, a *cli.App) error {
 	all := builtin.List()
 	if o.Word != "" {
@@ -139,7 +139,7 @@ compares are kept, so that it decides the same.`,
 		}}
 }
 
-// Run writes the file.
+// Run writes the topology without what identifies the machine (show.Nameless).
 func (o *AnonymizeOptions) Run(_ context.Context, a *cli.App) error {
 	spec, err := scenario.Topology(o.File, a.Options(nil))
 	if err != nil {

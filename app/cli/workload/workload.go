@@ -292,7 +292,7 @@ stay; calls without a partner go. The result is simccl's text.`,
 	return c
 }
 
-// Run writes what is kept.
+// Run cuts the job to the span between two marks and to some ranks, and writes it.
 func (o *SliceOptions) Run(_ context.Context, a *cli.App) error {
 	j, err := o.Job.Read(a)
 	if err != nil {

@@ -48,7 +48,7 @@ func (p *ports) track(id trace.TrackID, t *trace.Track) {
 	}
 }
 
-// emit keeps a state.
+// emit adds an event of a port's track to its history: a pause, or a change of its queue.
 func (p *ports) emit(e *trace.Event) {
 	name, ok := p.byTrack[e.Track]
 	if !ok || p.states >= portsKept {

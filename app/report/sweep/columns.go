@@ -13,7 +13,7 @@ import (
 	"github.com/simccl/simccl/sim/congestion"
 )
 
-// Column is an opt-in column.
+// Column is a column that --columns adds to the table, and what its values cost to compute.
 type Column struct {
 	Head      nccltests.Column
 	Value     func(*scenario.Facts) string
