@@ -186,11 +186,13 @@ func (c *Comm) tuningInput() tuning.Input {
 	if c.CollNet.Enabled {
 		// The plugin that is supposed is NVIDIA's, which gathers and scatters too.
 		in.CollNet.Heads, in.CollNet.DirectHeads = len(c.CollNet.NetHeads[0]), len(c.CollNet.Heads[0])
+		in.CollNet.ChainHeadless = c.ChainHeadless()
 		in.CollNet.AllGather, in.CollNet.ReduceScatter, in.CollNet.Reduces = true, true, tuning.SHARPReduces
 	} else {
-		in.CollNet.Off = tuning.Reason{Rule: "no network plugin reduces",
-			Setting: "NCCL_COLLNET_ENABLE=1 with such a plugin, which SIMCCL_COLLNET=1 supposes",
-			Source:  "init.cc:1003"}
+		in.CollNet.Off = tuning.Reason{Rule: c.CollNet.Off, Source: "init.cc:1003"}
+		if !c.Params.Connect.CollNet {
+			in.CollNet.Off.Setting = "NCCL_COLLNET_ENABLE=1 with such a plugin, which SIMCCL_COLLNET=1 supposes"
+		}
 	}
 	return in
 }

@@ -144,6 +144,9 @@ func (c *Config) registerBindings() []binding {
 		{"NCCL_SYM_KERNEL", &p.Sym.Kernel},
 		{"NCCL_SYM_CTAS", &p.Sym.CTAs},
 		{"NCCL_SYM_TMA_ENABLE", &p.Sym.TMA},
+		{"NCCL_SYM_GIN_KERNELS_ENABLE", func(n int64) { p.Sym.GINOff = p.Sym.GINOff || n == 0 }},
+		{"NCCL_GIN_ENABLE", func(n int64) { p.Sym.GINOff = p.Sym.GINOff || n == 0 }},
+		{"SIMCCL_GIN", &p.GIN},
 		{"NCCL_SYM_CE_THRESHOLD", &p.Sym.CopyGather},
 	}
 }

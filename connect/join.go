@@ -143,8 +143,8 @@ func (c *Layout) agree(in *Input, p *Params) {
 	ring.NChannels = min(ring.NChannels, tree.NChannels)
 	tree.NChannels = ring.NChannels
 	c.NVLSSupport = NVLSSupported(d0.System, in.Multicast, *p) && c.Final[search.NVLSID].NChannels > 0
-	c.CollNet.Enabled = p.CollNet && c.Final[search.CollNetChainID].NChannels > 0 &&
-		int64(c.NNodes) >= p.CollNetNodeThreshold.Or(2)
+	c.CollNet.Off = c.noCollNet(p)
+	c.CollNet.Enabled = c.CollNet.Off == ""
 	c.IsAllNVLink = allNVLink(d0.System, &p.Rules.Connect)
 	c.TreeDepth = c.NRanks/c.NNodes - 1 + bits.Len(uint(c.NNodes)) - 1
 }

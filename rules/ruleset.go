@@ -196,13 +196,16 @@ type Topo struct {
 	// PXNFrom: a GPU whose own path to a net is worse than this has it relayed also
 	// where that brings no bandwidth.
 	PXNFrom Level
-	// PXNNeedsGDR: a GPU relays only to a net with which it has GPUDirect RDMA.
+	// PXNNeedsGDR: a GPU relays only to a net with which it has GPUDirect RDMA; in send/recv
+	// too.
 	PXNNeedsGDR bool
 
 	FuseNICs   bool // near NICs become one virtual NIC
 	WidenFused bool // the PCI link of a virtual NIC and that above it get the width of its ports
 	// WidenPorts: so do the links of the ports and those between them and where they meet.
 	WidenPorts bool
+	// FuseOneCPU: NCCL fails where the ports of a virtual NIC are on different CPUs.
+	FuseOneCPU bool
 	// NetsByShare: of nets that are equally near a GPU begins with that of its number
 	// among the GPUs that share them; else of its number on the host.
 	NetsByShare bool
@@ -296,8 +299,13 @@ type Search struct {
 	// CrossAny: NICs may cross in every pattern, and odd channels mirror the even ones
 	// before them wherever they do; else in rings alone.
 	CrossAny bool
-	// OneCollNetGraph: there is no graph of CollNetDirect in the file of graphs.
+	// OneCollNetGraph: CollNetDirect has the chain's graph, and the file of graphs and the
+	// log have that once.
 	OneCollNetGraph bool
+	// CollNetDirectFile is the id of CollNetDirect's graph in files of graphs.
+	CollNetDirectFile int
+	// MaxCollNetHeads bounds the channels of a graph for CollNetDirect.
+	MaxCollNetHeads int
 	// GraphRanks: the file of graphs names ranks beside devices.
 	GraphRanks bool
 	// NoGraphNets: where nothing is found, the graph has the nets of the first and
@@ -348,6 +356,11 @@ type Connect struct {
 	// the latter where all ranks share one NVLink domain.
 	NVLSSM90, NVLSSM100, NVLSSM100OneDomain int64
 	NVLSMinGPUs                             int
+	// CollNetRanks is the most ranks of a node with CollNet; 0 for any number.
+	CollNetRanks int
+	// CollNetOfNVLS: the network that reduces is joined by the heads of NVLS where there
+	// are any; else by those of CollNetDirect.
+	CollNetOfNVLS bool
 	// NVLSTune changes the channels and chunks of NVLS; nil for nothing.
 	NVLSTune func(NVLSShape) NVLSTuned
 	// NVLSRaises: a communicator has at least as many channels as NVLS. NVLSApart: other
@@ -489,6 +502,9 @@ type Tuning struct {
 	// ones have LL128 by default; 0 for none.
 	LL128MixedSM int
 
+	// LongestUs is the time in microseconds from which an algorithm is not taken.
+	LongestUs float32
+
 	// TreeThreads: a tree has the threads that the size asks for, with Simple four warps
 	// more; else all.
 	TreeThreads bool
@@ -515,6 +531,14 @@ type Tuning struct {
 	// CollNetGather is the bus bandwidth of CollNetDirect AllGather and ReduceScatter
 	// for so many ranks a node and speeds of the graph; nets says that there are several nodes.
 	CollNetGather func(perNode, intra, inter float32, nets bool) float32
+	// CollNetMean: these need a head for each rank of a node on average; else of the
+	// largest node.
+	CollNetMean bool
+	// CollNetChainRanks is the most ranks of a node with CollNetChain; 0 for any number.
+	CollNetChainRanks int
+	// CollNetChainHeads: CollNetChain is off where a chain begins at a rank that is no
+	// head of the network's.
+	CollNetChainHeads bool
 	// NVLSBandwidth is the bus bandwidth per channel of NVLS and NVLSTree.
 	NVLSBandwidth func(t *Tuning, in NVLS) float32
 	// NVLSGathersInter: NVLS AllGather and ReduceScatter exist between nodes.
@@ -569,6 +593,9 @@ type Plan struct {
 	// RoundsResume: a further kernel of a group goes on at the round where the one
 	// before was full; else at the first.
 	EpochBatches, RoundsResume bool
+	// GathersCaptured: registered buffers of a gather and a scatter are used in a CUDA graph
+	// alone.
+	GathersCaptured bool
 	// BroadcastsJoin: broadcasts of several roots in a group become one operation.
 	BroadcastsJoin bool
 	// LLTraffic is how many bytes of traffic an LL byte counts for.

@@ -125,6 +125,11 @@ func (r *Running) check() error {
 	if w := r.Site.Comm.PeerWarning(); w != "" && r.fn.IsP2P() {
 		r.opt.warn(errors.New(w))
 	}
+	for _, w := range []string{r.Site.Comm.Unverified(), r.ginWarning()} {
+		if w != "" {
+			r.opt.warn(errors.New(w))
+		}
+	}
 	if _, err := r.traceOptions(); err != nil {
 		return err
 	}

@@ -189,6 +189,7 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 			return nil, bad(err)
 		}
 		l.site.fabric = data
+		l.rails()
 	}
 	if members, err = l.absent(members); err != nil {
 		return nil, err
@@ -221,6 +222,17 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 		}
 	}
 	return l, l.class()
+}
+
+// rails gives nets the rails and planes that the fabric file says.
+func (l *loader) rails() {
+	nets, c := l.site.Network.Nets, l.site.Config
+	if len(nets) > 0 && !c.Rules.Topo.NetRails {
+		l.opt.warn(&FieldError{Path: "network.fabric", Problem: "NCCL " + c.Rules.Version() +
+			" reads no rails and planes of nets", Hint: "2.30.7 is the first that does"})
+		return
+	}
+	c.Topo.Rails = nets
 }
 
 // networkNamed is the network class that the Spec or the machines' names say.

@@ -138,7 +138,7 @@ func (e *engine) all(p Params) (set Set, err error) {
 		{Want{ID: CollNetChainID, Pattern: TreePattern, CollNet: true, MinChannels: n, MaxChannels: n},
 			p.CollNet},
 		{Want{ID: CollNetDirectID, Pattern: CollNetDirect, CollNet: true, MinChannels: 1, MaxChannels: most},
-			p.CollNet},
+			p.CollNet && !p.Rules.Search.OneCollNetGraph},
 		{Want{ID: NVLSID, Pattern: NVLSPattern, MinChannels: 1, MaxChannels: most}, p.NVLS},
 	} {
 		if !w.on {
@@ -148,6 +148,10 @@ func (e *engine) all(p Params) (set Set, err error) {
 		if set[w.ID], err = e.compute(w.Want, p); err != nil {
 			return set, err
 		}
+	}
+	if p.CollNet && p.Rules.Search.OneCollNetGraph {
+		chain := *set[CollNetChainID]
+		set[CollNetDirectID] = &chain
 	}
 	return set, nil
 }

@@ -172,7 +172,7 @@ func (s *schedule) limitChannels() bool {
 		}
 		b.maxChannels = min(e.rules.Search.MaxNVLSHeads, e.gpus)
 	case CollNetDirect:
-		b.maxChannels = min(maxCollNetHeads, e.gpus)
+		b.maxChannels = min(e.rules.Search.MaxCollNetHeads, e.gpus)
 	}
 	if e.gpus == 1 && b.pattern != RingPattern {
 		b.pattern = TreePattern

@@ -59,6 +59,7 @@ type edge struct {
 type draft struct {
 	rules     *rules.Ruleset
 	netRail   int            // of nets for which nothing gives one, -1 for none
+	rails     []NetRail      // of nets that a fabric file says
 	hcas      []iflist.Entry // of NCCL_IB_HCA
 	exactHCAs bool           // their names are whole
 	planes    map[int]int    // numbers of planes by their names in hcas, which begin with none at 0
@@ -148,7 +149,7 @@ func connect(from, to *vertex, kind LinkKind, bw float32) {
 // assemble converts a fused tree to nodes and links in NCCL's order
 // (topo.cc:672).
 func assemble(root *Element, p *Params) *draft {
-	d := &draft{root: root, rules: p.Rules, netRail: p.NetRail.Or(-1)}
+	d := &draft{root: root, rules: p.Rules, netRail: p.NetRail.Or(-1), rails: p.Rails}
 	d.readHCAs(p.IBHCA)
 	for _, c := range root.Children {
 		if c.Name == "cpu" {

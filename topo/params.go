@@ -34,6 +34,8 @@ type Params struct {
 	// NetRail is the rail and plane that the net plugin reports of nets for which neither
 	// the file nor IBHCA gives one (SIMCCL_NET_RAIL); unset or -1: none.
 	NetRail units.Opt[int]
+	// Rails are the rails and planes of nets that a fabric file says.
+	Rails []NetRail
 	// SplitHosts takes the hosts of a multi-host Spec as separate machines
 	// (NCCL_MNNVL_ENABLE=0); Build then refuses, because one Host is asked for.
 	SplitHosts bool

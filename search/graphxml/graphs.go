@@ -45,7 +45,11 @@ func Write(sys *topo.System, set search.Set) ([]byte, error) {
 		if g == nil {
 			g = &search.Graph{ID: id, Pattern: patternOf[id]}
 		}
-		if err := writeGraph(&b, sys, g, devOf); err != nil {
+		inFile := id
+		if id == search.CollNetDirectID {
+			inFile = sys.Rules.Search.CollNetDirectFile
+		}
+		if err := writeGraph(&b, sys, g, inFile, devOf); err != nil {
 			return nil, err
 		}
 	}
@@ -68,10 +72,10 @@ func graphDev(sys *topo.System, gpu topo.NodeID) uint64 {
 	return n.Ident>>56<<56 | uint64(n.GPU.Dev)&(1<<56-1)
 }
 
-func writeGraph(b *bytes.Buffer, sys *topo.System, g *search.Graph, devOf map[int]uint64) error {
+func writeGraph(b *bytes.Buffer, sys *topo.System, g *search.Graph, id int, devOf map[int]uint64) error {
 	fmt.Fprintf(b,
 		`  <graph id="%d" pattern="%d" crossnic="%d" nchannels="%d" speedintra="%s" speedinter="%s" latencyinter="%s" typeintra="%s" typeinter="%s" samechannels="%d"`,
-		g.ID, g.Pattern, g.CrossNIC, g.NChannels, short(float32(g.BWIntra)), short(float32(g.BWInter)),
+		id, g.Pattern, g.CrossNIC, g.NChannels, short(float32(g.BWIntra)), short(float32(g.BWInter)),
 		short(g.LatencyInter), g.TypeIntra, g.TypeInter, g.SameChannels)
 	if g.NChannels == 0 {
 		b.WriteString("/>\n")

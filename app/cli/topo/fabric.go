@@ -51,6 +51,7 @@ func fabricCommand(a *cli.App) *cobra.Command {
 	f.Float64Var(&p.Oversub, "oversub", 1, "speed of a leaf's ports to hosts over that of its uplinks `X`")
 	f.Float64Var(&p.Latency, "latency-us", 0.3,
 		"latency `US` that a cable between switches adds, its switch included")
+	f.BoolVar(&p.Rails, "rails", false, "write the rail and the plane of each net, by which NCCL 2.30.7 matches nets")
 	f.StringVar((*string)(&p.Routing), "routing", string(fabric.ECMP), "ecmp, adaptive or static")
 	return c
 }
