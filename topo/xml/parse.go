@@ -65,7 +65,7 @@ func Tree(data []byte, name string) (*topo.Element, Errors) {
 	return b.element(root), nil
 }
 
-// mark is what the position pass keeps of one start tag.
+// mark is the position of a start tag and its attributes, which encoding/xml does not keep.
 type mark struct {
 	pos   topo.Origin
 	raw   string // the tag as written

@@ -8,7 +8,7 @@ package inputs
 
 import "slices"
 
-// Kind is what a content is.
+// Kind is a kind of file that some command takes.
 type Kind uint8
 
 // Kinds of contents. The words of the table below are what simccl identify prints.
@@ -101,7 +101,7 @@ const (
 	numKinds
 )
 
-// row is what the table says of a kind.
+// row is a kind's entry of the table.
 type row struct {
 	name     string // word of identify
 	what     string // "this is …"
@@ -254,7 +254,7 @@ var table = [numKinds]row{
 	Zip:   {"zip archive", "a zip archive", nil, "unpack it first"},
 }
 
-// Jobs are the kinds that a job is made of.
+// Jobs lists the kinds from which a job can be read.
 func Jobs() []Kind {
 	return []Kind{Native, Calls, Kineto, TorchET, Chakra, ChakraJSON, ChakraGroups, FlightJSON, FlightPickle,
 		NCCLLog, NCCLCalls, SimAI, AICB, GOAL, GOALBinary, Inspector, Meta, StepTimes, ChromeTrace, Tar}
@@ -271,13 +271,13 @@ func Machines() []Kind {
 // String is the kind's word, as identify prints it.
 func (k Kind) String() string { return k.row().name }
 
-// What completes "this is …".
+// What returns the noun phrase that completes "this is …".
 func (k Kind) What() string { return k.row().what }
 
-// Commands are those that take such a file, without the program's name.
+// Commands lists the commands that take such a file, without the program's name.
 func (k Kind) Commands() []string { return slices.Clone(k.row().commands) }
 
-// Hint is what to do with it beside giving it to a command; empty where nothing is.
+// Hint returns advice beside the commands, or "".
 func (k Kind) Hint() string { return k.row().hint }
 
 func (k Kind) row() *row {

@@ -16,13 +16,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are what the options of inspect say.
+// Options are the flags and arguments of inspect.
 type Options struct {
 	Machine cli.Machine
 	NCCLLog bool // print the lines of NCCL's log
 }
 
-// Command is "inspect".
+// Command returns `simccl inspect`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	c := &cobra.Command{Use: "inspect", Short: "Print the whole decision",

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// FabricOptions are what the options of fabric say.
+// FabricOptions are the flags and arguments of fabric.
 type FabricOptions struct {
 	Layout fabric.Layout
 	From   string         // a site's file, in place of a kind
