@@ -229,6 +229,9 @@ func TestGINNeedsPhysicalNICs(t *testing.T) {
 		c.FusedNICs, c.NVLS = false, false
 		if k := c.Between(task); len(k) > 0 {
 			t.Errorf("%s: without multicast %v", release, k)
+		}
+	}
+}
 
 // TestGraphsRegisterForTuners: in a CUDA graph buffers count as registered for a tuner plugin, without
 // ncclCommRegister (enqueue.cc:258), unless NCCL_GRAPH_REGISTER=0.
