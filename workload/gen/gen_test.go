@@ -485,3 +485,17 @@ func TestRoofline(t *testing.T) {
 		}
 	}
 }
+
+// TestLossOfDividedVocabulary: three all_reduces of a number a token for each microbatch: the largest, the
+// sum and the wanted logit (Shoeybi et al., 2019, section 3). A rank that has the whole vocabulary issues
+// none.
+func TestLossOfDividedVocabulary(t *testing.T) {
+	const tokens, micro = 2 * 32, 4
+	for tp, want := range map[int]int64{1: 0, 2: 3 * micro * tokens * 4, 4: 3 * micro * tokens * 4} {
+		c := small()
+		c.TP = tp
+		if got, _ := sum(makeJob(t, c), "tp", "all_reduce", "loss"); got != want {
+			t.Errorf("divided by %d: %d bytes, want %d", tp, got, want)
+		}
+	}
+}

@@ -6,13 +6,13 @@ import (
 	"github.com/simccl/simccl/packet/internal/arrivals"
 )
 
-// few is as many frames as a switch takes off its links one by one.
+// few is the number of arrivals in a window up to which frames are handled one by one.
 const few = 16
 
-// runCalm is runSwitch where few frames arrive, at no more than 64 ports: each goes on to its port alone, in
-// the order of time; at one instant in that of order.go. Where spines draw tables, that is another order
-// than theirs.
-func (e *engine) runCalm(v int, n *node, end int64) (busy int, ok bool) {
+// runSparse is runSwitch for a switch of at most 64 ports and two tiers to which few frames come: they are
+// forwarded one by one in the order of time, without bucketing. ok is false if more than few come; nothing
+// has been done then. (With three tiers, spines draw tables in the order of forwarding, which would differ.)
+func (e *engine) runSparse(v int, n *node, end int64) (busy int, ok bool) {
 	ports := e.ports[n.first : n.first+n.ports]
 	keys, from, frames := e.keys[:0], end-e.span, uint32(0)
 	for some := e.come[n.word]; some != 0; some &= some - 1 {
@@ -46,13 +46,13 @@ func (e *engine) runCalm(v int, n *node, end int64) (busy int, ok bool) {
 	}
 	for some := e.goes[n.word]; some != 0; some &= some - 1 {
 		if x := &ports[bits.TrailingZeros64(some)]; x.free < end {
-			e.onto(x, nil, nil, end)
+			e.serveUntil(x, nil, nil, end)
 		}
 	}
 	return busy, true
 }
 
-// replace puts another key in the place of the first of some in order, behind those of its instant.
+// replace replaces the first of sorted keys by key, behind those of its instant.
 func replace(keys []uint64, key uint64) {
 	i := 1
 	for ; i < len(keys) && keys[i] < key|arrivals.Place; i++ {
@@ -61,7 +61,7 @@ func replace(keys []uint64, key uint64) {
 	keys[i-1] = key
 }
 
-// forward takes the first frame that arrives at a port of a switch, and gives it to that by which it leaves.
+// forward takes the first frame at an ingress port and passes it to its egress port.
 func (e *engine) forward(v int, ports []port, from *port) {
 	q, due := &from.in.low, from.in.hi.comes()
 	if low := q.comes(); due < low {
@@ -76,14 +76,15 @@ func (e *engine) forward(v int, ports []port, from *port) {
 	}
 	from.due = min(due, next)
 	if x := &ports[e.portOf(v, f)]; x.free <= f.at && !x.waits {
-		e.through(x, f)
+		e.sendIdle(x, f)
 	} else {
-		e.onto(x, q.buf[i:i+1], []uint64{0}, f.at)
+		e.serveUntil(x, q.buf[i:i+1], []uint64{0}, f.at)
 	}
 }
 
-// through starts a frame at a port that has no other, as work does.
-func (e *engine) through(x *port, f *frame) {
+// sendIdle transmits a frame at an idle port, as serveEach would. Data and control differ in masks, not
+// branches: which of them comes cannot be predicted.
+func (e *engine) sendIdle(x *port, f *frame) {
 	l := x.out
 	ahead := f.ahead() // of which class it is, is no branch
 	size := f.size() & (ahead - 1)
@@ -114,7 +115,7 @@ func (e *engine) through(x *port, f *frame) {
 	}
 }
 
-// portOf is the port by which a frame leaves a switch of two tiers.
+// portOf returns a frame's egress port at a switch of a two-tier network.
 func (e *engine) portOf(v int, f *frame) uint16 {
 	to := e.goals[f.goal()]
 	if v >= e.spines {
