@@ -70,8 +70,8 @@ list b 1
   compute 0 40
   call 0 world recv float sum 100 peer=0 time=9
 `, 3*late, 3-3*late), Recorded, 400)
-		if got := fmt.Sprint(r.Spans[0][2].End, r.Spans[1][3].End); got != fmt.Sprint(units.Time(29), units.Time(72)) {
-			t.Errorf("rank %d is late: the message ends at %s, want 29 and 72 ps", late, got)
+		if sent, there := r.Spans[0][2].End, r.Spans[1][3].End; sent != 29 || there != 72 {
+			t.Errorf("rank %d is late: the message ends at %v and %v, want 29 and 72 ps", late, sent, there)
 		}
 	}
 }

@@ -34,8 +34,8 @@ func TestReproduced(t *testing.T) {
 	} {
 		took := us(c.mean)
 		r := &Report{IterationUs: c.us, RecordedUs: &took, Notes: []string{"another"}}
-		r.Reproduced(t.Context(), &load.Job{Program: p, Rebuilt: &rebuild.Result{Steps: []rebuild.Step{{Mean: c.mean}}}},
-			c.asRecorded)
+		steps := []rebuild.Step{{Mean: c.mean}}
+		r.Reproduced(t.Context(), &load.Job{Program: p, Rebuilt: &rebuild.Result{Steps: steps}}, c.asRecorded)
 		if c.want == "" && len(r.Notes) != 1 || c.want != "" &&
 			(len(r.Notes) != 2 || !strings.Contains(r.Notes[0], c.want)) {
 			t.Errorf("%+v: %q", c, r.Notes)

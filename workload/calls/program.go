@@ -147,8 +147,8 @@ func (m *maker) group(list []Event, i int, index map[callKey]int32) int {
 	of := map[int]int32{} // by communicator: its last step
 	for k := i; k <= end; k++ {
 		e := &list[k]
-		of[e.Comm] = m.add(workload.Step{Kind: workload.Issue, Stream: int32(e.Stream), Call: m.call(e, index),
-			Deps: deps})
+		of[e.Comm] = m.add(workload.Step{Kind: workload.Issue, Stream: int32(e.Stream),
+			Call: m.call(e, index), Deps: deps})
 	}
 	if end > i {
 		at := m.add(workload.Step{Kind: workload.GroupEnd})

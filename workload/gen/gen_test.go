@@ -298,7 +298,8 @@ func TestOverlap(t *testing.T) {
 	exposed := func(n int) units.Time {
 		c := small()
 		c.DP, c.FSDP, c.Prefetch = 2, 3, n
-		r, err := clock.Run(t.Context(), clock.Apart(makeJob(t, c).Program(), func(x *workload.Call) units.Time {
+		p := makeJob(t, c).Program()
+		r, err := clock.Run(t.Context(), clock.Apart(p, func(*workload.Call) units.Time {
 			return units.Microsecond
 		}, 0))
 		if err != nil {

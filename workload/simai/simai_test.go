@@ -151,7 +151,9 @@ func TestOrder(t *testing.T) {
 	if diff := cmp.Diff([]int32{1, 3}, p.Comms[p.Calls[p.Lists[1].Steps[8].Call].Comm].Ranks); diff != "" {
 		t.Error(diff)
 	}
-	r, err := streams.Run(t.Context(), streams.Apart(p, func(*workload.Call) units.Time { return 10_000_000 }, 0))
+	r, err := streams.Run(t.Context(), streams.Apart(p, func(*workload.Call) units.Time {
+		return 10_000_000
+	}, 0))
 	if err != nil || r.Elapsed() != 21_000_000+2*10_000_000+10_000_000+7000 {
 		t.Errorf("%v %v", r.Elapsed(), err)
 	}
