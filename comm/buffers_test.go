@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
 
@@ -228,6 +229,29 @@ func TestGINNeedsPhysicalNICs(t *testing.T) {
 		c.FusedNICs, c.NVLS = false, false
 		if k := c.Between(task); len(k) > 0 {
 			t.Errorf("%s: without multicast %v", release, k)
+		}
+	}
+}
+
+// TestGraphsRegisterForTuners: in a CUDA graph buffers count as registered for a tuner plugin, without
+// ncclCommRegister (enqueue.cc:258), unless NCCL_GRAPH_REGISTER=0.
+func TestGraphsRegisterForTuners(t *testing.T) {
+	row := tuning.Row{Func: coll.AllReduce, Max: 1 << 40, Algo: coll.Ring, Proto: coll.LL, Channels: 3,
+		Nodes: -1,
+		Ranks: -1, Pipe: -1, Registered: 1}
+	c := make1(t, comm.Params{Multicast: comm.MulticastOff,
+		Tuning: tuning.Params{Plugin: &tuning.Plugin{Rows: []tuning.Row{row}, Channels: 1}}},
+		member{"dgx-h100", 1})
+	for _, x := range []struct{ graph, off, want bool }{
+		{false, false, false}, {true, false, true}, {true, true, false}, {false, true, false},
+	} {
+		c.Params.Registration.GraphOff = x.off
+		_, choice, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 1 << 20, Type: coll.Float32,
+			Graph: x.graph})
+		if err != nil || choice.Steered != x.want {
+			t.Errorf("graph %t, NCCL_GRAPH_REGISTER=0 %t: steered %t (%v), want %t", x.graph, x.off,
+				choice.Steered,
+				err, x.want)
 		}
 	}
 }

@@ -126,6 +126,11 @@ func New(in Input) (*Report, error) {
 			r.Warnings = append(r.Warnings, w)
 		}
 	}
+	for _, w := range []string{c.SplitWarning(), c.RingWarning()} {
+		if w != "" {
+			r.Warnings = append(r.Warnings, w)
+		}
+	}
 	switch {
 	case c.NRanks == 1:
 		return r, r.oneRank(c, o)
@@ -150,6 +155,9 @@ func New(in Input) (*Report, error) {
 	if err != nil {
 		r.Note = err.Error()
 		return r, err
+	}
+	if w := c.HeadWarning(); w != "" && choice.Algo == coll.NVLS && o.Func != coll.AllReduce {
+		r.Warnings = append(r.Warnings, w)
 	}
 	r.Derivation = derivation(c, top, choice)
 	if err := r.crossovers(c, top, in.Limit); err != nil {

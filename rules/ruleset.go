@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -14,6 +13,9 @@ import (
 // one is refused by every stage (Check).
 type Ruleset struct {
 	Release Release
+	Library Library // whose Release it is
+	Edition Edition
+	Through Stage // the last stage that is built
 
 	// MaxChannels bounds the channels of a communicator (device.h:86).
 	MaxChannels int
@@ -37,6 +39,9 @@ func For(text string) (*Ruleset, error) {
 	if text == "" {
 		return Default(), nil
 	}
+	if number, ok := strings.CutPrefix(text, RCCL.prefix()); ok {
+		return forRCCL(number)
+	}
 	want, err := ParseRelease(text)
 	if err != nil {
 		return nil, err
@@ -46,7 +51,7 @@ func For(text string) (*Ruleset, error) {
 			return r.rules(), nil
 		}
 	}
-	return nil, &UnknownError{want}
+	return nil, &UnknownError{Release: want}
 }
 
 // entry is a release and what makes its rules.
@@ -79,20 +84,12 @@ func Known() []Release {
 	return out
 }
 
-// UnknownError says that a release has no rules here.
-type UnknownError struct{ Release Release }
+// Version is the release as text that For reads: "2.28.9", "rccl-2.30.4". All that is
+// printed of a version comes from here or from Name.
+func (r *Ruleset) Version() string { return r.Library.prefix() + r.Release.String() }
 
-func (e *UnknownError) Error() string {
-	var names []string
-	for _, r := range Known() {
-		names = append(names, r.String())
-	}
-	return fmt.Sprintf("no rules of NCCL %s; known: %s", e.Release, strings.Join(names, ", "))
-}
-
-// Version is the release as text: "2.28.9". All that is printed of a version
-// comes from here.
-func (r *Ruleset) Version() string { return r.Release.String() }
+// Name is the release with its library: "NCCL 2.28.9".
+func (r *Ruleset) Name() string { return r.Library.String() + " " + r.Release.String() }
 
 // Check returns an error where a stage was given no rules, or others than what
 // it works on was made by. of are the rules of its inputs; nil ones, of inputs
@@ -102,30 +99,11 @@ func (r *Ruleset) Check(stage string, of ...*Ruleset) error {
 		return &MissingError{stage}
 	}
 	for _, o := range of {
-		if o != nil && o != r && o.Release != r.Release {
-			return &MixedError{Stage: stage, Want: r.Release, Have: o.Release}
+		if o != nil && o != r && (o.Release != r.Release || o.Library != r.Library) {
+			return &MixedError{Stage: stage, Want: r.Version(), Have: o.Version()}
 		}
 	}
 	return nil
-}
-
-// MissingError says that a stage was called without rules: an error of the
-// caller's program.
-type MissingError struct{ Stage string }
-
-func (e *MissingError) Error() string {
-	return e.Stage + ": no rules given; set Rules in its Params, for instance to rules.Default()"
-}
-
-// MixedError says that a stage works on something made by another release's
-// rules: an error of the caller's program.
-type MixedError struct {
-	Stage      string
-	Want, Have Release
-}
-
-func (e *MixedError) Error() string {
-	return fmt.Sprintf("%s: rules of NCCL %s for what was made by those of %s", e.Stage, e.Want, e.Have)
 }
 
 // Level is a kind of path as a limit, in the order of topo.PathKind.
@@ -247,6 +225,8 @@ type Topo struct {
 	// PathsByKind: of two routes NCCL keeps that of the better kind, then the wider,
 	// then the shorter; else the wider one of those that are not longer.
 	PathsByKind bool
+
+	AMDTopo
 }
 
 // NVLink is the rate of one NVLink of a GPU. The last row holds for all compute
@@ -312,6 +292,8 @@ type Search struct {
 	// the last GPU, or no speed and DIS between nodes where these have none; else
 	// no nets, 0.1 GB/s and SYS.
 	NoGraphNets bool
+
+	AMDSearch
 }
 
 // FirstGPUs are the ways in which a search finds the first GPU from a net.
@@ -402,6 +384,8 @@ type Connect struct {
 	PeerBatch int
 	// NVBPeers: a path by way of a GPU counts as NVLink for them.
 	NVBPeers bool
+
+	AMDConnect
 }
 
 // Peer is what the channels of send/recv over the network depend on.
@@ -550,6 +534,9 @@ type Tuning struct {
 	// nodes has no more channels than the rings.
 	NVLSGatherRanks int
 	NVLSFewest      bool
+
+	// Tables are RCCL's indices of tables by architecture, TablesFirm those that hold over a model's.
+	Tables, TablesFirm []ArchCount
 }
 
 // NVLS is what the bandwidth of NVLS depends on.

@@ -64,7 +64,8 @@ func DefaultParams() Params { return ParamsOf(rules.Default()) }
 
 // ParamsOf are NCCL's defaults in a release.
 func ParamsOf(r *rules.Ruleset) Params {
-	return Params{Rules: r, Access: Access{PXNC2C: r.Topo.PXNC2C, GDRC2C: r.Topo.GDRC2C}}
+	return Params{Rules: r, Access: Access{PXNC2C: r.Topo.PXNC2C, GDRC2C: r.Topo.GDRC2C,
+		NetDisableIntra: r.Topo.NetIntraOff, PXNDisable: r.Topo.PXNOff, PXNAuto: len(r.Topo.PXNRanks) > 0}}
 }
 
 // oldLevels are the levels by their numbers of NCCL 2.4 (paths.cc:221).

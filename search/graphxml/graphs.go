@@ -37,7 +37,7 @@ func Write(sys *topo.System, set search.Set) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	b.WriteString("<graphs version=\"1\">\n")
-	for _, id := range search.Order() {
+	for _, id := range search.OrderOf(sys.Rules) {
 		if id == search.CollNetDirectID && sys.Rules.Search.OneCollNetGraph {
 			continue
 		}
@@ -84,7 +84,7 @@ func writeGraph(b *bytes.Buffer, sys *topo.System, g *search.Graph, id int, devO
 	b.WriteString(">\n")
 	for c := range g.NChannels {
 		b.WriteString("    <channel>\n")
-		if sys.Inter {
+		if sys.SearchesNets() {
 			fmt.Fprintf(b, "      <net dev=\"%s\"/>\n", altHex(g.Inter[c][0]))
 		}
 		for _, r := range g.Intra[c] {
@@ -101,7 +101,7 @@ func writeGraph(b *bytes.Buffer, sys *topo.System, g *search.Graph, id int, devO
 				break // only the head counts
 			}
 		}
-		if sys.Inter {
+		if sys.SearchesNets() {
 			fmt.Fprintf(b, "      <net dev=\"%s\"/>\n", altHex(g.Inter[c][1]))
 		}
 		b.WriteString("    </channel>\n")

@@ -25,12 +25,21 @@ const (
 // Network is what a fabric file says: switches and the cables between them and
 // the ports of hosts. docs/FABRIC.md describes the file.
 type Network struct {
-	Name     string
-	Routing  Routing
-	Packets  *Packets // nil where the file says nothing of them
+	Name    string
+	Routing Routing
+	Packets *Packets // nil where the file says nothing of them
+	// Hosts are the names of the hosts and of their nets, where a site's files have them: node3 is
+	// Hosts[3].
+	Hosts    []Host
 	Switches []Switch
 	Cables   []Cable
 	Nets     []topo.NetRail // rails and planes of the nets of every host
+}
+
+// Host is the name of a host, and of its nets in order.
+type Host struct {
+	Name string   `json:"name"`
+	Nets []string `json:"nets,omitempty"`
 }
 
 // Switch is a switch. Radix is its number of ports, 0 for as many as needed.
@@ -133,6 +142,16 @@ func (r *reader) field(n *Network, key string, at int64) error {
 		return err
 	case "packets":
 		return r.packets(n)
+	case "hosts":
+		return r.List(func(at int64) error {
+			var h Host
+			err := r.Decode(&h)
+			if n.Hosts = append(n.Hosts, h); err == nil && (h.Name == "" || len(h.Name) > maxName) {
+				return r.Fail(at, `write {"name": "gpu001", "nets": ["mlx5_0"]}`, "a host's name of %d bytes",
+					len(h.Name))
+			}
+			return err
+		})
 	case "switches":
 		return r.List(func(at int64) error {
 			s := Switch{at: at}
@@ -153,7 +172,7 @@ func (r *reader) field(n *Network, key string, at int64) error {
 			return err
 		})
 	}
-	return r.Fail(at, "known are name, routing, packets, nets, switches, cables", "unknown member %q", key)
+	return r.Fail(at, "known are name, routing, packets, nets, hosts, switches, cables", "unknown member %q", key)
 }
 
 // maxNet bounds the number of a net, of a rail and of a plane: NCCL marks the planes of
@@ -193,6 +212,13 @@ func (r *reader) check(n *Network) error {
 	ports := map[string]int{}
 	cables := 0
 	known := map[string]bool{}
+	hosts := map[string]bool{}
+	for _, h := range n.Hosts {
+		if hosts[h.Name] {
+			return r.Fail(0, "", "there are two hosts %s", termtext.Short(h.Name, 0))
+		}
+		hosts[h.Name] = true
+	}
 	for i := range n.Switches {
 		s := &n.Switches[i]
 		if len(s.Name) > maxName {
@@ -274,6 +300,13 @@ func (n *Network) Format() []byte {
 	fmt.Fprintf(&b, "{\n  \"name\": %s,\n  \"routing\": %s,\n", line(n.Name), line(n.Routing))
 	if n.Packets != nil {
 		fmt.Fprintf(&b, "  \"packets\": %s,\n", n.Packets.line())
+	}
+	if len(n.Hosts) > 0 {
+		b.WriteString("  \"hosts\": [")
+		for i, h := range n.Hosts {
+			fmt.Fprintf(&b, "%s\n    %s", comma(i), line(h))
+		}
+		b.WriteString("\n  ],\n")
 	}
 	if len(n.Nets) > 0 {
 		b.WriteString("  \"nets\": [")

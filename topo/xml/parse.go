@@ -49,7 +49,7 @@ func Parse(data []byte, name string) (*topo.Spec, error) {
 	spec := &topo.Spec{Name: name}
 	b := builder{marks: marks, spec: spec}
 	spec.Root = b.element(root)
-	c := checker{spec: spec}
+	c := checker{spec: spec, v: vocabularyOf(spec.Library())}
 	c.run(marks, data, name)
 	return spec, c.errs.Or()
 }

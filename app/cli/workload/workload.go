@@ -20,10 +20,10 @@ import (
 	"github.com/simccl/simccl/app/report/job"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/topo/machine/datasheet"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
-	"github.com/simccl/simccl/workload/play"
 	"github.com/simccl/simccl/workload/transform"
 	"github.com/spf13/cobra"
 )
@@ -182,13 +182,13 @@ faster than the links of their GPU are a note.`,
 }
 
 // Run prints what is wrong, and fails where something is.
-func (o *LintOptions) Run(_ context.Context, a *cli.App) error {
+func (o *LintOptions) Run(ctx context.Context, a *cli.App) error {
 	j, err := o.Job.read(a, load.Options{Faulty: true})
 	if err != nil {
 		return err
 	}
 	r := lintResult{Format: j.Format.String(), Ranks: j.Program.Ranks(),
-		Problems: problems(j.Program), Notes: append(slices.Clone(j.Notes), tooFast(j)...)}
+		Problems: problems(ctx, j.Program), Notes: append(slices.Clone(j.Notes), tooFast(j)...)}
 	r.OK = len(r.Problems) == 0
 	if r.Notes == nil {
 		r.Notes = []string{}
@@ -217,7 +217,7 @@ func prefixed(prefix string, list []string) (out []string) {
 }
 
 // problems are what Lint finds, or else a deadlock.
-func problems(p *workload.Program) []string {
+func problems(ctx context.Context, p *workload.Program) []string {
 	out := []string{}
 	if err := p.Lint(); err != nil {
 		var joined interface{ Unwrap() []error }
@@ -230,7 +230,7 @@ func problems(p *workload.Program) []string {
 		return out
 	}
 	// Messages of up to 32 MiB fit into the buffers of a connection.
-	if _, err := play.Play(p, play.Options{Buffered: 32 << 20}); err != nil {
+	if _, err := streams.Run(ctx, streams.Apart(p, nil, 32<<20)); err != nil {
 		out = append(out, err.Error())
 	}
 	return out
