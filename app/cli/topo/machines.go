@@ -35,7 +35,7 @@ adds aliases, what is known of the network, and the source of each fact.`,
 		}}
 }
 
-// Run prints the built-in machines, by kind, with their sources.
+// Run prints the built-in machines whose name, alias or title has the word.
 func (o *ListOptions) Run(_ context.Context, a *cli.App) error {
 	all := builtin.List()
 	if o.Word != "" {
