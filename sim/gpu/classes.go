@@ -17,6 +17,8 @@ func classFor(sm int, nvlink, nvswitch, c2c bool) string {
 			return "superchip-sm90"
 		case c2c && sm >= 120:
 			return "superchip-sm121"
+		case sm >= 120:
+			return "pcie-sm120"
 		case sm >= 89:
 			return "pcie-sm89"
 		case sm >= 80:

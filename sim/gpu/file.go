@@ -17,9 +17,10 @@ type Source string
 
 // Sources, from the surest on.
 const (
-	Measured  Source = "measured"   // fitted to measured times of such a machine
-	SpecSheet Source = "spec sheet" // what the vendor states
-	Estimated Source = "estimated"  // derived from another class, or from public tables
+	Measured  Source = "measured"         // fitted to measured times of such a machine
+	Published Source = "published tables" // fitted to times of such machines that others published
+	SpecSheet Source = "spec sheet"       // what the vendor states
+	Estimated Source = "estimated"        // derived from another class
 )
 
 // Origin is a parameter's source and its relative uncertainty (one standard
@@ -139,10 +140,13 @@ func (r *reader) source(s Source, at int64) error {
 	if known(s) {
 		return nil
 	}
-	return r.Fail(at, "write measured, spec sheet or estimated", "source %q", s)
+	return r.Fail(at, "write measured, published tables, spec sheet or estimated", "source %q", s)
 }
 
-func known(s Source) bool { return s == Measured || s == SpecSheet || s == Estimated }
+func known(s Source) bool { return s.Times() || s == SpecSheet || s == Estimated }
+
+// Times reports whether values were fitted to times of such machines.
+func (s Source) Times() bool { return s == Measured || s == Published }
 
 // inherit takes all parameters of another class.
 func (r *reader) inherit(at int64) error {
@@ -234,7 +238,7 @@ func (r *reader) complete() error {
 				"as " + b.Name}
 		case r.class.Base == "":
 			return r.Fail(0, "write it, or name a base that has it", "parameter %s is missing", q.Name)
-		case o.Source == Measured: // on another machine
+		case o.Source.Times(): // of another machine
 			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Uncertainty),
 				"as " + r.class.Base}
 		}

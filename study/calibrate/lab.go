@@ -90,7 +90,7 @@ func (l *Lab) Prepare(runs []*Run) (points []Point, left []string, err error) {
 
 // site returns the machine of a run; runs of equal settings share it.
 func (l *Lab) site(r *Run) (*scenario.Site, error) {
-	key := fmt.Sprint(r.Ranks, r.Nodes, strings.Join(r.Env, " "))
+	key := fmt.Sprint(r.Ranks, r.Nodes, r.NCCL, strings.Join(r.Env, " "))
 	if m, ok := l.sites[key]; ok {
 		return m, nil
 	}
@@ -98,7 +98,7 @@ func (l *Lab) site(r *Run) (*scenario.Site, error) {
 		return nil, fmt.Errorf("%d ranks on %d nodes: only nodes of equal size are simulated", r.Ranks,
 			r.Nodes)
 	}
-	spec := scenario.Spec{Machine: l.Machine}
+	spec := scenario.Spec{Machine: l.Machine, NCCL: scenario.NCCL{Version: r.release()}}
 	node := scenario.Nodes{}
 	if len(l.Machine.Nodes) > 0 {
 		node = l.Machine.Nodes[0]

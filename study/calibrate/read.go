@@ -40,8 +40,9 @@ func (e *FileError) Error() string {
 }
 
 // Read loads the measured files of a directory and those below it: tables of
-// nccl-tests (.txt, .log, .out), its JSON, our own bench's of both kinds, and
-// lists of "PB ranks operation bytes eager_us graph_us". Files of other kinds,
+// nccl-tests (.txt, .log, .out), its JSON, our own bench's of both kinds, published
+// tables as JSON (docs/results/HARDWARE.md), and lists of "PB ranks operation bytes
+// eager_us graph_us". Files of other kinds,
 // and runs of other backends than NCCL, are named in left.
 func Read(dir fs.FS) (runs []*Run, left []string, err error) {
 	err = fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
@@ -106,6 +107,9 @@ func readFile(dir fs.FS, name string) (runs []*Run, left []string, err error) {
 	var why string
 	switch {
 	case ext == ".json":
+		if runs, left, ok, err := readPublished(name, text, lines); ok || err != nil {
+			return runs, left, err
+		}
 		run, why, err = readJSON(name, text, lines)
 	case bytes.HasPrefix(text, []byte("PB ")) || bytes.Contains(text, []byte("\nPB ")):
 		run, err = readList(name, text, lines)
