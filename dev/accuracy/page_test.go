@@ -2,7 +2,6 @@ package accuracy
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"

@@ -41,7 +41,7 @@ func Fitted(source, name string) bool {
 // VendorPoints plans the sweeps of one machine of Vendors in a file of published tables, those that
 // fits may see or the others.
 func VendorPoints(tables fs.FS, key string, fitted bool) ([]calibrate.Point, error) {
-	runs, _, err := calibrate.Read(tables)
+	runs, _, err := calibrate.ReadFile(tables, "tables.json")
 	if err != nil {
 		return nil, err
 	}

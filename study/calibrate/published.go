@@ -60,6 +60,9 @@ func readPublished(name string, text []byte, s settings) (runs []*Run, left []st
 	if json.Unmarshal(one, &list) != nil || !slices.ContainsFunc(list, func(p published) bool {
 		return p.Collective != "" && len(p.Rows) > 0
 	}) {
+		if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) && json.Valid(text) {
+			return nil, []string{name + ": no table in it"}, true, nil // a list of other things
+		}
 		return nil, nil, false, nil
 	}
 	for i := range list {

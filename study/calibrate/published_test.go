@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 )
 
@@ -79,5 +80,29 @@ func TestPublishedMistakesAreNamed(t *testing.T) {
 			!strings.HasPrefix(err.Error(), "x.json") {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// TestListsOfOtherThingsAreLeftOut: a folder may hold other JSON beside its tables.
+func TestListsOfOtherThingsAreLeftOut(t *testing.T) {
+	_, left, err := Read(fstest.MapFS{"x.json": {Data: []byte(`[{"name":"n","tokens":3}]`)},
+		"y.json": {Data: []byte(`{"collective":"reduce","system":{"gpus_per_node":2},
+			"rows":[{"bytes":8,"time_us":2}]}`)}})
+	if err != nil || len(left) != 1 || !strings.HasPrefix(left[0], "x.json: ") {
+		t.Errorf("%q, %v", left, err)
+	}
+}
+
+// TestReleasesWithoutRulesAreAnsweredByOthers, and it is said.
+func TestReleasesWithoutRulesAreAnsweredByOthers(t *testing.T) {
+	runs, _, err := readOne(t, `{"name":"N","system":{"gpus_per_node":8,"gpus_used":2},"nccl_version":"2.10.3",
+		"collective":"reduce","rows":[{"bytes":4096,"time_us":5}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab := Lab{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "dgx-h100"}}}}
+	points, left, err := lab.Prepare(runs)
+	if err != nil || len(points) != 1 || len(left) != 1 || !strings.Contains(left[0], "2.10.3") {
+		t.Errorf("%d points, left %q, %v", len(points), left, err)
 	}
 }

@@ -85,6 +85,15 @@ func ReadAll(dir fs.FS, env []string, left func(line string), ignored ...string)
 	return runs, nil
 }
 
+// ReadFile is Read of one file.
+func ReadFile(dir fs.FS, name string) (runs []*Run, left []string, err error) {
+	runs, left, err = readFile(dir, name)
+	for _, r := range runs {
+		r.place()
+	}
+	return runs, left, err
+}
+
 // readFile reads one file; left are lines on what of it is left out.
 func readFile(dir fs.FS, name string) (runs []*Run, left []string, err error) {
 	out := func(why string) ([]*Run, []string, error) { return nil, []string{name + ": " + why}, nil }

@@ -4,6 +4,8 @@
 //	go run ./dev/cmd/accuracy show default_4 -op all_reduce -proto LL
 //	go run ./dev/cmd/accuracy fit gap_ll,ll_recv -set all -proto LL
 //	go run ./dev/cmd/accuracy public oci,h100_2n
+//	go run ./dev/cmd/accuracy vendors b200 -fit gap_ll,ll_hop
+//	go run ./dev/cmd/accuracy vendors page > docs/results/ACCURACY-GPUS.md
 //
 // It is run in the repository's root; the published tables are in ../shared.
 package main
@@ -30,8 +32,8 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: accuracy show SET,… | fit QUANTITY,… | public PREFIX,… [flags]; -h after " +
-	"one of them lists its flags")
+var errUsage = errors.New("usage: accuracy show SET,… | fit QUANTITY,… | public PREFIX,… | vendors GPU,…|all|page [flags]; " +
+	"-h after one of them lists its flags")
 
 // command is what the flags say.
 type command struct {
@@ -43,7 +45,7 @@ type command struct {
 	sheets        string
 	quantities    string
 	holdout       int
-	points1       bool
+	each          bool
 }
 
 func run(ctx context.Context, args []string, w io.Writer) error {
@@ -65,7 +67,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	f.StringVar(&c.quantities, "fit", "", "vendors: fit QUANTITY,…, or all, in place of comparing")
 	f.IntVar(&c.holdout, "holdout", 2, "fit: every so many-th size is held out")
 	f.StringVar(&c.sheets, "sheets", "../shared/reference", "directory of vendors' sweeps")
-	f.BoolVar(&c.points1, "points", false, "vendors: every point")
+	f.BoolVar(&c.each, "points", false, "vendors: every point")
 	f.StringVar(&c.tables, "tables", "../shared/measured/public", "directory of published tables")
 	if err := f.Parse(args[2:]); err != nil {
 		return err
@@ -82,7 +84,12 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		c.choice.Sets = list(c.sets)
 		return c.fit(ctx, w, list(args[1]))
 	case "vendors":
-		if c.quantities != "" {
+		switch {
+		case args[1] == "page":
+			page, err := accuracy.VendorPage(ctx, os.DirFS(c.sheets))
+			fmt.Fprint(w, page)
+			return err
+		case c.quantities != "":
 			return c.fitVendors(ctx, w, list(args[1]), list(c.quantities))
 		}
 		return c.vendors(ctx, w, list(args[1]), *held)
@@ -207,7 +214,7 @@ func (c *command) vendors(ctx context.Context, w io.Writer, keys []string, held 
 		if err != nil {
 			return err
 		}
-		if c.points1 {
+		if c.each {
 			for i := range points {
 				p := &points[i]
 				req := p.Request()
