@@ -297,7 +297,8 @@ const (
 // Summary says in a line what a class is and how sure it is, of times that such a
 // network takes part in.
 func (c *Class) Summary(n Network) string {
-	s := fmt.Sprintf("machine class %s: %s, times within about %.0f %%", c.Name, c.Source, 100*c.Uncertainty)
+	s := fmt.Sprintf("machine class %s: %s, times within about %.0f %%%s", c.Name, c.Source, 100*c.Uncertainty,
+		c.bySize())
 	key, name := "nic_wire", "NICs"
 	if n == Sockets {
 		key, name = "tcp_wire", "TCP sockets"
@@ -315,4 +316,22 @@ func (c *Class) Summary(n Network) string {
 		s += " (" + c.Machine + ")"
 	}
 	return s
+}
+
+// bySize says how well a class that has regimes predicted small and large operations that no fit saw.
+func (c *Class) bySize() string {
+	var off [2]float64
+	var n [2]int
+	for _, g := range c.Regimes {
+		k := 0
+		if g.From >= 1<<20 {
+			k = 1
+		}
+		off[k], n[k] = off[k]+g.Mean*float64(g.Points), n[k]+g.Points
+	}
+	if c.Source != Published || n[0] == 0 || n[1] == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (sizes that no fit saw: %.1f %% below 1 MiB, %.1f %% from there)",
+		100*off[0]/float64(n[0]), 100*off[1]/float64(n[1]))
 }
