@@ -71,8 +71,6 @@ type Class struct {
 	// stores of ever more pairs of GPUs meet on it: (1−1/k) of it with k pairs,
 	// the chance that two packets in a row are of different ones.
 	Crowd float64
-	// PCICrowd is the same of a PCIe link.
-	PCICrowd float64
 	// LinkShare, by protocol, is the share of a link's payload that is data
 	// (LL sends a flag with every 4 bytes, LL128 8 bytes in 128).
 	LinkShare [coll.NumProtocols]float64

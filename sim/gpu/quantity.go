@@ -63,9 +63,6 @@ func Quantities() []Quantity {
 	for i, v := range guesses {
 		all[guessed+i].Guess = v
 	}
-	add("pci_crowd", "1", 0, 0.99, "share of a PCIe link that is lost where the stores of ever more pairs "+
-		"of GPUs meet on it, as crowd of NVLink's", func(c *Class) *float64 { return &c.PCICrowd })
-	all[len(all)-1].Guess = 0.2
 	add("simple_slice_copy", "us", 0, 1e3, "simple_slice_local of a slice that receives nothing",
 		func(c *Class) *float64 { return &c.Simple.SliceCopy })
 	all[len(all)-1].Like = "simple_slice_local"

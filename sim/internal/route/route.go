@@ -432,8 +432,8 @@ type staging struct {
 }
 
 // cross notes a pair of GPUs on the links between them. Where several pairs share
-// a port of a switch, or a PCIe link, their packets wait for each other: with k pairs
-// the port passes 1 - Crowd·(1 - 1/k) of its rate.
+// a port of a switch, their packets wait for each other: with k pairs the port
+// passes 1 - Crowd·(1 - 1/k) of its rate.
 func (w *Table) cross(node int32, from, to topo.NodeID) {
 	s := w.Systems[node]
 	gpus := len(s.Of(topo.GPU))
@@ -446,18 +446,11 @@ func (w *Table) cross(node int32, from, to topo.NodeID) {
 		return
 	}
 	*met |= 1 << (pair % 64)
+	left := func(pairs int32) float64 { return 1 - w.class.Crowd*(1-1/float64(pairs)) }
 	for _, l := range s.Path(from, to).Links {
-		lost := 0.0
-		switch {
-		case s.Nodes[s.Links[l].From].Kind == topo.NVS || s.Nodes[s.Links[l].To].Kind == topo.NVS:
-			lost = w.class.Crowd
-		case s.Links[l].Kind == topo.LinkPCI:
-			lost = w.class.PCICrowd
-		}
-		if lost == 0 {
+		if s.Nodes[s.Links[l].From].Kind != topo.NVS && s.Nodes[s.Links[l].To].Kind != topo.NVS {
 			continue
 		}
-		left := func(pairs int32) float64 { return 1 - lost*(1-1/float64(pairs)) }
 		id := w.link(node, l)
 		if n := int(id) + 1 - len(w.crowd); n > 0 {
 			w.crowd = append(w.crowd, make([]int32, n)...)
