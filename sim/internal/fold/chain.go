@@ -22,9 +22,9 @@ const (
 	chainTail     = 4
 )
 
-// chainGap is a chain of nodes out of which a stretch is left. Behind it all happens
+// omittedChain is a chain of nodes out of which a stretch is left. Behind it all happens
 // so much later as the stretch takes.
-type chainGap struct {
+type omittedChain struct {
 	order []int32 // nodes along the chain, from the root's
 	place []int32 // node → its place there
 	head  int32   // nodes before the stretch
@@ -48,7 +48,7 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 	if n < head+chainTail+3 {
 		return nil
 	}
-	k := &chainGap{head: head, order: nodeOrder(p, p.Split.ChannelLo), place: make([]int32, n),
+	k := &omittedChain{head: head, order: nodeOrder(p, p.Split.ChannelLo), place: make([]int32, n),
 		tail: n - chainTail - n%2, wraps: wraps(p)}
 	for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
 		if o := nodeOrder(p, ch); len(o) != len(k.order) || !slices.Equal(o, k.order) {
@@ -104,7 +104,7 @@ func (s *symmetry) chainParts(c *connect.Layout, ch int32) []int32 {
 
 // represents is the node that is simulated for a node: the first behind the stretch
 // for its first, the last before it for the others.
-func (k *chainGap) represents(node int32) int32 {
+func (k *omittedChain) represents(node int32) int32 {
 	switch at := k.place[node]; {
 	case at < k.head || at >= k.tail:
 		return node
@@ -151,7 +151,7 @@ func wraps(p *plan.Plan) bool {
 
 // finish sets when every rank ends, whose nodes end as the simulated ones do,
 // and returns by how much the chain's end is later than simulated.
-func (k *chainGap) finish(nodeOf []int32, finish []units.Time) units.Time {
+func (k *omittedChain) finish(nodeOf []int32, finish []units.Time) units.Time {
 	end := make([]units.Time, len(k.order))
 	for r, t := range finish {
 		end[k.place[nodeOf[r]]] = max(end[k.place[nodeOf[r]]], t)
