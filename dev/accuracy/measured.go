@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -77,25 +78,65 @@ func Simulate(ctx context.Context, points []calibrate.Point, class *gpu.Class) (
 // ClassWith is the measured class with other quantities: "name=value,…".
 func ClassWith(quantities string) (gpu.Class, error) {
 	class := gpu.NVSwitch90()
+	return class, change(&class, quantities)
+}
+
+// change sets quantities of a class: "name=value,…".
+func change(class *gpu.Class, quantities string) error {
 	for set := range strings.SplitSeq(quantities, ",") {
 		name, v, ok := strings.Cut(set, "=")
 		if !ok {
 			if set != "" {
-				return class, fmt.Errorf("%q: write name=value", set)
+				return fmt.Errorf("%q: write name=value", set)
 			}
 			continue
 		}
 		i := slices.IndexFunc(gpu.Quantities(), func(q gpu.Quantity) bool { return q.Name == name })
 		if i < 0 {
-			return class, fmt.Errorf("no quantity %q", name)
+			return fmt.Errorf("no quantity %q", name)
 		}
 		x, err := strconv.ParseFloat(v, 64)
 		if err != nil {
-			return class, err
+			return err
 		}
-		*gpu.Quantities()[i].At(&class) = x
+		*gpu.Quantities()[i].At(class) = x
 	}
-	return class, nil
+	return nil
+}
+
+// sum gathers relative deviations.
+type sum struct {
+	n        int
+	sum, max float64
+}
+
+func (s *sum) add(e float64) {
+	s.n++
+	s.sum += math.Abs(e)
+	s.max = math.Max(s.max, math.Abs(e))
+}
+
+func (s *sum) merge(o *sum) {
+	s.n += o.n
+	s.sum += o.sum
+	s.max = max(s.max, o.max)
+}
+
+func (s *sum) mean() float64 {
+	if s.n == 0 {
+		return -1
+	}
+	return s.sum / float64(s.n)
+}
+
+func percent(v float64) string {
+	switch {
+	case v < 0:
+		return "–"
+	case v == 0:
+		return ""
+	}
+	return fmt.Sprintf("%.1f", 100*v)
 }
 
 // Choice picks points.

@@ -2,7 +2,6 @@ package accuracy
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -13,31 +12,6 @@ import (
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/study/calibrate"
 )
-
-// sum gathers relative deviations.
-type sum struct {
-	n        int
-	sum, max float64
-}
-
-func (s *sum) add(e float64) {
-	s.n++
-	s.sum += math.Abs(e)
-	s.max = math.Max(s.max, math.Abs(e))
-}
-
-func (s *sum) merge(o *sum) {
-	s.n += o.n
-	s.sum += o.sum
-	s.max = max(s.max, o.max)
-}
-
-func (s *sum) mean() float64 {
-	if s.n == 0 {
-		return -1
-	}
-	return s.sum / float64(s.n)
-}
 
 // cell gathers what is known of one operation of one set.
 type cell struct{ all, large, model sum }
@@ -95,16 +69,6 @@ func (c column) rows(b *strings.Builder, name string) {
 			percent(x.all.mean()), percent(x.all.max), percent(x.large.mean()), percent(x.large.max),
 			percent(x.model.mean()), percent(x.model.max))
 	}
-}
-
-func percent(v float64) string {
-	switch {
-	case v < 0:
-		return "–"
-	case v == 0:
-		return ""
-	}
-	return fmt.Sprintf("%.1f", 100*v)
 }
 
 // floor compares the two machines at equal settings and sizes.

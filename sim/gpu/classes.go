@@ -17,6 +17,8 @@ func classFor(sm int, nvlink, nvswitch, c2c bool) string {
 			return "superchip-sm90"
 		case c2c && sm >= 120:
 			return "superchip-sm121"
+		case sm >= 120:
+			return "pcie-sm120"
 		case sm >= 89:
 			return "pcie-sm89"
 		case sm >= 80:
@@ -25,6 +27,10 @@ func classFor(sm int, nvlink, nvswitch, c2c bool) string {
 		return "pcie-sm70"
 	}
 	switch {
+	case sm >= 103 && nvswitch && c2c:
+		return "nvl72-sm103"
+	case sm >= 103:
+		return "nvswitch-sm103"
 	case sm >= 100 && nvswitch && c2c:
 		return "nvl72-sm100"
 	case sm >= 100:

@@ -17,9 +17,10 @@ type Source string
 
 // Sources, from the surest on.
 const (
-	Measured  Source = "measured"   // fitted to measured times of such a machine
-	SpecSheet Source = "spec sheet" // what the vendor states
-	Estimated Source = "estimated"  // derived from another class, or from public tables
+	Measured  Source = "measured"         // fitted to measured times of such a machine
+	Published Source = "published tables" // fitted to times of such machines that others published
+	SpecSheet Source = "spec sheet"       // what the vendor states
+	Estimated Source = "estimated"        // derived from another class
 )
 
 // Origin is a parameter's source and its relative uncertainty (one standard
@@ -139,10 +140,13 @@ func (r *reader) source(s Source, at int64) error {
 	if known(s) {
 		return nil
 	}
-	return r.Fail(at, "write measured, spec sheet or estimated", "source %q", s)
+	return r.Fail(at, "write measured, published tables, spec sheet or estimated", "source %q", s)
 }
 
-func known(s Source) bool { return s == Measured || s == SpecSheet || s == Estimated }
+func known(s Source) bool { return s.Times() || s == SpecSheet || s == Estimated }
+
+// Times reports whether values were fitted to times of such machines.
+func (s Source) Times() bool { return s == Measured || s == Published }
 
 // inherit takes all parameters of another class.
 func (r *reader) inherit(at int64) error {
@@ -234,7 +238,7 @@ func (r *reader) complete() error {
 				"as " + b.Name}
 		case r.class.Base == "":
 			return r.Fail(0, "write it, or name a base that has it", "parameter %s is missing", q.Name)
-		case o.Source == Measured: // on another machine
+		case o.Source.Times(): // of another machine
 			r.class.Origins[q.Name] = Origin{Estimated, max(o.Uncertainty, r.class.Uncertainty),
 				"as " + r.class.Base}
 		}
@@ -293,7 +297,8 @@ const (
 // Summary says in a line what a class is and how sure it is, of times that such a
 // network takes part in.
 func (c *Class) Summary(n Network) string {
-	s := fmt.Sprintf("machine class %s: %s, times within about %.0f %%", c.Name, c.Source, 100*c.Uncertainty)
+	s := fmt.Sprintf("machine class %s: %s, times within about %.0f %%%s", c.Name, c.Source, 100*c.Uncertainty,
+		c.bySize())
 	key, name := "nic_wire", "NICs"
 	if n == Sockets {
 		key, name = "tcp_wire", "TCP sockets"
@@ -311,4 +316,22 @@ func (c *Class) Summary(n Network) string {
 		s += " (" + c.Machine + ")"
 	}
 	return s
+}
+
+// bySize says how well a class that has regimes predicted small and large operations that no fit saw.
+func (c *Class) bySize() string {
+	var off [2]float64
+	var n [2]int
+	for _, g := range c.Regimes {
+		k := 0
+		if g.From >= 1<<20 {
+			k = 1
+		}
+		off[k], n[k] = off[k]+g.Mean*float64(g.Points), n[k]+g.Points
+	}
+	if c.Source != Published || n[0] == 0 || n[1] == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (sizes that no fit saw: %.1f %% below 1 MiB, %.1f %% from there)",
+		100*off[0]/float64(n[0]), 100*off[1]/float64(n[1]))
 }

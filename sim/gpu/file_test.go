@@ -52,7 +52,8 @@ func TestBuiltIn(t *testing.T) {
 					if err := q.check(v); err != nil {
 						t.Errorf("%s: %v", c.Name, err)
 					}
-					if o.Source == "" || o.Source == Measured && c.Name != "nvswitch-sm90" {
+					if o.Source == "" || o.Source == Measured && c.Name != "nvswitch-sm90" ||
+						o.Source == Published && c.Source != Published {
 						t.Errorf("%s: %s is %q", c.Name, q.Name, o.Source)
 					}
 				}
@@ -112,7 +113,7 @@ func TestMistakes(t *testing.T) {
 		{head + `"base": "mesh-sm80", "parameters": {"flag": {"value": 1, "unit": "ns", "source": "estimated", "uncertainty": 0}}}`, "flag is in us, not in \"ns\""},
 		{head + `"base": "mesh-sm80", "parameters": {"flag": {"value": -1, "unit": "us", "source": "estimated", "uncertainty": 0}}}`, "flag is -1 us"},
 		{head + `"base": "mesh-sm80", "parameters": {"flag": {"unit": "us", "source": "estimated", "uncertainty": 0}}}`, "needs a value"},
-		{head + `"base": "mesh-sm80", "parameters": {"flag": {"value": 1, "unit": "us", "source": "guess", "uncertainty": 0}}}`, "write measured, spec sheet or estimated"},
+		{head + `"base": "mesh-sm80", "parameters": {"flag": {"value": 1, "unit": "us", "source": "guess", "uncertainty": 0}}}`, "write measured, published tables, spec sheet or estimated"},
 		{head + `"parameters": {"flag": {"times": 1, "source": "estimated", "uncertainty": 0}}}`,
 			"name the base before"},
 		{head + `"parameters": {}}`, "parameter gap_ll is missing"},
@@ -146,4 +147,16 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestSummarySaysTheErrorsOfSmallAndLargeSizes of a class that was fitted to published tables.
+func TestSummarySaysTheErrorsOfSmallAndLargeSizes(t *testing.T) {
+	c := Class{Name: "x", Source: Published, Uncertainty: .05, Regimes: []Regime{
+		{Op: "a", From: 512, To: 4096, Points: 1, Mean: .02}, {Op: "b", From: 512, To: 4096, Points: 3, Mean: .06},
+		{Op: "a", From: 1 << 20, To: 1 << 29, Points: 2, Mean: .03}}}
+	const want = "machine class x: published tables, times within about 5 % (sizes that no fit saw: 5.0 % below " +
+		"1 MiB, 3.0 % from there)"
+	if got := c.Summary(NoNetwork); got != want {
+		t.Errorf("%s", got)
+	}
 }

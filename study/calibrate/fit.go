@@ -332,7 +332,7 @@ func same(a, b []float64) bool {
 // prior is the standard deviation of a quantity's logarithm before the data.
 func (f *fit) prior(j int) float64 {
 	o := f.start.Origins[f.free[j].Name]
-	if o.Source == gpu.Measured {
+	if o.Source.Times() {
 		return max(known, o.Uncertainty)
 	}
 	return max(started, o.Uncertainty)

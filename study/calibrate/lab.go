@@ -27,7 +27,8 @@ type Lab struct {
 	// Files holds the Machine's topology.
 	Files fs.FS
 
-	sites map[string]*scenario.Site
+	sites  map[string]*scenario.Site
+	others []string // runs of releases without rules, and what answers for them
 }
 
 // NewLab lays out the machine of a Spec, whose first kind of node the times were
@@ -82,6 +83,7 @@ func (l *Lab) Prepare(runs []*Run) (points []Point, left []string, err error) {
 			left = append(left, fmt.Sprintf("%s: %d more", r.File, missed-1))
 		}
 	}
+	left = append(left, l.others...)
 	if len(points) == 0 {
 		return nil, left, errors.New("none of the measured operations can be planned on this machine")
 	}
@@ -90,7 +92,7 @@ func (l *Lab) Prepare(runs []*Run) (points []Point, left []string, err error) {
 
 // site returns the machine of a run; runs of equal settings share it.
 func (l *Lab) site(r *Run) (*scenario.Site, error) {
-	key := fmt.Sprint(r.Ranks, r.Nodes, strings.Join(r.Env, " "))
+	key := fmt.Sprint(r.Ranks, r.Nodes, r.NCCL, strings.Join(r.Env, " "))
 	if m, ok := l.sites[key]; ok {
 		return m, nil
 	}
@@ -98,7 +100,7 @@ func (l *Lab) site(r *Run) (*scenario.Site, error) {
 		return nil, fmt.Errorf("%d ranks on %d nodes: only nodes of equal size are simulated", r.Ranks,
 			r.Nodes)
 	}
-	spec := scenario.Spec{Machine: l.Machine}
+	spec := scenario.Spec{Machine: l.Machine, NCCL: scenario.NCCL{Version: r.release()}}
 	node := scenario.Nodes{}
 	if len(l.Machine.Nodes) > 0 {
 		node = l.Machine.Nodes[0]
@@ -106,16 +108,30 @@ func (l *Lab) site(r *Run) (*scenario.Site, error) {
 	node.Count = r.Nodes
 	spec.Machine.Nodes, spec.Machine.GPUs = []scenario.Nodes{node}, r.Ranks/r.Nodes
 	// Settings of this process have no part in what was measured in another.
-	m, err := scenario.Load(&spec, scenario.Options{Files: l.Files, Settings: config.Sources{NoEnv: true,
-		Flags: r.Env}})
+	opt := scenario.Options{Files: l.Files, Settings: config.Sources{NoEnv: true, Flags: r.Env}}
+	m, err := scenario.Load(&spec, opt)
+	if err != nil && spec.NCCL.Version != "" { // of which there may be no rules
+		known := spec
+		known.NCCL.Version = ""
+		if m, err2 := scenario.Load(&known, opt); err2 == nil {
+			l.others = append(l.others, fmt.Sprintf("%s: nothing, but rules of NCCL %s answer: %v", r.File,
+				m.Config.Rules.Version(), err))
+			return l.keep(key, m), nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
+	return l.keep(key, m), nil
+}
+
+// keep remembers the machine of a run's settings.
+func (l *Lab) keep(key string, m *scenario.Site) *scenario.Site {
 	if l.sites == nil {
 		l.sites = map[string]*scenario.Site{}
 	}
 	l.sites[key] = m
-	return m, nil
+	return m
 }
 
 // Request is what NCCL chose.

@@ -40,8 +40,9 @@ func (e *FileError) Error() string {
 }
 
 // Read loads the measured files of a directory and those below it: tables of
-// nccl-tests (.txt, .log, .out), its JSON, our own bench's of both kinds, and
-// lists of "PB ranks operation bytes eager_us graph_us". Files of other kinds,
+// nccl-tests (.txt, .log, .out), its JSON, our own bench's of both kinds, published
+// tables as JSON (docs/results/HARDWARE.md), and lists of "PB ranks operation bytes
+// eager_us graph_us". Files of other kinds,
 // and runs of other backends than NCCL, are named in left.
 func Read(dir fs.FS) (runs []*Run, left []string, err error) {
 	err = fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
@@ -84,6 +85,15 @@ func ReadAll(dir fs.FS, env []string, left func(line string), ignored ...string)
 	return runs, nil
 }
 
+// ReadFile is Read of one file.
+func ReadFile(dir fs.FS, name string) (runs []*Run, left []string, err error) {
+	runs, left, err = readFile(dir, name)
+	for _, r := range runs {
+		r.place()
+	}
+	return runs, left, err
+}
+
 // readFile reads one file; left are lines on what of it is left out.
 func readFile(dir fs.FS, name string) (runs []*Run, left []string, err error) {
 	out := func(why string) ([]*Run, []string, error) { return nil, []string{name + ": " + why}, nil }
@@ -106,6 +116,9 @@ func readFile(dir fs.FS, name string) (runs []*Run, left []string, err error) {
 	var why string
 	switch {
 	case ext == ".json":
+		if runs, left, ok, err := readPublished(name, text, lines); ok || err != nil {
+			return runs, left, err
+		}
 		run, why, err = readJSON(name, text, lines)
 	case bytes.HasPrefix(text, []byte("PB ")) || bytes.Contains(text, []byte("\nPB ")):
 		run, err = readList(name, text, lines)

@@ -246,17 +246,17 @@ func (r *Result) Describe(name, machine string) {
 		c.Base = c.Name
 	}
 	start := c.Name
-	c.Name, c.Machine, c.Source = name, machine, gpu.Measured
+	c.Name, c.Machine, c.Source = name, machine, r.source()
 	origins := map[string]gpu.Origin{}
 	for _, q := range gpu.Quantities() {
 		o := c.Origins[q.Name]
-		if o.Source == gpu.Measured {
+		if o.Source.Times() {
 			o = gpu.Origin{Source: gpu.Estimated, Uncertainty: o.Uncertainty, Note: "as " + start}
 		}
 		origins[q.Name] = o
 	}
 	for _, e := range r.Estimates {
-		o := gpu.Origin{Source: gpu.Measured, Uncertainty: round(e.Uncertainty, 2)}
+		o := gpu.Origin{Source: c.Source, Uncertainty: round(e.Uncertainty, 2)}
 		if !e.Identified {
 			o.Source, o.Note = gpu.Estimated, "not determined by these times"
 		}
@@ -273,6 +273,14 @@ func (r *Result) Describe(name, machine string) {
 	held.end()
 	c.Uncertainty = max(0.001, round(held.Mean, 2))
 	c.Regimes = regimes(r.Residuals)
+}
+
+// source is where the times of a fit are from: measured here, or published by others.
+func (r *Result) source() gpu.Source {
+	if slices.ContainsFunc(r.Residuals, func(x Residual) bool { return x.Run.Source != "" }) {
+		return gpu.Published
+	}
+	return gpu.Measured
 }
 
 // regimes sums up what was held out: by operation and GPUs, below 1 MiB and from there.

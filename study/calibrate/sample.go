@@ -12,6 +12,8 @@ import (
 // Run is one measured file: a communicator, its settings, and times.
 type Run struct {
 	File   string
+	Name   string // of a published table
+	Source string // where it was published
 	GPU    string // as the file names it, empty where it does not
 	NCCL   int    // 22809 for 2.28.9, 0 where the file does not say
 	Date   string // YYYY-MM-DD, empty where the file does not say
@@ -23,7 +25,9 @@ type Run struct {
 	// PerThread counts the GPUs that one host thread launches for; it matters
 	// to eager runs only.
 	PerThread int
-	Samples   []Sample
+	// Threads counts the threads of a process that launch, each for PerThread GPUs.
+	Threads int
+	Samples []Sample
 }
 
 // forced reports whether the run's settings choose an algorithm or a protocol.
@@ -31,6 +35,14 @@ func (r *Run) forced() bool {
 	return slices.ContainsFunc(r.Env, func(kv string) bool {
 		return strings.HasPrefix(kv, "NCCL_ALGO=") || strings.HasPrefix(kv, "NCCL_PROTO=")
 	})
+}
+
+// release is the NCCL that decided, "2.28.9"; empty where the file does not say.
+func (r *Run) release() string {
+	if r.NCCL < 10000 {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d.%d", r.NCCL/10000, r.NCCL/100%100, r.NCCL%100)
 }
 
 // assume sets variables, NCCL_NAME=VALUE, that the run's own settings do not.

@@ -166,7 +166,7 @@ func (r *Run) fill(own []string, s settings, c nccltests.Config, devices []ncclt
 		r.GPU = d.Name
 	}
 	r.NCCL = c.NCCLLibrary
-	r.Ranks, r.Nodes, r.PerThread = len(devices), len(hosts), max(c.GPUs, 1)
+	r.Ranks, r.Nodes, r.PerThread, r.Threads = len(devices), len(hosts), max(c.GPUs, 1), max(c.Threads, 1)
 	if r.Ranks == 0 {
 		return &FileError{File: r.File,
 			Problem: "the table does not list its GPUs (\"#  Rank 0 Group …\"): how many ranks were there?"}

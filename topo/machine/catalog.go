@@ -66,6 +66,8 @@ var gpuKinds = map[string]gpuKind{
 	"gb200":     {pci: nvidia("0x2941", "0x2046", "5x16"), sm: 100, links: 18, c2cBW: 44712, c2cNo: 5},
 	"gb300":     {pci: nvidia("0x31c2", "0x21f1", "6x16"), sm: 103, links: 18, c2cBW: 44712, c2cNo: 5},
 	"gb10":      {pci: nvidia("0x2e12", "0x0000", "1x16"), sm: 121, c2cBW: 43125, c2cNo: 8},
+
+	"rtx-pro-6000": {pci: nvidia("0x2bb5", "0x204e", "5x16"), sm: 120},
 }
 
 // nicKind is a NIC: its PCI function and what its net plugin reports.

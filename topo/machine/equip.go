@@ -25,7 +25,7 @@ type Device struct {
 // words are GPUs' kinds by a word of their name, the longer ones first.
 var words = [][2]string{{"A100-SXM", "a100-sxm"}, {"A100-PCI", "a100-pcie"}, {"P100-SXM2", "p100-sxm2"},
 	{"A10G", "a10g"}, {"RTX A6000", "a6000"}, {"V100-SXM3", "v100-sxm3"}, {"V100-SXM2", "v100-sxm2"},
-	{"L40S", "l40s"}, {"RTX 4090", "rtx4090"},
+	{"L40S", "l40s"}, {"RTX 4090", "rtx4090"}, {"RTX PRO 6000 Blackwell", "rtx-pro-6000"},
 	{"GH200", "gh200"}, {"H100 PCIe", "h100-pcie"}, {"H100", "h100-sxm"}, {"H200", "h200-sxm"},
 	{"H800", "h800-sxm"}, {"H20", "h20-sxm"},
 	{"GB200", "gb200"}, {"GB300", "gb300"}, {"B200", "b200-sxm"}, {"B300", "b300-sxm"}, {"GB10", "gb10"}}

@@ -25,8 +25,9 @@ type ListOptions struct{ Word string } // in names and titles; empty: all
 func list(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "list [WORD]", Short: "List the built-in machines",
 		Long: `list names the machines that --topo takes by name, with how many GPUs and NIC
-ports a host has; WORD restricts it to names and titles with that word. --json
-adds aliases, what is known of the network, and the source of each fact.`,
+ports a host has, and what the times of its GPUs rest on (measured, published tables or
+estimated; mean error); WORD restricts it to names and titles with that word.
+--json adds aliases, what is known of the network, and the source of each fact.`,
 		Example: "  simccl topo list azure\n  simccl run all_reduce --topo gb200-nvl72 --nodes 18 --sizes 1M",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,7 +54,13 @@ func (o *ListOptions) Run(_ context.Context, a *cli.App) error {
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	for _, m := range all {
-		fmt.Fprintf(w, "%s\t%s\n", m.Name, m.Title)
+		spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: m.Name}}}}
+		site, err := scenario.Layout(&spec, a.Options(nil))
+		if err != nil {
+			return err
+		}
+		c := site.Class()
+		fmt.Fprintf(w, "%s\t%s, %.0f %%\t%s\n", m.Name, c.Source, 100*c.Uncertainty, m.Title)
 	}
 	return w.Flush()
 }

@@ -4,6 +4,8 @@
 //	go run ./dev/cmd/accuracy show default_4 -op all_reduce -proto LL
 //	go run ./dev/cmd/accuracy fit gap_ll,ll_recv -set all -proto LL
 //	go run ./dev/cmd/accuracy public oci,h100_2n
+//	go run ./dev/cmd/accuracy vendors b200 -fit gap_ll,ll_hop
+//	go run ./dev/cmd/accuracy vendors page > docs/results/ACCURACY-GPUS.md
 //
 // It is run in the repository's root; the published tables are in ../shared.
 package main
@@ -15,9 +17,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/dev/accuracy"
+	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/study/calibrate"
 )
 
@@ -28,8 +32,8 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: accuracy show SET,… | fit QUANTITY,… | public PREFIX,… [flags]; -h after " +
-	"one of them lists its flags")
+var errUsage = errors.New("usage: accuracy show SET,… | fit QUANTITY,… | public PREFIX,… | vendors GPU,…|all|page [flags]; " +
+	"-h after one of them lists its flags")
 
 // command is what the flags say.
 type command struct {
@@ -38,6 +42,10 @@ type command struct {
 	protos, class string
 	topos, data   string
 	tables        string
+	sheets        string
+	quantities    string
+	holdout       int
+	each          bool
 }
 
 func run(ctx context.Context, args []string, w io.Writer) error {
@@ -56,6 +64,10 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	held := f.Bool("held", false, "show: the sizes of odd place, which fits do not see")
 	f.StringVar(&c.topos, "topos", "testdata/topos", "directory of topologies")
 	f.StringVar(&c.data, "measured", "testdata/measured/h200x4", "directory of measured files")
+	f.StringVar(&c.quantities, "fit", "", "vendors: fit QUANTITY,…, or all, in place of comparing")
+	f.IntVar(&c.holdout, "holdout", 2, "fit: every so many-th size is held out")
+	f.StringVar(&c.sheets, "sheets", "../shared/reference", "directory of vendors' sweeps")
+	f.BoolVar(&c.each, "points", false, "vendors: every point")
 	f.StringVar(&c.tables, "tables", "../shared/measured/public", "directory of published tables")
 	if err := f.Parse(args[2:]); err != nil {
 		return err
@@ -71,6 +83,16 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	case "fit":
 		c.choice.Sets = list(c.sets)
 		return c.fit(ctx, w, list(args[1]))
+	case "vendors":
+		switch {
+		case args[1] == "page":
+			page, err := accuracy.VendorPage(ctx, os.DirFS(c.sheets))
+			fmt.Fprint(w, page)
+			return err
+		case c.quantities != "":
+			return c.fitVendors(ctx, w, list(args[1]), list(c.quantities))
+		}
+		return c.vendors(ctx, w, list(args[1]), *held)
 	case "public":
 		return c.public(ctx, w, list(args[1]))
 	}
@@ -129,7 +151,16 @@ func (c *command) fit(ctx context.Context, w io.Writer, quantities []string) err
 	if err != nil {
 		return err
 	}
-	r, err := calibrate.Fit(ctx, points, class, calibrate.Options{Quantities: quantities,
+	return c.fitTo(ctx, w, points, class, quantities)
+}
+
+// fitTo fits quantities of a class to points; "all" is all that times depend on.
+func (c *command) fitTo(ctx context.Context, w io.Writer, points []calibrate.Point, class gpu.Class,
+	quantities []string) error {
+	if slices.Equal(quantities, []string{"all"}) {
+		quantities = nil
+	}
+	r, err := calibrate.Fit(ctx, points, class, calibrate.Options{Quantities: quantities, Holdout: c.holdout,
 		Round: func(n int, cost float64) { fmt.Fprintf(w, "round %d: %.1f\n", n, cost) }})
 	if err != nil {
 		return err
@@ -141,7 +172,8 @@ func (c *command) fit(ctx context.Context, w io.Writer, quantities []string) err
 	}
 	fmt.Fprintf(w, "-class %s\n", strings.Join(set, ","))
 	for _, e := range r.Estimates {
-		fmt.Fprintf(w, "%-20s %10.4g → %10.4g ±%.0f %%\n", e.Name, e.Before, e.Value, 100*e.Uncertainty)
+		fmt.Fprintf(w, "%-20s %10.4g → %10.4g ±%.0f %% times %.3f %t\n", e.Name, e.Before, e.Value,
+			100*e.Uncertainty, e.Value/e.Before, e.Identified)
 	}
 	return nil
 }
@@ -170,4 +202,44 @@ func (c *command) public(ctx context.Context, w io.Writer, prefixes []string) er
 		return fmt.Errorf("no table's name begins with %s", strings.Join(prefixes, " or "))
 	}
 	return nil
+}
+
+// vendors sums up errors of vendors' sweeps, or lists their points.
+func (c *command) vendors(ctx context.Context, w io.Writer, keys []string, held bool) error {
+	for _, v := range accuracy.Vendors {
+		if !slices.Contains(keys, v.Key) && !slices.Contains(keys, "all") {
+			continue
+		}
+		points, err := accuracy.SimulateVendor(ctx, os.DirFS(c.sheets), v.Key, c.class, !held)
+		if err != nil {
+			return err
+		}
+		if c.each {
+			for i := range points {
+				p := &points[i]
+				req := p.Request()
+				fmt.Fprintf(w, "%-40s %10d %v/%-6v ch %2d meas %10.2f sim %10.2f %+6.1f%%\n", p.Run.Name,
+					p.Bytes, req.Algo, req.Proto, req.Channels, p.Us, p.Sim, 100*p.Off())
+			}
+		}
+		accuracy.VendorTable(w, v.Key, points)
+	}
+	return nil
+}
+
+// fitVendors fits quantities, or all that times depend on, to the sweeps of machines that fits may see.
+func (c *command) fitVendors(ctx context.Context, w io.Writer, keys, quantities []string) error {
+	var points []calibrate.Point
+	for _, k := range keys {
+		of, err := accuracy.VendorPoints(os.DirFS(c.sheets), k, true)
+		if err != nil {
+			return err
+		}
+		points = append(points, of...)
+	}
+	class, err := accuracy.VendorClass(keys[0], c.class)
+	if err != nil {
+		return err
+	}
+	return c.fitTo(ctx, w, points, class, quantities)
 }

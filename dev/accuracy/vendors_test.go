@@ -1,0 +1,57 @@
+package accuracy
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/dev/golden"
+)
+
+// TestHalvesOfPublishedTablesFollowFromTheirNames: which tables a fit may see does not depend on what
+// is in them, and a name that is known stays in its half.
+func TestHalvesOfPublishedTablesFollowFromTheirNames(t *testing.T) {
+	n := 0
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		if Fitted("S", name) {
+			n++
+		}
+	}
+	if n == 0 || n == 8 || Fitted("S", "a") != Fitted("S", "a") {
+		t.Errorf("%d of 8 names are fitted", n)
+	}
+}
+
+// TestVendorPageIsAsSimulated: docs/results/ACCURACY-GPUS.md has the errors of both halves, and README.md's
+// table those of the unseen one.
+func TestVendorPageIsAsSimulated(t *testing.T) {
+	page, err := VendorPage(t.Context(), os.DirFS(golden.Shared(t, "reference")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(golden.Root(t, "docs", "results", "ACCURACY-GPUS.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(text) != page {
+		t.Errorf("docs/results/ACCURACY-GPUS.md is not what go run ./dev/cmd/accuracy vendors page writes")
+	}
+}
+
+// TestReadmeSaysTheAccuracyOfEachGPU: its table has the unseen half of docs/results/ACCURACY-GPUS.md.
+func TestReadmeSaysTheAccuracyOfEachGPU(t *testing.T) {
+	text, err := os.ReadFile(golden.Root(t, "docs", "results", "ACCURACY-GPUS.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Split(line, " | "); len(f) == 8 && f[3] == "unseen" {
+			n++
+			inReadme(t, strings.Join([]string{f[0], f[1], f[5], f[6]}, " | ")+" |")
+		}
+	}
+	if n != len(Vendors) {
+		t.Errorf("%d rows of %d GPUs", n, len(Vendors))
+	}
+}
