@@ -70,7 +70,8 @@ device), or a table of cables (CSV). What the files do not say is assumed, and s
 	f.Float64Var(&p.Oversub, "oversub", 1, "speed of a leaf's ports to hosts over that of its uplinks `X`")
 	f.Float64Var(&p.Latency, "latency-us", 0.3,
 		"latency `US` that a cable between switches adds, its switch included")
-	f.BoolVar(&p.Rails, "rails", false, "write the rail and the plane of each net, by which NCCL 2.30.7 matches nets")
+	f.BoolVar(&p.Rails, "rails", false,
+		"write the rail and the plane of each net, by which NCCL 2.30.7 matches nets")
 	f.StringVar((*string)(&p.Routing), "routing", string(fabric.ECMP), "ecmp, adaptive or static")
 	f.StringVar(&o.From, "from", "",
 		"read the network of a site: `FILE` of ibnetdiscover, Slurm, LLDP or cables")
