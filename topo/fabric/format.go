@@ -172,7 +172,8 @@ func (r *reader) field(n *Network, key string, at int64) error {
 			return err
 		})
 	}
-	return r.Fail(at, "known are name, routing, packets, nets, hosts, switches, cables", "unknown member %q", key)
+	return r.Fail(at, "known are name, routing, packets, nets, hosts, switches, cables", "unknown member %q",
+		key)
 }
 
 // maxNet bounds the number of a net, of a rail and of a plane: NCCL marks the planes of

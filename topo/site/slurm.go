@@ -87,7 +87,8 @@ func (t *tree) add(v map[string]string, line int) error {
 		return fault(t.file, line, 1, "write Nodes= or Switches=", "%s has nothing below it",
 			termtext.Short(name, 0))
 	}
-	for key, role := range map[string]role{"nodes": isHost, "switches": isSwitch} {
+	for i, key := range []string{"nodes", "switches"} {
+		role := []role{isHost, isSwitch}[i]
 		//lint:sorted one of them is there
 		list, err := Hostlist(v[key])
 		if err != nil {
