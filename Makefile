@@ -96,9 +96,14 @@ web-test: web build ## the page in Chromium, driven as a user drives it: files, 
 release: $(if $(shell command -v npm),web) ## dist/: programs for linux, darwin and windows (with the web page where npm is), packages, checksums; VERSION=v0.1.0, ONLY=linux/amd64
 	$(GO) run ./dev/cmd/release -version '$(VERSION)' -only '$(ONLY)' -page=$(if $(shell command -v npm),true,false) -flags '$(HOT)' -out dist
 
+WASMPKG   = $(GO) list ./... | grep -vE '/simccl/(real|topo/detect|cmd/simccl|app|dev|examples|intercept|internal|study)(/|$$)'
 .PHONY: wasm
 wasm: ## build for js/wasm all that needs no hardware: the library's packages but real and topo/detect, and the page's program
-	GOOS=js GOARCH=wasm $(GO) build -trimpath $$($(GO) list ./... | grep -vE '/simccl/(real|topo/detect|cmd/simccl|app|dev|examples|intercept|internal|study)(/|$$)')
+	GOOS=js GOARCH=wasm $(GO) build -trimpath $$($(WASMPKG))
+
+.PHONY: wasm-types
+wasm-types: ## the packages of make wasm, type-checked
+	$(GO) run ./dev/cmd/crosscheck js/wasm $$($(WASMPKG))
 
 .PHONY: plugin
 plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs gcc)
@@ -111,7 +116,15 @@ shim: build ## bin/simccl-shim: the libraries that intercepted programs load (ne
 # Packages whose tests take longest go first, so that no other processor waits for them.
 LONGEST   = $(if $(filter ./...,$(PKG)),./sim ./cmd/simccl ./real/internal/device)
 .PHONY: test
-test: ## every test that needs no special hardware
+test: ## what a change has to pass: build, lint, short tests, full tests of what depends on the change, race, generated files (5 minutes)
+	.ci/test
+
+.PHONY: test-all
+test-all: ## everything there is to pass: every test, fused multiply-add, fuzz, Chromium, Slurm, soft-RoCE, other systems (15 minutes)
+	CI_FULL=1 .ci/run
+
+.PHONY: suite
+suite: ## every test that needs no special hardware, of PKG
 	$(GO) test -timeout $(TESTTIME) $(TESTFLAGS) $(LONGEST) $(PKG)
 
 .PHONY: test-short
@@ -266,7 +279,7 @@ peers: build ## docs/results/SCALE.md: other simulators beside simccl (PEERS="--
 reductions: ## dev/reductions/testdata/table.txt: what is left out of each of 430 requests, and why
 	$(GO) test -count=1 ./dev/reductions -update
 
-# Both go on where their file ends.
+# These go on where their file ends.
 .PHONY: cliffs
 cliffs: build ## what default sweeps cost over nodes, operations, algorithms and machines, worst first (CLIFFS="-seed 1 -budget 600")
 	$(GO) run ./dev/cmd/cliffs $(CLIFFS) out/cliffs.jsonl
@@ -274,6 +287,14 @@ cliffs: build ## what default sweeps cost over nodes, operations, algorithms and
 .PHONY: margins
 margins: ## approximate times of random requests beside exact ones, worst first (MARGINS="-seed 1 -pairs 100")
 	$(GO) run ./dev/cmd/margins $(MARGINS) out/margins.jsonl
+
+.PHONY: mutants
+mutants: ## the code changed in one place at a time: which changes no test notices (MUTANTS="-seed 1 -n 100 -in topo,rules"; minutes each)
+	$(GO) run ./dev/cmd/mutants $(MUTANTS) out/mutants.jsonl
+
+.PHONY: cited
+cited: ## rules that cite NCCL, changed in one place at a time: which of them no test decides (CITED="-in topo -n 20")
+	$(GO) run ./dev/cmd/mutants -cited $(CITED) out/cited.jsonl
 
 # How many random programs make equal draws.
 EQUAL ?= 500
@@ -287,5 +308,5 @@ budget: ## seconds of what is limited in seconds: the end after a signal, large 
 	@if [ -n "$(WEBTAG)" ]; then cd web && node budget.mjs $(CURDIR)/bin/simccl; else echo "web page: not built (make web build)"; fi
 
 .PHONY: ci
-ci: ## everything that has to pass before a merge
+ci: ## what a merge has to pass, on a bare machine: make test after what it needs is installed (CI_FULL=1: make test-all)
 	.ci/run

@@ -3,8 +3,10 @@ package comm
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/sym"
@@ -31,6 +33,7 @@ type Registration struct {
 	LocalOff   bool // NCCL_LOCAL_REGISTER=0
 	GraphOff   bool // NCCL_GRAPH_REGISTER=0
 	PolicySet  bool // NCCL_CTA_POLICY is set, which outranks a communicator's own
+	GIN        bool // SIMCCL_GIN: nets are driven by GPUs, whatever the topology says
 }
 
 // SetPolicy sets NCCL_CTA_POLICY; what is none NCCL takes for 0 (init.cc:1785).
@@ -48,10 +51,43 @@ func (c *Comm) Symmetric() *sym.Comm {
 		NVLS: c.NVLSSupport,
 		P2P:  true, DirectP2P: true, DirectNVLink: true, WindowsOff: p.WindowsOff, Params: p.Sym}
 	s.Params.MinCTAs, s.Params.MaxCTAs = c.Params.Connect.MinCTAs, c.Params.Connect.MaxCTAs
-	if c.NNodes == 1 {
-		s.DirectP2P, s.DirectNVLink = c.direct()
+	s.GIN = p.GIN || c.gin()
+	s.DirectP2P, s.DirectNVLink = c.direct()
+	for node := range c.Domains {
+		s.PerNode = gcd(s.PerNode, len(c.NodeRanks[node]))
+		for _, n := range c.Domains[node].System.Of(topo.NET) {
+			s.FusedNICs = s.FusedNICs || len(c.Domains[node].System.Nodes[n].Net.Fused) > 0
+		}
 	}
 	return s
+}
+
+// gin reports whether every node has nets that GPUs drive.
+func (c *Comm) gin() bool {
+	return !slices.ContainsFunc(c.Domains, func(d connect.Domain) bool { return len(d.System.Of(topo.GIN)) == 0 })
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// GINWarning says which kernels NCCL would take for an operation in symmetric windows if
+// GPUs drove the nets, "" where none.
+func (c *Comm) GINWarning(o Op) string {
+	s := c.Symmetric()
+	if o.Buffers != Windows || s.GIN {
+		return ""
+	}
+	kernels := s.Between(o.task())
+	if len(kernels) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("nets are supposed not to be driven by GPUs (GIN): with it NCCL %s takes %s for %s in "+
+		"symmetric windows; SIMCCL_GIN=1 supposes it", c.Params.Rules.Version(), sym.OneOf(kernels),
+		o.Func.TestName())
 }
 
 // direct reports whether all GPUs of each node reach each other within NCCL_P2P_LEVEL
@@ -95,7 +131,14 @@ func (c *Comm) SymmetricKernel(o Op) (l sym.Launch, ok bool, err error) {
 	if o.Buffers != Windows || c.NRanks == 1 || o.Count == 0 {
 		return l, false, nil
 	}
-	all, _, err := c.Symmetric().Launches([]sym.Task{o.task()}, nil)
+	s := c.Symmetric()
+	if kernels := s.Between(o.task()); s.GIN && len(kernels) > 0 {
+		return l, false, &plan.UnsupportedError{What: o.Func.TestName() + " in symmetric windows between nodes",
+			Why: fmt.Sprintf("NCCL %s takes %s, over networking that GPUs initiate, which is not simulated; "+
+				"NCCL_SYM_GIN_KERNELS_ENABLE=0 leaves it out from 2.29.7 on, SIMCCL_GIN=0 in any release",
+				c.Params.Rules.Version(), sym.OneOf(kernels))}
+	}
+	all, _, err := s.Launches([]sym.Task{o.task()}, nil)
 	if err != nil || len(all) == 0 {
 		return l, false, err
 	}
@@ -112,7 +155,8 @@ func (c *Comm) Device(o Op, impl, blocks int) (sym.Launch, error) {
 	}
 	return sym.Launch{}, fail.Usage("device implementation %d (-D): nccl-tests has it for sums of "+
 		"all_reduce (1 to 4, 3 and 4 by NVLink multicast) and for alltoall (1 and 2), "+
-		"in symmetric windows (-R 2), among GPUs of one NVLink domain", impl)
+		"in symmetric windows (-R 2), among GPUs of one NVLink domain; 3 and 4 of alltoall are of networking "+
+		"that GPUs initiate, from NCCL 2.28.7 on, and are not simulated", impl)
 }
 
 // deviceBlocks is how many blocks nccl-tests' device implementations have.
@@ -152,7 +196,7 @@ func (c *Comm) register(r *plan.Request, o *Op) error {
 		return nil
 	}
 	if o.Func.IsP2P() {
-		return c.registerP2P(r)
+		return c.registerP2P(r, o)
 	}
 	switch {
 	case r.Algo.IsNVLS():
@@ -195,7 +239,10 @@ func (c *Comm) registerNVLS(r *plan.Request, o *Op) error {
 
 // registerP2P: sends and receives within a node go into the receiver's buffer. Between
 // nodes NICs do so where no rank sends by another's (enqueue.cc:857).
-func (c *Comm) registerP2P(r *plan.Request) error {
+func (c *Comm) registerP2P(r *plan.Request, o *Op) error {
+	if c.Params.Rules.Plan.GathersCaptured && (o.Func == coll.Gather || o.Func == coll.Scatter) && !o.Graph {
+		return nil
+	}
 	if c.NNodes > 1 && !(c.IsAllNVLink && c.MaxLocalRanks > 1 && !c.Params.Access.PXNDisable) {
 		return unregistered(r, "NICs that send from and into user memory are not simulated; "+
 			"NCCL_LOCAL_REGISTER=0 leaves them out")

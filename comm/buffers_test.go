@@ -2,6 +2,8 @@ package comm_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -10,6 +12,7 @@ import (
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
 
@@ -114,9 +117,9 @@ func TestEfficientPolicy(t *testing.T) {
 func TestSymmetricMachines(t *testing.T) {
 	for name, want := range map[string]sym.Comm{
 		"dgx-h100": {Ranks: 8, Nodes: 1, SM: 90, NVLS: true, P2P: true, DirectP2P: true,
-			DirectNVLink: true},
-		"pcie-l40s-8": {Ranks: 8, Nodes: 1, SM: 89, P2P: true},
-		"dgx-1v":      {Ranks: 8, Nodes: 1, SM: 70, P2P: true},
+			DirectNVLink: true, PerNode: 8},
+		"pcie-l40s-8": {Ranks: 8, Nodes: 1, SM: 89, P2P: true, PerNode: 8},
+		"dgx-1v":      {Ranks: 8, Nodes: 1, SM: 70, P2P: true, PerNode: 8},
 	} {
 		c := make1(t, comm.Params{}, member{name, 1})
 		got := *c.Symmetric()
@@ -168,5 +171,84 @@ func TestCopyEngines(t *testing.T) {
 	c.Params.Rules, _ = rules.For("2.27.7")
 	if _, ok := c.CopyEngines(op); ok {
 		t.Error("2.27.7")
+	}
+}
+
+// TestKernelsOverGIN: which kernels over networking that GPUs initiate each release has for
+// symmetric windows between nodes, and that they are refused rather than simulated as others.
+func TestKernelsOverGIN(t *testing.T) {
+	for release, want := range map[string]string{"2.28.9": "[] [] []",
+		"2.29.2": "[AllGather_GinHier_MCRing] [] []",
+		"2.29.7": "[AllGather_RailRing_LsaSTMC] [ReduceScatter_RailA2A_LsaLD ReduceScatter_RailA2A_LsaLDMC] []",
+		"2.30.7": "[AllGather_RailRing_LsaSTMC] [ReduceScatter_RailA2A_LsaLD ReduceScatter_RailA2A_LsaLDMC] []",
+	} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range []coll.Func{coll.AllGather, coll.ReduceScatter, coll.AllReduce} {
+			op := comm.Op{Func: f, Count: 1 << 20, Type: coll.Float32, Buffers: comm.Windows}
+			for _, gin := range []bool{false, true} {
+				c, err := ruled(t, r, func(p *comm.Params) { p.Registration.GIN = gin }, member{"dgx-h100", 2})
+				if err != nil {
+					t.Fatal(err)
+				}
+				kernels := c.Symmetric().Between(sym.Task{Func: f, Type: coll.Float32, Count: 1 << 20,
+					Windows: sym.Both})
+				_, ok, err := c.SymmetricKernel(op)
+				if refused := errors.Is(err, plan.ErrUnsupported); ok || refused != (gin && len(kernels) > 0) ||
+					(c.GINWarning(op) != "") != (!gin && len(kernels) > 0) {
+					t.Errorf("%s: %v with GIN %v: %v, %v, %q", release, f, gin, ok, err, c.GINWarning(op))
+				}
+				if gin {
+					got = append(got, fmt.Sprint(kernels))
+				}
+			}
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%s: %s, want %s", release, text, want)
+		}
+	}
+}
+
+// TestGINNeedsPhysicalNICs: up to 2.30.4 virtual NICs have no such networking, and without
+// multicast no AllGather has a kernel (2.29.7 init.cc:1471, 2.30.7 init.cc:1669).
+func TestGINNeedsPhysicalNICs(t *testing.T) {
+	for release, want := range map[string]bool{"2.30.3": false, "2.30.7": true} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := sym.Comm{Rules: &r.Sym, Ranks: 16, Nodes: 2, PerNode: 8, SM: 90, P2P: true, DirectP2P: true,
+			DirectNVLink: true, NVLS: true, FusedNICs: true}
+		task := sym.Task{Func: coll.AllGather, Type: coll.Float32, Count: 1, Windows: sym.Both}
+		if got := len(c.Between(task)) > 0; got != want {
+			t.Errorf("%s: virtual NICs %v", release, got)
+		}
+		c.FusedNICs, c.NVLS = false, false
+		if k := c.Between(task); len(k) > 0 {
+			t.Errorf("%s: without multicast %v", release, k)
+
+// TestGraphsRegisterForTuners: in a CUDA graph buffers count as registered for a tuner plugin, without
+// ncclCommRegister (enqueue.cc:258), unless NCCL_GRAPH_REGISTER=0.
+func TestGraphsRegisterForTuners(t *testing.T) {
+	row := tuning.Row{Func: coll.AllReduce, Max: 1 << 40, Algo: coll.Ring, Proto: coll.LL, Channels: 3,
+		Nodes: -1,
+		Ranks: -1, Pipe: -1, Registered: 1}
+	c := make1(t, comm.Params{Multicast: comm.MulticastOff,
+		Tuning: tuning.Params{Plugin: &tuning.Plugin{Rows: []tuning.Row{row}, Channels: 1}}},
+		member{"dgx-h100", 1})
+	for _, x := range []struct{ graph, off, want bool }{
+		{false, false, false}, {true, false, true}, {true, true, false}, {false, true, false},
+	} {
+		c.Params.Registration.GraphOff = x.off
+		_, choice, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 1 << 20, Type: coll.Float32,
+			Graph: x.graph})
+		if err != nil || choice.Steered != x.want {
+			t.Errorf("graph %t, NCCL_GRAPH_REGISTER=0 %t: steered %t (%v), want %t", x.graph, x.off,
+				choice.Steered,
+				err, x.want)
+		}
 	}
 }

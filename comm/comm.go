@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/search/preset"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/tuning"
@@ -51,6 +52,8 @@ type Comm struct {
 	// Searched is rank 0's System with the link speeds that NCCL's searches
 	// leave, see search.AllAndAfter.
 	Searched *topo.System
+	// Preset is what is known of rank 0's machine before a search.
+	Preset *preset.Result
 	// Multicast is what Params.Multicast came to.
 	Multicast bool
 }
@@ -74,15 +77,15 @@ func New(cl *fabric.Cluster, p Params) (*Comm, error) {
 		}
 	}
 	c, err := FromSystems(parts, p)
-	if err != nil {
-		return nil, err
+	if c != nil {
+		c.Cluster = cl
 	}
-	c.Cluster = cl
-	return c, nil
+	return c, err
 }
 
 // FromSystems makes a communicator of parts that together hold every rank.
-// Errors are those of the stages, wrapped with what was attempted.
+// Errors are those of the stages, wrapped with what was attempted. With a
+// *rules.UnbuiltError the Comm has its Layout, and no more.
 func FromSystems(parts []Part, p Params) (*Comm, error) {
 	if err := p.Rules.Check("comm"); err != nil {
 		return nil, err
@@ -90,21 +93,29 @@ func FromSystems(parts []Part, p Params) (*Comm, error) {
 	p.Search.Rules, p.Connect.Rules, p.Tuning.Rules = p.Rules, p.Rules, p.Rules
 	c := &Comm{Params: p, Multicast: multicast(parts, p.Multicast)}
 	in := connect.Input{Multicast: c.Multicast, Access: p.Access, Domains: make([]connect.Domain, len(parts))}
-	sets := map[*topo.System]search.Set{}
+	sets := map[variant]found{}
+	hosts := hostsOf(parts)
 	for i, part := range parts {
-		set, ok := sets[part.System]
+		h := hosts[i]
+		key := variant{part.System, p.Rules.Search.PresetPlace(h.Index, h.Count)}
+		set, ok := sets[key]
 		if !ok {
 			var err error
-			if set, err = c.search(part); err != nil {
+			if set, err = c.search(part, h); err != nil {
 				return nil, fmt.Errorf("search graphs of host %d: %w", part.Host, err)
 			}
-			sets[part.System] = set
+			sets[key] = set
 		}
-		in.Domains[i] = connect.Domain{System: part.System, Graphs: set, First: part.First, Host: part.Host}
+		in.Domains[i] = connect.Domain{System: set.system, Graphs: set.set, First: part.First,
+			Host:   part.Host,
+			Preset: set.preset}
 	}
 	var err error
 	if c.Layout, err = connect.Join(in, p.Connect); err != nil {
 		return nil, err
+	}
+	if err := p.Rules.Built(rules.TuningStage, "cost model, choices and plans"); err != nil {
+		return c, err
 	}
 	if c.Model, err = tuning.New(c.tuningInput(), p.Tuning); err != nil {
 		return nil, fmt.Errorf("compute the cost model: %w", err)
@@ -112,22 +123,60 @@ func FromSystems(parts []Part, p Params) (*Comm, error) {
 	return c, nil
 }
 
+// variant is a System at a place among the hosts by which its graphs may differ.
+type variant struct {
+	system *topo.System
+	place  int
+}
+
+// found are the graphs of one, and the System with what a preset changes of it.
+type found struct {
+	system *topo.System
+	set    search.Set
+	preset *preset.Result
+}
+
+// hostsOf says of each part which host of how many it is on.
+func hostsOf(parts []Part) []preset.Host {
+	index, ranks := map[int32]int{}, map[int32]int{}
+	total := 0
+	for _, p := range parts {
+		if _, ok := index[p.Host]; !ok {
+			index[p.Host] = len(index)
+		}
+		n := len(p.System.Of(topo.GPU))
+		ranks[p.Host] += n
+		total += n
+	}
+	uneven := false
+	for _, n := range ranks { //lint:sorted any difference will do
+		uneven = uneven || n != ranks[parts[0].Host]
+	}
+	out := make([]preset.Host, len(parts))
+	for i, p := range parts {
+		out[i] = preset.Host{Index: index[p.Host], Count: len(index), Ranks: total, Uneven: uneven}
+	}
+	return out
+}
+
 // search finds the graphs of a System that was not met before.
-func (c *Comm) search(part Part) (search.Set, error) {
+func (c *Comm) search(part Part, h preset.Host) (found, error) {
 	p := c.Params.Search
 	p.NVLS = connect.NVLSSupported(part.System, c.Multicast, c.Params.Connect)
 	p.CollNet = c.Params.Connect.CollNet
 	if c.Params.Given != nil {
 		var err error
 		if p.Given, err = c.Params.Given(part.System); err != nil {
-			return search.Set{}, err
+			return found{}, err
 		}
 	}
-	set, after, err := search.AllAndAfter(part.System, p)
+	known := preset.Of(part.System, h)
+	sys := known.System(part.System)
+	set, after, err := search.AllAndAfter(sys, known.Params(sys, p))
 	if c.Searched == nil {
-		c.Searched = after
+		c.Searched, c.Preset = after, known
 	}
-	return set, err
+	return found{sys, set, known}, err
 }
 
 // multicast resolves MulticastAuto.
@@ -167,10 +216,10 @@ func (c *Comm) tuningInput() tuning.Input {
 	switch {
 	case c.NVLSSupport:
 	case !in.NVSwitch:
-		in.NVLSOff = tuning.Reason{Rule: "NVLS needs an NVSwitch", Source: "search.cc:1009"}
+		in.NVLSOff = tuning.Reason{Rule: "NVLS needs an NVSwitch", Source: "search.cc:1036"}
 	case c.MinSM < 90:
 		in.NVLSOff = tuning.Reason{Rule: fmt.Sprintf("NVLS needs sm_90 and a GPU is sm_%d", c.MinSM),
-			Source: "search.cc:1009"}
+			Source: "search.cc:1036"}
 	case !c.Multicast:
 		in.NVLSOff = tuning.Reason{Rule: "NVLink multicast is off", Setting: "--multicast on",
 			Source: "transport/nvls.cc:171"}
@@ -178,19 +227,19 @@ func (c *Comm) tuningInput() tuning.Input {
 		in.NVLSOff = tuning.Reason{Rule: "NVLS is switched off", Setting: "NCCL_NVLS_ENABLE=2",
 			Source: "transport/nvls.cc:161"}
 	default:
-		in.NVLSOff = tuning.Reason{
-			Rule:   "no NVLS graph was found: it needs two sm_90 GPUs behind an NVSwitch",
-			Source: "search.cc:1009"}
+		in.NVLSOff = c.noNVLSGraph()
 	}
 	in.CollNet.Enabled = c.CollNet.Enabled
 	if c.CollNet.Enabled {
 		// The plugin that is supposed is NVIDIA's, which gathers and scatters too.
 		in.CollNet.Heads, in.CollNet.DirectHeads = len(c.CollNet.NetHeads[0]), len(c.CollNet.Heads[0])
+		in.CollNet.ChainHeadless = c.ChainHeadless()
 		in.CollNet.AllGather, in.CollNet.ReduceScatter, in.CollNet.Reduces = true, true, tuning.SHARPReduces
 	} else {
-		in.CollNet.Off = tuning.Reason{Rule: "no network plugin reduces",
-			Setting: "NCCL_COLLNET_ENABLE=1 with such a plugin, which SIMCCL_COLLNET=1 supposes",
-			Source:  "init.cc:1003"}
+		in.CollNet.Off = tuning.Reason{Rule: c.CollNet.Off, Source: "init.cc:1003"}
+		if !c.Params.Connect.CollNet {
+			in.CollNet.Off.Setting = "NCCL_COLLNET_ENABLE=1 with such a plugin, which SIMCCL_COLLNET=1 supposes"
+		}
 	}
 	return in
 }

@@ -430,3 +430,76 @@ func TestNetsOfOwnHost(t *testing.T) {
 		t.Errorf("%d routes between nodes on %d channels", routes, c.NChannels)
 	}
 }
+
+// TestRelaysWithGDR: from 2.30.3 on a GPU sends for another only over a net with which it has
+// GPUDirect RDMA (2.29.7 graph/search.cc:1381, 2.30.3 graph/search.cc:1394).
+func TestRelaysWithGDR(t *testing.T) {
+	for release, want := range map[string]int{"2.29.7": 112, "2.30.3": 0} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := ruled(t, r, func(p *comm.Params) { p.Access.GDRLevel = units.Some(topo.PathLOC) },
+			member{"dgx-h100", 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		relayed := 0
+		for src := range int32(c.NRanks) {
+			for dst := range int32(c.NRanks) {
+				if route := c.RouteOf(src, dst, 0, connect.P2PRoute); c.NodeOf[src] != c.NodeOf[dst] &&
+					route.SrcProxy != src {
+					relayed++
+				}
+			}
+		}
+		if relayed != want {
+			t.Errorf("NCCL %s: %d pairs are relayed, want %d", release, relayed, want)
+		}
+	}
+}
+
+// TestRegisteredGathers: from 2.29.2 on NCCL uses registered buffers of a gather only where it
+// is captured in a CUDA graph (2.28.9 enqueue.cc:2591, 2.29.2 enqueue.cc:2946).
+func TestRegisteredGathers(t *testing.T) {
+	for release, want := range map[string]string{"2.28.9": "true true", "2.29.2": "false true"} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := ruled(t, r, nil, member{"dgx-h100", 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []any
+		for _, graph := range []bool{false, true} {
+			q, _, err := c.Request(comm.Op{Func: coll.Gather, Count: 1 << 20, Type: coll.Float32,
+				Buffers: comm.Registered, Graph: graph})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, q.Direct)
+		}
+		if text := strings.TrimSpace(fmt.Sprintln(got...)); text != want {
+			t.Errorf("NCCL %s: %s, want %s", release, text, want)
+		}
+	}
+}
+
+// TestOperationsOfHours: up to 2.28.9 NCCL finds no algorithm for an operation of over an hour.
+func TestOperationsOfHours(t *testing.T) {
+	for release, want := range map[string]bool{"2.28.9": true, "2.29.2": false} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := ruled(t, r, nil, member{"dgx-h100", 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Model.Choose(tuning.Op{Func: coll.Broadcast, Count: 1 << 60, Type: coll.Int8})
+		if (err != nil) != want {
+			t.Errorf("NCCL %s: %v", release, err)
+		}
+	}
+}

@@ -39,7 +39,7 @@ func (c *Config) topoBindings() []binding {
 		{"NCCL_SHM_DISABLE", func(n int64) { p.SHMDisable = n == 1 }},            // transport/shm.cc:79
 		{"NCCL_NET_DISABLE_INTRA", func(n int64) { p.NetDisableIntra = n == 1 }}, // graph/paths.cc:537
 		{"NCCL_NVB_DISABLE", &p.NVBDisable},
-		{"NCCL_PXN_DISABLE", func(n int64) { p.PXNDisable = n == 1 }}, // graph/paths.cc:721
+		{"NCCL_PXN_DISABLE", func(n int64) { p.PXNDisable, p.PXNAuto = n == 1, false }}, // graph/paths.cc:721
 		{"NCCL_PXN_C2C", &p.PXNC2C},
 		{"NCCL_NET_GDR_LEVEL", &p.GDRLevel},
 		{"NCCL_NET_GDR_READ", func(n int64) {
@@ -144,6 +144,9 @@ func (c *Config) registerBindings() []binding {
 		{"NCCL_SYM_KERNEL", &p.Sym.Kernel},
 		{"NCCL_SYM_CTAS", &p.Sym.CTAs},
 		{"NCCL_SYM_TMA_ENABLE", &p.Sym.TMA},
+		{"NCCL_SYM_GIN_KERNELS_ENABLE", func(n int64) { p.Sym.GINOff = p.Sym.GINOff || n == 0 }},
+		{"NCCL_GIN_ENABLE", func(n int64) { p.Sym.GINOff = p.Sym.GINOff || n == 0 }},
+		{"SIMCCL_GIN", &p.GIN},
 		{"NCCL_SYM_CE_THRESHOLD", &p.Sym.CopyGather},
 	}
 }

@@ -60,6 +60,8 @@ func readIn(name string) rules.Span {
 			Minor: 30, Patch: 3}}
 	case "P2P_PER_CHANNEL_NET_BW", "SYM_CE_THRESHOLD":
 		return rules.Span{Since: rules.Release{Major: 2, Minor: 29, Patch: 2}}
+	case "SYM_GIN_KERNELS_ENABLE":
+		return rules.Span{Since: rules.Release{Major: 2, Minor: 29, Patch: 7}}
 	case "SYM_TMA_ENABLE":
 		return rules.Span{Since: rules.Release{Major: 2, Minor: 30, Patch: 3}}
 	}

@@ -71,7 +71,7 @@ const (
 	hostSide  = "it concerns the host's threads and memory; no decision and no modelled time depends on it"
 	noReg     = "every rank is a process of its own"
 	noSym     = "windows are taken to fit"
-	noGIN     = "GPU-initiated networking is not simulated; collectives do not use it"
+	noGIN     = "GPU-initiated networking is not simulated"
 	noRAS     = "it concerns NCCL's monitor of running jobs"
 	noPlugin  = "simccl loads no plugin; what a plugin would say is not known"
 	realOnly  = "it names a device of a live machine; a simulated machine has the NICs that its file has"
@@ -239,6 +239,9 @@ var vars = []Var{
 	{"NCCL_SYM_CTAS", Number, "0", "tuning", "blocks of symmetric kernels", "sym_kernels.cc:104", "", ""},
 	{"NCCL_SYM_TMA_ENABLE", Flag, "0", "tuning", "allow symmetric kernels of the tensor memory accelerator",
 		"sym_kernels.cc:134", "", ""},
+	{"NCCL_SYM_GIN_KERNELS_ENABLE", Flag, "1", "tuning",
+		"allow symmetric kernels between nodes over networking that GPUs initiate", "sym_kernels.cc:128 of v2.29.7",
+		"", ""},
 	{"NCCL_SYM_CE_THRESHOLD", Number, "8388608", "tuning",
 		"elements from which an AllGather over windows goes by copy engines on sm_100", "enqueue.cc:31", "",
 		""},
@@ -414,7 +417,7 @@ var vars = []Var{
 	{"NCCL_CREATE_THREAD_CONTEXT", Flag, "0", "proxy", "proxy threads have their own CUDA context",
 		"proxy.cc:866", hostSide, ""},
 	{"NCCL_GIN_COUNTER_POOL_SIZE", Number, "65536", "gin", "counters", "gin/gin_host.cc:18", noGIN, ""},
-	{"NCCL_GIN_ENABLE", Flag, "1", "gin", "allow GPU-initiated networking", "gin/gin_host.cc:15", noGIN, ""},
+	{"NCCL_GIN_ENABLE", Flag, "1", "gin", "allow GPU-initiated networking", "gin/gin_host.cc:15", "", ""},
 	{"NCCL_GIN_ERROR_QUERY_SEC", Number, "10", "gin", "seconds between polls for errors",
 		"transport/gdaki/gin_host_gdaki.cc:54", noGIN, ""},
 	{"NCCL_GIN_GDAKI_NIC_HANDLER", Number, "0", "gin", "who rings the NIC",
@@ -485,6 +488,8 @@ var vars = []Var{
 	// Ours.
 	{"SIMCCL_COLLNET", Flag, "0", "comm", "1: suppose NVIDIA's net plugin and switches that reduce (SHARP; " +
 		"NCCL_COLLNET_ENABLE=1 then uses them)", "-", "", ""},
+	{"SIMCCL_GIN", Flag, "0", "comm", "1: suppose nets that GPUs drive (GIN; NCCL 2.29.2 and later then take " +
+		"other kernels for symmetric windows between nodes)", "-", "", ""},
 	{"SIMCCL_NCCL_VERSION", Text, "2.28.9", "rules",
 		"the release of NCCL whose rules decide, as --nccl-version", "-", "", ""},
 	{"SIMCCL_NET_RAIL", Number, "-1", "topo", "rail and plane that another net plugin reports of nets for " +

@@ -1,15 +1,17 @@
 package connect
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/simccl/simccl/search"
 )
 
 // CollNet is what ranks agreed on for in-network reduction; Enabled false
-// leaves the rest empty.
+// leaves the rest empty, and Off says why.
 type CollNet struct {
 	Enabled bool
+	Off     string
 	// Heads[n] lists the ranks of node n that reach the network in
 	// CollNetDirect, by head; Order[n][h] lists the node's ranks in the order in
 	// which head h takes them (connect.cc:200).
@@ -21,8 +23,45 @@ type CollNet struct {
 	// ChainOf is the index in ChainUp of each channel; -1 where none.
 	ChainOf []int32
 	// NetHeads[n] lists the ranks of node n with a connection to the network, by
-	// head: the NVLS heads where there are any, else Heads (transport/coll_net.cc:1497).
+	// head: the NVLS heads where there are any and the rules say so, else Heads
+	// (transport/coll_net.cc:1492).
 	NetHeads [][]int32
+}
+
+// noCollNet says why there is no in-network reduction, "" where there is
+// (init.cc:1189, 1200).
+func (c *Layout) noCollNet(p *Params) string {
+	least := p.CollNetNodeThreshold.Or(2)
+	most := p.Rules.Connect.CollNetRanks
+	switch {
+	case !p.CollNet:
+		return "no network plugin reduces"
+	case c.Final[search.CollNetChainID].NChannels == 0:
+		return "the search found no CollNet chain"
+	case int64(c.NNodes) < least:
+		return fmt.Sprintf("NCCL_COLLNET_NODE_THRESHOLD asks for %d nodes", least)
+	case most > 0 && c.MaxLocalRanks > most:
+		return fmt.Sprintf("NCCL %s has it for %d ranks a node and there are %d", p.Rules.Version(), most,
+			c.MaxLocalRanks)
+	}
+	return ""
+}
+
+// ChainHeadless reports whether a chain of rank 0's node begins at a rank that NCCL does
+// not connect to the network (transport/coll_net.cc:1678 of v2.30.7-1).
+func (c *Layout) ChainHeadless() bool {
+	n := &c.CollNet
+	if !n.Enabled {
+		return false
+	}
+	for _, up := range n.ChainUp {
+		for _, r := range c.NodeRanks[0] {
+			if int(up[r]) == c.NRanks && !slices.Contains(n.NetHeads[0], r) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // attach sets what is known only when all channels are: the chain of each, and
@@ -39,7 +78,7 @@ func (n *CollNet) attach(c *Layout) {
 		}
 	}
 	n.NetHeads = n.Heads
-	if !c.NVLSSupport {
+	if n.graph(c) != search.NVLSID {
 		return
 	}
 	n.NetHeads = make([][]int32, c.NNodes)
@@ -52,7 +91,7 @@ func (n *CollNet) attach(c *Layout) {
 
 // graph is the graph that NCCL connects heads to the network with.
 func (n *CollNet) graph(c *Layout) int {
-	if c.NVLSSupport {
+	if c.NVLSSupport && c.Rules.Connect.CollNetOfNVLS {
 		return search.NVLSID
 	}
 	return search.CollNetDirectID

@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/search/preset"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/units"
 )
@@ -22,6 +23,8 @@ type Domain struct {
 	// Host is the domain's host in the cluster; a multi-host NVLink domain counts
 	// as one, and GPUInfo.Host reports which machine of it a GPU is in.
 	Host int32
+	// Preset is what RCCL knew of it before a search; nil without presets.
+	Preset *preset.Result
 }
 
 // Input is what Join needs of a communicator.

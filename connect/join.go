@@ -33,7 +33,9 @@ func Join(in Input, p Params) (*Layout, error) {
 	if err := j.trees(); err != nil {
 		return nil, err
 	}
-	if err := j.count(); err != nil {
+	if len(p.Rules.Connect.Copies) > 0 {
+		j.countAMD()
+	} else if err := j.count(); err != nil {
 		return nil, err
 	}
 	c.joinNVLS(&in, &p)
@@ -140,11 +142,16 @@ func (c *Layout) agree(in *Input, p *Params) {
 		}
 	}
 	ring, tree := c.Final[search.RingID], c.Final[search.TreeID]
-	ring.NChannels = min(ring.NChannels, tree.NChannels)
+	if !p.Rules.Connect.KeepRings || d0.System.Inter && len(d0.System.Of(topo.NET)) > 0 {
+		ring.NChannels = min(ring.NChannels, tree.NChannels)
+	}
+	if n := p.Rules.Connect.OneRankChannels; n > 0 && c.NRanks == 1 {
+		ring.NChannels = n
+	}
 	tree.NChannels = ring.NChannels
 	c.NVLSSupport = NVLSSupported(d0.System, in.Multicast, *p) && c.Final[search.NVLSID].NChannels > 0
-	c.CollNet.Enabled = p.CollNet && c.Final[search.CollNetChainID].NChannels > 0 &&
-		int64(c.NNodes) >= p.CollNetNodeThreshold.Or(2)
+	c.CollNet.Off = c.noCollNet(p)
+	c.CollNet.Enabled = c.CollNet.Off == ""
 	c.IsAllNVLink = allNVLink(d0.System, &p.Rules.Connect)
 	c.TreeDepth = c.NRanks/c.NNodes - 1 + bits.Len(uint(c.NNodes)) - 1
 }
@@ -237,9 +244,12 @@ func (c *Layout) buffers(p *Params) {
 	r := &p.Rules.Connect
 	c.BuffSizes = [3]units.Bytes{size(p.LLBuffSize, r.Buffers[coll.LL]),
 		size(p.LL128BuffSize, r.Buffers[coll.LL128]), size(p.BuffSize, r.Buffers[coll.Simple])}
+	if wide := r.WideLL128; wide != "" && c.Domains[0].System.Arch() == wide && !p.LL128BuffSize.Set {
+		c.BuffSizes[1] *= 2
+	}
 	switch {
 	case c.NNodes > 1:
-		c.P2PChunkSize = size(p.P2PNetChunkSize, r.P2PChunk)
+		c.P2PChunkSize = size(p.P2PNetChunkSize, c.netChunk(r))
 		if c.CPUArch == topo.ArchARM && c.MinSM >= 100 { // few GPUs a host
 			c.P2PChunkSize *= units.Bytes(max(r.P2PChunkARM, 1))
 		}

@@ -37,6 +37,10 @@ func (c *Layout) p2pChannels(p *Params) {
 			c.PeerChannels[i] = least
 		}
 	}
+	if p.Rules.Connect.AMDPeers {
+		c.boundAMD(c.PeerChannels, all, p)
+		return
+	}
 	for i, n := range c.PeerChannels {
 		c.PeerChannels[i] = c.boundPeers(pow2Up(n), limit, p)
 	}
@@ -105,6 +109,9 @@ func localChannels(sys *topo.System, g, peer topo.NodeID, r *rules.Ruleset) int 
 	path := sys.Path(peer, g)
 	if path.Kind != topo.PathNVL && !(r.Connect.NVBPeers && path.Kind == topo.PathNVB) {
 		return 2
+	}
+	if n := r.Connect.LinkChannels(sys.Arch()); n > 0 {
+		return n * max(1, int(path.BW/r.Topo.XGMIRate(sys.Nodes[g].GPU.Arch)))
 	}
 	return 2 * max(1, int(path.BW/r.Topo.NVLink(sys.Nodes[g].GPU.SM)))
 }

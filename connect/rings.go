@@ -118,6 +118,13 @@ func endsOf(order []int, base int32, p search.Pattern) treeEnds {
 // first tree, channel c+n the second (connect.cc:137).
 func (j *joiner) trees() error {
 	c := j.c
+	d0 := &c.Domains[0]
+	switch most := c.Rules.Connect.TreeHalf(d0.System.Arch()); {
+	case d0.Preset != nil && d0.Preset.Rail:
+		return j.railTrees()
+	case most > 0 && j.n > most:
+		return j.halfTrees()
+	}
 	ends := make([]treeEnds, c.NNodes)
 	for ch := range j.n {
 		if err := j.p.poll(); err != nil {

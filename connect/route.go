@@ -276,8 +276,9 @@ func (r *router) sendNet(w *wiring, g int, peer int32, channel int) (net, proxy 
 				rule.PXNC2C) {
 				limit = topo.PathP2C
 			}
+			barred := r.c.Rules.Topo.PXNNeedsGDR && !w.view(o, rail).write // search.cc:1394 of v2.30.3-1
 			if w.sys.Path(gpus[o], gpus[g]).Kind <= topo.PathNVL && w.sys.Path(gpus[o], nets[rail]).Kind <=
-				limit {
+				limit && !barred {
 				return rail, o
 			}
 		}

@@ -69,6 +69,10 @@ func (m *Memory) windows(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 	o.Buffers = comm.Windows
 	s := c.Symmetric()
 	l, ok, err := c.SymmetricKernel(o)
+	if errors.Is(err, plan.ErrUnsupported) {
+		m.Windows = "not simulated: " + err.Error()
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -78,6 +82,9 @@ func (m *Memory) windows(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 			m.Windows += ": " + why
 		} else if !o.Func.IsP2P() {
 			m.Windows += ": no symmetric kernel does it"
+		}
+		if w := c.GINWarning(o); w != "" {
+			m.Windows += "; " + w
 		}
 	} else {
 		m.Kernel, m.Blocks, m.TimeUs = l.Kernel.String(), l.Channels, l.TimeUs

@@ -41,7 +41,8 @@ type Report struct {
 	Note   string `json:"note,omitempty"`
 	// Steered: a tuner plugin chose, not the cost model.
 	Steered bool `json:"steered,omitempty"`
-	// Warnings are traps of NCCL that this communicator can fall into.
+	// Warnings are traps of NCCL that this communicator can fall into, and what of the
+	// decisions is not confirmed.
 	Warnings []string `json:"warnings,omitempty"`
 	Launch   *Launch  `json:"launch,omitempty"`
 	// Derivation is how the winner's bandwidth is derived.
@@ -120,8 +121,15 @@ func New(in Input) (*Report, error) {
 		r.RedOp = o.RedOp.TestName()
 	}
 	r.Refused = refusals(c, in.Access)
-	if w := c.PeerWarning(); w != "" {
-		r.Warnings = append(r.Warnings, w)
+	for _, w := range []string{c.PeerWarning(), c.Unverified()} {
+		if w != "" {
+			r.Warnings = append(r.Warnings, w)
+		}
+	}
+	for _, w := range []string{c.SplitWarning(), c.RingWarning()} {
+		if w != "" {
+			r.Warnings = append(r.Warnings, w)
+		}
 	}
 	switch {
 	case c.NRanks == 1:
@@ -147,6 +155,9 @@ func New(in Input) (*Report, error) {
 	if err != nil {
 		r.Note = err.Error()
 		return r, err
+	}
+	if w := c.HeadWarning(); w != "" && choice.Algo == coll.NVLS && o.Func != coll.AllReduce {
+		r.Warnings = append(r.Warnings, w)
 	}
 	r.Derivation = derivation(c, top, choice)
 	if err := r.crossovers(c, top, in.Limit); err != nil {

@@ -15,6 +15,9 @@ import (
 // TestFakeGrid: four processes are 16 ranks of a job with groups, splits by color, rings and
 // pipelines. The record, the program's clock and the simulated job are those of 16 processes.
 func TestFakeGrid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: programs of several processes")
+	}
 	m, program := two(t), example(t, "grid")
 	for _, c := range []struct {
 		what string

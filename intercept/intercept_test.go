@@ -376,6 +376,9 @@ func TestLife(t *testing.T) {
 // TestRanks: what ranks do in their lives gives right data and the golden record, whether they
 // are threads, processes or those of Open MPI.
 func TestRanks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: programs of several processes")
+	}
 	m, ranks := two(t), example(t, "ranks")
 	commands := [][]string{{ranks}, {ranks, "fork"}}
 	if mpirun, err := exec.LookPath("mpirun"); err == nil {
@@ -399,6 +402,9 @@ func TestRanks(t *testing.T) {
 // TestRefusals: every call that NCCL refuses has its code and a text of its own, and so have
 // those of later versions, with both of their names.
 func TestRefusals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: programs of several processes")
+	}
 	dir := libs(t)
 	of28, err := os.ReadFile(filepath.Join("testdata", "names-2.28.9.txt"))
 	if err != nil {
@@ -507,6 +513,9 @@ func TestSignals(t *testing.T) {
 // TestRuntimes: programs of CUDA 11, 12 and 13 find the runtime with their version's symbols, also
 // where the libraries of the others are loaded.
 func TestRuntimes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: programs of several processes")
+	}
 	dir := libs(t)
 	for i, name := range shim.Runtimes {
 		program := filepath.Join(t.TempDir(), "runtime")
@@ -572,6 +581,9 @@ func TestRefused(t *testing.T) {
 // TestWrongPrograms: what NCCL hangs in, or does not notice, is named and ends, on
 // every rank with NCCL's code.
 func TestWrongPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: programs of several processes")
+	}
 	m, wrong := two(t), example(t, "wrong")
 	for _, c := range []struct{ fault, out, warning string }{
 		{"none", "none: 4 x 0 0 other", ""},
@@ -610,6 +622,9 @@ func TestWrongPrograms(t *testing.T) {
 // are recorded as the virtual clock does but for their times; what no other rank
 // calls is reported.
 func TestRecordMode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: programs of several processes")
+	}
 	m, speed := two(t), example(t, "speed")
 	record := func(o *intercept.Options) { o.Clock, o.Prices = collector.Record, nil }
 	var ns int
@@ -719,6 +734,9 @@ func realDevice(t testing.TB) (string, func(o *intercept.Options)) {
 // operations, types and reductions, in streams, behind events and in graphs, whether
 // compute is timed or not.
 func TestRealDevices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: programs of several processes")
+	}
 	program, options := realDevice(t)
 	m := nodes(t, 1)
 	for _, x := range []struct {
@@ -734,6 +752,23 @@ func TestRealDevices(t *testing.T) {
 		if len(r.warnings) > 0 || r.Procs != 4 {
 			t.Errorf("%v: %d processes, %v", x, r.Procs, r.warnings)
 		}
+	}
+}
+
+// TestFirstCallOfAStream: a stream's first call of NCCL comes behind what the stream has to
+// do already, under each clock.
+func TestFirstCallOfAStream(t *testing.T) {
+	program, options := realDevice(t)
+	m := nodes(t, 1)
+	for _, x := range []struct {
+		clock collector.Clock
+		calm  string
+	}{{collector.Virtual, "-1"}, {collector.Measured, "-1"}, {collector.Measured, "0"}} {
+		r := intercepted(t, m, func(o *intercept.Options) {
+			options(o)
+			o.Clock, o.Env = x.clock, append(o.Env, "SIMCCL_CALM="+x.calm)
+		}, program, "4", "fresh")
+		r.want(t, "")
 	}
 }
 

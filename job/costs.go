@@ -162,14 +162,10 @@ func (c *costing) find(ctx context.Context) ([]streams.Cost, error) {
 	return costs, c.partly(ctx, costs)
 }
 
-// atOnce is the Cost of a call that takes no time: a picosecond, for a call of none
-// does not wait for its members.
+// atOnce is the Cost of a call that takes no time: a picosecond, for a timeline looks for what waits
+// in spans that last.
 func atOnce(f coll.Func) streams.Cost {
-	c := streams.Cost{Time: 1}
-	if message(f) {
-		c.Ends, c.Receive = []units.Time{1, 1}, 1
-	}
-	return c
+	return streams.Cost{Time: 1, Buffered: message(f), Receive: 1}
 }
 
 func message(f coll.Func) bool { return f == coll.Send || f == coll.Recv }
@@ -490,7 +486,8 @@ func (x *planned) formula(n int) error {
 
 // cost is the Cost of a call.
 func (c *costing) cost(ctx context.Context, i int, x *planned) (streams.Cost, error) {
-	out := streams.Cost{Time: x.alone.Time, Ends: x.ends, Slack: x.slack, SMs: x.sms, Receive: x.receive}
+	out := streams.Cost{Time: x.alone.Time, Ends: x.ends, Slack: x.slack, SMs: x.sms,
+		Buffered: x.receive > 0, Receive: x.receive}
 	if c.opt.Fidelity != Share || x.alone.Time <= 0 {
 		return out, nil
 	}

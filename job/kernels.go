@@ -9,6 +9,8 @@ import (
 	"github.com/simccl/simccl/plan/launch"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
 )
 
 // Kernels are those of one NCCL group, in the order in which they run. A kernel over
@@ -38,7 +40,8 @@ func KernelsOf(c *comm.Comm, calls []launch.Call, mode launch.Mode) (*Kernels, e
 }
 
 // Simulate is what the kernels of a group come to together: one after the other, each the
-// mean of those that follow each other.
+// mean of those that follow each other, as nccl-tests times them (common.cu: all iterations
+// over their number).
 func (k *Kernels) Simulate(ctx context.Context, e *sim.Executor) (sum exec.Result, err error) {
 	for i := range k.List {
 		var res exec.Result
@@ -53,4 +56,50 @@ func (k *Kernels) Simulate(ctx context.Context, e *sim.Executor) (sum exec.Resul
 		sum.Append(&res)
 	}
 	return sum, nil
+}
+
+// kernels are those of a group on a communicator of the machine, and what simulates them.
+func (m *Machine) kernels(at *communicator, calls []launch.Call, mode launch.Mode) (*Kernels, *sim.Executor,
+	error) {
+	k, err := KernelsOf(at.comm, calls, mode)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, p := range k.Plans {
+		if p != nil {
+			k.Plans[i] = located(p, at)
+		}
+	}
+	e, err := sim.New(m.config(at))
+	return k, e, err
+}
+
+// Group is how long the calls of one group on the communicator of all ranks take where such groups
+// follow each other without a pause, in CUDA graphs: each kernel at the rate at which it repeats, so
+// without the host and the first fill of the pipeline that the mean of Simulate has.
+func (m *Machine) Group(ctx context.Context, calls []launch.Call) (total units.Time, err error) {
+	at, err := m.communicator(0, &workload.Comm{Name: "world"}, m.Cluster.NRanks(), nil)
+	if err != nil {
+		return 0, err
+	}
+	k, e, err := m.kernels(at, calls, launch.Captured)
+	if err != nil {
+		return 0, err
+	}
+	for i := range k.List {
+		if s := k.List[i].Symmetric; s != nil {
+			r, err := e.Symmetric(ctx, s)
+			if err != nil {
+				return 0, err
+			}
+			total += r.Elapsed
+			continue
+		}
+		a, err := e.Alone(ctx, k.Plans[i], sim.Ask{})
+		if err != nil {
+			return 0, err
+		}
+		total += a.Again
+	}
+	return total, nil
 }

@@ -112,20 +112,11 @@ func (p *Prices) single(ctx context.Context, at *communicator, c *workload.Call)
 
 // several is what the kernels of a group take, as for a row of nccl-tests' -m.
 func (p *Prices) several(ctx context.Context, at *communicator, calls []launch.Call) (units.Time, error) {
-	kernels, err := KernelsOf(at.comm, calls, launch.Eager)
+	k, e, err := p.m.kernels(at, calls, launch.Eager)
 	if err != nil {
 		return 0, err
 	}
-	for i, pl := range kernels.Plans {
-		if pl != nil {
-			kernels.Plans[i] = located(pl, at)
-		}
-	}
-	e, err := sim.New(p.m.config(at))
-	if err != nil {
-		return 0, err
-	}
-	sum, err := kernels.Simulate(ctx, e)
+	sum, err := k.Simulate(ctx, e)
 	return sum.Elapsed, err
 }
 

@@ -5,7 +5,7 @@ import (
 	"github.com/simccl/simccl/packet/internal/route"
 )
 
-// buildTables makes tables of next hops.
+// buildTables builds the tables of next hops by destination that adaptive routing chooses from.
 func (e *engine) buildTables() {
 	e.tables = e.routes.Tables()
 	for i := range e.switches {
@@ -15,11 +15,11 @@ func (e *engine) buildTables() {
 	}
 }
 
-// leave returns the link by which a frame leaves a switch where paths are chosen
-// or a watchdog runs; nil: the frame is dropped.
-func (e *engine) leave(w *worker, s *switchNode, f *frame) (l *link) {
+// egressOf returns the link by which a frame leaves a switch whose egress ports are chosen per frame, or nil:
+// it is dropped, as no path exists or the watchdog drops its class.
+func (e *engine) egressOf(w *worker, s *switchNode, f *frame) (l *link) {
 	if e.tables != nil {
-		l = e.onward(w, s, f)
+		l = e.chooseEgress(w, s, f)
 	} else {
 		l = &e.links[e.hops[f.Route]]
 	}
@@ -31,9 +31,9 @@ func (e *engine) leave(w *worker, s *switchNode, f *frame) (l *link) {
 	return l
 }
 
-// onward chooses the link by which a frame leaves a switch; nil: no path leads
-// on.
-func (e *engine) onward(w *worker, s *switchNode, f *frame) *link {
+// chooseEgress chooses among the next hops of equal cost: by hash for acknowledgements and ECMP, by queue
+// length for each frame (PerPacket) or each flowlet (PerFlow). It returns nil without a next hop.
+func (e *engine) chooseEgress(w *worker, s *switchNode, f *frame) *link {
 	key := e.key(f)
 	among := e.tables.Next(s.node, key.Dst)
 	switch {
@@ -53,7 +53,8 @@ func (e *engine) onward(w *worker, s *switchNode, f *frame) *link {
 	return &e.links[l.Link]
 }
 
-// key is what switches hash of a frame.
+// key returns the header fields that switches hash. A flow over several paths varies its source port by
+// frame.
 func (e *engine) key(f *frame) route.Key {
 	x := &e.flows[f.Flow]
 	k := route.Key{Src: x.Src, Dst: x.Dst, SPort: e.result[f.Flow].SrcPort, DPort: x.DstPort}
@@ -64,8 +65,8 @@ func (e *engine) key(f *frame) route.Key {
 	return k
 }
 
-// shortest returns the link with the least to send before the frame, one drawn
-// of several. Cables that are down are known at their ends.
+// shortest returns the link with the fewest bytes to send, in steps of Routing.Quantum; of equal ones one is
+// drawn. Links that are down are left out, as their switch knows.
 func (e *engine) shortest(w *worker, s *switchNode, f *frame, among []int32) *link {
 	best := &e.links[among[0]]
 	s.draws++
@@ -74,7 +75,7 @@ func (e *engine) shortest(w *worker, s *switchNode, f *frame, among []int32) *li
 		l := &e.links[id]
 		if !s.Exact { // in closed form ports are behind
 			for l.Waiting&^l.Paused != 0 && l.Free < f.At {
-				e.completed(w, l)
+				e.noteCompletion(w, l)
 				e.dequeue(w, s, l, l.Free)
 			}
 		}
@@ -92,11 +93,10 @@ func (e *engine) shortest(w *worker, s *switchNode, f *frame, among []int32) *li
 	return best
 }
 
-// detour takes a cable out of all routes from now on, as the HPCC simulator does
-// (scratch/third.cc, TakeDownLink): what waits for it is dropped and stays in the
-// accounts of the shared memory, and frames on their way are routed anew at the
-// next switch.
-func (e *engine) detour(cable int, at int64) {
+// rerouteAround removes a failed cable from all routes, as the HPCC simulator does (scratch/third.cc,
+// TakeDownLink): queued frames are dropped but stay in the accounts of the shared buffer, frames in flight
+// take a new route at the next switch.
+func (e *engine) rerouteAround(cable int, at int64) {
 	for k := range 2 {
 		e.workers[0].Drops += e.links[2*cable+k].TakeDown(e.links, at)
 	}

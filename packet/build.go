@@ -12,16 +12,17 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// build lays the run out in memory.
+// build lays a run out in memory. ordered: events of one instant keep their order; inTurn: windows of two
+// delays are tried.
 func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine, error) {
-	e := &engine{cfg: cfg, net: n, flows: flows, live: len(flows), look: arrivals.Longest, crowd: crowd,
-		paths: max(1, cfg.Paths), ordered: ordered,
+	e := &engine{cfg: cfg, net: n, flows: flows, unfinished: len(flows), lookahead: arrivals.Longest,
+		crowd: crowd, paths: max(1, cfg.Paths), ordered: ordered,
 		full: uint16(cfg.Frames.Payload + cfg.Frames.Header), ack: uint16(cfg.Frames.Ack)}
 	if ordered {
-		e.look = tiebreak.Longest
+		e.lookahead = tiebreak.Longest
 	}
-	e.onlyDeepestPeak, e.most = true, int64(max(e.full, e.ack))
-	e.lay()
+	e.onlyDeepestPeak, e.maxFrame = true, int64(max(e.full, e.ack))
+	e.layOut()
 	workers := cfg.Workers
 	if cfg.CC.Kind == HPCC {
 		workers = 1 // all flows have room for telemetry in one place
@@ -49,40 +50,46 @@ func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine
 	return e, nil
 }
 
-// lay makes what each run has: links, hosts and switches.
-func (e *engine) lay() {
+// layOut creates the links, hosts and switches.
+func (e *engine) layOut() {
 	if e.cfg.CC.Kind == HPCC {
-		e.most = all
+		e.maxFrame = all
 	}
 	dcqcn, trims := e.cfg.CC.Kind == DCQCN, e.cfg.Buffer.Trim > 0
 	e.noFastPath, e.rules = e.cfg.Plain(), qp.Rules{CC: &e.cfg.CC, Payload: e.cfg.Frames.Payload, Trim: trims,
 		Gaps: e.cfg.Repair.Selective || trims, Timed: dcqcn && e.cfg.CC.VarWindow}
 	e.classes, e.classOf = spec.Classes(e.flows)
 	links, delay := port.Lay(e.net, e.cfg, e.classes, e.ordered)
-	e.links, e.look = links, min(e.look, delay)
+	e.links, e.lookahead = links, min(e.lookahead, delay)
 	e.buildNodes()
 }
 
-// takeTurns makes windows of two delays, if it may, where those of switches with hosts begin a delay
-// later than those of all other nodes: half as many windows. Then what is drawn from one stream must be
-// drawn by one side, or change nothing but how many frames are marked, and no port may wait for another in a
-// circle: that is looked for after windows. Several workers see each other's events of a window only after
-// it.
+// takeTurns doubles the windows where the network is bipartite: switches with hosts on one side (late), all
+// other nodes on the other. The late side runs one delay behind, so that each side sees all that the other
+// sent:
+//
+//	other side   |--- window 1 ---|--- window 2 ---|
+//	late side          |--- window 1 ---|--- window 2 ---|
+//	             <-lag->
+//
+// That halves the number of windows. It needs draws from one stream to come from one side (or to change only
+// counts of marks); a run in which frames are lost or sent again starts anew without it (errAgain). Several
+// workers exchange events between windows only, so ordered runs of several do without.
 func (e *engine) takeTurns() {
 	heeded := e.streams != nil && !e.cfg.CC.Kind.Unmarked()
-	late := spec.LateSide(e.net, e.cfg, e.look, heeded)
+	late := spec.LateSide(e.net, e.cfg, e.lookahead, heeded)
 	if late == nil || e.noFastPath || e.ordered && len(e.workers) > 1 || e.slot > 4 ||
-		2*e.look > tiebreak.Longest {
+		2*e.lookahead > tiebreak.Longest {
 		return
 	}
 	for i := range e.switches {
 		e.switches[i].late = late[e.switches[i].node]
 	}
-	e.ranker.Ahead, e.ranker.Wait = e.look, !heeded
-	e.lag, e.look = e.look, 2*e.look
+	e.ranker.Ahead, e.ranker.Wait = e.lookahead, !heeded
+	e.lag, e.lookahead = e.lookahead, 2*e.lookahead
 }
 
-// buildNodes makes hosts and switches with their ports in the order of cables.
+// buildNodes creates hosts and switches; ports are numbered in the order of cables.
 func (e *engine) buildNodes() {
 	ports, ends, exits := port.Number(e.links, e.net.Nodes)
 	e.exits, e.due = exits, slices.Repeat([]int64{never}, len(e.links))
@@ -107,11 +114,12 @@ func (e *engine) buildNodes() {
 		e.doors = append(e.doors, h.in)
 	}
 	e.routes, e.hostOf = route.New(e.net.Switch, ends), hostOf
-	if e.given != nil {
+	if e.live != nil {
 		e.routes = route.All(e.net.Switch, ends)
 	}
 }
 
+// buildSwitches divides each switch's buffer. Error: *InputError if headroom and reserves exceed it.
 func (e *engine) buildSwitches() error {
 	b := &e.cfg.Buffer
 	for i := range e.switches {
@@ -134,6 +142,8 @@ func (e *engine) buildSwitches() error {
 	return nil
 }
 
+// buildFlows allocates queue pairs and routes, and schedules the flows that wait for no other. Error:
+// *InputError for a flow without a path.
 func (e *engine) buildFlows() error {
 	n := len(e.flows)
 	e.snd, e.rcv, e.result = make([]sender, n), make([]receiver, n), make([]FlowResult, n)

@@ -11,10 +11,11 @@ import (
 // them up: each is put onto the second cable at once. A switch that may come to
 // pause a neighbour takes back what has not reached it yet.
 
-// cooldownWindows is for how many windows no link of a switch is bypassing after an attempt that failed.
+// cooldownWindows is how long a switch waits after a failed attempt to resume the bypass.
 const cooldownWindows = 15
 
-// findDirect finds such links.
+// findDirect finds the links that bypass their switch: the last hop to a host whose only sender is one
+// receiver's NIC at the same switch.
 func (e *engine) findDirect() {
 	if e.noFastPath || !e.arrivalsStable || e.egressPerFrame {
 		return
@@ -34,14 +35,15 @@ func (e *engine) findDirect() {
 		if s := &e.switches[i]; s.bypassing != nil {
 			s.bypassable = s.bypassing
 			for p, id := range s.in {
-				s.Expect(p, int64(e.full), e.look, e.links[id].Whole)
-				s.Expect(p, int64(e.ack), e.look, e.links[id].Ack)
+				s.Expect(p, int64(e.full), e.lookahead, e.links[id].Whole)
+				s.Expect(p, int64(e.ack), e.lookahead, e.links[id].Ack)
 			}
 		}
 	}
 }
 
-// findSenders finds hosts that only send.
+// findSenders marks the hosts that receive no data, and makes the fast paths of hosts that only send or only
+// receive.
 func (e *engine) findSenders() {
 	w, receives := &e.workers[0], spec.Receivers(e.net.Nodes, e.flows)
 	w.sink = port.NewHostReceiver(e.cfg, w.order, e.links, e.hops, e.rcv, e.due)
@@ -53,7 +55,7 @@ func (e *engine) findSenders() {
 	}
 }
 
-// sendAck starts an acknowledgement of a host, over both cables if it can.
+// sendAck starts a host's acknowledgement; where the bypass is open it occupies both cables at once.
 func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 	b, what := a, f.Flags&flagAck
 	if a.Ahead {
@@ -68,7 +70,7 @@ func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 	}
 	come := at + a.Lasts[what] + a.Delay
 	if b.Free >= come { // it would have to wait
-		e.shut(w, &e.switches[^e.hostOf[b.From]], e.began+e.lag)
+		e.stopBypass(w, &e.switches[^e.hostOf[b.From]], e.began+e.lag)
 		e.transmit(w, a, f, at, 0)
 		return
 	}
@@ -80,9 +82,9 @@ func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 	}
 }
 
-// shut takes back what was put onto links but is not at their switch before a time, and lets
-// nothing be ahead of it any more.
-func (e *engine) shut(w *worker, s *switchNode, from int64) {
+// stopBypass returns frames that the bypass put on a last hop but that reach the switch only after from to
+// the cable before it, and closes the bypass of the switch.
+func (e *engine) stopBypass(w *worker, s *switchNode, from int64) {
 	for _, id := range s.bypassing {
 		b := &e.links[id]
 		var led func(tiebreak.Number) tiebreak.Number
@@ -97,22 +99,22 @@ func (e *engine) shut(w *worker, s *switchNode, from int64) {
 	s.bypassing = nil
 }
 
-// reopen lets links be ahead again, from a time on before which nothing is on its way to the switch, if
-// nothing is in their way.
-func (e *engine) reopen(w *worker, s *switchNode, from int64) {
+// resumeBypass opens the bypass again, unless a queue or a pause is in its way; then it is not tried for
+// cooldownWindows.
+func (e *engine) resumeBypass(w *worker, s *switchNode, from int64) {
 	if s.cooldown > 0 {
 		s.cooldown--
 		return
 	}
 	if s.bypassing = s.bypassable; !port.Reopen(e.cfg, e.links, s.bypassable, e.hops, e.due, w.order) {
 		s.cooldown = cooldownWindows
-		e.shut(w, s, from)
+		e.stopBypass(w, s, from)
 	}
 }
 
-// answer lets a host that only receives acknowledge what has come, up to the first frame that is
-// no data, and returns how many frames that are.
-func (e *engine) answer(w *worker, h *host, l *link, come []frame, end int64) (i int) {
+// ackInOrder handles the leading data frames of come at a host that only receives, and returns how many: each
+// is acknowledged without the event loop.
+func (e *engine) ackInOrder(w *worker, h *host, l *link, come []frame, end int64) (i int) {
 	if w.sink != nil && h.acks.Empty() {
 		i = w.sink.Run(l, come)
 	}
@@ -124,7 +126,7 @@ func (e *engine) answer(w *worker, h *host, l *link, come []frame, end int64) (i
 		if !h.acks.Empty() {
 			e.catchUp(w, h, l, f.At)
 		}
-		e.came(w, h, f)
+		e.noteHostArrival(w, h, f)
 		var ack frame
 		switch {
 		case !e.receive(f, &ack):
@@ -140,12 +142,12 @@ func (e *engine) answer(w *worker, h *host, l *link, come []frame, end int64) (i
 	return i
 }
 
-// catchUp starts the acknowledgements of a host that start before a time.
+// catchUp starts the queued acknowledgements that begin before a time.
 func (e *engine) catchUp(w *worker, h *host, l *link, until int64) {
 	for !h.acks.Empty() && l.Free < until {
 		f := h.acks.Front()
 		h.acks.Head++
-		e.completed(w, l)
+		e.noteCompletion(w, l)
 		h.InFlight = true
 		e.sendAck(w, l, f, l.Free)
 	}

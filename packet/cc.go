@@ -11,7 +11,7 @@ type (
 	CCKind = cc.Kind
 )
 
-// Congestion controls.
+// Short names of package cc's algorithms.
 const (
 	NoCC   = cc.None
 	DCQCN  = cc.DCQCN
@@ -22,19 +22,21 @@ const (
 	NSCC   = cc.NSCC
 )
 
-// Presets are the names of Preset.
+// Presets lists the names that Preset takes, for help and errors.
 const Presets = cc.Presets
 
-// Preset is a congestion control by name, for hosts of a rate in bit/s.
+// Preset returns the parameters of a named congestion control for hosts of a rate in bit/s. Error:
+// *InputError for an unknown name.
 func Preset(name string, rate int64) (CC, error) { return cc.Preset(name, rate) }
 
-// ccBuild makes room for the state of senders.
+// ccBuild allocates congestion-control state for all flows.
 func (e *engine) ccBuild() {
 	e.controls = cc.NewFlows(&e.cfg.CC, len(e.flows), e.cfg.Frames.Payload, e.cfg.Frames.Header)
-	e.controls.InOrder = e.given == nil && e.cfg.InOrder()
+	e.controls.InOrder = e.live == nil && e.cfg.InOrder()
 }
 
-// ccOpen sets a new sender up whose route has so many links.
+// ccOpen initializes congestion control for a queue pair whose route has so many links: the base RTT and the
+// window follow from its route with ByRoute.
 func (e *engine) ccOpen(id int32, s *sender, links int) {
 	rtt := e.cfg.CC.BaseRTT
 	if f := &e.flows[id]; f.BaseRTT > 0 {
@@ -53,7 +55,7 @@ func (e *engine) ccOpen(id int32, s *sender, links int) {
 	}
 }
 
-// ccAck lets the control see an acknowledgement.
+// ccAck updates congestion control by an acknowledgement that newly acknowledges acked frames.
 func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	c := &e.cfg.CC
 	switch c.Kind {
@@ -65,7 +67,7 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 		return
 	case DCQCN:
 		if f.Flags&flagCE != 0 && (!s.Ended || e.cfg.Repair.Stubborn()) {
-			s.Dcqcn.Notify(c, &s.Rate, f.At, e.notice(w, f.At))
+			s.Dcqcn.Notify(c, &s.Rate, f.At, e.leadTime(w, f.At))
 		}
 		return
 	case NoCC:
@@ -79,15 +81,15 @@ func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	}
 }
 
-// lossSeen lets the control see a loss.
+// lossSeen lets the window-based controls (Swift, NSCC) react to a loss.
 func (e *engine) lossSeen(id int32, s *sender, now int64, timeouts int32) {
 	if e.cfg.CC.Kind == Swift || e.cfg.CC.Kind == NSCC {
 		e.controls.Loss(id, &s.Rate, &s.Window, now, s.Flight(e.cfg.Buffer.Trim > 0), timeouts)
 	}
 }
 
-// shift changes the rate, and the time of the next frame by the difference of
-// the gaps.
+// shift changes a queue pair's rate and moves its next start by the difference of the two gaps: a frame that
+// is already sent is paced as if the new rate had held.
 func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
 	sooner := rate > s.Rate.Rate || s.NextAvail < h.Wake // known long before the gap is
 	if size := int(s.Last); rate != s.Rate.Rate {
@@ -104,6 +106,6 @@ func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
 	h.Paced = min(h.Paced, s.NextAvail)
 	if h.Wake > now && sooner && s.NextAvail < h.Wake {
 		h.Wake = max(s.NextAvail, now)
-		e.await(w, h, now)
+		e.notePacing(w, h, now)
 	}
 }

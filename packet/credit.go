@@ -5,9 +5,9 @@ package packet
 // reported one delay of the link after the frame has left. There are no pauses,
 // thresholds or drops. Control frames (class 0) need no credit, as on VL15.
 
-// credited handles credits that came back to a switch.
+// credited adds credits that a neighbour returned, and starts a frame that waited for them.
 func (e *engine) credited(w *worker, s *switchNode, f *frame) {
-	e.started(w, e.itself(s.node))
+	e.noteRoot(w, e.nodeRoot(s.node))
 	l := &e.links[s.out[f.Tag]]
 	l.Credit[f.Class] += int64(f.Size)
 	e.gate(l, f.At)
@@ -16,7 +16,7 @@ func (e *engine) credited(w *worker, s *switchNode, f *frame) {
 	}
 }
 
-// gate holds the classes of a link back whose next frame has no credit.
+// gate blocks the classes of a link whose next frame lacks credit.
 func (e *engine) gate(l *link, at int64) {
 	if l.Gate(int64(e.cfg.Frames.Most()), at) && l.Queues == nil && !e.hosts[e.hostOf[l.From]].Wants(e.snd) {
 		l.Stats.Since = -1

@@ -7,13 +7,15 @@ import (
 	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// drainPort simulates a window of a port that nothing pauses, with one class of frames, as
-// stepPorts does, but only what waits in the end goes through the queue: what arrives is
-// known, so the frames that have come are those before a place of the keys.
+// drainPort simulates a window of one unpaused port with one data class. Arrivals are known in advance and
+// sorted, so "queued" is an interval of keys and no frame is moved unless it is left over at the end:
+//
+//	keys:  started | come, waiting | still to come
+//	               ^begun          ^come
 func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end int64) {
 	q, come, begun := &l.Queues[1], 0, 0 // keys of frames that have come, and have started
 	short, arrived := len(keys) <= 3 && q.Empty(), s.arrived
-	if !short && e.most != all && w.ports.Shallow(l, keys, e.most, w.peak-1) {
+	if !short && e.maxFrame != all && w.ports.Shallow(l, keys, e.maxFrame, w.peak-1) {
 		e.drainUnmarked(w, s, l, keys, end)
 		return
 	}
@@ -27,7 +29,7 @@ func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end
 				if l.Free >= f.At {
 					break
 				}
-				e.arrived(w, tiebreak.Number(f.Tag))
+				e.noteArrival(w, tiebreak.Number(f.Tag))
 				l.Peak = max(l.Peak, int64(f.Size))
 				e.transmit(w, l, f, f.At, 0)
 			}
@@ -41,14 +43,14 @@ func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end
 		if l.Free >= end {
 			break
 		}
-		e.completed(w, l)
+		e.noteCompletion(w, l)
 		if q.Empty() {
 			f := &arrived[keys[begun]&arrivals.Place]
 			begun++
 			q.Bytes -= int64(f.Size)
 			e.transmit(w, l, f, l.Free, q.Bytes)
 		} else {
-			e.shorten(w, s, l, q)
+			e.dequeueHead(w, s, l, q)
 		}
 	}
 	if e.onlyDeepestPeak {
@@ -57,20 +59,20 @@ func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end
 	for _, key := range keys[begun:come] { // gather has counted their bytes
 		q.Bytes -= int64(arrived[key&arrivals.Place].Size)
 	}
-	e.keep(w, s, l, q, keys[begun:come])
+	e.enqueueRest(w, s, l, q, keys[begun:come])
 }
 
-// drainUnmarked is drainPort where the length of the queue changes nothing: no frame can be marked, and
-// none deeper was seen before.
+// drainUnmarked is drainPort where the queue's length has no effect: it cannot reach the marking threshold
+// nor a new reported peak.
 func (e *engine) drainUnmarked(w *worker, s *switchNode, l *link, keys []uint64, end int64) {
 	q := &l.Queues[1]
 	e.deplete(w, s, l, nil, end)
-	e.keep(w, s, l, q, keys[e.stream(w, s, l, keys, end):])
+	e.enqueueRest(w, s, l, q, keys[e.forwardAll(w, s, l, keys, end):])
 }
 
-// stream sends frames that come to an empty queue, but only those that start before end, and
-// returns how many those are. It is transmit for each.
-func (e *engine) stream(w *worker, s *switchNode, l *link, keys []uint64, end int64) (n int) {
+// forwardAll transmits the frames of keys that start before end from an empty queue, and returns their
+// number. It equals transmit for each, without queueing.
+func (e *engine) forwardAll(w *worker, s *switchNode, l *link, keys []uint64, end int64) (n int) {
 	q, first := &l.Wire, l.Wire.Tail
 	for int(q.Tail-q.Head)+len(keys) > len(q.Buf) {
 		q.Grow()
@@ -97,8 +99,8 @@ func (e *engine) stream(w *worker, s *switchNode, l *link, keys []uint64, end in
 	return n
 }
 
-// burst sends frames that lie on a link already, but with the times and tags with which they came to
-// the port, and returns how many those are; it ends before one of a size that is to be measured first.
+// burst transmits frames that are already copied to their places on the cable, and returns their number. It
+// stops before a frame whose size was not measured.
 func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
 	p := port.Burst{Free: l.Free, End: end, Delay: l.Delay, Lasts: &l.Lasts, Sizes: &l.Sizes, Start: l.Start,
 		Begun: l.Begun, Calendar: w.order}
@@ -112,12 +114,12 @@ func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
 	return p.Sent
 }
 
-// keep puts frames that have come and have not started into the queue.
-func (e *engine) keep(w *worker, s *switchNode, l *link, q *queue, keys []uint64) {
+// enqueueRest appends the frames that came and did not start to the queue, and updates the port's bits.
+func (e *engine) enqueueRest(w *worker, s *switchNode, l *link, q *queue, keys []uint64) {
 	if len(keys) > 0 {
 		w.ports.Begin()
 		w.ports.Keep(q, keys)
-		s.Less(w.ports.Bytes)
+		s.Subtract(w.ports.Bytes)
 	}
 	p := l.FromPort
 	if s.busy[p/64] &^= 1 << (p % 64); q.Empty() {
@@ -128,7 +130,7 @@ func (e *engine) keep(w *worker, s *switchNode, l *link, q *queue, keys []uint64
 	s.busy[p/64] |= 1 << (p % 64)
 }
 
-// openPorts begins a window of the ports of a switch.
+// openPorts sets the worker's egress loop up for a window of a switch.
 func (e *engine) openPorts(w *worker, s *switchNode, end int64) {
 	w.ports = port.Egress{Config: e.cfg, Full: e.full, Ack: e.ack, End: end, Surely: e.ordered ||
 		!e.cfg.EventOrder, Later: e.streams != nil, Held: s.Held(), Spare: &s.spare, Arrived: s.arrived,
@@ -141,7 +143,8 @@ func (e *engine) openPorts(w *worker, s *switchNode, end int64) {
 	}
 }
 
-// deplete sends what waits in a queue, as long as anything does, and returns how many keys have come then.
+// deplete transmits queued frames while any are left and start before the window ends. It returns how many of
+// keys have come by then.
 func (e *engine) deplete(w *worker, s *switchNode, l *link, keys []uint64, end int64) int {
 	p, q := &w.ports, &l.Queues[1]
 	if p.Begin(); q.Empty() {
@@ -151,22 +154,23 @@ func (e *engine) deplete(w *worker, s *switchNode, l *link, keys []uint64, end i
 		if p.Send(l, q, keys); !p.Stopped {
 			break
 		}
-		e.completed(w, l)
-		e.shorten(w, s, l, q)
+		e.noteCompletion(w, l)
+		e.dequeueHead(w, s, l, q)
 	}
 	if !l.Wire.Empty() {
 		e.due[l.ID] = l.Wire.Front().At
 	}
 	w.again = w.again || p.Deep
-	s.Less(p.Bytes)
+	s.Subtract(p.Bytes)
 	w.DataPacketHops += int64(p.Data)
 	w.Marks += int64(p.Marks)
 	l.Stats.Marks += int64(p.Marks)
 	return p.Come
 }
 
-// gather takes what comes until a port is free: of frames for which keys are from begun
-// on, those before come have come. It returns how many have then.
+// gather counts the frames that come before the port becomes free: keys before come have come, those from
+// begun on wait. It returns the new come. A frame that arrives at the very instant is behind if its arrival
+// was scheduled later than the end of the transmission.
 func (e *engine) gather(s *switchNode, l *link, q *queue, keys []uint64, begun, come int) int {
 	free, bytes, peak, arrived := l.Free, q.Bytes, l.Peak, s.arrived
 	for ; come < len(keys); come++ {
@@ -185,8 +189,8 @@ func (e *engine) gather(s *switchNode, l *link, q *queue, keys []uint64, begun, 
 	return come
 }
 
-// shorten starts the first frame of a queue.
-func (e *engine) shorten(w *worker, s *switchNode, l *link, q *queue) {
+// dequeueHead starts the queue's first frame.
+func (e *engine) dequeueHead(w *worker, s *switchNode, l *link, q *queue) {
 	f := q.Front()
 	q.Pop(&s.spare)
 	q.Bytes -= int64(f.Size)
@@ -194,8 +198,8 @@ func (e *engine) shorten(w *worker, s *switchNode, l *link, q *queue) {
 	e.transmit(w, l, f, l.Free, q.Bytes)
 }
 
-// relay simulates a switch with two ports up to end where nothing pauses: what comes by one leaves by
-// the other as it came, and is not moved before. busy is negative where that is not so.
+// relay simulates a window of a switch with two ports and no pauses: what comes by one port leaves by the
+// other, straight off the link. It returns the number of frames, or -1 where the general path is needed.
 func (e *engine) relay(w *worker, s *switchNode, end int64) (busy int) {
 	if len(s.in) != 2 || e.noFastPath || e.egressPerFrame || e.classes != 2 || e.cfg.Buffer.Credits > 0 {
 		return -1
@@ -213,7 +217,7 @@ func (e *engine) relay(w *worker, s *switchNode, end int64) (busy int) {
 		return -1
 	}
 	if e.ordered {
-		e.started(w, e.itself(s.node))
+		e.noteRoot(w, e.nodeRoot(s.node))
 	}
 	arrived, from := s.arrived, s.from
 	for p, id := range s.out {

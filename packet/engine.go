@@ -16,98 +16,117 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// worker holds the scratch memory of a goroutine.
+// worker is the scratch memory and the counters of one goroutine. A window's phases are divided among workers
+// by node, so no worker writes what another reads.
 type worker struct {
 	spec.Counts
 	arrivals.Parts
 	ended []ending
 	tiebreak.Calendar
-	order    *tiebreak.Calendar // that, if the order of events counts; else nil
-	ties     port.Ties
-	since    int64 // when the present event was planned; with a size when a frame came
-	link     int32 // over which it did
-	size     uint16
-	again    bool   // a mark: the order of events counts
-	hosts    [2]int // of the engine's, from and to
-	switches [2]int
-	busy     int     // frames that arrived
-	peak     int64   // of queues that it saw, with onlyDeepestPeak
-	deepest  float64 // as a share of what begins to be marked, in a run that may begin anew
-	sent     int64   // data frames that hosts sent
-	arrived  []frame // memory for those of a switch
-	from     []uint16
-	ports    port.Egress
-	starts   port.Starts
-	solo     *port.HostSender // nil: settings exclude it
-	sink     *port.HostReceiver
+	order *tiebreak.Calendar // nil unless events of one instant are ordered
+	ties  port.Ties
+	// when the present event was scheduled (ps), from which leadTime follows; for the arrival of a frame link
+	// and size give it instead
+	since    int64
+	link     int32  // the arriving frame's link
+	size     uint16 // the arriving frame's bytes; 0: the event is no arrival
+	again    bool   // a frame could have been marked: mustOrder looks closer
+	hosts    [2]int // range of engine.hosts
+	switches [2]int // range of engine.switches
+	busy     int    // frames that arrived in this window
+	peak     int64  // deepest queue seen, with onlyDeepestPeak
+	// deepest queue as a share of KMin, in a run that may be restarted in order
+	deepest float64
+	sent    int64   // data frames that hosts sent
+	arrived []frame // a switch's arrivals, memory used again for each switch
+	from    []uint16
+	ports   port.Egress
+	starts  port.Starts
+	solo    *port.HostSender   // hosts that only send; nil: the settings need the general path
+	sink    *port.HostReceiver // hosts that only receive
 }
 
 type ending = qp.Ending[tiebreak.Number]
 
-// engine is one run.
+// engine is one run: the network laid out as links, hosts and switches with integer indices, and the state of
+// every queue pair. hops holds all routes, one after the other; a frame's Route is the index of the link it
+// travels on, so each hop is Route+1:
+//
+//	hops:  ACK links of flow 0 | data links of flow 0 | ACK links of flow 1 | …
+//	       <----- slot ------->  <-- slot per path -->
 type engine struct {
-	cfg            *Config
-	net            *Network
-	links          []link
-	hosts          []host
-	switches       []switchNode
-	classes        int // egress classes: control and one for each priority in use
-	classOf        [8]uint8
-	routes         *route.Routes
-	hostOf         []int32  // of nodes: which host; ^: which switch
-	hops           []int32  // routes of flows: a slot for acknowledgements, then those for data
-	outs           []uint16 // the port where each of hops begins
-	slot           int      // most links of a route
-	paths          int      // routes of a flow
-	flows          []Flow
-	snd            []sender
-	rules          qp.Rules
-	rcv            []receiver
-	controls       cc.Flows
-	tables         *route.Tables // where frames choose on their way
-	egressPerFrame bool          // switches choose paths or drop by a watchdog
-	base           int           // of the routes of flows to come, in hops
-	broken         error         // a fault leaves a flow without a path, or frames cannot be numbered
+	cfg      *Config
+	net      *Network
+	links    []link
+	hosts    []host
+	switches []switchNode
+	classes  int // egress classes: control and one for each priority in use
+	classOf  [8]uint8
+	routes   *route.Routes
+	hostOf   []int32  // index into hosts by node; negative: ^index into switches
+	hops     []int32  // routes, see above
+	outs     []uint16 // by index of hops: the egress port at which that link begins
+	slot     int      // entries of hops per route: links of the longest one
+	paths    int      // routes per flow (multipath spraying)
+	flows    []Flow
+	snd      []sender
+	rules    qp.Rules
+	rcv      []receiver
+	controls cc.Flows
+	tables   *route.Tables // where frames choose on their way
+	// the egress port is not known from hops alone: switches choose paths, or a watchdog may drop the frame
+	egressPerFrame bool
+	base           int   // first entry of hops for flows that start later
+	broken         error // first error: a fault cut a flow off, or sequence numbers ran out
 	locks          port.Deadlocks
 	deadlocks      []Deadlock
 	result         []FlowResult
 	waits          *qp.FlowDeps
-	endings        []ending      // scratch
-	starts         qp.StartOrder // with EventOrder, where flows wait for others
-	look           int64         // the window
-	// by how much those of late switches are later than other nodes'; 0: no switch is late
-	lag             int64
-	hostRate        int64
-	live            int
-	changes         []spec.Change // of faults, to come
-	workers         []worker
-	given           *Live // whose messages it carries; nil for flows that are known
-	crowd           int   // frames in a window from which on all workers simulate
-	streams         *rng.Firsts
-	losses          []port.LossDraws
-	ranker          tiebreak.Ranker
-	exits           []uint16 // by link: the port where it begins
-	due             []int64  // by link: when its first frame arrives
-	acts            []int64  // by host: it does nothing before
-	doors           []int32  // by host: the link to it; -1: none
-	ordered         bool     // with EventOrder, where it counts
-	onlyDeepestPeak bool     // only the peak of the deepest queue is reported, not that of each port
-	full, ack       uint16   // bytes of frames
-	noFastPath      bool     // no shortcut is taken: the oracle of tests
-	// flows that end in a window are found before hosts run, as other flows depend on them
+	endings        []ending      // scratch of settle
+	starts         qp.StartOrder // with EventOrder and dependent flows
+	lookahead      int64         // length of a window in ps: no effect reaches another node sooner
+	// by how much the windows of switches with hosts trail those of other nodes (takeTurns); 0: all windows
+	// are equal
+	lag        int64
+	hostRate   int64
+	unfinished int           // flows without an end
+	changes    []spec.Change // beginnings and ends of faults, to come
+	workers    []worker
+	live       *Live // the Live run whose messages are carried; nil: all flows are known
+	crowd      int   // frames per window from which on all workers are used
+	streams    *rng.Firsts
+	losses     []port.LossDraws
+	ranker     tiebreak.Ranker
+	exits      []uint16 // by link: the egress port where it begins
+	due        []int64  // by link: when its first frame arrives; never: it is empty
+	acts       []int64  // by host: nothing happens at it before, unless a frame arrives
+	doors      []int32  // by host: the link that leads to it; -1: none
+	// events of one instant keep ns-3's order: EventOrder, where it can matter
+	ordered         bool
+	onlyDeepestPeak bool   // only the deepest queue is reported, not each port's
+	full, ack       uint16 // bytes of a full data frame and of an acknowledgement
+	noFastPath      bool   // no shortcut is taken: the reference that tests compare with
+	// ends of flows within a window are found before hosts run, because dependent flows start in that window
 	endsBeforeHosts bool
-	singleQPHosts   bool           // hosts with one queue pair may use runSingleQP
-	arrivalsStable  bool           // frames that arrive at hosts stay on their links until the hosts run
-	began           int64          // the window
-	over            int64          // all before was simulated
-	most            int64          // bytes that a frame has at most; all where each port's queue is looked at
-	frames          int64          // data frames in all
-	team            *parallel.Team // of the workers
-	each            []int32        // their numbers
-	phase           phase          // what all do now
+	singleQPHosts   bool // hosts with one queue pair may use runSingleQP
+	// frames stay on their links until their host runs, not copied by pullHosts: nothing that happens
+	// meanwhile can lose or overtake them
+	arrivalsStable bool
+	began          int64 // start of the present window
+	simulated      int64 // all before this time is simulated
+	// bytes of the largest frame; all: drainUnmarked is not used, as every queue's length is telemetry
+	maxFrame int64
+	frames   int64          // data frames of all flows
+	team     *parallel.Team // of the workers
+	each     []int32        // 0, 1, …: the workers' numbers
+	phase    phase          // what all do now
 }
 
-// Run simulates the flows on the network.
+// Run simulates flows until all have ended, nothing moves any more (Result.Stall), or Config.Stop.
+//
+// A run begins with the cheapest rules and begins anew with stricter ones where these turn out to matter:
+// without the order of simultaneous events until a frame is marked or a port paused (errOrder), and with
+// windows of two delays until frames are lost (errAgain). Errors: *InputError, *UnsupportedError.
 func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
@@ -129,7 +148,8 @@ func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 	}
 }
 
-// run goes through the windows and returns their number.
+// run simulates window after window and returns their number. Errors: errOrder, errAgain, those of
+// Config.Poll, and *UnsupportedError where sequence numbers run out.
 func (e *engine) run() (int64, error) {
 	now, windows := e.next(0), int64(0)
 	stop, busy := int64(e.cfg.Stop), 0
@@ -142,18 +162,18 @@ func (e *engine) run() (int64, error) {
 		return len(f.Deps) > 0
 	})
 	if e.singleQPHosts = !e.noFastPath && e.cfg.Repair.BackTo == 0; e.singleQPHosts && e.arrivalsStable &&
-		e.given == nil {
+		e.live == nil {
 		e.findSenders()
 	}
 	e.findDirect()
-	for e.live > 0 && now != never && (stop == 0 || now < stop) {
+	for e.unfinished > 0 && now != never && (stop == 0 || now < stop) {
 		if windows&1023 == 0 && e.cfg.Poll != nil {
 			if err := e.cfg.Poll(); err != nil {
 				return windows, err
 			}
 		}
 		windows, e.began = windows+1, now
-		end := e.cut(now, now+e.look)
+		end := e.windowEnd(now, now+e.lookahead)
 		if e.broken = cmp.Or(e.broken, e.controls.Full()); e.broken != nil {
 			return windows, e.broken
 		}
@@ -163,7 +183,7 @@ func (e *engine) run() (int64, error) {
 		if e.losses != nil {
 			e.drawLosses(end)
 		}
-		busy, e.over = e.window(end, busy), end
+		busy, e.simulated = e.runWindow(end, busy), end
 		port.Refund(e.links, &e.cfg.Buffer)
 		if e.ordered {
 			e.ranker.Close(end)
@@ -176,8 +196,8 @@ func (e *engine) run() (int64, error) {
 			}
 		}
 		if windows&63 == 0 {
-			e.lookout(end)
-			busy *= e.moves()
+			e.findDeadlock(end)
+			busy *= e.progress()
 		}
 		if busy > 0 {
 			now = end
@@ -185,21 +205,22 @@ func (e *engine) run() (int64, error) {
 			if now = e.next(end); now < never {
 				now = max(end, now-e.lag)
 			}
-			if e.cfg.Watchdog.After > 0 && now > end+8*e.look { // nothing moves until then
-				e.lookout(end)
-				e.lookout(end)
+			if e.cfg.Watchdog.After > 0 && now > end+8*e.lookahead { // nothing moves until then
+				e.findDeadlock(end)
+				e.findDeadlock(end)
 			}
 		}
 	}
 	return windows, nil
 }
 
-// settle starts the flows that depended on the flows that ended.
+// settle starts the flows whose last dependency ended in this window: 1 ns after its end, as ns-3's
+// application does.
 func (e *engine) settle() {
 	all := e.endings[:0]
 	for i := range e.workers {
 		w := &e.workers[i]
-		e.live -= len(w.ended)
+		e.unfinished -= len(w.ended)
 		all = append(all, w.ended...)
 		w.ended = w.ended[:0]
 	}
@@ -220,15 +241,17 @@ const (
 	all   = int64(1 << 32) // bytes: more than wait anywhere
 )
 
-// moves is 0 where all that goes on for long repeats pauses, else 1.
-func (e *engine) moves() int {
+// progress is 0 where PFC pauses that renew each other are all that goes on, so that run may skip to what
+// happens next; else 1. It multiplies the number of frames of a window.
+func (e *engine) progress() int {
 	if e.cfg.Buffer.Quanta > 0 && e.next(0) > port.Renewed(e.links, e.due) {
 		return 0
 	}
 	return 1
 }
 
-// next returns when something happens at or after now.
+// next returns the time of the first event at or after now (ps): an arrival, a host's own event, a timeout or
+// a fault; never if there is none.
 func (e *engine) next(now int64) int64 {
 	t := port.Next(e.links, e.due, &e.cfg.Watchdog)
 	for i := range e.hosts {
@@ -252,16 +275,17 @@ func (e *engine) next(now int64) int64 {
 	return max(t, now)
 }
 
+// collect sums what the workers counted.
 func (e *engine) collect(windows int64) *Result {
 	for i := range e.switches {
-		e.shut(&e.workers[0], &e.switches[i], e.over+e.lag)
+		e.stopBypass(&e.workers[0], &e.switches[i], e.simulated+e.lag)
 	}
 	r := &Result{Flows: e.result, Windows: windows, Blocked: port.Blocked(e.links), Deadlocks: e.deadlocks}
 	for i := range e.workers {
 		r.Add(&e.workers[i].Counts)
 	}
 	port.Count(e.links, r)
-	if e.live > 0 {
+	if e.unfinished > 0 {
 		r.Stall = e.stall()
 	}
 	return r

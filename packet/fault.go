@@ -8,17 +8,16 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// errOrder reports whether the order of events of one instant has come to count: the run
-// begins anew with it.
+// errOrder requests a restart with the order of simultaneous events, as it has begun to matter.
 var errOrder = errors.New("packet: the order of events counts")
 
-// errAgain reports whether frames are sent again, or that the run is to stop before all flows end: it begins
-// anew with windows that are the same for all nodes, as what is in progress then depends on where they end.
+// errAgain requests a restart with equal windows for all nodes: frames in flight at the end of a window
+// matter once frames are lost, sent again, or the run stops early.
 var errAgain = errors.New("packet: where windows end counts")
 
-// mustOrder reports whether frames are to be marked in a run without the order of events that is
-// asked for, or will be: were the deepest queue to grow as before, it would get there; or that
-// frames found no room, or that a port was paused, or will be.
+// mustOrder reports whether a run without the order of simultaneous events could come to depend on it: a
+// frame was dropped, a port paused, or the deepest queue, grown in proportion to the frames still to send,
+// would reach the marking threshold or fill the buffer.
 func (e *engine) mustOrder(windows int64) bool {
 	if !e.cfg.EventOrder {
 		return false
@@ -41,8 +40,8 @@ func (e *engine) mustOrder(windows int64) bool {
 		})
 }
 
-// drawLosses draws which of the frames that arrive before end are lost, in the order of
-// their arrival.
+// drawLosses draws which of the frames that arrive before end are lost, in the order of arrival, where losses
+// come from one stream (ns-3).
 func (e *engine) drawLosses(end int64) {
 	for i := range e.losses {
 		e.losses[i].Draw(end, flagLost, &e.workers[0].Calendar, e.travel, func(id int32) (*fifo, float64) {
@@ -51,14 +50,14 @@ func (e *engine) drawLosses(end int64) {
 	}
 }
 
-// cut returns where a window must end so that it contains no change, after it
-// has made those that are due.
-func (e *engine) cut(now, end int64) int64 {
+// windowEnd applies the changes of faults that are due and returns end, or the next change if that is
+// earlier: a window contains none.
+func (e *engine) windowEnd(now, end int64) int64 {
 	if e.cfg.Buffer.Quanta > 0 {
 		e.workers[0].Pauses += port.Renew(e.links, e.due, now)
 	}
 	for len(e.changes) > 0 && e.changes[0].At <= now {
-		e.apply(e.changes[0])
+		e.applyFault(e.changes[0])
 		e.changes = e.changes[1:]
 	}
 	if len(e.changes) > 0 {
@@ -67,15 +66,15 @@ func (e *engine) cut(now, end int64) int64 {
 	return end
 }
 
-// apply begins or ends a fault.
-func (e *engine) apply(c spec.Change) {
+// applyFault begins or ends a fault on both directions of its cable.
+func (e *engine) applyFault(c spec.Change) {
 	f := &e.cfg.Faults[c.Fault]
 	cable := &e.net.Cables[f.Cable]
 	for k := range 2 {
-		e.links[2*f.Cable+k].Suffer(f, &c.Now, &e.cfg.CC, k, c.At)
+		e.links[2*f.Cable+k].SetCondition(f, &c.Now, &e.cfg.CC, k, c.At)
 	}
 	if f.Down && f.Reroute && c.Begin {
-		e.detour(f.Cable, c.At)
+		e.rerouteAround(f.Cable, c.At)
 	}
 	if f.Storm && !c.Begin {
 		from := cable.A

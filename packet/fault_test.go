@@ -72,7 +72,7 @@ func TestPauseDuringStorm(t *testing.T) {
 		if r := e.collect(0); r.Stall != nil || r.Pauses == 0 {
 			t.Fatalf("a storm from %v: %d pauses, %v", from, r.Pauses, r.Stall)
 		}
-		p := e.links[2].Report(e.over)
+		p := e.links[2].Report(e.simulated)
 		if p.First >= from && p.First < from+900*units.Nanosecond {
 			met++
 			if p.Behind != 1 {

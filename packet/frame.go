@@ -12,7 +12,7 @@ type (
 	link  = port.Link
 )
 
-// Flags of a frame.
+// Short names of package frames' flags.
 const (
 	flagAck    = frames.Ack
 	flagNack   = frames.Nack

@@ -10,18 +10,18 @@ import (
 	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// host is a node with one NIC: queue pairs served in turn, acknowledgements
-// before them.
+// host is a node with one NIC. Acknowledgements go first, then queue pairs in round-robin order, each by its
+// pacing and window.
 type host struct {
 	port.HostPort
 	out, in int32 // links; -1: none
 	node    int32
-	ready   int64 // the next flow may begin, with MessageGap
+	ready   int64 // with MessageGap: the next flow may not start earlier
 	starts  qp.Starts
 	table   qp.ReadyTable
 
-	acks fifo
-	// what arrived in this window, where frames do not stay on links; else memory for it
+	acks fifo // acknowledgements to send
+	// arrivals of this window, unless they stay on their links (arrivalsStable); then scratch memory
 	arrived []frame
 	sports  map[int32]uint16 // next source port by destination
 	_       [24]byte         // whole lines of a cache
@@ -30,7 +30,7 @@ type host struct {
 // firstPort is the source port of the first flow between two hosts.
 const firstPort = 10000
 
-// begin plans a flow's start.
+// begin schedules a flow's start at a time in ps.
 func (e *engine) begin(flow int32, at int64) {
 	id := e.hostOf[e.flows[flow].Src]
 	h := &e.hosts[id]
@@ -39,8 +39,8 @@ func (e *engine) begin(flow int32, at int64) {
 	h.First = h.starts.Next(h.ready)
 }
 
-// pullHosts takes what arrives before end at a range of hosts off their links, and returns how many
-// frames that are. What stays until hosts run is only looked at.
+// pullHosts takes the frames that arrive before end at hosts [from, to) off their links, and returns their
+// number. With arrivalsStable they stay there and are only searched for ends of flows.
 func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 	busy := 0
 	for ; from < to; from += 64 {
@@ -54,7 +54,7 @@ func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 			case e.arrivalsStable:
 				q := &e.links[e.doors[i]].Wire
 				for at, m := q.Head, uint32(len(q.Buf)-1); at != q.Tail && q.Buf[at&m].At < end; at++ {
-					e.foresee(w, &q.Buf[at&m])
+					e.noteEndings(w, &q.Buf[at&m])
 				}
 			default:
 				busy += e.pullHost(w, &e.hosts[i], end)
@@ -65,19 +65,20 @@ func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 	return busy
 }
 
-// foresee notes which flow, or which message, ends with a frame that arrives in this window.
-func (e *engine) foresee(w *worker, f *frame) {
+// noteEndings records that frame f, which arrives in this window, completes a flow or a message: dependent
+// flows may start before the host itself has run.
+func (e *engine) noteEndings(w *worker, f *frame) {
 	if f.Flags&flagAck != 0 {
 		if s := &e.snd[f.Flow]; f.Psn >= s.Frames && !s.Ending && (e.cfg.Repair.BackTo == 0 ||
 			e.cfg.Repair.Back(f.Psn, s.Bytes, int64(e.cfg.Frames.Payload)) >= s.Frames) {
-			e.ends(w, s, f)
+			e.recordEnding(w, s, f)
 		}
-	} else if e.given != nil && f.Flow >= 0 && f.Flags&flagTrim == 0 {
-		e.given.landed.Take(&e.given.queues[f.Flow], f.Psn, e.cfg.Repair.Selective, f.At)
+	} else if e.live != nil && f.Flow >= 0 && f.Flags&flagTrim == 0 {
+		e.live.landed.Take(&e.live.queues[f.Flow], f.Psn, e.cfg.Repair.Selective, f.At)
 	}
 }
 
-// pullHost takes what arrives before end off the link, and foresees what ends with it.
+// pullHost is pullHosts for one host whose frames leave the link: lost ones are dropped here.
 func (e *engine) pullHost(w *worker, h *host, end int64) int {
 	l := &e.links[h.in]
 	for q := &l.Wire; !q.Empty() && q.Front().At < end; q.Head++ {
@@ -87,7 +88,7 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 		}
 		h.arrived = frames.Extend(h.arrived)
 		h.arrived[len(h.arrived)-1] = *f
-		e.foresee(w, f)
+		e.noteEndings(w, f)
 	}
 	if e.cfg.Buffer.Timed() {
 		h.arrived = e.links[h.out].Back(uint32(tiebreak.None), end, h.arrived)
@@ -96,8 +97,8 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 	return len(h.arrived)
 }
 
-// runHosts simulates those of a range of hosts up to end that have something to do, and returns how
-// many frames came to them that were still on their links.
+// runHosts simulates those of hosts [from, to) that have an event before end. It returns the number of frames
+// that they took off their links themselves. A bit of some is a host: 64 are tested without a branch.
 func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
 	for ; from < to; from += 64 {
 		some := arrivals.Before(e.acts[from:min(from+64, to)], end)
@@ -128,8 +129,7 @@ func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
 	return busy
 }
 
-// runFromLink simulates a host up to end with the frames that are still on its link, and returns how many
-// frames that are.
+// runFromLink simulates a host that takes arrivals straight off its link, and returns their number.
 func (e *engine) runFromLink(w *worker, h *host, id int, end int64) int {
 	q := &e.links[h.in].Wire
 	head := q.Head
@@ -146,11 +146,12 @@ func (e *engine) runFromLink(w *worker, h *host, id int, end int64) int {
 	return n
 }
 
-// quiet is until when a host does nothing of its own.
+// quiet returns the time before which the host does nothing of its own accord.
 func (h *host) quiet(e *engine) int64 { return min(h.Timer, h.Own(e.links, h.out)) }
 
-// runSingleQP is runHost for a host with one queue pair, as long as frames come and go as they mostly do;
-// false: something else is next, and runHost goes on from there. It takes frames off the link as they come.
+// runSingleQP is runHost for a host with one queue pair in its common case: frames in order, no timers, no
+// gaps. It takes frames off the link one by one. It returns false at the first event of another kind; runHost
+// continues from there.
 func (e *engine) runSingleQP(w *worker, h *host, s *sender, q *fifo, end int64) bool {
 	if min(h.First, h.Timer) < end || h.Over > 0 || s.Gapped {
 		return false
@@ -178,9 +179,9 @@ func (e *engine) runSingleQP(w *worker, h *host, s *sender, q *fifo, end int64) 
 				return false
 			}
 			q.Head++
-			e.came(w, h, f)
+			e.noteHostArrival(w, h, f)
 			if what == flagAck {
-				e.ccAck(w, h, f, s, e.advance(s, f.Psn, f.At))
+				e.ccAck(w, h, f, s, e.ackUpTo(s, f.Psn, f.At))
 				if h.InFlight || h.Paced > f.At && h.acks.Empty() {
 					continue
 				}
@@ -192,15 +193,15 @@ func (e *engine) runSingleQP(w *worker, h *host, s *sender, q *fifo, end int64) 
 			return true
 		} else if ended {
 			h.InFlight = false
-			e.completed(w, l)
+			e.noteCompletion(w, l)
 		} else {
 			h.Wake = 0
-			if e.woken(w, h); h.InFlight {
+			if e.noteWakeup(w, h); h.InFlight {
 				continue
 			}
 		}
 		if h.acks.Empty() {
-			e.follow(w, h, s, l, now)
+			e.startOnly(w, h, s, l, now)
 		} else {
 			e.start(w, h, l, now)
 		}
@@ -210,24 +211,24 @@ func (e *engine) runSingleQP(w *worker, h *host, s *sender, q *fifo, end int64) 
 	}
 }
 
-// What is next at a host.
+// Kinds of a host's next event.
 const (
 	nothing = iota
-	arrives // a frame
-	ends    // a transmission
-	wakes   // a queue pair may send: pacing ends
-	begins  // a flow
-	expires // a timeout
+	arrives // a frame arrives
+	ends    // a transmission ends
+	wakes   // pacing lets a queue pair send
+	begins  // a flow starts
+	expires // a retransmission timeout
 )
 
-// runHost simulates a host up to end: arrivals, starts, ends of transmissions and pacing, in this
-// order where times are equal; with EventOrder starts come last, as they are planned last but for ends of
-// what began at that time.
+// runHost simulates a host up to end. Events of one time are taken in this order: arrivals, starts of flows,
+// ends of transmissions, pacing; with EventOrder starts come last, except before transmissions that began at
+// that very time, because ns-3 schedules them last.
 func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 	l := &e.links[max(0, h.out)]
 	if !e.noFastPath && len(h.Pairs) == 0 && h.Wake == 0 && h.Timer >= end && l.Paused == 0 &&
 		e.cfg.Buffer.Credits == 0 && h.First >= end {
-		if come = come[e.answer(w, h, l, come, end):]; len(come) == 0 {
+		if come = come[e.ackInOrder(w, h, l, come, end):]; len(come) == 0 {
 			return
 		}
 	}
@@ -259,7 +260,7 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 			}
 		case ends:
 			h.InFlight = false
-			e.completed(w, l)
+			e.noteCompletion(w, l)
 			e.start(w, h, l, now)
 			if h.Timer < rest {
 				rest = h.Timer
@@ -267,7 +268,7 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 			continue
 		case wakes:
 			h.Wake = 0
-			e.woken(w, h)
+			e.noteWakeup(w, h)
 		default:
 			e.act(w, h, what, now)
 		}
@@ -278,7 +279,8 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 	}
 }
 
-// nextEvent returns a host's next event and its time, where flows that start, timeouts and equal times count.
+// nextEvent returns the time and kind of a host's next event before end where runHost's quick comparison does
+// not decide: flows that start, timeouts, or events of one time.
 func (e *engine) nextEvent(w *worker, h *host, l *link, come []frame, end int64) (t int64, what int) {
 	t, what = end, nothing
 	if own := min(h.Timer, h.First); own < end {
@@ -302,24 +304,26 @@ func (e *engine) nextEvent(w *worker, h *host, l *link, come []frame, end int64)
 	return t, what
 }
 
-// act begins a flow, or ends timeouts.
+// act handles the events that are neither arrival, end of transmission nor pacing: the start of a flow, or
+// timeouts.
 func (e *engine) act(w *worker, h *host, what int, now int64) {
 	if what == expires {
-		e.started(w, e.itself(h.node))
+		e.noteRoot(w, e.nodeRoot(h.node))
 		e.timeouts(w, h, now)
 		return
 	}
-	e.begins(w, h.starts[0].Flow, now)
-	e.open(h, h.starts[0].Flow, now)
+	e.noteFlowStart(w, h.starts[0].Flow, now)
+	e.openFlow(h, h.starts[0].Flow, now)
 	if h.starts = h.starts[1:]; e.cfg.MessageGap > 0 {
 		h.ready = now + int64(e.cfg.MessageGap)
 	}
 	h.First = h.starts.Next(h.ready)
 }
 
-// arrive handles a frame that came to a host, and says whether it may let the next begin.
+// arrive handles a frame at its destination host. It returns true if the host may be able to start a frame
+// because of it.
 func (e *engine) arrive(w *worker, h *host, f *frame) bool {
-	e.came(w, h, f)
+	e.noteHostArrival(w, h, f)
 	if f.Flow < 0 {
 		return e.control(w, h, f)
 	}
@@ -334,7 +338,8 @@ func (e *engine) arrive(w *worker, h *host, f *frame) bool {
 			!h.acks.Empty())
 }
 
-// answered puts the acknowledgement of a data frame to those that a host sends, if there is one.
+// answered queues the acknowledgement of a data frame, and a CNP where congestion control sends these. It
+// returns true if the host has something to send.
 func (e *engine) answered(h *host, f *frame) bool {
 	if e.cfg.CC.CNPBytes > 0 {
 		qp.SendCNP(&e.rcv[f.Flow], f, &e.cfg.CC, &h.acks)
@@ -349,11 +354,12 @@ func (e *engine) answered(h *host, f *frame) bool {
 	return true
 }
 
-// control handles credits or a PFC frame that came to a host, and says whether it may let a frame begin.
+// control handles a PFC frame or returned credits at a host. It returns true if the host may be able to start
+// a frame.
 func (e *engine) control(w *worker, h *host, f *frame) bool {
 	l := &e.links[h.out]
 	if f.Flow == port.Report {
-		w.By = tiebreak.Root(int32(e.itself(h.node)))
+		w.By = tiebreak.Root(int32(e.nodeRoot(h.node)))
 		l.Credit[f.Class] += int64(f.Size)
 		e.gate(l, f.At)
 		return true
@@ -367,14 +373,15 @@ func (e *engine) control(w *worker, h *host, f *frame) bool {
 	return f.Flags&flagPause == 0
 }
 
-// start starts the next frame of a host whose link is idle.
+// start starts the next frame of an idle NIC: an acknowledgement unless PFC holds it, else the next queue
+// pair that may send. With none, it sets Wake to when pacing allows the first.
 func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	if !h.acks.Empty() {
 		if f := h.acks.Front(); l.Paused>>port.AckHold(e.cfg, f, &e.classOf)&1 == 0 {
 			h.acks.Head++
 			h.InFlight = true
 			if !l.Ahead && !l.Odd { // nothing marks or stamps it
-				g := e.put(w, l, f.Size, flagAck, now)
+				g := e.beginFrame(w, l, f.Size, flagAck, now)
 				g.Set(f, g.At, g.Tag)
 				return
 			}
@@ -386,11 +393,11 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 		}
 	}
 	if s := h.Only; s != nil && !s.Gapped && s.Una < s.Frames {
-		e.follow(w, h, s, l, now)
+		e.startOnly(w, h, s, l, now)
 		return
 	}
 	if e.rules.Timed {
-		h.Age = e.notice(w, now)
+		h.Age = e.leadTime(w, now)
 	}
 	i, soon := -1, int64(0)
 	if h.Tabled {
@@ -401,7 +408,7 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	if i < 0 {
 		if h.Paced = soon; soon < never && soon > now && h.Wake <= now {
 			h.Wake = soon // when the first of them may send
-			e.await(w, h, now)
+			e.notePacing(w, h, now)
 		}
 		return
 	}
@@ -411,10 +418,10 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	h.table.Note(&h.RoundRobin, id, &e.snd[id])
 }
 
-// follow is start for the only queue pair of a host, which has not ended and has none to send again.
-func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
+// startOnly is start for the only queue pair of a host that has nothing to retransmit.
+func (e *engine) startOnly(w *worker, h *host, s *sender, l *link, now int64) {
 	if e.rules.Timed {
-		h.Age = e.notice(w, now)
+		h.Age = e.leadTime(w, now)
 	}
 	switch {
 	case s.Nxt >= s.Frames:
@@ -422,7 +429,7 @@ func (e *engine) follow(w *worker, h *host, s *sender, l *link, now int64) {
 	case s.NextAvail > now:
 		if h.Paced = s.NextAvail; h.Wake <= now {
 			h.Wake = s.NextAvail
-			e.await(w, h, now)
+			e.notePacing(w, h, now)
 		}
 	case l.Paused>>s.Class&1 == 0 && !e.rules.Bound(s, now, h.Age):
 		h.Last, h.InFlight = 0, true

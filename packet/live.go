@@ -9,30 +9,32 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Live is a run to which messages are given while it goes. Time advances window
-// by window: what a host is given within a window leaves it before any other
-// node is reached, so a window is simulated when it is over. Messages that arrive
-// within a window left their last switch before, so they are known when it opens.
+// Live is a run that is given messages while it goes; package sim drives it in step with its own clock. A
+// window stays open until its end has passed: messages given meanwhile leave their host within it, and reach
+// no other node before it ends. Messages that arrive in the open window had left their last switch before it
+// began, so Next knows them.
+//
+//	Send, Send … Next -> t … Advance(t) -> tokens of messages that arrived
 type Live struct {
 	e      *engine
-	at     int64 // all before was simulated
-	end    int64 // of the open window
-	start  int64 // with none open: when the next may open, never without anything to do
+	at     int64 // all before is simulated
+	end    int64 // end of the open window
+	start  int64 // with no window open: when the next one opens; never: idle
 	opened bool
-	busy   int
-	ended  int64 // windows
+	busy   int   // frames of the open window
+	ended  int64 // windows that ended
 	queues []qp.Messages
-	landed qp.Delivered // in the open window
-	seen   *spec.Seen   // what was reported; nil without Watch
+	landed qp.Delivered // messages that arrive in the open window
+	seen   *spec.Seen   // states reported last; nil without Watch
 }
 
-// Watch requests a call where a state has changed, at most every microsecond and where all comes to rest;
-// nothing depends on it.
+// Watch registers a function that receives changed states of ports and queue pairs, at most each microsecond
+// and when everything comes to rest. Results do not depend on it.
 func (l *Live) Watch(report func(State)) {
 	l.seen = spec.NewSeen(report, len(l.e.links), len(l.queues), func(q int) int64 { return l.e.snd[q].Line })
 }
 
-// observe reports what has changed.
+// observe reports the states that changed.
 func (l *Live) observe() {
 	if !l.seen.Due(units.Time(l.at), units.Time(l.start)) {
 		return
@@ -55,9 +57,9 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 		return nil, err
 	}
 	l := &Live{start: never, queues: make([]qp.Messages, len(queues))}
-	e := &engine{cfg: cfg, net: n, flows: flows, look: arrivals.Longest, crowd: crowd, paths: 1, given: l,
-		most: int64(max(cfg.Frames.Most(), cfg.Frames.Ack))}
-	e.lay()
+	e := &engine{cfg: cfg, net: n, flows: flows, lookahead: arrivals.Longest, crowd: crowd, paths: 1, live: l,
+		maxFrame: int64(max(cfg.Frames.Most(), cfg.Frames.Ack))}
+	e.layOut()
 	e.divide(1)
 	if err := e.buildSwitches(); err != nil {
 		return nil, err
@@ -81,14 +83,15 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 	return l, e.broken
 }
 
-// room makes room for the queue pairs of a Live run.
+// room allocates the queue pairs of a Live run.
 func (e *engine) room() {
 	n := len(e.flows)
 	e.snd, e.rcv, e.result = make([]sender, n), make([]receiver, n), make([]FlowResult, n)
 	e.ccBuild()
 }
 
-// lay makes a queue pair with its links: those back, then those there.
+// lay sets a queue pair up on its path: in hops the links back, then those there. Error: *InputError for a
+// path that does not lead from source to destination.
 func (l *Live) lay(id int32, q *Queue) error {
 	e := l.e
 	back := len(e.hops)
@@ -116,9 +119,8 @@ func (l *Live) lay(id int32, q *Queue) error {
 	return nil
 }
 
-// Send gives a queue pair a message at a time that no window before is after:
-// times never go back, and lie after what Advance was last called with.
-// token comes back from Advance when its last byte has arrived.
+// Send gives queue pair q a message of so many bytes at a time, which is not before the previous call's nor
+// before Advance's last argument. Advance returns token when its last byte has arrived.
 func (l *Live) Send(q int32, at units.Time, bytes int64, token int32) {
 	l.queues[q].Add(max(1, bytes), int64(l.e.cfg.Frames.Payload), token, l.e.snd[q].Una)
 	t := max(int64(at), l.at)
@@ -128,7 +130,7 @@ func (l *Live) Send(q int32, at units.Time, bytes int64, token int32) {
 	}
 }
 
-// post begins a queue pair's next message.
+// post starts a queue pair's next message.
 func (l *Live) post(h *host, id int32, now int64) {
 	s := &l.e.snd[id]
 	if s.Una >= s.Frames {
@@ -145,8 +147,8 @@ func (l *Live) post(h *host, id int32, now int64) {
 	s.Ended, s.Ending = false, false
 }
 
-// Next is when Advance is due: a message arrives, or a window is over. ok is false
-// where nothing is in progress.
+// Next returns when Advance is due: a message arrives, or the open window ends. ok is false if nothing is in
+// progress.
 func (l *Live) Next() (at units.Time, ok bool) {
 	if !l.opened {
 		return units.Time(l.start), l.start != never
@@ -154,8 +156,8 @@ func (l *Live) Next() (at units.Time, ok bool) {
 	return units.Time(l.landed.Next(l.end)), true
 }
 
-// Advance simulates up to a time, no later than Next, and appends the tokens of
-// the messages that arrived.
+// Advance simulates up to now, which is not after Next, and appends the tokens of the messages that arrived
+// to done.
 func (l *Live) Advance(now units.Time, done []int32) []int32 {
 	for {
 		if !l.opened {
@@ -173,27 +175,26 @@ func (l *Live) Advance(now units.Time, done []int32) []int32 {
 	}
 }
 
-// open begins the window at the present time.
+// open begins a window and finds the messages that arrive in it.
 func (l *Live) open() {
 	e := l.e
 	w := &e.workers[0]
-	l.opened, l.end = true, e.cut(l.at, l.at+e.look)
+	l.opened, l.end = true, e.windowEnd(l.at, l.at+e.lookahead)
 	l.landed.Clear()
 	l.busy = e.pullHosts(w, 0, len(e.hosts), l.end)
 	w.ended = w.ended[:0]
 	l.landed.Sort()
 }
 
-// close simulates the open window, and opens the next one where frames follow each
-// other.
+// close simulates the open window and sets when the next one opens: at once while frames move.
 func (l *Live) close() {
 	e := l.e
 	w := &e.workers[0]
 	l.busy += e.runHosts(w, 0, len(e.hosts), l.end)
-	l.busy += e.pass(w, e.switches, false, l.end)
+	l.busy += e.runSwitches(w, e.switches, false, l.end)
 	port.Refund(e.links, &e.cfg.Buffer)
 	if l.at, l.opened, l.ended = l.end, false, l.ended+1; l.ended&63 == 0 {
-		l.busy *= e.moves()
+		l.busy *= e.progress()
 	}
 	if l.start = l.at; l.busy == 0 {
 		l.start = e.next(l.at)
@@ -201,14 +202,14 @@ func (l *Live) close() {
 	if l.seen != nil {
 		l.observe()
 	}
-	if idle := l.start > l.at+8*e.look; e.cfg.Watchdog.After > 0 && (idle || l.ended&63 == 0) {
-		if e.lookout(l.at); idle { // nothing moves until then
-			e.lookout(l.at)
+	if idle := l.start > l.at+8*e.lookahead; e.cfg.Watchdog.After > 0 && (idle || l.ended&63 == 0) {
+		if e.findDeadlock(l.at); idle { // nothing moves until then
+			e.findDeadlock(l.at)
 		}
 	}
 }
 
-// Port reports on a cable's direction, from A to B or back.
+// Port returns the counters of a cable's direction: A to B, or back.
 func (l *Live) Port(cable int32, back bool) Port {
 	x := l.way(cable, back)
 	p := x.Report(l.at)
@@ -222,8 +223,7 @@ func (l *Live) Port(cable int32, back bool) Port {
 	return p
 }
 
-// Slowed reports whether congestion control keeps a queue pair below the rate that it
-// began with.
+// Slowed reports whether congestion control keeps a queue pair below 95 % of its first rate.
 func (l *Live) Slowed(q int32, now units.Time) bool {
 	e := l.e
 	s := &e.snd[q]
@@ -233,7 +233,7 @@ func (l *Live) Slowed(q int32, now units.Time) bool {
 	return e.cfg.CC.Kind != NoCC && float64(s.Rate.Rate) < 0.95*float64(s.Line)
 }
 
-// Result is what became of all frames so far; a flow is a queue pair.
+// Result sums the frames so far; its flows are the queue pairs.
 func (l *Live) Result() *Result { return l.e.collect(0) }
 
 // Stormed reports whether a pause storm blocks a cable's direction.
@@ -246,20 +246,20 @@ func (l *Live) way(cable int32, back bool) *link {
 	return &l.e.links[2*cable]
 }
 
-// Blocked lists head-of-line blocking so far, the longest first.
+// Blocked lists head-of-line blocking so far, longest first.
 func (l *Live) Blocked() []Blocked { return port.Blocked(l.e.links) }
 
-// Deadlocks lists those so far, also those that a watchdog dissolved.
+// Deadlocks lists the pause deadlocks so far, including those that a watchdog broke.
 func (l *Live) Deadlocks() []Deadlock { return l.e.deadlocks }
 
-// Why says why messages do not arrive though nothing is in progress; nil if all
-// have.
+// Why explains messages that have not arrived though nothing is in progress (pauses, a deadlock, failed queue
+// pairs); nil: all have arrived.
 func (l *Live) Why() *Stall {
 	waits, first := qp.Waiting(l.queues)
 	if waits == 0 {
 		return nil
 	}
-	s := &Stall{Unfinished: waits, First: first, Paused: l.e.forgotten(), Deadlock: port.Cycle(l.e.links,
+	s := &Stall{Unfinished: waits, First: first, Paused: l.e.lostResume(), Deadlock: port.Cycle(l.e.links,
 		l.e.net.Nodes)}
 	for i := range l.e.result {
 		if l.e.result[i].Failed {

@@ -5,7 +5,7 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// What is simulated: package spec says what each of these is.
+// The input and output of a run; package spec documents the types.
 type (
 	Network  = spec.Network
 	Cable    = spec.Cable
@@ -33,18 +33,17 @@ type (
 	Port       = spec.Port
 )
 
-// Balances of load in switches, and what is overtaken.
+// Constants of package spec.
 const (
 	Overtaken = spec.Overtaken
-	LeastHead = spec.LeastHead // bytes of a frame that Config.CutThrough needs
+	LeastHead = spec.LeastHead // least bytes for Config.CutThrough
 
 	Hashed    = spec.Hashed
 	PerPacket = spec.PerPacket
 	PerFlow   = spec.PerFlow
 )
 
-// Check finds what is wrong with a network, its flows and the settings.
+// Check validates a network, flows and settings without running them. Errors: *InputError, *UnsupportedError.
 func Check(n *Network, flows []Flow, c *Config) error { return spec.Check(n, flows, c) }
 
-// wrong makes an InputError.
 func wrong(format string, args ...any) error { return spec.Wrong(format, args...) }

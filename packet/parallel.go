@@ -9,7 +9,7 @@ import "github.com/simccl/simccl/internal/parallel"
 // worker starts the flows that waited for others. Where windows take turns, nodes of
 // a side share no link, and each switch does both at once.
 
-// phase is a part of a window, and when that ends, in ps: what each worker does with its nodes.
+// phase is the part of a window that workers are to run on their nodes, and its end in ps.
 type phase struct {
 	part uint8
 	end  int64
@@ -17,39 +17,39 @@ type phase struct {
 
 // Parts of a window.
 const (
-	partTake  uint8 = iota // what arrives
-	partAct                // on it
-	partLater              // nodes whose window is later take what arrives and act on it
+	partTake  uint8 = iota // nodes take arrivals off their links
+	partAct                // nodes react and send
+	partLater              // both, for nodes whose windows trail
 )
 
-// openTeam starts the workers but the first, which calls run.
+// openTeam starts all workers but the first, which is the caller of run.
 func (e *engine) openTeam() {
 	each := make([]int32, len(e.workers))
 	for i := range each {
 		each[i] = int32(i)
 	}
-	e.each, e.team = each, parallel.New(len(each), each, func(i int) { e.do(&e.workers[i], e.phase) })
+	e.each, e.team = each, parallel.New(len(each), each, func(i int) { e.runPhase(&e.workers[i], e.phase) })
 }
 
-// all lets every worker go through a part of a window, and waits for them.
-func (e *engine) all(part uint8, end int64) {
+// runAll runs a part of a window on every worker and waits for all.
+func (e *engine) runAll(part uint8, end int64) {
 	e.phase = phase{part, end}
 	e.team.Do(e.each)
 }
 
-// crowd is from how many frames in a window on workers pay.
+// crowd is the number of frames in a window from which on waking the workers costs less than they save.
 const crowd = 4096
 
-// window simulates up to end; it returns how many frames arrived, and is given
-// how many did in the window before.
-func (e *engine) window(end int64, before int) int {
+// runWindow simulates a window up to end and returns the number of arrivals; before is that of the previous
+// window, by which it decides whether to use all workers.
+func (e *engine) runWindow(end int64, before int) int {
 	if len(e.workers) == 1 || before < e.crowd {
-		return e.alone(end)
+		return e.runOne(end)
 	}
-	e.all(partTake, end)
+	e.runAll(partTake, end)
 	e.settle()
-	if e.all(partAct, end); e.lag > 0 {
-		e.all(partLater, end+e.lag)
+	if e.runAll(partAct, end); e.lag > 0 {
+		e.runAll(partLater, end+e.lag)
 	}
 	busy := 0
 	for i := range e.workers {
@@ -58,8 +58,9 @@ func (e *engine) window(end int64, before int) int {
 	return busy
 }
 
-// alone simulates a window with the first worker.
-func (e *engine) alone(end int64) int {
+// runOne simulates a window with one worker. It can do hosts and switches one after the other without copying
+// arrivals.
+func (e *engine) runOne(end int64) int {
 	w, busy := &e.workers[0], 0
 	if e.endsBeforeHosts {
 		busy = e.pullHosts(w, 0, len(e.hosts), end)
@@ -67,18 +68,18 @@ func (e *engine) alone(end int64) int {
 	}
 	busy += e.runHosts(w, 0, len(e.hosts), end)
 	e.settle()
-	if busy += e.pass(w, e.switches, false, end); e.lag > 0 {
+	if busy += e.runSwitches(w, e.switches, false, end); e.lag > 0 {
 		if e.began += e.lag; e.ordered {
 			e.ranker.Later(e.began)
 		}
-		busy += e.pass(w, e.switches, true, end+e.lag)
+		busy += e.runSwitches(w, e.switches, true, end+e.lag)
 	}
 	return busy
 }
 
-// pass simulates those of some switches that are of a side up to end one by one: what arrives at them lies
-// at one place, in the cache.
-func (e *engine) pass(w *worker, some []switchNode, late bool, end int64) (busy int) {
+// runSwitches simulates the switches of one side up to end, each with the same scratch memory, which stays in
+// the cache.
+func (e *engine) runSwitches(w *worker, some []switchNode, late bool, end int64) (busy int) {
 	for i := range some {
 		s := &some[i]
 		if s.late != late {
@@ -86,9 +87,9 @@ func (e *engine) pass(w *worker, some []switchNode, late bool, end int64) (busy 
 		}
 		switch calm := s.bypassable != nil && s.CalmAhead(); {
 		case s.bypassing != nil && !calm:
-			e.shut(w, s, e.began)
+			e.stopBypass(w, s, e.began)
 		case s.bypassing == nil && calm:
-			e.reopen(w, s, e.began)
+			e.resumeBypass(w, s, e.began)
 		}
 		if n := e.relay(w, s, end); n >= 0 {
 			busy += n
@@ -104,8 +105,8 @@ func (e *engine) pass(w *worker, some []switchNode, late bool, end int64) (busy 
 	return busy
 }
 
-// do goes through a phase of a worker's nodes.
-func (e *engine) do(w *worker, p phase) {
+// runPhase runs a phase on a worker's nodes.
+func (e *engine) runPhase(w *worker, p phase) {
 	switches := e.switches[w.switches[0]:w.switches[1]]
 	switch p.part {
 	case partTake:
@@ -114,7 +115,7 @@ func (e *engine) do(w *worker, p phase) {
 		e.runHosts(w, w.hosts[0], w.hosts[1], p.end)
 	}
 	if e.lag > 0 && p.part != partTake {
-		w.busy += e.pass(w, switches, p.part == partLater, p.end)
+		w.busy += e.runSwitches(w, switches, p.part == partLater, p.end)
 	}
 	for i := 0; i < len(switches) && e.lag == 0; i++ {
 		if p.part == partTake {
@@ -125,7 +126,7 @@ func (e *engine) do(w *worker, p phase) {
 	}
 }
 
-// divide gives each worker hosts and switches with about equally many ports.
+// divide gives workers equal numbers of hosts and about equal numbers of switch ports.
 func (e *engine) divide(workers int) {
 	e.workers = make([]worker, max(1, min(workers, len(e.hosts), max(1, len(e.switches)))))
 	hosts, switches := divided(len(e.workers), len(e.hosts), len(e.switches), func(i int) int {
@@ -136,8 +137,8 @@ func (e *engine) divide(workers int) {
 	}
 }
 
-// divided gives n workers equally many of some, and of others about equally much, by their sizes: from which
-// to which.
+// divided splits some items evenly among n workers, and others by size; it returns [from, to) of both for
+// each.
 func divided(n, some, others int, size func(i int) int) (a, b [][2]int) {
 	all, at, seen := 0, 0, 0
 	for i := range others {

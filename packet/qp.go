@@ -14,10 +14,10 @@ type (
 	receiver = qp.Receiver
 )
 
-// open makes a queue pair at the start of its flow.
-func (e *engine) open(h *host, id int32, now int64) {
-	if e.given != nil {
-		e.given.post(h, id, now)
+// openFlow creates the queue pair of a flow that starts: source port, routes, window and congestion control.
+func (e *engine) openFlow(h *host, id int32, now int64) {
+	if e.live != nil {
+		e.live.post(h, id, now)
 		return
 	}
 	f := &e.flows[id]
@@ -29,10 +29,10 @@ func (e *engine) open(h *host, id int32, now int64) {
 	h.sports[f.Dst] = port + uint16(e.paths)
 	base, links := e.base+(1+e.paths)*e.slot*int(id), 0
 	for k := range e.paths {
-		links = e.fill(base+(1+k)*e.slot, route.Key{Src: f.Src, Dst: f.Dst, SPort: port + uint16(k),
+		links = e.fillRoute(base+(1+k)*e.slot, route.Key{Src: f.Src, Dst: f.Dst, SPort: port + uint16(k),
 			DPort: f.DstPort}, f.Path)
 	}
-	e.fill(base, route.Key{Src: f.Dst, Dst: f.Src, SPort: f.DstPort, DPort: port}, f.Back)
+	e.fillRoute(base, route.Key{Src: f.Dst, Dst: f.Src, SPort: f.DstPort, DPort: port}, f.Back)
 	e.rcv[id].Back = uint32(base)
 	line := e.links[h.out].Nominal
 	payload := int64(e.cfg.Frames.Payload)
@@ -47,9 +47,9 @@ func (e *engine) open(h *host, id int32, now int64) {
 	h.Add(id, e.snd)
 }
 
-// fill writes a route, along cables if there are any, and by which ports it leads on, and returns how many
-// links it has.
-func (e *engine) fill(at int, k route.Key, along []int32) int {
+// fillRoute writes a route into hops at index at, along given cables or by hashing k, and returns its number
+// of links.
+func (e *engine) fillRoute(at int, k route.Key, along []int32) int {
 	n := e.routes.Fill(e.hops[at:], k, along)
 	for i := at; i < at+n; i++ {
 		e.outs[i] = e.exits[e.hops[i]]
@@ -57,7 +57,8 @@ func (e *engine) fill(at int, k route.Key, along []int32) int {
 	return n
 }
 
-// sendData sends the next frame of a queue pair.
+// sendData sends a queue pair's next frame, a gap before new data, and sets when pacing allows the one after
+// it.
 func (e *engine) sendData(w *worker, h *host, s *sender, l *link, id int32, now int64) {
 	size, full, psn := e.full, true, s.Nxt
 	if s.Gapped && s.HasGap() {
@@ -70,8 +71,8 @@ func (e *engine) sendData(w *worker, h *host, s *sender, l *link, id int32, now 
 	} else {
 		s.Nxt++
 	}
-	if e.given != nil || psn+1 == s.Frames {
-		size, full = e.size(s, id, psn)
+	if e.live != nil || psn+1 == s.Frames {
+		size, full = e.frameSize(s, id, psn)
 	}
 	route := s.Route
 	if e.paths > 1 {
@@ -90,9 +91,9 @@ func (e *engine) sendData(w *worker, h *host, s *sender, l *link, id int32, now 
 	s.Last = size
 	w.sent++
 	w.DataPacketHops++
-	f := e.put(w, l, size, 0, now)
+	f := e.beginFrame(w, l, size, 0, now)
 	f.Flow, f.Psn, f.Route, f.Aux, f.Size, f.Flags, f.Class = id, psn, route, aux, size, 0, s.Class
-	if e.given != nil {
+	if e.live != nil {
 		l.Data += int64(size)
 	}
 	if l.Credit != nil {
@@ -101,7 +102,7 @@ func (e *engine) sendData(w *worker, h *host, s *sender, l *link, id int32, now 
 	}
 	if e.cfg.CC.Kind == DCQCN {
 		if s.Dcqcn.Due(now) {
-			s.Dcqcn.Tick(&e.cfg.CC, &s.Rate, now, e.notice(w, now))
+			s.Dcqcn.Tick(&e.cfg.CC, &s.Rate, now, e.leadTime(w, now))
 		}
 		if e.cfg.CC.ByteReset > 0 {
 			s.Dcqcn.Count(&e.cfg.CC, &s.Rate, int64(s.Last))
@@ -118,19 +119,20 @@ func (e *engine) sendData(w *worker, h *host, s *sender, l *link, id int32, now 
 	}
 }
 
-// size is the bytes on the wire of a frame of a queue pair, and whether it is full.
-func (e *engine) size(s *sender, id int32, psn uint32) (bytes uint16, full bool) {
+// frameSize returns a frame's bytes on the wire and whether it has a full payload.
+func (e *engine) frameSize(s *sender, id int32, psn uint32) (bytes uint16, full bool) {
 	c := &e.cfg.Frames
 	n := int(s.Bytes - s.Offset(psn, c.Payload))
-	if full = n == c.Payload; e.given != nil {
-		n, full = e.given.queues[id].Size(psn, c.Payload, c.First, c.Last)
+	if full = n == c.Payload; e.live != nil {
+		n, full = e.live.queues[id].Size(psn, c.Payload, c.First, c.Last)
 	}
 	return uint16(n + c.Header), full
 }
 
-// put begins a frame on a link that neither marks nor stamps, data (0) or an acknowledgement (1), and
-// returns it on its cable, to be filled but for its time and tag.
-func (e *engine) put(w *worker, l *link, size uint16, what uint8, at int64) *frame {
+// beginFrame starts a frame on a link without marking or telemetry; what is 0 for data, 1 for an
+// acknowledgement. It returns the frame in its place on the cable with time and tag set: the caller fills the
+// rest in place.
+func (e *engine) beginFrame(w *worker, l *link, size uint16, what uint8, at int64) *frame {
 	l.Sent++
 	l.TxBytes += int64(size)
 	tag := tiebreak.Number(0)
@@ -154,7 +156,8 @@ func (e *engine) put(w *worker, l *link, size uint16, what uint8, at int64) *fra
 	return f
 }
 
-// receive handles a data frame; it reports whether it is to be acknowledged, and how.
+// receive handles a data frame at the receiver: in order, out of order, repeated or trimmed. If it is to be
+// acknowledged, receive fills ack and returns true.
 func (e *engine) receive(f, ack *frame) bool {
 	r := &e.rcv[f.Flow]
 	if f.Flags&flagTrim != 0 {
@@ -167,7 +170,7 @@ func (e *engine) receive(f, ack *frame) bool {
 	}
 	if f.Psn == r.Expected && !e.cfg.Repair.Selective {
 		r.Expected++
-		if e.cfg.AckFrom > 1 && !e.acks(f.Flow, r.Expected) && (e.given == nil || flags&flagCE == 0) {
+		if e.cfg.AckFrom > 1 && !e.mustAck(f.Flow, r.Expected) && (e.live == nil || flags&flagCE == 0) {
 			return false
 		}
 	} else {
@@ -197,17 +200,18 @@ func (e *engine) receive(f, ack *frame) bool {
 	return true
 }
 
-// acks reports whether the receiver acknowledges once it has so many frames.
-func (e *engine) acks(flow int32, frames uint32) bool {
-	if e.given != nil {
-		return int64(frames)%e.cfg.AckFrom == 0 || e.given.queues[flow].Ends(frames)
+// mustAck reports whether the receiver acknowledges after so many frames, with AckFrom: it coalesces
+// acknowledgements by bytes.
+func (e *engine) mustAck(flow int32, frames uint32) bool {
+	if e.live != nil {
+		return int64(frames)%e.cfg.AckFrom == 0 || e.live.queues[flow].Ends(frames)
 	}
 	b := min(int64(frames)*int64(e.cfg.Frames.Payload), e.flows[flow].Bytes)
 	return b >= e.cfg.AckFrom || e.cfg.AckChunk > 0 && b%e.cfg.AckChunk == 0
 }
 
-// acknowledged handles an acknowledgement; it reports whether the queue pair
-// still exists.
+// acknowledged handles an acknowledgement at the sender: progress, gaps, end of the flow, congestion control.
+// It returns false if the queue pair had ended.
 func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	s := &e.snd[f.Flow]
 	if s.Ended {
@@ -217,22 +221,22 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	if e.cfg.Repair.BackTo > 0 {
 		psn = e.cfg.Repair.Back(psn, s.Bytes, int64(e.cfg.Frames.Payload))
 	}
-	acked := e.advance(s, psn, f.At)
+	acked := e.ackUpTo(s, psn, f.At)
 	if f.Flags&flagSack != 0 {
 		s.Reported(f.Aux, e.cfg.Repair.Reorder)
 	}
 	if f.Flags&flagTrim != 0 {
-		e.refused(f, s)
+		e.noteTrimmed(f, s)
 		return true
 	}
 	if s.Una >= s.Frames {
 		s.Ended = true
 		h.Over++
 		if !s.Ending {
-			e.ends(w, s, f)
+			e.recordEnding(w, s, f)
 		}
 		if e.cfg.Repair.Stubborn() && s.Linger() && e.cfg.CC.Kind == DCQCN {
-			s.Dcqcn.Halt(&e.cfg.CC, &s.Rate, f.At, e.notice(w, f.At))
+			s.Dcqcn.Halt(&e.cfg.CC, &s.Rate, f.At, e.leadTime(w, f.At))
 		}
 		if !e.result[f.Flow].Failed {
 			e.result[f.Flow].End, e.result[f.Flow].Done = units.Time(f.At), true
@@ -252,8 +256,8 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	return true
 }
 
-// advance notes that all frames before one have arrived, and returns how many of them are new.
-func (e *engine) advance(s *sender, psn uint32, now int64) uint32 {
+// ackUpTo records that the receiver has all frames before psn, and returns how many are newly acknowledged.
+func (e *engine) ackUpTo(s *sender, psn uint32, now int64) uint32 {
 	if psn <= s.Una {
 		return 0
 	}

@@ -1,6 +1,6 @@
 package packet
 
-// timeouts sends again what is overdue at a host.
+// timeouts resends the overdue frames of a host's queue pairs, or fails those out of retries.
 func (e *engine) timeouts(w *worker, h *host, now int64) {
 	c := &e.cfg.Repair
 	for _, id := range h.Pairs {
@@ -24,8 +24,8 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 // headers, which go on before all data. The receiver asks for what was cut at once, and the
 // sender sends it again as soon as its window has room.
 
-// refused notes at the sender that a frame came without its data.
-func (e *engine) refused(f *frame, s *sender) {
+// noteTrimmed records at the sender that a frame arrived trimmed to its header: it is sent again as a gap.
+func (e *engine) noteTrimmed(f *frame, s *sender) {
 	if f.Aux < s.Una || f.Aux >= s.Nxt {
 		return
 	}

@@ -17,7 +17,7 @@ func star(n int, rate int64, loss float64) *Network {
 	return w
 }
 
-// alone simulates a flow of 16 MB over two cables that lose a share of frames,
+// runOne simulates a flow of 16 MB over two cables that lose a share of frames,
 // and returns the mean of ten seeds relative to no loss.
 func alone(t *testing.T, loss float64, r Repair) float64 {
 	t.Helper()
@@ -43,7 +43,7 @@ func alone(t *testing.T, loss float64, r Repair) float64 {
 
 // TestRepairCosts: going back costs about a round trip (50 frames) a loss, as
 // ns-3 measured 12 % at 1e-3; filling the gap costs the lost frame alone. Both
-// end with a timeout where the peer never does.
+// settleTie with a timeout where the peer never does.
 func TestRepairCosts(t *testing.T) {
 	after := units.Time(100 * units.Microsecond)
 	for _, c := range []struct {

@@ -6,8 +6,8 @@ import (
 	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// stepShared simulates a window of a switch in which PFC may act: the ports in
-// the order of time, for they share the memory.
+// stepShared simulates a window of a switch in which PFC, credits or drops may act: all ports in the order of
+// time, as they share the buffer.
 func (e *engine) stepShared(w *worker, s *switchNode, order []uint64, end int64) {
 	s.Recount()
 	s.starts = &w.starts
@@ -25,19 +25,19 @@ func (e *engine) stepShared(w *worker, s *switchNode, order []uint64, end int64)
 			}
 			continue
 		}
-		e.arrived(w, n)
+		e.noteArrival(w, n)
 		var l *link
 		if !e.egressPerFrame {
 			l = &e.links[e.hops[f.Route]]
-		} else if l = e.leave(w, s, f); l == nil {
+		} else if l = e.egressOf(w, s, f); l == nil {
 			continue
 		}
 		if l.Free == f.At && e.ordered {
-			e.end(w, s, l, f, n)
+			e.settleTie(w, s, l, f, n)
 		}
 		if l.Waiting == 0 && l.Free < f.At && l.Paused>>f.Class&1 == 0 && !l.Odd &&
 			(f.Class == 0 || s.Passes(f.Tag, f.Class, int64(f.Size))) {
-			e.through(w, l, f)
+			e.sendIdle(w, l, f)
 		} else if f.Class == 0 || e.cfg.Buffer.Credits > 0 || e.admit(w, s, f) {
 			e.enqueue(w, s, l, f)
 		} else {
@@ -48,52 +48,52 @@ func (e *engine) stepShared(w *worker, s *switchNode, order []uint64, end int64)
 	s.Exact, s.starts = false, nil
 }
 
-// drain starts all frames that start before a time, in the order of time.
+// drain starts, in the order of time, all frames that can start before until.
 func (e *engine) drain(w *worker, s *switchNode, until int64) {
 	for t := s.starts.At(); t < until; t = s.starts.At() {
 		l := s.starts.First()
-		e.completed(w, l)
+		e.noteCompletion(w, l)
 		e.dequeue(w, s, l, t)
 	}
 }
 
-// endBefore starts what ports may start that end a frame at the instant at which one comes, if that end
-// was planned first.
+// endBefore completes the transmissions that end at the instant at which f arrives and were scheduled before
+// its arrival.
 func (e *engine) endBefore(w *worker, s *switchNode, f *frame, n tiebreak.Number) {
 	for s.starts.At() <= f.At {
 		l := s.starts.First()
 		if !l.EndsFirst(w.order, e.travel(s.in[f.Tag], f.Size), n) {
 			return
 		}
-		e.completed(w, l)
+		e.noteCompletion(w, l)
 		e.dequeue(w, s, l, l.Free)
 	}
 }
 
-// admit accounts for a frame that came in, or drops it, and pauses the
-// neighbour where its queue is too long.
+// admit accounts for a frame at its ingress port. It returns false if the buffer has no room, and pauses the
+// neighbour at the XOFF threshold.
 func (e *engine) admit(w *worker, s *switchNode, f *frame) bool {
 	room, pause := s.Admit(f.Tag, f.Class, int64(f.Size))
 	if !room {
 		w.Drops++
 	}
 	if pause {
-		e.skip(w, f.At, true)
+		e.skipDraw(w, f.At, true)
 		e.sendPFC(w, s, f.Tag, f.Class, flagPause, f.At)
 	}
 	return room
 }
 
-// release accounts for a frame that leaves, and resumes the neighbour where
-// its queue has become short.
+// release frees a departing frame's buffer, and resumes the neighbour at the XON threshold.
 func (e *engine) release(w *worker, s *switchNode, f *frame, at int64) {
 	if s.Release(f.Tag, f.Class, int64(f.Size)) {
-		e.skip(w, at, false)
+		e.skipDraw(w, at, false)
 		e.sendPFC(w, s, f.Tag, f.Class, flagResume, at)
 	}
 }
 
-// sendPFC queues a PFC frame to the neighbour of a port.
+// sendPFC queues a PAUSE or RESUME frame to the neighbour at ingress port to. A PAUSE names the deepest
+// queue, to which head-of-line blocking is attributed.
 func (e *engine) sendPFC(w *worker, s *switchNode, to uint32, class, what uint8, at int64) {
 	l, why := &e.links[s.out[to]], uint32(0)
 	if what == flagPause {

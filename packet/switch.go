@@ -12,30 +12,30 @@ import (
 	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// switchNode is a switch: its shared buffer is accounted for by ingress port and
-// class, its queues are those of its links out.
+// switchNode is a switch: per-port queues are those of its outgoing links, and its shared buffer accounts for
+// bytes by ingress port and class.
 type switchNode struct {
 	node    int32
-	late    bool    // its windows are later
-	uniform bool    // links in are equally long and fast
+	late    bool    // its windows trail by engine.lag
+	uniform bool    // incoming links are equally long and fast
 	in, out []int32 // links, by port
 	port.SharedBuffer
-	bucketed   bool         // what arrived is in the worker's buckets, by egress port
-	arrived    []frame      // of this window, port by port
-	from       []uint16     // with EventOrder: the port of each
-	busy       []uint64     // bits of ports, all of those that have frames
-	control    []uint64     // bits of ports by which control frames leave that arrived in this window
-	starts     *port.Starts // in stepShared, of these; else nil
+	bucketed   bool         // arrivals are already sorted by egress port, in the worker
+	arrived    []frame      // arrivals of this window, by ingress port
+	from       []uint16     // with EventOrder: the ingress port of each of arrived
+	busy       []uint64     // bits: ports with queued frames
+	control    []uint64     // bits: ports by which control frames of this window leave
+	starts     *port.Starts // ports by their next start, in stepShared; else nil
 	flowlets   []route.Flowlet
-	draws      uint64 // of paths
+	draws      uint64 // path choices drawn so far
 	spare      *frames.Piece
-	bypassing  []int32 // links out onto which hosts put ACKs directly now: each has one feeder
-	bypassable []int32 // all links out that ever may be bypassing
-	cooldown   uint8   // windows in which none is bypassing, after an attempt that failed
+	bypassing  []int32 // outgoing links that bypass.go feeds directly now
+	bypassable []int32 // all outgoing links that it may ever feed
+	cooldown   uint8   // windows until the bypass is tried again
 }
 
-// pull takes what arrives at a switch before end off the links, and returns how
-// many frames that are. With bucket, where it may, it sorts them at once into buckets by egress port.
+// pull takes the frames that arrive at a switch before end off its links into arrived and returns their
+// number. With bucket, where the order of ports is irrelevant, it sorts them by egress port on the way.
 func (e *engine) pull(w *worker, s *switchNode, end int64, bucket bool) int {
 	s.arrived = s.arrived[:0]
 	s.from, s.Total, s.bucketed = s.from[:0], 0, bucket && !e.egressPerFrame && !e.cfg.Buffer.Timed() &&
@@ -85,8 +85,8 @@ func (e *engine) pull(w *worker, s *switchNode, end int64, bucket bool) int {
 	return len(s.arrived)
 }
 
-// take appends what arrives over a link before end, and returns how many bytes that are. It goes over
-// the frames once for each thing that is to be done: so little of it stays in registers.
+// take appends the frames that arrive over link l before end to arrived, and returns their bytes. It makes
+// one pass per task (move, lose, tag): short loops keep their state in registers.
 func (e *engine) take(w *worker, s *switchNode, l *link, by uint16, end int64,
 	arrived []frame) (all []frame, bytes int64) {
 	n := len(arrived)
@@ -112,12 +112,13 @@ func (e *engine) take(w *worker, s *switchNode, l *link, by uint16, end int64,
 		port.PrefetchRecords(arrived[n:], len(e.snd), &e.controls)
 	}
 	if s.bucketed {
-		e.sort(w, s, arrived, n, by, end-e.look)
+		e.bucketFrames(w, s, arrived, n, by, end-e.lookahead)
 	}
 	return arrived, bytes
 }
 
-// lose draws whether the next frame of a link is lost.
+// lose draws whether a frame is lost on its cable. The draw depends on seed, link and the frame's number
+// there alone.
 func (e *engine) lose(w *worker, l *link, f *frame) bool {
 	lost := l.Loses(f, e.cfg.Seed)
 	if lost {
@@ -126,16 +127,17 @@ func (e *engine) lose(w *worker, l *link, f *frame) bool {
 	return lost
 }
 
-// runSwitch simulates a switch up to end.
+// runSwitch simulates a switch up to end by the cheapest loop that is exact: port by port where no threshold
+// of the shared buffer can be crossed, else all ports in the order of time.
 func (e *engine) runSwitch(w *worker, s *switchNode, end int64) {
 	if e.ordered {
-		e.started(w, e.itself(s.node))
+		e.noteRoot(w, e.nodeRoot(s.node))
 	}
 	switch calm := s.Calm(); {
 	case !calm:
-		e.stepShared(w, s, e.whole(w, s, end-e.look), end)
+		e.stepShared(w, s, e.allKeys(w, s, end-e.lookahead), end)
 	case e.egressPerFrame:
-		e.stepAdaptive(w, s, e.whole(w, s, end-e.look), end)
+		e.stepAdaptive(w, s, e.allKeys(w, s, end-e.lookahead), end)
 	default:
 		e.stepPorts(w, s, end)
 	}
@@ -144,16 +146,16 @@ func (e *engine) runSwitch(w *worker, s *switchNode, end int64) {
 	}
 }
 
-// stepPorts simulates a window in which ports do not influence each other: port by
-// port, each in the order of time.
+// stepPorts simulates a window in which ports are independent (no pause, no drop, no choice of paths): port
+// by port, each in the order of time.
 func (e *engine) stepPorts(w *worker, s *switchNode, end int64) {
-	e.bucket(w, s, end-e.look)
+	e.bucketArrivals(w, s, end-e.lookahead)
 	e.openPorts(w, s, end)
 	for i, some := range s.busy {
 		for some |= w.Used[i]; some != 0; some &= some - 1 {
 			p := 64*i + bits.TrailingZeros64(some)
 			l := &e.links[s.out[p]]
-			keys := e.leaving(w, s, p)
+			keys := e.portKeys(w, s, p)
 			if e.classes == 2 && !l.Odd && (l.Paused|l.Waiting&1) == 0 && s.control[i]>>(p%64)&1 == 0 {
 				e.drainPort(w, s, l, keys, end)
 				continue
@@ -166,7 +168,7 @@ func (e *engine) stepPorts(w *worker, s *switchNode, end int64) {
 				}
 			}
 			for l.Waiting&^l.Paused != 0 && l.Free < end {
-				e.completed(w, l)
+				e.noteCompletion(w, l)
 				e.dequeue(w, s, l, l.Free)
 			}
 			if l.Waiting == 0 {
@@ -176,20 +178,20 @@ func (e *engine) stepPorts(w *worker, s *switchNode, end int64) {
 	}
 }
 
-// onto puts a frame onto the port by which it leaves, at its time.
+// onto lets frame f reach its egress port l at f.At: the port first starts whatever it can start before that.
 func (e *engine) onto(w *worker, s *switchNode, l *link, f *frame, n tiebreak.Number) {
 	for l.Waiting&^l.Paused != 0 && l.Free < f.At {
-		e.completed(w, l)
+		e.noteCompletion(w, l)
 		e.dequeue(w, s, l, l.Free)
 	}
 	if e.ordered {
 		if l.Free == f.At {
-			e.end(w, s, l, f, n)
+			e.settleTie(w, s, l, f, n)
 		}
-		e.arrived(w, n)
+		e.noteArrival(w, n)
 	}
 	if l.Waiting == 0 && l.Free < f.At && l.Paused>>f.Class&1 == 0 {
-		e.through(w, l, f)
+		e.sendIdle(w, l, f)
 		return
 	}
 	if most := e.cfg.Buffer.Trim; most > 0 && f.Class != 0 && l.Trim(f, most, uint16(e.cfg.Frames.Header)) {
@@ -201,16 +203,16 @@ func (e *engine) onto(w *worker, s *switchNode, l *link, f *frame, n tiebreak.Nu
 	e.enqueue(w, s, l, f)
 }
 
-// through sends a frame by an idle port when it comes.
-func (e *engine) through(w *worker, l *link, f *frame) {
+// sendIdle transmits a frame over an idle port on arrival, past the queue.
+func (e *engine) sendIdle(w *worker, l *link, f *frame) {
 	if l.Peak = max(l.Peak, int64(f.Size)); f.Class != 0 {
 		l.Turn = f.Class
 	}
 	e.transmit(w, l, f, f.At, 0)
 }
 
-// stepAdaptive is stepPorts where frames choose their ports by what waits there: all ports
-// in the order of time.
+// stepAdaptive is stepPorts where a frame's egress port depends on queue lengths (adaptive routing) or may
+// drop it (watchdog): all ports in the order of time.
 func (e *engine) stepAdaptive(w *worker, s *switchNode, order []uint64, end int64) {
 	for _, key := range order {
 		f, n := s.enter(e, key&arrivals.Place)
@@ -218,14 +220,14 @@ func (e *engine) stepAdaptive(w *worker, s *switchNode, order []uint64, end int6
 			e.pfcAtSwitch(w, s, f, n)
 			continue
 		}
-		if l := e.leave(w, s, f); l != nil {
+		if l := e.egressOf(w, s, f); l != nil {
 			e.onto(w, s, l, f, n)
 		}
 	}
 	for _, id := range s.out {
 		l := &e.links[id]
 		for l.Waiting&^l.Paused != 0 && l.Free < end {
-			e.completed(w, l)
+			e.noteCompletion(w, l)
 			e.dequeue(w, s, l, l.Free)
 		}
 	}
@@ -235,13 +237,13 @@ func (e *engine) stepAdaptive(w *worker, s *switchNode, order []uint64, end int6
 func (e *engine) pfcAtSwitch(w *worker, s *switchNode, f *frame, n tiebreak.Number) {
 	l := &e.links[s.out[f.Tag]]
 	for l.Waiting&^l.Paused != 0 && l.Free < f.At {
-		e.completed(w, l)
+		e.noteCompletion(w, l)
 		e.dequeue(w, s, l, l.Free)
 	}
 	if l.Free == f.At && e.ordered {
-		e.end(w, s, l, f, n)
+		e.settleTie(w, s, l, f, n)
 	}
-	e.arrived(w, n)
+	e.noteArrival(w, n)
 	if f.Flow == port.PauseRepeats {
 		if l.Timer.Due(f.Psn, f.At) {
 			e.sendPFC(w, s, f.Tag, uint8(f.Psn), flagPause, f.At)
@@ -282,7 +284,7 @@ func (e *engine) enqueue(w *worker, s *switchNode, l *link, f *frame) {
 		}
 	}
 	q.Bytes += int64(f.Size)
-	l.Deepen(q, f.Class)
+	l.UpdatePeak(q, f.Class)
 	if l.Free < f.At && l.Waiting&^l.Paused != 0 {
 		e.dequeue(w, s, l, f.At)
 	} else if s.starts != nil {
@@ -290,7 +292,8 @@ func (e *engine) enqueue(w *worker, s *switchNode, l *link, f *frame) {
 	}
 }
 
-// dequeue starts the next frame of a link whose port is free.
+// dequeue starts the next frame of port l at a time: classes in round-robin after control frames. It frees
+// the frame's share of the buffer, or repays its credit.
 func (e *engine) dequeue(w *worker, s *switchNode, l *link, at int64) {
 	c := frames.InTurn(l.Waiting&^l.Paused, &l.Turn, e.classes)
 	q := &l.Queues[c]
@@ -316,15 +319,15 @@ func (e *engine) dequeue(w *worker, s *switchNode, l *link, at int64) {
 	}
 }
 
-// transmit marks a frame by the queue that it leaves behind and puts it on the
-// cable.
+// transmit puts a frame on the cable: it marks ECN by the bytes left behind in the queue, stamps INT
+// telemetry for HPCC and counts the frame.
 func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	if l.Marks && behind > l.Alert && f.Class != 0 {
 		e.mark(w, l, f, behind)
 	}
 	if f.Flags&(flagAck|flagTrim) == 0 && f.Flow >= 0 {
 		w.DataPacketHops++
-		if e.given != nil {
+		if e.live != nil {
 			l.Data += int64(f.Size)
 		}
 		if e.cfg.CC.Kind == HPCC && l.Queues != nil {
@@ -355,7 +358,9 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	l.Wire.Next().Set(f, l.Free+l.Delay, uint32(tag))
 }
 
-// mark marks a data frame that leaves so much behind, or draws whether to.
+// mark applies RED to a data frame that leaves behind bytes in its queue: never up to KMin, with probability
+// PMax·(behind−KMin)/(KMax−KMin) up to KMax, then always. In a run without the order of events it only
+// records how close to KMin the queue came.
 func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
 	if w.again = true; !e.ordered && e.cfg.EventOrder {
 		w.deepest = max(w.deepest, float64(behind)/float64(l.KMin))

@@ -5,7 +5,7 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// watch looks at the ports of a switch at the end of a window.
+// watch runs the PFC watchdog of a switch's ports at the end of a window.
 func (e *engine) watch(w *worker, s *switchNode, now int64) {
 	c := &e.cfg.Watchdog
 	for _, id := range s.out {
@@ -13,14 +13,14 @@ func (e *engine) watch(w *worker, s *switchNode, now int64) {
 		for k := 1; k < e.classes && l.Watch != nil; k++ {
 			if l.Watch.Poll(k, l.Paused>>k&1 != 0, l.Waiting>>k&1 != 0, now, int64(c.After),
 				int64(c.Restore)) {
-				w.Watchdogs, l.Stats.Barks = w.Watchdogs+1, l.Stats.Barks+1
+				w.Watchdogs, l.Stats.Triggers = w.Watchdogs+1, l.Stats.Triggers+1
 				e.flush(w, s, l, uint8(k), now)
 			}
 		}
 	}
 }
 
-// flush drops a queue, and resumes those whose frames it held.
+// flush drops a queue and frees its buffer, which may resume neighbours.
 func (e *engine) flush(w *worker, s *switchNode, l *link, class uint8, now int64) {
 	s.Recount()
 	for q := &l.Queues[class]; !q.Empty(); q.Pop(&s.spare) {
@@ -35,7 +35,7 @@ func (e *engine) flush(w *worker, s *switchNode, l *link, class uint8, now int64
 	s.Exact = false
 }
 
-// heldBack records the flows of a host that waited for the end of a pause.
+// heldBack charges the end of a pause to the queue pairs of a host that were ready to send during it.
 func (e *engine) heldBack(h *host, l *link) {
 	for _, id := range h.Pairs {
 		if s := &e.snd[id]; s.Nxt < s.Frames && s.NextAvail < l.HOL.To && !e.rules.Bound(s, l.HOL.To, never) {
@@ -44,27 +44,28 @@ func (e *engine) heldBack(h *host, l *link) {
 	}
 }
 
-// lookout looks for deadlocks.
-func (e *engine) lookout(now int64) {
-	if d := port.Lookout(e.links, e.net.Nodes, &e.locks, now); d.Nodes != nil {
+// findDeadlock looks for a new cycle of pauses in which nothing moves.
+func (e *engine) findDeadlock(now int64) {
+	if d := port.FindDeadlock(e.links, e.net.Nodes, &e.locks, now); d.Nodes != nil {
 		e.deadlocks = append(e.deadlocks, d)
 	}
 }
 
-// stall finds out why flows did not end.
+// stall explains why flows did not end.
 func (e *engine) stall() *Stall {
 	s := spec.Unfinished(e.result)
-	s.Paused, s.Stopped = e.forgotten(), e.next(0) != never
+	s.Paused, s.Stopped = e.lostResume(), e.next(0) != never
 	if !s.Stopped {
 		s.Deadlock = port.Cycle(e.links, e.net.Nodes)
 	}
 	return s
 }
 
-// forgotten finds a port that is paused by a neighbour that has resumed it.
-func (e *engine) forgotten() [2]int32 {
+// lostResume returns the ends of a link that is still paused though its neighbour has resumed it (the RESUME
+// was lost); -1, -1: none.
+func (e *engine) lostResume() [2]int32 {
 	for i := range e.switches {
-		if x := port.Forgotten(e.links, e.switches[i].in, e.switches[i].Stopped); x != nil {
+		if x := port.LostResume(e.links, e.switches[i].in, e.switches[i].Stopped); x != nil {
 			return [2]int32{x.From, x.To}
 		}
 	}

@@ -130,6 +130,57 @@ func (p *Plan) Want(rank int32, yield func(off, n units.Bytes, from Places)) {
 	}
 }
 
+// Misplaced lists the rank of each NVLS head where NCCL's result is wrong, for it takes heads for
+// ranks: of an all_gather it writes the block of head i at place i, of a reduce_scatter it gives
+// head i the block i (all_gather.h:260, reduce_scatter.h:232 of v2.28.9; NVIDIA/nccl 1906). It is so
+// without registered buffers, on one node whose GPUs are not in the order of ranks. Nil: all is right.
+func (p *Plan) Misplaced() []int32 {
+	r, c := &p.Req, p.Comm
+	if r.Algo != coll.NVLS || r.Direct || c.NNodes != 1 || len(c.NVLS) == 0 ||
+		r.Func != coll.AllGather && r.Func != coll.ReduceScatter {
+		return nil
+	}
+	heads := c.NVLS[0].Heads
+	for i, rank := range heads {
+		if int(rank) != i && len(heads) == c.NRanks {
+			return heads
+		}
+	}
+	return nil
+}
+
+// Delivers is Want as NCCL keeps it: with the blocks that it puts elsewhere.
+func (p *Plan) Delivers(rank int32, yield func(off, n units.Bytes, from Places)) {
+	heads := p.Misplaced()
+	if heads == nil {
+		p.Want(rank, yield)
+		return
+	}
+	count := units.Bytes(p.Req.Count) * p.Req.Type.Size()
+	p.Want(rank, func(off, n units.Bytes, from Places) {
+		if p.Req.Func == coll.AllGather {
+			from.Rank = heads[off/count]
+		} else {
+			from.Off = count * units.Bytes(p.Comm.NVLS[0].HeadIndex[rank])
+		}
+		yield(off, n, from)
+	})
+}
+
+// Wrong counts the elements of all outputs that NCCL takes from another place than it should.
+func (p *Plan) Wrong() (n int64) {
+	moved := int64(0)
+	for i, rank := range p.Misplaced() {
+		if int(rank) != i {
+			moved++
+		}
+	}
+	if p.Req.Func == coll.AllGather {
+		moved *= int64(p.Comm.NRanks)
+	}
+	return moved * p.Req.Count
+}
+
 // wantPairs is Want of unequal counts.
 func (r *Request) wantPairs(rank, n int32, yield func(off, n units.Bytes, from Places)) {
 	size := r.Type.Size()

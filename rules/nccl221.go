@@ -20,13 +20,14 @@ func nccl2251() *Ruleset {
 func nccl2243() *Ruleset {
 	r := nccl2251()
 	r.Release = Release{2, 24, 3}
-	r.Connect.AnyNVLink = true            // graph/paths.cc:832
-	r.MaxChannels = 32                    // include/device.h:62
-	r.Topo.MaxLinks = 128                 // graph/topo.h:94
-	r.Topo.NVLinkBW = r.Topo.NVLinkBW[1:] // graph/topo.h:16: sm_100 as sm_90
-	r.Search.Speeds = r.Search.Speeds[1:] // graph/search.cc:886
-	r.Search.KindsOfSystem = false        // graph/search.cc:949
-	r.Search.MaxNVLSHeads = r.MaxChannels // graph/search.cc:913: as many as GPUs
+	r.Connect.AnyNVLink = true               // graph/paths.cc:832
+	r.MaxChannels = 32                       // include/device.h:62
+	r.Topo.MaxLinks = 128                    // graph/topo.h:94
+	r.Topo.NVLinkBW = r.Topo.NVLinkBW[1:]    // graph/topo.h:16: sm_100 as sm_90
+	r.Search.Speeds = r.Search.Speeds[1:]    // graph/search.cc:886
+	r.Search.KindsOfSystem = false           // graph/search.cc:949
+	r.Search.MaxNVLSHeads = r.MaxChannels    // graph/search.cc:976: as many as GPUs
+	r.Search.MaxCollNetHeads = r.MaxChannels // graph/search.cc:976
 	c := &r.Connect
 	c.DoubleExact = true                                       // graph/connect.cc:450
 	c.NVLSSM100, c.NVLSSM100OneDomain = c.NVLSSM90, c.NVLSSM90 // transport/nvls.cc:87
@@ -64,6 +65,8 @@ func nccl2223() *Ruleset {
 	r.Release = Release{2, 22, 3}
 	t := &r.Topo
 	t.P2PLevelOther, t.P2PAMDGPUs = SYS, 1<<30 // graph/paths.cc:284
+	r.Connect.CollNetRanks = 8                 // init.cc:1037
+	r.Search.CollNetDirectFile = 2             // init.cc:872
 	r.Search.HeadsKeepBW = true                // graph/search.cc:634
 	r.Search.CrossAny = true                   // graph/search.cc:491, 571, 969
 	// graph/topo.cc:284, graph/paths.cc:121, graph/search.cc:1115
@@ -95,7 +98,7 @@ func nccl2215() *Ruleset {
 	r.Release = Release{2, 21, 5}
 	r.Connect.NVLSApart = true      // graph/connect.cc:472, enqueue.cc:1568, graph/tuning.cc:438
 	r.Search.FirstNetHeads = true   // graph/search.cc:594
-	r.Search.OneCollNetGraph = true // init.cc:1087
+	r.Search.OneCollNetGraph = true // init.cc:906, 1087, 1314
 	r.Tuning.KeepAllRings = true    // graph/tuning.cc:334, 426: since 2.22.3 (318)
 	r.Topo.SelfLinks = true         // graph/topo.cc:112
 	r.Tuning.CorrectLeast = true    // graph/tuning.cc:434, include/utils.h:46

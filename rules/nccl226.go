@@ -87,6 +87,7 @@ func nccl2266() *Ruleset {
 	u.LL128SMs = []int{70, 80, 90, 100, 120} // graph/tuning.cc:429
 	u.NVLSBandwidth = nvlsOfSlower           // graph/tuning.cc:248
 	u.CollNetGather = collNetByNICs          // graph/tuning.cc:264
+	u.CollNetMean = true                     // graph/tuning.cc:271
 	u.NVLSGathersInter = false               // enqueue.cc:1399
 	return r
 }

@@ -16,6 +16,7 @@ func nccl2277() *Ruleset {
 
 	c := &r.Connect
 	c.NVLSMinGPUs = 3           // transport/nvls.cc:161
+	c.CollNetOfNVLS = false     // transport/coll_net.cc:1480
 	c.NVLSRaises = true         // graph/connect.cc:493
 	c.P2PGroup = 0              // init.cc:1093
 	c.P2PReverseParts = true    // include/device.h:269
@@ -29,6 +30,7 @@ func nccl2277() *Ruleset {
 	u.TreeLL128Max[3] = [3]float64{2 * 36.7, 2 * 36.7, 2 * 29}
 	u.TreeMax[3] = [3]float64{2 * 38.7, 2 * 41.4, 2 * 36}
 	u.NVLSLeast, u.NVLSRatio, u.NVLSBandwidth = 0, 5.0/6.0, nvlsOfGraph // graph/tuning.cc:267, 324
+	u.CollNetChainRanks = 0                                             // enqueue.cc:1765
 	u.NVLSFewest = false                                                // enqueue.cc:1535
 	return r
 }

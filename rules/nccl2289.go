@@ -64,12 +64,15 @@ func search2289() Search {
 			{0, []float32{40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3},
 				[]float32{48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, 0.24, 0.12}},
 		},
-		MaxNVLSHeads:  32,    // search.cc:1038, device.h:207; the number of GPUs before 2.25
-		KindsOfSystem: true,  // search.cc:1000-1011; false before 2.25 (2.24.3 search.cc:949)
-		SYSBelowSM90:  false, // true from 2.29 (2.29.2 search.cc:1038)
-		TwoIslands:    true,  // search.cc:1049; since 2.26.2
-		ScatterNets:   true,  // search.cc:507; since 2.27.5
-		CapNets:       true,  // search.cc:523; since 2.28.7
+		MaxNVLSHeads: 32, // search.cc:1038, device.h:207; the number of GPUs before 2.25
+		// search.cc:1039, device.h:206; the number of GPUs before 2.25
+		MaxCollNetHeads:   8,
+		CollNetDirectFile: 4,     // init.cc:1039; the chain's 2 before 2.23.4
+		KindsOfSystem:     true,  // search.cc:1000-1011; false before 2.25 (2.24.3 search.cc:949)
+		SYSBelowSM90:      false, // true from 2.29 (2.29.2 search.cc:1038)
+		TwoIslands:        true,  // search.cc:1049; since 2.26.2
+		ScatterNets:       true,  // search.cc:507; since 2.27.5
+		CapNets:           true,  // search.cc:523; since 2.28.7
 	}
 }
 
@@ -88,6 +91,9 @@ func connect2289() Connect {
 		NVLSSM90: 16, NVLSSM100: 32, NVLSSM100OneDomain: 24,
 		NVLSMinGPUs: 2,     // transport/nvls.cc:161; 3 before 2.28.7
 		NVLSRaises:  false, // true before 2.28 (2.27.7 connect.cc:493)
+
+		CollNetRanks:  0,    // 8 before 2.23.4 (2.22.3 init.cc:1037)
+		CollNetOfNVLS: true, // transport/coll_net.cc:1492; since 2.28.3
 
 		// init.cc:697
 		Buffers: [coll.NumProtocols]int64{coll.LL: 8 * 512 * steps * 16, coll.LL128: 120 * 640 * steps * 8,
@@ -147,12 +153,17 @@ func tuning2289() Tuning {
 		LL128MixedSM: 0,                            // tuning.cc:492; 90 from 2.30.3 (2.30.3 tuning.cc:501)
 		PAT:          true, PATSM: 60, PATEff: .75, // tuning.cc:202-208, 310; .85 in 2.23.4, none before
 
+		LongestUs: 3600000000, // an hour: enqueue.cc:1828; none from 2.29.2 (2.29.2 enqueue.cc:1935)
+
 		NVLSLeast:     2, // tuning.cc:288; 0 before 2.28.3
 		NVLSBandwidth: nvlsByEfficiency,
 		// tuning.cc:311
 		CollNetGather: func(perNode, intra, inter float32, _ bool) float32 {
 			return perNode * min(intra, inter*0.9)
 		},
+		CollNetMean:       false, // tuning.cc:333; true before 2.27.3 (2.26.6 tuning.cc:271)
+		CollNetChainRanks: 8,     // enqueue.cc:1801; 0 before 2.28.3
+		CollNetChainHeads: false, // true from 2.30.7 (2.30.7 transport/coll_net.cc:1730)
 		// enqueue.cc:1802; one node alone before 2.27.3 (2.26.2 enqueue.cc:1672)
 		NVLSGathersInter: true, NVLSGatherRanks: 32,
 		NVLSFewest: true, // enqueue.cc:1882; since 2.28

@@ -1,6 +1,11 @@
 package rules
 
-import "slices"
+import (
+	"math"
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+)
 
 // nccl2297 makes the rules of NCCL 2.29.7. Citations are of v2.29.7-1.
 func nccl2297() *Ruleset {
@@ -25,18 +30,25 @@ func nccl2297() *Ruleset {
 
 	u := &r.Tuning
 	u.RingLL128Max[3] = [3]float64{40, 40, 40} // graph/tuning.cc:180
+	u.LongestUs = math.MaxFloat32              // enqueue.cc:1940
 	u.NVLSTreeSM = 100                         // graph/tuning.cc:596
 
 	r.Log.RankOfInit = true                               // init.cc:1699
 	r.Plan.LLByParts = true                               // enqueue.cc:878
 	r.Plan.MinTraffic, r.Plan.RoundShare = 32<<10, true   // enqueue.cc:581, 614
 	r.Plan.EpochBatches, r.Plan.RoundsResume = true, true // enqueue.cc:139, 1123
+	r.Plan.GathersCaptured = true                         // enqueue.cc:2946
 	r.Plan.BroadcastsJoin = true                          // scheduler/allgatherv_sched.cc:27
 
 	s := &r.Sym
 	// include/sym_kernels.h: the communicator takes 288 bytes
 	s.Tasks = 55
-	s.NVLinkOnly, s.MulticastRanks = true, 3                    // sym_kernels.cc:414, 560
+	s.NVLinkOnly, s.MulticastRanks = true, 3 // sym_kernels.cc:414, 560
+	// sym_kernels.cc:31, init.cc:1471
+	s.GIN = []GINKernel{{Name: "AllGather_RailRing_LsaSTMC", Func: coll.AllGather, Stores: true},
+		{Name: "ReduceScatter_RailA2A_LsaLD", Func: coll.ReduceScatter},
+		{Name: "ReduceScatter_RailA2A_LsaLDMC", Func: coll.ReduceScatter, Loads: true}}
+	s.GINPhysical = true
 	s.OneBuffer = true                                          // sym_kernels.cc:581
 	s.CopySend, s.CopyGather, s.CopyRounds = false, 8<<20, true // ce_coll.cc:113, 389, enqueue.cc:31, 2966
 	return r
@@ -55,6 +67,8 @@ func nccl2292() *Ruleset {
 	// include/sym_kernels.h: the communicator takes 216 bytes; sym_kernels.cc:279, 347;
 	// scheduler/symmetric_sched.cc:116
 	r.Sym.Tasks, r.Sym.MulticastRanks, r.Sym.LLByCost = 56, 2, true
+	// sym_kernels.cc:28, init.cc:1440
+	r.Sym.GIN = []GINKernel{{Name: "AllGather_GinHier_MCRing", Func: coll.AllGather, Stores: true}}
 	return r
 }
 

@@ -4,11 +4,12 @@ package rules
 func nccl2307() *Ruleset {
 	r := nccl2297()
 	r.Release = Release{2, 30, 7}
-	r.Topo.PXNNeedsGDR = true                                       // graph/paths.cc:830
+	r.Topo.PXNNeedsGDR = true                                       // graph/paths.cc:830, graph/search.cc:1464
 	r.Topo.NetRails = true                                          // graph/topo.cc:427, graph/search.cc:598
 	r.Topo.DevNodes, r.Topo.PathsByKind = true, true                // graph/topo.cc, graph/paths.cc:98
 	r.Topo.NearestCPU = true                                        // graph/paths.cc:189
 	r.Topo.NetsByShare = true                                       // graph/topo.cc:2070
+	r.Topo.FuseOneCPU = true                                        // graph/topo.cc:1565
 	r.Topo.WidenPorts = false                                       // graph/topo.cc:1587
 	r.Search.Speeds[0].Inter = insert(r.Search.Speeds[0].Inter, 86) // graph/search.cc:1107
 	r.Search.GraphRanks = true                                      // graph/search.cc:1016
@@ -17,7 +18,9 @@ func nccl2307() *Ruleset {
 	r.Connect.NVBPeers = true                                       // graph/paths.cc:927
 	r.Tuning.NVLSTreeMax[3][2] = 80                                 // graph/tuning.cc:210
 	r.Tuning.LL128MixedSM = 90                                      // graph/tuning.cc:560
+	r.Tuning.CollNetChainHeads = true                               // transport/coll_net.cc:1730
 	r.Log.NVLSTuning = true                                         // transport/nvls.cc:242
+	r.Sym.GINPhysical = false                                       // init.cc:1669
 	r.Sym.Avg, r.Sym.TMA = true, true                               // sym_kernels.cc:532, 581
 	return r
 }
@@ -27,13 +30,16 @@ func nccl2303() *Ruleset {
 	r := nccl2307()
 	r.Release = Release{2, 30, 3}
 	t := &r.Topo
-	t.NetRails = false         // graph/topo.cc:413, graph/search.cc:567
-	t.PathsByKind = false      // graph/paths.cc:80
-	t.NearestCPU = false       // graph/paths.cc:170
-	t.NetsByShare = false      // graph/topo.cc:1799
-	t.WidenPorts = true        // graph/topo.cc:1340
-	t.GINPorts = false         // graph/topo.cc:1119
-	r.Connect.NVBPeers = false // graph/paths.cc:889
+	t.NetRails = false                 // graph/topo.cc:413, graph/search.cc:567
+	t.PathsByKind = false              // graph/paths.cc:80
+	t.NearestCPU = false               // graph/paths.cc:170
+	t.NetsByShare = false              // graph/topo.cc:1799
+	t.FuseOneCPU = false               // graph/topo.cc:1367
+	t.WidenPorts = true                // graph/topo.cc:1340
+	t.GINPorts = false                 // graph/topo.cc:1119
+	r.Sym.GINPhysical = true           // init.cc:1610
+	r.Connect.NVBPeers = false         // graph/paths.cc:889
+	r.Tuning.CollNetChainHeads = false // transport/coll_net.cc:1531
 	return r
 }
 

@@ -54,3 +54,44 @@ func (s Span) Holds(r Release) bool {
 	none := Release{}
 	return (s.Since == none || r.Compare(s.Since) >= 0) && (s.Until == none || r.Compare(s.Until) < 0)
 }
+
+// UnknownError says that a release has no rules here.
+type UnknownError struct {
+	Release Release
+	Library Library
+	ROCm    string // the release of ROCm that was named and brings it; "" where the number was
+}
+
+func (e *UnknownError) Error() string {
+	if e.Library == RCCL {
+		by := ""
+		if e.ROCm != "" {
+			by = "ROCm " + e.ROCm + " brings RCCL " + e.Release.String() + ": "
+		}
+		return by + "no rules of RCCL " + e.Release.String() + "; known: " + knownRCCL()
+	}
+	var names []string
+	for _, r := range Known() {
+		names = append(names, r.String())
+	}
+	return fmt.Sprintf("no rules of NCCL %s; known: %s", e.Release, strings.Join(names, ", "))
+}
+
+// MissingError says that a stage was called without rules: an error of the
+// caller's program.
+type MissingError struct{ Stage string }
+
+func (e *MissingError) Error() string {
+	return e.Stage + ": no rules given; set Rules in its Params, for instance to rules.Default()"
+}
+
+// MixedError says that a stage works on something made by another release's
+// rules: an error of the caller's program.
+type MixedError struct {
+	Stage      string
+	Want, Have string // Versions
+}
+
+func (e *MixedError) Error() string {
+	return fmt.Sprintf("%s: rules of NCCL %s for what was made by those of %s", e.Stage, e.Want, e.Have)
+}

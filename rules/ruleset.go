@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -14,6 +13,9 @@ import (
 // one is refused by every stage (Check).
 type Ruleset struct {
 	Release Release
+	Library Library // whose Release it is
+	Edition Edition
+	Through Stage // the last stage that is built
 
 	// MaxChannels bounds the channels of a communicator (device.h:86).
 	MaxChannels int
@@ -37,6 +39,9 @@ func For(text string) (*Ruleset, error) {
 	if text == "" {
 		return Default(), nil
 	}
+	if number, ok := strings.CutPrefix(text, RCCL.prefix()); ok {
+		return forRCCL(number)
+	}
 	want, err := ParseRelease(text)
 	if err != nil {
 		return nil, err
@@ -46,7 +51,7 @@ func For(text string) (*Ruleset, error) {
 			return r.rules(), nil
 		}
 	}
-	return nil, &UnknownError{want}
+	return nil, &UnknownError{Release: want}
 }
 
 // entry is a release and what makes its rules.
@@ -79,20 +84,12 @@ func Known() []Release {
 	return out
 }
 
-// UnknownError says that a release has no rules here.
-type UnknownError struct{ Release Release }
+// Version is the release as text that For reads: "2.28.9", "rccl-2.30.4". All that is
+// printed of a version comes from here or from Name.
+func (r *Ruleset) Version() string { return r.Library.prefix() + r.Release.String() }
 
-func (e *UnknownError) Error() string {
-	var names []string
-	for _, r := range Known() {
-		names = append(names, r.String())
-	}
-	return fmt.Sprintf("no rules of NCCL %s; known: %s", e.Release, strings.Join(names, ", "))
-}
-
-// Version is the release as text: "2.28.9". All that is printed of a version
-// comes from here.
-func (r *Ruleset) Version() string { return r.Release.String() }
+// Name is the release with its library: "NCCL 2.28.9".
+func (r *Ruleset) Name() string { return r.Library.String() + " " + r.Release.String() }
 
 // Check returns an error where a stage was given no rules, or others than what
 // it works on was made by. of are the rules of its inputs; nil ones, of inputs
@@ -102,30 +99,11 @@ func (r *Ruleset) Check(stage string, of ...*Ruleset) error {
 		return &MissingError{stage}
 	}
 	for _, o := range of {
-		if o != nil && o != r && o.Release != r.Release {
-			return &MixedError{Stage: stage, Want: r.Release, Have: o.Release}
+		if o != nil && o != r && (o.Release != r.Release || o.Library != r.Library) {
+			return &MixedError{Stage: stage, Want: r.Version(), Have: o.Version()}
 		}
 	}
 	return nil
-}
-
-// MissingError says that a stage was called without rules: an error of the
-// caller's program.
-type MissingError struct{ Stage string }
-
-func (e *MissingError) Error() string {
-	return e.Stage + ": no rules given; set Rules in its Params, for instance to rules.Default()"
-}
-
-// MixedError says that a stage works on something made by another release's
-// rules: an error of the caller's program.
-type MixedError struct {
-	Stage      string
-	Want, Have Release
-}
-
-func (e *MixedError) Error() string {
-	return fmt.Sprintf("%s: rules of NCCL %s for what was made by those of %s", e.Stage, e.Want, e.Have)
 }
 
 // Level is a kind of path as a limit, in the order of topo.PathKind.
@@ -196,13 +174,16 @@ type Topo struct {
 	// PXNFrom: a GPU whose own path to a net is worse than this has it relayed also
 	// where that brings no bandwidth.
 	PXNFrom Level
-	// PXNNeedsGDR: a GPU relays only to a net with which it has GPUDirect RDMA.
+	// PXNNeedsGDR: a GPU relays only to a net with which it has GPUDirect RDMA; in send/recv
+	// too.
 	PXNNeedsGDR bool
 
 	FuseNICs   bool // near NICs become one virtual NIC
 	WidenFused bool // the PCI link of a virtual NIC and that above it get the width of its ports
 	// WidenPorts: so do the links of the ports and those between them and where they meet.
 	WidenPorts bool
+	// FuseOneCPU: NCCL fails where the ports of a virtual NIC are on different CPUs.
+	FuseOneCPU bool
 	// NetsByShare: of nets that are equally near a GPU begins with that of its number
 	// among the GPUs that share them; else of its number on the host.
 	NetsByShare bool
@@ -244,6 +225,8 @@ type Topo struct {
 	// PathsByKind: of two routes NCCL keeps that of the better kind, then the wider,
 	// then the shorter; else the wider one of those that are not longer.
 	PathsByKind bool
+
+	AMDTopo
 }
 
 // NVLink is the rate of one NVLink of a GPU. The last row holds for all compute
@@ -296,14 +279,21 @@ type Search struct {
 	// CrossAny: NICs may cross in every pattern, and odd channels mirror the even ones
 	// before them wherever they do; else in rings alone.
 	CrossAny bool
-	// OneCollNetGraph: there is no graph of CollNetDirect in the file of graphs.
+	// OneCollNetGraph: CollNetDirect has the chain's graph, and the file of graphs and the
+	// log have that once.
 	OneCollNetGraph bool
+	// CollNetDirectFile is the id of CollNetDirect's graph in files of graphs.
+	CollNetDirectFile int
+	// MaxCollNetHeads bounds the channels of a graph for CollNetDirect.
+	MaxCollNetHeads int
 	// GraphRanks: the file of graphs names ranks beside devices.
 	GraphRanks bool
 	// NoGraphNets: where nothing is found, the graph has the nets of the first and
 	// the last GPU, or no speed and DIS between nodes where these have none; else
 	// no nets, 0.1 GB/s and SYS.
 	NoGraphNets bool
+
+	AMDSearch
 }
 
 // FirstGPUs are the ways in which a search finds the first GPU from a net.
@@ -348,6 +338,11 @@ type Connect struct {
 	// the latter where all ranks share one NVLink domain.
 	NVLSSM90, NVLSSM100, NVLSSM100OneDomain int64
 	NVLSMinGPUs                             int
+	// CollNetRanks is the most ranks of a node with CollNet; 0 for any number.
+	CollNetRanks int
+	// CollNetOfNVLS: the network that reduces is joined by the heads of NVLS where there
+	// are any; else by those of CollNetDirect.
+	CollNetOfNVLS bool
 	// NVLSTune changes the channels and chunks of NVLS; nil for nothing.
 	NVLSTune func(NVLSShape) NVLSTuned
 	// NVLSRaises: a communicator has at least as many channels as NVLS. NVLSApart: other
@@ -389,6 +384,8 @@ type Connect struct {
 	PeerBatch int
 	// NVBPeers: a path by way of a GPU counts as NVLink for them.
 	NVBPeers bool
+
+	AMDConnect
 }
 
 // Peer is what the channels of send/recv over the network depend on.
@@ -489,6 +486,9 @@ type Tuning struct {
 	// ones have LL128 by default; 0 for none.
 	LL128MixedSM int
 
+	// LongestUs is the time in microseconds from which an algorithm is not taken.
+	LongestUs float32
+
 	// TreeThreads: a tree has the threads that the size asks for, with Simple four warps
 	// more; else all.
 	TreeThreads bool
@@ -515,6 +515,14 @@ type Tuning struct {
 	// CollNetGather is the bus bandwidth of CollNetDirect AllGather and ReduceScatter
 	// for so many ranks a node and speeds of the graph; nets says that there are several nodes.
 	CollNetGather func(perNode, intra, inter float32, nets bool) float32
+	// CollNetMean: these need a head for each rank of a node on average; else of the
+	// largest node.
+	CollNetMean bool
+	// CollNetChainRanks is the most ranks of a node with CollNetChain; 0 for any number.
+	CollNetChainRanks int
+	// CollNetChainHeads: CollNetChain is off where a chain begins at a rank that is no
+	// head of the network's.
+	CollNetChainHeads bool
 	// NVLSBandwidth is the bus bandwidth per channel of NVLS and NVLSTree.
 	NVLSBandwidth func(t *Tuning, in NVLS) float32
 	// NVLSGathersInter: NVLS AllGather and ReduceScatter exist between nodes.
@@ -526,6 +534,9 @@ type Tuning struct {
 	// nodes has no more channels than the rings.
 	NVLSGatherRanks int
 	NVLSFewest      bool
+
+	// Tables are RCCL's indices of tables by architecture, TablesFirm those that hold over a model's.
+	Tables, TablesFirm []ArchCount
 }
 
 // NVLS is what the bandwidth of NVLS depends on.
@@ -569,6 +580,9 @@ type Plan struct {
 	// RoundsResume: a further kernel of a group goes on at the round where the one
 	// before was full; else at the first.
 	EpochBatches, RoundsResume bool
+	// GathersCaptured: registered buffers of a gather and a scatter are used in a CUDA graph
+	// alone.
+	GathersCaptured bool
 	// BroadcastsJoin: broadcasts of several roots in a group become one operation.
 	BroadcastsJoin bool
 	// LLTraffic is how many bytes of traffic an LL byte counts for.

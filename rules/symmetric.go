@@ -1,5 +1,7 @@
 package rules
 
+import "github.com/simccl/simccl/coll"
+
 // Symmetric are the rules of kernels over symmetric windows, and of collectives by
 // copy engines. Its zero value is a release without either (before 2.27.3).
 type Symmetric struct {
@@ -27,6 +29,11 @@ type Symmetric struct {
 	// NCCL_SYM_TMA_ENABLE is 1.
 	TMA bool
 
+	// GIN are the kernels between nodes over GPU-initiated networking.
+	GIN []GINKernel
+	// GINPhysical: virtual NICs have none.
+	GINPhysical bool
+
 	// CopyEngines: with NCCL_CTA_POLICY 2 copies without kernels exist.
 	CopyEngines bool
 	// CopySend: the sender's buffer must be in a window too.
@@ -41,6 +48,14 @@ type Symmetric struct {
 	// least CopySyncBytes.
 	CopySync      int
 	CopySyncBytes int64
+}
+
+// GINKernel is a symmetric kernel of which nodes are joined by GPU-initiated networking.
+type GINKernel struct {
+	Name string
+	Func coll.Func
+	// Stores: it needs NVLink multicast within the node; Loads: and the switch reduces.
+	Stores, Loads bool
 }
 
 // symmetric2289: symmetric kernels of 2.28.9. Tasks is what 4 KiB of arguments hold

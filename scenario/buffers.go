@@ -31,6 +31,17 @@ func (r *Running) Op(o Operation) comm.Op {
 	return op
 }
 
+// ginWarning says what NCCL would take if GPUs drove the nets.
+func (r *Running) ginWarning() string {
+	for _, t := range r.types {
+		op := r.Op(Operation{Count: 1, Type: t})
+		if w := r.Site.Comm.GINWarning(op); w != "" {
+			return w
+		}
+	}
+	return ""
+}
+
 // windows chooses for an operation that NCCL does by copy engines or by a kernel over
 // symmetric windows; ok is false for one that it plans otherwise.
 func (r *Running) windows(o Operation, prove bool) (out Outcome, ok bool, err error) {

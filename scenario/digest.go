@@ -39,7 +39,7 @@ func (m *Site) digest(spec *Spec) string {
 		s.Machine.Nodes[i].Topo = ""
 	}
 	s.NCCL.Version = m.Config.Rules.Version()
-	s.NCCL.Env, s.Machine.Class, s.Network.Fabric, s.Network.Class = nil, "", "", ""
+	s.NCCL.Env, s.Machine.Class, s.Network.Fabric, s.Network.Class, s.Network.Hosts = nil, "", "", "", ""
 	h := sha256.New()
 	put := func(what string, data []byte) { fmt.Fprintf(h, "%s %d\n%s\n", what, len(data), data) }
 	put("spec", s.JSON())

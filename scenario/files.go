@@ -57,12 +57,12 @@ func (o *Options) read(name string, limit int64) ([]byte, error) {
 
 // readAs reads an input file of a kind, taken out of what it was compressed or saved in; one
 // that is known as another is refused by its name.
-func (o *Options) readAs(name string, limit int64, kind inputs.Kind) ([]byte, error) {
+func (o *Options) readAs(name string, limit int64, kinds ...inputs.Kind) ([]byte, error) {
 	data, err := o.read(name, limit)
 	if err != nil {
 		return nil, err
 	}
-	data, err = inputs.Take(data, name, limit, kind)
+	data, err = inputs.Take(data, name, limit, kinds...)
 	return data, bad(err)
 }
 
@@ -116,8 +116,9 @@ func (o *Options) topology(data []byte, name string) (*TopologyFile, error) {
 	v := inputs.Of(data)
 	f := &TopologyFile{Data: v.XML(), Name: name, Template: v.Kind() == inputs.Template}
 	switch {
-	case v.Is(inputs.Topology, inputs.TopologyHosts, inputs.Template), len(v.Found) == 0 &&
-		bytes.HasPrefix(bytes.TrimSpace(f.Data), []byte("<")):
+	case v.Is(inputs.Topology, inputs.TopologyHosts, inputs.Template, inputs.AMDTopology),
+		len(v.Found) == 0 &&
+			bytes.HasPrefix(bytes.TrimSpace(f.Data), []byte("<")):
 		return f, nil // of XML that is no topology its reader has the place
 	case len(v.Found) == 0:
 		return nil, bad(&inputs.UnknownError{File: name, Note: v.Note, Wants: "a machine",

@@ -130,6 +130,9 @@ func TestWarnings(t *testing.T) {
 // show, result and files are those of two simulations; a run that ends before leaves no
 // file.
 func TestRowsRecordWhatIsWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: the outputs of many runs")
+	}
 	for name, change := range map[string]func(*Spec){
 		"all": func(*Spec) {}, "ranks": func(s *Spec) { s.Outputs.Ranks = "1" }, "packet": func(s *Spec) {
 			s.Outputs.Detail = "packet"

@@ -135,6 +135,9 @@ func jobRunner(t *testing.T, out memory) func(model, net string, fidelity job.Fi
 // TestTraceOfJobShowsItsNetwork: queues, which come back to nothing while the GPUs compute and
 // at the end, pauses, marks and rates, in times that are those without a trace.
 func TestTraceOfJobShowsItsNetwork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: jobs packet by packet")
+	}
 	out := memory{}
 	run := jobRunner(t, out)
 	for _, x := range []struct {

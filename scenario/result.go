@@ -66,6 +66,8 @@ type Measure struct {
 	BusBW float64 `json:"busbw"`
 	// Checked is set where the plan was proved to compute what it should.
 	Checked bool `json:"checked"`
+	// Wrong counts elements that NCCL itself puts in wrong places (plan.Misplaced).
+	Wrong int64 `json:"wrong,omitempty"`
 	// First is how long the first of operations takes that follow each other.
 	First units.Time `json:"-"`
 }

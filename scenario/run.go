@@ -125,11 +125,31 @@ func (r *Running) check() error {
 	if w := r.Site.Comm.PeerWarning(); w != "" && r.fn.IsP2P() {
 		r.opt.warn(errors.New(w))
 	}
+	r.misplaced()
+	for _, w := range []string{r.Site.Comm.Unverified(), r.ginWarning()} {
+		if w != "" {
+			r.opt.warn(errors.New(w))
+		}
+	}
 	if _, err := r.traceOptions(); err != nil {
 		return err
 	}
 	_, err := r.Site.Executor(&r.Spec, nccl.Options{}, nil)
 	return err
+}
+
+// misplaced warns where NCCL's own result is wrong at one of the sizes.
+func (r *Running) misplaced() {
+	w := r.Site.Comm.HeadWarning()
+	if w == "" || r.fn != coll.AllGather && r.fn != coll.ReduceScatter {
+		return
+	}
+	for i := range r.lines {
+		if _, c, err := r.Site.Comm.Request(r.Op(r.lines[i].Operation)); err == nil && c.Algo == coll.NVLS {
+			r.opt.warn(errors.New(w))
+			return
+		}
+	}
 }
 
 // On prepares a Spec for a machine that is already loaded: that of another Spec
@@ -270,6 +290,9 @@ func (r *Running) row(l Line) (*Row, error) {
 		alg, bus := coll.Bandwidth(r.fn, at.Count, at.Type, r.Site.Comm.NRanks, o.Result.Elapsed)
 		*m = Measure{Time: cmp.Or(o.Host, o.Result.Elapsed), AlgBW: alg, BusBW: bus, Checked: o.Checked,
 			First: o.Result.Last()}
+		if o.Plan != nil && !o.OfSchedule {
+			m.Wrong = o.Plan.Wrong()
+		}
 	}
 	row.Facts = r.Facts(&first, row.Out.BusBW)
 	row.Facts.Counts = pairs.SpreadOf(r.Spec.Workload.Op, l.Pairs, l.Count, r.Site.Comm.NRanks)

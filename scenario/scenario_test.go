@@ -234,8 +234,6 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 		{func(s *Spec) { s.Machine.Nodes = []Nodes{{Topo: "bad.xml"}} }, true, "bad.xml:1:"},
 		{func(s *Spec) { s.Machine.GPUs = 9 }, false, "machine.gpus 9: dgx-h100.xml has only 8 GPUs"},
 		{func(s *Spec) { s.Machine.Class = "h900" }, false, "machine.class"},
-		{func(s *Spec) { s.Machine.NVLinkDomain, s.Machine.Nodes = 2, []Nodes{{Count: 3}} }, false,
-			"3 nodes of dgx-h100.xml do not make whole domains"},
 		{func(s *Spec) { s.Engine.Processes = 3 }, false, "8 GPUs of a node cannot be divided evenly"},
 		{func(s *Spec) { s.Network.Faults = []string{"link=a~b:down"} }, false, "without a fabric"},
 		{func(s *Spec) { s.Workload.Op, s.Workload.Root = "broadcast", 16 }, false,

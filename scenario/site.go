@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/search/graphxml"
@@ -124,7 +126,8 @@ type loader struct {
 }
 
 // Load reads a Spec's files and joins its communicator. Errors are *FieldErrors,
-// *config.Errors, *InputErrors, or those of comm.New.
+// *config.Errors, *InputErrors, or those of comm.New. With a *rules.UnbuiltError the Site has
+// what is built of its communicator.
 func Load(spec *Spec, opt Options) (*Site, error) {
 	l, err := layout(spec, &opt)
 	if err != nil {
@@ -144,6 +147,10 @@ func Load(spec *Spec, opt Options) (*Site, error) {
 			netplugin.SM(cl.Locate(0).System))
 	}
 	if l.site.Comm, err = comm.New(l.site.Cluster, p); err != nil {
+		var unbuilt *rules.UnbuiltError
+		if errors.As(err, &unbuilt) { // the graphs are there
+			return l.site, err
+		}
 		return nil, err
 	}
 	if err := l.dump(); err != nil || spec.Machine.Split == "" {
@@ -173,10 +180,11 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	if p := netplugin.Of(l.site.kind); p != nil {
 		opt.Settings.Plugin, opt.Settings.PluginName, l.site.plugin = p.Settings, p.Name, p.Name
 	}
-	if err := l.settings(); err != nil {
+	members, err := l.settled()
+	if err != nil {
 		return nil, err
 	}
-	members, err := l.members()
+	hosts, err := l.hosts(members)
 	if err != nil {
 		return nil, err
 	}
@@ -189,6 +197,10 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 			return nil, bad(err)
 		}
 		l.site.fabric = data
+		if err := l.place(hosts); err != nil {
+			return nil, err
+		}
+		l.rails()
 	}
 	if members, err = l.absent(members); err != nil {
 		return nil, err
@@ -223,6 +235,17 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 	return l, l.class()
 }
 
+// rails gives nets the rails and planes that the fabric file says.
+func (l *loader) rails() {
+	nets, c := l.site.Network.Nets, l.site.Config
+	if len(nets) > 0 && !c.Rules.Topo.NetRails {
+		l.opt.warn(&FieldError{Path: "network.fabric", Problem: "NCCL " + c.Rules.Version() +
+			" reads no rails and planes of nets", Hint: "2.30.7 is the first that does"})
+		return
+	}
+	c.Topo.Rails = nets
+}
+
 // networkNamed is the network class that the Spec or the machines' names say.
 func (l *loader) networkNamed() string {
 	var names []string
@@ -233,6 +256,33 @@ func (l *loader) networkNamed() string {
 		_, err := l.opt.read(name, maxTopology)
 		return err == nil
 	})
+}
+
+// settled reads the settings and the topologies. Where no release is named, machines of AMD have RCCL's
+// rules, and with them other settings: what was warned of before is forgotten then.
+func (l *loader) settled() ([]fabric.Member, error) {
+	warn, held := l.opt.Warn, []error(nil)
+	l.opt.Warn = func(err error) { held = append(held, err) }
+	defer func() {
+		l.opt.Warn = warn
+		for _, err := range held {
+			l.opt.warn(err)
+		}
+	}()
+	if err := l.settings(); err != nil {
+		return nil, err
+	}
+	before := len(held)
+	members, err := l.members()
+	if err != nil || l.spec.NCCL.Version != "" || l.opt.Settings.Rules != nil ||
+		!slices.ContainsFunc(members, func(m fabric.Member) bool { return m.Spec.Library() == rules.RCCL }) {
+		return members, err
+	}
+	files := held[before:]
+	held, l.opt.Settings.Rules = nil, rules.DefaultRCCL()
+	err = l.settings()
+	held = append(held, files...)
+	return members, err
 }
 
 // settings merges the Spec's variables over those of the surroundings.
@@ -397,12 +447,7 @@ func (l *loader) absent(members []fabric.Member) ([]fabric.Member, error) {
 		return nil, &FieldError{Path: "network.faults", Problem: err.Error()}
 	}
 	var sources []*source
-	for i, p := range parents {
-		if out[i].Count < members[p].Count && max(l.sources[p].domain, l.spec.Machine.NVLinkDomain) > 1 {
-			return nil, &FieldError{Path: "network.faults",
-				Problem: "the hosts of an NVLink domain are equal here",
-				Hint:    "leave the node out: the device is absent on all then"}
-		}
+	for _, p := range parents {
 		sources = append(sources, l.sources[p])
 	}
 	if l.sources = sources; l.site.Network != nil {
@@ -411,69 +456,80 @@ func (l *loader) absent(members []fabric.Member) ([]fabric.Member, error) {
 	return out, nil
 }
 
-// domains joins every K nodes to one NVLink domain, where the Spec says so.
+// domains joins nodes to NVLink domains: every K of them, over all entries, where the Spec says
+// so, else those of each built-in machine that has such domains. The last domain has the
+// hosts that are left.
 func (l *loader) domains(members []fabric.Member) ([]fabric.Member, error) {
 	k := l.spec.Machine.NVLinkDomain
-	if k < 2 {
-		for i := range members {
-			if members[i].Fabric = k == 1; k == 0 {
-				if err := l.join(&members[i], l.sources[i].domain); err != nil {
-					return nil, err
-				}
-			}
+	if k > 1 {
+		if n := l.spec.Machine.Nodes; len(l.sources) == 1 && (len(n) == 0 || n[0].Count == 0) {
+			members[0].Count = k // one domain where the Spec names no number of nodes
 		}
-		return members, nil
+		return joined(members, k)
 	}
-	unsaid := len(l.spec.Machine.Nodes) == 0 || len(members) == 1 && l.spec.Machine.Nodes[0].Count == 0
-	out := make([]fabric.Member, len(members))
-	for i, x := range members {
-		count := x.Count
-		if unsaid {
-			count = k // one domain where the Spec names no number of nodes
+	var out []fabric.Member
+	for i := 0; i < len(members); {
+		from := i
+		for i++; i < len(members) && l.sources[i] == l.sources[from]; { // one entry, taken apart by absences
+			i++
 		}
-		if count%k != 0 {
-			return nil, &FieldError{Path: "machine.nvlinkDomain", Value: fmt.Sprint(k),
-				Problem: fmt.Sprintf("%d nodes of %s do not make whole domains", count, x.Spec.Name)}
+		part, size := members[from:i], l.sources[from].domain
+		if k == 1 || size < 2 || len(part) == 1 && part[0].Count == 1 {
+			for _, m := range part {
+				m.Fabric = k == 1
+				out = append(out, m)
+			}
+			continue
 		}
-		spec, err := decl.Join(x.Spec, k)
+		domains, err := joined(part, size)
 		if err != nil {
-			return nil, bad(err)
+			return nil, err
 		}
-		out[i] = fabric.Member{Spec: spec, Count: count / k}
+		out = append(out, domains...)
 	}
 	return out, nil
 }
 
-// otherDomains says what fits so many hosts where domains of k do not.
-func otherDomains(count, k int) string {
-	for own := k - 1; own > 1; own-- {
-		if count%own == 0 {
-			return fmt.Sprintf("write machine.nvlinkDomain %d for %d domains of %d hosts, or a multiple of "+
-				"%d hosts", own, count/own, own, k)
+// joined makes domains of k consecutive hosts each, of equal or unequal ones; the last has what is left.
+func joined(members []fabric.Member, k int) ([]fabric.Member, error) {
+	var out []fabric.Member
+	specs := map[string]*decl.Spec{} // equal domains share one, by what they are made of
+	var groups []decl.Group
+	hosts := 0
+	add := func(count int) error {
+		key := fmt.Sprint(groups)
+		spec := specs[key]
+		if spec == nil {
+			var err error
+			if spec, err = decl.Join(groups...); err != nil {
+				return bad(err)
+			}
+			specs[key] = spec
 		}
-	}
-	return fmt.Sprintf("write a multiple of %d hosts; no smaller domain makes whole ones of %d", k, count)
-}
-
-// join makes NVLink domains of the hosts of a built-in machine that has such: of all
-// of them where they are fewer than a domain has.
-func (l *loader) join(m *fabric.Member, hosts int) error {
-	k := min(hosts, m.Count)
-	if k < 2 {
+		out = append(out, fabric.Member{Spec: spec, Count: count, Fabric: true})
+		groups, hosts = nil, 0
 		return nil
 	}
-	if m.Count%k != 0 {
-		return &FieldError{Path: "machine.nodes", Value: fmt.Sprint(m.Count),
-			Problem: fmt.Sprintf("%d hosts of %s make one NVLink domain, so that a last one would have %d", k,
-				m.Spec.Name, m.Count%k),
-			Hint: otherDomains(m.Count, k)}
+	for _, m := range members {
+		for left := m.Count; left > 0; {
+			n, times := min(left, k-hosts), 1
+			if hosts == 0 && left >= k {
+				times = left / k
+			}
+			groups, hosts = append(groups, decl.Group{Spec: m.Spec, Count: n}), hosts+n
+			if left -= n * times; hosts == k {
+				if err := add(times); err != nil {
+					return nil, err
+				}
+			}
+		}
 	}
-	spec, err := decl.Join(m.Spec, k)
-	if err != nil {
-		return bad(err)
+	if hosts > 0 {
+		if err := add(1); err != nil {
+			return nil, err
+		}
 	}
-	*m = fabric.Member{Spec: spec, Count: m.Count / k}
-	return nil
+	return out, nil
 }
 
 // class finds the machine class, and puts the quantities of the network in place of its

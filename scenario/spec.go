@@ -78,6 +78,9 @@ type NCCL struct {
 type Network struct {
 	// Fabric is a fabric file; empty: an ideal network of the NICs' speed.
 	Fabric string `json:"fabric,omitempty"`
+	// Hosts is a file that lists which hosts of the fabric the job has, in the order of its ranks (a
+	// nodelist of Slurm, a host file of MPI, Kubernetes' nodes); empty: the first ones.
+	Hosts string `json:"hosts,omitempty"`
 	// Class is the network class, by name or by the path of a file (a name with a dot or
 	// slash), with what its plugin sets where it is a name; empty: that of the machine's
 	// name, or of its NICs, or else of InfiniBand.

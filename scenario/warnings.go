@@ -2,8 +2,10 @@ package scenario
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/topo/lint"
 )
@@ -30,10 +32,41 @@ func (l *loader) doubts(files []fabric.Member) {
 			"(mnnvl.cc:27)",
 			Hint: "where it has one, write 1"})
 	}
+	if name := l.trays(files); name != "" {
+		l.opt.warn(&FieldError{Path: "machine.nvlinkDomain", Problem: "GPUs of " + name +
+			" have C2C and NVLinks to a " +
+			"switch, as those of an NVLink domain of several hosts; each host is a node of its own here",
+			Hint: "where they share a domain, write how many hosts it has; 1 says that each is alone"})
+	}
 	if l.site.named {
 		l.lint(files)
 	}
 	idleFilters(l.site.Config, files, l.site.Cluster, l.opt.warn)
+}
+
+// trays names a file of several hosts that look as if they shared an NVLink domain, where
+// nothing says whether they do; "" where there is none.
+func (l *loader) trays(files []fabric.Member) string {
+	hosts := 0
+	for _, m := range files {
+		hosts += m.Count
+	}
+	if hosts < 2 || l.spec.Machine.NVLinkDomain > 0 || l.site.Config.Topo.SplitHosts {
+		return ""
+	}
+	for i, m := range files {
+		if l.sources[i].domain > 1 || len(decl.Hosts(m.Spec)) > 1 {
+			continue
+		}
+		for _, g := range m.Spec.Root.All("gpu") {
+			if link := g.Child("nvlink"); link != nil && g.Child("c2c") != nil {
+				if class, _ := link.Get("tclass"); strings.HasPrefix(class, "0x0680") {
+					return m.Spec.Name
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // lint warns of each file once; of built-in machines, which a user cannot repair, not at

@@ -19,7 +19,9 @@ type Params struct {
 	// NCCL_MNNVL_SCATTER_NETS_ENABLE: nets by GPU first in a multi-host domain (default by the rules)
 	ScatterNets units.Opt[bool]
 	CollNet     bool // search the two CollNet graphs (NCCL_COLLNET_ENABLE and a plugin that can)
-	NVLS        bool // search the NVLS graph (NVLink multicast is there and not switched off)
+	// RingChannels bounds the channels of the ring; 0: half of those that there may be.
+	RingChannels int
+	NVLS         bool // search the NVLS graph (NVLink multicast is there and not switched off)
 	// Given holds the graphs of NCCL_GRAPH_FILE: each replaces the search of
 	// its ID if it has channels.
 	Given []*Graph
@@ -45,6 +47,15 @@ type Set [NumGraphs]*Graph
 // (init.cc:1066): ring, tree, collnet direct, collnet chain, NVLS.
 func Order() [NumGraphs]int {
 	return [NumGraphs]int{RingID, TreeID, CollNetDirectID, CollNetChainID, NVLSID}
+}
+
+// OrderOf is Order without the graphs that a release never has.
+func OrderOf(r *rules.Ruleset) []int {
+	all := Order()
+	if r.Search.RingAndTreeOnly {
+		return all[:2]
+	}
+	return all[:]
 }
 
 // names are the graphs' names by id, as decision documents spell them.
@@ -124,7 +135,11 @@ func prepareEngine(sys *topo.System, p Params) (*engine, error) {
 
 func (e *engine) all(p Params) (set Set, err error) {
 	most := p.Rules.MaxChannels
-	ring, err := e.compute(Want{ID: RingID, Pattern: RingPattern, MinChannels: 1, MaxChannels: most / 2}, p)
+	rings := most / 2
+	if p.RingChannels > 0 {
+		rings = p.RingChannels
+	}
+	ring, err := e.compute(Want{ID: RingID, Pattern: RingPattern, MinChannels: 1, MaxChannels: rings}, p)
 	if err != nil {
 		return set, err
 	}
@@ -138,7 +153,7 @@ func (e *engine) all(p Params) (set Set, err error) {
 		{Want{ID: CollNetChainID, Pattern: TreePattern, CollNet: true, MinChannels: n, MaxChannels: n},
 			p.CollNet},
 		{Want{ID: CollNetDirectID, Pattern: CollNetDirect, CollNet: true, MinChannels: 1, MaxChannels: most},
-			p.CollNet},
+			p.CollNet && !p.Rules.Search.OneCollNetGraph},
 		{Want{ID: NVLSID, Pattern: NVLSPattern, MinChannels: 1, MaxChannels: most}, p.NVLS},
 	} {
 		if !w.on {
@@ -148,6 +163,10 @@ func (e *engine) all(p Params) (set Set, err error) {
 		if set[w.ID], err = e.compute(w.Want, p); err != nil {
 			return set, err
 		}
+	}
+	if p.CollNet && p.Rules.Search.OneCollNetGraph {
+		chain := *set[CollNetChainID]
+		set[CollNetDirectID] = &chain
 	}
 	return set, nil
 }

@@ -51,7 +51,9 @@ type engine struct {
 	sys    *topo.System
 	gpus   int
 	inter  bool
+	kinds  bool // paths to nets count (topo.System.SearchesNets)
 	hasNVS bool
+	xgmi   []bool // by pair of GPUs: one link joins them (rules.Search.MoreXGMI)
 	nets   *netTable
 
 	gpuGPU, gpuNet, netGPU, nvsGPU, gpuNVS table
@@ -99,7 +101,9 @@ type rate struct {
 func newEngine(sys *topo.System, p Params) (*engine, error) {
 	gpus, nets, nvs := sys.Of(topo.GPU), sys.Of(topo.NET), sys.Of(topo.NVS)
 	e := &engine{
-		rules: p.Rules, sys: sys, gpus: len(gpus), inter: sys.Inter, hasNVS: len(nvs) > 0,
+		rules: p.Rules, sys: sys, gpus: len(gpus), inter: sys.Inter &&
+			(len(nets) > 0 || !p.Rules.Search.NetsToStart),
+		kinds: sys.SearchesNets(), hasNVS: len(nvs) > 0,
 		nets:    newNetTable(sys, p),
 		linkBW:  make([]float32, len(sys.Links)),
 		left:    make([]int32, len(sys.Links)),
@@ -120,6 +124,13 @@ func newEngine(sys *topo.System, p Params) (*engine, error) {
 	}
 	if m.err != nil {
 		return nil, m.err
+	}
+	if p.Rules.Search.MoreXGMI {
+		for _, a := range gpus {
+			for _, b := range gpus {
+				e.xgmi = append(e.xgmi, sys.Adjoining(sys.Path(a, b)))
+			}
+		}
 	}
 	e.surcharges, e.shares = m.surcharges, m.shares
 	for i := range sys.Links {

@@ -2,16 +2,22 @@ package search
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/topo"
 )
 
 // given takes the graph of this search from NCCL_GRAPH_FILE (search.cc:873). A
-// graph without channels does not end the search but sets where it begins.
+// graph without channels does not end the search but sets where it begins. Of several
+// with the id the last holds.
 func (s *schedule) given(p Params) (*Graph, error) {
 	b := &s.e.best
-	for _, g := range p.Given {
-		if g.ID != s.want.ID || g.CrossNIC == 1 && p.CrossNIC.Set && p.CrossNIC.Value == 0 {
+	id := s.want.ID
+	if id == CollNetDirectID {
+		id = p.Rules.Search.CollNetDirectFile
+	}
+	for _, g := range slices.Backward(p.Given) {
+		if g.ID != id || g.CrossNIC == 1 && p.CrossNIC.Set && p.CrossNIC.Value == 0 {
 			continue
 		}
 		if g.NChannels > 0 {
@@ -20,6 +26,7 @@ func (s *schedule) given(p Params) (*Graph, error) {
 		b.pattern, b.crossNIC, b.sameChannels = g.Pattern, g.CrossNIC, g.SameChannels != 0
 		b.bwIntra, b.bwInter, b.latency = float32(g.BWIntra), float32(g.BWInter), g.LatencyInter
 		b.typeIntra, b.typeInter = s.e.sys.Rank(g.TypeIntra), s.e.sys.Rank(g.TypeInter)
+		break
 	}
 	return nil, nil
 }
@@ -51,7 +58,7 @@ func (s *schedule) take(g *Graph) (*Graph, error) {
 	}
 	out := *g
 	w := s.want
-	out.Name, out.CollNet, out.MinChannels, out.MaxChannels = names[w.ID], w.CollNet, w.MinChannels,
+	out.ID, out.Name, out.CollNet, out.MinChannels, out.MaxChannels = w.ID, names[w.ID], w.CollNet, w.MinChannels,
 		w.MaxChannels
 	out.Attempts, out.Steps = nil, 0
 	return &out, nil

@@ -71,6 +71,11 @@ type Graph struct {
 	// Inter[c] is {net in, net out} as NCCL ids (Node.Ident of NET nodes),
 	// zero where no net is used.
 	Inter [][2]uint64
+	// NIntraChannels are channels of a preset that name NICs; IntraNets[c] are these, before and behind each
+	// GPU,
+	// -1 for none.
+	NIntraChannels int
+	IntraNets      [][]int
 	// Attempts records what was tried, at what speed, and why it stopped.
 	Attempts []Attempt
 	// Steps counts calls of the recursive GPU search, the budget NCCL counts.

@@ -61,7 +61,7 @@ func newSchedule(e *engine, w Want, p Params) *schedule {
 	s.limitKinds()
 	cpu := sys.Nodes[sys.Of(topo.CPU)[0]].CPU
 	s.amd = cpu.Arch == topo.ArchX86 && cpu.Vendor == topo.VendorAMD
-	s.speeds = speedsFor(&e.rules.Search, s.minSM, e.inter)
+	s.speeds = speedsFor(&e.rules.Search, s.minSM, e.kinds)
 	e.collNet = w.CollNet
 	e.steps = 0
 
@@ -115,7 +115,7 @@ func (s *schedule) existing() {
 			}
 		}
 	}
-	if !e.inter {
+	if !e.kinds {
 		return
 	}
 	s.minInter, s.maxInter = topo.PathSYS, topo.PathLOC
@@ -172,12 +172,12 @@ func (s *schedule) limitChannels() bool {
 		}
 		b.maxChannels = min(e.rules.Search.MaxNVLSHeads, e.gpus)
 	case CollNetDirect:
-		b.maxChannels = min(maxCollNetHeads, e.gpus)
+		b.maxChannels = min(e.rules.Search.MaxCollNetHeads, e.gpus)
 	}
 	if e.gpus == 1 && b.pattern != RingPattern {
 		b.pattern = TreePattern
 	}
-	if b.pattern == NVLSPattern && !e.inter {
+	if b.pattern == NVLSPattern && !e.kinds {
 		b.minChannels = b.maxChannels // all GPUs serve evenly
 	}
 	if b.pattern == RingPattern && b.maxChannels >= 2 && b.minChannels == 1 && e.rules.Search.TwoIslands &&
@@ -241,7 +241,7 @@ func (s *schedule) attempt() {
 	e.cur.nChannels, e.found = 0, 0
 	e.prepare()
 	repeated := false
-	if s.firstPass && e.quick && e.cur.pattern != NVLSPattern {
+	if s.firstPass && e.quick && e.cur.pattern != NVLSPattern && e.xgmi == nil {
 		repeated = s.once()
 	} else {
 		e.nextChannel()
@@ -313,7 +313,7 @@ func (s *schedule) relax() bool {
 	t.pattern = b.pattern
 
 	limit := s.maxIntra
-	if e.inter {
+	if e.kinds {
 		limit = t.typeInter
 	}
 	if t.typeIntra < limit && (b.nChannels == 0 || t.typeIntra < b.typeIntra) {
@@ -322,7 +322,7 @@ func (s *schedule) relax() bool {
 		}
 	}
 	t.typeIntra = s.minIntra
-	if e.inter && t.typeInter < s.maxInter &&
+	if e.kinds && t.typeInter < s.maxInter &&
 		(b.nChannels == 0 || t.typeInter < b.typeInter || t.typeInter < e.sys.Rank(topo.PathPXN)) {
 		if t.typeInter++; t.typeInter < topo.PathDIS {
 			return true

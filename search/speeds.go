@@ -23,7 +23,3 @@ const (
 	budgetSame   = 1 << 8  // every channel repeats the first
 	budgetPCI    = 1 << 10 // first try in PCI order between hosts (search.cc:723)
 )
-
-// maxCollNetHeads bounds the channels of CollNetDirect, each with a GPU as head
-// (device.h:193).
-const maxCollNetHeads = 8

@@ -248,6 +248,17 @@ func (e *engine) mirrors() bool {
 // differ reports whether two nets have a plane each, and not the same.
 func differ(a, b int) bool { return a >= 0 && b >= 0 && a != b }
 
+// countXGMI counts the steps of all channels over one link of XGMI (graph/search.cc:356 of RCCL 2.30.4).
+func (e *engine) countXGMI(t *trial) (count int) {
+	for i := range t.nChannels * e.gpus {
+		next := i/e.gpus*e.gpus + (i%e.gpus+1)%e.gpus
+		if e.xgmi[int(t.order[i])*e.gpus+int(t.order[next])] {
+			count++
+		}
+	}
+	return count
+}
+
 // better reports whether a is a better result than b (search.cc:420). For NVLS
 // the head counts: more heads, or more bandwidth over all heads.
 func (e *engine) better(a, b *trial) bool {
@@ -262,5 +273,8 @@ func (e *engine) better(a, b *trial) bool {
 	if total != rival {
 		return total > rival
 	}
-	return a.pattern == b.pattern && a.crossNIC == b.crossNIC && a.nHops < b.nHops
+	if a.pattern == b.pattern && a.crossNIC == b.crossNIC && a.nHops < b.nHops {
+		return true
+	}
+	return e.xgmi != nil && a.nChannels == b.nChannels && e.countXGMI(b) < e.countXGMI(a)
 }

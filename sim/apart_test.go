@@ -58,6 +58,9 @@ func onCores(t testing.TB, c *comm.Comm, cfg sim.Config, req plan.Request, cores
 // ranks, several queue pairs, networks that block, slow ranks and slow ports, whether they are
 // divided at once or after a search for a steady state.
 func TestCoresChangeNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: large machines on several processors")
+	}
 	machines := []*steadyMachine{{name: "dgx-h100.n2", nodes: 2}, {name: "dgx-h100+nvls.n2", nodes: 3},
 		{name: "hgx-a100-4.n2", nodes: 4}, {name: "gh200.n2", nodes: 6}, {name: "pcie-l40s-8.n2", nodes: 2}}
 	for _, m := range machines {

@@ -11,8 +11,8 @@ import (
 	"github.com/simccl/simccl/trace"
 )
 
-// errStirred ends a run in which a queue became so long that frames are needed.
-var errStirred = errors.New("frames are needed")
+// errNeedsFrames ends a run with flows in which a queue became so long that frames are needed.
+var errNeedsFrames = errors.New("frames are needed")
 
 // hybrid simulates one operation where the network is a hybrid. As long as no queue
 // becomes so long that a switch acts on it, all messages are flows, and what is simulated
@@ -21,14 +21,14 @@ var errStirred = errors.New("frames are needed")
 // port, and a time that depends on marks is another one if only some are simulated.
 func (x *Executor) hybrid(ctx context.Context, p *plan.Plan, sink trace.Sink) (exec.Result, error) {
 	y := *x
-	y.calm = true
+	y.flowsOnly = true
 	if sink != trace.Discard { // only of a run that is known to be calm to its end
 		y.cfg.Progress = nil
 	}
 	res, err := y.single(ctx, p, trace.Discard)
 	switch {
-	case errors.Is(err, errStirred):
-		y.calm, y.cfg.Progress = false, x.cfg.Progress
+	case errors.Is(err, errNeedsFrames):
+		y.flowsOnly, y.cfg.Progress = false, x.cfg.Progress
 		set := *x.cfg.Packets
 		set.Hybrid = false
 		y.cfg.Packets = &set
@@ -38,9 +38,10 @@ func (x *Executor) hybrid(ctx context.Context, p *plan.Plan, sink trace.Sink) (e
 	return y.single(ctx, p, sink)
 }
 
-// untilStirred ends the run of an engine once frames are needed.
-func untilStirred(e *engine.Engine) {
+// stopWhenFramed ends the run of an engine with errNeedsFrames once a queue would grow so long that flows no
+// longer describe it.
+func stopWhenFramed(e *engine.Engine) {
 	if m, ok := e.Wire.(*packets.Model); ok {
-		m.OnStir(func() { e.Stop(errStirred) })
+		m.OnFramed(func() { e.Stop(errNeedsFrames) })
 	}
 }

@@ -150,6 +150,9 @@ func bound(t *testing.T, l *fabric.Layout) *fabric.Fabric {
 // the first level and on the second, however many nodes there are; no link
 // carries more than it can. Trees that share an uplink share its speed.
 func TestEveryCableCarriesASumOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: sums over many cables")
+	}
 	c := reducing(t, "dgx-h100.xml", 4)
 	const bytes = 64 << 20
 	for _, a := range reducers {

@@ -164,6 +164,9 @@ func TestTimeGrowsWithSize(t *testing.T) {
 // Gather and scatter from and to too many ranks, and an alltoall among them, are
 // refused with a forecast.
 func TestTransfersOfManyRanksAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: a plan of half a million ranks")
+	}
 	_, systems := dgx(t, 2)
 	const nodes = 1 << 16
 	c := plantest.Plain(8, nodes, 16)

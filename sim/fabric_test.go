@@ -47,6 +47,9 @@ func rails(oversub float64, spines int) *fabric.Layout {
 // A network that does not block is the ideal one; more uplinks are never
 // slower; what a host sends arrives.
 func TestMoreUplinksAreNeverSlower(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: many networks, packet by packet")
+	}
 	oneGoroutine(t)
 	ideal := over(t, nil, sim.Config{})
 	last := ideal.Elapsed
@@ -108,6 +111,9 @@ func TestNetworkWithoutLimits(t *testing.T) {
 // What enters a switch leaves it and no link carries more than it can, whatever
 // the routing; a ring sends as much out of a port as comes in.
 func TestSwitchesKeepBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: many networks, packet by packet")
+	}
 	oneGoroutine(t)
 	for _, routing := range []fabric.Routing{fabric.ECMP, fabric.Adaptive, fabric.Static} {
 		for _, kind := range []string{"leaf-spine", "fat-tree"} {

@@ -66,7 +66,7 @@ func between(p *plan.Plan) float64 {
 
 // framed refuses what takes too long frame by frame, with a forecast.
 func (x *Executor) framed(p *plan.Plan, kernels int64) error {
-	if x.cfg.Packets == nil || x.calm || x.cfg.Fold == Unfolded {
+	if x.cfg.Packets == nil || x.flowsOnly || x.cfg.Fold == Unfolded {
 		return nil
 	}
 	frames, c, took := x.frames(p, kernels)

@@ -102,8 +102,8 @@ func (s *Session) token(op *operation, local int32) int32 {
 	return int32(len(s.tokens) - 1)
 }
 
-// carry chooses the model of links by the first Config that is declared.
-func (s *Session) carry(cfg *Config) {
+// attachPackets chooses the model of links by the first Config that is declared.
+func (s *Session) attachPackets(cfg *Config) {
 	if len(s.kinds) == 0 && cfg.Packets != nil {
 		s.model, s.cabled, s.pairs = packets.New(*cfg.Packets), map[wire.LinkID]bool{},
 			map[wire.QueueKey]wire.QueueID{}

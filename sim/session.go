@@ -89,9 +89,9 @@ func (s *Session) Declare(cfg Config, p *plan.Plan, ranks []int32) (int32, error
 	if err != nil {
 		return 0, err
 	}
-	s.carry(&cfg)
+	s.attachPackets(&cfg)
 	s.kinds = append(s.kinds, kind{x: x, plan: p, ranks: ranks})
-	_, err = s.lay(int32(len(s.kinds) - 1))
+	_, err = s.layOut(int32(len(s.kinds) - 1))
 	s.kinds[len(s.kinds)-1].queue = s.queue(p)
 	return int32(len(s.kinds) - 1), err
 }
@@ -127,11 +127,11 @@ func (s *Session) queue(p *plan.Plan) units.Time {
 // behind what others have in flight.
 func (s *Session) queues() {
 	for _, op := range s.live {
-		op.e.Stretch(op.wait)
+		op.e.SetSlowdown(op.wait)
 		wait := units.Time(0)
 		for _, other := range s.live {
 			if kd := &s.kinds[other.kind]; other != op && kd.queue > 0 && other.begun == len(kd.ranks) &&
-				s.meet(op.kind, other.kind) {
+				s.rendezvous(op.kind, other.kind) {
 				wait += kd.queue
 			}
 		}
@@ -141,8 +141,8 @@ func (s *Session) queues() {
 	}
 }
 
-// meet reports whether operations have a rank in common.
-func (s *Session) meet(a, b int32) bool {
+// rendezvous reports whether operations have a rank in common.
+func (s *Session) rendezvous(a, b int32) bool {
 	for _, r := range s.kinds[a].ranks {
 		if slices.Contains(s.kinds[b].ranks, r) {
 			return true
@@ -160,8 +160,8 @@ func (s *Session) Seal() {
 	}
 }
 
-// lay makes the engine of an operation.
-func (s *Session) lay(k int32) (*operation, error) {
+// layOut makes the engine of an operation.
+func (s *Session) layOut(k int32) (*operation, error) {
 	kd := &s.kinds[k]
 	x := kd.x
 	if err := x.fits(kd.plan); err != nil {
@@ -190,13 +190,13 @@ func (s *Session) lay(k int32) (*operation, error) {
 	op.e.LayHeads()
 	model.Seal()
 	op.e.Ended = func(di int32, _ units.Time) { op.ended = append(op.ended, di) }
-	op.e.Attend()
+	op.e.Prepare()
 	return op, s.err
 }
 
 // Open begins an operation of a declared plan.
 func (s *Session) Open(k int32) (int32, error) {
-	op, err := s.lay(k)
+	op, err := s.layOut(k)
 	if err != nil {
 		return 0, err
 	}
@@ -218,8 +218,8 @@ type start struct {
 	at       units.Time
 }
 
-// begin starts the kernels of the instant.
-func (s *Session) begin() {
+// startReady starts the kernels of the instant.
+func (s *Session) startReady() {
 	for _, k := range s.starts {
 		x := s.ops[k.op]
 		x.e.StartDevice(k.rank, k.at, s.wait[s.kinds[x.kind].ranks[k.rank]])
@@ -260,18 +260,18 @@ func (s *Session) paceOf(op *operation) bool {
 	if op.wait == old {
 		return false
 	}
-	op.e.Stretch(op.wait)
+	op.e.SetSlowdown(op.wait)
 	return true
 }
 
 // Next is when something happens next, ok false where nothing does.
 func (s *Session) Next() (at units.Time, ok bool) {
-	s.begin()
+	s.startReady()
 	for _, op := range s.live {
 		if len(op.ended) > 0 {
 			return op.e.Queue.Now, true
 		}
-		if t, due := op.e.Due(); due && (!ok || t < at) {
+		if t, due := op.e.NextEvent(); due && (!ok || t < at) {
 			at, ok = t, true
 		}
 	}
@@ -284,17 +284,17 @@ func (s *Session) Next() (at units.Time, ok bool) {
 // Advance handles what happens up to a time, and reports the kernels that end, by
 // operation and rank of its communicator.
 func (s *Session) Advance(now units.Time, ended func(op, rank int32)) error {
-	s.begin()
+	s.startReady()
 	for s.err == nil {
 		if end, flows := s.model.Next(); flows && end <= now {
-			s.land(end)
+			s.advanceFlows(end)
 			continue
 		}
 		busy := false
 		for _, op := range s.live {
-			if at, ok := op.e.Due(); ok && at <= now {
+			if at, ok := op.e.NextEvent(); ok && at <= now {
 				busy = true
-				s.fail(op.e.Turn(now))
+				s.fail(op.e.RunUntil(now))
 			}
 		}
 		if !busy {
@@ -305,8 +305,8 @@ func (s *Session) Advance(now units.Time, ended func(op, rank int32)) error {
 	return s.err
 }
 
-// land ends the flows that are through.
-func (s *Session) land(end units.Time) {
+// advanceFlows ends the flows that are through.
+func (s *Session) advanceFlows(end units.Time) {
 	s.done = s.model.Advance(end, s.done[:0])
 	var touched []*operation
 	for _, tok := range s.done {
@@ -319,7 +319,7 @@ func (s *Session) land(end units.Time) {
 		t.op.landed = append(t.op.landed, t.local)
 	}
 	for _, op := range touched {
-		s.fail(op.e.Landed(end, op.landed))
+		s.fail(op.e.FlowsDone(end, op.landed))
 		op.landed = op.landed[:0]
 	}
 }
@@ -343,7 +343,7 @@ func (s *Session) report(ended func(op, rank int32)) {
 	}
 	before := len(s.live)
 	s.live = slices.DeleteFunc(s.live, func(op *operation) bool {
-		if over := op.e.Through() && len(op.ended) == 0 && !s.carries(op); over {
+		if over := op.e.Done() && len(op.ended) == 0 && !s.carries(op); over {
 			s.ops[op.id] = nil
 			return true
 		}
@@ -356,7 +356,7 @@ func (s *Session) report(ended func(op, rank int32)) {
 
 // carries reports whether an operation has flows or events left.
 func (s *Session) carries(op *operation) bool {
-	if _, due := op.e.Due(); due {
+	if _, due := op.e.NextEvent(); due {
 		return true
 	}
 	return slices.ContainsFunc(s.tokens, func(t token) bool { return t.op == op })

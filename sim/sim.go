@@ -121,14 +121,14 @@ const JitterRanks = host.JitterRanks
 // Executor simulates plans of one communicator. It may run several plans, one
 // after the other.
 type Executor struct {
-	cfg     Config
-	class   gpu.Class
-	windows *Windows
-	whole   units.Time // of a processor: what costs more is shortened where it can be
-	chains  bool       // all nodes of a chain are simulated
-	calm    bool       // a run of Packets ends with errStirred once frames are needed
-	share   int64      // what has more pieces than that shares its jitter; below 0 for mostToDraw
-	parts   int        // most that a run was handled in
+	cfg       Config
+	class     gpu.Class
+	windows   *Windows
+	whole     units.Time // of a processor: what costs more is shortened where it can be
+	chains    bool       // all nodes of a chain are simulated
+	flowsOnly bool       // a run of Packets ends with errNeedsFrames once frames are needed
+	share     int64      // what has more pieces than that shares its jitter; below 0 for mostToDraw
+	parts     int        // most that a run was handled in
 	// Of more steps than afford a run is refused where a program has more ops than affordOps.
 	afford, affordOps int64
 }
@@ -268,8 +268,8 @@ func (x *Executor) run(ctx context.Context, e *engine.Engine, progress func(part
 	if progress != nil {
 		e.Progress, e.Ops = progress, e.CountOps()
 	}
-	if x.calm {
-		untilStirred(e)
+	if x.flowsOnly {
+		stopWhenFramed(e)
 	}
 	defer func() { x.parts = max(x.parts, e.Parts()) }()
 	return e.Run(ctx)

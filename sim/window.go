@@ -224,7 +224,7 @@ func (x *Executor) mostToDraw(p *plan.Plan) int64 {
 // steadyNetwork reports whether the network does the same with each of many
 // messages: it loses none, no rank or port is down, and no frame meets others.
 func (x *Executor) steadyNetwork() bool {
-	if x.cfg.Packets != nil && !x.calm {
+	if x.cfg.Packets != nil && !x.flowsOnly {
 		return false
 	}
 	if f := x.cfg.Fabric; f != nil && slices.ContainsFunc(f.Wires, func(w fabric.Wire) bool {

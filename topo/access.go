@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 
@@ -15,6 +16,7 @@ type Access struct {
 	NetDisableIntra bool                // NCCL_NET_DISABLE_INTRA=1
 	NVBDisable      bool                // NCCL_NVB_DISABLE=1
 	PXNDisable      bool                // NCCL_PXN_DISABLE=1
+	PXNAuto         bool                // NCCL_PXN_DISABLE is unset, and the number of ranks decides
 	PXNC2C          bool                // NCCL_PXN_C2C, on by default
 	GDRLevel        units.Opt[PathKind] // NCCL_NET_GDR_LEVEL
 	GDRRead         units.Opt[int]      // NCCL_NET_GDR_READ; unset where negative
@@ -37,6 +39,9 @@ func (s *System) refuse(v Verdict) { s.Verdicts = append(s.Verdicts, v) }
 func (s *System) relay(src, dst NodeID) NodeID {
 	p := s.Path(src, dst)
 	links := p.Links
+	if s.Rules.Topo.EndGPUs {
+		return None
+	}
 	if s.Rules.Topo.DevNodes && len(links) == 4 { // without those between GPUs and their devices
 		links = links[1:3]
 	}
@@ -58,6 +63,9 @@ func (s *System) p2pLimit(a *Access) PathKind {
 			}
 		case c.Arch != ArchARM && (c.Arch != ArchX86 || c.Vendor != VendorIntel && c.Vendor != VendorZhaoxin):
 			limit = PathKind(r.P2PLevelOther)
+		}
+		if r.P2PLevelFirm && limit == PathKind(r.P2PLevel) {
+			return limit
 		}
 	}
 	return a.P2PLevel.Or(limit)
@@ -134,6 +142,7 @@ func (s *System) applyAccess(p *Params) error {
 	if err := s.markP2C(); err != nil {
 		return err
 	}
+	s.nearByBus(p.NRanks)
 	for i := range s.of[NET] {
 		if err := p.poll(); err != nil {
 			return err
@@ -345,7 +354,7 @@ func (s *System) gdr(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
 		if r, set := a.GDRRead.Value, a.GDRRead.Set && a.GDRRead.Value >= 0; set && r == 0 {
 			v.Reason, v.Setting = "GDR reads are disabled", "NCCL_NET_GDR_READ=1"
 			return false, v
-		} else if !set && s.Nodes[gpu].GPU.SM < 80 && !s.hasNVLinkPeer(gpu) {
+		} else if !set && !s.Rules.Topo.GDRReads && s.Nodes[gpu].GPU.SM < 80 && !s.hasNVLinkPeer(gpu) {
 			v.Reason, v.Setting = "before sm_80, GDR reads need NVLink", "NCCL_NET_GDR_READ=1"
 			return false, v
 		}
@@ -361,6 +370,9 @@ func (s *System) gdr(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
 		if !r.P2CPaths && distance == PathPHB && s.overC2C(s.Proxy(gpu, net)) { // paths.cc:430 of v2.26.2
 			distance = PathC2C
 		}
+	}
+	if s.sameRoot(gpu, net) {
+		limit = rules.PHB
 	}
 	if limit := a.GDRLevel.Or(PathKind(limit)); s.Rank(distance) > s.Rank(limit) {
 		v.Reason = fmt.Sprintf("path %v is worse than the limit %v", distance, limit)

@@ -59,6 +59,7 @@ type edge struct {
 type draft struct {
 	rules     *rules.Ruleset
 	netRail   int            // of nets for which nothing gives one, -1 for none
+	rails     []NetRail      // of nets that a fabric file says
 	hcas      []iflist.Entry // of NCCL_IB_HCA
 	exactHCAs bool           // their names are whole
 	planes    map[int]int    // numbers of planes by their names in hcas, which begin with none at 0
@@ -148,14 +149,14 @@ func connect(from, to *vertex, kind LinkKind, bw float32) {
 // assemble converts a fused tree to nodes and links in NCCL's order
 // (topo.cc:672).
 func assemble(root *Element, p *Params) *draft {
-	d := &draft{root: root, rules: p.Rules, netRail: p.NetRail.Or(-1)}
+	d := &draft{root: root, rules: p.Rules, netRail: p.NetRail.Or(-1), rails: p.Rails}
 	d.readHCAs(p.IBHCA)
 	for _, c := range root.Children {
 		if c.Name == "cpu" {
 			d.addCPU(c)
 		}
 	}
-	d.addSideLinks(root, 0, "nvlink", d.addNVLink)
+	d.addSideLinks(root, 0, d.gpuLinks(), d.addNVLink)
 	d.addSideLinks(root, 0, "c2c", d.addC2C)
 	if d.rules.Topo.PCILinks {
 		d.addSideLinks(root, 0, "pcilink", d.addPCILink)
@@ -241,6 +242,9 @@ func readCPU(e *Element, numa int64, r *rules.Topo) *CPUInfo {
 		}
 	case strings.HasPrefix(vendor, "AuthenticAMD"):
 		c.Vendor = VendorAMD
+		if r.AMDModels {
+			c.Model = amdModel(family, model)
+		}
 	case strings.HasPrefix(vendor, "CentaurHauls"), strings.HasPrefix(vendor, "  Shanghai  "):
 		c.Vendor = VendorZhaoxin
 		if family == 7 && model == 0x5B {
@@ -282,26 +286,21 @@ func interCPU(c *CPUInfo, r *rules.Topo) float32 {
 	return locBW
 }
 
-// pciClasses maps class prefixes to node kinds, tried in this order
-// (topo.cc:431).
-var pciClasses = []struct {
+// pciClass is what begins the class of a kind of node.
+type pciClass struct {
 	prefix string
 	kind   NodeKind
-}{{pcie.BridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU},
-	{"0x02", NIC}}
-
-func classKind(class string) NodeKind {
-	for _, c := range pciClasses {
-		if strings.HasPrefix(class, c.prefix) {
-			return c.kind
-		}
-	}
-	return PCI
 }
+
+// pciClasses maps class prefixes to node kinds, tried in this order
+// (topo.cc:431).
+var pciClasses = []pciClass{{pcie.BridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS}, {"0x068001", CPU},
+	{"0x03", GPU},
+	{"0x02", NIC}}
 
 func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {
 	class, _ := e.Get("class")
-	kind := classKind(class)
+	kind := d.classKind(class)
 	busText, ok := e.Get("busid")
 	if !ok {
 		d.complain(e, "busid", "is missing", `write busid="0000:1b:00.0"`)
@@ -364,6 +363,7 @@ func (d *draft) addGPU(g *Element, host int, bus int64, busText string) *vertex 
 		Host: host, BusID: busText,
 	}
 	v.GPU.Name = label(g)
+	d.describeAMD(g, v.GPU)
 	return v
 }
 
@@ -420,6 +420,9 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 	for up := e.Parent(); up != nil; up = up.Parent() {
 		if up.Name == "pci" {
 			n.PCIBusID, _ = up.Get("busid")
+			if up == e.Parent().Parent() {
+				n.Bus = uint64(up.BusID())
+			}
 			n.Vendor = uint16(deviceID(up) >> 48)
 			break
 		}
@@ -451,7 +454,7 @@ func (d *draft) addNVLink(e *Element, host int) {
 	count := d.number(e, "count")
 	class, _ := e.Get("tclass")
 	var to *vertex
-	switch classKind(class) {
+	switch d.classKind(class) {
 	case GPU:
 		target, ok := e.Get("target")
 		if !ok {
@@ -470,7 +473,7 @@ func (d *draft) addNVLink(e *Element, host int) {
 		return
 	}
 	// converted: it is added to later, and must not fuse
-	bw := float32(float32(count) * float32(d.rules.Topo.NVLink(gpu.sm())))
+	bw := float32(float32(count) * float32(d.linkRate(gpu)))
 	connect(gpu, to, LinkNVL, bw)
 	if to.Kind != gpu.Kind {
 		connect(to, gpu, LinkNVL, bw)

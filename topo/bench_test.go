@@ -29,7 +29,7 @@ func ownSpec(t testing.TB, machine string) *topo.Spec {
 func BenchmarkPaths(b *testing.B) {
 	for _, hosts := range []int{1, 8, 32, 72} {
 		b.Run(fmt.Sprintf("gpus=%d", 8*hosts), func(b *testing.B) {
-			spec, err := decl.Join(ownSpec(b, "dgx-h100"), hosts)
+			spec, err := decl.Join(decl.Group{Spec: ownSpec(b, "dgx-h100"), Count: hosts})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -47,6 +47,25 @@ func (e *SplitHostsError) Error() string {
 		"them apart; give each host's file by itself", e.Hosts)
 }
 
+// LibraryError reports that the rules are of another library than the one that a Spec is for.
+type LibraryError struct {
+	Spec    string
+	Library rules.Library // that it is for
+	Rules   *rules.Ruleset
+}
+
+// Error says what to do instead.
+func (e *LibraryError) Error() string {
+	if e.Library == rules.RCCL {
+		return fmt.Sprintf("%s is of a machine with GPUs of AMD, for which %s does not decide; leave the "+
+			"version out "+
+			"or name one of RCCL (--rccl-version)", e.Spec, e.Rules.Name())
+	}
+	return fmt.Sprintf("%s is a file of NCCL, and the rules are of %s: one communicator has one library; "+
+		"leave the "+
+		"version out or name one of NCCL", e.Spec, e.Rules.Name())
+}
+
 // Build applies NCCL's rules to a Spec: what each local rank keeps of it, how
 // those trees are fused, NIC fusion, nodes, links and paths, and the split into
 // groups that can communicate without the network (topo.cc:1416, paths.cc:641,
@@ -54,6 +73,9 @@ func (e *SplitHostsError) Error() string {
 func Build(spec *Spec, p Params) (*Host, error) {
 	if err := p.Rules.Check("topo"); err != nil {
 		return nil, err
+	}
+	if l := spec.Library(); spec != nil && l != p.Rules.Library {
+		return nil, &LibraryError{Spec: spec.Name, Library: l, Rules: p.Rules}
 	}
 	if spec == nil || spec.Root == nil {
 		return nil, decl.NoGPU(spec)

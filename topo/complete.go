@@ -59,6 +59,9 @@ func (s *System) Short(id NodeID) string {
 // every rank of it (init.cc: compute, trim, compute, search init). Domains come
 // in the order of their first GPUs. nRanks is the size of the communicator.
 func complete(s *System, p *Params, nRanks int) ([]*System, error) {
+	own := *p
+	own.Access, own.NRanks = p.Access.For(s, nRanks), nRanks
+	p = &own
 	if err := s.compute(p); err != nil {
 		return nil, err
 	}
@@ -78,9 +81,19 @@ func complete(s *System, p *Params, nRanks int) ([]*System, error) {
 		// The whole host's System is computed twice by NCCL too; without a
 		// split the second time gives what the first did.
 		t.Inter = len(t.of[GPU]) != nRanks
-		if s.Rules.Topo.TrimNets && !t.Inter && len(t.of[NET]) > 0 {
+		if fast := t.withoutSlowPorts(); s.Rules.Topo.FastPorts && fast != t {
+			t = fast
+			if err := t.compute(p); err != nil {
+				return nil, err
+			}
+		}
+		if err := t.classify(p); err != nil {
+			return nil, err
+		}
+		if s.Rules.Topo.TrimNets && !t.Inter && len(t.of[NET]) > 0 && t.Kinds&GDRForAll == 0 {
 			all := t
 			t = all.without(func(n NodeID) bool { return all.Nodes[n].Kind == NET })
+			t.Kinds = all.Kinds
 			if err := t.compute(p); err != nil {
 				return nil, err
 			}
@@ -92,6 +105,7 @@ func complete(s *System, p *Params, nRanks int) ([]*System, error) {
 }
 
 func (s *System) compute(p *Params) error {
+	s.Access = p.Access
 	s.noRelay = p.NVBDisable
 	if err := s.layPaths(p); err != nil {
 		return err
@@ -126,7 +140,7 @@ func (s *System) domains() []int {
 // without copies the System, leaving out nodes and their links; everything else
 // keeps its order.
 func (s *System) without(drop func(NodeID) bool) *System {
-	t := &System{Rules: s.Rules, NHosts: s.NHosts, NetDevs: s.NetDevs}
+	t := &System{Rules: s.Rules, NHosts: s.NHosts, NetDevs: s.NetDevs, Inter: s.Inter}
 	id := make([]NodeID, len(s.Nodes))
 	for i := range s.Nodes {
 		if drop(NodeID(i)) {
@@ -183,7 +197,7 @@ func (s *System) measure() {
 		return
 	}
 	far := s.linked()
-	if s.Inter {
+	if s.SearchesNets() {
 		far = NET
 	}
 	for _, g := range s.of[s.linked()] {

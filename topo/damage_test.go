@@ -62,7 +62,7 @@ func TestJoinedHostsHaveOtherCards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		both, err := decl.Join(spec, 2)
+		both, err := decl.Join(decl.Group{Spec: spec, Count: 2})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,6 @@ type (
 	Errors  = decl.Errors  // all that is wrong with it
 )
 
-// MergeError reports that NCCL_NET_FORCE_MERGE cannot be followed; NCCL's init
+// MergeError reports that NCCL_NET_FORCE_MERGE or NCCL_NET_MERGE_LEVEL cannot be followed; NCCL's init
 // fails on it.
 type MergeError = view.MergeError

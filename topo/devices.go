@@ -3,6 +3,7 @@ package topo
 import (
 	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/topo/internal/view"
+	"github.com/simccl/simccl/units"
 )
 
 // addDevice adds a GPU and returns the node that has its links: the GPU, or where
@@ -18,7 +19,7 @@ func (d *draft) addDevice(e, g *Element, host int, bus int64, busText string) *v
 	}
 	dev := d.add(DEV, ident(host, bus), g)
 	gpu := d.addGPU(g, host, bus, busText)
-	dev.Dev = &DevInfo{Device: deviceID(e), Dev: gpu.GPU.Dev, SM: gpu.GPU.SM, GPUs: 1}
+	dev.Dev = &DevInfo{Device: deviceID(e), Dev: gpu.GPU.Dev, SM: gpu.GPU.SM, Arch: gpu.GPU.Arch, GPUs: 1}
 	connect(dev, gpu, LinkLOC, locBW)
 	connect(gpu, dev, LinkLOC, locBW)
 	return dev
@@ -38,6 +39,28 @@ func (v *vertex) sm() int {
 		return v.Dev.SM
 	}
 	return v.GPU.SM
+}
+
+// gpuLinks is the element that joins GPUs.
+func (d *draft) gpuLinks() string {
+	if len(d.rules.Topo.XGMI) > 0 {
+		return "xgmi"
+	}
+	return "nvlink"
+}
+
+// linkRate is the rate of one link of a GPU or its device to others, GB/s.
+func (d *draft) linkRate(v *vertex) units.GBps {
+	arch := ""
+	if v.Kind == DEV {
+		arch = v.Dev.Arch
+	} else {
+		arch = v.GPU.Arch
+	}
+	if len(d.rules.Topo.XGMI) > 0 {
+		return d.rules.Topo.XGMIRate(arch)
+	}
+	return d.rules.Topo.NVLink(v.sm())
 }
 
 // addGIN adds the port of a net for transfers that GPUs start

@@ -82,6 +82,7 @@ func (s *System) LocalNets(g int) []int {
 // LocalNet is n; -1 without one (topo.cc:1688). It reads paths as they are, so
 // before PXN paths are laid it gives what PXN decides with.
 func (s *System) LocalGPU(n int) int {
+	n = s.sameIdent(s.of[NET][n]) // NCCL finds it by its id
 	gpus, _ := s.Nearest(s.of[NET][n], GPU)
 	turns := make([][]int, len(gpus))
 	for i, g := range gpus {

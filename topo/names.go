@@ -17,6 +17,22 @@ func (k PathKind) String() string {
 	return fmt.Sprintf("PathKind(%d)", uint8(k))
 }
 
+// PathName is the name of a kind of path in the library that the System is for.
+func (s *System) PathName(k PathKind) string {
+	if k == PathNVL && s.Rules.Topo.LinkName != "" {
+		return s.Rules.Topo.LinkName
+	}
+	return k.String()
+}
+
+// LinkName is the name of a kind of link in the library that the System is for.
+func (s *System) LinkName(k LinkKind) string {
+	if k == LinkNVL && s.Rules.Topo.LinkName != "" {
+		return s.Rules.Topo.LinkName
+	}
+	return k.String()
+}
+
 // String gives NCCL's name of a link kind (topo.cc:23).
 func (k LinkKind) String() string {
 	if int(k) < len(linkNames) {

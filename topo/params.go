@@ -34,6 +34,8 @@ type Params struct {
 	// NetRail is the rail and plane that the net plugin reports of nets for which neither
 	// the file nor IBHCA gives one (SIMCCL_NET_RAIL); unset or -1: none.
 	NetRail units.Opt[int]
+	// Rails are the rails and planes of nets that a fabric file says.
+	Rails []NetRail
 	// SplitHosts takes the hosts of a multi-host Spec as separate machines
 	// (NCCL_MNNVL_ENABLE=0); Build then refuses, because one Host is asked for.
 	SplitHosts bool
@@ -62,7 +64,8 @@ func DefaultParams() Params { return ParamsOf(rules.Default()) }
 
 // ParamsOf are NCCL's defaults in a release.
 func ParamsOf(r *rules.Ruleset) Params {
-	return Params{Rules: r, Access: Access{PXNC2C: r.Topo.PXNC2C, GDRC2C: r.Topo.GDRC2C}}
+	return Params{Rules: r, Access: Access{PXNC2C: r.Topo.PXNC2C, GDRC2C: r.Topo.GDRC2C,
+		NetDisableIntra: r.Topo.NetIntraOff, PXNDisable: r.Topo.PXNOff, PXNAuto: len(r.Topo.PXNRanks) > 0}}
 }
 
 // oldLevels are the levels by their numbers of NCCL 2.4 (paths.cc:221).

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"reflect"
 	"sort"
 	"strings"
@@ -69,16 +70,22 @@ func references(t testing.TB) []golden.Reference {
 	return golden.All(t)
 }
 
-func hostOf(t testing.TB, r *golden.Reference) *topo.Host {
+func specOf(t testing.TB, file string) *topo.Spec {
 	t.Helper()
-	data, err := os.ReadFile(r.Topo)
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := topoxml.Parse(data, r.Machine+".xml")
+	spec, err := topoxml.Parse(data, filepath.Base(file))
 	if err != nil {
-		t.Fatalf("%s: %v", r.Name, err)
+		t.Fatal(err)
 	}
+	return spec
+}
+
+func hostOf(t testing.TB, r *golden.Reference) *topo.Host {
+	t.Helper()
+	spec := specOf(t, r.Topo)
 	p := envParams(t, r.Env)
 	r.Section(t, "nRanks", &p.NRanks)
 	h, err := topo.Build(spec, p)

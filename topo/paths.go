@@ -101,6 +101,7 @@ type walker struct {
 	at        []step
 	lists     [][]LinkID // by node: the whole path, nil in a first walk
 	byKind    bool       // rules.Topo.PathsByKind
+	ends      bool       // rules.Topo.EndGPUs
 	now, next []NodeID
 }
 
@@ -114,7 +115,8 @@ type step struct {
 }
 
 func newWalker(s *System) *walker {
-	w := &walker{s: s, byKind: s.Rules.Topo.PathsByKind, at: make([]step, len(s.Nodes)),
+	w := &walker{s: s, byKind: s.Rules.Topo.PathsByKind, ends: s.Rules.Topo.EndGPUs,
+		at:   make([]step, len(s.Nodes)),
 		back: make([]LinkID, len(s.Links))}
 	type pair struct {
 		from, to NodeID
@@ -217,7 +219,7 @@ func (w *walker) spread(n, base NodeID) error {
 		if w.lists != nil {
 			w.lists[link.To] = append([]LinkID{via}, w.lists[n][:here.hops]...)
 		}
-		if !to.in {
+		if !to.in && !(w.ends && s.Nodes[link.To].Kind == GPU) {
 			to.in = true
 			w.next = append(w.next, link.To)
 		}
@@ -271,7 +273,8 @@ func (s *System) stepKind(from step, node NodeID, link *Link, base NodeID) PathK
 	if link.Kind == LinkPCI && (here == CPU || there == CPU) {
 		kind = PathPHB
 	}
-	if here == s.linked() && from.kind == PathNVL && kind == PathNVL && s.relays(from.hops, base) {
+	if here == s.linked() && from.kind == PathNVL && kind == PathNVL && !s.Rules.Topo.EndGPUs &&
+		s.relays(from.hops, base) {
 		kind = PathNVB
 	}
 	return kind

@@ -1,10 +1,34 @@
 package topo
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/simccl/simccl/internal/iflist"
 )
+
+// NetRail is the rail and the plane of a net of every host, -1 for none.
+type NetRail struct {
+	Net   int `json:"net"` // its place among the nets of its host, from 0
+	Rail  int `json:"rail"`
+	Plane int `json:"plane"`
+}
+
+// MarshalJSON leaves out what is -1.
+func (n NetRail) MarshalJSON() ([]byte, error) {
+	m := struct {
+		Net   int  `json:"net"`
+		Rail  *int `json:"rail,omitempty"`
+		Plane *int `json:"plane,omitempty"`
+	}{Net: n.Net}
+	if n.Rail >= 0 {
+		m.Rail = &n.Rail
+	}
+	if n.Plane >= 0 {
+		m.Plane = &n.Plane
+	}
+	return json.Marshal(m)
+}
 
 // virtualPlane marks the planes of virtual NICs (NCCL_IB_PLANE_VIRT_BIT,
 // transport/net_ib/init.cc:96 of v2.30.7).
@@ -29,12 +53,23 @@ func (d *draft) readHCAs(list string) {
 
 // rail is the rail and the plane of a net, -1 where it has none: what the file says
 // (graph/topo.cc:427 of v2.30.7), else what NCCL's plugin for InfiniBand takes from
-// NCCL_IB_HCA (transport/net_ib/init.cc:436), else what Params say.
+// NCCL_IB_HCA (transport/net_ib/init.cc:436), else what Params say of it.
 func (d *draft) rail(e *Element, n *NetInfo) (rail, plane int) {
 	if !d.rules.Topo.NetRails {
 		return -1, -1
 	}
 	rail, plane = d.netRail, d.netRail
+	place := 0
+	for _, v := range d.of[NET] {
+		if v.Net != n && v.Net.Host == n.Host {
+			place++
+		}
+	}
+	for _, r := range d.rails {
+		if r.Net == place {
+			rail, plane = r.Rail, r.Plane
+		}
+	}
 	if len(d.hcas) > 0 && n.Plugin == PluginVerbs {
 		rail, plane = d.listed(n)
 	}

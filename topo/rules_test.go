@@ -433,6 +433,34 @@ func TestRailsOfNets(t *testing.T) {
 	}
 }
 
+// TestRailsOfFabricFile: what a fabric file says of a net is more than a plugin's default, and
+// less than the topology file and NCCL_IB_HCA.
+func TestRailsOfFabricFile(t *testing.T) {
+	inFile := strings.Replace(ruledHost, `name="mlx5_1"`, `name="mlx5_1" rail="7" plane="6"`, 1)
+	for _, c := range []struct{ name, release, text, hcas, want string }{
+		{"alone", "2.30.7", ruledHost, "", "0 0, 2 3"},
+		{"the topology first", "2.30.7", inFile, "", "0 0, 7 6"},
+		{"the list first", "2.30.7", ruledHost, "mlx5_0:1:4:4,mlx5_1:1:5:5", "4 4, 5 5"},
+		{"before", "2.30.3", ruledHost, "", "-1 -1, -1 -1"},
+	} {
+		r, err := rules.For(c.release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := topo.ParamsOf(r)
+		p.NRanks, p.NetRail, p.IBHCA = 4, units.Some(0), c.hcas
+		p.Rails = []topo.NetRail{{Net: 1, Rail: 2, Plane: 3}, {Net: 9, Rail: 9}}
+		s := built(t, c.text, p).Systems[0]
+		var got []string
+		for _, n := range s.Of(topo.NET) {
+			got = append(got, fmt.Sprint(s.Nodes[n].Net.Rail, s.Nodes[n].Net.Plane))
+		}
+		if g := strings.Join(got, ", "); g != c.want {
+			t.Errorf("%s: %s, want %s", c.name, g, c.want)
+		}
+	}
+}
+
 // TestFirstNetOfGPUs: of nets that are equally near a GPU begins with that of its number on
 // the host, from 2.30.7 on with that of its number among the GPUs that share them
 // (graph/topo.cc:1799 of v2.30.4, 2070 of v2.30.7).
@@ -498,6 +526,44 @@ func TestLinksOfVirtualNICs(t *testing.T) {
 		}
 		if got := fmt.Sprint(uplink(0x10000), " ", uplink(0x1000)); got != want {
 			t.Errorf("NCCL %s: links above %s GB/s, want %s", release, got, want)
+		}
+	}
+}
+
+// TestNICsOfTwoCPUs: from 2.30.7 on NCCL fails where ports on different CPUs are to be one
+// virtual NIC (graph/topo.cc:1565).
+func TestNICsOfTwoCPUs(t *testing.T) {
+	const two = `<system version="1">
+  <cpu numaid="0" affinity="f" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85" host_hash="0x1">
+    <pci busid="0000:18:00.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16"><gpu dev="0" sm="80" rank="0" gdr="1"/></pci>
+    <pci busid="0000:1a:00.0" class="0x020000" vendor="0x15b3" link_speed="16.0 GT/s PCIe" link_width="16"><nic>
+      <net name="mlx5_0" dev="0" speed="100000" port="1" guid="0x1" maxconn="131072" gdr="1"/></nic></pci>
+  </cpu>
+  <cpu numaid="1" affinity="f0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85" host_hash="0x1">
+    <pci busid="0000:9a:00.0" class="0x020000" vendor="0x15b3" link_speed="16.0 GT/s PCIe" link_width="16"><nic>
+      <net name="mlx5_1" dev="1" speed="100000" port="1" guid="0x2" maxconn="131072" gdr="1"/></nic></pci>
+  </cpu>
+</system>`
+	spec, err := topoxml.Parse([]byte(two), "two.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for release, want := range map[string]bool{"2.30.3": false, "2.30.7": true} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, change := range map[string]func(*topo.Params){
+			"by level": func(p *topo.Params) { p.MergeLevel = units.Some(topo.PathSYS) },
+			"by name":  func(p *topo.Params) { p.ForceMerge = "mlx5_0,mlx5_1" },
+		} {
+			p := topo.ParamsOf(r)
+			p.NRanks = 2
+			change(&p)
+			_, err := topo.Build(spec, p)
+			if got := err != nil && strings.Contains(err.Error(), "different CPUs"); got != want {
+				t.Errorf("%s, %s: %v", release, name, err)
+			}
 		}
 	}
 }

@@ -97,6 +97,8 @@ type GPUInfo struct {
 	// BusID is the PCI address as in the file ("0000:1b:00.0").
 	BusID string
 	Name  string // marketing name where the source has one
+	Arch  string // architecture of AMD's GPUs, "gfx942"; else empty
+	CU    int    // compute units of AMD's GPUs; else 0
 }
 
 // DevInfo describes a GPU's device. Its PCI, NVLink and C2C links are the device's,
@@ -105,7 +107,8 @@ type DevInfo struct {
 	Device uint64 // as PCIInfo's
 	Dev    int    // as GPUInfo's
 	SM     int
-	GPUs   int // on the device
+	Arch   string // as GPUInfo's
+	GPUs   int    // on the device
 }
 
 // PCIInfo describes a PCI switch or bridge.
@@ -131,6 +134,20 @@ const (
 	VendorAMD     CPUVendor = 2
 	VendorZhaoxin CPUVendor = 3
 	VendorMixed   CPUVendor = 4
+)
+
+// Kinds are the kinds of machines that RCCL distinguishes, with its numbers (graph/topo.h:101 of
+// RCCL 2.30.4).
+type Kinds uint8
+
+// Kinds of machines: a chordal ring of eight, two or four sockets with XGMI in groups, GPUDirect RDMA for
+// all, sixteen GPUs of one host, XGMI from each GPU to each.
+const (
+	ChordalRing Kinds = 1
+	Rome4P2H    Kinds = 2
+	GDRForAll   Kinds = 4
+	OneHost16   Kinds = 8
+	XGMIForAll  Kinds = 32
 )
 
 // CPUInfo describes a NUMA domain.
@@ -181,6 +198,8 @@ type NetInfo struct {
 	// one: rails of a multi-host domain go by it (NCCL_MNNVL_RAIL_PER_HOST).
 	PCIBusID string
 	Host     int
+	// Bus is the number of that bus id where the port's <nic> is in the <pci>; else 0.
+	Bus uint64
 }
 
 // Path is the best route from a node to a base node (GPU, NET, CPU or NVS).
@@ -203,6 +222,10 @@ type System struct {
 	NHosts         int
 	// NetDevs is NCCL_NETDEVS_POLICY, which LocalNet and the search follow.
 	NetDevs NetDevsPolicy
+	// Kinds are what RCCL's later rules read of the machine.
+	Kinds Kinds
+	// Access is what the paths were laid with, defaults of the release resolved.
+	Access Access
 
 	// Verdicts lists what the paths were refused, and why.
 	Verdicts []Verdict

@@ -46,8 +46,7 @@ func (b *Budget) Keep(n int64, line int) error {
 	if b.used += n; b.used <= b.max {
 		return nil
 	}
-	return &LimitError{Line: line, Problem: "what has to be kept of the trace takes more than " +
-		size(b.max) + " of memory",
+	return &LimitError{Line: line, Problem: "the trace needs more than " + size(b.max) + " of memory",
 		Hint: "allow more with --max-memory, or write a smaller trace (--trace-detail, --trace-ranks)"}
 }
 

@@ -5,7 +5,7 @@ package trace
 
 import "github.com/simccl/simccl/units"
 
-// TrackID is a registered track.
+// TrackID is the number of a registered track.
 type TrackID int32
 
 // Track is one lane of a viewer: a thread of a process.
@@ -50,7 +50,7 @@ const (
 	FloatArg
 )
 
-// Tint is what an event's time is spent on, for viewers that show it by a colour.
+// Tint is the kind of work of an event, for viewers that colour by it.
 type Tint uint8
 
 // Tints.

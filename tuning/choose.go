@@ -109,7 +109,7 @@ func (m *Model) Choose(o Op) (Choice, error) {
 	c.Times = m.times(o, uint64(c.NBytes))
 	own := c.Times
 	channels := m.steer(&c)
-	best, found := float32(3600000000), false // an hour (enqueue.cc:1828)
+	best, found := m.tab.LongestUs, false
 	for a := range c.Times {
 		for p, t := range c.Times[a] {
 			if t >= 0 && t < best {
@@ -148,7 +148,7 @@ func (m *Model) Force(o Op, a coll.Algorithm, p coll.Protocol) Choice {
 // backup takes Ring with the bandwidth that a list of algorithms took from it, where
 // nothing else is left (enqueue.cc:1604 of v2.22.3).
 func (m *Model) backup(c *Choice) (float32, bool) {
-	best, found := float32(3600000000), false
+	best, found := m.tab.LongestUs, false
 	f := c.Op.Func
 	for p := range coll.NumProtocols {
 		bw := m.ringKept(f, p)
@@ -280,8 +280,11 @@ func (m *Model) collNetFor(o Op) bool {
 func (m *Model) allows(o Op, a coll.Algorithm) bool {
 	in := &m.In
 	switch a {
-	case coll.CollNetDirect, coll.CollNetChain:
+	case coll.CollNetDirect:
 		return m.collNetFor(o) && in.MaxLocalRanks <= maxDirectArity+1
+	case coll.CollNetChain:
+		most := m.tab.CollNetChainRanks
+		return m.collNetFor(o) && (most == 0 || in.MaxLocalRanks <= most)
 	case coll.NVLS, coll.NVLSTree:
 		return in.NVLS && m.nvlsReduces(o) &&
 			(o.Func == coll.AllReduce || m.nvlsGathers()) &&

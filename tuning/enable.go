@@ -104,10 +104,14 @@ func (m *Model) noNetGather(f coll.Func, a coll.Algorithm) Reason {
 	if f == coll.AllGather && !c.AllGather || f == coll.ReduceScatter && !c.ReduceScatter {
 		return Reason{Rule: "the CollNet plugin has no " + f.String(), Source: "tuning.cc:324"}
 	}
-	if m.In.MaxLocalRanks > c.Heads {
+	ranks := float64(m.In.MaxLocalRanks)
+	if m.tab.CollNetMean {
+		ranks = float64(m.In.NRanks) / float64(m.In.NNodes)
+	}
+	if ranks > float64(c.Heads) {
 		return Reason{
-			Rule: fmt.Sprintf("needs a NIC for every GPU: %d ranks on a node, %d network heads",
-				m.In.MaxLocalRanks, c.Heads),
+			Rule: fmt.Sprintf("needs a NIC for every GPU: %g ranks on a node, %d network heads", ranks,
+				c.Heads),
 			Source: "tuning.cc:333",
 		}
 	}
@@ -250,6 +254,10 @@ func (m *Model) enable(f coll.Func, a coll.Algorithm, p coll.Protocol) {
 		if a == coll.CollNetDirect || a == coll.CollNetChain || a == coll.NVLS && m.In.NNodes > 1 {
 			add(m.collNetOff(a))
 		}
+	}
+	if a == coll.CollNetChain && m.In.CollNet.ChainHeadless && m.tab.CollNetChainHeads {
+		add(Reason{Rule: "a CollNet chain begins at a rank without a connection to the network",
+			Source: "tuning.cc:507"})
 	}
 	if a == coll.CollNetDirect && !m.In.NVSwitch {
 		add(Reason{Rule: "CollNetDirect needs an NVSwitch", Source: "tuning.cc:469"})

@@ -62,6 +62,8 @@ type CollNet struct {
 	// Reduces reports whether the network can reduce (collNetSupportMatrix);
 	// nil means it can reduce everything.
 	Reduces func(coll.RedOp, coll.DataType) bool
+	// ChainHeadless: a chain begins at a rank without a connection to the network.
+	ChainHeadless bool
 	// Off says why it is not enabled, for people.
 	Off Reason
 }

@@ -181,7 +181,7 @@ func (l *linter) splits(i, n int) {
 	}
 }
 
-// works checks what kernels need, by how much ranks are slower, and marks.
+// works checks the demands of kernels (Works), the slow-down factors of ranks and the marks.
 func (l *linter) works() {
 	p := l.p
 	for i, w := range p.Works {

@@ -6,10 +6,9 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Memory is what the fullest GPU holds while it trains, in bytes: an estimate.
+// Memory estimates the bytes that the fullest GPU holds in training, by use.
 type Memory struct{ Parameters, Gradients, Optimizer, Activations units.Bytes }
 
-// Total is the sum.
 func (m Memory) Total() units.Bytes { return m.Parameters + m.Gradients + m.Optimizer + m.Activations }
 
 // MemoryUse is a Memory beside what the GPU has, as the JSON of commands shows it.

@@ -8,7 +8,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Program is what the ranks of a job do.
+// Program is a job: for each rank its streams of steps (compute, collectives, waits), and the communicators
+// and calls that they use.
 type Program struct {
 	// Comms are the communicators.
 	Comms []Comm
@@ -55,7 +56,7 @@ func (p *Program) FactorOf(rank int) float64 {
 	return p.Factor[rank]
 }
 
-// CommKind is what a communicator is for.
+// CommKind is a communicator's purpose: the kind of parallelism that it serves.
 type CommKind uint8
 
 // Kinds of communicators: tensor, pipeline, data, expert and context parallel,
@@ -189,7 +190,7 @@ func (c *Call) plain() plainCall {
 		c.Registered, c.Recorded}
 }
 
-// Bytes is what a Call moves out of one rank's buffer, in bytes.
+// Bytes returns the bytes that a call moves out of one rank's buffer.
 func (c *Call) Bytes() units.Bytes {
 	n := c.Count
 	if c.Splits != nil {
@@ -220,7 +221,7 @@ func (p *Program) Rate(c *Call) float64 {
 	return bytes / float64(c.Recorded) * 1e12
 }
 
-// Work is what a compute kernel needs of a GPU. 0 is unknown throughout.
+// Work is a compute kernel's demand: operations, memory traffic, thread blocks. 0 is unknown throughout.
 type Work struct {
 	Name string
 	// FLOPs and Bytes are what the kernel computes, and what it moves between the
@@ -256,7 +257,7 @@ type Mark struct {
 	Name       string
 }
 
-// Kind is what a Step does.
+// Kind is the kind of a Step.
 type Kind uint8
 
 // Kinds of steps.

@@ -433,7 +433,6 @@ func (r *reader) step(w []word) error {
 	return r.append(l, s)
 }
 
-// append adds a step to a list.
 func (r *reader) append(l *List, s Step) error {
 	if err := r.room(max(len(r.ranks), 1)); err != nil {
 		return err

@@ -316,7 +316,7 @@ func words(out []word, line string) (_ []word, bad int) {
 	return out, 0
 }
 
-// TextError is a fault of a text.
+// TextError is an error at a line and column of a text.
 type TextError struct {
 	File      string
 	Line, Col int // from 1

@@ -67,7 +67,7 @@ func (b *Bench) open(ctx context.Context) (bench.Backend, error) {
 	return b.OpenGPUs(ctx, b.model)
 }
 
-// model is what is known of the machine that the devices are of.
+// model returns the machine class and NICs that are known for the devices.
 func (b *Bench) model(devices []nccltests.Device) (bench.Model, error) {
 	if b.Plans != nil {
 		return b.Plans, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/simccl/simccl/trace/nccl"
 )
 
-// Model is what run would do. It implements bench.Model.
+// Model predicts what run would measure on the devices. It implements bench.Model.
 type Model struct {
 	Run      *scenario.Running
 	Schedule string // of others, whose plans these are; empty: NCCL's

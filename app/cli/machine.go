@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/congestion"
 	"github.com/spf13/cobra"
@@ -21,13 +22,15 @@ type Machine struct {
 	GPUs      int
 	Multicast string
 	Fabric    string
-	Domain    int // nodes of an NVLink domain
+	Hosts     string // list of the fabric's hosts that the job has
+	Domain    int    // nodes of an NVLink domain
 	Class     string
 	Network   string // flow, packet or hybrid
 	NICs      string // network class
 	CC        string
 	Balance   string
 	NCCL      string
+	RCCL      string
 	LibNCCL   string
 	RunsNCCL  bool // the command's own --libnccl is the library that it runs
 	given     *pflag.FlagSet
@@ -59,6 +62,10 @@ func (m *Machine) Register(c *cobra.Command) {
 		flags.Of(&m.NCCL, "nccl-version", "", "",
 			"`VERSION` of NCCL that decides: 2.27.5, torch==2.8, … (simccl help "+
 				"releases; default SIMCCL_NCCL_VERSION, else "+Rules().String()+")", "nccl.version"),
+		flags.Of(&m.RCCL, "rccl-version", "", "",
+			"`VERSION` of RCCL that decides for GPUs of AMD: 2.30.4, 2.28.3 or rocm==7.14 (default for a "+
+				"file of such "+
+				"a machine 2.30.4)", "nccl.version"),
 	)
 	if !m.RunsNCCL {
 		machine.Rows = append(machine.Rows, flags.Of(&m.LibNCCL, "libnccl", "", "",
@@ -72,6 +79,10 @@ func (m *Machine) Register(c *cobra.Command) {
 		flags.Of(&m.Fabric, "fabric", "", "",
 			"network of switches: a `FILE`, as simccl topo fabric writes it, or a name "+
 				"(simccl help networks; default an ideal network)", "network.fabric"),
+		flags.Of(&m.Hosts, "hosts", "", "",
+			"hosts of the fabric that the job has, in the order of ranks: a `FILE` with Slurm's nodelist, "+
+				"MPI's "+
+				"hosts or Kubernetes' nodes (default the first ones)", "network.hosts"),
 	))
 }
 
@@ -163,7 +174,7 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 		s.Machine.Multicast = ""
 	}
 	s.Network.Fabric, s.Network.Class, s.Network.CC, s.Network.Balance = m.Fabric, m.NICs, m.CC, m.Balance
-	s.Network.Faults, s.Seed = m.Faults, m.Seed
+	s.Network.Faults, s.Network.Hosts, s.Seed = m.Faults, m.Hosts, m.Seed
 	if s.Network.Model = m.Network; m.Network == "flow" {
 		s.Network.Model = ""
 	}
@@ -179,6 +190,12 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 	}
 	if err == nil {
 		s.NCCL.Version, err = a.Release(m.NCCL, m.LibNCCL)
+	}
+	if m.RCCL != "" && err == nil {
+		if s.NCCL.Version != "" {
+			return s, fail.Usage("--rccl-version %s: the version of NCCL is given too; leave one out", m.RCCL)
+		}
+		s.NCCL.Version = release.OfRCCL(m.RCCL)
 	}
 	return s, flags.Name(m.given, err)
 }

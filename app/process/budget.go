@@ -33,7 +33,7 @@ func (p *Process) Budget() (*bounded.Budget, error) {
 	return &bounded.Budget{Limit: limit, Held: heldNow}, nil
 }
 
-// heldNow is what the heap holds in bytes.
+// heldNow returns the heap's bytes in use; exact runs the collector first.
 func heldNow(exact bool) int64 {
 	if exact {
 		runtime.GC()

@@ -20,8 +20,8 @@ import (
 	"github.com/simccl/simccl/trace/file"
 )
 
-// Process is what a command may touch of its process. The zero value has no
-// streams, and no environment.
+// Process is a command's access to its process: streams, environment, files. The zero value has no streams,
+// and no environment.
 type Process struct {
 	Out, Err io.Writer
 	Environ  []string // NAME=VALUE

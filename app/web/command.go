@@ -40,8 +40,13 @@ func Command(s *scenario.Spec) string {
 	add("--multicast", m.Multicast)
 	number("--mnnvl", int64(m.NVLinkDomain))
 	add("--machine-class", m.Class)
-	add("--nccl-version", s.NCCL.Version)
+	if v, ok := strings.CutPrefix(s.NCCL.Version, "rccl-"); ok {
+		add("--rccl-version", v)
+	} else {
+		add("--nccl-version", s.NCCL.Version)
+	}
 	add("--fabric", s.Network.Fabric)
+	add("--hosts", s.Network.Hosts)
 	if s.Network.Model != "flow" {
 		add("--network", s.Network.Model)
 	}

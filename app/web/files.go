@@ -78,5 +78,5 @@ type written struct{ bytes.Buffer }
 
 func (w *written) Finish(err error) error { return err }
 
-// check reports whether a call was cancelled.
+// check returns the error of a cancelled call, nil to go on.
 func check(ctx context.Context) error { return ctx.Err() }

@@ -14,7 +14,7 @@ import (
 	"github.com/simccl/simccl/topo/lint"
 )
 
-// Hello is what the page can offer.
+// Hello lists what the page offers: machines, releases, operations, columns.
 type Hello struct {
 	Program    string         `json:"program"`
 	Releases   []string       `json:"releases"`

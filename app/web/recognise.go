@@ -24,7 +24,7 @@ import (
 	"github.com/simccl/simccl/workload/load"
 )
 
-// Recognised is what a file is, and what follows from it for the page.
+// Recognised is a file's kind, and what the page does with it.
 type Recognised struct {
 	// Kind: topology, graphs, scenario, fabric, class, log, measured, workload or trace.
 	Kind string `json:"kind"`
@@ -197,7 +197,7 @@ func logFile(_ *Service, name string, data []byte, _ *Query) (*Recognised, error
 	return &Recognised{Kind: "log", Text: "log of NCCL " + rep.Logged, Report: rep, Detail: rep.Text()}, nil
 }
 
-// Job is a job that ran.
+// Job is the result of a job's run, for the page.
 type Job struct {
 	Report   *replay.Report `json:"report"`
 	Timeline *Timeline      `json:"timeline"`

@@ -73,8 +73,8 @@ func (x *loaded) use(ctx context.Context) {
 	x.now = now
 }
 
-// cancelled is what the machine's stages poll: nil as long as one of its calls goes on.
-// What ends one call must not end another, and stages do not know for which they work.
+// cancelled is polled by the machine's stages; it returns nil as long as one of the calls that wait for them
+// goes on. The end of one call must not end another's work.
 func (x *loaded) cancelled() error {
 	x.mu.Lock()
 	now := x.now
@@ -100,7 +100,7 @@ func New(program string) *Service { return &Service{program: program, files: fil
 // Emit passes on parts of an answer, values that become JSON, before its end.
 type Emit func(part any)
 
-// Query is what a call asks for. Members that a method does not read are ignored.
+// Query is a call's parameters. A method ignores the members that it does not read.
 type Query struct {
 	Spec scenario.Spec `json:"spec"`
 	// Other is the second Spec of a comparison.

@@ -31,7 +31,7 @@ type Timeline struct {
 	Note  string   `json:"note"`
 }
 
-// Track is one row.
+// Track names a row of the timeline.
 type Track struct {
 	Process string `json:"process"`
 	Thread  string `json:"thread"`

@@ -68,6 +68,9 @@ func TestAttackFiles(t *testing.T) {
 // TestAttackLargeFiles makes the inputs that took minutes; here each is read by all
 // commands in one test.
 func TestAttackLargeFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: files of many megabytes")
+	}
 	var attrs, gpus, cpus strings.Builder
 	for i := range 40_000 {
 		fmt.Fprintf(&attrs, " a%d=\"1\"", i)

@@ -26,6 +26,9 @@ func onMadeUpGPUs(t *testing.T, args ...string) []*rankProcess {
 // and over the host where the settings say so; verified, and traced so that the
 // ranks' files become one.
 func TestBenchOnGPUsOverProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it compiles kernels and runs processes")
+	}
 	for _, c := range []struct{ name, disable, transport string }{{"peer memory", "0", "P2P/CUMEM"},
 		{"host memory", "1", "SHM"}} {
 		t.Run(c.name, func(t *testing.T) {

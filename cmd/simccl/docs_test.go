@@ -33,7 +33,7 @@ func documents(t *testing.T) []string {
 // the page's own. The lines below it must come in this order in what it prints,
 // … matches anything, and a line of … alone for any lines. "|| true" allows
 // any exit status. A block ```console hardware needs devices: without them its
-// commands end with status 9.
+// commands end with status 9. A page with patterns beside it prints whole lines (docs_patterns_test.go).
 func TestDocumentedCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: the commands of all pages take half a minute")
@@ -44,13 +44,16 @@ func TestDocumentedCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(filepath.Base(page), func(t *testing.T) {
-			blocks := regexp.MustCompile("(?ms)^```console( hardware)?\n(.*?)^```").FindAllStringSubmatch(
-				string(text), -1)
+			blocks := consoleBlock.FindAllStringSubmatch(string(text), -1)
 			if len(blocks) == 0 {
 				return
 			}
 			t.Parallel()
 			s := newShell(t)
+			if patterns, err := os.ReadFile(patternsOf(page)); err == nil {
+				s.page(t, page, string(text), string(patterns))
+				return
+			}
 			for _, b := range blocks {
 				s.block(t, b[2], b[1] != "")
 			}

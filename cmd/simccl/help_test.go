@@ -121,6 +121,9 @@ const overlapTable = "printf '%s\\n' '# torch 2.11.0+cu130 nccl (2, 28, 9) NVIDI
 
 // With --json every command that prints a result prints one JSON document.
 func TestEveryCommandSpeaksJSON(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it runs every command")
+	}
 	s := newShell(t)
 	for _, set := range []string{overlapTable,
 		"mkdir ci && echo '--nodes 1 -g 2' > ci/a.args && simccl check ci --update --json",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,14 +26,31 @@ func TestMain(m *testing.M) {
 
 func TestScripts(t *testing.T) { scripts(t, "testdata/script", nil) }
 
+// long are the scripts that simulate most: -short leaves them out.
+var long = []string{"trace_run", "fabric", "trace_bounds", "diff", "doubts", "calibrate", "trace_compare",
+	"sweep_show",
+	"check", "topo", "bench_gpu"}
+
 // TestScriptsOnMadeUpGPUs runs what needs GPUs on the driver of tests.
 func TestScriptsOnMadeUpGPUs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it compiles kernels")
+	}
 	scripts(t, "testdata/gpu", map[string]string{"LD_LIBRARY_PATH": realtest.FakeDriver(t),
 		"NCCL_NVLS_ENABLE": "0"})
 }
 
 func scripts(t *testing.T, dir string, env map[string]string) {
 	topos := golden.Root(t, "testdata", "topos")
+	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts in %s: %v", dir, err)
+	}
+	if testing.Short() {
+		files = slices.DeleteFunc(files, func(f string) bool {
+			return slices.Contains(long, strings.TrimSuffix(filepath.Base(f), ".txtar"))
+		})
+	}
 	testscript.Run(t, testscript.Params{
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TOPOS", topos)
@@ -42,7 +60,7 @@ func scripts(t *testing.T, dir string, env map[string]string) {
 			}
 			return nil
 		},
-		Dir:                 dir,
+		Files:               files,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition: func(name string) (bool, error) {

@@ -3,6 +3,7 @@ package lint
 import (
 	"go/ast"
 	"go/token"
+	"slices"
 	"strings"
 )
 
@@ -61,15 +62,17 @@ func checkLengths(r *reporter, f *File) {
 
 // wellKnown are methods whose meaning is the standard library's.
 var wellKnown = map[string]bool{"Error": true, "Unwrap": true, "Is": true, "As": true, "Len": true,
-	"Less": true, "Swap": true}
+	"Less": true, "Swap": true, "String": true}
 
-// checkDocs wants a comment on each exported name of the package's scope and
-// on each exported method of an exported type.
+// checkDocs requires a comment on each exported name of the package's scope and on each exported method of
+// an exported type. Functions of packages below internal/ may do without: a comment that only repeats a name
+// such as Empty or Push says nothing to those who can read the code.
 func checkDocs(r *reporter, f *File) {
+	inner := slices.Contains(strings.Split(r.p.Path, "/"), "internal")
 	for _, d := range f.Syn.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			if d.Name.IsExported() && d.Doc == nil && (d.Recv == nil || ast.IsExported(receiver(d)) &&
+			if d.Name.IsExported() && d.Doc == nil && !inner && (d.Recv == nil || ast.IsExported(receiver(d)) &&
 				!wellKnown[d.Name.Name]) {
 				r.report(f, d.Pos(), "doc", "exported %s has no comment", d.Name.Name)
 			}

@@ -106,9 +106,10 @@ var modules = []struct {
 	{"github.com/spf13/cobra", []edge{{"app/cli", "commands"}}},
 	{"github.com/spf13/pflag", []edge{{"app/cli", "flags"}}},
 	{"golang.org/x/term", []edge{{"internal/terminal", "the width of a terminal"}}},
-	{"go.yaml.in/yaml/v3", []edge{{"study/sweep", "specifications"}}},
+	{"go.yaml.in/yaml/v3", []edge{{"study/sweep", "specifications"}, {"topo/site", "Slurm's topology.yaml"}}},
 	{"modernc.org/sqlite", []edge{{"study/sweep/sqlite", "the database"}}},
 	{"github.com/rogpeppe/go-internal", []edge{{"dev", "test helpers"}}},
+	{"github.com/cockroachdb/datadriven", []edge{{"dev", "test helpers"}}},
 	{"pgregory.net/rapid", []edge{{"dev", "random communicators and requests"}}},
 }
 

@@ -23,7 +23,7 @@ func TestTraysJoinedAreNCCLsDomain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := decl.Join(spec, 2)
+	two, err := decl.Join(decl.Group{Spec: spec, Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,8 +98,7 @@ func (r *run) blockedRank(rank int32) Blocked {
 	list := r.p.Of[rank]
 	for i := range r.graphs[list].nodes {
 		n := &r.graphs[list].nodes[i]
-		if s := &r.spans[rank][i]; (n.kind == kernel || n.kind == message) && s.End == 0 &&
-			r.left[rank][i] == 0 {
+		if (n.kind == kernel || n.kind == message) && r.left[rank][i] == 0 {
 			return r.blocked(place{rank, int32(i)})
 		}
 	}

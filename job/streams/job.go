@@ -10,7 +10,8 @@ import (
 
 // Cost is what a call takes by itself.
 type Cost struct {
-	// Time is from the begin of all its kernels until the last of them ends.
+	// Time is from the begin of all its kernels until the last of them ends. A call of no
+	// time waits for all its members, too.
 	Time units.Time
 	// Ends is when each member's kernel ends, by rank of the communicator; nil: all
 	// at Time. Of a send they are those of sender and receiver.
@@ -20,14 +21,15 @@ type Cost struct {
 	Slack []units.Time
 	// Empty: nothing is launched, as of a count of 0.
 	Empty bool
-	// Receive, of a message that the connection's buffers hold, is how long the
-	// receiver's kernel takes where all data are there; the sender does not wait for
-	// it then. 0: it does.
-	Receive units.Time
+	// Buffered: the connection's buffers hold the message, and its sender does not wait for
+	// the receiver. Receive is how long the receiver's kernel takes then, where all data are
+	// there.
+	Buffered bool
+	Receive  units.Time
 	// SMs is how many SMs a member's kernel holds: one a channel.
 	SMs int32
-	// Needs are the resources that the call uses while it runs alone; of a message
-	// with Receive, until the sender ends.
+	// Needs are the resources that the call uses while it runs alone; of a buffered message,
+	// until the sender ends.
 	Needs []Need
 	// Behind are communicators' calls that the call waits behind on links that have room
 	// for both: of each its rate while such a call is in progress.
@@ -89,8 +91,8 @@ type GPU struct {
 // Input is a job.
 type Input struct {
 	Program *workload.Program
-	// Costs are those of Program.Calls, by index; of an alltoall of variable counts
-	// all calls of one operation have the same.
+	// Costs are those of Program.Calls, by index. Calls of one operation have the same, or
+	// differ in Time alone (see longest).
 	Costs []Cost
 	// Part is, by list and step, the step of the same group whose kernel has its call, -1
 	// for none; nil lists have none.

@@ -19,8 +19,9 @@ type operation struct {
 	task    int32
 	key     messageKey // of a message
 	message bool
-	last    float64 // progress at which the receiver of a buffered message ends
-	stale   bool    // slow is to be found anew
+	receive units.Time // of a buffered message, see Cost.Receive
+	last    float64    // progress at which its receiver ends
+	stale   bool       // slow is to be found anew
 	remote  int32
 	kernels []int32 // by member: its kernel, -1 while it has none
 	begun   int32   // members whose kernels have begun
@@ -207,7 +208,7 @@ func (r *run) beginKernel(k int32) {
 		x.left = 1
 		call := r.call(p)
 		comm := r.p.Calls[call].Comm
-		r.join(r.collective(call, comm, n.seq), r.members[comm].of(p.rank), k)
+		r.join(r.collective(call, comm, n.seq), r.members[comm].of(p.rank), k, call)
 		return
 	}
 	x.left = n.halves
@@ -230,7 +231,7 @@ func (r *run) joinMessage(h half, rank, k int32) {
 		r.messages[key] = o
 		r.ops[o].message, r.ops[o].key = true, key
 	}
-	r.join(o, side, k)
+	r.join(o, side, k, h.call)
 }
 
 // collective returns the operation of a number on a communicator.
@@ -247,6 +248,16 @@ func (r *run) collective(call, comm, seq int32) int32 {
 		}
 	}
 	return *o
+}
+
+// longest has an operation take what the longest of its members' calls does; of a buffered message
+// its sender takes its own time. Those of a simulated job are equal; recordings of ranks differ.
+func (r *run) longest(x *operation, call, member int32) {
+	c := &r.in.Costs[call]
+	x.receive = max(x.receive, c.Receive)
+	if x.ended == 0 && (c.Buffered && member == sender || !c.Buffered && c.Time > x.cost.Time) {
+		x.cost, x.shape, x.next = c, r.shapeOf[call], 0
+	}
 }
 
 // succeed gives the operation behind one that is over what that one had of links: of a
@@ -278,7 +289,8 @@ func (r *run) newOp(call, comm int32, n int) int32 {
 	}
 	x := &r.ops[o]
 	*x = operation{call: call, comm: comm, cost: &r.in.Costs[call], shape: r.shapeOf[call], task: -1,
-		remote: -1, kernels: x.kernels[:0], slow: own}
+		receive: r.in.Costs[call].Receive,
+		remote:  -1, kernels: x.kernels[:0], slow: own}
 	for range n {
 		x.kernels = append(x.kernels, -1)
 	}
@@ -296,8 +308,8 @@ func (r *run) newOp(call, comm int32, n int) int32 {
 	return o
 }
 
-// join lets a member's kernel take part in an operation.
-func (r *run) join(o, member, k int32) {
+// join lets a member's kernel take part in an operation, which the member's list has as call.
+func (r *run) join(o, member, k, call int32) {
 	x := &r.ops[o]
 	x.kernels[member] = k
 	x.begun++
@@ -306,9 +318,12 @@ func (r *run) join(o, member, k int32) {
 		b.Start(x.remote, r.backendMember(x, member), r.now)
 		return
 	}
+	if call != x.call {
+		r.longest(x, call, member)
+	}
 	g := &r.gpus[rank]
 	g.ops = append(g.ops, x.task)
-	if x.cost.Receive > 0 && member == receiver {
+	if x.cost.Buffered && member == receiver {
 		r.receive(x)
 	}
 	if !x.slow.covers(g.slow) {
@@ -335,7 +350,7 @@ func (r *run) receive(x *operation) {
 	if t.running {
 		progress += float64(t.rate * float64(r.now-t.at))
 	}
-	x.last = math.Max(x.last, progress+float64(x.cost.Receive))
+	x.last = math.Max(x.last, progress+float64(x.receive))
 }
 
 // limits are the progress up to which an operation goes without a member that has
@@ -349,7 +364,7 @@ func (x *operation) limits(n int32) (limit, end float64) {
 		return limit, 0
 	}
 	end = x.shape.ends[x.ended]
-	if x.cost.Receive > 0 {
+	if x.cost.Buffered {
 		if member := x.shape.byEnd[x.ended]; member == receiver {
 			end = math.Max(end, x.last)
 		}
@@ -360,6 +375,11 @@ func (x *operation) limits(n int32) (limit, end float64) {
 		}
 	}
 	return limit, end
+}
+
+// waits reports whether a call of no time waits for a member, which no progress shows.
+func (x *operation) waits() bool {
+	return x.cost.Time == 0 && !x.cost.Buffered && x.begun < int32(len(x.kernels))
 }
 
 // ended marks a member whose kernel is through.
@@ -373,7 +393,7 @@ func (r *run) proceed(o int32) {
 	n := int32(len(x.kernels))
 	for x.ended < n {
 		member := x.shape.byEnd[x.ended]
-		if _, end := x.limits(n); end > t.progress || x.kernels[member] < 0 {
+		if _, end := x.limits(n); end > t.progress || x.kernels[member] < 0 || x.waits() {
 			break
 		}
 		x.ended++
@@ -383,7 +403,7 @@ func (r *run) proceed(o int32) {
 		r.endOp(o)
 		return
 	}
-	if x.cost.Receive > 0 && x.ended > 0 && t.needs != nil { // all data are there
+	if x.cost.Buffered && x.ended > 0 && t.needs != nil { // all data are there
 		if t.running {
 			r.fluid.leave(x.task)
 			r.fluid.change(x.task)
@@ -417,7 +437,7 @@ func (r *run) retarget(t int32, rate float64) {
 	x := &r.tasks[t]
 	x.progress += float64(x.rate * float64(r.now-x.at))
 	x.at, x.rate = r.now, rate
-	r.schedule(t, r.now+units.Time(math.Ceil(math.Max(0, x.target-x.progress)/rate-1e-6)))
+	r.timers.schedule(t, r.now+units.Time(math.Ceil(math.Max(0, x.target-x.progress)/rate-1e-6)))
 }
 
 // leaveOp ends a member's part in an operation.
@@ -474,7 +494,7 @@ func (r *run) endOp(o int32) {
 	r.freeOps = append(r.freeOps, o)
 }
 
-// through marks a collective that is over while one before it is not.
+// through marks a collective that is over while one before it is not, and a node that has ended.
 const through = -3
 
 // bound is how fast a task goes where nothing is shared.

@@ -14,7 +14,7 @@ type run struct {
 	in     *Input
 	p      *workload.Program
 	graphs []*graph
-	left   [][]int32 // by rank, node: predecessors that are missing
+	left   [][]int32 // by rank, node: predecessors that are missing; through once it has ended
 	spans  [][]Span
 	done   []int64 // by rank: nodes that are through
 	finish []units.Time
@@ -69,7 +69,6 @@ type task struct {
 	changed  bool
 	settled  bool
 	stamp    int32
-	place    int32 // in timers, -1 for none
 	rank     int32 // of compute
 	node     int32
 	op       int32 // of a tiled kernel: in run.tiled; of a tileTask: the kernel's task
@@ -114,7 +113,7 @@ func newRun(in *Input) *run {
 		finish: make([]units.Time, n), gpus: make([]gpu, n), graded: make([]bool, n),
 		byComm:   make([]window, len(p.Comms)),
 		messages: map[messageKey]int32{}, remote: map[int32]int32{}, shapes: map[shapeKey]*shape{}}
-	r.timers.Moved, r.fluid.r = r.moved, r
+	r.fluid.r = r
 	r.fluid.resources = make([]resource, in.Resources)
 	for i := range p.Lists {
 		r.graphs[i] = newGraph(p, i, in.Part)
@@ -174,9 +173,9 @@ func (r *run) play(ctx context.Context) error {
 			break
 		}
 		r.now = at
-		for r.timers.Len() > 0 && r.timers.First().due <= at {
+		for len(r.timers.list) > 0 && r.timers.list[0].due <= at {
 			r.events++
-			r.expire(r.timers.First().task)
+			r.expire(r.timers.list[0].task)
 		}
 		if b := r.in.Backend; b != nil {
 			if t, ok := b.Next(); ok && t <= at {
@@ -195,8 +194,8 @@ func (r *run) play(ctx context.Context) error {
 
 // next is when something happens next.
 func (r *run) next() (at units.Time, ok bool) {
-	if r.timers.Len() > 0 {
-		at, ok = r.timers.First().due, true
+	if len(r.timers.list) > 0 {
+		at, ok = r.timers.list[0].due, true
 	}
 	if r.in.Backend != nil {
 		if t, more := r.in.Backend.Next(); more && (!ok || t < at) {
@@ -262,6 +261,7 @@ func (r *run) complete(p place) {
 	r.finish[p.rank] = max(r.finish[p.rank], r.now)
 	r.done[p.rank]++
 	left := r.left[p.rank]
+	left[p.node] = through
 	for _, to := range g.edges[n.from:n.to] {
 		if left[to]--; left[to] == 0 {
 			r.ready = append(r.ready, place{p.rank, to})
@@ -277,15 +277,15 @@ func (r *run) newTask(kind taskKind) int32 {
 		r.idle = r.idle[:n-1]
 	} else {
 		t = int32(len(r.tasks))
-		r.tasks = append(r.tasks, task{})
+		r.tasks, r.timers.at = append(r.tasks, task{}), append(r.timers.at, -1)
 	}
-	r.tasks[t] = task{kind: kind, place: -1, at: r.now, bound: 1, places: r.tasks[t].places[:0]}
+	r.tasks[t] = task{kind: kind, at: r.now, bound: 1, places: r.tasks[t].places[:0]}
 	return t
 }
 
 // endTask gives a task back.
 func (r *run) endTask(t int32) {
-	r.unschedule(t)
+	r.timers.drop(t)
 	r.tasks[t].running = false
 	r.idle = append(r.idle, t)
 }
@@ -307,7 +307,7 @@ func (r *run) startCompute(p place, kind nodeKind) {
 	if kind == host || !r.shared(p.rank) {
 		x.kind = hostTask
 		x.rate = 1
-		r.schedule(t, r.now+units.Time(total))
+		r.timers.schedule(t, r.now+units.Time(total))
 		return
 	}
 	if s.Work > 0 {
@@ -347,7 +347,7 @@ func (r *run) beginCompute(t int32) {
 func (r *run) setRate(t int32, rate float64) {
 	x := &r.tasks[t]
 	rate = math.Max(rate, 1e-9)
-	if rate == x.rate && x.place >= 0 {
+	if rate == x.rate && r.timers.has(t) {
 		return
 	}
 	r.retarget(t, rate)
@@ -369,7 +369,7 @@ func (r *run) expire(t int32) {
 	case computeTask:
 		r.endCompute(t)
 	default:
-		r.unschedule(t)
+		r.timers.drop(t)
 		r.proceed(x.op)
 	}
 }

@@ -65,7 +65,7 @@ func (r *run) beginTiles(t int32) {
 	group := r.newTask(tileTask)
 	y := &r.tasks[group]
 	y.rank, y.node, y.op, y.held, y.waves = r.tasks[t].rank, r.tasks[t].node, t, n*k.cluster, k.own
-	r.schedule(group, r.now+k.tile)
+	r.timers.schedule(group, r.now+k.tile)
 }
 
 // endTile has a group of clusters take its next tiles, and those end that find none.
@@ -75,7 +75,7 @@ func (r *run) endTile(group int32) {
 	x := &r.tasks[t]
 	k := &r.tiled[x.op]
 	if y.waves--; y.waves > 0 {
-		r.schedule(group, r.now+k.tile)
+		r.timers.schedule(group, r.now+k.tile)
 		return
 	}
 	n := int32(min(int64(y.held/k.cluster), k.left))
@@ -83,7 +83,7 @@ func (r *run) endTile(group int32) {
 	over := y.held - n*k.cluster
 	if n > 0 {
 		y.waves = 1
-		r.schedule(group, r.now+k.tile)
+		r.timers.schedule(group, r.now+k.tile)
 	}
 	if over == 0 {
 		return

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/coll"
 	session "github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/trace"
@@ -31,19 +30,12 @@ func carryOut(t testing.TB, text string, cost func(c *workload.Call) units.Time)
 }
 
 func onCosts(p *workload.Program, cost func(c *workload.Call) units.Time) (*session.Result, error) {
-	in := &streams.Input{Program: p, Costs: make([]streams.Cost, len(p.Calls))}
-	out := &session.Result{Program: p, Calls: make([]session.Call, len(p.Calls))}
-	for i := range in.Costs {
-		c := &p.Calls[i]
-		d := max(cost(c), 1)
-		in.Costs[i] = streams.Cost{Time: d}
-		if c.Func == coll.Send || c.Func == coll.Recv { // the connection's buffers hold it
-			in.Costs[i].Ends, in.Costs[i].Receive = []units.Time{d, d}, 1
-		}
-		out.Calls[i].Alone = d
+	lasts := func(c *workload.Call) units.Time { return max(cost(c), 1) }
+	r, err := streams.Run(context.Background(), streams.Apart(p, lasts, math.MaxInt64))
+	out := &session.Result{Result: r, Program: p, Calls: make([]session.Call, len(p.Calls))}
+	for i := range out.Calls {
+		out.Calls[i].Alone = lasts(&p.Calls[i])
 	}
-	r, err := streams.Run(context.Background(), in)
-	out.Result = r
 	return out, err
 }
 

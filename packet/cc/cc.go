@@ -1,8 +1,8 @@
-// Package cc is the congestion control of senders: presets by name, single settings,
-// and how DCQCN, HPCC, TIMELY, DCTCP, Swift and NSCC react to feedback.
+// Package cc implements the congestion control of senders: DCQCN, HPCC, TIMELY, DCTCP, Swift and NSCC, with
+// named presets of their constants.
 //
-// In: notifications, bytes sent and the time. Out: rates. It must not know frames,
-// hosts or links.
+// In: feedback (notifications, round trips, telemetry), bytes sent and the time. Out: rates and windows. It
+// must not know frames, hosts or links.
 package cc
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Kind is a congestion control.
+// Kind is a congestion control algorithm.
 type Kind uint8
 
-// Congestion controls.
+// The algorithms, each in a file of its own.
 const (
 	None Kind = iota
 	DCQCN
@@ -26,7 +26,6 @@ const (
 	NSCC // of Ultra Ethernet
 )
 
-// String is the control's name.
 func (k Kind) String() string {
 	if names := [...]string{"no congestion control", "DCQCN", "HPCC", "TIMELY", "DCTCP", "Swift",
 		"NSCC"}; int(k) < len(names) {
@@ -35,62 +34,60 @@ func (k Kind) String() string {
 	return "unknown congestion control"
 }
 
-// Unmarked reports whether no sender minds whether frames are marked.
+// Unmarked reports whether senders ignore ECN marks.
 func (k Kind) Unmarked() bool {
 	return k == None || k == HPCC || k == Timely || k == Swift
 }
 
-// Params is the congestion control of senders.
+// Params are the settings of a congestion control.
 type Params struct {
 	Kind      Kind
-	Window    int64 // most bytes in flight of a queue pair; 0: no bound
-	VarWindow bool  // the window shrinks with the rate
-	Unpaced   bool  // frames follow each other at line rate, whatever the rate
+	Window    int64 // most bytes in flight of a queue pair; 0: unbounded
+	VarWindow bool  // the window shrinks in proportion to the rate
+	Unpaced   bool  // frames are sent at line rate within the window
 	BaseRTT   units.Time
-	ByRoute   bool    // the window and the base round trip of a queue pair are those of its route
+	ByRoute   bool    // window and base round trip follow from each queue pair's route
 	MinRate   int64   // bit/s
 	AI, HAI   int64   // bit/s: additive and hyper increase
 	Gain      float64 // g, of alpha
 
-	// DCQCN.
-	AlphaPeriod    units.Time // alpha is updated so often
-	DecreasePeriod units.Time // at most one cut in so long
+	// DCQCN: periods of alpha's update, of cuts and of increases.
+	AlphaPeriod    units.Time
+	DecreasePeriod units.Time
 	IncreasePeriod units.Time
-	FastRecovery   int32
-	ClampTarget    bool // the target is set at each cut, not only after an increase
-	// Immediate cuts at each notification, as the paper has it, in place of
-	// DecreasePeriod; alpha's timer only lowers it then.
+	FastRecovery   int32 // increases by halving the distance to the target before additive ones
+	ClampTarget    bool  // the target is set at each cut, not only after an increase
+	// Immediate cuts at each notification, as in the paper, not every DecreasePeriod; alpha's timer then only
+	// lowers alpha.
 	Immediate bool
-	// CNPGap is the least time between two notifications of a flow by its receiver.
+	// CNPGap is a receiver's least time between two notifications of a flow.
 	CNPGap units.Time
-	// CNPBytes, where set, is the size of a notification, a frame of its own that precedes data and that no
-	// pause holds back (CNPs: DSCP 48, in a priority of their own); 0: acknowledgements are marked.
+	// CNPBytes, if not 0, is the size of a CNP: a frame of its own that precedes data and that no pause holds
+	// (DSCP 48, a priority of its own). 0: acknowledgements are marked instead.
 	CNPBytes int
-	// ByteReset is after how many bytes sent the rate rises, beside IncreasePeriod; 0:
-	// by time alone. With it increases follow the paper: recovery while neither
-	// counter has passed FastRecovery, hyper, and more each time, once both have.
+	// ByteReset is the byte counter: the rate rises after so many bytes, beside IncreasePeriod; 0: by time
+	// alone. With it increases follow the paper: fast recovery until one of the two counters has passed
+	// FastRecovery, additive until both have, then hyper.
 	ByteReset int64
-	MostCut   float64 // share of the rate that a cut takes at most; 0: alpha/2
+	MostCut   float64 // most that a cut takes, as a share of the rate; 0: alpha/2
 	Alpha     float64 // at the first notification; 0: 1
 
 	// Swift.
 	Swift SwiftParams
 
-	// HPCC.
 	Utilisation float64 // eta
 	Stages      int32   // additive steps before a multiplicative one
 	FastReact   bool
 	MultiRate   bool // a rate for each hop
-	// SampleFeedback leaves out hops without a queue between full updates.
+	// SampleFeedback skips hops without a queue between full updates.
 	SampleFeedback bool
-	RateCodes      bool  // frames carry the rates of links as codes of the HPCC simulator, see Coded
-	Multi          int64 // unit of the records of INT: 128 and 80 bytes times this
+	RateCodes      bool  // INT carries ns-3's codes of link rates (Coded)
+	Multi          int64 // INT_MULTI: records count in units of 128 and 80 bytes times this
 
-	// DCTCP.
-	RateAI int64 // bit/s each round trip
+	RateAI int64 // DCTCP: increase in bit/s each round trip
 }
 
-// Check finds what is wrong with the settings.
+// Check validates the settings. Errors: *SettingError, *UnsupportedError.
 func (c *Params) Check() error {
 	switch {
 	case c.Kind > NSCC:
@@ -128,29 +125,27 @@ func (c *Params) Check() error {
 	return nil
 }
 
-// SettingError is a setting that cannot be.
+// SettingError is an invalid setting.
 type SettingError struct{ Problem string }
 
 func (e *SettingError) Error() string { return e.Problem }
 
-// UnsupportedError names what is not simulated.
+// UnsupportedError names something that is not simulated, and where it was found.
 type UnsupportedError struct{ What, Found string }
 
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s is not simulated: found %s", e.What, e.Found)
 }
 
-// Is makes it an errors.ErrUnsupported.
 func (e *UnsupportedError) Is(target error) bool { return target == errors.ErrUnsupported }
 
-// wrong makes a SettingError.
 func wrong(format string, args ...any) error { return &SettingError{fmt.Sprintf(format, args...)} }
 
-// Rate is what a sender may send, in bit/s. Gap is the ps that a full frame takes at
-// it; 0: not known.
+// Rate is a sender's present rate and its line rate in bit/s. Gap is a full frame's time at Rate in ps; 0: to
+// be computed.
 type Rate struct{ Rate, Line, Gap int64 }
 
-// Pace is the rate at which frames follow each other.
+// Pace returns the rate by which frames are spaced.
 func (r *Rate) Pace(c *Params) int64 {
 	if c.Unpaced {
 		return r.Line
@@ -158,7 +153,7 @@ func (r *Rate) Pace(c *Params) int64 {
 	return r.Rate
 }
 
-// Set changes the rate; what is set for the next frame stays.
+// Set changes the rate; the next frame, which is already scheduled, keeps its time.
 func (r *Rate) Set(rate int64) {
 	if r.Rate != rate {
 		r.Rate, r.Gap = rate, 0

@@ -1,26 +1,28 @@
 package cc
 
-// Reaction is the state of a DCQCN reaction point, in the order of events of
-// Mellanox' firmware as the HPCC simulator has it: alpha and the decrease are
-// looked at by timers of their own. With Params.Immediate and Params.ByteReset it is that
-// of the paper (SIGCOMM'15).
+// Reaction is a DCQCN reaction point (SIGCOMM'15) as ns-3 models Mellanox's firmware: alpha and the decrease
+// have timers of their own. With Params.Immediate and Params.ByteReset it is the paper's. Times are in ps.
+//
+//	CNP ─▶ alpha ↑ ─▶ at decreaseAt: target = rate, rate ·= 1 − alpha/2
+//	no CNP ─▶ alpha ↓; at each increase: rate = (rate + target)/2;
+//	          after FastRecovery of these target += AI, then HAI
 type Reaction struct {
 	alpha      float64
 	target     int64 // bit/s
-	tick       int64 // the next of the timers
+	tick       int64 // the next timer of the three
 	alphaAt    int64
 	decreaseAt int64
 	increase   int64
 	stage      int32 // increases by time since the last cut
 	started    bool  // a notification has come
-	alphaSeen  bool  // one has since the last update of alpha
-	cutSeen    bool  // one has since the last look at the decrease
-	byBytes    int32 // increases by bytes
+	alphaSeen  bool  // one has come since alpha's last update
+	cutSeen    bool  // one has come since the decrease timer last ran
+	byBytes    int32 // increases by bytes since the last cut
 	sent       int64 // bytes since the last of those
 }
 
-// Notify handles a congestion notification at a time, whose acknowledgement was sent age
-// before: of the timers of that very time only those that were set earlier have run.
+// Notify handles a congestion notification at time now that was scheduled age before: timers of that instant
+// precede it only if they were set earlier.
 func (d *Reaction) Notify(c *Params, s *Rate, now, age int64) {
 	d.Tick(c, s, now, age)
 	if c.Immediate {
@@ -39,7 +41,7 @@ func (d *Reaction) Notify(c *Params, s *Rate, now, age int64) {
 	d.target = s.Rate
 }
 
-// first is alpha at the first notification.
+// first returns alpha at the first notification.
 func (c *Params) first() float64 {
 	if c.Alpha > 0 {
 		return c.Alpha
@@ -47,8 +49,7 @@ func (c *Params) first() float64 {
 	return 1
 }
 
-// cutNow is a notification of the paper: cut, raise alpha, start timers and the
-// byte counter again.
+// cutNow handles a notification as the paper does: cut, raise alpha, restart timers and byte counter.
 func (d *Reaction) cutNow(c *Params, s *Rate, now int64) {
 	if !d.started {
 		d.started, d.alpha, d.decreaseAt = true, c.first(), never
@@ -60,7 +61,7 @@ func (d *Reaction) cutNow(c *Params, s *Rate, now int64) {
 	d.tick = min(d.alphaAt, d.increase)
 }
 
-// Count counts bytes sent, after which the rate rises.
+// Count counts bytes sent; ByteReset of them raise the rate.
 func (d *Reaction) Count(c *Params, s *Rate, bytes int64) {
 	if !d.started {
 		return
@@ -72,18 +73,18 @@ func (d *Reaction) Count(c *Params, s *Rate, bytes int64) {
 	}
 }
 
-// Halt runs the timers up to an event at a time, see Tick, and stops them.
+// Halt runs the timers up to an event (see Tick) and stops them.
 func (d *Reaction) Halt(c *Params, s *Rate, now, age int64) {
 	d.Tick(c, s, now, age)
 	d.tick, d.alphaAt, d.decreaseAt, d.increase = never, never, never, never
 }
 
-// Due reports whether timers end up to a time.
+// Due reports whether a timer expires by now.
 func (d *Reaction) Due(now int64) bool { return d.tick <= now }
 
-// Tick runs the timers up to an event at a time: of those of that very time the ones that
-// were set more than age before it. Of several the one with the longest period is first,
-// for it was set first.
+// Tick runs the timers up to an event at now that was scheduled age before. Of timers that expire at that
+// very instant, those set more than age before run first; of several, the one with the longest period, as it
+// was set first.
 func (d *Reaction) Tick(c *Params, s *Rate, now, age int64) {
 	for d.tick <= now {
 		for rest := min(d.decreaseAt, d.increase, now); d.alphaAt < rest; d.alphaAt += int64(c.AlphaPeriod) {
@@ -121,7 +122,7 @@ func (d *Reaction) Tick(c *Params, s *Rate, now, age int64) {
 	}
 }
 
-// period is the longest of the timers that are due.
+// period returns the longest period of the timers that expire at tick.
 func (d *Reaction) period(c *Params) int64 {
 	t := int64(0)
 	if d.tick == d.increase {
@@ -136,7 +137,7 @@ func (d *Reaction) period(c *Params) int64 {
 	return t
 }
 
-// cut lowers the rate.
+// cut lowers the rate by alpha/2, at most MostCut.
 func (d *Reaction) cut(c *Params, s *Rate) {
 	if c.ClampTarget || d.stage != 0 {
 		d.target = s.Rate
@@ -149,7 +150,7 @@ func (d *Reaction) cut(c *Params, s *Rate) {
 	d.stage, d.byBytes, d.sent, d.cutSeen = 0, 0, 0, false
 }
 
-// raise is an increase of the rate: recovery, then additive, then hyper.
+// raise raises the rate as the firmware does: fast recovery, then additive, then hyper increase.
 func (d *Reaction) raise(c *Params, s *Rate) {
 	if c.ByteReset > 0 {
 		d.stage++
@@ -166,8 +167,8 @@ func (d *Reaction) raise(c *Params, s *Rate) {
 	d.stage++
 }
 
-// climb is an increase of the paper, by the numbers of those by time and by
-// bytes since the last cut.
+// climb raises the rate as the paper does, by the numbers of increases by time and by bytes since the last
+// cut.
 func (d *Reaction) climb(c *Params, s *Rate) {
 	switch most, least := max(d.stage, d.byBytes), min(d.stage, d.byBytes); {
 	case least > c.FastRecovery:
@@ -180,7 +181,7 @@ func (d *Reaction) climb(c *Params, s *Rate) {
 
 const never = int64(1<<63 - 1)
 
-// NewReaction is the state at the start of a flow.
+// NewReaction returns the state of a flow that starts at line rate (bit/s).
 func NewReaction(line int64) Reaction {
 	return Reaction{alpha: 1, target: line, tick: never, increase: never}
 }

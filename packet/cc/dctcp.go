@@ -1,19 +1,18 @@
 package cc
 
-// Share is the state of DCTCP with rates, as in the HPCC simulator.
+// Share is DCTCP's state of a flow (SIGCOMM'10) with rates in place of windows, as in ns-3.
 type Share struct {
 	alpha   float64
-	update  uint32 // the frame whose acknowledgement ends a round trip
-	high    uint32 // a cut lasts until this frame is acknowledged
-	marks   uint32 // of this round trip
-	frames  uint32 // of this round trip
+	update  uint32 // the frame whose acknowledgement ends the round trip
+	high    uint32 // no second cut until this frame is acknowledged
+	marks   uint32 // marked frames of this round trip
+	frames  uint32 // frames of this round trip
 	reduced bool
 	payload int32 // bytes of a full frame
 	bytes   int64 // of the flow
 }
 
-// NewShare is the state at the start of a flow of so many bytes, or 0 where they are not known, in frames of
-// payload.
+// NewShare returns the state of a flow of so many bytes (0: unknown) in frames of payload bytes.
 func NewShare(payload int, bytes int64) Share {
 	if bytes == 0 {
 		bytes = 1<<63 - 1
@@ -21,16 +20,15 @@ func NewShare(payload int, bytes int64) Share {
 	return Share{alpha: 1, payload: int32(payload), bytes: bytes}
 }
 
-// between is how many whole frames are from one to another, plus one. As in the peer it is a word without a
-// sign, of bytes that are one of twice its length: a sender that was sent back may be behind what is
-// acknowledged.
+// between returns the whole frames from psn to next, plus one, in ns-3's unsigned 32-bit arithmetic: a sender
+// that was sent back may be behind what is acknowledged.
 func (d *Share) between(psn, next uint32) uint32 {
 	from, to := min(int64(psn)*int64(d.payload), d.bytes), min(int64(next)*int64(d.payload), d.bytes)
 	return uint32(uint64(to-from)/uint64(d.payload) + 1)
 }
 
-// Ack counts marks, and cuts the rate at most once in a round trip: frames below psn
-// have arrived, next is sent next.
+// Ack counts marks and cuts the rate at most once a round trip by alpha/2. Frames below psn have arrived,
+// next is sent next.
 func (d *Share) Ack(c *Params, s *Rate, psn, next uint32, marked bool) {
 	round := psn > d.update
 	if marked {

@@ -7,17 +7,17 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Flows is what senders know whose control is not DCQCN, by flow.
+// Flows is the congestion-control state of all flows but for DCQCN, whose Reaction is in the queue pair.
 type Flows struct {
-	// InOrder: no frame of a flow overtakes another, nor does an acknowledgement. Then a flow with HPCC has
-	// no more rows for telemetry than it had frames in flight, so those of many flows fit into a cache.
+	// InOrder: frames and acknowledgements of a flow never overtake each other. HPCC then keeps no more
+	// telemetry rows per flow than frames in flight, which stay in the cache.
 	InOrder   bool
 	c         *Params
 	payload   int // bytes of a full frame
 	header    int
-	shift     uint8   // of HPCC's units
-	bits      float64 // of the unit of bytes sent, with HPCC
-	unit      float64 // bytes of that of queues
+	shift     uint8   // log2 of Params.Multi; 255: it is no power of two
+	bits      float64 // HPCC: bits per unit of bytes sent
+	unit      float64 // HPCC: bytes per unit of queue length
 	telemetry []Telemetry
 	rows      rows
 	gradient  []Gradient
@@ -26,8 +26,7 @@ type Flows struct {
 	windowed  []Windowed
 }
 
-// NewFlows makes room for n flows whose full frames have so many bytes of payload and
-// header.
+// NewFlows makes the state of n flows whose full frames have so many bytes of payload and header.
 func NewFlows(c *Params, n, payload, header int) Flows {
 	x := Flows{c: c, payload: payload, header: header}
 	switch c.Kind {
@@ -46,8 +45,8 @@ func NewFlows(c *Params, n, payload, header int) Flows {
 	return x
 }
 
-// Open begins a flow over so many links with a base round trip, of so many bytes if that is known, else 0.
-// Error: *UnsupportedError, where frames in flight cannot be numbered.
+// Open starts a flow over so many links with a base round trip, of so many bytes (0: unknown). Error:
+// *UnsupportedError if telemetry rows run out.
 func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int, bytes int64) error {
 	switch x.c.Kind {
 	case HPCC:
@@ -66,7 +65,7 @@ func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int
 	return x.Full()
 }
 
-// Full reports whether frames in flight cannot be numbered any more. Error: *UnsupportedError.
+// Full returns an *UnsupportedError once telemetry rows have run out.
 func (x *Flows) Full() error {
 	if x.rows.full {
 		return &UnsupportedError{What: "HPCC with more than 2^29 frames in flight",
@@ -75,7 +74,7 @@ func (x *Flows) Full() error {
 	return nil
 }
 
-// resize sets the window that a control found.
+// resize sets *window to what Swift or NSCC decided.
 func (x *Flows) resize(id int32, s *Rate, window *int64) {
 	switch x.c.Kind {
 	case Swift:
@@ -85,11 +84,11 @@ func (x *Flows) resize(id int32, s *Rate, window *int64) {
 	}
 }
 
-// fewest is the size of rows with which a flow begins, as a power of two.
+// fewest is log2 of the rows with which a flow starts.
 const fewest = 2
 
-// room sets rows aside for so many bytes in flight that meet so many switches; with InOrder only a few at
-// first.
+// room reserves rows for so many bytes in flight over so many switches; with InOrder a few, which Grow
+// doubles.
 func (x *Flows) room(p *Telemetry, bytes int64, switches int) {
 	for p.most = fewest; int64(1<<p.most-2)*int64(x.payload) < bytes; {
 		p.most++
@@ -100,40 +99,40 @@ func (x *Flows) room(p *Telemetry, bytes int64, switches int) {
 	p.first = x.rows.take(1<<p.size, switches)
 }
 
-// more sets more rows aside for a flow: as many as a power of two.
+// more gives a flow 2^size new rows.
 func (x *Flows) more(p *Telemetry, size uint8) {
 	if first := x.rows.take(1<<size, 0); first > 0 { // else the rows that it has must do
 		p.first, p.size = first, size
 	}
 }
 
-// Grows reports whether a flow that sends a data frame needs more rows perhaps, with so many in flight
-// before it: Grow does that.
+// Grows reports whether a flow with so many frames in flight may need more rows to send another: then Grow is
+// due. It is true at powers of two only.
 func Grows(flight uint32) bool { return flight&(flight-1) == 0 && flight>>fewest != 0 }
 
-// Grow makes room for one more data frame of a flow with HPCC than so many in flight.
+// Grow doubles a flow's rows if another frame in flight needs it.
 func (x *Flows) Grow(id int32, flight uint32) {
 	if p := &x.telemetry[id]; flight>>p.size != 0 && p.size < p.most {
 		x.more(p, p.size+1)
 	}
 }
 
-// Send is what data frame psn of a flow with HPCC carries, which is sent now: the number of its row. It is
-// another one than that of a frame that was sent before under that psn: that may still be on its way.
+// Send returns what a data frame carries: the number of its telemetry row. A retransmission gets another row
+// than the first transmission, which may still be in flight.
 func (x *Flows) Send(id int32, psn uint32) (aux uint32) {
 	p := &x.telemetry[id]
 	return p.first + (psn+p.again)&(1<<(p.size&31)-1)
 }
 
-// Stamp adds the record of a port of a rate to what a frame carries.
+// Stamp adds a port's record to what a frame carries.
 func (x *Flows) Stamp(aux uint32, word uint64, rate int64) uint32 {
 	return x.rows.stamp(aux, word, rate)
 }
 
-// TouchRecords reads what Stamp will add to.
+// TouchRecords reads the row that Stamp will write (prefetch).
 func (x *Flows) TouchRecords(aux uint32) uint32 { return x.rows.touch(aux) }
 
-// Touch reads what Seen will look at.
+// Touch reads what Seen will read (prefetch).
 func (x *Flows) Touch(id int32, aux uint32) uint32 {
 	if x.c.Kind != HPCC {
 		return 0
@@ -141,9 +140,9 @@ func (x *Flows) Touch(id int32, aux uint32) uint32 {
 	return x.telemetry[id].update + x.rows.touch(aux)
 }
 
-// Seen is the rate after what a frame of a flow with HPCC and a window saw on its way, and whether it
-// changes. aux is what that frame carried or, if the acknowledgement reports one that came out of order, its
-// psn; it met as many switches as the one before. Frames below psn have arrived, next is sent next.
+// Seen returns HPCC's rate after an acknowledgement, and whether it changes. aux is what the acknowledged
+// frame carried or, with report, the number of a frame that came out of order, which met as many switches as
+// the frame before. Frames below psn have arrived, next is sent next.
 func (x *Flows) Seen(id int32, s *Rate, window int64, aux uint32, report bool, psn, next uint32) (rate int64,
 	changes bool) {
 	p := &x.telemetry[id]
@@ -157,14 +156,13 @@ func (x *Flows) Seen(id int32, s *Rate, window int64, aux uint32, report bool, p
 	return p.ack(x, s, window, aux, psn, next)
 }
 
-// Gradient is TIMELY's state of a flow.
+// Gradient returns a flow's state of TIMELY, for hosts that update it without Ack's dispatch.
 func (x *Flows) Gradient(id int32) *Gradient { return &x.gradient[id] }
 
-// Share is DCTCP's state of a flow.
+// Share returns a flow's state of DCTCP, as Gradient does.
 func (x *Flows) Share(id int32) *Share { return &x.share[id] }
 
-// Record is what a switch writes into a data frame at a time in ps: its port has sent so many bytes, and so
-// many wait there.
+// Record packs a switch's INT record: time in ps, bytes that the port has sent, and bytes queued.
 func (x *Flows) Record(at, sent, queued int64) uint64 {
 	b, q := uint64(sent)>>byteBits, uint64(queued)/qlenUnit
 	if k := x.shift & 31; k == x.shift { // a division by a variable takes as long as all else here
@@ -175,8 +173,8 @@ func (x *Flows) Record(at, sent, queued int64) uint64 {
 	return uint64(at)/1000&intTime | b&intBytes<<24 | q&intQueue<<44
 }
 
-// Sent is what data frame psn, sent now (ps) with so many in flight before it, carries for its
-// acknowledgement to bring back; 0 where that is nothing.
+// Sent returns what data frame psn, sent now (ps) with so many frames in flight before it, carries for its
+// acknowledgement to return; 0: nothing.
 func (x *Flows) Sent(id int32, psn, flight uint32, now int64) (aux uint32) {
 	switch x.c.Kind {
 	case HPCC:
@@ -193,7 +191,8 @@ func (x *Flows) Sent(id int32, psn, flight uint32, now int64) (aux uint32) {
 	return 0
 }
 
-// Again reports whether so many frames are to be sent again from the first gap on; it returns them.
+// Again records that frames are retransmitted from the first gap on, and returns frames. HPCC reserves rows
+// for them, as the first transmissions may still be in flight.
 func (x *Flows) Again(id int32, frames int64) int64 {
 	if x.c.Kind != HPCC || frames <= 0 {
 		return frames
@@ -206,24 +205,24 @@ func (x *Flows) Again(id int32, frames int64) int64 {
 	return frames
 }
 
-// Ack is what an acknowledgement says.
+// Ack is an acknowledgement as congestion control sees it.
 type Ack struct {
 	Now       int64  // ps
-	Aux       uint32 // what Sent returned for the frame it answers, or what switches made of it
+	Aux       uint32 // what Sent returned for its frame, or what switches made of it
 	Psn, Next uint32 // frames below Psn have arrived, Next is sent next
-	Acked     uint32 // frames that have arrived since the one before
-	Flight    uint32 // frames
+	Acked     uint32 // frames newly acknowledged
+	Flight    uint32 // frames in flight
 	Marked    bool
-	Gap       bool // it asks for a frame that is missing
-	Report    bool // it reports frame Aux, which came out of order, and has no time
-	Each      bool // each frame has an acknowledgement of its own
+	Gap       bool // a NAK
+	Report    bool // selective: frame Aux came out of order; there is no time
+	Each      bool // each frame is acknowledged on its own
 }
 
-// rtt is the round trip of an acknowledgement, in ns.
+// rtt returns the round trip in ns.
 func (a *Ack) rtt() int64 { return int64(uint32(a.Now/1000) - a.Aux) }
 
-// Ack lets the control see an acknowledgement. Where shift is true the rate is to
-// become the one returned, and the next frame to move with it.
+// Ack updates a flow by an acknowledgement. With shift, the rate is to become the one returned and the next
+// frame's start to move with it.
 func (x *Flows) Ack(id int32, s *Rate, window *int64, a *Ack) (rate int64, shift bool) {
 	switch {
 	case x.c.Kind == HPCC:
@@ -244,7 +243,7 @@ func (x *Flows) Ack(id int32, s *Rate, window *int64, a *Ack) (rate int64, shift
 	return 0, false
 }
 
-// ultra lets NSCC see an acknowledgement, also of a frame out of order.
+// ultra updates NSCC, also by selective acknowledgements, whose send time is looked up.
 func (x *Flows) ultra(id int32, s *Rate, window *int64, a *Ack) {
 	w, acked, rtt := &x.windowed[id], a.Acked, 1000*a.rtt()
 	if a.Each {
@@ -262,8 +261,7 @@ func (x *Flows) ultra(id int32, s *Rate, window *int64, a *Ack) {
 	x.resize(id, s, window)
 }
 
-// Loss lets Swift and NSCC see a loss: a gap that was reported, or the last of so many
-// timeouts in a row. Others do not mind.
+// Loss reports a loss to Swift and NSCC: a gap, or the last of so many timeouts in a row. Others ignore it.
 func (x *Flows) Loss(id int32, s *Rate, window *int64, now int64, flight uint32, timeouts int32) {
 	switch x.c.Kind {
 	case NSCC:

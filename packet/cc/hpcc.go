@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// Widths and units of INT's records (network/utils/int-header.h): 24 bits of
-// nanoseconds, 20 of bytes sent, 17 of queue length, in one word, from the lowest bit. The
-// rate of the link is a code in the bits above.
+// INT records are a word each (network/utils/int-header.h): 24 bits of nanoseconds, 20 of bytes sent, 17 of
+// queue length, from the lowest bit up. Above is a code of the link's rate.
 const (
 	intTime  = 1<<24 - 1
 	intBytes = 1<<20 - 1
@@ -23,27 +22,27 @@ const (
 	intHops  = 5
 )
 
-// Telemetry is the state of HPCC (SIGCOMM'19) of a sender. What each acknowledgement touches is in
-// the first line of a cache, on routes with up to three switches.
+// Telemetry is HPCC's state of a sender (SIGCOMM'19). For routes over up to three switches, an
+// acknowledgement touches the first cache line only.
 type Telemetry struct {
-	first  uint32 // of the rows of its frames in flight
-	update uint32 // the frame whose acknowledgement ends a round trip
+	first  uint32 // first telemetry row of its frames in flight
+	update uint32 // the frame whose acknowledgement ends the round trip
 	stage  int32
-	size   uint8           // of those rows, as a power of two
-	most   uint8           // size of as many rows as its window may need
-	count  uint8           // of records of the frame that was acknowledged last
-	even   bool            // a queue times line by line is that queue, to the last bit
+	size   uint8           // log2 of its rows
+	most   uint8           // log2 of the rows that its window may need
+	count  uint8           // records of the last acknowledged frame
+	even   bool            // queue·line/line is exact in float64, so it can be left out
 	rtt    int64           // ns
-	util   float64         // smoothed utilisation
+	util   float64         // smoothed utilization
 	rate   int64           // at the start of the round trip
-	last   [intHops]uint64 // words of the acknowledgement before
-	again  uint32          // frames sent again so far: rows are by psn plus that
+	last   [intHops]uint64 // INT words of the acknowledgement before
+	again  uint32          // retransmissions so far: rows are by psn + again
 	_      uint32
-	each   *[intHops]hopRate // with MultiRate
+	each   *[intHops]hopRate // by hop, with MultiRate
 	_      [4]uint64         // whole lines of a cache
 }
 
-// shiftOf says of which power of two multi is; 255: none.
+// shiftOf returns log2 of multi; 255: it is no power of two.
 func shiftOf(multi int64) uint8 {
 	if multi&(multi-1) != 0 {
 		return 255
@@ -51,14 +50,14 @@ func shiftOf(multi int64) uint8 {
 	return uint8(bits.TrailingZeros64(uint64(multi)))
 }
 
-// hopRate is the state of a hop where each has a rate of its own.
+// hopRate is the state of one hop, with MultiRate.
 type hopRate struct {
 	util  float64
 	stage int32
 	rate  int64
 }
 
-// NewTelemetry makes the state of a sender with a base round trip in ns.
+// NewTelemetry returns the state of a sender with a base round trip in ns.
 func NewTelemetry(c *Params, line, rtt int64) Telemetry {
 	p := Telemetry{util: 1, rate: line, rtt: rtt}
 	unit := uint64(qlenUnit * c.Multi)
@@ -74,9 +73,8 @@ func NewTelemetry(c *Params, line, rtt int64) Telemetry {
 	return p
 }
 
-// Coded is the rate of a link, in bit/s, as telemetry carries it. The HPCC simulator has a code of three
-// bits for it, and writes the code of 25 Gbit/s for every rate without a code of its own
-// (utils/int-header.h).
+// Coded returns a link's rate in bit/s as INT carries it. ns-3 has a code of three bits and writes that of 25
+// Gbit/s for each rate without a code (utils/int-header.h).
 func (c *Params) Coded(rate int64) int64 {
 	if known := [...]int64{50e9, 100e9, 200e9, 400e9}; !c.RateCodes || slices.Contains(known[:], rate) {
 		return rate
@@ -84,8 +82,8 @@ func (c *Params) Coded(rate int64) int64 {
 	return 25e9
 }
 
-// ack finds the rate after what a frame, which carried aux, saw on its way, and says whether it changes:
-// frames below psn have arrived, next is sent next.
+// ack returns the rate after the acknowledgement of a frame that carried aux, and whether it changes. Frames
+// below psn have arrived, next is sent next.
 func (p *Telemetry) ack(x *Flows, s *Rate, window int64, aux, psn, next uint32) (rate int64, changes bool) {
 	update, c, hops := p.update, x.c, x.rows.hops(aux)
 	full := psn > update
@@ -126,8 +124,8 @@ func (p *Telemetry) ack(x *Flows, s *Rate, window int64, aux, psn, next uint32) 
 	return rate, true
 }
 
-// next smooths the utilisation with what was measured over so many ns, and returns
-// the rate and stage that follow.
+// next smooths the utilization with u, measured over dt ns, and returns the rate and stage that follow:
+// additive steps below the target, at most Stages in a row, else rate·target/utilization.
 func (x *hopRate) next(u float64, dt, rtt int64, s *Rate, c *Params) (int64, int32) {
 	dt = min(dt, rtt)
 	x.util = (float64(x.util*float64(rtt-dt)) + float64(u*float64(dt))) / float64(rtt)
@@ -138,7 +136,7 @@ func (x *hopRate) next(u float64, dt, rtt int64, s *Rate, c *Params) (int64, int
 	return min(max(rate, c.MinRate), s.Line), stage
 }
 
-// perHop is the least of the rates of all hops.
+// perHop returns the least of the hops' rates.
 func (p *Telemetry) perHop(x *Flows, s *Rate, window int64, aux uint32, hops []uint64,
 	full bool) (least int64, any bool) {
 	least = s.Line
@@ -159,8 +157,7 @@ func (p *Telemetry) perHop(x *Flows, s *Rate, window int64, aux uint32, hops []u
 	return least, any
 }
 
-// utilisation returns the highest of the hops of a path, and over how many
-// nanoseconds it was measured.
+// utilisation returns the highest utilization of the hops, and over how many ns it was measured.
 func (p *Telemetry) utilisation(x *Flows, s *Rate, window int64, aux uint32, hops []uint64,
 	full bool) (most float64, dt int64, any bool) {
 	before := p.last[:len(hops)]
@@ -176,7 +173,8 @@ func (p *Telemetry) utilisation(x *Flows, s *Rate, window int64, aux uint32, hop
 	return most, dt, any
 }
 
-// measure is the utilisation of a hop of a rate since the acknowledgement before, whose word was last.
+// measure returns a hop's utilization since the acknowledgement before: throughput/rate + queue/window, and
+// the time between the two records in ns.
 func (p *Telemetry) measure(x *Flows, word uint64, bps int64, last *uint64, s *Rate, window int64) (u float64,
 	tau int64) {
 	old := *last

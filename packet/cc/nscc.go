@@ -2,8 +2,8 @@ package cc
 
 import "math/bits"
 
-// Ultra has the constants of NSCC, the congestion control of Ultra Ethernet's senders,
-// scaled from 100 Gb/s and 12 µs (htsim, sim/uec.cpp, initNsccParams). Times in ps.
+// Ultra holds the constants of NSCC, the sender-based congestion control of Ultra Ethernet, scaled from 100
+// Gb/s and 12 µs (htsim, sim/uec.cpp, initNsccParams). Times are in ps.
 type Ultra struct {
 	rtt        int64
 	rate       int64
@@ -11,25 +11,25 @@ type Ultra struct {
 	target     int64 // queueing delay
 	alpha      float64
 	fair       float64 // fair increase
-	fast       float64 // share of acknowledged bytes in a fast increase
-	eta        float64 // bytes a round trip
-	adjust     int64   // bytes after which increases take effect
+	fast       float64 // share of acknowledged bytes that a fast increase adds
+	eta        float64 // bytes added each round trip
+	adjust     int64   // acknowledged bytes after which increases take effect
 	bdp        int64
-	gateShift  uint  // quick adapt below this share of the window
-	gate       int64 // or beyond this delay
+	gateShift  uint  // quick adapt: below window >> gateShift achieved
+	gate       int64 // or above this delay
 	delayAlpha float64
 	gamma      float64
 }
 
-// Reference points of the scaling.
+// Reference points of the scaling, and the delay below which increases are fast.
 const (
 	referenceRTT  = 12_000_000
 	referenceBDP  = 150_000
-	nearlyNothing = 1_000_000 // a queueing delay below which increases are fast
+	nearlyNothing = 1_000_000 // ps of queueing delay
 )
 
-// NewUltra scales the constants to a base round trip of so many ps, a line of rate bit/s
-// and frames of mtu bytes, of which header are no payload.
+// NewUltra scales the constants to a base round trip (ps), a line rate (bit/s) and frames of mtu bytes with
+// so many of header.
 func NewUltra(rtt, rate int64, mtu, header int) Ultra {
 	bdp := int64(float64(rtt) / 1e12 * float64(rate/8))
 	mss := float64(mtu - header)
@@ -42,16 +42,16 @@ func NewUltra(rtt, rate int64, mtu, header int) Ultra {
 	return n
 }
 
-// Windowing is the state of a sender with NSCC.
+// Windowing is NSCC's state of a sender. Windows are in bytes, times in ps.
 type Windowing struct {
-	Cwnd, most   int64 // bytes
-	base         int64 // least round trip seen
-	Average      int64 // queueing delay
-	achieved     int64 // bytes received since the last look
-	counted      int64 // bytes acknowledged since the last adjustment
-	ignored      uint32
+	Cwnd, most   int64  // window, and its upper bound
+	base         int64  // least round trip seen
+	Average      int64  // smoothed queueing delay
+	achieved     int64  // bytes received in this period of quick adapt
+	counted      int64  // bytes acknowledged since the last adjustment
+	ignored      uint32 // bytes of acknowledgements ignored since quick adapt, of toIgnore
 	toIgnore     uint32
-	increase     uint32 // bytes, times the window
+	increase     uint32 // pending increase, in bytes · window
 	fast         uint32 // bytes acknowledged without a queue
 	adjustedAt   int64
 	decreasedAt  int64
@@ -59,13 +59,13 @@ type Windowing struct {
 	rising, lost bool
 }
 
-// Fresh is the state at the start of a flow: the largest window.
+// Fresh returns the state at the start of a flow: the largest window.
 func (n *Ultra) Fresh() Windowing {
 	most := int64(1.5 * float64(n.bdp))
 	return Windowing{Cwnd: most, most: most, base: n.rtt}
 }
 
-// Credit counts bytes that the receiver says it has.
+// Credit counts newly acknowledged bytes.
 func (c *Windowing) Credit(bytes int64) {
 	c.achieved += bytes
 	c.counted += bytes
@@ -80,7 +80,7 @@ func (n *Ultra) Base(c *Windowing, rtt int64) {
 	}
 }
 
-// Sample takes a round trip into the average and returns its queueing delay.
+// Sample adds a round trip to the average and returns its queueing delay.
 func (n *Ultra) Sample(c *Windowing, rtt int64, ce bool) int64 {
 	n.Base(c, rtt)
 	n.smooth(c, rtt, ce)
@@ -95,16 +95,15 @@ func (n *Ultra) smooth(c *Windowing, rtt int64, ce bool) {
 	c.Average = int64(float64(n.delayAlpha*delay) + float64((1-n.delayAlpha)*float64(c.Average)))
 }
 
-// bound keeps the window in its bounds. htsim lets the upper one prevail, which falls below a full frame
-// where the round trip of a small frame is short: a sender that has a full one to retransmit then never does.
+// bound clamps the window. In htsim the upper bound wins, which is below a full frame where a small frame's
+// round trip is short: such a sender never retransmits a full frame. Here the lower bound wins.
 func (n *Ultra) bound(c *Windowing) { c.Cwnd = max(min(c.Cwnd, c.most), n.mtu) }
 
-// wrapped is a sum of bytes in the 32 bits in which htsim has it. By way of 64 bits it is the same on each
-// processor.
+// wrapped returns a sum in htsim's 32 bits; by way of 64 bits the result is the same on all processors.
 func wrapped(sum float64) uint32 { return uint32(int64(sum)) }
 
-// quickAdapt sets the window to what was achieved in a period with losses or
-// very long delays. It reports whether nothing else is to be adjusted.
+// quickAdapt sets the window to what was achieved in a period with losses or very long delays. It returns
+// true if nothing else is to be adjusted now.
 func (n *Ultra) quickAdapt(c *Windowing, loss, skip bool, delay, flight, now int64) bool {
 	done := false
 	if c.ignored < c.toIgnore && skip {
@@ -125,7 +124,8 @@ func (n *Ultra) quickAdapt(c *Windowing, loss, skip bool, delay, flight, now int
 	return done
 }
 
-// Acknowledged adjusts the window to an acknowledgement of so many bytes.
+// Acknowledged adjusts the window to an acknowledgement, by the four cases of marked or not and delay below
+// target or not.
 func (n *Ultra) Acknowledged(c *Windowing, ce bool, delay, bytes, flight, now int64) {
 	if n.quickAdapt(c, false, ce, delay, flight, now) {
 		return
@@ -150,8 +150,8 @@ func (n *Ultra) Acknowledged(c *Windowing, ce bool, delay, bytes, flight, now in
 	n.bound(c)
 }
 
-// proportional increases by how far the delay is below its target, or fast
-// where a whole window saw no queue.
+// proportional increases the window by how far the delay is below target, or fast once a whole window saw no
+// queue.
 func (n *Ultra) proportional(c *Windowing, delay, bytes int64) {
 	if delay < nearlyNothing {
 		c.fast += uint32(bytes)
@@ -167,8 +167,7 @@ func (n *Ultra) proportional(c *Windowing, delay, bytes int64) {
 	c.increase = wrapped(float64(c.increase) + float64(n.alpha*float64(bytes)*float64(n.target-delay)))
 }
 
-// decrease lowers the window once a round trip by how far the average delay is
-// beyond its target.
+// decrease lowers the window, once a round trip, by how far the average delay exceeds the target.
 func (n *Ultra) decrease(c *Windowing, now int64) {
 	c.rising, c.fast = false, 0
 	if c.Average > n.target && now-c.decreasedAt > c.base {
@@ -178,7 +177,7 @@ func (n *Ultra) decrease(c *Windowing, now int64) {
 	}
 }
 
-// Refused adjusts the window to a packet that was trimmed.
+// Refused adjusts the window to a trimmed packet.
 func (n *Ultra) Refused(c *Windowing, bytes, flight, now int64) {
 	c.ignored += uint32(bytes)
 	n.smooth(c, c.base+n.rtt, true)
@@ -189,32 +188,31 @@ func (n *Ultra) Refused(c *Windowing, bytes, flight, now int64) {
 	}
 }
 
-// Windowed is a sender with NSCC and the constants of its route. Frames count with
-// their headers.
+// Windowed is a sender of package packet with NSCC. Frames count with their headers.
 type Windowed struct {
 	Ultra
 	Windowing
-	sent []departure // of the frames sent last, by number: a power of two
+	sent []departure // send times of the last frames: a ring of a power of two
 }
 
-// departure is when a frame was sent.
+// departure is a frame's send time.
 type departure struct {
 	at  int64
 	psn uint32
 }
 
-// note keeps when a frame is sent.
+// note records a frame's send time.
 func (w *Windowed) note(psn uint32, at int64) {
 	w.sent[psn&uint32(len(w.sent)-1)] = departure{at, psn}
 }
 
-// noted is when a frame was sent; known is false where that was long ago.
+// noted returns a frame's send time; known is false if it was overwritten.
 func (w *Windowed) noted(psn uint32) (at int64, known bool) {
 	d := &w.sent[psn&uint32(len(w.sent)-1)]
 	return d.at, d.psn == psn && d.at > 0
 }
 
-// NewWindowed is the state of a sender, as NewUltra has it.
+// NewWindowed takes NewUltra's arguments.
 func NewWindowed(rtt, rate int64, mtu, header int) Windowed {
 	w := Windowed{Ultra: NewUltra(rtt, rate, mtu, header)}
 	w.Windowing = w.Fresh()
@@ -222,19 +220,17 @@ func NewWindowed(rtt, rate int64, mtu, header int) Windowed {
 	return w
 }
 
-// window is how much payload may be in flight.
+// window returns how much payload may be in flight.
 func (w *Windowed) window(payload int) int64 { return max(1, w.Cwnd*int64(payload)/w.mtu) }
 
-// Ack lets an acknowledgement of so many bytes move the window, after a round trip of
-// rtt ps.
+// Ack adjusts the window to an acknowledgement of so many bytes after a round trip of rtt ps.
 func (w *Windowed) Ack(now, rtt, bytes, flight int64, marked bool) {
 	w.Credit(bytes)
 	delay := w.Sample(&w.Windowing, rtt, marked)
 	w.Acknowledged(&w.Windowing, marked, delay, bytes, flight, now)
 }
 
-// Loss takes a frame out of the window: one that was refused, or one whose timeout
-// has expired.
+// Loss removes a frame from the window: a trimmed one, or one whose timeout has expired.
 func (w *Windowed) Loss(now, flight int64, expired bool) {
 	if expired {
 		w.Cwnd = max(w.Cwnd-w.mtu, w.mtu)

@@ -1,17 +1,19 @@
 package cc
 
-// rows are the records that switches make of data frames in flight, by number: a word each, whose upper bits
-// are a code of the port's rate. A row has room for as many as the longest route needs, and none is in two
-// lines of a cache. A frame carries the number of its row and how many records that has: so a switch only
-// writes, and waits for no memory. Rows lie in pieces that stay where they are; untouched ones take no
-// memory.
+// rows is the memory of INT records of data frames in flight: a row a frame, a word a record. A frame carries
+// the number of its row and its number of records, so a switch only writes, and waits for no memory:
+//
+//	aux:  records (3 bits) | row (29 bits)
+//	row:  word of switch 1 | word of switch 2 | …   (width words, never across a cache line)
+//
+// Rows are allocated in pieces that never move.
 type rows struct {
-	pieces [][]uint64
-	width  int // words of a row: a power of two
+	pieces [][]uint64 // of 2^rowBits rows
+	width  int        // words of a row: a power of two
 	next   uint32
-	full   bool             // more were asked for than there are numbers
-	rates  [otherRate]int64 // by code; 0: none yet
-	others map[uint32]int64 // rates of records without a code of their own, by what the frame carried before
+	full   bool             // more rows were asked for than there are numbers
+	rates  [otherRate]int64 // by code; 0: unused
+	others map[uint32]int64 // rates without a code, by what the frame carried before
 }
 
 const (
@@ -26,8 +28,8 @@ const (
 	otherRate = 7
 )
 
-// take sets n rows aside for routes with so many switches, and returns the number of the first. Where there
-// are no more, rows are those of others.
+// take reserves n rows for routes of so many switches and returns the number of the first. Once numbers run
+// out it returns rows of others and sets full.
 func (r *rows) take(n uint32, switches int) (first uint32) {
 	r.widen(switches)
 	if n > rowMask-r.next {
@@ -41,7 +43,7 @@ func (r *rows) take(n uint32, switches int) (first uint32) {
 	return first
 }
 
-// widen makes room for so many records of each frame, of intHops at most.
+// widen makes room for so many records in each row, at most intHops.
 func (r *rows) widen(records int) {
 	old, width := r.width, max(r.width, 1)
 	for width < min(records, intHops) {
@@ -59,13 +61,12 @@ func (r *rows) widen(records int) {
 	}
 }
 
-// at is a row.
 func (r *rows) at(n uint32) []uint64 {
 	i := int(n&(1<<rowBits-1)) * r.width
 	return r.pieces[n>>rowBits][i : i+r.width]
 }
 
-// touch reads the first record of a frame; aux may be the number of a frame that came out of order.
+// touch reads the first record of a frame (prefetch); aux may be the number of a frame out of order.
 func (r *rows) touch(aux uint32) uint32 {
 	if n := aux & rowMask; uint64(n)>>rowBits < uint64(len(r.pieces)) {
 		return uint32(r.at(n)[0])
@@ -73,7 +74,7 @@ func (r *rows) touch(aux uint32) uint32 {
 	return 0
 }
 
-// stamp adds a record of a word and a rate to the row of a frame, and returns what the frame carries then.
+// stamp adds a record to a frame's row and returns its new aux.
 func (r *rows) stamp(aux uint32, word uint64, rate int64) uint32 {
 	i, code := int(aux>>rowCount), uint64(0)
 	if i >= r.width || i >= intHops {
@@ -90,7 +91,7 @@ func (r *rows) stamp(aux uint32, word uint64, rate int64) uint32 {
 	return aux + 1<<rowCount
 }
 
-// code is the code of a rate for a frame that carries aux.
+// code returns the code of a rate for the frame that carries aux.
 func (r *rows) code(rate int64, aux uint32) uint64 {
 	for k := range r.rates {
 		if r.rates[k] == 0 {
@@ -107,7 +108,6 @@ func (r *rows) code(rate int64, aux uint32) uint64 {
 	return otherRate
 }
 
-// rate returns the link rate of a frame's record, by its place in the row.
 func (r *rows) rate(aux uint32, word uint64, place int) int64 {
 	if code := word >> rateShift; code < otherRate {
 		return r.rates[code]
@@ -115,7 +115,7 @@ func (r *rows) rate(aux uint32, word uint64, place int) int64 {
 	return r.others[aux&rowMask|uint32(place)<<rowCount]
 }
 
-// hops are the records of a frame; too many: none.
+// hops returns a frame's records; none if there were more than intHops.
 func (r *rows) hops(aux uint32) []uint64 {
 	if aux>>rowCount > intHops {
 		return nil

@@ -2,21 +2,20 @@ package cc
 
 import "math"
 
-// Delay is the state of Swift.
+// Delay is Swift's state of a flow (SIGCOMM'20). Times are in ps.
 type Delay struct {
 	cwnd   float64 // frames
-	cut    int64   // the last decrease
-	rtt    int64   // the last round trip, ps
-	target int64   // without the part that depends on the window, ps
+	cut    int64   // time of the last decrease
+	rtt    int64   // the last round trip
+	target int64   // without the part that depends on the window
 }
 
-// NewDelay is the state of a flow whose frames pass so many switches; its first
-// window is the largest.
+// NewDelay returns the state of a flow over so many switches; its first window is the largest.
 func NewDelay(p *SwiftParams, switches int) Delay {
 	return Delay{cwnd: p.Most, cut: -1 << 60, target: int64(p.Base) + int64(switches)*int64(p.PerHop)}
 }
 
-// aim is the target of the round trip at a window.
+// aim returns the target delay at the present window (flow-based scaling).
 func (x *Delay) aim(p *SwiftParams) int64 {
 	a := float64(p.Range) / (1/math.Sqrt(p.LeastFlows) - 1/math.Sqrt(p.MostFlows))
 	more := a/math.Sqrt(x.cwnd) - a/math.Sqrt(p.MostFlows)
@@ -52,8 +51,8 @@ func (x *Delay) Loss(p *SwiftParams, now int64, timeouts int32) {
 	x.cwnd = min(max(x.cwnd, p.Least), p.Most)
 }
 
-// Window is how many bytes may be in flight, of frames of so much payload. Below one
-// frame, of so many bytes in all, they are paced.
+// Window returns the bytes of payload that may be in flight. A window below one frame becomes a rate in *s
+// instead (frame: bytes on the wire).
 func (x *Delay) Window(c *Params, s *Rate, payload, frame int) int64 {
 	rate := s.Line
 	if x.cwnd < 1 && x.rtt > 0 {

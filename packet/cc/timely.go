@@ -10,20 +10,20 @@ const (
 	timelyHyper  = 5 // increases in a row before they become larger
 )
 
-// Gradient is the state of TIMELY (SIGCOMM'15).
+// Gradient is TIMELY's state of a flow (SIGCOMM'15).
 type Gradient struct {
 	update uint32
 	stage  int32
-	rtt    int64 // the last, ns
+	rtt    int64 // the last round trip in ns
 	diff   float64
 	rate   int64
 }
 
-// NewGradient is the state at the start of a flow.
+// NewGradient returns the state of a flow that starts at line rate (bit/s).
 func NewGradient(line int64) Gradient { return Gradient{rate: line} }
 
-// Ack adjusts the rate once a round trip, of so many ns, by the gradient of its
-// time: frames below psn have arrived, next is sent next.
+// Ack adjusts the rate once a round trip (rtt in ns) by the gradient of round trips. Frames below psn have
+// arrived, next is sent next.
 func (t *Gradient) Ack(c *Params, s *Rate, psn, next uint32, rtt int64) {
 	if psn <= t.update {
 		return
@@ -47,7 +47,7 @@ func (t *Gradient) Ack(c *Params, s *Rate, psn, next uint32, rtt int64) {
 	}
 }
 
-// step increases the rate if the factor is negative, else it multiplies by it.
+// step multiplies the rate by factor, or increases it if factor is negative.
 func (t *Gradient) step(c *Params, s *Rate, factor float64) {
 	if factor >= 0 {
 		t.rate, t.stage = max(c.MinRate, int64(float64(t.rate)*factor)), 0

@@ -12,14 +12,15 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Scenario is a network and its flows.
+// Scenario is a network and its flows, as read.
 type Scenario struct {
 	Network uec.Network
 	Flows   []uec.Flow
-	Pools   [][]int32 // flows that multishot triggers start
+	Pools   [][]int32 // flows that multishot triggers start, one at each end
 }
 
-// Load reads a connection matrix and a topology.
+// Load reads a connection matrix and a topology by read. Errors: *fail.FileError (file:line:column),
+// *packet.UnsupportedError.
 func Load(matrix, topology string, read func(name string) ([]byte, error)) (*Scenario, error) {
 	data, err := read(topology)
 	if err != nil {
@@ -38,10 +39,10 @@ func Load(matrix, topology string, read func(name string) ([]byte, error)) (*Sce
 	return x, nil
 }
 
-// tier is what a topology file says of a tier of switches.
+// tier is the keys of one tier of switches.
 type tier struct{ down, up, gbps, latency, downLatency, oversubscribed int64 }
 
-// readTopology reads keys and values; "Tier N" begins the keys of a tier.
+// readTopology reads pairs of key and value; "Tier N" begins the keys of a tier.
 func (x *Scenario) readTopology(t *words.Text) error {
 	var nodes, pod, tiers, at int64 = 0, 0, 0, -1
 	var of [3]tier
@@ -115,8 +116,7 @@ func (r *tier) set(t *words.Text, w words.Word, key string, at, v int64) error {
 	return nil
 }
 
-// build lays the tiers out: leaves with their hosts, spines, and with three tiers cores
-// that join pods.
+// build makes the network of the tiers' keys.
 func (x *Scenario) build(t *words.Text, nodes, pod, tiers int64, of *[3]tier) error {
 	leaf, spine := of[0], of[1]
 	switch {
@@ -157,7 +157,7 @@ func (x *Scenario) build(t *words.Text, nodes, pod, tiers int64, of *[3]tier) er
 	return nil
 }
 
-// cores adds the third tier.
+// cores adds the third tier, which joins pods.
 func (x *Scenario) cores(t *words.Text, pods int, spine, core *tier) error {
 	switch {
 	case core.gbps < 1 || core.downLatency < 1 || spine.up < 1:
@@ -179,27 +179,26 @@ func unsupported(t *words.Text, w words.Word, what string) error {
 		w.Text)}
 }
 
-// trigger is what starts flows when others end.
+// trigger starts flows when others end.
 type trigger struct {
-	feeds, starts []int32 // flows whose end it counts, flows that it starts
-	count         int64   // of a barrier
+	feeds, starts []int32 // feeds: flows whose end it counts
+	count         int64   // ends needed, of a barrier
 	again         bool    // multishot: each end of one of feeds starts the next of starts
 	known         bool
 	place         words.Word
 }
 
-// matrix is what is read of a connection matrix so far.
+// matrix is the state of reading a connection matrix.
 type matrix struct {
 	x        *Scenario
 	t        *words.Text
-	hosts    int64        // that the matrix has; as many as the topology's where it does not say
-	ends     []words.Word // of each flow, where they are written
+	hosts    int64        // as announced, else the topology's
+	ends     []words.Word // by flow: the word with its two hosts
 	triggers map[int64]*trigger
 	order    []int64
 }
 
-// readMatrix reads the numbers of nodes, connections and triggers, then a line
-// each.
+// readMatrix reads the announced numbers of nodes, connections and triggers, and a line for each.
 func (x *Scenario) readMatrix(t *words.Text) error {
 	m := &matrix{x: x, t: t, hosts: int64(x.Network.Hosts()), triggers: map[int64]*trigger{}}
 	conns, trigs, defined, heads := int64(-1), int64(0), int64(0), map[string]int{}
@@ -243,7 +242,7 @@ func (x *Scenario) readMatrix(t *words.Text) error {
 	return m.join()
 }
 
-// readNodes reads how many hosts the matrix has, also after connections, which hold to it.
+// readNodes reads the number of hosts, to which connections before and after are held.
 func (m *matrix) readNodes(line words.Word) (err error) {
 	most := int64(m.x.Network.Hosts())
 	if m.hosts, err = m.t.Integer("Nodes", 1, 1<<30); err == nil && m.hosts > most {
@@ -257,7 +256,7 @@ func (m *matrix) readNodes(line words.Word) (err error) {
 	return err
 }
 
-// between complains about the two ends of a connection.
+// between returns the error for a connection's two hosts.
 func (m *matrix) between(ends words.Word) error {
 	return m.t.Fail(ends, "%s: write SRC->DST of two of the hosts 0 to %d", termtext.Quote(ends.Text, 40),
 		m.hosts-1)
@@ -273,7 +272,7 @@ func (m *matrix) trigger(id int64, w words.Word) *trigger {
 	return g
 }
 
-// readTrigger reads "id N oneshot", or "id N barrier count N".
+// readTrigger reads "id N oneshot", "id N multishot" or "id N barrier count N".
 func (m *matrix) readTrigger(line words.Word) error {
 	var g *trigger
 	barrier, again, count := false, false, int64(0)
@@ -313,8 +312,8 @@ func (m *matrix) readTrigger(line words.Word) error {
 	return nil
 }
 
-// readConnection reads "A->B id N start PS size BYTES", with trigger N in place
-// of start, and send_done_trigger N.
+// readConnection reads "A->B id N start PS size BYTES", with trigger N instead of start, and
+// send_done_trigger N.
 func (m *matrix) readConnection(line words.Word) error {
 	src, dst, ok := strings.Cut(line.Text, "->")
 	a, errA := strconv.ParseInt(src, 10, 32)
@@ -367,7 +366,7 @@ func (m *matrix) readConnection(line words.Word) error {
 	return nil
 }
 
-// join turns triggers into dependencies.
+// join turns triggers into dependencies and pools.
 func (m *matrix) join() error {
 	for _, id := range m.order {
 		g := m.triggers[id]

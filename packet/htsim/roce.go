@@ -10,8 +10,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Lossless is the network of a run of RoCE: hosts, leaves, spines, cores; cables of hosts, of leaves to
-// spines, of spines to cores. Flows take the paths that htsim_roce hashes them to: Path, Back.
+// Lossless returns the scenario as a network and flows of package packet, on the paths that htsim_roce hashes
+// them to. Nodes: hosts, leaves, spines, cores; cables: hosts' first, then leaf to spine, spine to core.
 func (x *Scenario) Lossless(seed uint64, frame, ack int) (packet.Network, []packet.Flow) {
 	n := &x.Network
 	r := newRouter(n, seed, x.Flows, [2]int{frame, ack})
@@ -31,22 +31,22 @@ func (x *Scenario) Lossless(seed uint64, frame, ack int) (packet.Network, []pack
 	return p, flows
 }
 
-// router finds the paths of flows. A switch shuffles a table of links up when it first needs it, so it
-// matters in which order the first frames of flows, and of their acknowledgements, come to switches: these
-// are simulated, without all others (stationQueues).
+// router finds the paths of flows. A switch shuffles its table of uplinks when it first needs it, so the
+// shuffles depend on the order in which the first frames (data and acknowledgement) of flows reach switches:
+// that order is simulated by stationQueues, with these frames alone.
 type router struct {
 	n             *uec.Network
 	flows         []uec.Flow
-	sizes         [2]int // of data and acknowledgements
-	hosts, leaves int    // nodes before leaves, before spines,
-	cores         int    // before cores
+	sizes         [2]int // bytes of data frames, of acknowledgements
+	hosts, leaves int    // first leaf; first spine
+	cores         int    // first core
 	cables        []packet.Cable
 	rand          *rng.MT19937
-	salt          []uint32     // of leaves, spines
-	entropy       []uint32     // of flows
-	up            [][]uint16   // of leaves
-	over          [][][]uint16 // of spines by host of another pod
-	paths         [][2][]int32 // of flows: cables of data, of acknowledgements
+	salt          []uint32     // by leaf, then spine
+	entropy       []uint32     // by flow
+	up            [][]uint16   // by leaf: shuffled spines
+	over          [][][]uint16 // by spine and host of another pod: shuffled uplinks
+	paths         [][2][]int32 // by flow: cables of data, of acknowledgements
 	line          stationQueues
 }
 
@@ -69,7 +69,7 @@ func newRouter(n *uec.Network, seed uint64, flows []uec.Flow, sizes [2]int) *rou
 	return r
 }
 
-// join lays the cables.
+// join creates the cables.
 func (r *router) join() {
 	n := r.n
 	add := func(low, high int, rate int64, delay units.Time) {
@@ -90,7 +90,7 @@ func (r *router) join() {
 	}
 }
 
-// all is the paths of all flows. Those that wait for others come after those that do not.
+// all returns the paths of all flows. Flows that wait for others come after those that do not.
 func (r *router) all() [][2][]int32 {
 	order := make([]int32, 0, len(r.flows))
 	for i := range r.flows {
@@ -110,8 +110,8 @@ func (r *router) all() [][2][]int32 {
 	return r.paths
 }
 
-// Where a frame is: at the start of its flow; in the queue of a link, twice the cable and one more for down;
-// on its cable; between the ports of a switch. Each hands on one frame at a time.
+// Stations of a frame: the start of its flow; the queue of a link (2·cable, +1 downwards); its cable; the
+// crossing of a switch. Each passes on one frame at a time.
 const (
 	begins = iota
 	queued
@@ -122,7 +122,7 @@ const (
 
 func (r *router) stage(what, id int) int { return id*stages + what }
 
-// pass takes a frame from a stage to the next.
+// pass moves a frame from a station to the next.
 func (r *router) pass(stage int, f probe, now units.Time) {
 	switch id := stage / stages; stage % stages {
 	case begins:
@@ -149,7 +149,7 @@ func (r *router) pass(stage int, f probe, now units.Time) {
 	}
 }
 
-// send puts a frame into the queue of a link.
+// send queues a frame on a link.
 func (r *router) send(f probe, link int, now units.Time) {
 	way := f.Way()
 	r.paths[f.Flow][way] = append(r.paths[f.Flow][way], int32(link/2))
@@ -157,7 +157,7 @@ func (r *router) send(f probe, link int, now units.Time) {
 		units.Time(int64(r.sizes[way])*8*int64(units.Second)/r.cables[link/2].Rate))
 }
 
-// link is the direction of a cable away from a node.
+// link returns the direction of a cable away from a node.
 func (r *router) link(cable, node int) int {
 	if int(r.cables[cable].A) == node {
 		return 2 * cable
@@ -165,7 +165,7 @@ func (r *router) link(cable, node int) int {
 	return 2*cable + 1
 }
 
-// leave is the cable by which a frame leaves a node towards a host.
+// leave returns the cable from a node towards a host.
 func (r *router) leave(node, dst int, f probe) int {
 	n := r.n
 	leaf := dst / n.PerLeaf
@@ -197,7 +197,7 @@ func (r *router) leave(node, dst int, f probe) int {
 	return r.hosts + n.Leaves*n.Spines + (spine+core%n.Spines)*n.Uplinks() + core/n.Spines
 }
 
-// hashed is what a switch chooses of a table.
+// hashed returns the entry of a switch's table that a frame's hash chooses.
 func (r *router) hashed(table []uint16, at int, f probe) int {
 	if len(table) == 1 {
 		return int(table[0])

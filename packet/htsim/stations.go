@@ -5,15 +5,15 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// probe is the first data frame of a flow, or its acknowledgement: probes are followed through switches only
-// to find the order in which htsim draws the tables of its switches.
+// probe is the first data frame of a flow, or its acknowledgement: the frames whose order decides when tables
+// are shuffled.
 type probe struct {
 	Flow int32
 	Ack  bool
 	Link int // by which it leaves a switch
 }
 
-// Way is the index of its size in router.sizes: 0 for data and 1 for acknowledgements.
+// Way returns its index in router.sizes: 0 data, 1 acknowledgement.
 func (f probe) Way() int {
 	if f.Ack {
 		return 1
@@ -21,16 +21,16 @@ func (f probe) Way() int {
 	return 0
 }
 
-// stationQueues moves frames through stations as the event queue of htsim does (sim/pipe.cpp,
-// sim/queue.cpp): a station that holds several frames has one event, that of its first; the next is planned
-// when that has happened. So events of one time at several stations take turns. The zero value is ready.
+// stationQueues moves frames through stations as htsim's event queue does (sim/pipe.cpp, sim/queue.cpp): a
+// station with several frames has one event, that of its first, and schedules the next when that has
+// happened. So simultaneous events of several stations alternate. The zero value is ready.
 type stationQueues struct {
 	waiting [][]held // by station
 	events  heap.Heap[event]
 	planned int64
 }
 
-// held is a frame at a station: it leaves at a time, but so long after the one before it at least.
+// held is a frame at a station: it leaves at a time, and at least lasts after the one before it.
 type held struct {
 	probe
 	at, lasts units.Time
@@ -38,15 +38,14 @@ type held struct {
 
 type event struct {
 	at      units.Time
-	order   int64 // in which those of one time were planned
+	order   int64 // of scheduling
 	station int
 }
 
-// Before implements heap.Ordered: by time, then by the order of planning.
+// Before orders by time, then by scheduling.
 func (e event) Before(o event) bool { return e.at < o.at || e.at == o.at && e.order < o.order }
 
-// Enter puts a frame into a station. It leaves at a time, or, if that is later, when it has been served for
-// as long as it lasts since then or since the one before left.
+// Enter puts a frame into a station. It leaves lasts after at, or after the frame before it has left.
 func (l *stationQueues) Enter(station int, f probe, at, lasts units.Time) {
 	for len(l.waiting) <= station {
 		l.waiting = append(l.waiting, nil)
@@ -62,7 +61,7 @@ func (l *stationQueues) plan(station int, at units.Time) {
 	l.events.Push(event{at, l.planned, station})
 }
 
-// Run hands each frame that leaves a station on, until none is left.
+// Run passes on each frame that leaves a station, until none is left.
 func (l *stationQueues) Run(pass func(station int, f probe, now units.Time)) {
 	for l.events.Len() > 0 {
 		e := l.events.Pop()

@@ -22,22 +22,22 @@ const (
 	stamp   = 8
 )
 
-// lossStream is the stream of losses: the 50th of the upper half, which is for those
-// with a fixed number (scratch/third.cc, core/model/random-variable-stream.cc).
+// lossStream is the random stream of losses: the 50th of those with a fixed number, the upper half
+// (scratch/third.cc, core/model/random-variable-stream.cc).
 const lossStream = 1<<63 + 50
 
-// model/switch-mmu.cc and model/rdma-hw.cc.
+// From model/switch-mmu.cc and model/rdma-hw.cc.
 const (
 	reserve      = 4 << 10
 	resumeOffset = 3 << 10
 	nackInterval = 500 * units.Microsecond
 )
 
-// micros is a period; the peer cuts it to whole microseconds (core/model/nstime.h,
-// MicroSeconds takes an integer).
+// micros returns a period, cut to whole microseconds as ns-3 cuts it (core/model/nstime.h, MicroSeconds takes
+// an integer).
 func micros(us float64) units.Time { return units.Time(us) * units.Microsecond }
 
-// configure turns the settings into those of the engine.
+// configure turns the settings of the file into packet's.
 func (x *Scenario) configure(s *settings) {
 	c := packet.Config{
 		Frames: packet.Frames{Payload: int(s.payload), Header: header, Ack: ack, Pause: pause},
@@ -81,14 +81,14 @@ func (x *Scenario) configure(s *settings) {
 	}
 }
 
-// Carry sets the sizes of frames, each of which carries so many bytes for congestion control.
+// Carry adds bytes for congestion control to the sizes of frames.
 func (x *Scenario) Carry(bytes int) {
 	x.Carried = bytes
 	x.Config.Frames.Header, x.Config.Frames.Ack = header+bytes, max(ack, ackFields+bytes)
 }
 
-// CarriedBy is how many bytes each frame of the peer carries for a congestion control: HPCC's telemetry or
-// TIMELY's time.
+// CarriedBy returns the bytes that ns-3's frames carry for a congestion control: HPCC's INT or TIMELY's time
+// stamp.
 func CarriedBy(kind packet.CCKind) int {
 	switch kind {
 	case packet.HPCC:
@@ -99,8 +99,8 @@ func CarriedBy(kind packet.CCKind) int {
 	return 0
 }
 
-// streams is the first stream that is free for marks: the peer's nodes take six each, the
-// errors of links two for each that has its own, and for all others together.
+// streams returns the first random stream left for marks: ns-3 gives six to each node, two to the error model
+// of each link that has its own, and two to the shared one.
 func (x *Scenario) streams() uint64 {
 	own := 0
 	for _, c := range x.Network.Cables {
@@ -111,7 +111,7 @@ func (x *Scenario) streams() uint64 {
 	return uint64(6*x.Network.Nodes + 2 + 2*own)
 }
 
-// marking is the thresholds of all rates that the three maps name.
+// marking returns the ECN thresholds of the rates that all three maps name.
 func (s *settings) marking() (m []packet.Marking) {
 	var rates []int64
 	for r := range s.kmin { //lint:sorted below
@@ -127,8 +127,8 @@ func (s *settings) marking() (m []packet.Marking) {
 	return m
 }
 
-// windows sets windows and base round trips: the most of all pairs of hosts, or
-// those of each flow's pair.
+// windows sets windows and base round trips: with GLOBAL_T the most of all pairs of hosts, else those of each
+// flow's pair.
 func (x *Scenario) windows(s *settings) {
 	at := adjacent(&x.Network)
 	var most pair
@@ -164,7 +164,7 @@ func (x *Scenario) windows(s *settings) {
 	}
 }
 
-// pair is the base round trip in ns and the bytes in flight of two hosts.
+// pair is the base round trip (ns) and the bandwidth-delay product (bytes) of two hosts.
 type pair struct{ rtt, bdp int64 }
 
 // near is a neighbour and the cable to it.
@@ -173,8 +173,8 @@ type near struct {
 	cable *packet.Cable
 }
 
-// adjacent lists the neighbours of nodes in the peer's order (hosts, then
-// switches from the last to the first); of several cables the last counts.
+// adjacent lists each node's neighbours in ns-3's order (hosts, then switches from last to first); of
+// parallel cables the last counts.
 func adjacent(n *packet.Network) [][]near {
 	at := make([][]near, n.Nodes)
 	join := func(a, b int32, c *packet.Cable) {
@@ -208,8 +208,8 @@ func adjacent(n *packet.Network) [][]near {
 	return at
 }
 
-// measure finds round trips and bytes in flight of all nodes to a host, over
-// the first shortest paths that a breadth-first search meets.
+// measure returns the pair of each node and host dst, along the first shortest paths of a breadth-first
+// search.
 func (x *Scenario) measure(at [][]near, dst int32, payload int64) []pair {
 	n := x.Network.Nodes
 	delay, send, rate, seen := make([]int64, n), make([]int64, n), make([]int64, n), make([]bool, n)

@@ -7,8 +7,7 @@ import (
 	"github.com/simccl/simccl/packet/internal/words"
 )
 
-// settings are the members of a configuration that matter, with the defaults
-// of third.cc.
+// settings are the keys of a configuration that have an effect, with third.cc's defaults.
 type settings struct {
 	topology, flows                   words.Word
 	qcn, varWin, hasWin, globalT      bool
@@ -22,16 +21,16 @@ type settings struct {
 	ai, hai, least, dctcp             int64
 	kmin, kmax                        map[int64]int64
 	pmax                              map[int64]float64
-	down                              [3]int64 // us after 2 s, and the nodes
+	down                              [3]int64 // LINK_DOWN: us after 2 s, two nodes
 	downAt                            [2]words.Word
-	at                                map[string]words.Word // of values, by key
+	at                                map[string]words.Word // position of each key's value
 	ignored                           []string
 }
 
-// pintMode is the CC_MODE of HPCC-PINT, which is not simulated.
+// pintMode is the CC_MODE of HPCC-PINT, which is refused.
 const pintMode = 10
 
-// mostBuffer is the largest BUFFER_SIZE, in MB: the simulator has bytes in 32 bits.
+// mostBuffer is the largest BUFFER_SIZE in MB: ns-3 has bytes in 32 bits.
 const mostBuffer = 4095
 
 func defaults() *settings {
@@ -42,7 +41,7 @@ func defaults() *settings {
 		kmin: map[int64]int64{}, kmax: map[int64]int64{}, pmax: map[int64]float64{}}
 }
 
-// keys are the known words of a configuration; nil: read and without effect.
+// keys maps each known key to its reader; skip: read, without effect.
 var keys = map[string]func(s *settings, t *words.Text, key string) error{
 	"ENABLE_QCN":             flag(func(s *settings) *bool { return &s.qcn }),
 	"CLAMP_TARGET_RATE":      flag(func(s *settings) *bool { return &s.clamp }),
@@ -97,7 +96,8 @@ func flag(at func(*settings) *bool) func(*settings, *words.Text, string) error {
 	}
 }
 
-// globalT: 1 alone has all flows take the longest round trip (scratch/third.cc, ScheduleFlowInputs).
+// globalT reads GLOBAL_T: only 1 gives all flows the longest round trip (scratch/third.cc,
+// ScheduleFlowInputs).
 func globalT(s *settings, t *words.Text, key string) error {
 	v, err := t.Integer(key, 0, 1<<31)
 	s.globalT = v == 1
@@ -143,7 +143,7 @@ func skip(n int) func(*settings, *words.Text, string) error {
 	}
 }
 
-// pairs reads a number of pairs of a rate in bit/s and a value.
+// pairs reads a number and so many pairs of a rate in bit/s and a value.
 func pairs(t *words.Text, key string, value func(bps int64) error) error {
 	n, err := t.Integer("the number of pairs of "+key, 0, 1000)
 	for ; err == nil && n > 0; n-- {
@@ -184,7 +184,6 @@ func linkDown(s *settings, t *words.Text, key string) (err error) {
 	return nil
 }
 
-// readConfig reads a configuration.
 func readConfig(name string, data []byte) (*settings, error) {
 	s, t := defaults(), words.Split(name, data)
 	for !t.Done() {
@@ -213,8 +212,8 @@ func readConfig(name string, data []byte) (*settings, error) {
 	return s, s.consistent(t)
 }
 
-// consistent refuses what the simulator would not survive: a division by a chunk of 0, a timer
-// that never lets time go on, flows that nothing ends; and go-back-0 to a place within a frame.
+// consistent refuses settings that ns-3 would not survive (a division by a chunk of 0, a timer without a
+// period, flows that never end), and go-back-0 to a place within a frame.
 func (s *settings) consistent(t *words.Text) error {
 	place := func(key string) words.Word {
 		if w, ok := s.at[key]; ok {

@@ -13,22 +13,21 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Scenario is a run of the simulator.
+// Scenario is a run as read: network, flows and settings.
 type Scenario struct {
 	Network packet.Network
 	Flows   []packet.Flow
 	Config  packet.Config
-	// Marking is what the maps say, also where ECN is off.
+	// Marking is the maps' thresholds, also where ECN is off.
 	Marking []packet.Marking
-	// Ignored are the places (file:line:column) of words of the configuration
-	// that the simulator does not know either.
+	// Ignored lists the positions (file:line:column) of unknown keys, which ns-3 ignores, too.
 	Ignored []string
 	Carried int // bytes of each frame for congestion control
 }
 
-// Load reads a configuration and the files that it names. A name that is not absolute
-// is looked for beside the configuration, then from where the program runs, as the
-// simulator does.
+// Load reads a configuration and the files that it names. A relative name is looked up beside the
+// configuration, then in the working directory, as in ns-3. Errors: *fail.FileError,
+// *packet.UnsupportedError.
 func Load(config string, read func(name string) ([]byte, error)) (*Scenario, error) {
 	data, err := read(config)
 	if err != nil {
@@ -75,8 +74,8 @@ func Load(config string, read func(name string) ([]byte, error)) (*Scenario, err
 	return x, x.takeDown(config, s)
 }
 
-// fits reports whether the memory of each switch is more than what its ports keep for
-// themselves; with less the simulator's threshold would wrap around.
+// fits refuses a BUFFER_SIZE that the headroom and reserve of a switch's ports exceed: ns-3's threshold would
+// wrap around.
 func (x *Scenario) fits(config string, s *settings) error {
 	kept := make([]int64, x.Network.Nodes)
 	for _, c := range x.Network.Cables {
@@ -102,7 +101,7 @@ func (x *Scenario) fits(config string, s *settings) error {
 	return nil
 }
 
-// takeDown plans what LINK_DOWN says: a time of 0 is none.
+// takeDown schedules LINK_DOWN; a time of 0 means none.
 func (x *Scenario) takeDown(config string, s *settings) error {
 	if s.down[0] == 0 {
 		return nil
@@ -128,7 +127,7 @@ func (x *Scenario) takeDown(config string, s *settings) error {
 	return nil
 }
 
-// most nodes and cables of a file.
+// most bounds the nodes and cables of a file.
 const most = 1 << 20
 
 // readTopology reads counts, the ids of switches, and the links.
@@ -178,7 +177,6 @@ func (x *Scenario) readTopology(t *words.Text, s *settings) error {
 	return nil
 }
 
-// marked reports whether all three maps name a rate.
 func (s *settings) marked(rate int64) bool {
 	_, a := s.kmin[rate]
 	_, b := s.kmax[rate]
@@ -223,9 +221,8 @@ func readLink(t *words.Text, nodes int64, loss float64) (c packet.Cable, err err
 	return c, nil
 }
 
-// readFlows reads the number of flows and a line each: source, destination,
-// priority, port, bytes, start in seconds, and, where the line goes on, how many
-// flows it waits for and which.
+// readFlows reads the number of flows and a line for each: source, destination, priority, port, bytes, start
+// in seconds and, if the line goes on, the number and indices of the flows it waits for.
 func (x *Scenario) readFlows(t *words.Text) error {
 	n, err := t.Integer("the number of flows", 0, 1<<24)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/packet/internal/words"
 )
 
-// rateUnits are bit/s in the units that ns-3 knows (network/utils/data-rate.cc).
+// rateUnits are ns-3's units of rate in bit/s (network/utils/data-rate.cc).
 var rateUnits = []struct {
 	names string
 	bits  float64
@@ -21,7 +21,6 @@ var rateUnits = []struct {
 	{"Gbps Gb/s", 1e9}, {"GBps GB/s", 8e9}, {"Gib/s", 1 << 30}, {"GiB/s", 8 << 30},
 }
 
-// takeRate takes a rate in bit/s.
 func takeRate(t *words.Text, what string) (int64, error) {
 	w, err := t.Take(what)
 	if err != nil {
@@ -46,7 +45,7 @@ func takeRate(t *words.Text, what string) (int64, error) {
 	return int64(v * bits), nil
 }
 
-// cut parts a number from its unit.
+// cut splits a number from its unit.
 func cut(s string) (v float64, unit string, ok bool) {
 	n := strings.IndexFunc(s, func(r rune) bool { return !strings.ContainsRune("+-0123456789.", r) })
 	if n < 0 {
@@ -56,7 +55,7 @@ func cut(s string) (v float64, unit string, ok bool) {
 	return v, s[n:], err == nil && !math.IsInf(v, 0)
 }
 
-// takeDelay takes a time in whole nanoseconds, cut as ns-3 cuts it.
+// takeDelay takes a delay in whole nanoseconds, truncated as ns-3 does.
 func takeDelay(t *words.Text, what string) (int64, error) {
 	w, err := t.Take(what)
 	if err != nil {
@@ -77,7 +76,7 @@ func takeDelay(t *words.Text, what string) (int64, error) {
 	return fixed(v, factor), nil
 }
 
-// fixed is v×factor in ns-3's arithmetic: 64 bits of fraction, cut, not rounded
+// fixed returns v·factor in ns-3's fixed-point arithmetic: 64 bits of fraction, truncated
 // (core/model/int64x64-128.h).
 func fixed(v float64, factor uint64) int64 {
 	whole := math.Floor(v)

@@ -6,14 +6,14 @@ import (
 	"github.com/simccl/simccl/packet/cc"
 )
 
-// Timed reports whether ports do something by themselves: credits come back, or pauses end.
+// Timed reports whether ports have events of their own: credits return, or pauses run out.
 func (b *Buffer) Timed() bool { return b.Credits > 0 || b.Quanta > 0 }
 
-// LeastQuanta is how many quanta a pause must last: half of them, 32 bytes each, leave room for one more
-// frame and a pause of each priority ahead of the one that repeats it.
+// LeastQuanta returns the shortest pause, in quanta, that can be renewed before it ends: half of it leaves
+// room for one more frame and a PAUSE of each priority ahead of the renewal.
 func (c *Config) LeastQuanta() int { return (c.Frames.Most() + 7*c.Frames.Pause + 31) / 32 }
 
-// LeastFrame is the bytes of the shortest frame that there may be.
+// LeastFrame returns the bytes of the shortest frame.
 func (c *Config) LeastFrame() int {
 	least := max(1, min(c.Frames.Ack, c.Frames.Pause, c.Frames.Header))
 	if c.CC.CNPBytes > 0 {
@@ -22,11 +22,11 @@ func (c *Config) LeastFrame() int {
 	return least
 }
 
-// Plain reports whether ports and receivers do what no shortcut of the engine knows.
+// Plain reports whether a setting is on that the engine's fast paths do not know.
 func (c *Config) Plain() bool { return c.Buffer.Quanta > 0 || c.CutThrough > 0 || c.CC.CNPBytes > 0 }
 
-// Steady reports whether no cable fails or loses frames, ports do nothing by themselves, and each cable ends
-// at a switch.
+// Steady reports whether nothing but frames changes the network: no faults or losses, no events of ports; and
+// every cable has a switch at one end.
 func Steady(n *Network, c *Config) bool {
 	return !c.Buffer.Timed() && len(c.Faults) == 0 &&
 		!slices.ContainsFunc(n.Cables, func(c Cable) bool {
@@ -34,18 +34,18 @@ func Steady(n *Network, c *Config) bool {
 		})
 }
 
-// InOrder reports whether no frame of a flow overtakes another, and no acknowledgement another one.
+// InOrder reports whether no frame of a flow, and no acknowledgement, overtakes another.
 func (c *Config) InOrder() bool {
 	return !c.Repair.Selective && c.Buffer.Trim == 0 && c.Paths <= 1 && c.Routing.Balance == Hashed &&
 		!slices.ContainsFunc(c.Faults, func(f Fault) bool { return f.Reroute })
 }
 
-// few is how many data frames a run has at most that keeps the order of events from the start: there it costs
-// less than a millisecond.
+// few is the number of data frames up to which the order of events is kept from the start: it then costs less
+// than a millisecond.
 const few = 1000
 
-// Ordered reports whether the order of events counts from the start: where senders look at
-// what each frame met, where losses are drawn in turn, and where there are few frames.
+// Ordered reports whether the order of simultaneous events is kept from the start: congestion control looks
+// at each frame's telemetry or delay, losses are drawn in turn, or there are few frames.
 func Ordered(n *Network, flows []Flow, c *Config) bool {
 	lossy := slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 })
 	if c.EventOrderAlways || lossy || c.CC.Kind != cc.None && c.CC.Kind != cc.DCQCN {
@@ -60,8 +60,8 @@ func Ordered(n *Network, flows []Flow, c *Config) bool {
 	return true
 }
 
-// Classes is a dense class for each priority in use, in order, and how many there are with that of
-// control frames, 0.
+// Classes maps each priority in use to a dense class, 1, 2, …, and returns the number of classes with 0,
+// control.
 func Classes(flows []Flow) (n int, of [8]uint8) {
 	var used [8]bool
 	for i := range flows {
@@ -77,8 +77,8 @@ func Classes(flows []Flow) (n int, of [8]uint8) {
 	return n, of
 }
 
-// OneWay is by node the only one that it sends to, if it receives no flow and that sends none;
-// -1 for all others.
+// OneWay returns, for each node that sends to one node only, receives nothing, and whose receiver sends
+// nothing, that receiver; -1 for others.
 func OneWay(nodes int, flows []Flow) []int32 {
 	const none, several = -1, -2
 	to, gets, out := make([]int32, nodes), make([]bool, nodes), make([]int32, nodes)
@@ -101,7 +101,7 @@ func OneWay(nodes int, flows []Flow) []int32 {
 	return out
 }
 
-// Receivers says of each node whether a flow leads to it.
+// Receivers reports by node whether it is the destination of a flow.
 func Receivers(nodes int, flows []Flow) []bool {
 	receives := make([]bool, nodes)
 	for i := range flows {
@@ -110,7 +110,8 @@ func Receivers(nodes int, flows []Flow) []bool {
 	return receives
 }
 
-// Along is the directions of the cables of a path, twice the cable and one more for that from B to A.
+// Along returns the links of a path of cables: 2·cable from A to B, 2·cable+1 back. Error: *InputError if it
+// does not lead from src to dst.
 func Along(n *Network, src, dst int32, path []int32) (there []int32, err error) {
 	if len(path) == 0 {
 		return nil, Wrong("no path from host %d to host %d", src, dst)
@@ -135,7 +136,7 @@ func Along(n *Network, src, dst int32, path []int32) (there []int32, err error) 
 	return there, nil
 }
 
-// Lossy is the cables that lose frames, those together that draw from one stream.
+// Lossy returns the groups of lossy cables that draw from one stream each.
 func Lossy(n *Network) (all [][]int32) {
 	var shared []int32
 	for i := range n.Cables {

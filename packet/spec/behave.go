@@ -2,17 +2,16 @@ package spec
 
 import "github.com/simccl/simccl/units"
 
-// Fault is what is wrong with a cable for a time, in both directions. A cable
-// that flaps has several.
+// Fault is a fault of a cable for some time, in both directions. A flapping cable has several.
 type Fault struct {
 	Cable    int
-	From, To units.Time // To 0: to the end
-	Down     bool       // what arrives is lost
-	Slow     float64    // share of the rate that is left; 0: all
+	From, To units.Time // To: 0: to the end
+	Down     bool       // frames are lost on arrival
+	Slow     float64    // remaining share of the rate; 0: all
 	Loss     float64    // probability that a frame is lost on arrival
-	// Storm: the node at B pauses its neighbour A all the time, in every priority.
+	// Storm: node B pauses its neighbour A permanently, in every priority.
 	Storm bool
-	Back  bool // Storm the other way: A pauses B
+	Back  bool // the storm goes from A to B instead
 	// Reroute: with Down, routes avoid the cable from then on, for ever.
 	Reroute bool
 }
@@ -31,18 +30,16 @@ func (f *Fault) check(n *Network, i int) error {
 	return nil
 }
 
-// Balance is how switches choose among equally short paths.
+// Balance is how switches choose among paths of equal length.
 type Balance uint8
 
-// Balances of load in switches.
 const (
 	Hashed Balance = iota // ECMP: by the hash of addresses and ports
-	// each data frame to the shortest queue (adaptive routing of InfiniBand and Spectrum)
+	// each data frame takes the shortest queue (adaptive routing of InfiniBand and Spectrum)
 	PerPacket
-	PerFlow // the same for each flowlet (dynamic load balancing of Broadcom's switches)
+	PerFlow // each flowlet does (dynamic load balancing of Broadcom's switches)
 )
 
-// String is the balance's name.
 func (b Balance) String() string {
 	if names := [...]string{"ecmp", "adaptive", "flowlet"}; int(b) < len(names) {
 		return names[b]
@@ -50,15 +47,14 @@ func (b Balance) String() string {
 	return "unknown"
 }
 
-// Routing is how switches spread data frames. Acknowledgements take hashed paths.
-// The zero value is ECMP.
+// Routing is how switches spread data frames; acknowledgements are always hashed. The zero value is ECMP.
 type Routing struct {
 	Balance Balance
-	// Gap is how long a flow must have been silent at a switch for its next frame to
-	// choose again, with PerFlow (16 to 256 us in Broadcom's switches).
+	// Gap is the silence of a flow at a switch after which its next frame chooses anew, with PerFlow (16 to
+	// 256 µs in Broadcom's switches).
 	Gap units.Time
-	// Quantum is the bytes of queue by which two ports must differ to count as different;
-	// among the best one is drawn. 0: any byte counts.
+	// Quantum is the granularity of queue lengths in bytes: ports whose lengths fall into one quantum are
+	// equal, and one is drawn. 0: each byte counts.
 	Quantum int64
 }
 
@@ -75,33 +71,31 @@ func (r *Routing) check(c *Config) error {
 	return nil
 }
 
-// Repair is how senders find and fill gaps. The zero value is go-back-N without
-// a timeout, as in the HPCC simulator.
+// Repair is how losses are repaired. The zero value is go-back-N without a timeout, as in ns-3's HPCC
+// simulator.
 type Repair struct {
-	// Selective: receivers keep what comes out of order and report it, senders send
-	// only the frames that are missing; otherwise they go back to the first of them.
+	// Selective: receivers keep frames out of order and report them, senders retransmit only what is missing.
+	// Otherwise senders go back to the first gap.
 	Selective bool
-	// Timeout sends again what has not been acknowledged, once no acknowledgement
-	// has helped for so long; 0: never.
+	// Timeout retransmits what is unacknowledged after so long without progress; 0: never.
 	Timeout units.Time
-	// Retries is after how many timeouts without progress a flow fails; 0: never.
+	// Retries is the number of timeouts in a row after which a flow fails; 0: never.
 	Retries int32
-	// Reorder is by how many frames one may be overtaken before it counts as lost,
-	// with Selective: paths of different lengths of queues need it.
+	// Reorder is by how many frames a frame may be overtaken before it counts as lost, with Selective.
+	// Multipath needs it.
 	Reorder uint32
-	// NoSkip: a sender that was sent back twice sends again also what is acknowledged in between, and a
-	// receiver asks for the first frame of a flow that has ended when others still come, as in the HPCC
-	// simulator. Without it a sender skips what is acknowledged. It counts with go-back-N without a timeout
-	// only.
+	// NoSkip, for go-back-N without a timeout: a sender that is sent back twice also retransmits what was
+	// acknowledged in between, and a receiver asks for the first frame of a flow that has ended if later
+	// frames come, as in ns-3. Without it senders skip what is acknowledged.
 	NoSkip bool
-	// BackTo, where set, makes go-back-N go back to multiples of so many bytes, at
-	// both ends (go-back-0 of the HPCC simulator, L2_BACK_TO_ZERO).
+	// BackTo, if not 0, makes both ends go back to multiples of so many bytes (go-back-0 of ns-3,
+	// L2_BACK_TO_ZERO).
 	BackTo int64
 }
 
-// Watchdog drops what waits in an egress queue of a switch that has been paused
-// for too long (SONiC's pfcwd: detection 200 ms, restoration 200 ms, action drop).
+// Watchdog drops the frames of an egress queue that has been paused for too long (SONiC's pfcwd: detection
+// 200 ms, restoration 200 ms, action drop).
 type Watchdog struct {
-	After   units.Time // of a pause without an end; 0: no watchdog
-	Restore units.Time // without a pause, after which the queue serves again
+	After   units.Time // length of the pause that triggers it; 0: no watchdog
+	Restore units.Time // time without a pause after which the queue serves again
 }

@@ -1,11 +1,10 @@
 package spec
 
-// LateSide says which nodes are a delay behind the others: the switches with hosts, where every cable
-// leads from one of them to a host or to a switch without hosts. What a side sends is a delay on its way,
-// so each can be simulated for two of them at once. nil: there are no such sides; or what is in
-// progress when the last flow ends may depend on where windows end.
+// LateSide divides a bipartite network into two sides for windows of two delays (see engine.takeTurns): true
+// for the switches with hosts. It returns nil if some cable joins two nodes of one side, or where frames in
+// flight when the last flow ends may be counted differently.
 //
-// delay is the least of a cable, in ps. one: all switches must be on one side.
+// delay is the least of a cable in ps. one: all switches must be on one side.
 func LateSide(n *Network, c *Config, delay int64, one bool) []bool {
 	if !Steady(n, c) || c.Watchdog.After > 0 {
 		return nil
@@ -28,5 +27,5 @@ func LateSide(n *Network, c *Config, delay int64, one bool) []bool {
 	return late
 }
 
-// lasts is how long so many bytes take at a rate, in ps, rounded up.
+// lasts returns the time of bytes at a rate in ps, rounded up.
 func lasts(bytes int, rate int64) int64 { return (int64(bytes)*8_000_000_000_000 + rate - 1) / rate }

@@ -2,7 +2,7 @@ package spec
 
 import "slices"
 
-// Change is a moment at which a fault begins or ends, in ps, and what then becomes of its cable.
+// Change is the begin or end of a fault at a time (ps), and the state of its cable from then on.
 type Change struct {
 	At    int64
 	Fault int
@@ -10,15 +10,15 @@ type Change struct {
 	Now   Condition
 }
 
-// Condition is the state of a cable with all the faults that it has at a time.
+// Condition is the state of a cable under all its present faults.
 type Condition struct {
 	Rate  int64   // bit/s
 	Loss  float64 // probability that a frame is lost on arrival
-	Down  bool    // its ends know that it is down
+	Down  bool    // both ends know that it is cut
 	Storm [2]bool // B pauses A; A pauses B
 }
 
-// Changes puts the beginnings and ends of faults in order.
+// Changes returns the begins and ends of faults in order.
 func Changes(faults []Fault, n *Network) (all []Change) {
 	for i, f := range faults {
 		all = append(all, Change{At: int64(f.From), Fault: i, Begin: true})
@@ -41,7 +41,7 @@ func Changes(faults []Fault, n *Network) (all []Change) {
 	return all
 }
 
-// over reports whether a fault has ended at a time; that routes avoid a cable does not end.
+// over reports whether a fault has ended; rerouting does not end.
 func (f *Fault) over(at int64) bool { return f.To > 0 && int64(f.To) <= at && !f.Reroute }
 
 // condition combines overlapping faults of a cable: the lowest rate wins, losses add up, one fault that is

@@ -1,6 +1,6 @@
 package spec
 
-// checkPaths finds what is wrong with the cables that a flow crosses in place of those of ECMP.
+// checkPaths validates a flow's given paths.
 func (f *Flow) checkPaths(n *Network, i int, c *Config) error {
 	if len(f.Path)+len(f.Back) == 0 {
 		return nil
@@ -21,7 +21,7 @@ func (f *Flow) checkPaths(n *Network, i int, c *Config) error {
 	return nil
 }
 
-// Longest is the most links of a route of flows, where so many are the most of those that ECMP chooses.
+// Longest returns the most links of any route: given paths, or most, the longest of ECMP's.
 func Longest(flows []Flow, most int) int {
 	for i := range flows {
 		most = max(most, len(flows[i].Path), len(flows[i].Back))

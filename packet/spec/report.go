@@ -7,22 +7,21 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Blocked is head-of-line blocking: frames of a flow that waited on a link while
-// it was paused for the sake of a port that the flow does not use.
+// Blocked is head-of-line blocking: a flow waited on a paused link for the queue of a port that it does not
+// use.
 type Blocked struct {
 	Flow   int32
-	Link   [2]int32 // that was paused, from and to
-	Behind [2]int32 // the port, of Link's second node, whose queue was the deepest then
+	Link   [2]int32 // the paused link, from and to
+	Behind [2]int32 // the port of Link's second node whose queue was deepest
 	Time   units.Time
 }
 
-// String says who waited where behind what.
 func (b *Blocked) String() string {
 	return fmt.Sprintf("flow %d waited %v on link %d > %d, paused for the queue of port %d > %d that it "+
 		"does not use", b.Flow, b.Time, b.Link[0], b.Link[1], b.Behind[0], b.Behind[1])
 }
 
-// Ring writes a cycle of nodes link by link.
+// Ring formats a cycle of nodes link by link.
 func Ring(nodes []int32) string {
 	var b strings.Builder
 	for i, n := range nodes {
@@ -34,14 +33,12 @@ func Ring(nodes []int32) string {
 	return b.String()
 }
 
-// Deadlock is a cycle of nodes each of which may not send to the next, because
-// the next has paused it, seen twice without a frame sent between.
+// Deadlock is a cycle of nodes, each paused by the next, observed twice without a frame sent in between.
 type Deadlock struct {
-	At    units.Time // when it was seen first
+	At    units.Time // first observation
 	Nodes []int32
 }
 
-// String names its links.
 func (d *Deadlock) String() string {
 	return fmt.Sprintf("deadlock at %v, links pause each other in a cycle: %s", d.At, Ring(d.Nodes))
 }

@@ -6,57 +6,54 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// FlowResult is what became of a Flow.
+// FlowResult is the outcome of a Flow.
 type FlowResult struct {
 	SrcPort uint16
 	Start   units.Time
 	// End is the arrival of the last acknowledgement at the sender, valid if Done.
 	End    units.Time
 	Done   bool
-	Failed bool // it gave up after Retries timeouts
+	Failed bool // after Retries timeouts
 }
 
-// Begun reports whether it began: its source port is known. Of very many flows between two hosts some have
-// port 0.
+// Begun reports whether the flow has started: it has a source port. (Of very many flows between two hosts
+// some have port 0.)
 func (f *FlowResult) Begun() bool { return f.SrcPort != 0 || f.Start > 0 || f.Done || f.Failed }
 
-// Result is what became of all.
+// Result is the outcome of a run.
 type Result struct {
 	Flows          []FlowResult
-	PeakQueue      int64 // bytes: the deepest egress queue of a switch, all priorities of a port together
+	PeakQueue      int64 // bytes of the deepest egress queue, all priorities of a port together
 	PeakLink       [2]int32
-	Pauses         int64 // PFC frames that asked for a pause, received
+	Pauses         int64 // PAUSE frames received
 	Marks          int64
 	Drops          int64 // frames that found no buffer
-	Trims          int64 // data frames that were cut to their headers
+	Trims          int64 // data frames cut to their header
 	Lost           int64 // frames lost on cables
 	Retransmitted  int64
 	Timeouts       int64
-	Watchdogs      int64 // queues that a watchdog dropped
+	Watchdogs      int64 // queues dropped by a watchdog
 	Deadlocks      []Deadlock
-	Blocked        []Blocked // head-of-line blocking, the longest first
-	DataPacketHops int64     // data frames, each counted on each link
-	FrameHops      int64     // all frames
-	Windows        int64     // simulated; frames that are ahead need fewer
-	Stall          *Stall    // why unfinished flows did not go on; nil if all ended
+	Blocked        []Blocked // longest first
+	DataPacketHops int64     // data frames, counted on each link
+	FrameHops      int64     // all frames, counted on each link
+	Windows        int64     // windows simulated, a measure of the work
+	Stall          *Stall    // why unfinished flows did not go on; nil: all ended
 }
 
-// Stall says why flows did not end.
+// Stall explains why flows did not end.
 type Stall struct {
 	Unfinished int
-	First      int32 // the first of these flows
-	// Deadlock is a cycle of nodes each of which may not send to the next,
-	// because the next has paused it; empty if there is none.
+	First      int32 // the first of them
+	// Deadlock is a cycle of nodes, each paused by the next; empty: none.
 	Deadlock []int32
 	Stopped  bool // the stop time was reached
-	Waiting  bool // none of these flows began: they wait for each other
-	Failed   int  // flows that gave up after their retries
-	// Paused is a node that waits and the neighbour that paused it and has resumed
-	// it, in a frame that was lost; -1, -1 if there is none.
+	Waiting  bool // none of them started: they wait for each other
+	Failed   int  // flows that gave up
+	// Paused is a paused node and the neighbour whose RESUME was lost; -1, -1: none.
 	Paused [2]int32
 }
 
-// String explains it in a sentence.
 func (s *Stall) String() string {
 	head := fmt.Sprintf("%d flows did not end, the first is flow %d", s.Unfinished, s.First)
 	switch {
@@ -77,34 +74,32 @@ func (s *Stall) String() string {
 	return head + ": the last frames of a flow were lost, and no timeout retransmits them"
 }
 
-// State is that of a cable's direction, or of a queue pair, since At.
+// State is the present state of a cable's direction or of a queue pair.
 type State struct {
 	Cable  int32
 	Back   bool
-	Queue  int32 // a queue pair, of which Rate alone counts; -1: a cable
+	Queue  int32 // a queue pair, of which only Rate is valid; -1: a cable
 	At     units.Time
-	Queued int64 // bytes that wait where it begins
+	Queued int64 // bytes at the port where the direction begins
 	Marks  int64 // so far
 	Paused bool
-	Rate   int64 // bit/s that congestion control lets it send
+	Rate   int64 // bit/s that congestion control allows
 }
 
-// Port is what happened where one direction of a cable begins.
+// Port is the counters of the port where one direction of a cable begins.
 type Port struct {
-	Peak, Bytes, Data    int64 // deepest queue; sent, headers included; of it data
+	Peak, Bytes, Data    int64 // bytes: deepest queue; sent with headers; of data frames
 	Pauses, Marks, Drops int64
-	Trims                int64 // frames that were cut to their headers
-	Watchdogs            int64 // times that a watchdog dropped its queue
-	Resent               int64 // frames sent again, of a host
+	Trims                int64 // data frames cut to their header
+	Watchdogs            int64 // queues dropped by a watchdog
+	Resent               int64 // data frames retransmitted, of a host
 	Paused, Busy         units.Time
-	First                units.Time // when it was paused first
-	// Behind is the direction of a cable whose queue, at the node that paused it, was
-	// the deepest most of the time: two times the cable's number, and one more for the
-	// way back; -1: not known.
+	First                units.Time // start of the first pause
+	// Behind is the link (2·cable, +1 for B to A) whose queue caused most of the paused time; -1: unknown.
 	Behind int32
 }
 
-// Unfinished is a stall by the flows that did not end.
+// Unfinished returns a Stall that counts the flows without an end.
 func Unfinished(all []FlowResult) *Stall {
 	s := &Stall{First: -1, Waiting: true}
 	for i := range all {
@@ -123,12 +118,12 @@ func Unfinished(all []FlowResult) *Stall {
 	return s
 }
 
-// Counts is what is counted while a run goes; Result says what each is.
+// Counts are Result's counters while a run goes, one set a worker.
 type Counts struct {
 	Pauses, Marks, Drops, Trims, Lost, Retransmitted, Timeouts, Watchdogs, DataPacketHops int64
 }
 
-// Add adds what was counted.
+// Add adds one worker's counters.
 func (r *Result) Add(c *Counts) {
 	r.Pauses += c.Pauses
 	r.Marks += c.Marks

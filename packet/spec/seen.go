@@ -2,7 +2,7 @@ package spec
 
 import "github.com/simccl/simccl/units"
 
-// Seen is what was reported of ports and rates last.
+// Seen filters states for an observer: only what has changed is reported.
 type Seen struct {
 	report func(State)
 	ports  []State
@@ -10,7 +10,7 @@ type Seen struct {
 	at     units.Time
 }
 
-// NewSeen is for so many ports, and queue pairs with the rates, in bit/s, that they begin with.
+// NewSeen covers so many ports and queue pairs; rate returns a queue pair's first rate in bit/s.
 func NewSeen(report func(State), ports, queues int, rate func(queue int) int64) *Seen {
 	s := &Seen{report: report, ports: make([]State, ports), rates: make([]int64, queues)}
 	for q := range s.rates {
@@ -19,8 +19,8 @@ func NewSeen(report func(State), ports, queues int, rate func(queue int) int64) 
 	return s
 }
 
-// Due reports whether it is a microsecond since all was looked at, or that nothing moves for that
-// long, and records that it is now.
+// Due reports whether states are to be reported now: a microsecond after the last time, or if nothing happens
+// for that long (next is the next event). It records that they are.
 func (s *Seen) Due(now, next units.Time) bool {
 	if now-s.at < units.Microsecond && next-now < units.Microsecond {
 		return false
@@ -29,7 +29,7 @@ func (s *Seen) Due(now, next units.Time) bool {
 	return true
 }
 
-// Port reports on a port if something but the time has changed.
+// Port reports a port's state if it has changed.
 func (s *Seen) Port(x State) {
 	i := 2 * x.Cable
 	if x.Back {
@@ -41,7 +41,7 @@ func (s *Seen) Port(x State) {
 	}
 }
 
-// Rate reports on a queue pair whose rate has changed.
+// Rate reports a queue pair's rate if it has changed.
 func (s *Seen) Rate(x State) {
 	if x.Rate != s.rates[x.Queue] {
 		s.rates[x.Queue] = x.Rate

@@ -1,5 +1,4 @@
-// Package spec describes a packet network, its flows and how its nodes behave, and
-// checks such a description.
+// Package spec declares packet networks, flows and settings, their results, and the checks of all of these.
 //
 // In: settings. Out: errors. It must not know how frames are simulated.
 package spec
@@ -17,15 +16,15 @@ import (
 // Cable joins two nodes and carries frames in both directions.
 type Cable struct {
 	A, B  int32
-	Rate  int64 // bit/s of each direction
+	Rate  int64 // bit/s in each direction
 	Delay units.Time
-	// Loss is the probability that a frame is lost on arrival, of each direction.
+	// Loss is the probability that a frame is lost on arrival, in each direction.
 	Loss       float64
 	SharedLoss bool // see Config.LossStream
 }
 
-// Network is nodes 0 to Nodes-1, of which Switch says which are switches, and
-// the cables between them. A host has one cable.
+// Network is nodes 0 to Nodes-1 and the cables between them; Switch[i] reports whether node i is a switch. A
+// host has one cable.
 type Network struct {
 	Nodes  int
 	Switch []bool
@@ -38,33 +37,32 @@ type Flow struct {
 	Bytes    int64
 	Priority uint8 // 1 to 7
 	DstPort  uint16
-	Start    units.Time // the earliest
-	// Window (bytes) and BaseRTT replace those of CC where they are set.
+	Start    units.Time // earliest start
+	// Window (bytes) and BaseRTT override those of CC if not 0.
 	Window  int64
 	BaseRTT units.Time
-	// Deps are flows (indices) that must have ended: it starts a nanosecond after
-	// the last acknowledgement of the last of them.
+	// Deps are flows (indices) that must have ended: the flow starts a nanosecond after their last
+	// acknowledgement.
 	Deps []int32
-	// Path and Back are the cables that its data and its acknowledgements cross, in place
-	// of those that ECMP chooses; empty: ECMP.
+	// Path and Back are the cables that data and acknowledgements cross; empty: ECMP chooses.
 	Path, Back []int32
 }
 
 // Frames are sizes on the wire, in bytes.
 type Frames struct {
 	Payload int // most payload of a data frame
-	Header  int // of a data frame, beside its payload
-	Ack     int // an acknowledgement, a whole frame
-	Pause   int // a PFC frame
-	// First and Last are what the first and the last data frame of a message of a Live run
-	// carry beside it: where it is to be written, and immediate data.
+	Header  int // of a data frame
+	Ack     int // whole acknowledgement
+	Pause   int // whole PFC frame
+	// First and Last are extra bytes of the first and last data frame of a Live run's message: the remote
+	// address (RETH), immediate data.
 	First, Last int
 }
 
-// Most is the largest data frame.
+// Most returns the bytes of the largest data frame.
 func (f *Frames) Most() int { return f.Payload + f.Header + f.First + f.Last }
 
-// Speeds lists the rates of cables in bit/s, and the most that one delays.
+// Speeds returns the distinct rates of cables in bit/s, and the largest delay.
 func (n *Network) Speeds() (rates []int64, most units.Time) {
 	for i := range n.Cables {
 		c := &n.Cables[i]
@@ -75,18 +73,16 @@ func (n *Network) Speeds() (rates []int64, most units.Time) {
 	return rates, most
 }
 
-// Marking is ECN at the egress queues of switches, by the rate of the link.
+// Marking is RED/ECN at switch egress queues of links of a rate.
 type Marking struct {
 	Rate       int64 // bit/s
 	KMin, KMax int64 // bytes
 	PMax       float64
 }
 
-// Control puts a congestion control in place of another, with what goes along with it:
-// records of switches in HPCC's frames and acknowledgements, an acknowledgement for each frame where
-// windows may be smaller than what one covers, and marks that it needs at the rates of links in
-// bit/s, for a round trip over four of them of a delay each. own says that those set
-// before stay.
+// Control replaces the congestion control and what goes with it: INT in HPCC's frames, an acknowledgement for
+// each frame where windows may be smaller than what one covers, and the ECN thresholds that it needs at the
+// given link rates (bit/s) for a round trip over four links with delay hop. own keeps the present thresholds.
 func (c *Config) Control(p cc.Params, rates []int64, hop units.Time, own bool) {
 	if p.Kind == cc.HPCC && c.CC.Kind != cc.HPCC {
 		c.Frames.Header += cc.Telemetered
@@ -109,17 +105,16 @@ func (c *Config) Control(p cc.Params, rates []int64, hop units.Time, own bool) {
 	c.Marking = marks
 }
 
-// roundTrip is that of a full frame and its acknowledgement over four links of a rate, each with
-// a delay.
+// roundTrip returns the round trip of a full frame over four links of a rate, each with delay hop.
 func (c *Config) roundTrip(rate int64, hop units.Time) units.Time {
 	frames := c.Frames.Payload + c.Frames.Header + c.Frames.Ack
 	return 4 * (2*hop + units.Time(float64(frames)*8e12/float64(rate)))
 }
 
-// Cut has switches cut frames for which an egress queue has no room: more than so many bytes,
-// or, with 0, than what a round trip over four links of a rate in bit/s with a delay each holds, in
-// whole frames (htsim, main_uec.cpp). Receivers then acknowledge each frame, in the highest
-// priority, and take frames out of order.
+// Cut turns packet trimming on: a frame for which an egress queue has no room is cut to its header. The queue
+// has bytes or, with 0, the bandwidth-delay product of a round trip over four links of a rate with delay hop,
+// in whole frames (htsim, main_uec.cpp). Receivers then acknowledge each frame in the highest priority and
+// accept frames out of order.
 func (c *Config) Cut(bytes, rate int64, hop units.Time) {
 	if frame := float64(c.Frames.Payload + c.Frames.Header); bytes == 0 {
 		bytes = int64(math.Ceil(float64(rate)/8*float64(c.roundTrip(rate, hop))/1e12/frame) * frame)
@@ -128,102 +123,96 @@ func (c *Config) Cut(bytes, rate int64, hop units.Time) {
 	c.Repair.Selective, c.Repair.Reorder = true, Overtaken
 }
 
-// Overtaken is by how many frames one may be overtaken where frames take several routes, or
-// some precede others.
+// Overtaken is Repair.Reorder where frames take several routes, or some overtake others by design.
 const Overtaken = 1 << 16
 
-// Buffer is the memory of each switch and the rules of PFC.
+// Buffer is a switch's packet memory and its PFC rules.
 type Buffer struct {
 	Bytes        int64 // in all
 	Reserve      int64 // of each ingress port and priority, never shared
-	ResumeOffset int64 // so far below the threshold, XON is sent
-	// Shift: an ingress queue may fill 1/2^Shift of the free shared memory; one
-	// less, but not below 0, for each doubling of a port's rate over that of hosts. A negative one, down to
-	// -3, lets a queue grow to 2, 4 or 8 times what is free (SONiC's alpha), as long as anything is.
+	ResumeOffset int64 // RESUME is sent so far below the threshold
+	// Shift is the dynamic threshold: an ingress queue may fill free shared memory >> Shift; Shift is one
+	// less (but not below 0) for each doubling of a port's rate over that of hosts. Negative ones, down to
+	// -3, let a queue use 2, 4 or 8 times the free memory as long as any is free (SONiC's alpha).
 	Shift int
-	// HeadroomDelays is the headroom of an ingress port in bytes that its link
-	// carries in this many delays of its cable, and Headroom bytes beside.
+	// HeadroomDelays is an ingress port's headroom, in bytes that its link carries in so many delays of its
+	// cable; Headroom is added to it.
 	HeadroomDelays int
 	Headroom       int64
-	// XOff and XOn, where set, are fixed thresholds of an ingress queue in bytes, in
-	// place of Shift: it pauses its neighbour from XOff on, and resumes it at XOn.
+	// XOff and XOn, if not 0, are fixed thresholds of an ingress queue in bytes in place of Shift: PAUSE at
+	// XOff, RESUME at XOn.
 	XOff, XOn int64
-	// Quanta, where set, is for how long a pause lasts, in quanta of 512 bit times of its link (IEEE
-	// 802.1Qbb: at most 65,535); a switch asks for it again after half that time as long as its queue has not
-	// become short. 0: a pause lasts until it is ended, as in the HPCC simulator.
+	// Quanta, if not 0, is the duration of a pause in quanta of 512 bit times (IEEE 802.1Qbb: at most
+	// 65,535); a switch renews a pause after half of it. 0: a pause lasts until RESUME, as in ns-3.
 	Quanta int
-	// Credits, where set, make links InfiniBand's: it is the buffer behind each link
-	// for each priority, in bytes. Nothing else of Buffer counts then.
+	// Credits, if not 0, selects InfiniBand's credits: the receive buffer of each link and priority in bytes.
+	// The rest of Buffer is then unused.
 	Credits int64
-	// Trim, where set, is the most that waits in an egress queue, in bytes: a data frame that
-	// finds no room is cut to its headers and goes on before all others, as Ultra Ethernet has
-	// it. Nothing else of Buffer counts then.
+	// Trim, if not 0, selects packet trimming (Ultra Ethernet): an egress queue holds at most so many bytes,
+	// and a data frame that finds no room is cut to its header, which goes first. The rest of Buffer is then
+	// unused.
 	Trim int64
 }
 
-// Config is how nodes behave.
+// Config is how hosts and switches behave.
 type Config struct {
 	Seed    uint64
 	Frames  Frames
 	Buffer  Buffer
-	Marking []Marking // none: no ECN
-	// MarkAtEnqueue marks a frame by the queue that it finds, and not by the one that it
-	// leaves behind: its receiver learns of a queue later, by the time that the frame waits.
+	Marking []Marking // empty: no ECN
+	// MarkAtEnqueue marks a frame by the queue that it finds, not by the one it leaves behind: the receiver
+	// learns of the queue later by the frame's own wait.
 	MarkAtEnqueue bool
-	// MessageGap is the least time between two flows, or messages of a Live run, that a host
-	// begins: the messages per second of its NIC.
+	// MessageGap is the least time between two flows, or messages of a Live run, that a host starts: its
+	// NIC's message rate.
 	MessageGap units.Time
 	CC         cc.Params
-	// WholeNanos cuts each serialisation and each gap to whole nanoseconds, as
-	// ns-3 does.
+	// WholeNanos truncates transmission times and gaps to whole nanoseconds, as ns-3 does.
 	WholeNanos bool
-	// EventOrder takes what happens at one instant in the order in which a queue of
-	// events would have it, which is that in which it was planned.
+	// EventOrder orders simultaneous events as an event queue would: by when they were scheduled.
 	EventOrder bool
-	// EventOrderAlways keeps that order from the first frame on. Without it a run of more than 1,000
-	// frames where no frame is marked or lost, and whose control does not look at each frame, takes the order
-	// of ports, which is cheaper: of 80 such runs two makespans then differed from ns-3, by 0.004 and 1.9 %.
+	// EventOrderAlways keeps that order from the first frame on. Without it, a run of more than 1,000 frames
+	// in which no frame is marked or lost, and whose congestion control does not look at each frame, takes
+	// the order of ports, which is cheaper: of 80 such runs two makespans then differed from ns-3's, by 0.004
+	// and 1.9 %.
 	EventOrderAlways bool
-	// Stream, where set, draws marks with EventOrder as ns-3 does: each with the first
-	// number of a stream of its own, from this one on, of the run that Seed is.
+	// Stream, if not 0, draws marks with EventOrder as ns-3 does: each with the first number of a random
+	// stream of its own, from this one on, of run Seed.
 	Stream uint64
-	// LossStream, where set, draws losses with EventOrder from this stream: each cable
-	// starts it anew, or all with SharedLoss together.
+	// LossStream, if not 0, draws losses with EventOrder from this stream: each cable starts it anew, those
+	// with SharedLoss share it.
 	LossStream uint64
-	// CutThrough, where set, is the first bytes of a frame with which a switch begins to send it on, where
-	// the link by which it comes is at least as fast as that by which it leaves; else the switch stores all
-	// of it first.
+	// CutThrough, if not 0, is the number of bytes of a frame after which a switch begins to forward it,
+	// unless the egress link is faster; 0: store-and-forward.
 	CutThrough int
-	AckHigh    bool // acknowledgements travel in the highest priority
-	// AckHold is the priority whose pauses hold acknowledgements back at hosts: 0 that
-	// of their flow, -1 none.
+	AckHigh    bool // acknowledgements have the highest priority
+	// AckHold is the priority whose pauses hold acknowledgements at hosts; 0: their flow's, -1: none.
 	AckHold  int8
-	AckFrom  int64      // bytes received in order from which each frame is acknowledged
-	AckChunk int64      // before that, multiples of it are; 0: none
-	NackGap  units.Time // least time between two NAKs of one expected frame
+	AckFrom  int64      // bytes received in order from which on each frame is acknowledged
+	AckChunk int64      // before that, multiples of it are acknowledged; 0: none
+	NackGap  units.Time // least time between two NAKs of one frame
 	Repair   Repair
-	// Paths is how many source ports, and so hashed paths, a flow's frames take in
-	// turn; 0 and 1: one. More than one needs Repair.Selective with Reorder.
-	Paths   int
-	Faults  []Fault // of one cable they may overlap
-	Routing Routing
-	// Watchdog is that of switches.
+	// Paths is the number of source ports, hence hashed paths, over which a flow's frames are sprayed; 0 and
+	// 1: one. More need Repair.Selective with Reorder.
+	Paths    int
+	Faults   []Fault // those of one cable may overlap
+	Routing  Routing
 	Watchdog Watchdog
-	Stop     units.Time // simulate until then; 0: to the end
-	Workers  int        // goroutines; 0 and 1: the caller alone
+	Stop     units.Time // end of the simulation; 0: when all flows have ended
+	Workers  int        // goroutines; 0 and 1: the caller's alone
 	// Poll is called periodically; an error ends the run.
 	Poll func() error
 }
 
-// InputError is a network, flow or setting that cannot be.
+// InputError is an invalid network, flow or setting.
 type InputError struct{ Problem string }
 
 func (e *InputError) Error() string { return e.Problem }
 
-// Wrong makes an InputError.
+// Wrong returns an InputError.
 func Wrong(format string, args ...any) error { return &InputError{fmt.Sprintf(format, args...)} }
 
-// Check finds what is wrong with a network, its flows and the settings.
+// Check validates a network, flows and settings. Errors: *InputError, *cc.UnsupportedError.
 func Check(n *Network, flows []Flow, c *Config) error {
 	if err := checkNetwork(n); err != nil {
 		return err
@@ -403,8 +392,8 @@ func (c *Config) checkBuffer() error {
 	return nil
 }
 
-// LeastHead is how many bytes of a frame a switch must have to know where it goes: its headers.
+// LeastHead is the least CutThrough: the headers by which a switch routes a frame.
 const LeastHead = 64
 
-// MaxTime leaves room for sums: 100 days.
+// MaxTime bounds start times, so that sums do not overflow: 100 days.
 const MaxTime = 100 * 24 * 3600 * units.Second

@@ -10,8 +10,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// build lays the run out: link 2i of its names goes up, 2i+1 down; first the links of hosts,
-// then those of leaves to spines, leaf by leaf, then those of spines to cores.
+// build lays a run out. Link 2i goes up, 2i+1 down; hosts' links first, then leaf to spine, leaf by leaf,
+// then spine to core.
 func build(n *Network, flows []Flow, c *Config) *engine {
 	e := &engine{net: n, cfg: c, flows: flows, live: len(flows)}
 	h := n.Hosts()
@@ -37,22 +37,21 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 				n.SpineLatency, n.CoreLatency, false)
 		}
 	}
-	e.lay(cables)
-	e.look = arrivals.Longest
+	e.layOut(cables)
+	e.lookahead = arrivals.Longest
 	for i := range e.links {
-		e.look = min(e.look, e.links[i].delay)
+		e.lookahead = min(e.lookahead, e.links[i].delay)
 	}
-	e.look = arrivals.Window(e.look, len(e.nodes), len(e.links), control, func(link int) (int32, int64) {
-		return e.links[link].to, e.links[link].rate
-	})
-	e.span = e.look
+	rateOf := func(link int) (int32, int64) { return e.links[link].to, e.links[link].rate }
+	e.lookahead = arrivals.Window(e.lookahead, len(e.nodes), len(e.links), control, rateOf)
+	e.span = e.lookahead
 	e.parameters()
 	e.buildFlows()
-	e.tables = e.untold()
+	e.tables = e.undrawnTables()
 	return e
 }
 
-// roundTrip is the base round trip between leaves, in ps, with full frames of so many bytes.
+// roundTrip returns the base round trip between leaves in ps, with full frames of mtu bytes.
 func (n *Network) roundTrip(mtu int) int64 {
 	gbps := float64(n.HostRate) / 1e9
 	links, oneWay := 4.0, 2*(n.HostDelay+n.SpineDelay)+2*n.LeafLatency+n.SpineLatency
@@ -62,14 +61,13 @@ func (n *Network) roundTrip(mtu int) int64 {
 	return 2*int64(oneWay) + int64(float64(mtu*8)/gbps*links*1000) + int64(float64(control*8)/gbps*links*1000)
 }
 
-// room is how many full frames of so many bytes are in flight in a base round trip: a switch's queue has
-// room for them.
+// room returns the bandwidth-delay product in full frames of mtu bytes: the size of a switch's queue.
 func (n *Network) room(mtu int) float64 {
 	return math.Ceil(float64(n.roundTrip(mtu)) / 1e12 * float64(n.HostRate/8) / float64(mtu))
 }
 
-// parameters derives queues, thresholds and NSCC's constants from the base
-// round trip between leaves (sim/datacenter/main_uec.cpp).
+// parameters derives queue size, ECN thresholds, timeout and NSCC's constants from the base round trip
+// (sim/datacenter/main_uec.cpp).
 func (e *engine) parameters() {
 	n := e.net
 	rtt, packets := n.roundTrip(e.cfg.MTU), n.room(e.cfg.MTU)
@@ -83,7 +81,8 @@ func (e *engine) parameters() {
 		e.queue, int64(1.5*float64(int64(bdp)))
 }
 
-// outsRoom is so much that it stays in the cache; a hash is faster than memory.
+// outsRoom bounds the cache of ports by goal and path: beyond, a lookup misses the CPU's cache, and hashing
+// again is faster.
 const outsRoom = 1 << 17
 
 func (e *engine) buildFlows() {
@@ -94,7 +93,7 @@ func (e *engine) buildFlows() {
 	for i := range e.hosts {
 		h, l := &e.hosts[i], &e.links[i]
 		h.id, h.free, h.opens = int32(i), never, never
-		h.rate, h.small, h.little, h.delay = l.rate, exact(control, l.rate), l.small, l.delay
+		h.rate, h.small, h.little, h.delay = l.rate, nicTransmission(control, l.rate), l.small, l.delay
 	}
 	if most := 2 * n * e.cfg.Paths; most <= outsRoom && e.net.PerLeaf+e.net.Spines < 255 {
 		e.outs = make([]uint8, most)
@@ -123,8 +122,8 @@ func (e *engine) buildFlows() {
 	}
 }
 
-// seed draws the salts of leaves and spines and the first paths of flows; the orders of
-// uplinks in the tables of leaves follow when they are first needed.
+// seed draws, in htsim's order, the salts of switches and the first paths of flows. The shuffled tables of
+// uplinks follow when a switch first needs them.
 func (e *engine) seed() {
 	n := e.net
 	c := rng.NewMT19937(e.cfg.Seed)
@@ -152,19 +151,19 @@ func (e *engine) seed() {
 	}
 }
 
-// goal is where a host is.
+// goal returns a host's leaf and port.
 func (n *Network) goal(host int32) goal {
 	return goal{uint16(int(host) / n.PerLeaf), uint16(int(host) % n.PerLeaf)}
 }
 
-// permuted is the ports of a leaf to the spines in the order of its table.
-func (e *engine) permuted(leaf int, c *rng.MT19937) []uint16 {
+// spineTable returns a leaf's shuffled table of ports to spines.
+func (e *engine) spineTable(leaf int, c *rng.MT19937) []uint16 {
 	return rng.Shuffled(e.net.PerLeaf, e.net.Spines, c)
 }
 
-// beyond is the ports of a spine to the cores in the order of its table for a host of
-// another pod.
-func (e *engine) beyond(spine, host int) []uint16 {
+// coreTable returns a spine's shuffled table of ports to cores for a host of another pod, drawn when first
+// needed.
+func (e *engine) coreTable(spine, host int) []uint16 {
 	n := e.net
 	if e.over[spine] == nil {
 		e.over[spine] = make([][]uint16, n.Hosts())

@@ -10,57 +10,58 @@ import (
 	"github.com/simccl/simccl/packet/internal/rng"
 )
 
-// goal is a host by its leaf and the port there.
+// goal is a host, by its leaf and the port there.
 type goal struct{ leaf, port uint16 }
 
-// engine is one run.
+// engine is one run: hosts, leaves, spines and cores are nodes 0, 1, … in this order.
 type engine struct {
 	net    *Network
 	cfg    *Config
 	flows  []Flow
-	goals  []goal   // of flows: of frames, then of their answers
-	ids    []uint32 // of flows: what switches hash of them
-	nodes  []node   // hosts, then leaves, spines and cores
-	spines int      // the first spine
-	keys   [few]uint64
-	links  []link       // by the node that they leave; the first are of hosts
-	up     [][]uint16   // of leaves: ports to spines, in the order of their table; nil: not needed yet
-	over   [][][]uint16 // of spines by host of another pod: to cores, in the same way
-	// of goals by path: the port of the sender's leaf, from 1; 0: not known; nil: never is
-	outs    []uint8
-	salt    []uint32 // of leaves, then of spines
-	setup   *rng.MT19937
-	hosts   []host
-	snd     []sender
-	rcv     []receiver
-	res     Result
-	deps    [][]int32
-	missing []int32
-	pools   [][]int32 // what has not been started
-	ready   []int64
-	live    int
-	waits   bool   // flows wait for others to end
-	look    int64  // the least delay of a cable, in ps
-	span    int64  // ps of a window
-	tables  int    // of leaves, not yet drawn, that will be
-	again   int64  // when a host last had a frame of a packet that it knew to have come
-	ports   []port // by node; the first are of hosts, each of the link that leaves there
-	// bits of hosts for which that is known, or acts; of ports of switches for which that is known
+	goals  []goal       // by flow: destination (2i) and source (2i+1), where answers go
+	ids    []uint32     // by flow: what switches hash
+	nodes  []node       // hosts, then leaves, spines and cores
+	spines int          // number of the first spine
+	keys   [few]uint64  // scratch of runSparse
+	links  []link       // by the node that they leave; hosts' links first
+	up     [][]uint16   // by leaf: shuffled ports to spines; nil: not drawn yet
+	over   [][][]uint16 // by spine and host of another pod: shuffled ports to cores
+	// by goal and path: the egress port at the sender's leaf, from 1; 0: not hashed yet. nil: hashed each
+	// time
+	outs      []uint8
+	salt      []uint32 // hash salts of leaves, then spines
+	setup     *rng.MT19937
+	hosts     []host
+	snd       []sender
+	rcv       []receiver
+	res       Result
+	deps      [][]int32
+	missing   []int32
+	pools     [][]int32 // flows of each pool that have not started
+	ready     []int64
+	live      int    // flows without an end
+	waits     bool   // some flows depend on others
+	lookahead int64  // least delay of a cable in ps: no effect reaches another node sooner
+	span      int64  // length of a window in ps
+	tables    int    // leaves whose table will be drawn and is not yet
+	again     int64  // time of the last frame for a packet that had already come
+	ports     []port // by node; hosts' ports first
+	// bits of hosts that have arrivals or own events, and of switch ports with arrivals
 	come          []uint64
-	goes          []uint64 // bits of ports of switches where frames wait
-	acts          []int64  // by host: it does nothing before
-	upTo          int64    // switches without hosts were simulated up to
+	goes          []uint64 // bits of switch ports where frames wait
+	acts          []int64  // by host: nothing of its own happens before (ps)
+	upTo          int64    // switches without hosts are simulated up to here
 	lead          int64    // and leaves this much further
-	arrived       []frame
-	batches       []batch // of arrived
+	arrived       []frame  // arrivals of the present switch and window
+	batches       []batch  // arrived, by link
 	stamps        stamps
 	ranks         ranks
-	from          int64 // when the window of arrived began
+	from          int64 // start of the window of arrived
 	parts         arrivals.Parts
 	merged        []uint64
-	peak          int32  // the deepest queue that was seen
-	deep          int32  // the name of its link
-	lag, lagEqual uint32 // see unseen
+	peak          int32  // deepest queue so far, in bytes
+	deep          int32  // its link's id
+	lag, lagEqual uint32 // see harmlessLag
 	ended         []int32
 	nscc          cc.Ultra
 	queue         int64 // bytes of a switch's queue
@@ -72,7 +73,10 @@ type engine struct {
 
 const never = int64(1<<63 - 1)
 
-// Run simulates the flows on the network.
+// Run simulates flows until all have ended. Errors: *InputError, those of Config.Poll.
+//
+// It tries windows of two delays first (turns.go), and begins anew with single ones where a result would
+// depend on where windows end.
 func Run(n *Network, flows []Flow, c *Config) (*Result, error) {
 	if err := Check(n, flows, c); err != nil {
 		return nil, err
@@ -90,7 +94,7 @@ func Run(n *Network, flows []Flow, c *Config) (*Result, error) {
 	return &e.res, nil
 }
 
-// peaks notes the deepest queue, and counts what left queues.
+// peaks finds the deepest queue and counts the data frames that left queues.
 func (e *engine) peaks() {
 	most := &link{}
 	for i := range e.links {
@@ -108,7 +112,7 @@ func (e *engine) peaks() {
 	}
 }
 
-// until is when the simulation of a switch ended.
+// until returns the time up to which a node is simulated.
 func (e *engine) until(v int32) int64 {
 	if e.isLeaf(v) {
 		return e.upTo + e.lead
@@ -116,17 +120,17 @@ func (e *engine) until(v int32) int64 {
 	return e.upTo
 }
 
-// run simulates all, in turns if it may. It reports false where the end of a window would show in
-// what is counted.
+// run simulates window after window; with turns it changes to windows of two delays once all tables are
+// drawn. It returns false if a result depends on where windows end.
 func (e *engine) run(turns bool) (bool, error) {
 	for now := e.next(0); e.live > 0 && now != never; {
 		if turns && e.tables == 0 {
-			return e.turns(now)
+			return e.runTurns(now)
 		}
 		if err := e.poll(); err != nil {
 			return false, err
 		}
-		end := now + e.look
+		end := now + e.lookahead
 		if e.window(end) {
 			now = end
 		} else {
@@ -136,7 +140,7 @@ func (e *engine) run(turns bool) (bool, error) {
 	return true, nil
 }
 
-// poll counts a window, and asks, each 1024 of them, whether to go on.
+// poll counts a window and calls Config.Poll once in 1024.
 func (e *engine) poll() error {
 	e.res.Windows++
 	if e.res.Windows&1023 == 1 && e.cfg.Poll != nil {
@@ -145,13 +149,13 @@ func (e *engine) poll() error {
 	return nil
 }
 
-// window simulates up to end; it reports whether frames arrived.
+// window simulates all nodes up to end, and reports whether frames arrived.
 func (e *engine) window(end int64) bool {
 	e.upTo = end
 	return e.runHosts(end)+e.switches(e.net.Hosts(), len(e.nodes), end) > 0
 }
 
-// switches simulates those from first to before last up to end; it returns how many frames arrived.
+// switches simulates switches [first, last) up to end and returns how many frames arrived.
 func (e *engine) switches(first, last int, end int64) (busy int) {
 	for v := first; v < last; v++ {
 		if n := &e.nodes[v]; n.ports > 64 || e.come[n.word]|e.goes[n.word] != 0 {
@@ -161,14 +165,15 @@ func (e *engine) switches(first, last int, end int64) (busy int) {
 	return busy
 }
 
-// runHosts simulates all hosts up to end; it returns how many frames arrived.
+// runHosts simulates all hosts up to end and returns how many frames arrived. Dependent flows that may start
+// within the window are found first.
 func (e *engine) runHosts(end int64) (busy int) {
 	hosts := e.come[:(len(e.hosts)+63)/64]
 	if e.waits {
 		for w, some := range hosts {
 			for ; some != 0; some &= some - 1 {
 				if x := &e.ports[64*w+bits.TrailingZeros64(some)]; x.due < end {
-					e.foresee(x.in, end)
+					e.noteEndings(x.in, end)
 				}
 			}
 		}
@@ -187,7 +192,7 @@ func (e *engine) runHosts(end int64) (busy int) {
 	return busy
 }
 
-// settle starts what waited for the flows that ended.
+// settle starts the flows that waited for those that ended.
 func (e *engine) settle() {
 	if len(e.pools) > 0 {
 		slices.SortStableFunc(e.ended, func(a, b int32) int {
@@ -207,7 +212,7 @@ func (e *engine) settle() {
 	e.ended = e.ended[:0]
 }
 
-// release notes that a flow no longer waits for another, which ended.
+// release records that flow d no longer waits for a flow that ended.
 func (e *engine) release(d, ended int32) {
 	e.ready[d] = max(e.ready[d], int64(e.res.Flows[ended].End))
 	if e.missing[d]--; e.missing[d] == 0 {
@@ -215,7 +220,7 @@ func (e *engine) release(d, ended int32) {
 	}
 }
 
-// next returns when something happens at or after now.
+// next returns the time of the first event at or after now; never: none.
 func (e *engine) next(now int64) int64 {
 	t := never
 	for i := range e.ports {
@@ -233,8 +238,8 @@ func (e *engine) next(now int64) int64 {
 	return max(t, now)
 }
 
-// pull takes what arrives before end at a switch off the links, in the order of its ports. It returns how
-// many frames come by those before port some.
+// pull takes the frames that arrive at a switch before end off its links into arrived, by port. It returns
+// how many came by ports below some (a leaf's hosts).
 func (e *engine) pull(n *node, some int32, end int64) (before int) {
 	arrived := e.arrived[:0]
 	e.batches, e.from = e.batches[:0], end-e.span
@@ -271,8 +276,8 @@ func (e *engine) pull(n *node, some int32, end int64) (before int) {
 	return before
 }
 
-// part puts what arrived apart by the ports by which it leaves, and by the queues there: data, then control.
-func (e *engine) part(v, sent int, from int64) {
+// bucketFrames sorts arrivals into buckets by egress port and queue: 2·port for data, 2·port+1 for control.
+func (e *engine) bucketFrames(v, sent int, from int64) {
 	n, p := e.net, &e.parts
 	h := n.Hosts()
 	switch {
@@ -292,7 +297,8 @@ func (e *engine) part(v, sent int, from int64) {
 	}
 }
 
-// atLeaf puts apart what arrived at a leaf: first what its hosts sent, then what comes down to them.
+// atLeaf is bucketFrames at a leaf: the first sent arrivals come from its hosts and go up or to a neighbour,
+// the others come down.
 func (e *engine) atLeaf(at, sent int, from int64) {
 	p, goals, arrived := &e.parts, e.goals, e.arrived
 	outs, paths := e.outs, e.cfg.Paths
@@ -313,23 +319,24 @@ func (e *engine) atLeaf(at, sent int, from int64) {
 	}
 }
 
-// runSwitch simulates a leaf or spine up to end, port by port: ports share nothing.
+// runSwitch simulates a switch up to end. Ports share nothing, so each is simulated alone.
 func (e *engine) runSwitch(v int, end int64) int {
 	n := &e.nodes[v]
 	if n.ports <= 64 && e.net.Pods == 0 {
-		if busy, ok := e.runCalm(v, n, end); ok {
+		if busy, ok := e.runSparse(v, n, end); ok {
 			return busy
 		}
 	}
-	return e.runBusy(v, n, end)
+	return e.runDense(v, n, end)
 }
 
-// runBusy is runSwitch where many frames arrive.
-func (e *engine) runBusy(v int, n *node, end int64) int {
+// runDense is runSwitch for many arrivals: they are bucketed by port, sorted, and each port is served over
+// its whole window.
+func (e *engine) runDense(v int, n *node, end int64) int {
 	p := &e.parts
 	sent := e.pull(n, int32(e.net.PerLeaf), end)
 	p.Begin(2 * int(n.ports))
-	e.part(v, sent, end-e.span)
+	e.bucketFrames(v, sent, end-e.span)
 	p.End()
 	for i := range int(n.ports) {
 		x := &e.ports[int(n.first)+i]
@@ -341,7 +348,7 @@ func (e *engine) runBusy(v int, n *node, end int64) int {
 			}
 			e.serve(x, p.LeavingMixed(2*i, e.span), hi, end)
 		} else if x.waits && x.free < end {
-			e.onto(x, nil, nil, end)
+			e.serveUntil(x, nil, nil, end)
 		}
 	}
 	e.arrivedLast()

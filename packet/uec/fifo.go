@@ -6,19 +6,23 @@ import (
 	"github.com/simccl/simccl/packet/internal/arrivals"
 )
 
-// fifo is a ring of frames that grows: first those that travel, then those that wait, which are
-// taken from both ends. So a frame lies where it waited once it travels.
+// fifo is a ring of frames: those on the cable, then those queued. A frame that starts stays where it is and
+// only changes sides:
+//
+//	buf:  on the cable | queued |
+//	      ^head        ^sent    ^tail
+//
+// (Overflow also takes queued frames from the tail.)
 type fifo struct {
 	buf              []frame
-	head, sent, tail uint32 // those before sent travel
+	head, sent, tail uint32 // frames before sent are on the cable
 }
 
 func (q *fifo) at(i uint32) *frame { return &q.buf[i&uint32(len(q.buf)-1)] }
 
-// waits reports whether frames wait.
+// waits reports whether frames are queued.
 func (q *fifo) waits() bool { return q.sent != q.tail }
 
-// push appends a frame.
 func (q *fifo) push(who, what uint64, at int64) {
 	i := q.tail
 	if i-q.head == uint32(len(q.buf)) {
@@ -29,7 +33,7 @@ func (q *fifo) push(who, what uint64, at int64) {
 	g.at, g.who, g.what = at, who, what
 }
 
-// add appends what arrived, by keys; it returns how many bytes that is.
+// add appends the arrivals with the given keys and returns their bytes.
 func (q *fifo) add(arrived []frame, keys []uint64) (bytes int64) {
 	for int(q.tail-q.head)+len(keys) > len(q.buf) {
 		q.grow()
@@ -46,7 +50,7 @@ func (q *fifo) add(arrived []frame, keys []uint64) (bytes int64) {
 	return bytes
 }
 
-// grow doubles the memory. It is a call: what calls it seldom would keep less in registers otherwise.
+// grow doubles the memory. It is not inlined, which leaves its callers more registers.
 //
 //go:noinline
 func (q *fifo) grow() {
@@ -57,8 +61,8 @@ func (q *fifo) grow() {
 	q.buf = n
 }
 
-// first is when the first frame arrives; never without one that travels, and an empty ring goes on
-// at the begin of its memory, which is in the cache.
+// first returns the arrival of the first frame on the cable, or never. An empty ring is rewound to the begin
+// of its memory, which is likely in the cache.
 func (q *fifo) first() int64 {
 	switch q.head {
 	case q.tail:
@@ -70,8 +74,7 @@ func (q *fifo) first() int64 {
 	return q.at(q.head).at
 }
 
-// pop takes the first out of a ring none of whose frames travel; it stays where it is until the
-// next is pushed.
+// pop removes the first frame of a ring without frames on the cable. It stays readable until the next push.
 func (q *fifo) pop() *frame {
 	f := q.at(q.sent)
 	if q.sent++; q.sent == q.tail {
@@ -81,7 +84,7 @@ func (q *fifo) pop() *frame {
 	return f
 }
 
-// comes is when the first frame arrives; never without one that travels.
+// comes is first without rewinding.
 func (q *fifo) comes() int64 {
 	if q.head == q.sent {
 		return never
@@ -89,8 +92,7 @@ func (q *fifo) comes() int64 {
 	return q.at(q.head).at
 }
 
-// take moves those that arrive before end to the end of a list, and returns when the next one arrives, as
-// first does.
+// take moves frames that arrive before end to arrived, and returns the next arrival as first does.
 func (q *fifo) take(arrived []frame, end int64) ([]frame, int64) {
 	for n := q.sent - q.head; n > 0; n = q.sent - q.head {
 		i := q.head & uint32(len(q.buf)-1)
@@ -119,7 +121,7 @@ func (q *fifo) take(arrived []frame, end int64) ([]frame, int64) {
 	return arrived, never
 }
 
-// ring is a queue of numbers that grows.
+// ring is a growing FIFO of numbers.
 type ring[T int32 | uint16] struct {
 	buf        []T
 	head, tail uint32
@@ -139,7 +141,6 @@ func (q *ring[T]) push(v T) {
 	q.tail++
 }
 
-// pop takes the first out.
 func (q *ring[T]) pop() T {
 	q.head++
 	return q.buf[(q.head-1)&uint32(len(q.buf)-1)]

@@ -8,12 +8,12 @@ const (
 	flagTrimmed                    // a header without payload
 	flagLast                       // trimmed on the link to the host
 	flagResent                     // a retransmission, or its echo
-	flagAsk                        // an acknowledgement is asked for
+	flagAsk                        // the receiver is to acknowledge
 
-	flagsAhead = flagAck | flagNack | flagTrimmed // of control frames, which pass data
+	flagsAhead = flagAck | flagNack | flagTrimmed // of control frames, which overtake data
 )
 
-// Where in frame.what its other numbers are, 16 bits each.
+// Bit positions of the 16-bit fields of frame.what.
 const (
 	sizeAt = 16
 	pathAt = 32
@@ -23,21 +23,20 @@ const (
 	pathBits = 0xffff << pathAt
 )
 
-// answer is the bit of frame.who that control frames of receivers have.
+// answer is the bit of frame.who that is set in frames from receivers.
 const answer = 1
 
-// frame is a frame that waits or travels. It is copied from hop to hop: three words are, and what was
-// written in parts just before could not be read as a whole until it is in the cache.
+// frame is a frame in a queue or on a cable: three words, copied whole from hop to hop. Fields are packed so
+// that a copy need not read words that were just written in parts (store-to-load forwarding).
 type frame struct {
-	at   int64  // ps: its last bit at the end of the link, with the latency of the switch there
-	who  uint64 // its place in engine.goals; from bit 32 its packet
-	what uint64 // flags; its size in bytes, its path, the slot of the acknowledgement's content
+	at   int64  // ps: arrival of its last bit, with the latency of the switch there
+	who  uint64 // index into engine.goals; from bit 32 the packet's number
+	what uint64 // flags, size in bytes, path, slot of the acknowledgement
 }
 
-// identity is frame.who of a flow's packet.
 func identity(flow int32, psn uint32) uint64 { return uint64(psn)<<32 | uint64(flow)<<1 }
 
-// goal is the place in engine.goals of where a frame goes to.
+// goal returns the index in engine.goals of the frame's destination.
 func (f *frame) goal() uint32 { return uint32(f.who) }
 
 func (f *frame) flow() int32  { return int32(uint32(f.who) >> 1) }
@@ -46,11 +45,11 @@ func (f *frame) size() uint16 { return uint16(f.what >> sizeAt) }
 func (f *frame) path() uint16 { return uint16(f.what >> pathAt) }
 func (f *frame) slot() uint16 { return uint16(f.what >> slotAt) }
 
-// ahead is 1 for control frames, else 0.
+// ahead returns 1 for control frames, else 0, without a branch.
 func (f *frame) ahead() uint16 {
 	some := f.what & flagsAhead
 	return uint16((some | -some) >> 63)
 }
 
-// has reports whether a frame has one of some flags.
+// has reports whether any of some flags is set.
 func (f *frame) has(flags uint64) bool { return f.what&flags != 0 }

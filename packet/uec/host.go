@@ -2,33 +2,34 @@ package uec
 
 import "slices"
 
-// host is a node with one NIC: control frames and flows that wait for it.
+// host is a node with one NIC: control frames and flows that wait for it, flows to start, and timers. Times
+// are in ps.
 type host struct {
 	id      int32
-	size    uint16 // of data frames, seen last
-	free    int64  // when the NIC is free; never: it is
-	opens   int64  // when the first of starts is
-	ends    int64  // when what the link carries ends
-	lasts   int64  // ps that a data frame of size takes of the NIC
-	wire    int64  // and of the link
-	small   int64  // ps that a control frame takes of the NIC
-	little  int64  // and of the link
+	size    uint16 // bytes of the last data frame
+	free    int64  // end of the NIC's transmission; never: it is idle
+	opens   int64  // start of the first of starts
+	ends    int64  // end of the link's transmission
+	lasts   int64  // NIC's transmission time for size
+	wire    int64  // the link's, which rounds differently
+	small   int64  // the NIC's for a control frame
+	little  int64  // the link's for a control frame
 	delay   int64  // of the link
 	control fifo
-	active  ring[int32] // flows, each once
-	turn    int         // of control and data
+	active  ring[int32] // flows that wait for the NIC, each once
+	turn    int         // weighted round robin of control and data
 	rate    int64
 	starts  []begin // sorted
-	timers  timers  // of flows with packets in flight, for retransmission
+	timers  timers  // retransmission timers of flows with packets in flight
 }
 
-// begin is a flow that starts.
+// begin is the start of a flow.
 type begin struct {
 	at   int64
 	flow int32
 }
 
-// Of eleven frames that a NIC sends while both wait, one is data.
+// turns is the weight of control frames: while both wait, one of eleven frames is data.
 const turns = 11
 
 func (e *engine) begin(flow int32, at int64) {
@@ -45,18 +46,18 @@ func (e *engine) begin(flow int32, at int64) {
 	e.come[h.id/64] |= 1 << (h.id % 64)
 }
 
-// firstStart notes when the first of starts is.
+// firstStart updates opens.
 func (h *host) firstStart() {
 	if h.opens = never; len(h.starts) > 0 {
 		h.opens = h.starts[0].at
 	}
 }
 
-// nextEvent returns when a host does something of its own.
+// nextEvent returns the time of the host's next own event.
 func (h *host) nextEvent() int64 { return min(h.opens, h.free, h.timers.first()) }
 
-// foresee notes which flows end with what arrives at a host before end.
-func (e *engine) foresee(l *link, end int64) {
+// noteEndings records the flows that end with an acknowledgement on link l before end.
+func (e *engine) noteEndings(l *link, end int64) {
 	q := &l.hi
 	for i := q.head; i != q.sent; i++ {
 		f := q.at(i)
@@ -72,16 +73,16 @@ func (e *engine) foresee(l *link, end int64) {
 	}
 }
 
-// finish notes that a flow ends.
+// finish records the end of a flow.
 func (e *engine) finish(s *sender, flow int32, now int64) {
 	s.ending = true
 	e.ended = append(e.ended, flow)
 	e.res.Flows[flow].End, e.res.Flows[flow].Done = timeOf(now), true
 }
 
-// runHost simulates a host up to end: what arrives, starts, the NIC, timers, in
-// this order where times are equal. What arrives is in the rings of the link, which no other node touches
-// meanwhile. It returns how many frames arrived.
+// runHost simulates a host up to end and returns how many frames arrived. Events of one time are taken in
+// this order: arrivals, starts, the NIC, timers. Arrivals stay on the link, which no other node touches
+// meanwhile.
 func (e *engine) runHost(h *host, end int64) (busy int) {
 	x := &e.ports[h.id]
 	l := x.in
@@ -126,7 +127,6 @@ func (e *engine) runHost(h *host, end int64) (busy int) {
 	}
 }
 
-// arrive handles a frame that came to a host.
 func (e *engine) arrive(h *host, f *frame) {
 	switch {
 	case !f.has(flagsAhead):
@@ -134,13 +134,13 @@ func (e *engine) arrive(h *host, f *frame) {
 	case f.has(flagAck):
 		e.acknowledged(h, f)
 	case f.has(flagNack):
-		e.refused(h, f)
+		e.handleNack(h, f)
 	default:
 		e.receiveHeader(h, f)
 	}
 }
 
-// nicFree sends what waits for a NIC: of control and data mostly control.
+// nicFree starts the next frame of an idle NIC: control and data in the ratio of turns, flows in round robin.
 func (e *engine) nicFree(h *host, now int64) {
 	if !h.active.empty() && h.control.waits() {
 		h.turn = (h.turn + 1) % turns
@@ -167,12 +167,13 @@ func (e *engine) nicFree(h *host, now int64) {
 	}
 }
 
-// put starts a frame on the NIC and the link of a host.
-func (e *engine) put(h *host, who, what uint64, now int64) {
+// startFrame starts a frame on a host's NIC and link.
+func (e *engine) startFrame(h *host, who, what uint64, now int64) {
 	lasts, wire := h.small, h.little
 	if size := uint16(what >> sizeAt); size != control {
 		if h.size != size {
-			h.size, h.lasts, h.wire = size, exact(int64(size), h.rate), spell(int64(size), h.rate)
+			h.size = size
+			h.lasts, h.wire = nicTransmission(int64(size), h.rate), transmission(int64(size), h.rate)
 		}
 		lasts, wire = h.lasts, h.wire
 	}
@@ -188,18 +189,19 @@ func (e *engine) put(h *host, who, what uint64, now int64) {
 	g.at, g.who, g.what = h.ends+h.delay, who, what
 }
 
-// exact is how long bytes take at a rate, in ps: NICs do not round as links do (spell).
-func exact(bytes, rate int64) int64 { return bytes * 8_000_000_000_000 / rate }
+// nicTransmission returns the time of bytes at a rate in ps, rounded as htsim's NICs do; links use
+// transmission.
+func nicTransmission(bytes, rate int64) int64 { return bytes * 8_000_000_000_000 / rate }
 
 func (e *engine) sendControl(h *host, now int64) {
 	f := h.control.pop()
-	e.put(h, f.who, f.what, now)
+	e.startFrame(h, f.who, f.what, now)
 }
 
-// answer queues a control frame, and sends it if the NIC is free.
+// answer sends a control frame, or queues it until the NIC is free.
 func (e *engine) answer(h *host, who, what uint64, now int64) {
 	if h.free == never && !h.control.waits() {
-		e.put(h, who, what, now)
+		e.startFrame(h, who, what, now)
 		return
 	}
 	h.control.push(who, what, 0)
@@ -208,7 +210,7 @@ func (e *engine) answer(h *host, who, what uint64, now int64) {
 	}
 }
 
-// trySend sends what a flow may send, or queues it for the NIC.
+// trySend sends what a flow's window allows, or queues the flow for the NIC.
 func (e *engine) trySend(h *host, flow int32, now int64) {
 	s := &e.snd[flow]
 	for !s.queued {

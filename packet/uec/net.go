@@ -8,25 +8,28 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Network is leaves of equally many hosts, each joined to every spine; or, with Pods,
-// several such networks whose spines are joined by cores.
+// Network is a leaf-spine network of equal leaves, each joined to every spine; with Pods several of these,
+// joined by cores:
+//
+//	cores    (three tiers only; core c is joined to spine c mod Spines of each pod)
+//	spines   0 … Spines-1 of each pod
+//	leaves   0 … Leaves-1, PerLeaf hosts each
 type Network struct {
-	Leaves, PerLeaf, Spines int   // Spines of each pod
-	HostRate, SpineRate     int64 // bit/s of a link
+	Leaves, PerLeaf, Spines int   // Spines: of each pod
+	HostRate, SpineRate     int64 // bit/s
 	HostDelay, SpineDelay   units.Time
-	// LeafLatency and SpineLatency are what a switch adds to each frame.
+	// LeafLatency and SpineLatency are added by the switch to each frame.
 	LeafLatency, SpineLatency units.Time
-	// Pods is how many parts the leaves are divided into, and Cores how many switches
-	// join them; 0: two tiers. Core c is joined to spine c modulo Spines of each pod.
+	// Pods divide the leaves, Cores switches join them; both 0: two tiers.
 	Pods, Cores            int
 	CoreRate               int64
 	CoreDelay, CoreLatency units.Time
 }
 
-// AllSpines is how many spines there are in all pods.
+// AllSpines returns the spines of all pods.
 func (n *Network) AllSpines() int { return max(1, n.Pods) * n.Spines }
 
-// Pod is the pod of a leaf.
+// Pod returns a leaf's pod.
 func (n *Network) Pod(leaf int) int {
 	if n.Pods == 0 {
 		return 0
@@ -34,22 +37,20 @@ func (n *Network) Pod(leaf int) int {
 	return leaf / (n.Leaves / n.Pods)
 }
 
-// Uplinks is how many cores a spine is joined to.
+// Uplinks returns the number of cores above a spine.
 func (n *Network) Uplinks() int { return n.Cores / n.Spines }
 
-// Balance is how senders spread packets over paths.
+// Balance is how senders spread packets over paths (htsim's load balancing algorithms).
 type Balance uint8
 
-// Balances of load.
 const (
 	ECMP      Balance = iota // one path a flow
-	Oblivious                // all paths in turn
-	REPS                     // paths of unmarked acknowledgements again
-	Bitmap                   // marked paths are skipped
-	Mixed                    // REPS, else Bitmap
+	Oblivious                // all paths in round robin
+	REPS                     // recycle the paths of unmarked acknowledgements
+	Bitmap                   // skip marked paths
+	Mixed                    // REPS while paths are left to recycle, else Bitmap
 )
 
-// String is the name of a balance.
 func (b Balance) String() string {
 	if names := balances(); int(b) < len(names) {
 		return names[b]
@@ -59,7 +60,7 @@ func (b Balance) String() string {
 
 func balances() []string { return []string{"ecmp", "oblivious", "reps", "bitmap", "mixed"} }
 
-// ParseBalance is the balance of a name.
+// ParseBalance is the inverse of String. Error: *InputError that lists the names.
 func ParseBalance(name string) (Balance, error) {
 	if i := slices.Index(balances(), name); i >= 0 {
 		return Balance(i), nil
@@ -71,37 +72,37 @@ func ParseBalance(name string) (Balance, error) {
 type Flow struct {
 	Src, Dst int32
 	Bytes    int64
-	ID       uint32 // of the hash at switches
+	ID       uint32 // what switches hash
 	Start    units.Time
 	Deps     []int32 // flows whose last acknowledgement it waits for
-	Pool     int     // of Config.Pools, from 1: its end starts the next flow there; 0: none
+	// 1-based index into Config.Pools: its end starts the next flow there; 0: none
+	Pool int
 }
 
-// Config is how hosts and switches behave.
+// Config is the settings of senders and of the simulation; those of switches follow from the network.
 type Config struct {
-	Seed    uint64 // of draws
+	Seed    uint64 // of all draws
 	Balance Balance
-	Paths   int // entropies of a flow: a power of two
-	MTU     int // bytes of a full data frame, Header of them not payload
-	// Pools are flows that start one by one, in this order, each as a flow of that Pool
-	// ends.
+	Paths   int // entropy values of a flow: a power of two
+	MTU     int // bytes of a full data frame, with Header
+	// Pools are lists of flows, each of which starts when a flow of that Pool ends.
 	Pools [][]int32
 	Poll  func() error
 }
 
-// Sizes of frames in the peer, in bytes.
+// htsim's sizes of frames in bytes.
 const (
 	Header  = 64
-	control = 64 // acknowledgements, NACKs and trimmed frames
+	control = 64 // acknowledgements, NACKs, trimmed frames
 )
 
-// FlowResult is what became of a Flow.
+// FlowResult is the outcome of a Flow.
 type FlowResult struct {
-	Start, End units.Time // End: the last acknowledgement at the sender, valid if Done
+	Start, End units.Time // End: arrival of the last acknowledgement, valid if Done
 	Done       bool
 }
 
-// Result is what became of all.
+// Result has what each flow and the network came to; sizes are bytes.
 type Result struct {
 	Flows                               []FlowResult
 	PeakQueue                           int64
@@ -114,26 +115,26 @@ type Result struct {
 	BandwidthDelay, QueueBytes, MaxWind int64
 }
 
-// InputError is a network, flow or setting that cannot be.
+// InputError is an invalid network, flow or setting.
 type InputError struct{ Problem string }
 
 func (e *InputError) Error() string { return e.Problem }
 
 func wrong(format string, args ...any) error { return &InputError{fmt.Sprintf(format, args...)} }
 
-// Hosts is how many there are.
+// Hosts returns the number of hosts.
 func (n *Network) Hosts() int { return n.Leaves * n.PerLeaf }
 
 // mostLinks bounds the memory of a network.
 const mostLinks = 1 << 21
 
-// mostPorts is how many ports a switch has at most: each has two queues, which 16 bits number.
+// mostPorts is the most ports of a switch: each has two queues, numbered in 16 bits.
 const mostPorts = 1 << 15
 
-// mostQueue is how many bytes wait at a port at most; its deepest queue has 32 bits.
+// mostQueue is the most bytes of a queue: peaks have 32 bits.
 const mostQueue = 1<<31 - 1
 
-// Check finds what is wrong with a network.
+// Check validates the network. Error: *InputError.
 func (n *Network) Check() error {
 	switch {
 	case n.Leaves < 1 || n.PerLeaf < 1 || n.Spines < 1 || n.Leaves > 1<<15 || n.PerLeaf > 1<<15 ||
@@ -166,7 +167,7 @@ func (n *Network) Check() error {
 	return nil
 }
 
-// Check finds what is wrong with a network, its flows and the settings.
+// Check validates a network, flows and settings without running them. Error: *InputError.
 func Check(n *Network, flows []Flow, c *Config) error {
 	if err := n.Check(); err != nil {
 		return err

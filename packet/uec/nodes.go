@@ -1,38 +1,38 @@
 package uec
 
-// node is a switch or a host: its links, one a port, follow each other.
+// node is a host or switch; its ports are contiguous in engine.ports, as are its links in engine.links.
 type node struct {
-	first int32 // of engine.ports, and of engine.links
+	first int32 // its first port and link
 	ports int32
-	word  int32 // of engine.come and engine.goes: port 0 is the first bit there; for switches
+	word  int32 // engine.come and engine.goes: word of port 0's bit (switches)
 }
 
-// words is how many words of bits the ports have.
+// words returns how many words the ports' bits take.
 func (n *node) words() int32 { return (n.ports + 63) / 64 }
 
-// port is where a cable is plugged in: what each window asks of it.
+// port is one end of a cable: the state that each window reads, apart from the link itself.
 type port struct {
-	free    int64 // when the frame in transmission ends, or ended; negative: there was none
-	due     int64 // when the first frame arrives here
-	last    int64 // when the last frame arrived here; 0: none did
+	free    int64 // end of the transmission in progress or last; negative: none yet
+	due     int64 // arrival of the first frame; never: none
+	last    int64 // arrival of the last frame; 0: none yet
 	in, out *link
-	peer    *port  // at the other end of the cable
-	bit     uint32 // of engine.come and engine.goes
-	place   uint16 // among ports of the switch whose last is equal
-	waits   bool   // frames wait here to be sent: the bit of engine.goes
+	peer    *port  // other end of the cable
+	bit     uint32 // its bit of engine.come and engine.goes
+	place   uint16 // order among ports of the switch with equal last
+	waits   bool   // frames are queued: its bit of engine.goes
 }
 
-// cable joins two nodes: up from low to high, and down.
+// cable joins two nodes, up from low to high, and down.
 type cable struct {
 	low, high int32
 	rate      int64
-	delay     [2]int64 // up, down, with the latency of the switch there
+	delay     [2]int64 // up, down: with the latency of the switch at the end
 	host      bool
 }
 
-// lay lays links out by the node that they leave, in the order of cables. Bits of hosts are one
-// after the other, those of a switch begin a word.
-func (e *engine) lay(cables []cable) {
+// layOut creates links and ports in the order of cables. Hosts' bits are contiguous, a switch's begin a new
+// word.
+func (e *engine) layOut(cables []cable) {
 	n := e.nodes
 	for _, c := range cables {
 		n[c.low].ports++
@@ -53,7 +53,7 @@ func (e *engine) lay(cables []cable) {
 	for i := range cables {
 		c := &cables[i]
 		up, down := e.plug(c.low), e.plug(c.high)
-		small := spell(control, c.rate)
+		small := transmission(control, c.rate)
 		e.links[up] = link{id: int32(2 * i), from: c.low, to: c.high, rate: c.rate, delay: c.delay[0],
 			small: small}
 		e.links[down] = link{id: int32(2*i + 1), from: c.high, to: c.low, rate: c.rate, delay: c.delay[1],
@@ -63,7 +63,7 @@ func (e *engine) lay(cables []cable) {
 	}
 }
 
-// plug returns the place of the next port of a node.
+// plug returns the index of a node's next port.
 func (e *engine) plug(v int32) int32 {
 	n := &e.nodes[v]
 	k := n.first + n.ports
@@ -75,19 +75,19 @@ func (e *engine) plug(v int32) int32 {
 	return k
 }
 
-// join joins a port, whose bit and place are known, to another.
+// join initializes a port, whose bit and place are set, as the end of a cable.
 func (x *port) join(peer *port, in, out *link) {
 	*x = port{free: -1, due: never, in: in, out: out, peer: peer, bit: x.bit, place: x.place}
 }
 
-// await notes when the first frame that a port sent arrives, which is not known.
+// await sets the peer's due to the arrival of the first frame that port x sent.
 func (e *engine) await(x *port) {
 	if first := x.out.first(); first != never {
 		e.arrives(x.peer, first)
 	}
 }
 
-// arrives notes when the first frame arrives at a port.
+// arrives sets the arrival of the first frame at a port that had none.
 func (e *engine) arrives(x *port, at int64) {
 	x.due = at
 	e.come[x.bit/64] |= 1 << (x.bit % 64)

@@ -15,18 +15,18 @@ import (
 // an order of ports throughout, a queue that overflows would trim the frames of some hosts more often than
 // those of others.
 
-// batch is the frames that a link brings to a switch in a window, by their places in engine.arrived: those
-// of its low queue, then those of its high queue.
+// batch is the frames of one link in a window, as ranges of engine.arrived: [low, hi) of its low queue, [hi,
+// end) of its high queue.
 type batch struct {
 	port         *port
 	low, hi, end int32
-	last         int32 // that which arrives last
-	// an earlier batch whose last frame may arrive at that instant too; negative: there is none
+	last         int32 // the frame that arrives last
+	// an earlier batch whose last frame may arrive at the same time; negative: none
 	like  int32
-	place uint16 // among them
+	place uint16 // order among batches with equal last arrival
 }
 
-// frames notes which frames a batch has.
+// frames sets the ranges; hi is where the high queue's frames begin.
 func (b *batch) frames(arrived []frame, hi int) {
 	b.hi, b.end = int32(hi), int32(len(arrived))
 	b.last = b.end - 1
@@ -35,13 +35,13 @@ func (b *batch) frames(arrived []frame, hi int) {
 	}
 }
 
-// past goes back over the frames of a batch: those before low and hi of its two queues are left.
+// past walks back over a batch in order of arrival: frames before low and hi are left.
 type past struct {
 	batch   *batch
 	low, hi int32
 }
 
-// before is what a link brought before a frame.
+// before returns the frames of the batch that arrived before frame i.
 func (b *batch) before(arrived []frame, i int32) past {
 	p, at := past{b, b.hi, b.end}, arrived[i].at
 	if i < b.hi {
@@ -58,7 +58,7 @@ func (b *batch) before(arrived []frame, i int32) past {
 	return p
 }
 
-// at is when the frame before arrived; negative: in an earlier window.
+// at steps back and returns that frame's arrival; negative: it was in an earlier window.
 func (p *past) at(arrived []frame) int64 {
 	low, hi := int64(-1), int64(-1)
 	if p.low > p.batch.low {
@@ -75,7 +75,7 @@ func (p *past) at(arrived []frame) int64 {
 	return hi
 }
 
-// of is the batch of a place.
+// of returns the batch of a frame.
 func (e *engine) of(i int32) *batch {
 	first, n := 0, len(e.batches)
 	for n > 1 {
@@ -88,12 +88,12 @@ func (e *engine) of(i int32) *batch {
 	return &e.batches[first]
 }
 
-// later reports whether of two frames that arrive at an instant the first is later.
+// later reports whether frame i comes after frame j, of two that arrive at one instant.
 func (e *engine) later(i, j uint64) bool {
 	return e.laterOf(e.of(int32(i)), e.of(int32(j)), int32(i), int32(j))
 }
 
-// laterOf goes back to where the frames before did not arrive at one instant.
+// laterOf is later for known batches: it walks back along both links until arrivals differ.
 func (e *engine) laterOf(x, y *batch, i, j int32) bool {
 	if e.ranks.known {
 		return e.ranks.at[i] > e.ranks.at[j]
@@ -110,12 +110,12 @@ func (e *engine) laterOf(x, y *batch, i, j int32) bool {
 	}
 }
 
-// later reports whether the link of a port brought its last frame after that of another.
+// later reports whether port x's last frame came after port y's.
 func (x *port) later(y *port) bool {
 	return x.last > y.last || x.last == y.last && x.place > y.place
 }
 
-// untieLinks puts sorted keys of ports whose first frames arrive at one instant in order.
+// untieLinks orders sorted keys of ports whose first frames arrive at one instant.
 func (e *engine) untieLinks(ports []port, keys []uint64) {
 	for i := 1; i < len(keys); i++ {
 		if arrivals.Together(keys[i-1], keys[i]) {
@@ -125,7 +125,7 @@ func (e *engine) untieLinks(ports []port, keys []uint64) {
 	}
 }
 
-// untie puts sorted keys of frames of one instant in order.
+// untie orders sorted keys of frames that arrive at one instant.
 func (e *engine) untie(keys []uint64) {
 	for i := 1; i < len(keys); i++ {
 		if arrivals.Together(keys[i-1], keys[i]) {
@@ -136,29 +136,29 @@ func (e *engine) untie(keys []uint64) {
 	}
 }
 
-// mayRank orders all frames where going back took long.
+// mayRank ranks all frames once walking back has cost more.
 func (e *engine) mayRank() {
 	if t := &e.ranks; !t.known && t.steps > longWay*len(e.arrived) {
 		e.rank()
 	}
 }
 
-// ranks is the order of all frames of a window, which is found where going back would take long: where many
-// links bring frames in step.
+// ranks is the total order of a window's frames, computed where walking back would be long: many links that
+// bring frames in lockstep.
 type ranks struct {
 	parts arrivals.Parts
-	at    []int32 // of frames
-	links []int32 // of batches: the place of what they brought last
-	of    []int32 // of frames: their batch
+	at    []int32 // by frame: its rank
+	links []int32 // by batch: rank of its last frame so far
+	of    []int32 // by frame: its batch
 	order []int32
-	steps int // back
+	steps int // steps walked back in this window
 	known bool
 }
 
-// longWay is so many steps back a frame of a window that to order all costs less.
+// longWay is the number of steps back per frame from which on ranking all frames costs less.
 const longWay = 4
 
-// rank finds the order of all frames of a window.
+// rank computes ranks: in order of time, and at one instant in the order of the frames before.
 func (e *engine) rank() {
 	t, n := &e.ranks, len(e.arrived)
 	t.known = true
@@ -200,7 +200,7 @@ func (e *engine) rank() {
 	}
 }
 
-// stamps finds links whose last frames of a window arrived at one instant.
+// stamps is a hash table by arrival that finds batches whose last frames may arrive at one instant.
 type stamps struct {
 	of  [1 << stampBits]struct{ window, batch int32 }
 	now int32
@@ -208,7 +208,8 @@ type stamps struct {
 
 const stampBits = 9
 
-// like is an earlier batch of the window that may have a time too; negative: there is none.
+// like returns the last batch with the same hash of arrival in this window, or a negative number, and records
+// this batch.
 func (s *stamps) like(at int64, batch int) int32 {
 	x := &s.of[uint64(at)*0x9e3779b97f4a7c15>>(64-stampBits)]
 	like := int32(-1)
@@ -219,7 +220,8 @@ func (s *stamps) like(at int64, batch int) int32 {
 	return like
 }
 
-// arrivedLast notes when links brought their last frame of a window, and in which order.
+// arrivedLast records each link's last arrival of the window and the order of equal ones, for the next
+// window.
 func (e *engine) arrivedLast() {
 	e.stamps.now++
 	for n := range e.batches {

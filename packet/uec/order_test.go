@@ -136,10 +136,10 @@ func TestFewAndManyHaveOneOrder(t *testing.T) {
 				}
 			}
 			end := (window + 1) * few.span
-			if _, ok := few.runCalm(leaf, &few.nodes[leaf], end); !ok {
+			if _, ok := few.runSparse(leaf, &few.nodes[leaf], end); !ok {
 				t.Fatal("these are few frames")
 			}
-			many.runBusy(leaf, &many.nodes[leaf], end)
+			many.runDense(leaf, &many.nodes[leaf], end)
 			x, y := few.ports[up].out, many.ports[up].out
 			for _, q := range [][2]*fifo{{&x.low, &y.low}, {&x.hi, &y.hi}} {
 				if !slices.Equal(frames(q[0]), frames(q[1])) {
@@ -163,7 +163,7 @@ func TestFrameThatEndsMakesRoomFirst(t *testing.T) {
 	e := steep(4)
 	x := &e.ports[e.nodes[e.net.Hosts()].first+4] // of the leaf, to the spine
 	l := x.out
-	lasts := spell(e.mtu, l.rate)
+	lasts := transmission(e.mtu, l.rate)
 	most := int(e.queue / e.mtu)
 	var keys []uint64
 	for i := range most + 1 {
@@ -175,7 +175,7 @@ func TestFrameThatEndsMakesRoomFirst(t *testing.T) {
 			what: uint64(e.mtu) << sizeAt})
 		keys = append(keys, arrivals.Key(at, i))
 	}
-	if e.onto(x, e.arrived, keys, lasts+1); e.res.Trims != 0 || l.hops != 2 {
+	if e.serveUntil(x, e.arrived, keys, lasts+1); e.res.Trims != 0 || l.hops != 2 {
 		t.Errorf("%d frames trimmed, %d sent, want 0 and 2", e.res.Trims, l.hops)
 	}
 }

@@ -6,26 +6,25 @@ import (
 	"github.com/simccl/simccl/packet/internal/rng"
 )
 
-// paths chooses the entropy of each packet of a flow (sim/uec_mp.cpp,
-// sim/buffer_reps.cpp).
+// paths chooses a flow's entropy value for each packet (sim/uec_mp.cpp, sim/buffer_reps.cpp). A round visits
+// all values as index XOR xor, with a new xor each round.
 type paths struct {
 	balance Balance
 	mask    uint16
-	upper   uint16       // bits above the mask that stay
+	upper   uint16       // constant bits above the mask
 	xor     uint16       // of this round
 	index   uint16       // in this round
-	fixed   uint16       // ECMP's path
-	skip    []uint8      // Bitmap, Mixed: how often a path is yet to be skipped
-	held    []uint64     // bits of paths for which that is at least once
+	fixed   uint16       // of ECMP
+	skip    []uint8      // Bitmap, Mixed: by path, how often it is yet to be skipped
+	held    []uint64     // bits of paths with skip > 0
 	recycle ring[uint16] // Mixed: paths of unmarked acknowledgements
 	reps    reps
 	draws   uint64
 }
 
-// maxPenalty bounds how often a path is skipped.
 const maxPenalty = 15
 
-// newPaths draws a flow's first paths.
+// newPaths draws a flow's initial state with htsim's generator.
 func newPaths(c *Config, r *rng.MT19937) paths {
 	p := paths{balance: c.Balance, mask: uint16(c.Paths - 1)}
 	switch c.Balance {
@@ -38,13 +37,12 @@ func newPaths(c *Config, r *rng.MT19937) paths {
 	return p
 }
 
-// random returns a path by chance.
 func (p *paths) random(seed uint64, flow int32) uint16 {
 	p.draws++
 	return uint16(draw(seed, uint64(flow)|1<<40, p.draws)) & p.mask
 }
 
-// step goes to the next path of the round.
+// step advances the round.
 func (p *paths) step(seed uint64, flow int32) {
 	if p.index++; p.index > p.mask {
 		p.index = 0
@@ -79,7 +77,8 @@ func (p *paths) next(seed uint64, flow int32) uint16 {
 	return v | p.upper
 }
 
-// penalties lets paths be skipped: their counters, and their bits; a word has those that there are not, too.
+// penalties gives the memory for skip and held; bits beyond the number of paths are set, so that they are
+// never chosen.
 func (p *paths) penalties(skip []uint8, held []uint64) {
 	p.skip, p.held = skip, held
 	if n := len(skip); n < 64 {
@@ -87,7 +86,7 @@ func (p *paths) penalties(skip []uint8, held []uint64) {
 	}
 }
 
-// pass goes on to the next path that is not skipped; where all are, once around.
+// pass advances to the next path that is not to be skipped; if all are, once around.
 func (p *paths) pass(seed uint64, flow int32) {
 	for left := p.mask + 1; left > 0; { // steps
 		p.step(seed, flow)
@@ -103,8 +102,8 @@ func (p *paths) pass(seed uint64, flow int32) {
 	}
 }
 
-// ahead is how many steps on the first path of this round is that is not skipped; where there is none, at
-// least as many as there are paths from here on.
+// ahead returns the distance to the next path of the round that is not to be skipped, 64 at a time; if there
+// is none, at least the number of paths left.
 func (p *paths) ahead() uint16 {
 	for i := p.index; i <= p.mask; i = i&^63 + 64 {
 		free := ^p.held[(i^p.xor)&p.mask/64]
@@ -118,7 +117,7 @@ func (p *paths) ahead() uint16 {
 	return p.mask + 1
 }
 
-// exchanged has bit i in place i^by, without a branch.
+// exchanged moves bit i to i^by without a branch: a butterfly of conditional swaps.
 func exchanged(w uint64, by uint16) uint64 {
 	x := uint64(by)
 	w ^= (w ^ (w>>1&0x5555555555555555 | w&0x5555555555555555<<1)) & -(x & 1)
@@ -128,7 +127,7 @@ func exchanged(w uint64, by uint16) uint64 {
 	return bits.RotateLeft64(w^(w^(w>>16&0x0000ffff0000ffff|w&0x0000ffff0000ffff<<16))&-(x>>4&1), int(x&32))
 }
 
-// Feedback of a path.
+// Outcomes of a packet, for learn.
 const (
 	good = iota
 	marked
@@ -136,7 +135,7 @@ const (
 	expired
 )
 
-// learn records how a path fared.
+// learn records the outcome of a packet on a path: a mark adds 1 skip, a NACK 4, a timeout 15.
 func (p *paths) learn(path uint16, how int) {
 	if p.skip != nil {
 		v := path & p.mask
@@ -152,10 +151,9 @@ func (p *paths) learn(path uint16, how int) {
 	}
 }
 
-// repsSize is how many paths REPS remembers.
 const repsSize = 8
 
-// reps is a ring of paths that proved good, each used once.
+// reps is a ring of paths with unmarked acknowledgements; each is used once.
 type reps struct {
 	path  [repsSize]uint16
 	valid [repsSize]bool

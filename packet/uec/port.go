@@ -2,22 +2,21 @@ package uec
 
 import "github.com/simccl/simccl/packet/internal/arrivals"
 
-// link is an egress port with its two queues and the cable behind it. A frame
-// in transmission travels, and counts in its queue until it ends. NICs put all their frames into the
-// low queue.
+// link is an egress port with its two queues, and its cable. A data frame counts in its queue until its
+// transmission ends. NICs use the low queue for all frames.
 //
-// What each frame touches is in the first two lines of a cache.
+// Fields are in the order of use: each frame touches the first two cache lines.
 type link struct {
 	low   fifo
 	delay int64
-	small int64 // ps of a control frame
-	full  int64 // ps of the frame size seen last
+	small int64 // transmission time of a control frame (ps)
+	full  int64 // transmission time of a frame of bytes (ps)
 
 	hi       fifo
-	lowBytes int64  // with the frame in transmission
-	hops     int64  // data frames whose transmission began
-	size     uint16 // of the frame in transmission, if it is data; else 0
-	bytes    uint16 // the frame size seen last
+	lowBytes int64  // queued data, with the frame in transmission
+	hops     int64  // data frames started
+	size     uint16 // bytes of the data frame in transmission; 0: control, or none
+	bytes    uint16 // size of the last data frame
 	peak     int32
 
 	rate     int64
@@ -28,18 +27,17 @@ type link struct {
 	_        [24]byte
 }
 
-// first is when the first frame of a link arrives.
+// first returns the arrival of the link's first frame.
 func (l *link) first() int64 { return min(l.low.first(), l.hi.first()) }
 
-// onto lets a port work up to end, and notes what becomes of its link. Where no frame waits, that one
-// ends changes nothing until another comes.
-func (e *engine) onto(x *port, arrived []frame, keys []uint64, end int64) {
-	x.free = e.work(x.out, x.free, arrived, keys, end)
-	e.ran(x)
+// serveUntil runs a port up to end with the arrivals of keys.
+func (e *engine) serveUntil(x *port, arrived []frame, keys []uint64, end int64) {
+	x.free = e.serveEach(x.out, x.free, arrived, keys, end)
+	e.updateWaits(x)
 }
 
-// ran notes what became of a port.
-func (e *engine) ran(x *port) {
+// updateWaits updates a port's bit of engine.goes and its peer's due.
+func (e *engine) updateWaits(x *port) {
 	if x.peer.due == never {
 		e.await(x)
 	}
@@ -50,10 +48,10 @@ func (e *engine) ran(x *port) {
 	}
 }
 
-// work lets a port work up to end: frames come in the order of keys; a frame in transmission that
-// ends no longer counts in its queue, and is marked by what stays there; the next one
-// starts, control first. In and out: when the frame in transmission ends.
-func (e *engine) work(l *link, free int64, arrived []frame, keys []uint64, end int64) int64 {
+// serveEach runs a port up to end, taking arrivals one by one: at the end of each transmission the frame is
+// marked by the bytes that stay and the next one starts, control first; arrivals that find no room are
+// trimmed or dropped. free is the end of the transmission in progress, in and out.
+func (e *engine) serveEach(l *link, free int64, arrived []frame, keys []uint64, end int64) int64 {
 	for n := 0; ; n++ {
 		f, at := (*frame)(nil), end-1
 		if n < len(keys) {
@@ -116,8 +114,7 @@ func (e *engine) work(l *link, free int64, arrived []frame, keys []uint64, end i
 	return free
 }
 
-// begin begins the transmission of a data frame of a size, or of a control frame: 0. It returns how
-// long it lasts, in ps.
+// begin starts the transmission of size bytes of data, or of a control frame (0), and returns its time in ps.
 func (l *link) begin(size uint16) int64 {
 	l.size = size
 	if size == 0 {
@@ -130,10 +127,10 @@ func (l *link) begin(size uint16) int64 {
 	return l.full
 }
 
-// measure takes the time of frames of a size.
-func (l *link) measure(size uint16) { l.bytes, l.full = size, spell(int64(size), l.rate) }
+// measure sets the transmission time for frames of a new size.
+func (l *link) measure(size uint16) { l.bytes, l.full = size, transmission(int64(size), l.rate) }
 
-// full reports whether the queue of control frames has no room.
+// full reports whether the control queue has no room (twice the data queue).
 func (e *engine) full(l *link, transmits bool) bool {
 	n := int64(l.hi.tail - l.hi.sent)
 	if transmits && l.size == 0 {
@@ -142,7 +139,7 @@ func (e *engine) full(l *link, transmits bool) bool {
 	return (n+1)*control > 2*e.queue
 }
 
-// mark marks a frame whose transmission ended, or not, as is drawn: by how many bytes stay.
+// mark applies RED at the end of a transmission, by the bytes that stay.
 func (e *engine) mark(l *link, g *frame, stay int64) {
 	if stay <= e.ecnHigh {
 		l.draws++
@@ -155,19 +152,19 @@ func (e *engine) mark(l *link, g *frame, stay int64) {
 	e.res.Marks++
 }
 
-// spell is how long bytes take at a rate, in ps. The peer multiplies bytes by
-// whole picoseconds a byte (sim/queue.cpp).
-func spell(bytes, rate int64) int64 { return bytes * (8_000_000_000_000 / rate) }
+// transmission returns the time of bytes at a rate on a link in ps: htsim multiplies by whole picoseconds a
+// byte (sim/queue.cpp).
+func transmission(bytes, rate int64) int64 { return bytes * (8_000_000_000_000 / rate) }
 
-// overflow puts a data frame into a queue that has no room for it: it or the frame that came last is
-// trimmed. In and out, here and below: when the frame in transmission ends.
+// overflow handles a data frame that finds its queue full: at random, it or the frame that came last is
+// trimmed. free is the end of the transmission in progress, in and out, here and below.
 func (e *engine) overflow(l *link, f *frame, free int64) int64 {
 	l.draws++
 	switch {
 	case draw(e.cfg.Seed, uint64(l.id), l.draws)&1 != 0:
 		return e.trim(l, f, free)
 	case !l.low.waits():
-		return e.instead(l, f, free)
+		return e.replaceInFlight(l, f, free)
 	default:
 		l.low.tail--
 		last := *l.low.at(l.low.tail)
@@ -180,9 +177,9 @@ func (e *engine) overflow(l *link, f *frame, free int64) int64 {
 	}
 }
 
-// instead puts a frame in the place of that in transmission, if there is one, which is trimmed:
-// the queue has room for one.
-func (e *engine) instead(l *link, f *frame, free int64) int64 {
+// replaceInFlight puts f in the place of the frame in transmission, which is trimmed: the queue has room for
+// one frame only.
+func (e *engine) replaceInFlight(l *link, f *frame, free int64) int64 {
 	if l.size == 0 {
 		return e.trim(l, f, free)
 	}
@@ -195,7 +192,7 @@ func (e *engine) instead(l *link, f *frame, free int64) int64 {
 	return e.trim(l, &last, free)
 }
 
-// trim cuts the payload off and queues the header before data.
+// trim cuts a frame to its header and queues it as control.
 func (e *engine) trim(l *link, f *frame, free int64) int64 {
 	e.res.Trims++
 	f.what = f.what&^sizeBits | control<<sizeAt | flagTrimmed
@@ -205,7 +202,7 @@ func (e *engine) trim(l *link, f *frame, free int64) int64 {
 	return e.control(l, f, free)
 }
 
-// control puts a control frame into its queue.
+// control queues a control frame, or drops it if there is no room.
 func (e *engine) control(l *link, f *frame, free int64) int64 {
 	at := f.at
 	if e.full(l, free > at) {

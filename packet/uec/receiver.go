@@ -2,31 +2,29 @@ package uec
 
 import "math/bits"
 
-// ack is what an acknowledgement says.
+// ack is the content of an acknowledgement in flight.
 type ack struct {
 	bitmap     uint64 // packets from base on that have come
-	received   int64  // bytes, in all
+	received   int64  // bytes so far
 	base       uint32
-	cumulative uint32 // all below have come
+	cumulative uint32 // all packets below have come
 }
 
-// ackEvery is after how many bytes a receiver acknowledges.
+// ackEvery is the number of bytes between acknowledgements.
 const ackEvery = 16384
 
-// receiver is the receiving half of a flow.
 type receiver struct {
 	expected uint32
-	came     []uint64 // ring of bits of packets above expected
-	holes    int      // packets that came before their turn
+	came     []uint64 // ring of bits: packets above expected
+	holes    int      // packets that came out of order
 	accepted int64    // bytes since the last acknowledgement
 	received int64
 	any, ask bool
-	acks     []ack    // on their way
-	free     []uint16 // of them, those that have arrived
-	next     uint16   // once there are mostAcks, as acknowledgements were dropped: reused next
+	acks     []ack    // contents of acknowledgements in flight, by slot
+	free     []uint16 // free slots
+	next     uint16   // with mostAcks in use (some were dropped): slot to reuse
 }
 
-// mostAcks bounds the acknowledgements of a flow on their way.
 const mostAcks = 1 << 16
 
 func (r *receiver) has(psn uint32) bool {
@@ -37,10 +35,10 @@ func (r *receiver) has(psn uint32) bool {
 	return psn-r.expected < n && *r.word(psn)>>(psn%64)&1 != 0
 }
 
-// word is the 64 bits around a packet of the ring, whose length is a power of two.
+// word returns the word of the ring that holds a packet's bit.
 func (r *receiver) word(psn uint32) *uint64 { return &r.came[psn/64&uint32(len(r.came)-1)] }
 
-// note remembers a packet other than the one expected, and says whether it had come before.
+// note records a packet out of order, and reports whether it had come before.
 func (r *receiver) note(psn uint32) bool {
 	if psn < r.expected {
 		return true
@@ -67,8 +65,7 @@ func (r *receiver) grow(psn uint32) {
 	}
 }
 
-// advance moves expected over a packet that came in its turn, and over those
-// that had come before.
+// advance moves expected past the packet that just came and those after it that had come before.
 func (r *receiver) advance() {
 	r.expected++
 	for r.holes > 0 {
@@ -83,7 +80,7 @@ func (r *receiver) advance() {
 	}
 }
 
-// bits returns the 64 packets from base on.
+// bits returns the bits of the 64 packets from base on.
 func (r *receiver) bits(base uint32) (b uint64) {
 	if r.holes == 0 {
 		return 0
@@ -95,7 +92,7 @@ func (r *receiver) bits(base uint32) (b uint64) {
 	return b
 }
 
-// base is the first packet of the bitmap that answers a packet.
+// base returns the first packet of the bitmap that answers packet psn: the latest 64, but not below expected.
 func (r *receiver) base(psn uint32) uint32 {
 	if psn >= 63 && psn-63 > r.expected+1 {
 		return psn - 63
@@ -103,7 +100,8 @@ func (r *receiver) base(psn uint32) uint32 {
 	return r.expected + 1
 }
 
-// receive handles a data packet.
+// receive handles a data packet. It is acknowledged at once if it is marked, the first, asked for, or
+// ackEvery bytes have come.
 func (e *engine) receive(h *host, f *frame) {
 	r, psn, size := &e.rcv[f.flow()], f.psn(), int64(f.size())
 	ce, asked := f.has(flagCE), f.has(flagAsk)
@@ -152,7 +150,7 @@ func (e *engine) acknowledge(h *host, r *receiver, f *frame, base uint32, ce boo
 	e.answer(h, f.who|answer, what, f.at)
 }
 
-// slot is a place for what an acknowledgement says: that which was free last is in the cache.
+// slot returns a free slot, the one freed last, which is likely in the cache.
 func (r *receiver) slot() uint16 {
 	n := len(r.free)
 	switch {
@@ -168,7 +166,7 @@ func (r *receiver) slot() uint16 {
 	return r.next
 }
 
-// receiveHeader handles a trimmed packet: it is asked for again.
+// receiveHeader handles a trimmed packet: it answers with a NACK.
 func (e *engine) receiveHeader(h *host, f *frame) {
 	r := &e.rcv[f.flow()]
 	if r.has(f.psn()) {

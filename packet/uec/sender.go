@@ -9,41 +9,39 @@ import (
 
 func timeOf(ps int64) units.Time { return units.Time(ps) }
 
-// States of a packet at its sender.
 const (
 	unsent   uint8 = iota // or acknowledged
-	inFlight              // sent, and neither acknowledged nor refused
-	resend                // waits to be sent again
+	inFlight              // neither acknowledged nor refused
+	resend                // waits to be retransmitted
 )
 
-// record is a packet of a sender's window.
+// record is a packet in a sender's window.
 type record struct {
 	sent  int64
 	size  uint16
 	state uint8
-	again uint8 // times sent again
+	again uint8 // retransmissions
 }
 
-// sender is the sending half of a flow.
 type sender struct {
-	packets   uint32 // in all
-	highest   uint32 // the next that was never sent
+	packets   uint32 // of the flow
+	highest   uint32 // next new packet
 	una       uint32 // all below are acknowledged
-	lowResend uint32 // no packet below waits to be sent again
-	resends   int
-	backlog   int64 // bytes never sent, with headers
-	flight    int64 // bytes
+	lowResend uint32 // no packet below waits to be retransmitted
+	resends   int    // how many wait
+	backlog   int64  // bytes of new packets, with headers
+	flight    int64  // bytes
 	window    []record
-	received  int64 // bytes that the receiver has, as it last said
-	queued    bool  // waits for the NIC
+	received  int64 // bytes that the receiver has reported
+	queued    bool  // in the host's active list
 	ending    bool
 	done      bool
-	timed     bool // in the host's list of timers
+	timed     bool // has a timer
 	paths     paths
 	win       cc.Windowing
 }
 
-// at returns the record of a packet; the window is a ring that grows.
+// at returns a packet's record; the window is a growing ring.
 func (s *sender) at(psn uint32) *record { return &s.window[psn&uint32(len(s.window)-1)] }
 
 func (s *sender) room(psn uint32) {
@@ -56,7 +54,6 @@ func (s *sender) room(psn uint32) {
 	}
 }
 
-// open starts a flow.
 func (e *engine) open(h *host, id int32, now int64) {
 	s, f := &e.snd[id], &e.flows[id]
 	mss := int64(e.cfg.MTU - Header)
@@ -67,7 +64,7 @@ func (e *engine) open(h *host, id int32, now int64) {
 	e.trySend(h, id, now)
 }
 
-// nextSize is how large the next packet of a flow is; 0: there is none.
+// nextSize returns the bytes of a flow's next packet; 0: none.
 func (e *engine) nextSize(s *sender) int64 {
 	if s.resends > 0 {
 		for s.at(s.lowResend).state != resend {
@@ -78,7 +75,7 @@ func (e *engine) nextSize(s *sender) int64 {
 	return min(s.backlog, e.mtu)
 }
 
-// permitted is how large the next packet of a flow is if its window lets one out; 0: it does not.
+// permitted returns nextSize if the window has room for it, else 0.
 func (e *engine) permitted(s *sender) int64 {
 	size := e.nextSize(s)
 	if s.win.Cwnd < s.flight+size {
@@ -87,7 +84,7 @@ func (e *engine) permitted(s *sender) int64 {
 	return size
 }
 
-// sendData sends the next packet of a flow, of a size: first what must be sent again.
+// sendData sends a flow's next packet, retransmissions first.
 func (e *engine) sendData(h *host, id int32, s *sender, size, now int64) {
 	psn, what, again := s.highest, uint64(size)<<sizeAt, uint8(0)
 	if s.resends > 0 {
@@ -109,21 +106,21 @@ func (e *engine) sendData(h *host, id int32, s *sender, size, now int64) {
 	what |= uint64(s.paths.next(e.cfg.Seed, id)) << pathAt
 	*s.at(psn) = record{sent: now, size: uint16(size), state: inFlight, again: again}
 	e.res.DataPacketHops++
-	e.put(h, identity(id, psn), what, now)
+	e.startFrame(h, identity(id, psn), what, now)
 	if !s.timed {
 		e.arm(h, id, s, now+e.rto)
 	}
 }
 
-// arm sets a flow's timer, which does not run.
+// arm starts a flow's timer.
 func (e *engine) arm(h *host, id int32, s *sender, at int64) {
 	s.timed = true
 	h.timers.add(id, at)
 }
 
-// expire looks at the timers of a host that are due: a flow whose oldest packet has been in flight for too
-// long sends it again, and its timer then is that of the next oldest. One that has ended keeps its timer
-// until then.
+// expire handles the timers that are due: a flow whose oldest packet has been in flight for the timeout
+// retransmits it. A timer is not moved when an acknowledgement comes, but when it expires: one move per
+// timeout instead of one per packet.
 func (e *engine) expire(h *host, now int64) {
 	for h.timers.first() <= now {
 		id := h.timers.First().flow
@@ -146,7 +143,7 @@ func (e *engine) expire(h *host, now int64) {
 	}
 }
 
-// oldest returns the packet in flight that was sent first, and when.
+// oldest returns the packet in flight that was sent first.
 func (s *sender) oldest() (psn uint32, sent int64) {
 	sent = never
 	for p := s.una; p != s.highest; p++ {
@@ -157,7 +154,7 @@ func (s *sender) oldest() (psn uint32, sent int64) {
 	return psn, sent
 }
 
-// expired marks a packet for another transmission after its timeout.
+// expired schedules a packet whose timeout has expired for retransmission.
 func (e *engine) expired(s *sender, psn uint32) {
 	e.res.Timeouts++
 	s.paths.learn(0, expired)
@@ -167,7 +164,7 @@ func (e *engine) expired(s *sender, psn uint32) {
 	s.again(psn)
 }
 
-// again queues a packet for another transmission.
+// again schedules a packet for retransmission.
 func (s *sender) again(psn uint32) {
 	s.at(psn).state = resend
 	if s.resends == 0 || psn < s.lowResend {
@@ -176,7 +173,7 @@ func (s *sender) again(psn uint32) {
 	s.resends++
 }
 
-// settle takes a packet out of the window: the receiver has it.
+// settle removes a packet, which the receiver has, from the window.
 func (s *sender) settle(psn uint32) {
 	r := s.at(psn)
 	if r.state == resend { // it was subtracted when it was queued
@@ -186,8 +183,8 @@ func (s *sender) settle(psn uint32) {
 	r.state = unsent
 }
 
-// settleAll takes all packets below one out of the window. What becomes of their records matters only while
-// some of them wait to be sent again.
+// settleAll acknowledges all packets below one. Their records matter only while some wait to be
+// retransmitted.
 func (s *sender) settleAll(below uint32) {
 	if s.resends == 0 {
 		s.una = max(s.una, below)
@@ -198,7 +195,7 @@ func (s *sender) settleAll(below uint32) {
 	}
 }
 
-// settleSome settles the packets of bits from a base on, as far as they are in the window.
+// settleSome acknowledges the packets of a bitmap from base on, as far as they are in the window.
 func (s *sender) settleSome(base uint32, some uint64) {
 	if base < s.una {
 		some = some >> min(64, s.una-base) << min(64, s.una-base)
@@ -218,7 +215,7 @@ func (s *sender) settleSome(base uint32, some uint64) {
 	}
 }
 
-// acknowledged handles an acknowledgement.
+// acknowledged handles an acknowledgement at the sender: window, round trip, path feedback, next packets.
 func (e *engine) acknowledged(h *host, f *frame) {
 	flow, psn := f.flow(), f.psn()
 	s, r := &e.snd[flow], &e.rcv[flow]
@@ -256,8 +253,8 @@ func b2i(b bool) int {
 	return 0
 }
 
-// refused handles a NACK: its packet was trimmed and goes again.
-func (e *engine) refused(h *host, f *frame) {
+// handleNack handles a NACK at the sender: its packet was trimmed and is sent again.
+func (e *engine) handleNack(h *host, f *frame) {
 	s, psn := &e.snd[f.flow()], f.psn()
 	e.res.Nacks++
 	if psn < s.una || psn >= s.highest || s.at(psn).state != inFlight {

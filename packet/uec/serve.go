@@ -18,16 +18,17 @@ func (e *engine) serve(x *port, low, hi []uint64, end int64) {
 		2*e.queue {
 		e.merged = arrivals.Merge(e.merged[:0], low, hi)
 		e.untie(e.merged)
-		x.free = e.work(l, x.free, e.arrived, e.merged, end)
+		x.free = e.serveEach(l, x.free, e.arrived, e.merged, end)
 	} else {
 		e.untie(low)
 		e.untie(hi)
 		x.free = e.inOrder(l, x.free, low, hi, end)
 	}
-	e.ran(x)
+	e.updateWaits(x)
 }
 
-// deepest notes the deepest queue. Of equal ones that of the link with the least name counts.
+// deepest records l's queue as the deepest so far (of equal ones that of the lowest link id), and by it sets
+// how many queued frames harmlessLag allows.
 func (e *engine) deepest(l *link) {
 	e.peak, e.deep = l.peak, l.id
 	frames := int64(l.peak) / e.mtu
@@ -38,22 +39,23 @@ func (e *engine) deepest(l *link) {
 	e.lagEqual = uint32(min(e.ecnLow/e.mtu, max(frames, 1)-1))
 }
 
-// unseen is how many frames may wait behind one of a link that ends, without it being marked or its queue
-// the deepest.
-func (e *engine) unseen(l *link) uint32 {
+// harmlessLag returns how many frames may be queued when a transmission ends without reaching the ECN
+// threshold or a new peak: no queue length is computed then.
+func (e *engine) harmlessLag(l *link) uint32 {
 	if l.peak < e.peak && l.id < e.deep {
 		return e.lagEqual
 	}
 	return e.lag
 }
 
-// inOrder queues frames and sends them up to end. In and out: when the frame in transmission ends.
+// inOrder queues a window's arrivals and transmits them up to end in the order of service. free is the end of
+// the transmission in progress, in and out.
 func (e *engine) inOrder(l *link, free int64, low, hi []uint64, end int64) int64 {
 	sent, next, nextHi := l.low.sent, l.low.tail, l.hi.tail
 	come := l.low.add(e.arrived, low)
 	l.hi.add(e.arrived, hi)
 	b := backlog{all: l.lowBytes + come, yet: come, next: next}
-	tail, tailHi, lag := l.low.tail, l.hi.tail, e.unseen(l)
+	tail, tailHi, lag := l.low.tail, l.hi.tail, e.harmlessLag(l)
 	buf, bufHi, sentHi := l.low.buf, l.hi.buf, l.hi.sent
 	looks, size, peak := tail-sent > lag, l.size, l.peak
 	for free < end {
@@ -72,7 +74,7 @@ func (e *engine) inOrder(l *link, free int64, low, hi []uint64, end int64) int64
 		}
 		if looks && size != 0 {
 			if i := sent + lag; int32(tail-i) > 0 && buf[i&uint32(len(buf)-1)].at < free {
-				peak = max(peak, e.lookBack(l, &b, sent, size, free))
+				peak = max(peak, e.queueAtEnd(l, &b, sent, size, free))
 			}
 		}
 		b.all -= int64(size)
@@ -100,16 +102,17 @@ func (e *engine) inOrder(l *link, free int64, low, hi []uint64, end int64) int64
 	return free
 }
 
-// backlog is the data of a port whose frames are sent in order.
+// backlog computes a port's queue length in hindsight: all arrivals of a window are queued at once, and yet
+// is what of them had not come at a time.
 type backlog struct {
-	all  int64  // bytes that waited or came, less those that ended
-	yet  int64  // of them, those that had not come when it was last seen
-	next uint32 // the first of these in the ring
+	all  int64  // bytes queued or to come, less those sent
+	yet  int64  // of them, those that had not come when last computed
+	next uint32 // position of the first of these in the ring
 }
 
-// lookBack sees what waits when a data frame ends before place sent, and marks it by that. It returns how
-// deep the queue was.
-func (e *engine) lookBack(l *link, b *backlog, sent uint32, size uint16, free int64) int32 {
+// queueAtEnd returns the queue's bytes at the end of the transmission of the frame before position sent, and
+// marks that frame by what stays.
+func (e *engine) queueAtEnd(l *link, b *backlog, sent uint32, size uint16, free int64) int32 {
 	q := &l.low
 	for ; b.next != q.tail; b.next++ {
 		f := q.at(b.next)

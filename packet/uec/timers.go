@@ -2,7 +2,7 @@ package uec
 
 import "github.com/simccl/simccl/internal/heap"
 
-// timers are the retransmission timers of a host's flows, by deadline, then by the order of insertion.
+// timers is a min-heap of a host's retransmission timers by (deadline, insertion order).
 type timers struct {
 	heap.Heap[timer]
 	added int32
@@ -18,7 +18,7 @@ type timer struct {
 // Before implements heap.Ordered.
 func (t timer) Before(u timer) bool { return t.at < u.at || t.at == u.at && t.order < u.order }
 
-// first is when a timer is due.
+// first returns the first deadline, or never.
 func (h *timers) first() int64 {
 	if h.Len() == 0 {
 		return never
@@ -26,13 +26,12 @@ func (h *timers) first() int64 {
 	return h.First().at
 }
 
-// add adds a flow's timer.
 func (h *timers) add(flow int32, at int64) {
 	h.Push(timer{at, h.added, flow})
 	h.added++
 }
 
-// move sets the first to a later time.
+// move postpones the first timer.
 func (h *timers) move(at int64) {
 	t := h.First()
 	t.at = at

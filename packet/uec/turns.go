@@ -8,12 +8,11 @@ import (
 // then leaves over [t+L, t+3L). Each cable joins a leaf to a host or a spine and has a delay of at
 // least L, so all that a side receives in its window was sent before the window of the other ended.
 
-// mayTurn reports whether results do not depend on where windows end, but for what still moves when
-// the last flow ends. Flows that several others hold up, or that start at a time of their own after
-// another ended, are queued at their host in the order of windows. In three tiers frames
-// draw tables of spines all the time.
+// mayTurn reports whether windows of two delays give the same results. They do not where a flow waits for
+// several others, or for one and a start time of its own (such flows queue at their host in the order of
+// windows), nor in three tiers, where frames keep drawing spines' tables.
 func (e *engine) mayTurn() bool {
-	if e.net.Pods > 0 || 2*e.look > arrivals.Longest {
+	if e.net.Pods > 0 || 2*e.lookahead > arrivals.Longest {
 		return false
 	}
 	for i := range e.flows {
@@ -24,9 +23,9 @@ func (e *engine) mayTurn() bool {
 	return true
 }
 
-// untold is how many leaves have frames for spines. The first such frame of each draws its table,
-// in the order of windows of one delay: these go on until all tables are there.
-func (e *engine) untold() (n int) {
+// undrawnTables counts the leaves that will draw a table of uplinks: the first frame to a spine draws it, in
+// the order of windows of one delay, so these go on until all are drawn.
+func (e *engine) undrawnTables() (n int) {
 	some := make([]bool, e.net.Leaves)
 	for i := range e.flows {
 		to, from := e.goals[2*i], e.goals[2*i+1]
@@ -40,12 +39,12 @@ func (e *engine) untold() (n int) {
 	return n
 }
 
-// turns simulates from a time on to the end of the last flow, side by side. It reports false where
-// the end of a window would show in what is counted.
-func (e *engine) turns(now int64) (bool, error) {
+// runTurns simulates from now to the end of the last flow in windows of two delays. It returns false if a
+// result depends on where windows end.
+func (e *engine) runTurns(now int64) (bool, error) {
 	h := e.net.Hosts()
-	e.switches(h, h+e.net.Leaves, now+e.look)
-	e.span, e.lead = 2*e.look, e.look
+	e.switches(h, h+e.net.Leaves, now+e.lookahead)
+	e.span, e.lead = 2*e.lookahead, e.lookahead
 	for e.live > 0 && now != never && e.res.Drops == 0 {
 		if err := e.poll(); err != nil {
 			return false, err
@@ -56,30 +55,30 @@ func (e *engine) turns(now int64) (bool, error) {
 		return e.res.Drops == 0, nil
 	}
 	e.both(now) // a window of one delay would not have ended later
-	return !e.stirs(), nil
+	return !e.stillMoving(), nil
 }
 
-// both lets the two sides take their turns from a time on, and returns when the next begin.
+// both simulates a window of each side and returns the start of the next.
 func (e *engine) both(now int64) int64 {
 	h, end := e.net.Hosts(), now+e.span
 	e.upTo = end
 	busy := e.runHosts(end)
 	busy += e.switches(h+e.net.Leaves, len(e.nodes), end)
-	busy += e.switches(h, h+e.net.Leaves, end+e.look)
+	busy += e.switches(h, h+e.net.Leaves, end+e.lookahead)
 	if busy > 0 {
 		return end
 	}
-	return e.nextTurn(end)
+	return e.nextInTurns(end)
 }
 
-// nextTurn is next where leaves are a delay ahead.
-func (e *engine) nextTurn(now int64) int64 {
+// nextInTurns is next where leaves are a delay ahead.
+func (e *engine) nextInTurns(now int64) int64 {
 	t := never
 	for i := range e.links {
 		due, free := e.ports[i].due, e.ports[i].free
 		if e.isLeaf(e.links[i].from) {
-			due -= e.look
-			free -= e.look
+			due -= e.lookahead
+			free -= e.lookahead
 		}
 		if t = min(t, due); free >= now {
 			t = min(t, free)
@@ -88,7 +87,7 @@ func (e *engine) nextTurn(now int64) int64 {
 	for i := range e.hosts {
 		t = min(t, e.hosts[i].nextEvent())
 	}
-	if t >= never-e.look {
+	if t >= never-e.lookahead {
 		return never
 	}
 	return max(t, now)
@@ -99,10 +98,10 @@ func (e *engine) isLeaf(node int32) bool {
 	return at >= 0 && at < e.net.Leaves
 }
 
-// stirs reports whether more than acknowledgements moved when the last flow ended: packets sent
-// again without need, what they left of them when trimmed, or their NACKs. How much of that is
-// counted depends on where the last window ends.
-func (e *engine) stirs() bool {
+// stillMoving reports whether anything but acknowledgements was in flight when the last flow ended (needless
+// retransmissions, their trimmed headers or NACKs): how much of that is counted depends on where the last
+// window ends.
+func (e *engine) stillMoving() bool {
 	last := int64(0)
 	for i := range e.res.Flows {
 		last = max(last, int64(e.res.Flows[i].End))
@@ -123,7 +122,7 @@ func (e *engine) stirs() bool {
 	return false
 }
 
-// holds reports whether a ring has a frame without a flag.
+// holds reports whether any frame of the ring lacks a flag.
 func (q *fifo) holds(flag uint64) bool {
 	for i := q.head; i != q.tail; i++ {
 		if !q.at(i).has(flag) {

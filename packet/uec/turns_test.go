@@ -103,8 +103,8 @@ func TestStirs(t *testing.T) {
 	} {
 		e := build(small(), []Flow{{Src: 0, Dst: 4, Bytes: 1, ID: 1}}, &Config{Paths: 64, MTU: 4150})
 		e.res.Flows[0].End = 5
-		if c.edit(e); e.stirs() != c.want {
-			t.Errorf("%s: %v, want %v", c.name, e.stirs(), c.want)
+		if c.edit(e); e.stillMoving() != c.want {
+			t.Errorf("%s: %v, want %v", c.name, e.stillMoving(), c.want)
 		}
 	}
 }

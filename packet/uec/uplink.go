@@ -2,8 +2,8 @@ package uec
 
 import "github.com/simccl/simccl/packet/internal/rng"
 
-// route returns the port by which a frame leaves a spine or core of several pods. Ports of leaves
-// are its hosts and the spines; of spines the leaves of the pod and the cores; of cores the pods.
+// route returns a frame's egress port at a spine or core of several pods. A spine's ports: its pod's leaves,
+// then cores; a core's: pods.
 func (e *engine) route(spine int, to goal, f *frame) uint16 {
 	n := e.net
 	leaf := int(to.leaf)
@@ -11,13 +11,12 @@ func (e *engine) route(spine int, to goal, f *frame) uint16 {
 	case spine >= n.AllSpines(): // a core
 		return uint16(pod)
 	case spine/n.Spines != pod:
-		return e.hashed(e.beyond(spine, leaf*n.PerLeaf+int(to.port)), n.Leaves+spine, f)
+		return e.hashed(e.coreTable(spine, leaf*n.PerLeaf+int(to.port)), n.Leaves+spine, f)
 	}
 	return uint16(leaf % (n.Leaves / n.Pods))
 }
 
-// leaving is the port by which a frame leaves its sender's leaf, from 1, and is noted: a flow's frames of
-// one path have one.
+// leaving returns a frame's egress port at its sender's leaf, from 1, and caches it by goal and path.
 func (e *engine) leaving(leaf int, f *frame) uint16 {
 	to := e.goals[f.goal()]
 	port := to.port
@@ -30,11 +29,11 @@ func (e *engine) leaving(leaf int, f *frame) uint16 {
 	return port + 1
 }
 
-// hashed is the port of a table of a switch that a frame's hash chooses.
+// hashed returns the port that a frame's hash chooses from a switch's table.
 func (e *engine) hashed(up []uint16, at int, f *frame) uint16 {
 	if len(up) < 2 {
 		if up == nil { // a leaf's, first needed now
-			up = e.permuted(at, e.setup)
+			up = e.spineTable(at, e.setup)
 			e.tables--
 			e.up[at] = up
 			return e.hashed(up, at, f)

@@ -61,21 +61,20 @@ func (nvlsAlgo) generator(b base) (plan.Generator, error) {
 	}
 	if b.req.Func != coll.AllReduce && !everyRankHeads(&b) {
 		return nil, &plan.UnsupportedError{What: fmt.Sprintf("%v with NVLS", b.req.Func),
-			Why: "every rank must be head of its own block"}
+			Why: "every rank must be head of one block, the same on all channels"}
 	}
 	return &nvls{base: b, nvlsHeads: h, grain: b.lastGrain(b.comm.Rules.Plan.NVLSGrain)}, nil
 }
 
-// everyRankHeads reports whether rank i is head i on all channels.
+// everyRankHeads reports whether each rank is one head, the same on all channels.
 func everyRankHeads(b *base) bool {
+	index := b.comm.NVLS[b.split.ChannelLo].HeadIndex
 	for ch := b.split.ChannelLo; ch <= b.split.ChannelHi; ch++ {
-		for r, head := range b.comm.NVLS[ch].HeadIndex {
-			if int(head) != r {
-				return false
-			}
+		if !slices.Equal(b.comm.NVLS[ch].HeadIndex, index) {
+			return false
 		}
 	}
-	return true
+	return len(index) == len(b.comm.NVLS[b.split.ChannelLo].Heads) && !slices.Contains(index, -1)
 }
 
 // nvlsTreeAlgo is NVLSTree: within a node as NVLS, and a tree over the nodes for
@@ -242,7 +241,10 @@ func (g *nvls) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 		s := reuse[nvlsSpread](old)
 		s.open(g, pr)
 		s.head, s.scatters = 0, pr.Role == plan.RoleScatter
-		s.first = g.firstID(pr.Channel, pr.Rank)
+		s.first, s.ranks = g.firstID(pr.Channel, pr.Rank), nil
+		if g.req.Direct && g.req.Func != coll.AllReduce {
+			s.ranks = g.rank[g.index(pr.Channel)]
+		}
 		return s
 	}
 	s := reuse[nvlsHead](old)
@@ -326,6 +328,9 @@ type nvlsSpread struct {
 	nvlsStream
 	first    int32 // connection id of the rank
 	scatters bool
+	// ranks has the rank of each head, whose block NCCL takes over registered buffers
+	// (all_gather.h:301); nil: it takes the head's number (plan.Misplaced).
+	ranks []int32
 }
 
 func (s *nvlsSpread) Next(op *plan.Op) bool {
@@ -334,6 +339,9 @@ func (s *nvlsSpread) Next(op *plan.Op) bool {
 	}
 	h := int64(s.head)
 	off, place := int64(0), h*s.block
+	if s.ranks != nil {
+		place = int64(s.ranks[h]) * s.block
+	}
 	if s.f == coll.AllReduce {
 		off, place = h*s.chunk, h*s.chunk
 	}

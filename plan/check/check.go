@@ -57,7 +57,7 @@ func prove(p *plan.Plan, listedUpTo int) error {
 	return m.outputs(0, math.MaxInt64)
 }
 
-// outputs compares every output with what the operation promises, of each block of it
+// outputs compares every output with what the operation delivers, of each block of it
 // what lies from begin to end.
 func (m *symbols) outputs(begin, end units.Bytes) error {
 	for rank := range int32(m.p.Comm.NRanks) {
@@ -65,7 +65,7 @@ func (m *symbols) outputs(begin, end units.Bytes) error {
 			return err
 		}
 		var fault error
-		m.p.Want(rank, func(off, n units.Bytes, from plan.Places) {
+		m.p.Delivers(rank, func(off, n units.Bytes, from plan.Places) {
 			if n = min(n, end) - begin; fault != nil || n <= 0 {
 				return
 			}

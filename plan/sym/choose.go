@@ -26,6 +26,9 @@ type Comm struct {
 	P2P          bool // all GPUs can access each other's memory
 	DirectP2P    bool // and are no further apart than NCCL_P2P_LEVEL
 	DirectNVLink bool // and every pair has NVLink without a third GPU between
+	PerNode      int  // ranks of a node: the greatest common divisor of all nodes' (dev_runtime.cc:74)
+	GIN          bool // every net of every node is driven by GPUs
+	FusedNICs    bool // a node has virtual NICs
 	WindowsOff   bool // NCCL_WIN_ENABLE=0, or NCCL_CUMEM_ENABLE=0
 	Params       Params
 }
@@ -37,6 +40,7 @@ type Params struct {
 	MinCTAs    units.Opt[int64]  // NCCL_MIN_CTAS, 1
 	MaxCTAs    units.Opt[int64]  // NCCL_MAX_CTAS, 64
 	TMA        bool              // NCCL_SYM_TMA_ENABLE
+	GINOff     bool              // NCCL_SYM_GIN_KERNELS_ENABLE=0, or NCCL_GIN_ENABLE=0
 	CTAPolicy  int               // NCCL_CTA_POLICY: 0 default, 1 efficiency, 2 no blocks
 	CopyGather units.Opt[int64]  // NCCL_SYM_CE_THRESHOLD, elements
 }
@@ -94,12 +98,12 @@ func (c *Comm) Supported() (ok bool, why string) {
 		return false, "one rank: NCCL copies"
 	case c.WindowsOff:
 		return false, "windows are off; they need NCCL_WIN_ENABLE=1 and NCCL_CUMEM_ENABLE not 0"
+	case c.Nodes > 1:
+		return false, "symmetric kernels need one node or one NVLink domain"
 	case r.DirectP2P && !c.DirectP2P || !c.P2P:
 		return false, "not all GPUs can access each other's memory"
 	case r.NVLinkOnly && !c.DirectNVLink:
 		return false, "not all GPUs are joined by NVLink"
-	case c.Nodes > 1:
-		return false, "symmetric kernels need one node or one NVLink domain"
 	}
 	return true, ""
 }

@@ -149,8 +149,8 @@ func (p *Place) meet(nranks int, opt bootstrap.Options) (root *bootstrap.Root, e
 		}
 		if root, err = bootstrap.NewRoot(addr, nranks, p.id.Secret, opt); err != nil {
 			if p.guess != "" {
-				err = fmt.Errorf("%w; of %s one knows only the host that it was started on, taken for rank "+
-					"0's", err, p.guess)
+				err = fmt.Errorf("%w; %s names only the host it was started on; assuming that is rank 0's",
+					err, p.guess)
 			}
 			return root, Refuse("%v; write --root-address HOST:PORT with an address of rank 0's host and a "+
 				"port that is free", err)

@@ -11,11 +11,23 @@ import (
 // Select returns the rules for what text names; "" is the default's. note is for
 // people: it says what the text came to where that is not plain, and is empty
 // otherwise. A release between those with rules is answered by the one that decides the
-// same (equal), else by the nearest older one, a newer one than all by the newest. Errors are a
+// same (equal), else by the nearest older one, a newer one than all by the newest. Of RCCL
+// ("rccl-2.30.4", "rocm==7.14") only the release itself answers. Errors are a *rules.ROCmError, a
 // *rules.FormatError, a *rules.UnknownError for a release older than all, or a *TorchError.
 func Select(text string) (r *rules.Ruleset, note string, err error) {
 	if text == "" {
 		return rules.Default(), "", nil
+	}
+	if v, ok := strings.CutPrefix(text, "rocm=="); ok {
+		r, err := rules.ForROCm(v)
+		if err != nil {
+			return nil, "", err
+		}
+		return r, "ROCm " + v + " brings " + r.Name(), nil
+	}
+	if strings.HasPrefix(text, "rccl-") {
+		r, err := rules.For(text)
+		return r, "", err
 	}
 	if v, ok := strings.CutPrefix(text, "torch=="); ok {
 		named, err := ofTorch(v)
@@ -75,7 +87,8 @@ func Recorded(text string) (version, note string) {
 
 // Named reports whether a word has the form of what Select reads.
 func Named(word string) bool {
-	if strings.HasPrefix(word, "torch==") {
+	if strings.HasPrefix(word, "torch==") || strings.HasPrefix(word, "rocm==") ||
+		strings.HasPrefix(word, "rccl-") {
 		return true
 	}
 	_, err := rules.ParseRelease(word)
@@ -89,4 +102,12 @@ func Names() string {
 		out = append(out, r.String())
 	}
 	return strings.Join(out, ", ")
+}
+
+// OfRCCL is what Select reads for a version of RCCL as a user names it: "2.30.4" or "rocm==7.14".
+func OfRCCL(version string) string {
+	if strings.HasPrefix(version, "rocm==") || strings.HasPrefix(version, "rccl-") {
+		return version
+	}
+	return "rccl-" + version
 }

@@ -37,7 +37,7 @@ func Write(sys *topo.System, set search.Set) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	b.WriteString("<graphs version=\"1\">\n")
-	for _, id := range search.Order() {
+	for _, id := range search.OrderOf(sys.Rules) {
 		if id == search.CollNetDirectID && sys.Rules.Search.OneCollNetGraph {
 			continue
 		}
@@ -45,7 +45,11 @@ func Write(sys *topo.System, set search.Set) ([]byte, error) {
 		if g == nil {
 			g = &search.Graph{ID: id, Pattern: patternOf[id]}
 		}
-		if err := writeGraph(&b, sys, g, devOf); err != nil {
+		inFile := id
+		if id == search.CollNetDirectID {
+			inFile = sys.Rules.Search.CollNetDirectFile
+		}
+		if err := writeGraph(&b, sys, g, inFile, devOf); err != nil {
 			return nil, err
 		}
 	}
@@ -68,10 +72,10 @@ func graphDev(sys *topo.System, gpu topo.NodeID) uint64 {
 	return n.Ident>>56<<56 | uint64(n.GPU.Dev)&(1<<56-1)
 }
 
-func writeGraph(b *bytes.Buffer, sys *topo.System, g *search.Graph, devOf map[int]uint64) error {
+func writeGraph(b *bytes.Buffer, sys *topo.System, g *search.Graph, id int, devOf map[int]uint64) error {
 	fmt.Fprintf(b,
 		`  <graph id="%d" pattern="%d" crossnic="%d" nchannels="%d" speedintra="%s" speedinter="%s" latencyinter="%s" typeintra="%s" typeinter="%s" samechannels="%d"`,
-		g.ID, g.Pattern, g.CrossNIC, g.NChannels, short(float32(g.BWIntra)), short(float32(g.BWInter)),
+		id, g.Pattern, g.CrossNIC, g.NChannels, short(float32(g.BWIntra)), short(float32(g.BWInter)),
 		short(g.LatencyInter), g.TypeIntra, g.TypeInter, g.SameChannels)
 	if g.NChannels == 0 {
 		b.WriteString("/>\n")
@@ -80,7 +84,7 @@ func writeGraph(b *bytes.Buffer, sys *topo.System, g *search.Graph, devOf map[in
 	b.WriteString(">\n")
 	for c := range g.NChannels {
 		b.WriteString("    <channel>\n")
-		if sys.Inter {
+		if sys.SearchesNets() {
 			fmt.Fprintf(b, "      <net dev=\"%s\"/>\n", altHex(g.Inter[c][0]))
 		}
 		for _, r := range g.Intra[c] {
@@ -97,7 +101,7 @@ func writeGraph(b *bytes.Buffer, sys *topo.System, g *search.Graph, devOf map[in
 				break // only the head counts
 			}
 		}
-		if sys.Inter {
+		if sys.SearchesNets() {
 			fmt.Fprintf(b, "      <net dev=\"%s\"/>\n", altHex(g.Inter[c][1]))
 		}
 		b.WriteString("    </channel>\n")

@@ -18,7 +18,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Request is what to advise about.
+// Request is an operation or job, the machine, and the settings to try.
 type Request struct {
 	// Spec is the operation and its sizes, or a job, on a machine.
 	Spec    scenario.Spec
@@ -128,7 +128,7 @@ type Refusal struct {
 	Why     string `json:"why"`
 }
 
-// Report is what came out.
+// Report is the settings that gain, best first, and what was tried.
 type Report struct {
 	What    string    `json:"what"`
 	Rows    []Row     `json:"rows"`

@@ -28,7 +28,7 @@ const (
 	numKinds
 )
 
-// one is a setting of one variable.
+// one returns a setting of a single variable.
 func one(k kind, name string, value any) Setting {
 	return Setting{Env: [][2]string{{name, fmt.Sprint(value)}}, kind: k}
 }

@@ -64,7 +64,7 @@ func (r *Report) chosen(i int) *trial {
 	return &r.trials[best[choice]]
 }
 
-// pair is the algorithm and protocol of a cell.
+// pair parses the cell's algorithm and protocol; ok is false for any other text.
 func (c *cell) pair() (coll.Algorithm, coll.Protocol, bool) {
 	for _, a := range coll.Algorithms() {
 		for _, p := range coll.Protocols() {
@@ -86,7 +86,7 @@ type Finding struct {
 	What string `json:"what"`
 }
 
-// TunerRow is what a row of a file does at the sizes that it decides.
+// TunerRow is a row of a tuner file with its effect on the sizes that it decides.
 type TunerRow struct {
 	Line  int      `json:"line"` // 0: no row
 	Row   string   `json:"row"`
@@ -95,7 +95,7 @@ type TunerRow struct {
 	Least float64  `json:"least"` // at the worst size
 }
 
-// Check is what a tuner file does.
+// Check is the effect of a tuner file: rows that are misread, never match or lose, and sizes without a row.
 type Check struct {
 	File     string     `json:"file"`
 	Rows     []TunerRow `json:"rows"`

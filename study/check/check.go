@@ -63,7 +63,7 @@ const (
 // Difference is one place where a decision departs from the stored one.
 type Difference = decision.Difference
 
-// Verdict is what became of one case.
+// Verdict is the outcome of one case.
 type Verdict struct {
 	Case        Case         `json:"case"`
 	Outcome     Outcome      `json:"verdict"`

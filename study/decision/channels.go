@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Channels is what all ranks agreed on, and every rank's neighbours.
+// Channels is the channels that all ranks agree on, with the neighbours of each rank.
 type Channels struct {
 	NChannels           int             `json:"nChannels"`
 	CollChannels        int             `json:"collChannels"`

@@ -14,7 +14,7 @@ type choiceKey struct {
 	size units.Bytes
 }
 
-// choice is what was decided for an operation of a size: the fields of Choice.
+// choice is a decision for one operation and size, as fields of Choice.
 type choice map[string]any
 
 // choicesOf makes a table of section selection; ok is false where it is none. A
@@ -151,7 +151,7 @@ func changeOf(k choiceKey, w, g choice) change {
 	return first
 }
 
-// choicePart is what a field of a choice belongs to.
+// choicePart returns the part of the decision to which a field belongs.
 func choicePart(at []any) string {
 	switch key, _ := at[0].(string); key {
 	case "timeUs", "times":
@@ -167,7 +167,6 @@ func choicePart(at []any) string {
 	}
 }
 
-// choiceField is the name of a field of a choice.
 func choiceField(at []any) string {
 	switch at[0] {
 	case "timeUs":

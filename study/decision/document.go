@@ -35,7 +35,8 @@ type Document struct {
 	NCCLVersion string            `json:"ncclVersion"` // whose rules decided: "2.28.9"
 }
 
-// Given is what a communicator does not know of itself.
+// Given is what the communicator does not hold: counts as the user gave them, settings, notes, and files as
+// NCCL dumps them.
 type Given struct {
 	Nodes       int // hosts (or NVLink domains) as the user counted them
 	GPUsPerNode int

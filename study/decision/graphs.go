@@ -3,34 +3,37 @@ package decision
 import (
 	"strconv"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 )
 
 // Graph is one searched graph; Channels is absent in the final ones.
 type Graph struct {
-	Name         string     `json:"name"`
-	ID           int        `json:"id"`
-	Pattern      int        `json:"pattern"`
-	NChannels    int        `json:"nChannels"`
-	BWIntra      Num        `json:"bwIntra"`
-	BWInter      Num        `json:"bwInter"`
-	TypeIntra    string     `json:"typeIntra"`
-	TypeInter    string     `json:"typeInter"`
-	SameChannels int        `json:"sameChannels"`
-	CrossNIC     int        `json:"crossNic"`
-	LatencyInter Num        `json:"latencyInter"`
-	NHops        int        `json:"nHops"`
-	MinChannels  int        `json:"minChannels"`
-	MaxChannels  int        `json:"maxChannels"`
-	Channels     *[]Channel `json:"channels,omitempty"`
+	Name         string `json:"name"`
+	ID           int    `json:"id"`
+	Pattern      int    `json:"pattern"`
+	NChannels    int    `json:"nChannels"`
+	BWIntra      Num    `json:"bwIntra"`
+	BWInter      Num    `json:"bwInter"`
+	TypeIntra    string `json:"typeIntra"`
+	TypeInter    string `json:"typeInter"`
+	SameChannels int    `json:"sameChannels"`
+	CrossNIC     int    `json:"crossNic"`
+	LatencyInter Num    `json:"latencyInter"`
+	NHops        int    `json:"nHops"`
+	MinChannels  int    `json:"minChannels"`
+	MaxChannels  int    `json:"maxChannels"`
+	// NIntraChannels are RCCL's channels that name NICs.
+	NIntraChannels *int       `json:"nIntraChannels,omitempty"`
+	Channels       *[]Channel `json:"channels,omitempty"`
 }
 
 // Channel is one path through the host: local ranks in order, and the nets by
 // which it enters and leaves.
 type Channel struct {
 	Intra []int    `json:"intra"`
-	Inter []string `json:"inter,omitempty"`
+	Inter []string `json:"inter,omitzero"`
 }
 
 // Domain is one part of a host whose GPUs cannot reach the other parts'.
@@ -74,8 +77,12 @@ func graphOf(g *search.Graph, inter bool) Graph {
 // graphsOf lists all graphs in NCCL's order.
 func graphsOf(s *search.Set, sys *topo.System) []Graph {
 	out := make([]Graph, 0, search.NumGraphs)
-	for _, id := range search.Order() {
-		out = append(out, graphOf(s[id], sys.Inter))
+	for _, id := range search.OrderOf(sys.Rules) {
+		g := graphOf(s[id], sys.Inter || sys.Rules.Library == rules.RCCL && len(sys.Of(topo.NET)) > 0)
+		if sys.Rules.Library == rules.RCCL {
+			rcclGraph(&g, s[id], sys)
+		}
+		out = append(out, g)
 	}
 	return out
 }

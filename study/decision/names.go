@@ -68,7 +68,7 @@ func isOrder(at []any) bool {
 	return at[0] == "notes"
 }
 
-// name is what is at a place: "channel 3 ring order".
+// name returns words for a place in the document: "channel 3 ring order".
 func (n *namer) name(at []any) string {
 	rest := at[1:]
 	switch at[0] {
@@ -160,7 +160,7 @@ func (n *namer) graph(word string, at []any) string {
 	return name + plain(rest)
 }
 
-// node is a place in section system: "GPU 3 link 1 bandwidth".
+// node returns words for a place in section system: "GPU 3 link 1 bandwidth".
 func (n *namer) node(at []any) string {
 	if len(at) < 2 {
 		return "system" + plain(at)

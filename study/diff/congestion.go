@@ -59,7 +59,7 @@ func (d *Document) meet(ctx context.Context, sides [2]*Side) error {
 	return nil
 }
 
-// metText is that in words.
+// metText formats the congestion of both sides.
 func (d *Document) metText() string {
 	var b strings.Builder
 	for i := range d.Met {

@@ -43,7 +43,7 @@ func Load(s Side, opt scenario.Options) (*Side, error) {
 	return &s, err
 }
 
-// Document is the comparison.
+// Document is the differences between two sides: settings, communicator, choices, times.
 type Document struct {
 	A        Shown         `json:"a"`
 	B        Shown         `json:"b"`
@@ -118,7 +118,7 @@ func (d *Document) time(ctx context.Context, s [2]*Side, x [2]explain.Side, f co
 	return nil
 }
 
-// SideError is what is wrong with a side.
+// SideError is an error of one side, A or B.
 type SideError struct {
 	Name string
 	Err  error

@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/plan/launch"
 )
 
-// Answer is what NCCL launches for a group, and how long it takes.
+// Answer is the kernels that NCCL launches for a group, and their time.
 type Answer struct {
 	Group int    `json:"group"`
 	Lines []Line `json:"lines"`
@@ -56,7 +56,7 @@ func (m *Machine) Answers(ctx context.Context, list []Group) ([]Answer, error) {
 	return out, nil
 }
 
-// Text is answers for people.
+// Text formats answers as a table.
 func Text(list []Answer) string {
 	var b strings.Builder
 	for i := range list {
@@ -80,7 +80,7 @@ func Text(list []Answer) string {
 	return b.String()
 }
 
-// describe says what a kernel runs.
+// describe describes a kernel's calls.
 func describe(ranks []int32, k *launch.Kernel) string {
 	if k.Symmetric != nil {
 		return fmt.Sprintf("%v: %s, %d operations on %d blocks of %d threads", ranks, k.Symmetric.Kernel,

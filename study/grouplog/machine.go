@@ -120,7 +120,7 @@ func calls(g *Group, name string, n int) []launch.Call {
 	return out
 }
 
-// Launched is what a communicator launches of a group.
+// Launched is a communicator's kernels for one group.
 type Launched struct {
 	Ranks   []int32 // of the world
 	Kernels []launch.Kernel
@@ -167,7 +167,7 @@ func (m *Machine) launch(g *Group, mode launch.Mode) ([]Launched, error) {
 	return out, nil
 }
 
-// lines are what NCCL's rank 0 prints of kernels. Symmetric ones print none.
+// lines returns what NCCL's rank 0 logs for kernels; it logs no symmetric ones.
 func lines(kernels []launch.Kernel) []Line {
 	var out []Line
 	for i := range kernels {

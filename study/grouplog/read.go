@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 )
 
-// Group is one recorded group.
+// Group is the recorded calls between ncclGroupStart and ncclGroupEnd.
 type Group struct {
 	Number int
 	Mode   string // plain, reg, win, split0, split1 (the file's word)
@@ -40,7 +40,7 @@ type Printed struct {
 	Line
 }
 
-// Line is what NCCL prints of a collective that it launches.
+// Line is NCCL's log line for a launched collective.
 type Line struct {
 	Func  string `json:"func"`
 	Bytes int64  `json:"bytes"`

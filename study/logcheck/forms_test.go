@@ -70,6 +70,9 @@ func everyLine() int {
 // TestAnyLineMayBeMissing: with any single line removed a log is equal, the line is
 // counted, and all others are compared.
 func TestAnyLineMayBeMissing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: a log is read without each of its lines")
+	}
 	for run, m := range []struct {
 		release, name string
 		nodes         int
@@ -94,6 +97,9 @@ func TestAnyLineMayBeMissing(t *testing.T) {
 // TestLinesOfRanksWrittenIntoEachOther: a process's line in the middle of another's,
 // anywhere, leaves the log equal.
 func TestLinesOfRanksWrittenIntoEachOther(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: logs of many ranks")
+	}
 	s, err := site.OpenFor("2.28.9", site.Nodes(golden.Root(t, "testdata", "topos", "hgx-a100-4.xml"), 1))
 	if err != nil {
 		t.Fatal(err)

@@ -45,8 +45,11 @@ func graphRow(line string) bool {
 // tableRow: "    AllReduce |     9.0/   3.0 |…".
 func tableRow(line string) bool {
 	head, _, ok := strings.Cut(line, " |")
+	if !ok {
+		return false
+	}
 	_, err := coll.ParseFunc(strings.TrimSpace(head))
-	return ok && err == nil
+	return err == nil
 }
 
 // compare adds one communicator to the report.

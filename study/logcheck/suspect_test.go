@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/dev/site"
 	"github.com/simccl/simccl/study/logcheck"
+	"github.com/simccl/simccl/study/ncclog"
 )
 
 // TestSuspect: of a log that its release does not explain, check says which release prints
@@ -32,6 +33,33 @@ func TestSuspect(t *testing.T) {
 		}
 		if notes := strings.Join(rep.Notes, "\n"); rep.Equal || !strings.Contains(notes, x.want) {
 			t.Errorf("a log of %s as one of %s: %s\nwant %s", x.wrote, x.says, notes, x.want)
+		}
+	}
+}
+
+// TestSuspectOfManyRanks: of a large communicator all releases are tried and, of the rules,
+// as many as its size allows, which the note says.
+func TestSuspectOfManyRanks(t *testing.T) {
+	on, err := site.OpenFor("2.27.7", site.Nodes(golden.Root(t, "testdata", "topos", "hgx-a100-4.xml"), 64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefix := []byte(ncclog.RankPrefix(on.Comm, 0))
+	var text []byte
+	for line := range bytes.Lines(logOf(on.Comm)) {
+		if bytes.HasPrefix(line, prefix) {
+			text = append(text, line...)
+		}
+	}
+	text = bytes.ReplaceAll(text, []byte("NCCL version 2.27.7"), []byte("NCCL version 2.29.7"))
+	rep, err := logcheck.Check(logcheck.Input{Log: parse(t, text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants := []string{"; 16 of its ", " rules that differ were tried and none does so alone"}
+	for _, want := range wants {
+		if notes := strings.Join(rep.Notes, "\n"); rep.Equal || !strings.Contains(notes, want) {
+			t.Errorf("%s\nwant %s", notes, want)
 		}
 	}
 }

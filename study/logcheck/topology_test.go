@@ -65,6 +65,9 @@ func TestDescribedLogs(t *testing.T) {
 // TestDescribedSharedLogs is the same for logs that are not part of the repository, and names
 // what a description cannot say.
 func TestDescribedSharedLogs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: logs of real machines")
+	}
 	shared := golden.Shared(t)
 	for _, name := range []string{"a100-pcie-x2-nvlbridge.log", "rtx4090x4-epyc-calico.log"} {
 		t.Run(name, func(t *testing.T) {

@@ -61,8 +61,10 @@ func OfRank(c *comm.Comm, rank int32) []Line {
 // (init.cc:1015-1058).
 func searched(c *comm.Comm, d *connect.Domain, id int) bool {
 	switch id {
-	case search.CollNetChainID, search.CollNetDirectID:
+	case search.CollNetChainID:
 		return c.Params.Connect.CollNet
+	case search.CollNetDirectID:
+		return c.Params.Connect.CollNet && !c.Rules.Search.OneCollNetGraph
 	case search.NVLSID:
 		return connect.NVLSSupported(d.System, c.Multicast, c.Params.Connect)
 	}

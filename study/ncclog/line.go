@@ -30,8 +30,7 @@ type Line struct {
 	Text string
 }
 
-// Prefix is what NCCL puts before a line: host, process, thread, CUDA device
-// (debug.cc ncclDebugLog).
+// Prefix returns the prefix of NCCL's log lines: host, process, thread, CUDA device (debug.cc, ncclDebugLog).
 func Prefix(host string, pid, tid, dev int) string {
 	return fmt.Sprintf("%s:%d:%d [%d] NCCL INFO ", host, pid, tid, dev)
 }

@@ -17,8 +17,7 @@ import (
 // 2,048 bytes (debug.cc:ncclDebugLog), prefixes of launchers come before it.
 const maxLogLine = 1 << 16
 
-// Log is what the INFO lines of one job's processes say: of one file or of
-// several, one a rank or a host.
+// Log is the INFO lines of one job's processes, from one file or several (one per rank or host).
 type Log struct {
 	Version  string          // of NCCL, "2.28.9"; "" where no line names it
 	CUDA     string          // toolkit it was built with, "13.0"
@@ -66,7 +65,7 @@ type Communicator struct {
 	Ranks  []*Rank // in order of appearance
 }
 
-// Rank is one rank of a communicator.
+// Rank is one rank's lines of a communicator.
 type Rank struct {
 	Rank, CUDADev, NVMLDev        int
 	BusID                         int64 // as NCCL prints it, hexadecimal 17000
@@ -106,7 +105,7 @@ type Text struct {
 	Torn bool // another line is on the line of the file, or what is left of one
 }
 
-// Choice is what NCCL logged of an operation: "AllReduce: 1024 Bytes -> Algo RING …".
+// Choice is a logged choice: "AllReduce: 1024 Bytes -> Algo RING …".
 type Choice struct {
 	Text
 	Func  string

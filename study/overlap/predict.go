@@ -110,7 +110,7 @@ func ints(labels []string, at ...int) ([]int64, error) {
 // maxCalls bounds the calls of a row.
 const maxCalls = 1 << 16
 
-// times is a number of calls.
+// times checks a number of calls against the bound of a simulated job.
 func times(n int64) (int, error) {
 	if n < 1 || n > maxCalls {
 		return 0, fault("%d calls; from 1 to %d", n, maxCalls)

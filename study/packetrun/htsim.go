@@ -30,7 +30,7 @@ const (
 	roceXOn     = 100
 )
 
-// RunHtsim runs a scenario of htsim.
+// RunHtsim runs htsim's input files under package uec, or as RoCE under package packet.
 func RunHtsim(h Htsim, o Options) (*Report, error) {
 	balance, err := uec.ParseBalance(h.Balance)
 	switch {
@@ -73,7 +73,6 @@ func RunHtsim(h Htsim, o Options) (*Report, error) {
 	return y, nil
 }
 
-// ofUEC makes a Report of a result.
 func ofUEC(flows []uec.Flow, r *uec.Result) *Report {
 	x := &Report{Flows: make([]Flow, len(flows)), PeakQueueBytes: r.PeakQueue, PeakLink: r.PeakLink,
 		Marks: r.Marks, Drops: r.Drops,

@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Override is what a user sets in place of a configuration's settings.
+// Override is the options that replace settings of a configuration.
 type Override struct {
 	CC        string  // one of packet.Presets; empty: the configuration's
 	Repair    string  // gbn, sr or trim; empty: the configuration's

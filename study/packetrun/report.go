@@ -66,7 +66,6 @@ const mostBlocked = 20
 
 const nanosecond = int64(units.Nanosecond)
 
-// report makes a Report of a result.
 func report(flows []packet.Flow, r *packet.Result) *Report {
 	x := &Report{Flows: make([]Flow, len(flows)), PeakQueueBytes: r.PeakQueue, PeakLink: r.PeakLink,
 		Pauses: r.Pauses, Marks: r.Marks, Drops: r.Drops, Trims: r.Trims,

@@ -90,7 +90,6 @@ func NS3(config string, o Options) (*Report, error) {
 	return r, nil
 }
 
-// run simulates and reports.
 func run(n *packet.Network, flows []packet.Flow, c *packet.Config, o Options) (*Report, error) {
 	c.Seed, c.Workers, c.Poll = o.Seed, o.Workers, o.Poll
 	before := cpuSeconds()

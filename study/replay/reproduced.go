@@ -1,12 +1,13 @@
 package replay
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
+	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload/load"
-	"github.com/simccl/simccl/workload/play"
 )
 
 // missed is the part of a recorded iteration by which a replay of it may be off and still be compared.
@@ -19,7 +20,7 @@ const buffered = 32 << 20
 // Reproduced says in the first note where the recording is not reproduced: by this run, where it is the
 // job as it was recorded, or else by the recorded times of calls with nothing shared, which no machine
 // decides.
-func (r *Report) Reproduced(j *load.Job, asRecorded bool) {
+func (r *Report) Reproduced(ctx context.Context, j *load.Job, asRecorded bool) {
 	how, simulated, recorded := "simulated", 0.0, 0.0
 	switch {
 	case j.Rebuilt == nil || len(j.Rebuilt.Steps) == 0:
@@ -28,7 +29,7 @@ func (r *Report) Reproduced(j *load.Job, asRecorded bool) {
 		simulated, recorded = r.IterationUs, *r.RecordedUs
 	default:
 		how = "with the recorded times of calls"
-		if simulated, recorded = played(j); simulated == 0 {
+		if simulated, recorded = played(ctx, j); simulated == 0 {
 			return
 		}
 	}
@@ -41,13 +42,13 @@ func (r *Report) Reproduced(j *load.Job, asRecorded bool) {
 
 // played is what an iteration takes with the recorded times of calls and of the host, and what it took,
 // in microseconds; 0 where that is not known.
-func played(j *load.Job) (us, took float64) {
-	res, err := play.Play(j.Program, play.Options{Cost: play.Recorded, Buffered: buffered})
+func played(ctx context.Context, j *load.Job) (us, took float64) {
+	res, err := streams.Run(ctx, streams.Apart(j.Program, streams.Recorded, buffered))
 	if err != nil { // the simulation says it, too
 		return 0, 0
 	}
 	_, sums := between(j.Program, Options{Host: 1}, func(rank, step int) units.Time {
-		return res.End[rank][step]
+		return res.Spans[rank][step].End
 	})
 	if n := min(len(sums), len(j.Rebuilt.Steps)); n > 0 {
 		for i := range n {

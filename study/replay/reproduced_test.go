@@ -34,7 +34,7 @@ func TestReproduced(t *testing.T) {
 	} {
 		took := us(c.mean)
 		r := &Report{IterationUs: c.us, RecordedUs: &took, Notes: []string{"another"}}
-		r.Reproduced(&load.Job{Program: p, Rebuilt: &rebuild.Result{Steps: []rebuild.Step{{Mean: c.mean}}}},
+		r.Reproduced(t.Context(), &load.Job{Program: p, Rebuilt: &rebuild.Result{Steps: []rebuild.Step{{Mean: c.mean}}}},
 			c.asRecorded)
 		if c.want == "" && len(r.Notes) != 1 || c.want != "" &&
 			(len(r.Notes) != 2 || !strings.Contains(r.Notes[0], c.want)) {

@@ -48,10 +48,9 @@ func billOf(s *scenario.Site) Bill {
 	return b
 }
 
-// gbit is a bandwidth in Gbit/s.
 func gbit(bw units.GBps) float64 { return 8 * float64(bw) }
 
-// Prices are what parts cost, in one currency, here called USD.
+// Prices are the costs of parts, in one currency, here called USD.
 type Prices struct {
 	GPUHour                                                   float64
 	NIC, NICGbit, Switch, SwitchPort, Cable, CableGbit, Years float64

@@ -101,7 +101,7 @@ func (k *keyer) sum(name string) (string, error) {
 	return k.sums[name], nil
 }
 
-// files are those that were read, by name.
+// files lists the files that were read, by name.
 func (k *keyer) files() []Source {
 	var out []Source
 	for name, sum := range k.sums { //lint:sorted sorted below

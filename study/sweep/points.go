@@ -24,7 +24,7 @@ func (s *Spec) count() int {
 	return n
 }
 
-// point is one combination.
+// Point is one combination of a sweep's settings, as a scenario.
 type Point struct {
 	Index    int
 	Settings []Setting

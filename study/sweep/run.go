@@ -42,7 +42,7 @@ type Run struct {
 	files    []Source // that points name, found with the keys
 }
 
-// Outcome is what a Run did.
+// Outcome counts the points of a shard: done before, run now, failed, skipped.
 type Outcome struct {
 	Points  int // of this shard
 	Done    int // before this run

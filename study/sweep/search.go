@@ -30,7 +30,7 @@ type Search struct {
 	Seed   uint64
 }
 
-// Found is what a Search came to.
+// Found is the result of a Search.
 type Found struct {
 	Goal   string `json:"goal"`
 	Points int    `json:"points"` // of the sweep

@@ -74,7 +74,7 @@ func StatusOf(dir string) (*Status, error) {
 	return s, nil
 }
 
-// Estimate is what a sweep will cost, by some of its points.
+// Estimate is the expected cost of a sweep, extrapolated from some of its points.
 type Estimate struct {
 	Points int `json:"points"`
 	Same   int `json:"same"` // combinations that say what another says

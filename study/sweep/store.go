@@ -52,7 +52,7 @@ type Manifest struct {
 	Settings []string `json:"settings,omitempty"`
 }
 
-// Source is what results rest on, with the hash of its content.
+// Source is a file on which results depend, with the hash of its content.
 type Source struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
@@ -158,7 +158,6 @@ func openPart(dir string, i, n int, host string, pid int) (*part, error) {
 // syncEvery is how often results are forced to the disk.
 const syncEvery = 2 * time.Second
 
-// add appends a line.
 func (p *part) add(l *Line) error {
 	text, err := json.Marshal(l)
 	if err != nil {

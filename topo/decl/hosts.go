@@ -3,6 +3,7 @@ package decl
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Hosts takes a Spec of several hosts apart, one Spec for each host_hash in
@@ -31,36 +32,57 @@ func ownCard(e *Element, host int) {
 	}
 }
 
-// Join makes one NVLink domain of k equal hosts: the Spec's CPUs k times over,
-// each time with another host_hash, as NCCL's dump of a multi-node domain has
-// them. The Spec must be of one host.
-func Join(spec *Spec, k int) (*Spec, error) {
-	if k == 1 {
-		return spec, nil
-	}
-	if k < 1 {
-		return nil, fmt.Errorf("an NVLink domain of %d hosts: it has at least 1", k)
-	}
-	if spec == nil || spec.Root == nil {
-		return nil, NoGPU(spec)
-	}
-	if n := len(SplitHosts(spec.Root)); n > 1 {
-		return nil, fmt.Errorf("%s holds a domain of %d hosts already; give the file of one host", spec.Name,
-			n)
-	}
-	root := *spec.Root
-	root.Children = nil
-	for i := range k {
-		for _, c := range spec.Root.Children {
-			n := c.Clone()
-			if n.Name == "cpu" {
-				n.Set("host_hash", fmt.Sprintf("0x%x", i+1))
-			}
-			n.Walk(func(e *Element, _ []*Element) { ownCard(e, i) })
-			root.Children = append(root.Children, n)
+// Group is equal hosts that follow each other.
+type Group struct {
+	Spec  *Spec
+	Count int
+}
+
+// Join makes one NVLink domain of hosts, equal or not: the CPUs of each, in order, with a
+// host_hash of its own, as NCCL's dump of a multi-node domain has them. Each Spec must be of one
+// host. A domain of one host is its Spec.
+func Join(groups ...Group) (*Spec, error) {
+	out, names, hosts := &Spec{}, []string(nil), 0
+	var only *Spec
+	for _, g := range groups {
+		if g.Count < 1 {
+			return nil, fmt.Errorf("an NVLink domain of %d hosts: it has at least 1", g.Count)
 		}
+		if g.Spec == nil || g.Spec.Root == nil {
+			return nil, NoGPU(g.Spec)
+		}
+		if n := len(SplitHosts(g.Spec.Root)); n > 1 {
+			return nil, fmt.Errorf("%s holds a domain of %d hosts already; give the file of one host",
+				g.Spec.Name, n)
+		}
+		if only = g.Spec; out.Root == nil {
+			root := *g.Spec.Root
+			root.Children, out.Root = nil, &root
+		}
+		for range g.Count {
+			for _, c := range g.Spec.Root.Children {
+				out.Root.Children = append(out.Root.Children, ofHost(c, hosts))
+			}
+			hosts++
+		}
+		out.Warnings = append(out.Warnings, g.Spec.Warnings...)
+		names = append(names, fmt.Sprintf("%s x %d", g.Spec.Name, g.Count))
 	}
-	return &Spec{Name: fmt.Sprintf("%s x %d", spec.Name, k), Root: &root, Warnings: spec.Warnings}, nil
+	if hosts < 2 {
+		return only, nil
+	}
+	out.Name = strings.Join(names, " + ")
+	return out, nil
+}
+
+// ofHost copies an element for a host of a domain.
+func ofHost(c *Element, host int) *Element {
+	n := c.Clone()
+	if n.Name == "cpu" {
+		n.Set("host_hash", fmt.Sprintf("0x%x", host+1))
+	}
+	n.Walk(func(e *Element, _ []*Element) { ownCard(e, host) })
+	return n
 }
 
 // SplitHosts makes one working copy per host_hash, in order of first
@@ -94,7 +116,8 @@ func SplitHosts(root *Element) []*Element {
 
 // places says inside what NCCL reads these elements; anywhere else it skips
 // them, as all that it does not know (xml.cc:326-377).
-var places = map[string][]string{"pci": {"cpu", "pci"}, "gpu": {"pci"}, "nvlink": {"gpu"}, "c2c": {"gpu"},
+var places = map[string][]string{"pci": {"cpu", "pci"}, "gpu": {"pci"}, "nvlink": {"gpu"}, "xgmi": {"gpu"},
+	"c2c":     {"gpu"},
 	"pcilink": {"pci"}, "nic": {"pci", "cpu"}, "net": {"nic"}}
 
 // dropMisplaced takes out what NCCL does not read at its place.

@@ -83,7 +83,7 @@ var ErrNoGPU = errors.New("no GPU")
 
 // NoGPU says so with the place of the topology.
 func NoGPU(spec *Spec) error {
-	e := &Error{Problem: "no <gpu>: the file names PCI places only, or nothing", Err: ErrNoGPU,
+	e := &Error{Problem: "no <gpu>: the file lists PCI devices only, or nothing", Err: ErrNoGPU,
 		Hint: `run NCCL with NCCL_TOPO_DUMP_FILE on the machine, or write <gpu dev="0" sm="90" gdr="1"/> into the <pci> of each GPU`}
 	if spec != nil && spec.Root != nil {
 		e.Pos, e.Path = spec.Root.Origin, spec.Root.Name

@@ -44,6 +44,8 @@ type (
 		Rank  int         `json:"rank"`
 		SM    int         `json:"sm"`
 		GDR   int         `json:"gdr"`
+		GCN   string      `json:"gcn,omitempty"`
+		CU    int         `json:"cu,omitempty"`
 		Links []LinkEntry `json:"links"`
 	}
 	// DevEntry is a GPU's device.
@@ -81,6 +83,7 @@ type (
 		Coll        int         `json:"coll"`
 		MaxChannels int         `json:"maxChannels"`
 		LocalGPU    int         `json:"localGpu"`
+		BusID       string      `json:"busId,omitempty"`
 		Links       []LinkEntry `json:"links"`
 	}
 	// PathEntry is one path; Via names the nodes after the first.
@@ -116,7 +119,7 @@ func System(s *topo.System) SystemSection {
 	for _, n := range s.Of(topo.GPU) {
 		g := s.Nodes[n].GPU
 		d.GPUs = append(d.GPUs, GPUEntry{ID: s.Name(n), Dev: g.Dev, Rank: g.Rank, SM: g.SM, GDR: flag(g.GDR),
-			Links: linkEntries(s, n)})
+			GCN: g.Arch, CU: g.CU, Links: linkEntries(s, n)})
 	}
 	for _, n := range s.Of(topo.PCI) {
 		d.PCI = append(d.PCI, PCIEntry{ID: s.Name(n), Device: strconv.FormatUint(s.Nodes[n].PCI.Device, 16),
@@ -150,6 +153,9 @@ func System(s *topo.System) SystemSection {
 			Port: e.Port, BW: float32(e.BW),
 			Latency: e.LatencyUs, GDR: flag(e.GDR), Coll: flag(e.Coll), MaxChannels: e.MaxChannels,
 			LocalGPU: e.LocalGPU, Links: linkEntries(s, n)})
+		if len(s.Rules.Topo.XGMI) > 0 {
+			d.Nets[len(d.Nets)-1].BusID = strconv.FormatUint(e.Bus, 16)
+		}
 	}
 	return d
 }
@@ -158,7 +164,7 @@ func linkEntries(s *topo.System, n topo.NodeID) []LinkEntry {
 	out := []LinkEntry{}
 	for _, l := range s.Nodes[n].Links {
 		k := &s.Links[l]
-		out = append(out, LinkEntry{Type: k.Kind.String(), BW: float32(k.BW), To: s.Name(k.To)})
+		out = append(out, LinkEntry{Type: s.LinkName(k.Kind), BW: float32(k.BW), To: s.Name(k.To)})
 	}
 	return out
 }
@@ -171,7 +177,8 @@ func Paths(s *topo.System) PathsSection {
 			row := []PathEntry{}
 			for _, b := range s.Of(to) {
 				p := s.Path(a, b)
-				e := PathEntry{Type: p.Kind.String(), BW: float32(p.BW), Hops: len(p.Links), Via: []string{}}
+				e := PathEntry{Type: s.PathName(p.Kind), BW: float32(p.BW), Hops: len(p.Links),
+					Via: []string{}}
 				for _, l := range p.Links {
 					e.Via = append(e.Via, s.Name(s.Links[l].To))
 				}

@@ -110,7 +110,7 @@ func TestDomainsAreTakenApartAndJoined(t *testing.T) {
 		t.Errorf("whole %d hosts of %d, single %d of %d classes", whole.NHosts(),
 			whole.Host(0).Systems[0].NHosts, single.NHosts(), len(single.Classes))
 	}
-	joined, err := decl.Join(specOf(t, "gb200-nvl72-tray"), 3)
+	joined, err := decl.Join(decl.Group{Spec: specOf(t, "gb200-nvl72-tray"), Count: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

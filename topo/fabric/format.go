@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/jsonfile"
 	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/topo"
 )
 
 // MaxBytes bounds a fabric file: 100,000 ports take some 30 MB.
@@ -23,11 +25,21 @@ const (
 // Network is what a fabric file says: switches and the cables between them and
 // the ports of hosts. docs/FABRIC.md describes the file.
 type Network struct {
-	Name     string
-	Routing  Routing
-	Packets  *Packets // nil where the file says nothing of them
+	Name    string
+	Routing Routing
+	Packets *Packets // nil where the file says nothing of them
+	// Hosts are the names of the hosts and of their nets, where a site's files have them: node3 is
+	// Hosts[3].
+	Hosts    []Host
 	Switches []Switch
 	Cables   []Cable
+	Nets     []topo.NetRail // rails and planes of the nets of every host
+}
+
+// Host is the name of a host, and of its nets in order.
+type Host struct {
+	Name string   `json:"name"`
+	Nets []string `json:"nets,omitempty"`
 }
 
 // Switch is a switch. Radix is its number of ports, 0 for as many as needed.
@@ -130,6 +142,16 @@ func (r *reader) field(n *Network, key string, at int64) error {
 		return err
 	case "packets":
 		return r.packets(n)
+	case "hosts":
+		return r.List(func(at int64) error {
+			var h Host
+			err := r.Decode(&h)
+			if n.Hosts = append(n.Hosts, h); err == nil && (h.Name == "" || len(h.Name) > maxName) {
+				return r.Fail(at, `write {"name": "gpu001", "nets": ["mlx5_0"]}`, "a host's name of %d bytes",
+					len(h.Name))
+			}
+			return err
+		})
 	case "switches":
 		return r.List(func(at int64) error {
 			s := Switch{at: at}
@@ -137,6 +159,8 @@ func (r *reader) field(n *Network, key string, at int64) error {
 			n.Switches = append(n.Switches, s)
 			return err
 		})
+	case "nets":
+		return r.List(func(at int64) error { return r.net(n, at) })
 	case "cables":
 		return r.List(func(at int64) error {
 			c := Cable{at: at}
@@ -148,7 +172,39 @@ func (r *reader) field(n *Network, key string, at int64) error {
 			return err
 		})
 	}
-	return r.Fail(at, "known are name, routing, packets, switches, cables", "unknown member %q", key)
+	return r.Fail(at, "known are name, routing, packets, nets, hosts, switches, cables", "unknown member %q", key)
+}
+
+// maxNet bounds the number of a net, of a rail and of a plane: NCCL marks the planes of
+// virtual NICs by bit 14 (transport/net_ib/init.cc:96 of v2.30.7).
+const maxNet = 1<<14 - 1
+
+// net reads the rail and the plane of a net.
+func (r *reader) net(n *Network, at int64) error {
+	var v struct{ Net, Rail, Plane *int }
+	if err := r.Decode(&v); err != nil {
+		return err
+	}
+	number := func(p *int, absent int) (int, bool) {
+		if p == nil {
+			return absent, true
+		}
+		return *p, *p >= 0 && *p <= maxNet
+	}
+	var ok [3]bool
+	var out topo.NetRail
+	out.Net, ok[0] = number(v.Net, -1)
+	out.Rail, ok[1] = number(v.Rail, -1)
+	out.Plane, ok[2] = number(v.Plane, -1)
+	const hint = `write for example {"net": 0, "rail": 0, "plane": 0}; rail or plane may be left out`
+	switch {
+	case out.Net < 0 || ok != [3]bool{true, true, true}:
+		return r.Fail(at, hint, "a net, its rail and its plane are numbers from 0 to %d", maxNet)
+	case slices.ContainsFunc(n.Nets, func(o topo.NetRail) bool { return o.Net == out.Net }):
+		return r.Fail(at, "write one", "net %d has two entries", out.Net)
+	}
+	n.Nets = append(n.Nets, out)
+	return nil
 }
 
 // check finds what no single value shows.
@@ -156,6 +212,13 @@ func (r *reader) check(n *Network) error {
 	ports := map[string]int{}
 	cables := 0
 	known := map[string]bool{}
+	hosts := map[string]bool{}
+	for _, h := range n.Hosts {
+		if hosts[h.Name] {
+			return r.Fail(0, "", "there are two hosts %s", termtext.Short(h.Name, 0))
+		}
+		hosts[h.Name] = true
+	}
 	for i := range n.Switches {
 		s := &n.Switches[i]
 		if len(s.Name) > maxName {
@@ -237,6 +300,20 @@ func (n *Network) Format() []byte {
 	fmt.Fprintf(&b, "{\n  \"name\": %s,\n  \"routing\": %s,\n", line(n.Name), line(n.Routing))
 	if n.Packets != nil {
 		fmt.Fprintf(&b, "  \"packets\": %s,\n", n.Packets.line())
+	}
+	if len(n.Hosts) > 0 {
+		b.WriteString("  \"hosts\": [")
+		for i, h := range n.Hosts {
+			fmt.Fprintf(&b, "%s\n    %s", comma(i), line(h))
+		}
+		b.WriteString("\n  ],\n")
+	}
+	if len(n.Nets) > 0 {
+		b.WriteString("  \"nets\": [")
+		for i, v := range n.Nets {
+			fmt.Fprintf(&b, "%s\n    %s", comma(i), line(v))
+		}
+		b.WriteString("\n  ],\n")
 	}
 	b.WriteString("  \"switches\": [")
 	for i, s := range n.Switches {

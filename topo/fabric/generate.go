@@ -3,6 +3,8 @@ package fabric
 import (
 	"fmt"
 	"math"
+
+	"github.com/simccl/simccl/topo"
 )
 
 // Layout says what network to generate.
@@ -21,6 +23,7 @@ type Layout struct {
 	Latency float64 // us of a cable between switches, its switch included
 	Radix   int     // ports of every switch, 0 for as many as needed
 	Routing Routing
+	Rails   bool // the file says of each net which rail and plane it is in
 }
 
 // maxParts bounds the ports and cables of a Layout: more than any machine has.
@@ -85,7 +88,28 @@ func Generate(p Layout) (*Network, error) {
 	if g.err != nil {
 		return nil, g.err
 	}
+	if p.Rails {
+		g.n.Nets = p.rails()
+	}
 	return g.n, nil
+}
+
+// rails are the rail and the plane of each net: of one leaf all have one rail, of leaves of
+// their own each has its own, and planes hold one net of each rail in turn. A net whose
+// ports are in several planes has none.
+func (p *Layout) rails() []topo.NetRail {
+	var out []topo.NetRail
+	for net := range p.Nets {
+		n := topo.NetRail{Net: net, Rail: net, Plane: -1}
+		switch {
+		case p.Kind == "leaf-spine":
+			n.Rail = 0
+		case p.Kind == "planes" && p.Ports == 1:
+			n.Rail, n.Plane = net/p.Planes, net%p.Planes
+		}
+		out = append(out, n)
+	}
+	return out
 }
 
 // check refuses numbers that no network has.

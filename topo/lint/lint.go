@@ -8,9 +8,11 @@ package lint
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/decl"
 )
@@ -60,7 +62,12 @@ func Check(spec *topo.Spec, p topo.Params) []Finding {
 	for _, w := range spec.Warnings {
 		c.found = append(c.found, Finding{Warning, "parser", w.Pos, w.Path, join(w.Attr, w.Problem), w.Hint})
 	}
-	if spec.Root != nil {
+	if spec.Library() == rules.RCCL {
+		at := spec.Root
+		c.found = append(c.found, Finding{Note, "rccl", at.Origin, at.Name,
+			"a file of RCCL: its form alone is checked, " +
+				"the other rules here are NCCL's", "simccl inspect --json has what RCCL makes of it"})
+	} else if spec.Root != nil {
 		c.gather()
 		c.cpus()
 		c.busIDs()
@@ -189,14 +196,54 @@ func (c *checker) built(p topo.Params) {
 			fmt.Sprintf("%d elements once the local ranks' trees are fused, NCCL %s fails above %d", n,
 				p.Rules.Version(), ncclElements), "leave out what no rank uses"})
 	}
-	if len(h.Systems) > 1 {
-		c.found = append(c.found, Finding{Note, "split", c.spec.Root.Origin, "system",
-			fmt.Sprintf("NCCL takes the GPUs for %d nodes, because neither P2P nor SHM joins them",
-				len(h.Systems)), "see explain; NCCL_NET_DISABLE_INTRA=1 keeps them together"})
+	c.split(h, p)
+	c.reach(h)
+}
+
+// split says which GPUs NCCL takes for nodes of their own, and how that changes, if it does.
+func (c *checker) split(h *topo.Host, p topo.Params) {
+	if len(h.Systems) < 2 {
+		return
 	}
-	for _, s := range h.Systems {
-		c.reach(s)
+	remedy := "no setting joins them: NVLink, or PCIe of one host, has to; simccl explain lists the paths"
+	p.NetDisableIntra = true
+	if again, err := topo.Build(c.spec, p); err == nil && len(again.Systems) < len(h.Systems) {
+		remedy = fmt.Sprintf("NCCL_NET_DISABLE_INTRA=1 makes %s of them; see explain",
+			numbered(len(again.Systems), "node"))
 	}
+	var groups []string
+	for i, s := range h.Systems {
+		if i == shownRepeated {
+			groups = append(groups, fmt.Sprintf("%d more", len(h.Systems)-i))
+			break
+		}
+		groups = append(groups, "GPUs "+ranksOf(s))
+	}
+	c.found = append(c.found, Finding{Note, "split", c.spec.Root.Origin, "system",
+		fmt.Sprintf("NCCL takes the GPUs for %d nodes, because neither P2P nor SHM joins them: %s",
+			len(h.Systems), strings.Join(groups, "; ")), remedy})
+}
+
+// ranksOf lists the local ranks of a System: "0-3,6".
+func ranksOf(s *topo.System) string {
+	var ranks []int
+	for _, g := range s.Of(topo.GPU) {
+		ranks = append(ranks, s.Nodes[g].GPU.Rank)
+	}
+	sort.Ints(ranks)
+	var parts []string
+	for i := 0; i < len(ranks); {
+		from := i
+		for i++; i < len(ranks) && ranks[i] == ranks[i-1]+1; {
+			i++
+		}
+		if part := fmt.Sprint(ranks[from]); i-from > 1 {
+			parts = append(parts, fmt.Sprintf("%s-%d", part, ranks[i-1]))
+		} else {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ",")
 }
 
 // ncclElements is what NCCL's XML tree holds (topo.h:226).
@@ -213,34 +260,60 @@ func count(e *topo.Element) int {
 	return n
 }
 
-// reach names nets that are no GPU's and GPUs without a close net.
-func (c *checker) reach(s *topo.System) {
-	for _, n := range s.Of(topo.NET) {
-		net := s.Nodes[n].Net
-		best := topo.PathDIS
-		for _, g := range s.Of(topo.GPU) {
-			best = min(best, s.Path(g, n).Kind)
+// reach names nets that are no GPU's and GPUs without a close net. Where NCCL splits the GPUs,
+// each group sees the nets of all.
+func (c *checker) reach(h *topo.Host) {
+	type place struct {
+		net  *topo.NetInfo
+		best topo.PathKind
+		used bool
+	}
+	var order []uint64
+	nets := map[uint64]*place{}
+	for _, s := range h.Systems {
+		for _, n := range s.Of(topo.NET) {
+			id := s.Nodes[n].Ident
+			if nets[id] == nil {
+				order = append(order, id)
+				nets[id] = &place{net: s.Nodes[n].Net, best: topo.PathDIS}
+			}
+			at := nets[id]
+			at.used = at.used || s.Nodes[n].Net.LocalGPU >= 0
+			for _, g := range s.Of(topo.GPU) {
+				at.best = min(at.best, s.Path(g, n).Kind)
+			}
 		}
-		it := c.netItem(net.Name)
-		switch {
-		case best == topo.PathDIS:
-			c.say(Error, "net-unreached", it, "", fmt.Sprintf("no GPU reaches net %s", net.Name),
+	}
+	for _, id := range order {
+		at := nets[id]
+		it := c.netItem(at.net.Name, int(id>>56))
+		switch name := at.net.Name; {
+		case at.best == topo.PathDIS:
+			c.say(Error, "net-unreached", it, "", fmt.Sprintf("no GPU reaches net %s", name),
 				"put its <nic> below the <cpu> or <pci> it hangs on")
-		case best >= topo.PathSYS:
-			c.say(Warning, "net-far", it, "", fmt.Sprintf("net %s is nearest to a GPU by %s", net.Name, best),
+		case at.best >= topo.PathSYS:
+			c.say(Warning, "net-far", it, "", fmt.Sprintf("net %s is nearest to a GPU by %s", name, at.best),
 				"check numaid and the switch above it")
-		case net.LocalGPU < 0:
+		case !at.used:
 			c.say(Note, "net-idle", it, "",
-				fmt.Sprintf("no GPU prefers net %s: others are as near and faster, or come first", net.Name),
+				fmt.Sprintf("no GPU prefers net %s: others are as near and faster, or come first", name),
 				"NCCL_NETDEVS_POLICY=ALL uses all near nets")
 		}
 	}
 }
 
-func (c *checker) netItem(name string) item {
+// netItem is the element of a net of a host.
+func (c *checker) netItem(name string, host int) item {
 	first := strings.Split(name, "+")[0]
+	var hosts []string
+	for _, it := range c.all["cpu"] {
+		if !slices.Contains(hosts, it.host) {
+			hosts = append(hosts, it.host)
+		}
+	}
 	for _, it := range c.all["net"] {
-		if n, _ := it.e.Get("name"); n == name || n == first {
+		if n, _ := it.e.Get("name"); (n == name || n == first) &&
+			(host >= len(hosts) || it.host == hosts[host]) {
 			return it
 		}
 	}

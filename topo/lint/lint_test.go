@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/lint"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
@@ -205,6 +207,28 @@ func TestSlowUplinksAreTold(t *testing.T) {
 		if got := text(check(t, []byte(data), "uplink.xml")); strings.Count(got, "[uplink]") != c.want {
 			t.Errorf("%s x%s above %s x%s: %d findings, want %d\n%s", c.root, c.lanes, c.port, c.width,
 				strings.Count(got, "[uplink]"), c.want, got)
+		}
+	}
+}
+
+// TestSplitDomainHasNoFalseErrors: of a domain that NCCL splits, a tray without NVLinks beside a whole one,
+// the nets are each its GPUs', and no setting is recommended that changes nothing.
+func TestSplitDomainHasNoFalseErrors(t *testing.T) {
+	tray := string(builtin.Lookup("gb200-nvl72").XML())
+	inner := tray[strings.Index(tray, "<cpu"):strings.LastIndex(tray, "</system>")]
+	hash := regexp.MustCompile(`<cpu( host_hash="[^"]*")?`)
+	links := regexp.MustCompile(`<nvlink[^>]*>`)
+	got := text(check(t, []byte(`<system version="1">`+hash.ReplaceAllString(inner, `<cpu host_hash="0x1"`)+
+		links.ReplaceAllString(hash.ReplaceAllString(inner, `<cpu host_hash="0x2"`), "")+`</system>`),
+		"split.xml"))
+	for _, want := range []string{"for 2 nodes", "GPUs 0-3; GPUs 4-7", "no setting joins them"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+	for _, no := range []string{"error:", "net-unreached", "NCCL_NET_DISABLE_INTRA"} {
+		if strings.Contains(got, no) {
+			t.Errorf("%q in\n%s", no, got)
 		}
 	}
 }

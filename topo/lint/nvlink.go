@@ -24,7 +24,7 @@ func maxNVLinks(sm int) int {
 	return 18
 }
 
-// gpuLinks is what one GPU declares.
+// gpuLinks is one GPU's declared NVLinks, by peer.
 type gpuLinks struct {
 	it      item
 	sm      int

@@ -110,11 +110,11 @@ func (r *rates) kind(s *topo.System, from, to topo.NodeID) string {
 		return "X"
 	}
 	p := s.Path(from, to)
-	if t := fmt.Sprintf("%s %s", p.Kind, short(float32(p.BW))); !r.seen[t] {
+	if t := fmt.Sprintf("%s %s", s.PathName(p.Kind), short(float32(p.BW))); !r.seen[t] {
 		r.seen[t] = true
 		r.text = append(r.text, t)
 	}
-	return p.Kind.String()
+	return s.PathName(p.Kind)
 }
 
 // kinds sums up what GPUs have with a net: "PIX 0, PXN 1-7".

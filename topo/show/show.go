@@ -115,7 +115,7 @@ func Matrix(b *strings.Builder, s *topo.System) {
 				continue
 			}
 			p := s.Path(from, to)
-			row = append(row, fmt.Sprintf("%s %s", p.Kind, short(float32(p.BW))))
+			row = append(row, fmt.Sprintf("%s %s", s.PathName(p.Kind), short(float32(p.BW))))
 		}
 		cpu := "-"
 		if c := nearestCPU(s, from); c != topo.None {

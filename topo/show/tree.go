@@ -32,7 +32,7 @@ func branches(b *strings.Builder, s *topo.System, n, up topo.NodeID, indent stri
 		if i == len(links)-1 {
 			corner, below = "└─ ", "   "
 		}
-		fmt.Fprintf(b, "%s%s%s %s GB/s  %s\n", indent, corner, link.Kind, short(float32(link.BW)),
+		fmt.Fprintf(b, "%s%s%s %s GB/s  %s\n", indent, corner, s.LinkName(link.Kind), short(float32(link.BW)),
 			nodeText(s, link.To))
 		if link.Kind == topo.LinkPCI || link.Kind == topo.LinkNET && s.Nodes[link.To].Kind == topo.NET {
 			branches(b, s, link.To, n, indent+below)
@@ -66,6 +66,9 @@ func nodeText(s *topo.System, n topo.NodeID) string {
 	id := int64(node.Ident & (1<<56 - 1))
 	switch node.Kind {
 	case topo.GPU:
+		if g := node.GPU; g.Arch != "" {
+			return fmt.Sprintf("GPU%d %s %s %d CUs dev %d", g.Rank, g.BusID, g.Arch, g.CU, g.Dev)
+		}
 		return fmt.Sprintf("GPU%d %s sm_%d dev %d", node.GPU.Rank, node.GPU.BusID, node.GPU.SM, node.GPU.Dev)
 	case topo.PCI:
 		return fmt.Sprintf("PCI %s (%x)", cnum.BusIDText(id), node.PCI.Device)
@@ -123,7 +126,7 @@ func Dot(s *topo.System) string {
 		case topo.LinkSYS:
 			style = ", style=dashed"
 		}
-		fmt.Fprintf(&b, "  n%d -- n%d [label=\"%s %s\"%s];\n", l.From, l.To, l.Kind, text, style)
+		fmt.Fprintf(&b, "  n%d -- n%d [label=\"%s %s\"%s];\n", l.From, l.To, s.LinkName(l.Kind), text, style)
 	}
 	b.WriteString("}\n")
 	return b.String()

@@ -62,7 +62,8 @@ func (m *Matrix) guess(s *machine.Spec, k Kinds) error {
 	return nil
 }
 
-// needs is what a GPU of the matrix has at least.
+// needs is what the matrix implies about a GPU: its NVLinks and the most of any GPU, NVSwitch, coherent
+// memory, Grace's CPU.
 type needs struct {
 	links, gpu int // the most NVLinks, of this GPU
 	switched   bool

@@ -19,7 +19,7 @@ import (
 	"github.com/simccl/simccl/topo/machine"
 )
 
-// Kinds are what the matrix does not say; empty ones are guessed.
+// Kinds are the GPU and NIC models, which a matrix does not name; empty ones are guessed.
 type Kinds = machine.Kinds
 
 // Paths by how far they lead, as nvidia-smi names them (NVML's nvmlGpuTopologyLevel_t).
@@ -56,7 +56,7 @@ type Matrix struct {
 	Notes   []string   // what was passed over
 }
 
-// place is that of a cell, "file:line:col".
+// place returns a cell's position, "file:line:col".
 func (m *Matrix) place(row, col int) string {
 	d := &m.Devices[row]
 	if col >= len(d.cols) {

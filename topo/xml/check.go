@@ -8,7 +8,6 @@ import (
 
 	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/termtext"
-	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/decl"
 )
@@ -16,6 +15,7 @@ import (
 // NCCL's parser limits (xml.h:17-19, topo.h:226).
 const (
 	ncclElements = 256
+	rcclElements = 8192 // graph/topo.h:241 of RCCL 2.30.4
 	ncclAttrs    = 16
 	ncclChildren = 128
 	ncclChars    = 255
@@ -67,9 +67,14 @@ var required = map[string][]string{"system": {"version"}, "cpu": {"numaid"}, "pc
 
 type checker struct {
 	spec *topo.Spec
+	v    *vocabulary
+	root *decl.Place
 	errs Errors
 	warn warner
 }
+
+// lib is the library that the file is for.
+func (c *checker) lib() string { return c.v.rules.Library.String() }
 
 // warner gathers warnings. Of those that differ in their place alone it keeps
 // shownRepeated, and the last of them says how many more there are; of all it keeps
@@ -154,23 +159,25 @@ func ErrorAt(e *topo.Element, path, attr, problem, hint string) *Error {
 func (c *checker) run(marks []mark, data []byte, name string) {
 	count := 0
 	root := decl.RootPlace(c.spec.Root)
+	c.root = root
 	c.visit(root, &count)
-	if count > ncclElements {
-		c.complain(root, "", fmt.Sprintf("%d elements, NCCL %s reads at most %d and fails", count,
-			rules.Default().Version(), ncclElements), "remove what the ranks do not use")
+	if count > c.v.elements {
+		c.complain(root, "", fmt.Sprintf("%d elements, %s reads at most %d and fails", count,
+			c.v.rules.Name(), c.v.elements), "remove what the ranks do not use")
 	}
 	const one = "put one blank between attributes"
 	for _, m := range marks {
 		if at := strings.IndexAny(m.raw, "\n\t\r"); at >= 0 {
-			c.tag(m, at, "a line end or tab inside a tag: NCCL's parser fails on it", one)
+			c.tag(m, at, "a line end or tab inside a tag: "+c.lib()+"'s parser fails on it", one)
 		} else if at := strings.Index(m.raw, "  "); at >= 0 {
-			c.tag(m, at, "two blanks inside a tag: NCCL's parser fails on it", one)
+			c.tag(m, at, "two blanks inside a tag: "+c.lib()+"'s parser fails on it", one)
 		}
 	}
 	if strings.HasPrefix(strings.TrimLeft(string(data[:min(len(data), 64)]), " \n\r\ufeff"), "<?") {
 		c.warn.add("declaration", func() *Error {
 			return &Error{Pos: topo.Origin{File: name, Line: 1, Col: 1},
-				Problem: "an XML declaration: NCCL's parser fails on it", Hint: "start with <system>"}
+				Problem: "an XML declaration: " + c.lib() + "'s parser fails on it",
+				Hint:    "start with <system>"}
 		})
 	}
 	c.spec.Warnings = c.warn.end(c.spec.Root)
@@ -187,52 +194,48 @@ func (c *checker) tag(m mark, at int, problem, hint string) {
 // looked into.
 func (c *checker) visit(p *decl.Place, count *int) {
 	e := p.Elem
-	attrs, ok := known[e.Name]
-	if !ok || !rightPlace(p) {
-		c.complain(p, "", "NCCL skips this element and all inside it",
+	attrs, ok := c.v.known[e.Name]
+	if !ok || !c.rightPlace(p) {
+		c.complain(p, "", c.lib()+" skips this element and all inside it",
 			"see NCCL_TOPO_DUMP_FILE for what is allowed here")
 		return
 	}
 	*count++
 	if len(e.Attrs) > ncclAttrs {
-		c.complain(p, "", fmt.Sprintf("%d attributes, NCCL reads %d", len(e.Attrs), ncclAttrs),
-			"remove those that NCCL does not know")
+		c.complain(p, "", fmt.Sprintf("%d attributes, %s reads %d", len(e.Attrs), c.lib(), ncclAttrs),
+			"remove those that "+c.lib()+" does not know")
 	}
 	if len(e.Children) > ncclChildren {
-		c.complain(p, "", fmt.Sprintf("%d children, NCCL fails with more than %d", len(e.Children),
+		c.complain(p, "", fmt.Sprintf("%d children, %s fails with more than %d", len(e.Children), c.lib(),
 			ncclChildren), "put some below another <pci>")
 	}
-	for _, name := range required[e.Name] {
+	for _, name := range c.v.required[e.Name] {
 		if _, ok := e.Get(name); !ok {
 			c.fail(p, name, "is missing", fmt.Sprintf("write <%s %s=\"...\"", e.Name, name))
 		}
 	}
 	for i, a := range e.Attrs {
 		if slices.ContainsFunc(e.Attrs[:i], func(b decl.Attr) bool { return b.Name == a.Name }) {
-			c.complain(p, a.Name, "given twice: NCCL reads the first, and takes such elements of several "+
+			c.complain(p, a.Name, "given twice: "+c.lib()+
+				" reads the first, and takes such elements of several "+
 				"ranks for different ones", "remove one")
 			continue
 		}
 		c.value(p, a, attrs)
 	}
 	if e.Name == "system" {
-		if v, ok := e.Get("version"); ok && e.Int("version", 0) != 1 {
-			if _, whole := cnum.Int(v); whole {
-				c.fail(p, "version", "only version 1 is known, to NCCL as well",
-					`write version="1" if the file is NCCL's`)
-			}
-		}
+		c.version()
 	}
 	for s := range p.Children() {
 		c.visit(s, count)
 	}
 }
 
-func rightPlace(p *decl.Place) bool {
+func (c *checker) rightPlace(p *decl.Place) bool {
 	if p.Elem.Name == "system" {
 		return p.Up == nil
 	}
-	return p.Up != nil && slices.Contains(inside[p.Elem.Name], p.Up.Elem.Name)
+	return p.Up != nil && slices.Contains(c.v.inside[p.Elem.Name], p.Up.Elem.Name)
 }
 
 // value checks one attribute.
@@ -240,16 +243,16 @@ func (c *checker) value(p *decl.Place, a decl.Attr, attrs map[string]valueKind) 
 	kind, ok := attrs[a.Name]
 	if !ok {
 		if a.Name != "keep" {
-			c.complain(p, a.Name, "NCCL does not know this attribute", "it is kept and has no effect")
+			c.complain(p, a.Name, c.lib()+" does not know this attribute", "it is kept and has no effect")
 		}
 		return
 	}
 	if len(a.Value) > ncclChars {
-		c.complain(p, a.Name, fmt.Sprintf("longer than the %d characters NCCL reads", ncclChars),
+		c.complain(p, a.Name, fmt.Sprintf("longer than the %d characters %s reads", ncclChars, c.lib()),
 			"shorten it")
 	}
 	if strings.ContainsAny(a.Value, "&<>\"\n") {
-		c.complain(p, a.Name, "NCCL does not decode XML entities", "use plain characters")
+		c.complain(p, a.Name, c.lib()+" does not decode XML entities", "use plain characters")
 	}
 	switch kind {
 	case integerOrEmpty:

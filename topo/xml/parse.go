@@ -49,7 +49,7 @@ func Parse(data []byte, name string) (*topo.Spec, error) {
 	spec := &topo.Spec{Name: name}
 	b := builder{marks: marks, spec: spec}
 	spec.Root = b.element(root)
-	c := checker{spec: spec}
+	c := checker{spec: spec, v: vocabularyOf(spec.Library())}
 	c.run(marks, data, name)
 	return spec, c.errs.Or()
 }
@@ -65,7 +65,7 @@ func Tree(data []byte, name string) (*topo.Element, Errors) {
 	return b.element(root), nil
 }
 
-// mark is what the position pass keeps of one start tag.
+// mark is the position of a start tag and its attributes, which encoding/xml does not keep.
 type mark struct {
 	pos   topo.Origin
 	raw   string // the tag as written

@@ -102,7 +102,7 @@ func TestOddFiles(t *testing.T) {
 	want := map[string]string{ // what must be said about a file
 		"gb10-midtag-newline.xml":                        "a line end or tab inside a tag",
 		"gb300-2tray-redacted-hosthash-as-published.xml": "not a hexadecimal number",
-		"hygon-dtk26-topo-mapping-v2.xml":                "only version 1",
+		"hygon-dtk26-topo-mapping-v2.xml":                "version 2 is that of RCCL's files",
 		"rubin-vr200-mlopart-two-ranks-one-gpu.xml":      "a second GPU in one <pci>",
 		"modal-b200-vm-4-synthetic-pix.xml":              "also holds a <nic>",
 		"aws-p5-48xl-2026-xml-node-overflow.xml":         "",
@@ -146,8 +146,17 @@ func TestProblemsHavePlaceAndRemedy(t *testing.T) {
 		{"two at once", `<system version="1"><cpu numaid="zero"/><cpu numaid="one"/></system>`,
 			"f.xml:1:26: system/cpu[0]: numaid=\"zero\": not an integer; write a number\n" +
 				"f.xml:1:46: system/cpu[1]: numaid=\"one\": not an integer; write a number"},
-		{"wrong version", `<system version="2"/>`,
-			`f.xml:1:9: system: version="2": only version 1 is known, to NCCL as well`},
+		{"wrong version", `<system version="3"/>`,
+			`f.xml:1:9: system: version="3": only version 1 is known, to NCCL as well`},
+		{"RCCL's version", `<system version="2"/>`,
+			`f.xml:1:9: system: version="2": version 2 is that of RCCL's files, whose GPUs have gcn`},
+		{"AMD's GPU in a file of NCCL", `<system version="1"><cpu numaid="0"><pci busid="1:0.0">` +
+			`<gpu dev="0" sm="304" gcn="gfx942" arch="38911"/></pci></cpu></system>`,
+			`f.xml:1:9: system: version="1": the file has GPUs of AMD (gcn, arch or xgmi), and RCCL reads ` +
+				`version 2 only; write version="2"`},
+		{"a GPU without its architecture", `<system version="2"><cpu numaid="0"><pci busid="1:0.0">` +
+			`<gpu dev="0" sm="304" arch="38911"/></pci></cpu></system>`,
+			`f.xml:1:56: system/cpu[0]/pci[0]/gpu[0]: gcn: is missing; write <gpu gcn="..."`},
 		{"wrong root", `<graphs version="1"/>`, `f.xml:1:1: graphs: the outermost element is not <system>`},
 		{"cut off", "<system version=\"1\">\n<cpu numaid=\"0\">",
 			`f.xml:2:17: the file ends inside an element`},

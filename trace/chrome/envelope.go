@@ -25,7 +25,7 @@ func (w *Writer) write() error {
 	return w.pour(append(w.head(), w.metadata()...), w.body, []byte("\n]}\n"))
 }
 
-// body gives every event to each, in order.
+// body calls each for all events in the order of the file: from memory, or merged from the spool.
 func (w *Writer) body(each func(r *pack.Record, event []byte) error) error {
 	o := w.order()
 	if w.spool == nil {
@@ -53,7 +53,7 @@ func (w *Writer) head() []byte {
 	return append(b, ",\n\"traceEvents\":[\n"...)
 }
 
-// other is what the trace says of itself.
+// other returns the trace's "otherData": its description of itself.
 func (w *Writer) other() []byte {
 	m := &w.opt.Meta
 	b := []byte(`{"schema":"` + Schema + `"`)

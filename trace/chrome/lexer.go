@@ -23,7 +23,6 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Problem)
 }
 
-// tokenKind is a kind of JSON token.
 type tokenKind uint8
 
 const (
@@ -217,7 +216,7 @@ func (l *lexer) str() ([]byte, error) {
 	}
 }
 
-// cut is what is wrong where a string does not continue.
+// cut returns the error of a string that ends too early.
 func (l *lexer) cut(err error) error {
 	if err != io.EOF {
 		return err

@@ -12,13 +12,11 @@ type Spool interface {
 // memorySpool is a Spool where there are no files.
 type memorySpool struct{ data []byte }
 
-// Write appends.
 func (m *memorySpool) Write(p []byte) (int, error) {
 	m.data = append(m.data, p...)
 	return len(p), nil
 }
 
-// ReadAt reads what was written.
 func (m *memorySpool) ReadAt(p []byte, off int64) (int, error) {
 	if off >= int64(len(m.data)) {
 		return 0, io.EOF
@@ -30,7 +28,6 @@ func (m *memorySpool) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Close forgets it.
 func (m *memorySpool) Close() error {
 	m.data = nil
 	return nil

@@ -30,7 +30,7 @@ func (p *parser) at(ns int64) (units.Time, string) {
 	return p.event.TS, p.event.BadTS
 }
 
-// packet gives an event of a packet.
+// packet converts an event of Perfetto's format to one of this package's.
 func (p *parser) packet(e *perfetto.Event) error {
 	p.event = Event{Line: e.Packet, Phase: e.Phase, PID: e.PID, TID: e.TID, TS: e.TS, Dur: e.Dur,
 		HasTS: e.HasTS, HasDur: e.HasDur,

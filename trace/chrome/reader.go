@@ -41,7 +41,8 @@ func (e *Event) Arg(key string) (trace.Arg, bool) {
 	return trace.Arg{}, false
 }
 
-// Info is what Read learned of the file besides its events.
+// Info is what Read learned besides events: the trace's description of itself, its place and clocks in a run
+// of several ranks, and repairs of invalid JSON.
 type Info struct {
 	Schema  string // ours: simccl/1
 	Source  string

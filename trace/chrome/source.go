@@ -109,7 +109,6 @@ func (s *source) by() string {
 // compressed reports whether the file is.
 func (s *source) compressed() bool { return s.zip != nil || s.zst != nil }
 
-// Read reads text.
 func (s *source) Read(p []byte) (n int, err error) {
 	if s.err != nil {
 		return 0, s.err

@@ -24,7 +24,7 @@ type ClockSync struct {
 	UncertaintyNs int64 `json:"uncertainty_ns"`
 }
 
-// Meta is what a trace says about itself, under "otherData".
+// Meta is a trace's description of itself, under "otherData".
 type Meta struct {
 	Source    string // sim, real or merged
 	Version   string // of simccl

@@ -98,7 +98,6 @@ type side struct {
 // block is how many slices are kept together.
 const block = 1024
 
-// keep keeps a slice.
 func (s *side) keep(x *slice) error {
 	n := len(s.all)
 	if n == 0 || len(s.all[n-1]) == block {
@@ -226,7 +225,7 @@ func (s *side) launches() {
 
 const largest = 10
 
-// TraceError is what is wrong with one of several traces, Nth counted from 0.
+// TraceError is an error in one of several traces, Nth counted from 0.
 type TraceError struct {
 	Nth int
 	Err error

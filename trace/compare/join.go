@@ -32,7 +32,7 @@ func Parts(heads []*chrome.Info) (bool, error) {
 	return len(heads) > 0, nil
 }
 
-// Joined is what joining ranks' files gave.
+// Joined is one trace made of the ranks' files.
 type Joined struct {
 	Arrows int // between ranks of different files
 	// Loose arrows have one end only (its rank's file is not among them), Early

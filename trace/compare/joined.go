@@ -31,7 +31,7 @@ func JoinedMeta(heads []*chrome.Info) chrome.Meta {
 	return meta
 }
 
-// Text says what was joined, how well the clocks agree, and what was left out.
+// Text summarizes the join: the files, how well clocks agree, and what was left out.
 func (j *Joined) Text(heads []*chrome.Info) string {
 	clocks := "times by each process's calendar"
 	if len(j.Clocks) > 0 {

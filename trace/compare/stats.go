@@ -42,7 +42,7 @@ type LinkLoad struct {
 	pid     int64
 }
 
-// Stats is what a trace holds.
+// Stats is a trace's totals, by kind of slice and by counter.
 type Stats struct {
 	Schema string     `json:"schema,omitempty"`
 	Source string     `json:"source,omitempty"`
@@ -70,7 +70,6 @@ type tallies struct {
 	end       units.Time
 }
 
-// event adds an event.
 func (t *tallies) event(e *chrome.Event) error {
 	if e.Phase == 'M' && e.Name == "process_name" {
 		a, _ := e.Arg("name")

@@ -45,7 +45,7 @@ type Part struct {
 	Waits bool `json:"waits"`
 }
 
-// Reason says what the difference of one kind of slice consists of.
+// Reason is one component of the difference between slices of one kind.
 type Reason struct {
 	Cat    string  `json:"cat"`
 	Name   string  `json:"name"`

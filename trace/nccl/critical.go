@@ -133,7 +133,6 @@ func (p *pathSink) slot(k sendKey) *int32 {
 	}
 }
 
-// keyOf names a send.
 func (p *pathSink) keyOf(i int32) sendKey {
 	s := p.steps.at(i)
 	l := p.lanes[s.track]
@@ -300,7 +299,7 @@ func (p *pathSink) poll() error {
 	return p.cancelled()
 }
 
-// pathPiece is one slice of the path.
+// pathPiece is one interval of the critical path.
 type pathPiece struct {
 	start, end    units.Time
 	name          string
@@ -314,7 +313,7 @@ type cause struct {
 	step int32
 }
 
-// channelPath is what a channel's steps waited for.
+// channelPath is the causes on which a channel's steps waited.
 type channelPath struct {
 	causes []cause // by end
 	recvs  []int32 // receives whose send is known, by start

@@ -45,7 +45,7 @@ type nicTracks struct {
 	last    units.Time
 }
 
-// change is what a post or a completion does to a port's counters.
+// change is the effect of a post or completion on a port's counters.
 type change struct {
 	at    units.Time
 	bytes units.Bytes
@@ -77,7 +77,7 @@ func (r *Recorder) NIC(p Port) int {
 	return n
 }
 
-// QPRole is what a queue pair carries, seen from its port.
+// QPRole is the traffic of a queue pair as seen from its port: data out, data in, or the reads that flush it.
 type QPRole uint8
 
 // Roles: a connection's data out, its data in (and clear-to-sends out), and the

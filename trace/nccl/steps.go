@@ -19,7 +19,7 @@ const (
 
 var dirName = [2]string{"send", "recv"}
 
-// Wait is what a step spends its time on, in NCCL's words.
+// Wait is the phase of a step, by the names of NCCL's profiler plugin.
 type Wait uint8
 
 // Waits of a step. Transfers inside a node have no proxy and use SendWait and
@@ -197,7 +197,7 @@ func (r *Recorder) stepArgs(s *Step) []trace.Arg {
 // those of further ones share lanes.
 const namedPeers = 16
 
-// peerLanes are the lanes of the steps with one peer.
+// peerLanes are the lanes on which steps with one peer are drawn: steps in flight at one time need several.
 type peerLanes struct {
 	peer  int
 	lanes trace.Lanes

@@ -204,7 +204,6 @@ func (r *reader) broken(err error) error {
 // counted counts the bytes of a packet's tag and length.
 type counted struct{ *reader }
 
-// ReadByte reads one.
 func (c counted) ReadByte() (byte, error) {
 	b, err := c.in.ReadByte()
 	if err == nil {
@@ -291,7 +290,7 @@ func (r *reader) fields(b []byte, each func(f protowire.Field) error) error {
 	return nil
 }
 
-// str is a string of the file.
+// str interns a string of the file; it may have up to maxName bytes.
 func (r *reader) str(b []byte) (string, error) {
 	if len(b) > maxName {
 		return "", r.fail("a name of %d bytes, beginning %s; up to %d are read", len(b),

@@ -28,7 +28,7 @@ const (
 	counterUUID = 1 << 33
 )
 
-// counterKey is a counter's track.
+// counterKey identifies a counter's track.
 type counterKey struct {
 	process   int64
 	name, arg string
@@ -42,7 +42,7 @@ type Writer struct {
 	shapes   []shape // as tables.Shapes, made with the head
 }
 
-// shape is what events of one shape have in common, as fields.
+// shape is the common part of events of one shape, as protobuf fields.
 type shape struct {
 	event []byte   // category and name
 	keys  [][]byte // names of annotations

@@ -224,3 +224,22 @@ func createFile(path string, opt Options) (*Writer, error) {
 	}
 	return To(file, path, opt), nil
 }
+
+// TestDurationIsInNanoseconds: until the last operation of any rank ends.
+func TestDurationIsInNanoseconds(t *testing.T) {
+	var out bytes.Buffer
+	w := New(&out, Options{})
+	rec := nccl.New(w, nccl.Options{Detail: nccl.DetailStep})
+	for r, end := range []units.Time{7_000_000, 9_000_000} {
+		rec.AddRank(nccl.Rank{Rank: r, GPU: r, Host: "node0"})
+		rec.Collective(nccl.Operation{Rank: r, Start: 2_000_000, End: end}, nccl.Coll{Func: "AllReduce",
+			Algorithm: "RING", Protocol: "LL", Bytes: 4096})
+	}
+	rec.Finish(0)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if p := parse(t, out.Bytes()); p.DurationNanos != 9000 {
+		t.Errorf("9 us are %d ns", p.DurationNanos)
+	}
+}

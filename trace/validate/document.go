@@ -42,7 +42,7 @@ func (r *Report) Document(file string) *Document {
 	return d
 }
 
-// kindsOf counts problems by kind.
+// kindsOf groups problems by kind and counts them.
 func kindsOf(list []Problem) []Kind {
 	out := []Kind{}
 	n, first := 0, ""

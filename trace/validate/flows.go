@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/trace/chrome"
 )
 
-// flow is what is known of the arrows of one id.
+// flow is the state of the arrows of one id.
 type flow struct {
 	starts, ends []mark
 	again        bool // another arrow of the id is whole
@@ -37,6 +37,7 @@ func (k flowKey) compare(o flowKey) int {
 // bytes is what the key takes.
 func (k flowKey) bytes() int64 { return int64(len(k.cat) + len(k.name) + len(k.id) + 2) }
 
+// idOf hashes a key to 128 bits: arrows that have ended are remembered by these alone.
 func idOf(key flowKey) (id flowID) {
 	const odd = 0x9e3779b97f4a7c15
 	for i, seed := range flowSeeds {

@@ -32,7 +32,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%d: %s: %s [%s]", p.Line, kind, p.Text, p.Rule)
 }
 
-// Report is what a check found.
+// Report is the problems found and the trace's counts.
 type Report struct {
 	Info chrome.Info
 	// Problems are examples of each kind: errors before warnings, kinds in the
@@ -54,7 +54,7 @@ const (
 	maxAll     = 100_000
 )
 
-// kindKey is what problems of a kind share: all but the names and numbers.
+// kindKey is the text of problems of one kind without names and numbers.
 type kindKey struct {
 	rule, format string
 	warning      bool

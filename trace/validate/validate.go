@@ -71,7 +71,7 @@ type checker struct {
 // (trace.LimitError).
 func Check(r io.Reader) (*Report, error) { return CheckWith(r, Options{}) }
 
-// CheckWith is Check with Options.
+// CheckWith is Check with limits and other options.
 func CheckWith(r io.Reader, opt Options) (*Report, error) {
 	c := &checker{rep: &Report{}, all: opt.All, sweepAt: cmp.Or(opt.sweepAt, defaultSweep),
 		kinds: map[kindKey]*kind{}, tracks: map[trackKey]*trackState{}, kept: trace.NewBudget(opt.Memory),

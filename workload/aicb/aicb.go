@@ -25,14 +25,14 @@ import (
 	"github.com/simccl/simccl/workload/internal/grid"
 )
 
-// File is a log.
+// File is an AICB log.
 type File struct {
 	Ranks int // of the job, from [rank0 ~ rank127]; 0 where the file does not say
 	Rows  []Row
 	Notes []string
 }
 
-// Row is a line.
+// Row is a line of the log: a communication or a computation.
 type Row struct {
 	Line    int
 	Comm    string // all_reduce, epoch_end … without CommType.

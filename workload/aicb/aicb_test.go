@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/play"
 )
 
 func sample(t *testing.T, name string) []byte {
@@ -59,7 +59,7 @@ func TestSamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(p.Of) <= 8 {
-				if _, err := play.Play(p, play.Options{Cost: play.Recorded}); err != nil {
+				if _, err := streams.Run(t.Context(), streams.Apart(p, streams.Recorded, 0)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -22,7 +22,7 @@ import (
 // Version is that of the form.
 const Version = 1
 
-// Record is what a program called.
+// Record is the calls of one intercepted program.
 type Record struct {
 	Ranks int
 	NCCL  string // version of the library that the program saw
@@ -32,14 +32,14 @@ type Record struct {
 	Events [][]Event
 }
 
-// Comm is a communicator.
+// Comm is a communicator and its members.
 type Comm struct {
 	Ranks  []int32 // of the job, by rank of the communicator
 	Parent int     // index + 1 of the one it was split from, 0 for none
 	Share  bool    // uses its parent's resources
 }
 
-// Kind is what an Event is.
+// Kind is the kind of an Event.
 type Kind uint8
 
 // Kinds of events: a call, a host that waits for streams, CUDA events, kernels.

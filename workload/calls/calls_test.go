@@ -115,7 +115,7 @@ func TestSteps(t *testing.T) {
   call 0 comm0 all_reduce float sum 8 after=0
   call 1 comm0 send float sum 4 peer=1 after=0
   end 0
-  compute h0 7000 after=3
+  compute h0 7000 after=4
   call 0 comm0 broadcast half sum 4 root=1 after=5
 `
 	if text := p.Format(); !strings.Contains(text, want) {

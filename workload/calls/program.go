@@ -13,7 +13,7 @@ type maker struct {
 	r     *Record
 	p     *workload.Program
 	steps []workload.Step
-	last  map[int]int32 // last call of a stream
+	last  map[int]int32 // by stream: what a host waits for that waits for the stream
 	after []int32       // what the host waits for before its next step
 	host  map[int]int32 // last step of a thread
 	marks map[int]bool
@@ -23,7 +23,7 @@ type maker struct {
 
 // Program is the record as a job: calls by rank, stream and group, and the host's
 // time between them. A host that has waited for a stream goes on when the stream's
-// last call has ended.
+// last group of calls has ended, or its last wait for an event, if that is later.
 func (r *Record) Program() *workload.Program {
 	p, _ := r.Timed()
 	return p
@@ -125,8 +125,8 @@ func (m *maker) run(list []Event, index map[callKey]int32) {
 			m.marks[e.Event] = true
 		case Wait:
 			if m.marks[e.Event] {
-				m.add(workload.Step{Kind: workload.Wait, Stream: int32(e.Stream), Event: int32(e.Event),
-					Deps: m.think(e)})
+				m.last[e.Stream] = m.add(workload.Step{Kind: workload.Wait, Stream: int32(e.Stream),
+					Event: int32(e.Event), Deps: m.think(e)})
 			}
 		default:
 			i = m.group(list, i, index)
@@ -144,13 +144,24 @@ func (m *maker) group(list []Event, i int, index map[callKey]int32) int {
 	if end > i {
 		m.add(workload.Step{Kind: workload.GroupStart})
 	}
+	of := map[int]int32{} // by communicator: its last step
 	for k := i; k <= end; k++ {
 		e := &list[k]
-		m.last[e.Stream] = m.add(workload.Step{Kind: workload.Issue, Stream: int32(e.Stream),
-			Call: m.call(e, index), Deps: deps})
+		of[e.Comm] = m.add(workload.Step{Kind: workload.Issue, Stream: int32(e.Stream), Call: m.call(e, index),
+			Deps: deps})
 	}
 	if end > i {
-		m.add(workload.Step{Kind: workload.GroupEnd})
+		at := m.add(workload.Step{Kind: workload.GroupEnd})
+		if len(of) == 1 { // sends and receives are launched last wherever they are
+			of[list[i].Comm] = at
+		}
+	}
+	for _, comm := range slices.Sorted(maps.Keys(of)) {
+		for k := i; k <= end; k++ {
+			if list[k].Comm == comm { // its streams go on behind its last kernel
+				m.last[list[k].Stream] = of[comm]
+			}
+		}
 	}
 	return end
 }

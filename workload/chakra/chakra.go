@@ -48,7 +48,7 @@ const (
 	Barrier
 )
 
-// Trace is the trace of one rank.
+// Trace is one rank's execution trace.
 type Trace struct {
 	File    string
 	Version string // of the schema; empty where the file does not say
@@ -58,7 +58,7 @@ type Trace struct {
 	Notes  []string
 }
 
-// Node is an operation.
+// Node is an operation of the trace: compute, memory or communication.
 type Node struct {
 	ID         uint64
 	Name       string
@@ -78,7 +78,7 @@ type Node struct {
 	Own        own
 }
 
-// own is what simccl writes so that a program survives; other readers pass over it.
+// own is the attributes that simccl adds so that a program survives a round trip; other readers ignore them.
 type own struct {
 	Call   string // the call in words: type, reduction, count, root or peer
 	Stream int64

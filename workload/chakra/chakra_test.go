@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/play"
 )
 
 func path(name string) string {
@@ -111,12 +111,12 @@ func TestRing(t *testing.T) {
 	if err := p.Lint(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := play.Play(p, play.Options{Buffered: 1 << 20})
+	r, err := streams.Run(t.Context(), streams.Apart(p, nil, 1<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Seven reductions of 7 µs follow each other around the ring.
-	if us := r.Last / 1e6; us < 49 || len(notes) > 0 {
+	if us := r.Elapsed() / 1e6; us < 49 || len(notes) > 0 {
 		t.Errorf("%v µs, %v", us, notes)
 	}
 	for _, c := range p.Calls {
@@ -152,11 +152,11 @@ func TestFeeder(t *testing.T) {
 	if err := p.Lint(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := play.Play(p, play.Options{Cost: play.Recorded})
+	r, err := streams.Run(t.Context(), streams.Apart(p, streams.Recorded, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Log(r.Last, notes)
+	t.Log(r.Elapsed(), notes)
 	b = member(t, "chakra_json_trace.tar.gz", "jsonData/chakra.0.json")
 	if !RecogniseJSON(b[:512]) {
 		t.Error("is not recognised")
@@ -234,11 +234,11 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(notes, err)
 	}
 	// Streams are dependencies in the traces; Play shows that nothing else changed.
-	a, err := play.Play(p, play.Options{Cost: play.Recorded})
+	a, err := streams.Run(t.Context(), streams.Apart(p, streams.Recorded, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := play.Play(again, play.Options{Cost: play.Recorded})
+	b, err := streams.Run(t.Context(), streams.Apart(again, streams.Recorded, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

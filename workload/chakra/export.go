@@ -122,7 +122,7 @@ func (e *exporter) compute(n *Node, s *workload.Step, factor float64) {
 // groupName is the name of a communicator: ASTRA-sim numbers groups from 1.
 func groupName(comm int32) string { return strconv.Itoa(int(comm) + 1) }
 
-// call says a call as a node.
+// call encodes a call as a communication node.
 func (e *exporter) call(n *Node, c *workload.Call, me int32) {
 	comm := &e.p.Comms[c.Comm]
 	size := int64(comm.Size(len(e.p.Of)))

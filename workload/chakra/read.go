@@ -73,7 +73,6 @@ func (t *Trace) metadata(msg []byte) error {
 	})
 }
 
-// readNode reads a Node.
 func readNode(msg []byte, groups map[string][]int32) (n Node, err error) {
 	err = eachField(msg, func(num, wire int, v uint64, b []byte) error {
 		switch num {
@@ -106,7 +105,7 @@ func readNode(msg []byte, groups map[string][]int32) (n Node, err error) {
 	return n, err
 }
 
-// set takes an attribute.
+// set stores an attribute's value in the field of its name.
 func (n *Node) set(a *attribute) {
 	switch a.name {
 	case "is_cpu_op":

@@ -77,7 +77,6 @@ type attribute struct {
 	kind int    // number of the field
 }
 
-// readAttribute reads an AttributeProto.
 func readAttribute(msg []byte) (a attribute, err error) {
 	err = eachField(msg, func(num, wire int, v uint64, b []byte) error {
 		switch {

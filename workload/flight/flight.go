@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// Dump is what one rank recorded.
+// Dump is the flight recorder's dump of one rank.
 type Dump struct {
 	File    string
 	Version string
@@ -26,13 +26,13 @@ type Dump struct {
 	Entries []Entry
 }
 
-// Group is a process group.
+// Group is a process group of torch.distributed.
 type Group struct {
 	Name, Desc string
 	Ranks      []int32
 }
 
-// Entry is a call.
+// Entry is a recorded call of a process group.
 type Entry struct {
 	Record     int64
 	Group      string // name
@@ -51,7 +51,7 @@ type Entry struct {
 	DurationMs float64 // 0 where timing was off
 }
 
-// Elements is the number of elements of shapes.
+// Elements returns the product of a call's tensor shapes, summed over its tensors.
 func Elements(shapes [][]int64) int64 {
 	sum := int64(0)
 	for _, s := range shapes {

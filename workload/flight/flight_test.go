@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/workload/play"
+	"github.com/simccl/simccl/job/streams"
 )
 
 func truth(t testing.TB, name string) []byte {
@@ -62,11 +62,11 @@ func TestTruth(t *testing.T) {
 			if err := p.Lint(); err != nil {
 				t.Fatal(err)
 			}
-			r, err := play.Play(p, play.Options{Cost: play.Recorded, Buffered: 32 << 20})
+			r, err := streams.Run(t.Context(), streams.Apart(p, streams.Recorded, 32<<20))
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Log(r.Last, len(p.Calls), notes)
+			t.Log(r.Elapsed(), len(p.Calls), notes)
 		})
 	}
 }

@@ -161,6 +161,8 @@ func (m *machine) run() (any, error) {
 // a pickle may refer to one value any number of times.
 type unboxer struct{ n int }
 
+// unbox replaces the unpickler's boxes (mutable lists) in a value by plain ones. It leaves out stack frames,
+// and returns nil beyond its bounds.
 func (u *unboxer) unbox(v any, depth int) any {
 	if u.n++; depth > maxNest || u.n > maxStack {
 		return nil

@@ -131,11 +131,11 @@ func (c *Config) check() error {
 		}
 		return &Error{x.option, fmt.Sprintf(x.what, x.n, x.by), hint}
 	}
-	return c.together()
+	return c.checkConflicts()
 }
 
-// together checks what excludes each other.
-func (c *Config) together() error {
+// checkConflicts rejects options that exclude each other.
+func (c *Config) checkConflicts() error {
 	m := c.GlobalBatch / (c.MicroBatch * int64(c.DP))
 	switch {
 	case c.Schedule == Interleaved && (c.Virtual < 2 || c.PP < 2):

@@ -97,7 +97,7 @@ func (g *generator) comms() {
 	}
 }
 
-// callKey distinguishes calls.
+// callKey identifies equal calls, which share an entry of the program's table.
 type callKey struct {
 	comm  int32
 	fn    coll.Func
@@ -157,7 +157,7 @@ func (g *generator) traffic() (out []Traffic) {
 	return out
 }
 
-// formula is what the bytes of a call are the product of.
+// formula returns the factors of a call's bytes in words, for the table of traffic.
 func (g *generator) formula(k trafficKey) string {
 	part := "b·s/cp·h·size"
 	if g.c.SequenceParallel && k.family != tensor {

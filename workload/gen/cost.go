@@ -20,7 +20,7 @@ type product struct{ m, n, k float64 }
 func (p product) flops() float64             { return 2 * p.m * p.n * p.k }
 func (p product) bytes(size float64) float64 { return (p.m*p.k + p.k*p.n + p.m*p.n) * size }
 
-// shapes are what a rank computes for a microbatch.
+// shapes are the dimensions of a rank's matrix products for one microbatch.
 type shapes struct {
 	tokens float64 // of a rank in the parts that are not sequence parallel
 	routed float64 // tokens that a rank's experts see

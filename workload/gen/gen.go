@@ -40,7 +40,7 @@ func (s Schedule) String() string { return scheduleNames[s] }
 // Schedules are the words that ParseSchedule reads.
 func Schedules() []string { return scheduleNames[:] }
 
-// ParseSchedule reads a word.
+// ParseSchedule returns the pipeline schedule of a name.
 func ParseSchedule(word string) (Schedule, bool) {
 	for i, n := range scheduleNames {
 		if n == word {
@@ -102,7 +102,7 @@ type Config struct {
 	Times map[string]units.Time
 }
 
-// Roofline is what a GPU computes and moves.
+// Roofline is a GPU's peak compute and memory bandwidth, with the efficiencies reached.
 type Roofline struct {
 	Name string
 	// FLOPS is the dense peak of the type, per second; Memory bytes per second.
@@ -114,7 +114,7 @@ type Roofline struct {
 	Overhead units.Time
 }
 
-// Job is what is made.
+// Job is a generated program, with its tables of traffic and computations.
 type Job struct {
 	Folded       *workload.Folded
 	Microbatches int
@@ -126,7 +126,7 @@ type Job struct {
 	FromRoofline []string
 }
 
-// Traffic is what calls of one purpose move, in an iteration.
+// Traffic is the bytes that calls of one purpose move in an iteration.
 type Traffic struct {
 	Kind string `json:"kind"`
 	What string `json:"what"`
@@ -148,7 +148,7 @@ type Traffic struct {
 	SentPerRank  int64 `json:"sentPerRank"`
 }
 
-// Operation is a computation.
+// Operation is one computation of the model, with its FLOPs and bytes.
 type Operation struct {
 	Name   string  `json:"name"`
 	FLOPs  int64   `json:"flops"`
@@ -157,7 +157,7 @@ type Operation struct {
 	Source string  `json:"source"` // roofline or file
 }
 
-// Program is the program of all ranks.
+// Program returns the program of all ranks.
 func (j *Job) Program() *workload.Program {
 	p, err := j.Folded.Unfold()
 	if err != nil { // each rank is in the groups that it calls on, and the steps were counted
@@ -166,7 +166,7 @@ func (j *Job) Program() *workload.Program {
 	return p
 }
 
-// Make makes a job. The error is an *Error.
+// Make generates a training job from hyper-parameters. The error is an *Error.
 func Make(c Config) (*Job, error) {
 	if err := c.check(); err != nil {
 		return nil, err

@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/simccl/simccl/coll"
+	clock "github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/play"
 	"github.com/simccl/simccl/workload/transform"
 )
 
@@ -39,11 +39,11 @@ func makeJob(t testing.TB, c Config) *Job {
 
 func elapsed(t testing.TB, j *Job) units.Time {
 	t.Helper()
-	r, err := play.Play(j.Program(), play.Options{})
+	r, err := clock.Run(t.Context(), clock.Apart(j.Program(), nil, 32<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.Last
+	return r.Elapsed()
 }
 
 // sum is the bytes that a rank has in calls of a kind whose purpose contains a word.
@@ -298,13 +298,13 @@ func TestOverlap(t *testing.T) {
 	exposed := func(n int) units.Time {
 		c := small()
 		c.DP, c.FSDP, c.Prefetch = 2, 3, n
-		r, err := play.Play(makeJob(t, c).Program(), play.Options{Cost: func(x *workload.Call) units.Time {
+		r, err := clock.Run(t.Context(), clock.Apart(makeJob(t, c).Program(), func(x *workload.Call) units.Time {
 			return units.Microsecond
-		}})
+		}, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return r.Last
+		return r.Elapsed()
 	}
 	if a, b := exposed(0), exposed(1); b >= a {
 		t.Errorf("with prefetch %v, without %v", b, a)
@@ -382,7 +382,7 @@ func TestAny(t *testing.T) {
 		if err := j.Program().Lint(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := play.Play(j.Program(), play.Options{}); err != nil {
+		if _, err := clock.Run(t.Context(), clock.Apart(j.Program(), nil, 32<<20)); err != nil {
 			t.Fatal(err)
 		}
 		equal(t, &c, j)
@@ -481,6 +481,20 @@ func TestRoofline(t *testing.T) {
 			if math.Abs(o.Us/want-1) > 1e-6 {
 				t.Errorf("%+v, want %.3f us", o, want)
 			}
+		}
+	}
+}
+
+// TestLossOfDividedVocabulary: three all_reduces of a number a token for each microbatch: the largest, the
+// sum and the wanted logit (Shoeybi et al., 2019, section 3). A rank that has the whole vocabulary issues
+// none.
+func TestLossOfDividedVocabulary(t *testing.T) {
+	const tokens, micro = 2 * 32, 4
+	for tp, want := range map[int]int64{1: 0, 2: 3 * micro * tokens * 4, 4: 3 * micro * tokens * 4} {
+		c := small()
+		c.TP = tp
+		if got, _ := sum(makeJob(t, c), "tp", "all_reduce", "loss"); got != want {
+			t.Errorf("divided by %d: %d bytes, want %d", tp, got, want)
 		}
 	}
 }

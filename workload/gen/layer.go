@@ -100,8 +100,8 @@ func (w *writer) forward(chunk int) {
 	}
 }
 
-// loss is that of a divided vocabulary: the largest, the sum and the wanted logit of
-// each token (Shoeybi et al., 2019, section 3).
+// loss emits the three all_reduces of a vocabulary-parallel loss: the largest logit, the sum and the wanted
+// logit of each token (Shoeybi et al., 2019, section 3).
 func (w *writer) loss() {
 	for range 3 {
 		w.then(w.issue(tensor, "loss", coll.AllReduce, coll.Float32, int64(w.g.shape().tokens), 0))

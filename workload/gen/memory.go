@@ -5,8 +5,8 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// optimizerBytes are those of a parameter's optimizer: Adam's two moments of 32 bits, and a copy of 32
-// bits of a parameter that has fewer (Rajbhandari et al., ZeRO, 2020, section 3.1: K = 12).
+// optimizerBytes returns the optimizer's bytes of one parameter: Adam's two moments of 32 bits, and a master
+// copy of 32 bits for a parameter of fewer (Rajbhandari et al., ZeRO, 2020, section 3.1: K = 12).
 func (c *Config) optimizerBytes() int64 {
 	if c.Type.Size() < 4 {
 		return 12

@@ -15,7 +15,7 @@ type reduction struct {
 	made []part   // buckets, for the parameters that ZeRO 1 gathers
 }
 
-// part is a bucket.
+// part is a bucket of gradients: its elements, of experts or of all other layers.
 type part struct {
 	experts  bool
 	elements int64

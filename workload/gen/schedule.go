@@ -1,6 +1,6 @@
 package gen
 
-// kind is what a stage does with a microbatch.
+// kind is a pass over a stage's layers: forward, backward, or the weights' part of a divided backward pass.
 type kind uint8
 
 const (

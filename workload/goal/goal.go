@@ -15,16 +15,16 @@ import (
 	"github.com/simccl/simccl/workload/internal/order"
 )
 
-// File is a schedule.
+// File is a GOAL schedule.
 type File struct {
 	Ranks []Rank
 	Notes []string
 }
 
-// Rank is the operations of a rank.
+// Rank is a rank's operations, in the order of the file.
 type Rank struct{ Ops []Op }
 
-// Kind is what an operation does; the numbers are those of the binary form.
+// Kind is the kind of an operation, numbered as in the binary form.
 type Kind uint8
 
 // Kinds of operations.
@@ -37,7 +37,7 @@ const (
 // Any is a peer or tag of a receive that takes every one.
 const Any = 1<<32 - 1
 
-// Op is an operation.
+// Op is a send, a receive or a computation, with its dependencies.
 type Op struct {
 	Kind Kind
 	Peer uint32 // of Send and Recv

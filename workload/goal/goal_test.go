@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/play"
 )
 
 // TestBinaryTree: LogGOPSim's example of a broadcast over 32 ranks: every rank but
@@ -50,8 +50,8 @@ func TestBinaryTree(t *testing.T) {
 	if err := p.Lint(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := play.Play(p, play.Options{Cost: func(*workload.Call) units.Time { return 10 }})
-	if err != nil || r.Last != 50 {
+	r, err := streams.Run(t.Context(), streams.Apart(p, func(*workload.Call) units.Time { return 10 }, 0))
+	if err != nil || r.Elapsed() != 50 {
 		t.Errorf("%v %v", r, err)
 	}
 	roundTrip(t, f)
@@ -119,8 +119,8 @@ func TestSmall(t *testing.T) {
 	if err := p.Lint(); err != nil {
 		t.Error(err)
 	}
-	r, err := play.Play(p, play.Options{})
-	if err != nil || r.Last != 100_000 {
+	r, err := streams.Run(t.Context(), streams.Apart(p, nil, 0))
+	if err != nil || r.Elapsed() != 100_000 {
 		t.Errorf("%v %v", r, err)
 	}
 	back, lost, err := From(p)
@@ -249,8 +249,8 @@ func check(t *testing.T, x *File) {
 		return
 	}
 	if p.Lint() == nil {
-		if _, err := play.Play(p, play.Options{}); err != nil {
-			var d *play.DeadlockError
+		if _, err := streams.Run(t.Context(), streams.Apart(p, nil, 0)); err != nil {
+			var d *streams.DeadlockError
 			if !errors.As(err, &d) {
 				t.Fatal(err)
 			}

@@ -22,8 +22,7 @@ type Found struct {
 	at        int // offset in the Verdict's Text
 }
 
-// Verdict is what a content is: of several kinds where a file holds several things, as the
-// table of nccl-tests within the log of NCCL. The first is what it mainly is.
+// Verdict is the kinds of content found, the main one first: a log of NCCL may hold a table of nccl-tests.
 type Verdict struct {
 	Found []Found
 	// Wrapped is what the content was taken out of, outermost first: gzip, zstd.
@@ -36,7 +35,7 @@ type Verdict struct {
 	lines []envelope.Line // of Text, where it was pasted or logged; nil otherwise
 }
 
-// Kind is what the content mainly is.
+// Kind returns the main kind.
 func (v *Verdict) Kind() Kind {
 	if len(v.Found) == 0 {
 		return Unknown
@@ -56,7 +55,7 @@ func (v *Verdict) of(kinds []Kind) *Found {
 	return nil
 }
 
-// Commands are those that take the content: those of what it mainly is first.
+// Commands lists the commands that take the content, those of its main kind first.
 func (v *Verdict) Commands() []string {
 	out := []string{}
 	for _, f := range v.Found {
@@ -135,7 +134,7 @@ type UnknownError struct {
 	Kinds      []Kind
 }
 
-// Error says what is known of it, and which kinds are read.
+// Error describes the content and lists the kinds that are read.
 func (e *UnknownError) Error() string {
 	s := e.File + ":1:1: not known as " + e.Wants
 	if e.Note != "" {
@@ -171,7 +170,7 @@ func (v *Verdict) Want(file string, kinds ...Kind) error {
 	return &OtherError{File: file, Found: v.Found[0], Wants: kinds}
 }
 
-// Of says what a content is. A beginning of a file is enough for most kinds.
+// Of identifies a content. The beginning of a file is enough for most kinds.
 func Of(data []byte) Verdict {
 	text, wrapped := unpack(data[:min(len(data), Look)])
 	v := Verdict{Wrapped: wrapped, Text: text}
@@ -227,7 +226,7 @@ func (v *Verdict) add(k Kind, at int) {
 	v.Found = append(v.Found, Found{k, line, col, at})
 }
 
-// describe is what can be said of a content of no kind.
+// describe describes a content of no known kind.
 func describe(text []byte) string {
 	head := text[:min(len(text), headSize)]
 	if bytes.IndexByte(head, 0) >= 0 {

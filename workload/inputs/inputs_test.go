@@ -125,6 +125,15 @@ var documents = []struct {
 	{Groups, "GROUP 0 mode plain tasks 1\nTASK 0 AllReduce count 1 type 7 op 0 root 0 shift 1 comm world\n"},
 	{OperationTimes, "op,us\nqkv,12.5\n"},
 	{SlurmTopology, "# topology\nSwitchName=leaf0 Nodes=node[0-7]\nSwitchName=spine0 Switches=leaf[0-1]\n"},
+	{SlurmTopology, "BlockName=b0 Nodes=node[0-7]\nBlockSizes=8\n"},
+	{SlurmYAML, "---\n- topology: t\n  tree:\n    switches:\n      - switch: s\n        nodes: n[0-3]\n"},
+	{LLDP, `{"lldp":{"interface":[{"eth0":{"chassis":{"leaf0":{}},"port":{"id":{"type":"ifname","value":"swp1"}}}}]}}`},
+	{LLDP, `{"node1":{"lldp":[{"interface":[{"name":"eth0","chassis":[],"port":[]}]}]}}`},
+	{CableTable, "# cables\nsource device,source port,dest device,dest port,speed\nn1,eth0,leaf0,1,400\n"},
+	{HostList, "node[01-16],login1\n"},
+	{HostList, "gpu1 slots=8\ngpu2 slots=8\n"},
+	{KubernetesNodes,
+		`{"apiVersion":"v1","kind":"List","items":[{"kind":"Node","metadata":{"name":"gpu1"},"status":{"nodeInfo":{}}}]}`},
 	{IBNetDiscover, "#\n# Topology file: generated on Mon Jan  " +
 		"5\n#\nvendid=0x2c9\ndevid=0xd2f0\nswitchguid=0xb8599f0300fc6de4(b8599f0300fc6de4)\n" +
 		"Switch\t40 \"S-b8\"\n"},
@@ -269,7 +278,7 @@ func TestRefusalsNameTheKind(t *testing.T) {
 	}{
 		{"\n" + table1, "f:3:1: this is an nccl-tests table; simccl report --measured reads it", Machines()},
 		{documents[4].text,
-			"f:1:1: this is a topology file of AMD GPUs (RCCL); AMD's RCCL decides by rules of its own",
+			"f:1:1: this is a topology file of AMD GPUs (RCCL); simccl inspect --json --topo reads it",
 			Machines()},
 		{rccl, "f:1:25: this is a log of AMD's RCCL; AMD's RCCL decides", []Kind{NCCLLog}},
 		{topology, "f:1:1: this is an NCCL topology file; simccl topo convert reads it", []Kind{Scenario}},

@@ -95,8 +95,11 @@ func described(head []byte, m members) Kind {
 		return Meta
 	case m.has("variants") && (m.has("mode") || m.has("step_ms")):
 		return StepTimes
-	case m.has("lldp"):
+	case m.has("lldp"), has(head, "lldp", "chassis"):
 		return LLDP
+	case m.has("items") && m.has("kind") && (has(head, "nodeInfo") || has(head, "Node") ||
+		has(head, "nodeName")):
+		return KubernetesNodes
 	case (m.has("architectures") || m.has("model_type")) && m.has("hidden_size"), m.has("hidden_size") &&
 		m.has("num_hidden_layers"):
 		return HFConfig

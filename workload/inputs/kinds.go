@@ -8,7 +8,7 @@ package inputs
 
 import "slices"
 
-// Kind is what a content is.
+// Kind is a kind of file that some command takes.
 type Kind uint8
 
 // Kinds of contents. The words of the table below are what simccl identify prints.
@@ -87,16 +87,21 @@ const (
 	Nsight
 	SQLite
 	HFConfig
+	// Networks of a site, and hosts of a job.
 	IBNetDiscover
 	SlurmTopology
+	SlurmYAML
 	LLDP
+	CableTable
+	HostList
+	KubernetesNodes
 	ELF
 	Pprof
 	Zip
 	numKinds
 )
 
-// row is what the table says of a kind.
+// row is a kind's entry of the table.
 type row struct {
 	name     string // word of identify
 	what     string // "this is …"
@@ -118,14 +123,19 @@ var jobs = []string{"replay", "workload show", "workload lint", "workload conver
 var traces = []string{"trace validate", "trace stats", "trace diff", "trace merge"}
 
 var (
-	noAMD = "AMD's RCCL decides by rules of its own, which simccl does not follow; give what NCCL or " +
-		"nvidia-smi wrote on a machine of NVIDIA's GPUs"
+	noAMD = "AMD's RCCL decides by rules of its own, of which simccl has no more than those up to the " +
+		"channels; " +
+		"give what NCCL or nvidia-smi wrote on a machine of NVIDIA's GPUs, or the topology file of the AMD " +
+		"machine " +
+		"to simccl inspect --json"
 	schedules = []string{"schedule check", "schedule show", "schedule convert", "run --schedule",
 		"bench --schedule"}
 	networks = []string{"run --fabric", "explain --fabric", "report --fabric", "diff --fabric",
 		"replay --fabric", "advise --fabric", "inspect --fabric"}
-	sweeps = []string{"sweep", "sweep plan", "sweep search", "sweep emit"}
-	tables = []string{"report --measured", "run --measured"}
+	siteNetworks = []string{"topo fabric --from"}
+	hostLists    = []string{"topo fabric place --hosts", "run --hosts"}
+	sweeps       = []string{"sweep", "sweep plan", "sweep search", "sweep emit"}
+	tables       = []string{"report --measured", "run --measured"}
 )
 
 // table has a row for each kind.
@@ -202,10 +212,11 @@ var table = [numKinds]row{
 	OperationTimes: {"times of operations", "times of operations", []string{"workload gen --times"}, ""},
 	Tar:            {"tar archive", "a tar archive", jobs, "what it holds decides"},
 
-	RCCLLog:     {"RCCL log", "a log of AMD's RCCL", nil, noAMD},
-	RCCLTable:   {"rccl-tests table", "a table of AMD's rccl-tests", nil, noAMD},
-	AMDTopology: {"AMD topology", "a topology file of AMD GPUs (RCCL)", nil, noAMD},
-	RocmSMI:     {"rocm-smi output", "the output of AMD's rocm-smi", nil, noAMD},
+	RCCLLog:   {"RCCL log", "a log of AMD's RCCL", nil, noAMD},
+	RCCLTable: {"rccl-tests table", "a table of AMD's rccl-tests", nil, noAMD},
+	AMDTopology: {"AMD topology", "a topology file of AMD GPUs (RCCL)", []string{"inspect --json --topo"},
+		"of RCCL's decisions those up to the channels are modelled, and no more yet"},
+	RocmSMI: {"rocm-smi output", "the output of AMD's rocm-smi", nil, noAMD},
 
 	P2PMatrix: {"nvidia-smi topo -p2p matrix", "a matrix of nvidia-smi topo -p2p", nil,
 		"it has no paths; give the output of nvidia-smi topo -m to simccl topo convert"},
@@ -230,23 +241,27 @@ var table = [numKinds]row{
 	SQLite: {"SQLite database", "an SQLite database", nil, "databases are not read"},
 	HFConfig: {"Hugging Face model configuration", "a model configuration of Hugging Face", nil,
 		"simccl workload gen takes its hyper-parameters as options"},
-	IBNetDiscover: {"ibnetdiscover output", "the output of ibnetdiscover", nil,
-		"--fabric takes simccl's own JSON, as simccl topo fabric writes it"},
-	SlurmTopology: {"Slurm topology.conf", "Slurm's topology.conf", nil,
-		"--fabric takes simccl's own JSON, as simccl topo fabric writes it"},
-	LLDP: {"LLDP neighbours", "LLDP neighbours as lldpcli prints them", nil,
-		"--fabric takes simccl's own JSON, as simccl topo fabric writes it"},
+	IBNetDiscover:   {"ibnetdiscover output", "the output of ibnetdiscover", siteNetworks, ""},
+	SlurmTopology:   {"Slurm topology.conf", "Slurm's topology.conf", siteNetworks, ""},
+	SlurmYAML:       {"Slurm topology.yaml", "Slurm's topology.yaml", siteNetworks, ""},
+	LLDP:            {"LLDP neighbours", "LLDP neighbours as lldpcli prints them", siteNetworks, ""},
+	CableTable:      {"cable table", "a table of cables", siteNetworks, ""},
+	HostList:        {"host list", "a list of hosts", hostLists, ""},
+	KubernetesNodes: {"Kubernetes nodes", "nodes or pods of Kubernetes", hostLists, ""},
 	ELF: {"shared library or program", "a shared library or a program",
 		[]string{"run --libnccl", "inspect --libnccl"}, "--libnccl takes it if it is libnccl.so.2"},
 	Pprof: {"pprof profile", "a profile in pprof's format", nil, "go tool pprof shows it"},
 	Zip:   {"zip archive", "a zip archive", nil, "unpack it first"},
 }
 
-// Jobs are the kinds that a job is made of.
+// Jobs lists the kinds from which a job can be read.
 func Jobs() []Kind {
 	return []Kind{Native, Calls, Kineto, TorchET, Chakra, ChakraJSON, ChakraGroups, FlightJSON, FlightPickle,
 		NCCLLog, NCCLCalls, SimAI, AICB, GOAL, GOALBinary, Inspector, Meta, StepTimes, ChromeTrace, Tar}
 }
+
+// Networks are the kinds that topo fabric --from reads.
+func Networks() []Kind { return []Kind{IBNetDiscover, SlurmTopology, SlurmYAML, LLDP, CableTable} }
 
 // Machines are the kinds that a machine is made of.
 func Machines() []Kind {
@@ -256,13 +271,13 @@ func Machines() []Kind {
 // String is the kind's word, as identify prints it.
 func (k Kind) String() string { return k.row().name }
 
-// What completes "this is …".
+// What returns the noun phrase that completes "this is …".
 func (k Kind) What() string { return k.row().what }
 
-// Commands are those that take such a file, without the program's name.
+// Commands lists the commands that take such a file, without the program's name.
 func (k Kind) Commands() []string { return slices.Clone(k.row().commands) }
 
-// Hint is what to do with it beside giving it to a command; empty where nothing is.
+// Hint returns advice beside the commands, or "".
 func (k Kind) Hint() string { return k.row().hint }
 
 func (k Kind) row() *row {

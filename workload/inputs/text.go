@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/nccltests"
+	"github.com/simccl/simccl/topo/site"
 	"github.com/simccl/simccl/topo/smi"
 	"github.com/simccl/simccl/workload/aicb"
 	"github.com/simccl/simccl/workload/goal"
@@ -71,8 +72,22 @@ func begins(head []byte) Kind {
 		return Overlap
 	case strings.TrimSpace(string(first)) == "op,us":
 		return OperationTimes
+	case lineOf(head, "- topology:") >= 0 && (holds("tree:") || holds("block:") || holds("flat:")):
+		return SlurmYAML
+	case site.CableColumns(firstRow(head)):
+		return CableTable
 	}
 	return Unknown
+}
+
+// firstRow is the first line that is no comment.
+func firstRow(head []byte) string {
+	for line := range strings.Lines(string(head)) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			return line
+		}
+	}
+	return ""
 }
 
 // lineOf is the offset of the first line that begins with a word; -1 without one.
@@ -166,6 +181,8 @@ func (v *Verdict) reports() {
 		v.add(IBNetDiscover, at)
 	case lineOf(text, "SwitchName=") >= 0:
 		v.add(SlurmTopology, lineOf(text, "SwitchName="))
+	case lineOf(text, "BlockName=") >= 0:
+		v.add(SlurmTopology, lineOf(text, "BlockName="))
 	default:
 		v.add(SmiTable, firstOf(text, smiMarks))
 	}
@@ -240,6 +257,9 @@ func rows(head []byte) Kind {
 		})
 	}
 	first := lines[0]
+	if site.IsHostList(lines) {
+		return HostList
+	}
 	cells := strings.Split(strings.Join(first, ""), ",")
 	switch {
 	case len(cells) >= 8 && slices.Contains([]string{"allreduce", "broadcast", "reduce", "allgather",

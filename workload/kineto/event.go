@@ -324,7 +324,7 @@ func class(cat, name string) Class {
 	return Kernel
 }
 
-// callKind says what a runtime call does by its name (cuda, cu and hip).
+// callKind classifies a runtime call by its name (cuda…, cu…, hip…).
 func callKind(name []byte) (CallKind, bool) {
 	n := name
 	for _, p := range []string{"cuda", "cu", "hip"} {

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Measured is what a recording shows by itself, in nanoseconds.
+// Measured is the times that a recording itself shows, in ns: the span of a step, GPU busy time, exposed
+// communication.
 type Measured struct {
 	// Span is from the beginning of the first operation of the GPU to the end of the
 	// last; Busy how much of it any operation covers.

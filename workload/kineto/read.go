@@ -97,6 +97,7 @@ func (r *reader) devices() error {
 	})
 }
 
+// distributed reads the member distributedInfo: rank, world size, NCCL's version, process groups.
 func (r *reader) distributed() error {
 	if r.s.Peek() != '{' {
 		return r.s.Skip()

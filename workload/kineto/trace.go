@@ -39,7 +39,7 @@ type Trace struct {
 	Events int
 }
 
-// Group is a process group.
+// Group is a process group, by its description in the trace.
 type Group struct {
 	Name, Desc string
 	// Ranks are the members, ranks of the job; nil when all are.
@@ -80,7 +80,7 @@ type Op struct {
 	Host       bool // a copy between pageable host memory and the GPU
 }
 
-// CallKind is what a runtime call does.
+// CallKind is the kind of a runtime call: a launch, an event call or a synchronization.
 type CallKind uint8
 
 // Kinds of runtime calls.

@@ -113,7 +113,7 @@ func (p *parts) single(used Format) error {
 	return nil
 }
 
-// keep takes a program with notes.
+// keep returns a function that stores a program and its notes in the job.
 func keep(j *Job) func(p *workload.Program, notes []string, err error) error {
 	return func(p *workload.Program, notes []string, err error) error {
 		j.Program, j.Notes = p, append(j.Notes, notes...)
@@ -156,7 +156,7 @@ func (p *parts) recorded(j *Job) error {
 	return nil
 }
 
-// sizes are the calls of a dump.
+// sizes returns the calls of a flight recorder's dump with their sizes.
 func sizes(d *flight.Dump) (out []rebuild.Sized) {
 	for i := range d.Entries {
 		e := &d.Entries[i]

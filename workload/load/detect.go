@@ -13,7 +13,7 @@ import (
 	"github.com/simccl/simccl/workload/inputs"
 )
 
-// Format is what a file is.
+// Format is a file's format.
 type Format uint8
 
 // Formats that are read.

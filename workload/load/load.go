@@ -46,7 +46,7 @@ type Options struct {
 	Partial bool
 }
 
-// Job is what the files of one run say together.
+// Job is a job assembled from all files of one run.
 type Job struct {
 	Program *workload.Program
 	Format  Format // of what the program is made of
@@ -204,7 +204,7 @@ func (p *parts) archive(in io.Reader, name string, depth int) error {
 // any length.
 const maxText = 2 << 30
 
-// part reads a file of a format.
+// part reads a file in its format and adds it to the parts of the job.
 func (p *parts) part(in io.Reader, name string, format Format) error {
 	switch format {
 	case Native:

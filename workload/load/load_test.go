@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/workload/inputs"
-	"github.com/simccl/simccl/workload/play"
 	"github.com/simccl/simccl/workload/rebuild"
 )
 
@@ -103,7 +103,7 @@ func TestTruth(t *testing.T) {
 			if err := j.Program.Lint(); err != nil {
 				t.Error(err)
 			}
-			if _, err := play.Play(j.Program, play.Options{Cost: play.Recorded, Buffered: 32 << 20}); err !=
+			if _, err := streams.Run(t.Context(), streams.Apart(j.Program, streams.Recorded, 32<<20)); err !=
 				nil {
 				t.Error(err)
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/workload/internal/jsonscan"
 )
 
-// MetaInfo is what is known of the machine and settings of a run.
+// MetaInfo is the machine and settings of a run, where its files name them.
 type MetaInfo struct {
 	GPU   string            // name of the devices
 	World int               // ranks

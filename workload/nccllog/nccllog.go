@@ -25,7 +25,7 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Log is what lines of any number of processes say.
+// Log is the lines of any number of processes.
 type Log struct {
 	Version string // of NCCL
 	comms   map[commKey]*comm
@@ -33,7 +33,7 @@ type Log struct {
 	order   []process
 }
 
-// process is a GPU of a process.
+// process identifies a GPU of a process.
 type process struct{ host, pid, dev string }
 
 type commKey struct {
@@ -49,7 +49,7 @@ type comm struct {
 	parent commKey
 }
 
-// call is a line of a call.
+// call is a parsed "opCount …" line.
 type call struct {
 	by    process
 	key   commKey

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/workload/play"
+	"github.com/simccl/simccl/job/streams"
 )
 
 // TestTruth: logs of all ranks are programs that play.
@@ -47,7 +47,7 @@ func TestTruth(t *testing.T) {
 			if calls >= 0 && l.Calls() != calls || l.Version != "2.28.9" || p.Ranks() != 4 {
 				t.Errorf("%d calls, NCCL %s, %d ranks", l.Calls(), l.Version, p.Ranks())
 			}
-			if _, err := play.Play(p, play.Options{}); err != nil {
+			if _, err := streams.Run(t.Context(), streams.Apart(p, nil, 32<<20)); err != nil {
 				t.Error(err)
 			}
 			t.Log(l.Calls(), len(p.Calls), len(p.Comms), notes)

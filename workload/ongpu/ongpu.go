@@ -35,7 +35,7 @@ type Scaled struct {
 	Factor float64 `json:"factor"`
 }
 
-// String says what was done, and that it is an estimate.
+// String describes the scaling, and that it is an estimate.
 func (s *Scaled) String() string {
 	return fmt.Sprintf("computing on %s instead of %s is an estimate: %.2f times as long; %.0f %% of its "+
 		"time by the peak of matrix products (%.2f), the rest by the rate of memory (%.2f), of NVIDIA's "+

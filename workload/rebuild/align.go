@@ -147,12 +147,12 @@ func (j *job) alone() {
 		}
 	}
 	for _, r := range j.ranks {
-		r.twins()
+		r.scaleBySame()
 		r.timing()
 	}
 }
 
-// twinKey is what makes two kernels the same.
+// twinKey identifies kernels that do equal work: name, launch dimensions and bytes.
 type twinKey struct {
 	name            int32
 	blocks, threads int32
@@ -168,12 +168,12 @@ const (
 	mostSlow = 2.0
 )
 
-// twins gives kernels beside which a collective ran the median of the same kernel
+// scaleBySame gives kernels beside which a collective ran the median of the same kernel
 // where none did. A kernel of one name and grid multiplies matrices of many shapes
 // (persistent kernels have a block an SM), so only those are the same whose time can be
 // what remains where the slow-down is taken out. Without such a one it is the mean
 // slow-down that is taken out.
-func (r *rank) twins() {
+func (r *rank) scaleBySame() {
 	var comms [][2]int64
 	for i := range r.ops {
 		if g := &r.ops[i]; g.op.Class == kineto.NCCL || g.op.Class == kineto.Foreign {

@@ -144,7 +144,7 @@ func newSide(all []Sized) *side {
 	return s
 }
 
-// next is the call of the next kernel with a name.
+// next returns the recorded call of the next kernel with a name: the calls of its function in turn.
 func (s *side) next(r *rank, kernel string) (commCall, bool) {
 	for _, f := range coll.CollFuncs() {
 		list := s.byFunc[f]
@@ -214,7 +214,7 @@ func (j *job) groups() {
 	}
 }
 
-// kinds says what communicators are for.
+// kinds sets the purpose of each communicator.
 func (j *job) kinds() {
 	steps := 0
 	for _, r := range j.ranks {
@@ -300,8 +300,8 @@ func (j *job) comm(index map[string]int32, full map[string][]int32, g *kineto.Gr
 // pass of FSDP gathers parameters layer by layer and scatters nothing: a half at most.
 const alternating = 0.6
 
-// kind says what a communicator is for by its description, or else by what is called on
-// it more than a few times.
+// kind returns a communicator's purpose, by its description or else by the calls that occur on it more than a
+// few times.
 func (g *group) kind(few int) workload.CommKind {
 	shards := g.funcs[coll.AllGather] && g.funcs[coll.ReduceScatter]
 	if k := described(g.comm.Desc); k == workload.DP && shards {
@@ -341,7 +341,7 @@ func (g *group) kind(few int) workload.CommKind {
 // tensor parallel layers wait for all, or for those of the forward pass, a half.
 const fewCalls = 4
 
-// described is what a group's description says that it is for.
+// described returns the purpose that a group's description names.
 func described(desc string) workload.CommKind {
 	d := strings.ToLower(desc)
 	for _, x := range []struct {

@@ -52,7 +52,7 @@ type gpuOp struct {
 func (g *gpuOp) start() int64 { return g.op.Start }
 func (g *gpuOp) end() int64   { return g.op.Start + g.op.Dur }
 
-// pointKind is what a thread does at a point of its time.
+// pointKind is the kind of a point in a thread's history.
 type pointKind uint8
 
 const (
@@ -77,7 +77,8 @@ type point struct {
 // stream is the operations of a stream in order of launch.
 type stream struct{ ops []int32 }
 
-// thread is what a thread did last.
+// thread is the state of a host thread: its last launches and its last cudaEventRecord, on which its next
+// call may depend.
 type thread struct {
 	last    int32 // operation that it launched last, -1
 	compute int32 // stream that it launched on last but for NCCL's, -1

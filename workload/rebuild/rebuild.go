@@ -35,7 +35,7 @@ type Sized struct {
 	Group string // name; empty for the default group
 }
 
-// Result is what was found.
+// Result is a rebuilt program, with notes on what was concluded and how surely.
 type Result struct {
 	Program *workload.Program
 	// Steps are the recorded iterations: durations on average over ranks.
@@ -150,7 +150,7 @@ func Job(traces []*kineto.Trace, o Options) (*Result, error) {
 	return j.res, nil
 }
 
-// job is the state of Job.
+// job is the state of Job while it rebuilds.
 type job struct {
 	o     Options
 	ranks []*rank

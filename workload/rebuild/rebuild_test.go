@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/kineto"
-	"github.com/simccl/simccl/workload/play"
 )
 
 // truth reads the recordings of a job beside the checkout.
@@ -44,7 +44,7 @@ func open(t testing.TB, name string) *kineto.Trace {
 }
 
 // stepTimes are the times between marks of the host, on average over ranks.
-func stepTimes(p *workload.Program, r *play.Result) []units.Time {
+func stepTimes(p *workload.Program, r *streams.Result) []units.Time {
 	var out []units.Time
 	for rank, list := range p.Of {
 		prev, n := units.Time(-1), 0
@@ -55,7 +55,7 @@ func stepTimes(p *workload.Program, r *play.Result) []units.Time {
 			at := units.Time(0)
 			for s := int(m.Step) - 1; s >= 0; s-- {
 				if st := p.Lists[list].Steps[s].Stream; workload.OnHost(st) {
-					at = r.End[rank][s]
+					at = r.Spans[rank][s].End
 					break
 				}
 			}
@@ -107,7 +107,7 @@ func TestReproduction(t *testing.T) {
 				w.Guessed < x.waits.Guessed || w.Unknown > 0 {
 				t.Errorf("%+v, want at least %+v", w, x.waits)
 			}
-			r, err := play.Play(res.Program, play.Options{Cost: play.Recorded, Buffered: 32 << 20})
+			r, err := streams.Run(t.Context(), streams.Apart(res.Program, streams.Recorded, 32<<20))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,7 @@ func TestReproduction(t *testing.T) {
 			for i, tr := range traces {
 				one := &workload.Program{Lists: res.Program.Lists, Marks: res.Program.Marks,
 					Of: res.Program.Of[i : i+1]}
-				for k, got := range stepTimes(one, &play.Result{End: r.End[i : i+1]}) {
+				for k, got := range stepTimes(one, &streams.Result{Spans: r.Spans[i : i+1]}) {
 					want := units.Time(tr.Steps[k].Dur) * 1000
 					e := math.Abs(float64(got)/float64(want) - 1)
 					sum, n = sum+e, n+1

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/kineto"
-	"github.com/simccl/simccl/workload/play"
 )
 
 // story builds a recording by hand. Times are microseconds.
@@ -73,25 +73,25 @@ func TestLateRank(t *testing.T) {
 		p.Calls[0].Count != 1024 {
 		t.Errorf("%+v", p.Calls)
 	}
-	r, err := play.Play(p, play.Options{Cost: play.Recorded})
+	r, err := streams.Run(t.Context(), streams.Apart(p, streams.Recorded, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := r.Last - 400*1_000_000; d < -2_000_000 || d > 2_000_000 {
-		t.Errorf("ends at %v, recorded 400 µs", r.Last)
+	if d := r.Elapsed() - 400*1_000_000; d < -2_000_000 || d > 2_000_000 {
+		t.Errorf("ends at %v, recorded 400 µs", r.Elapsed())
 	}
 	for i := range p.Lists[1].Steps {
 		if s := &p.Lists[1].Steps[i]; s.Kind == workload.Compute && !workload.OnHost(s.Stream) {
 			s.Time -= 100 * 1_000_000
 		}
 	}
-	if r, err = play.Play(p, play.Options{Cost: play.Recorded}); err != nil {
+	if r, err = streams.Run(t.Context(), streams.Apart(p, streams.Recorded, 0)); err != nil {
 		t.Fatal(err)
 	}
 	end := units.Time(0)
 	for i := range p.Lists[0].Steps {
 		if p.Lists[0].Steps[i].Kind == workload.Issue {
-			end = r.End[0][i]
+			end = r.Spans[0][i].End
 		}
 	}
 	if d := end - 200*1_000_000; d < -4_000_000 || d > 4_000_000 {

@@ -25,7 +25,7 @@ type File struct {
 	Notes []string
 }
 
-// Row is a layer.
+// Row is a layer: its three passes and its update.
 type Row struct {
 	Name string
 	// Forward, Input and Weight are the passes.

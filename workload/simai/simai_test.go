@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/play"
 )
 
 func sample(t *testing.T, name string) []byte {
@@ -87,11 +87,11 @@ func TestSamples(t *testing.T) {
 			if len(p.Of) > 128 {
 				return
 			}
-			r, err := play.Play(p, play.Options{})
+			r, err := streams.Run(t.Context(), streams.Apart(p, nil, 0))
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Log(r.Last, f.Notes)
+			t.Log(r.Elapsed(), f.Notes)
 		})
 	}
 }
@@ -151,9 +151,9 @@ func TestOrder(t *testing.T) {
 	if diff := cmp.Diff([]int32{1, 3}, p.Comms[p.Calls[p.Lists[1].Steps[8].Call].Comm].Ranks); diff != "" {
 		t.Error(diff)
 	}
-	r, err := play.Play(p, play.Options{Cost: func(*workload.Call) units.Time { return 10_000_000 }})
-	if err != nil || r.Last != 21_000_000+2*10_000_000+10_000_000+7000 {
-		t.Errorf("%v %v", r.Last, err)
+	r, err := streams.Run(t.Context(), streams.Apart(p, func(*workload.Call) units.Time { return 10_000_000 }, 0))
+	if err != nil || r.Elapsed() != 21_000_000+2*10_000_000+10_000_000+7000 {
+		t.Errorf("%v %v", r.Elapsed(), err)
 	}
 }
 

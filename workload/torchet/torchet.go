@@ -20,7 +20,7 @@ import (
 	"github.com/simccl/simccl/workload/internal/torch"
 )
 
-// Trace is what one rank recorded.
+// Trace is one rank's PyTorch execution trace.
 type Trace struct {
 	File   string
 	Schema string

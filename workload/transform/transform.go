@@ -18,7 +18,6 @@ import (
 // Error is a change that a program does not allow.
 type Error struct{ Problem, Hint string }
 
-// Error says what cannot be, and what to do instead.
 func (e *Error) Error() string {
 	if e.Hint == "" {
 		return e.Problem
@@ -49,7 +48,7 @@ func Host(p *workload.Program, factor float64) (*workload.Program, error) {
 	return Hosts(p, factors)
 }
 
-// Hosts is Host with a factor for each list.
+// Hosts scales the host's compute steps of each list by its factor.
 func Hosts(p *workload.Program, factors []float64) (*workload.Program, error) {
 	q := clone(p)
 	for i := range q.Lists {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/play"
 )
 
 const job = `workload 1
@@ -59,7 +59,7 @@ func sound(t *testing.T, p, q *workload.Program) {
 	if err := q.Lint(); err != nil {
 		t.Fatalf("%v\n%s", err, q.Format())
 	}
-	if _, err := play.Play(q, play.Options{}); err != nil {
+	if _, err := streams.Run(t.Context(), streams.Apart(q, nil, 0)); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(job, p.Format()); diff != "" {

@@ -150,7 +150,7 @@ type regroup struct {
 	sizes   [][]int64 // by iteration: the new buckets of the first member
 }
 
-// list rewrites the list of a rank.
+// list rewrites one rank's list with other buckets of gradients.
 func (g *regroup) list(rank int) error {
 	src := g.p.Lists[rank].Steps
 	w := newRewriter(src)
@@ -220,8 +220,8 @@ func (g *regroup) grains(src []workload.Step, from, at int) (out []grain) {
 	return out
 }
 
-// family is what kernels that copy gradients share of their names; empty where a step
-// is none.
+// family returns the common part of the names of kernels that copy gradients into buckets; empty for other
+// steps.
 func (g *regroup) family(s *workload.Step) string {
 	if s.Work == 0 {
 		return ""

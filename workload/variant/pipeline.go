@@ -24,7 +24,7 @@ const (
 // part is a range of steps of a list.
 type part struct{ lo, hi int }
 
-// stage is what a rank does in an iteration of a pipeline, taken apart.
+// stage is a rank's part of an iteration of a pipeline, divided into its phases.
 type stage struct {
 	index, of  int
 	head, tail part // before the first microbatch, after the last

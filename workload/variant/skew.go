@@ -59,7 +59,7 @@ type experts struct {
 	calls callTable
 }
 
-// sent is what a rank sends to each member in a call, in elements.
+// sent returns the elements that a rank sends to each member in a call.
 func (e *experts) sent(c *workload.Call) []int64 {
 	if c.Splits != nil {
 		return c.Splits

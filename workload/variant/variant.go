@@ -48,7 +48,7 @@ const (
 	OneFOneB
 )
 
-// Spec is what is changed.
+// Spec is the changes to make to a program.
 type Spec struct {
 	// Bucket is the capacity of DDP's buckets in bytes (bucket_cap_mb), 0: as recorded.
 	Bucket units.Bytes

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/gen"
-	"github.com/simccl/simccl/workload/play"
 	"github.com/simccl/simccl/workload/variant"
 )
 
@@ -37,11 +37,11 @@ func apply(t *testing.T, p *workload.Program, settings ...string) (*workload.Pro
 
 func elapsed(t *testing.T, p *workload.Program) units.Time {
 	t.Helper()
-	r, err := play.Play(p, play.Options{})
+	r, err := streams.Run(t.Context(), streams.Apart(p, nil, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.Last
+	return r.Elapsed()
 }
 
 // mul is a kernel that copies a gradient into its bucket.

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Build is what a program was made from.
+// Build describes a program: its version, revision and rules.
 type Build struct {
 	Version  string `json:"simccl"`
 	Rules    string `json:"nccl_rules"`
@@ -64,14 +64,14 @@ func (b *Build) Text() string {
 	return s + "rulesets " + b.Rulesets + "\n"
 }
 
-// Command is "version".
+// Command returns `simccl version`.
 func Command(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Print the version and the rules it follows",
 		Example: "  simccl version --json", Args: cli.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return Options{}.Run(cmd.Context(), a) }}
 }
 
-// Options are what the options of version say: nothing.
+// Options are the flags and arguments of version: nothing.
 type Options struct{}
 
 // Run prints the build of this program.

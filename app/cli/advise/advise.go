@@ -26,7 +26,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are what the options of advise say.
+// Options are the flags and arguments of advise.
 type Options struct {
 	What     string // an operation, or the file of a job
 	Machine  cli.Machine
@@ -54,7 +54,7 @@ const (
 // takes on a machine of its own.
 const most100 = 100 * time.Second
 
-// Command is "advise".
+// Command returns `simccl advise`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	c := &cobra.Command{Use: "advise OP|JOB",
@@ -227,7 +227,7 @@ func (o *Options) advise(ctx context.Context, a *cli.App, q advise.Request) erro
 	return o.writeTuner(ctx, a, q, r)
 }
 
-// said is what is said on standard error while settings are tried.
+// said writes progress to standard error while settings are tried.
 type said struct {
 	*cli.App
 	within  time.Duration

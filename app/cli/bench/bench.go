@@ -33,7 +33,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are what the options of bench say.
+// Options are the flags and arguments of bench.
 type Options struct {
 	Op      string
 	Machine cli.Machine
@@ -54,7 +54,7 @@ type Opener func(
 	context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel,
 ) (bench.Backend, error)
 
-// Command is "bench".
+// Command returns `simccl bench`.
 func Command(a *cli.App) *cobra.Command {
 	var b Options
 	c := &cobra.Command{Use: "bench OP", Short: "Measure an operation on hardware, and verify it",

@@ -84,7 +84,7 @@ func (v *VerbsOptions) register(c *cobra.Command) {
 			flags.Of(&v.Serve, "serve", "", false, "wait for the other side, until it has measured all",
 				"Serve"),
 			flags.Of(&v.Listen, "listen", "", "127.0.0.1",
-				"`ADDRESS` of this host at which --serve waits; 0.0.0.0 or :: for "+
+				"`ADDRESS` of this host on which --serve listens; 0.0.0.0 or :: for "+
 					"all", "Listen"),
 			flags.Of(&v.TCP, "port", "p", 18515, "TCP `PORT` by which both sides meet", "TCP")))
 	v.Secret.Register(c)

@@ -22,14 +22,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are what the options of calibrate say: what is measured, and the fit to it.
+// Options are the flags and arguments of calibrate: what is measured, and the fit to it.
 type Options struct {
 	Measure MeasureOptions
 	Fit     FitOptions
 	Data    string // directory of the measured times; empty: a new one beside the class
 }
 
-// Command is "calibrate".
+// Command returns `simccl calibrate`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{Use: "calibrate", Short: "Measure this machine and write its machine class",

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// CheckOptions are what the options of check say.
+// CheckOptions are the flags and arguments of check.
 type CheckOptions struct {
 	Times  Times
 	Within float64  // largest mean error of an operation; 0: none is too large

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// FitOptions are what the options of fit say.
+// FitOptions are the flags and arguments of fit.
 type FitOptions struct {
 	Times      Times
 	Out        string   // the class

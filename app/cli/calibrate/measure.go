@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// MeasureOptions are what the options of measure say.
+// MeasureOptions are the flags and arguments of measure.
 type MeasureOptions struct {
 	Dir     string        // of what is measured
 	GPUs    int           // the first so many; 0: all
@@ -100,7 +100,7 @@ func (m *MeasureOptions) into(ctx context.Context, a *cli.App, dir string) error
 	return p.Run(ctx)
 }
 
-// SetOptions are what the options of set say, which measure starts: one process of a set.
+// SetOptions are the flags and arguments of set, which measure starts: one process of a set.
 type SetOptions struct {
 	Place   place.Flags
 	Name    string // of the set

@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are what the options of check say.
+// Options are the flags and arguments of check.
 type Options struct {
 	Dir           string // of stored decisions, where Log names no log
 	Update, Whole bool   // write the decisions, whole documents
@@ -31,7 +31,7 @@ type Options struct {
 	Log logcheck.Request
 }
 
-// Command is "check".
+// Command returns `simccl check`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	c := &cobra.Command{Use: "check DIR | --log FILE...",

@@ -73,7 +73,7 @@ type document struct {
 	Parameters  []parameter  `json:"parameters"`
 }
 
-// ShowOptions are what the arguments of show say: a name, or a file with its path.
+// ShowOptions are the flags and arguments of show: a name, or a file with its path.
 type ShowOptions struct{ Class string }
 
 func show(a *cli.App) *cobra.Command {
@@ -138,7 +138,7 @@ type change struct {
 	Sigma float64 `json:"sigmas"` // the difference in their standard deviations together
 }
 
-// DiffOptions are what the arguments of diff say, as ShowOptions.
+// DiffOptions are the flags and arguments of diff, as ShowOptions.
 type DiffOptions struct{ A, B string }
 
 func diff(a *cli.App) *cobra.Command {
@@ -181,7 +181,7 @@ func (o *DiffOptions) Run(_ context.Context, a *cli.App) error {
 	return a.PrintText(b.String())
 }
 
-// changes are what differs, the surest first.
+// changes returns the parameters that differ, most certain first.
 func changes(a, b *gpu.Class) []change {
 	out := []change{}
 	for _, q := range gpu.Quantities() {
@@ -202,7 +202,7 @@ func changes(a, b *gpu.Class) []change {
 	return out
 }
 
-// CheckOptions are what the arguments of check say, as ShowOptions.
+// CheckOptions are the flags and arguments of check, as ShowOptions.
 type CheckOptions struct{ File string }
 
 func check(a *cli.App) *cobra.Command {
@@ -248,7 +248,7 @@ func (o *CheckOptions) Run(_ context.Context, a *cli.App) error {
 // built in.
 const far = 4
 
-// problems are what others would have to ask.
+// problems returns why a class is not ready to be shared: a built-in class's name, no machine, no regimes.
 func problems(c *gpu.Class) []string {
 	out := []string{}
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }

@@ -27,7 +27,7 @@ import (
 // diffSizes are timed if no sizes are given.
 const diffSizes = "1K,32K,1M,16M,256M"
 
-// Options are what the options of diff say.
+// Options are the flags and arguments of diff.
 type Options struct {
 	Ops      []string        // operations; none: seven
 	Sizes    testflags.Flags // what is timed
@@ -36,7 +36,7 @@ type Options struct {
 	ExitCode bool            // fail where anything differs
 }
 
-// Command is "diff".
+// Command returns `simccl diff`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	var both run.Options
@@ -85,7 +85,7 @@ func register(c *cobra.Command, r *run.Options) {
 	r.RegisterTimes(c)
 }
 
-// Run compares and prints.
+// Run simulates both sides and prints what differs, with the reason.
 func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	d, err := o.compare(ctx, a)
 	if err != nil {
@@ -141,7 +141,7 @@ func quiet(a *cli.App, stderr *bytes.Buffer) *cli.App {
 	return &sub
 }
 
-// reportOnce prints lines, each once.
+// reportOnce prints lines that were not printed before: both sides may have the same notes.
 func reportOnce(a *cli.App, lines string) {
 	seen := map[string]bool{}
 	for l := range strings.Lines(lines) {

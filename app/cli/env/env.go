@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are what the options of env say.
+// Options are the flags and arguments of env.
 type Options struct {
 	Machine cli.Machine
 	All     bool // also variables that are not set
 }
 
-// Command is "env".
+// Command returns `simccl env`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	c := &cobra.Command{Use: "env", Short: "Print settings, where they come from, and what they do here",

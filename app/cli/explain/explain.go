@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are what the options of explain say.
+// Options are the flags and arguments of explain.
 type Options struct {
 	Machine cli.Machine
 	Op      cli.Operation
 }
 
-// Command is "explain".
+// Command returns `simccl explain`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	c := &cobra.Command{Use: "explain OP SIZE", Short: "Say why NCCL chooses what it chooses",

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Value is what a flag can set. Of []string each use of the flag appends one; []int and
+// Value is the kinds of values that a flag can set. Each use of a []string flag appends one value; []int and
 // []float64 are one list with commas.
 type Value interface {
 	bool | int | int64 | uint32 | uint64 | float64 | string | []string | []int | []float64 | time.Duration

@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are what the options of graph say.
+// Options are the flags and arguments of graph.
 type Options struct {
 	Machine cli.Machine
 	Format  string // xml, text, rings, json or dot
 }
 
-// Command is "graph".
+// Command returns `simccl graph`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	c := &cobra.Command{Use: "graph", Short: "Print NCCL's graphs",

@@ -33,7 +33,7 @@ type channel struct {
 	Edges   []step `json:"treeEdges"` // towards the root
 }
 
-// step is one connection.
+// step is the connection from one rank to the next along a ring.
 type step struct {
 	From      int    `json:"from"`
 	To        int    `json:"to"`

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are what the options of groups say.
+// Options are the flags and arguments of groups.
 type Options struct {
 	File    string
 	Machine cli.Machine

@@ -62,7 +62,7 @@ func command() *cobra.Command {
 		}}
 }
 
-// below are the commands and the topics below a command.
+// below returns a command's subcommands and help topics.
 func below(c *cobra.Command) (commands, topics []*cobra.Command) {
 	for _, sub := range c.Commands() {
 		switch {

@@ -40,7 +40,7 @@ type Entry struct {
 // maxFiles bounds what is looked at in folders.
 const maxFiles = 1000
 
-// Options are what the arguments of identify say.
+// Options are the flags and arguments of identify.
 type Options struct {
 	Names []string // files, folders, - for standard input
 }
@@ -157,7 +157,7 @@ func head(a *cli.App, open func() (fs.File, error), name string) ([]byte, error)
 	}
 }
 
-// entry is what a content is.
+// entry identifies a content.
 func entry(name string, data []byte) Entry {
 	v := inputs.Of(data)
 	e := Entry{File: name, Kind: v.Kind().String(), Commands: v.Commands(), Inside: v.Wrapped, Note: v.Note}
@@ -219,7 +219,6 @@ func merge(all, more []string) []string {
 // most is how many commands a row of the table names.
 const most = 3
 
-// show prints the entries.
 func show(a *cli.App, entries []Entry) error {
 	if a.JSON {
 		return a.PrintJSON(entries)

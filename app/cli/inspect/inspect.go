@@ -5,22 +5,24 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/simccl/simccl/app/cli"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/decision"
 	"github.com/simccl/simccl/study/ncclog"
 	"github.com/spf13/cobra"
 )
 
-// Options are what the options of inspect say.
+// Options are the flags and arguments of inspect.
 type Options struct {
 	Machine cli.Machine
 	NCCLLog bool // print the lines of NCCL's log
 }
 
-// Command is "inspect".
+// Command returns `simccl inspect`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	c := &cobra.Command{Use: "inspect", Short: "Print the whole decision",
@@ -28,7 +30,8 @@ func Command(a *cli.App) *cobra.Command {
 and after all ranks agree, channels, cost model, and the choice with its
 chunking for every power of two. --json prints all of it as one document, and
 --nccl-log what NCCL would log of rank 0 (and of the first rank of nodes that differ),
-which check --log and topo convert read.`,
+which check --log and topo convert read. Of a machine with GPUs of AMD --json prints
+what is modelled of RCCL, up to the channels, and what is missing.`,
 		Example: `  simccl inspect --topo topo.xml --nodes 2 --json
   simccl inspect --topo topo.xml -g 4 --multicast off`,
 		Args: cli.Exactly(),
@@ -41,6 +44,15 @@ which check --log and topo convert read.`,
 // Run prints the decision.
 func (o *Options) Run(_ context.Context, a *cli.App) error {
 	x, err := o.Machine.Load(a)
+	var unbuilt *rules.UnbuiltError
+	if errors.As(err, &unbuilt) && a.JSON && !o.NCCLLog {
+		text, wrong := decision.Unfinished(x.Comm, x.Settings(), unbuilt)
+		if wrong != nil {
+			return wrong
+		}
+		_, err = a.Out.Write(text)
+		return err
+	}
 	if err != nil {
 		return err
 	}

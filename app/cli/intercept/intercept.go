@@ -33,7 +33,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are what the options of intercept say.
+// Options are the flags and arguments of intercept.
 type Options struct {
 	Command  []string // with its arguments
 	Machine  cli.Machine
@@ -54,7 +54,7 @@ type Options struct {
 	NoRun    bool          // the job is not simulated
 }
 
-// Command is "intercept".
+// Command returns `simccl intercept`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	c := &cobra.Command{Use: "intercept [flags] -- COMMAND [ARGUMENT...]",

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Options are what the options of run say.
+// Options are the flags and arguments of run.
 type Options struct {
 	NS3     string // a configuration of ns-3; empty: the files of htsim
 	Htsim   packetrun.Htsim

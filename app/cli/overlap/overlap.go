@@ -29,7 +29,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Options are what the options of overlap say.
+// Options are the flags and arguments of overlap.
 type Options struct {
 	File    string
 	Machine cli.Machine
@@ -37,7 +37,7 @@ type Options struct {
 	given *pflag.FlagSet // of a command line; nil: multicast is off, as the tables were measured
 }
 
-// Command is "overlap".
+// Command returns `simccl overlap`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	c := &cobra.Command{Use: "overlap FILE", Short: "Simulate a table of measured overlaps, row by row",

@@ -44,8 +44,8 @@ func (p *Flags) Find(a *cli.App) (team.Place, error) {
 	return at, err
 }
 
-// Secret says what the processes of a run share and others do not know: the name of a file,
-// or the word itself.
+// Secret is the word that the processes of a run share and others must not know: the name of its file, or the
+// word itself.
 type Secret struct{ File, Word string }
 
 // Register declares the options.

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are what the options of plan say.
+// Options are the flags and arguments of plan.
 type Options struct {
 	Machine cli.Machine
 	Op      cli.Operation
@@ -27,7 +27,7 @@ type Options struct {
 	Check   bool   // prove the plan first
 }
 
-// Command is "plan".
+// Command returns `simccl plan`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	c := &cobra.Command{Use: "plan OP SIZE",
@@ -81,7 +81,6 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 	return errors.Join(write(w, p, format), w.Flush())
 }
 
-// write writes a plan in a format.
 func write(w io.Writer, p *plan.Plan, format string) error {
 	switch format {
 	case "csv":

@@ -106,7 +106,7 @@ func (r *ready) run(ctx context.Context) (*outcome, error) {
 			"since another machine or GPU is asked for; --host recorded keeps what it took beside the "+
 			"profiler", out.report.Host))
 	}
-	out.report.Reproduced(r.recorded, r.same() && out.report.Host == hostRecorded)
+	out.report.Reproduced(ctx, r.recorded, r.same() && out.report.Host == hostRecorded)
 	return out, nil
 }
 

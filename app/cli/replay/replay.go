@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are what the options of replay say.
+// Options are the flags and arguments of replay.
 type Options struct {
 	Choice
 	Job     workload.Files
@@ -30,7 +30,7 @@ type Options struct {
 	Compare bool     // each call beside what was recorded
 }
 
-// Command is "replay".
+// Command returns `simccl replay`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	c := &cobra.Command{Use: "replay FILE|DIR...",

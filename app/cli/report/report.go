@@ -16,7 +16,7 @@ import (
 // Options are those of run; without the name of a page, it is report.html.
 type Options struct{ run.Options }
 
-// Command is "report".
+// Command returns `simccl report`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	c := &cobra.Command{Use: "report OP", Short: "Write one HTML page about an operation on a machine",

@@ -27,7 +27,7 @@ type Outputs struct {
 // defaultEvents is --trace-events where it is not given, as in a scenario.
 const defaultEvents int64 = 20e6
 
-// table declares their flags.
+// table returns the flags of a run's outputs.
 func (o *Outputs) table() flags.Group {
 	return flags.In(flags.Output,
 		flags.Of(&o.Trace, "trace", "", "",
@@ -43,8 +43,8 @@ func (o *Outputs) table() flags.Group {
 			"`RANKS` in the trace: 0-7,16, or all (default all; of more than 128, one "+
 				"for all that do the same)", "outputs.ranks"),
 		flags.Of(&o.Deps, "trace-deps", "", false,
-			"arrows inside each rank of the trace: from what was received to the send "+
-				"that waited for it"),
+			"arrows inside each rank of the trace: from each receive to the send that "+
+				"waited for it"),
 		flags.Of(&o.Events, "trace-events", "", defaultEvents,
 			"most events in the trace: `N`; the trace counts those left "+
 				"out", "outputs.maxEvents"),

@@ -27,7 +27,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Options are what the options of run say.
+// Options are the flags and arguments of run.
 type Options struct {
 	Op        string // ignored with Scenario
 	Machine   cli.Machine
@@ -52,7 +52,7 @@ type Options struct {
 	given *pflag.FlagSet // of a command line; nil: the values alone count
 }
 
-// Command is "run".
+// Command returns `simccl run`.
 func Command(a *cli.App) *cobra.Command {
 	var r Options
 	c := &cobra.Command{Use: "run OP", Short: "Simulate a sweep of sizes and print nccl-tests' table",

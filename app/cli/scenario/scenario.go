@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command is "scenario".
+// Command returns `simccl scenario`.
 func Command(a *cli.App) *cobra.Command {
 	return cli.Long(cli.Group("scenario", "Show and check scenario files", show(a), check(a)),
 		`A scenario file holds a whole run as JSON: machine, network, NCCL's settings and
@@ -22,7 +22,7 @@ names every mistake in a file with its line; show prints a file as a Spec is
 written, and how many points its grid has.`)
 }
 
-// ShowOptions are what the arguments of show say.
+// ShowOptions are the flags and arguments of show.
 type ShowOptions struct{ File string }
 
 func show(a *cli.App) *cobra.Command {
@@ -56,7 +56,7 @@ func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
 	return err
 }
 
-// CheckOptions are what the arguments of check say.
+// CheckOptions are the flags and arguments of check.
 type CheckOptions struct{ Files []string }
 
 func check(a *cli.App) *cobra.Command {

@@ -106,7 +106,7 @@ func (f *facts) text() string {
 		f.OutOfPlace, f.MinBytes, upTo)
 }
 
-// ConvertOptions are what the arguments of convert say.
+// ConvertOptions are the flags and arguments of convert.
 type ConvertOptions struct{ File string }
 
 func convert(a *cli.App) *cobra.Command {
@@ -140,7 +140,7 @@ func (o *ConvertOptions) Run(_ context.Context, a *cli.App) error {
 	return a.PrintText(string(to.XML()))
 }
 
-// ShowOptions are what the arguments of show say.
+// ShowOptions are the flags and arguments of show.
 type ShowOptions struct{ File string }
 
 func show(a *cli.App) *cobra.Command {
@@ -183,7 +183,7 @@ type answer struct {
 	Wrong *element `json:"wrong"`
 }
 
-// CheckOptions are what the arguments of check say.
+// CheckOptions are the flags and arguments of check.
 type CheckOptions struct{ File string }
 
 func prove(a *cli.App) *cobra.Command {

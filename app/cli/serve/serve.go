@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are what the options of serve say.
+// Options are the flags and arguments of serve.
 type Options struct {
 	Listen string // ADDRESS:PORT of the loopback; port 0: a free one
 }
 
-// Command is "serve".
+// Command returns `simccl serve`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	c := &cobra.Command{Use: "serve", Short: "Serve the web page to a browser of this machine",

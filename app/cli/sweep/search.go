@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// SearchOptions are what the options of search say.
+// SearchOptions are the flags and arguments of search.
 type SearchOptions struct {
 	Spec    string
 	Out     string

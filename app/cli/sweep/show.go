@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ShowOptions are what the options of show say. X, Y, By and Where are columns of the results, or
+// ShowOptions are the flags and arguments of show. X, Y, By and Where are columns of the results, or
 // expressions of them.
 type ShowOptions struct {
 	Dirs     []string

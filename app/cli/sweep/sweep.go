@@ -27,7 +27,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command is "sweep".
+// Command returns `simccl sweep`.
 func Command(a *cli.App) *cobra.Command {
 	c := run(a)
 	c.AddCommand(plan(a), emit(a), merge(a), status(a), show(a), search(a))
@@ -60,7 +60,7 @@ func load(a *cli.App, file string) (*sweep.Run, error) {
 	return r, nil
 }
 
-// Options are what the options of sweep say.
+// Options are the flags and arguments of sweep.
 type Options struct {
 	Spec    string        // a file
 	Out     string        // a folder
@@ -160,7 +160,7 @@ func finish(ctx context.Context, a *cli.App, r *sweep.Run) error {
 	return nil
 }
 
-// PlanOptions are what the options of plan say.
+// PlanOptions are the flags and arguments of plan.
 type PlanOptions struct {
 	Spec   string
 	Probes int           // points that are run
@@ -182,7 +182,7 @@ func plan(a *cli.App) *cobra.Command {
 	return c
 }
 
-// Run prints the estimate.
+// Run probes some points and prints what the whole sweep is expected to cost.
 func (o *PlanOptions) Run(ctx context.Context, a *cli.App) error {
 	r, err := load(a, o.Spec)
 	if err != nil {
@@ -210,7 +210,7 @@ func (o *PlanOptions) Run(ctx context.Context, a *cli.App) error {
 	return a.PrintText(b.String() + "\n")
 }
 
-// EmitOptions are what the options of emit say.
+// EmitOptions are the flags and arguments of emit.
 type EmitOptions struct {
 	Kind    string // slurm, k8s or parallel
 	Spec    string
@@ -236,7 +236,7 @@ func emit(a *cli.App) *cobra.Command {
 	return c
 }
 
-// Run prints the job.
+// Run prints a job of Slurm, Kubernetes or parallel that runs the shards of the sweep.
 func (o *EmitOptions) Run(_ context.Context, a *cli.App) error {
 	if _, err := load(a, o.Spec); err != nil {
 		return err
@@ -251,7 +251,7 @@ func (o *EmitOptions) Run(_ context.Context, a *cli.App) error {
 	return a.PrintText(text)
 }
 
-// MergeOptions are what the options of merge say.
+// MergeOptions are the flags and arguments of merge.
 type MergeOptions struct {
 	Dirs       []string
 	File       string // empty: standard output
@@ -278,7 +278,7 @@ points are missing, unless --partial. Two results of one point must be equal.`,
 	return c
 }
 
-// Run writes the results.
+// Run merges the results of folders into one table, and writes it to a file or to standard output.
 func (o *MergeOptions) Run(_ context.Context, a *cli.App) error {
 	m, err := merged(a, o.Dirs, o.Partial)
 	if err != nil {
@@ -360,7 +360,7 @@ func database(w io.Writer, m *sweep.Merged, provenance bool) error {
 	return err
 }
 
-// StatusOptions are what the arguments of status say.
+// StatusOptions are the flags and arguments of status.
 type StatusOptions struct{ Dir string }
 
 func status(a *cli.App) *cobra.Command {

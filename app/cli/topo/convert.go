@@ -42,7 +42,7 @@ completed by --gpu-kind and --nic-kind (and --nvlink): its PCI tree and CPUs sta
 --spec prints a description, to be corrected for topo gen, of these and of any
 topology file that a description can say.`
 
-// ConvertOptions are what the options of convert say.
+// ConvertOptions are the flags and arguments of convert.
 type ConvertOptions struct {
 	Machine          cli.Machine   // whose Topo is what is converted
 	Kinds            machine.Kinds // of what a file does not say

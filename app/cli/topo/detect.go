@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// DetectOptions are what the options of detect say.
+// DetectOptions are the flags and arguments of detect.
 type DetectOptions struct {
 	GPUs   int    // the first so many; 0: all
 	Output string // a file; empty: standard output

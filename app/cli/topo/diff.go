@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// DiffOptions are what the arguments of diff say.
+// DiffOptions are the flags and arguments of diff.
 type DiffOptions struct{ Old, New string }
 
 func diff(a *cli.App) *cobra.Command {

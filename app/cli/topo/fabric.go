@@ -13,9 +13,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// FabricOptions are what the options of fabric say.
+// FabricOptions are the flags and arguments of fabric.
 type FabricOptions struct {
 	Layout fabric.Layout
+	From   string         // a site's file, in place of a kind
+	More   []string       // further ones
+	Topo   []string       // topology files of hosts, whose NICs are matched by GUID
+	Names  string         // of hosts
 	given  *pflag.FlagSet // of a command line; nil: the values alone count
 }
 
@@ -28,15 +32,30 @@ func fabricCommand(a *cli.App) *cobra.Command {
 	}
 	c := &cobra.Command{Use: "fabric KIND", Short: "Lay out a network between nodes, for --fabric",
 		Long: "fabric writes a network between nodes as a file for --fabric (docs/FABRIC.md). KIND is\n" +
-			strings.Join(kinds, "\n"),
+			strings.Join(kinds, "\n") + `
+
+--from FILE... reads the network of a site in its place: the output of ibnetdiscover, Slurm's
+topology.conf or topology.yaml, LLDP neighbours (lldpcli -f json or json0 show neighbors; a file a
+device), or a table of cables (CSV). What the files do not say is assumed, and said.`,
 		Example: "  simccl topo fabric rail --hosts 16 --nets 8 > rail.json\n" +
 			"  simccl topo fabric leaf-spine --hosts 4 --nets 8 --per-leaf 1 --oversub 2 > thin.json\n" +
-			"  simccl run all_reduce --nodes 4 --fabric thin.json --sizes 1M --columns +limit",
-		Args: cli.Exactly("KIND"),
+			"  simccl run all_reduce --nodes 4 --fabric thin.json --sizes 1M --columns +limit\n" +
+			"  simccl topo fabric --from ibnetdiscover.txt > site.json; simccl topo fabric show site.json",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.From != "" {
+				return nil
+			}
+			return cli.Exactly("KIND")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.From != "" {
+				o.More = args
+				return o.read(a)
+			}
 			p.Kind = args[0]
 			return o.Run(cmd.Context(), a)
 		}}
+	c.AddCommand(fabricShow(a), fabricPlace(a))
 	f := c.Flags()
 	o.given = f
 	f.IntVar(&p.Hosts, "hosts", 2, "number of hosts `N`")
@@ -51,7 +70,12 @@ func fabricCommand(a *cli.App) *cobra.Command {
 	f.Float64Var(&p.Oversub, "oversub", 1, "speed of a leaf's ports to hosts over that of its uplinks `X`")
 	f.Float64Var(&p.Latency, "latency-us", 0.3,
 		"latency `US` that a cable between switches adds, its switch included")
+	f.BoolVar(&p.Rails, "rails", false, "write the rail and the plane of each net, by which NCCL 2.30.7 matches nets")
 	f.StringVar((*string)(&p.Routing), "routing", string(fabric.ECMP), "ecmp, adaptive or static")
+	f.StringVar(&o.From, "from", "",
+		"read the network of a site: `FILE` of ibnetdiscover, Slurm, LLDP or cables")
+	f.StringSliceVar(&o.Topo, "topo", nil, "topology `FILES` of hosts, with --from: NICs are theirs by GUID")
+	f.StringVar(&o.Names, "host-names", "", "`PATTERN` of the names of hosts, with --from: gpu*")
 	return c
 }
 

@@ -29,21 +29,25 @@ func findings(files []string, opt scenario.Options, each func(*lint.Finding)) er
 		for _, f := range lint.Check(spec, lint.AmongNodes(cfg.Topo)) {
 			each(&f)
 		}
+		if site := jobOf([]string{file}, opt); site != nil && site.Comm.HeadWarning() != "" {
+			each(&lint.Finding{Severity: lint.Note, Rule: "nvls-order", Pos: spec.Root.Origin, Path: "system",
+				Problem: site.Comm.HeadWarning(),
+				Remedy:  "explain all_gather says at which sizes NCCL takes NVLS"})
+		}
 	}
-	if w := peersOf(files, opt); w != "" {
+	if len(files) < 2 {
+		return nil
+	}
+	if site := jobOf(files, opt); site != nil && site.Comm.PeerWarning() != "" {
 		each(&lint.Finding{Severity: lint.Note, Rule: "p2p-channels",
-			Problem: "as nodes of one job, in the order of the files: " + w,
+			Problem: "as nodes of one job, in the order of the files: " + site.Comm.PeerWarning(),
 			Remedy:  "explain sendrecv --topo A.xml:4,B.xml:2 gives it for the numbers of a job"})
 	}
 	return nil
 }
 
-// peersOf says whether hosts of the files would disagree on the channels of
-// send/recv as nodes of one job, "" where they would not or make no communicator.
-func peersOf(files []string, opt scenario.Options) string {
-	if len(files) < 2 {
-		return ""
-	}
+// jobOf joins the hosts of the files to a communicator; nil where they make none.
+func jobOf(files []string, opt scenario.Options) *scenario.Site {
 	var s scenario.Spec
 	for _, f := range files {
 		s.Machine.Nodes = append(s.Machine.Nodes, scenario.Nodes{Topo: f, Count: 1})
@@ -51,7 +55,7 @@ func peersOf(files []string, opt scenario.Options) string {
 	opt.Warn, opt.Create = nil, nil
 	site, err := scenario.Load(&s, opt)
 	if err != nil {
-		return ""
+		return nil
 	}
-	return site.Comm.PeerWarning()
+	return site
 }

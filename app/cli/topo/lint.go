@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// LintOptions are what the options of lint say.
+// LintOptions are the flags and arguments of lint.
 type LintOptions struct {
 	Files  []string
 	Strict bool // warnings count as failure

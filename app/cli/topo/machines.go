@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ListOptions are what the arguments of list say.
+// ListOptions are the flags and arguments of list.
 type ListOptions struct{ Word string } // in names and titles; empty: all
 
 func list(a *cli.App) *cobra.Command {
@@ -35,7 +35,7 @@ adds aliases, what is known of the network, and the source of each fact.`,
 		}}
 }
 
-// Run prints the machines.
+// Run prints the built-in machines, by kind, with their sources.
 func (o *ListOptions) Run(_ context.Context, a *cli.App) error {
 	all := builtin.List()
 	if o.Word != "" {
@@ -58,7 +58,7 @@ func (o *ListOptions) Run(_ context.Context, a *cli.App) error {
 	return w.Flush()
 }
 
-// GenOptions are what the options of gen say.
+// GenOptions are the flags and arguments of gen.
 type GenOptions struct {
 	Machine string // a description's file, or a name
 	Spec    bool   // print the description of a built-in one
@@ -123,7 +123,7 @@ func writeNamed(a *cli.App, m *builtin.Machine, spec bool) error {
 	return write(a, root.Root)
 }
 
-// AnonymizeOptions are what the arguments of anonymize say.
+// AnonymizeOptions are the flags and arguments of anonymize.
 type AnonymizeOptions struct{ File string }
 
 func anonymous(a *cli.App) *cobra.Command {
@@ -139,7 +139,7 @@ compares are kept, so that it decides the same.`,
 		}}
 }
 
-// Run writes the file.
+// Run writes the topology without what identifies the machine (show.Nameless).
 func (o *AnonymizeOptions) Run(_ context.Context, a *cli.App) error {
 	spec, err := scenario.Topology(o.File, a.Options(nil))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ShowOptions are what the options of show say.
+// ShowOptions are the flags and arguments of show.
 type ShowOptions struct {
 	Machine cli.Machine
 	Format  string // text, json, svg, dot, nccl or matrix

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command is "topo".
+// Command returns `simccl topo`.
 func Command(a *cli.App) *cobra.Command {
 	return cli.Group("topo", "Inspect topology files", showCommand(a), lintCommand(a), diff(a), convert(a),
 		detect(a), fabricCommand(a), list(a), gen(a), anonymous(a))

@@ -91,7 +91,7 @@ func (r *polledReader) Read(b []byte) (int, error) {
 	return r.ReadCloser.Read(b)
 }
 
-// placed puts the file before the place that a reader names.
+// placed adds the file's name to an error that has a line and column.
 func placed(name string, err error) error {
 	var syntax *chrome.SyntaxError
 	if errors.As(err, &syntax) {

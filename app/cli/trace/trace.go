@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command is "trace".
+// Command returns `simccl trace`.
 func Command(a *cli.App) *cobra.Command {
 	return cli.Long(cli.Group("trace", "Check, compare and join traces", validateCommand(a), stats(a),
 		diff(a), merge(a)), `The commands read Chrome JSON and Perfetto files, also gzip, of simccl and of other
@@ -31,8 +31,8 @@ type Memory string
 
 // register declares the option.
 func (m *Memory) register(c *cobra.Command) {
-	c.Flags().StringVar((*string)(m), "max-memory", "", fmt.Sprintf("`size` of what may be kept of the "+
-		"traces in memory (default %dM, less where the process may take less)", events.DefaultMemory>>20))
+	c.Flags().StringVar((*string)(m), "max-memory", "", fmt.Sprintf("`size` of memory for traces: one that "+
+		"needs more is refused (default %dM, less where the process may take less)", events.DefaultMemory>>20))
 }
 
 // files are the files that a command reads, with at most so much of them in memory.
@@ -47,7 +47,7 @@ func (m Memory) files(a *cli.App) (*files, error) {
 	return &files{Cancelled: a.Cancelled, Memory: n}, nil
 }
 
-// ValidateOptions are what the options of validate say.
+// ValidateOptions are the flags and arguments of validate.
 type ValidateOptions struct {
 	Files  []string
 	Memory Memory
@@ -106,7 +106,7 @@ func check(a *cli.App, name string, from *files) error {
 	return err
 }
 
-// StatsOptions are what the options of stats say.
+// StatsOptions are the flags and arguments of stats.
 type StatsOptions struct {
 	File   string
 	Memory Memory
@@ -148,7 +148,7 @@ func (o *StatsOptions) Run(_ context.Context, a *cli.App) error {
 	return err
 }
 
-// DiffOptions are what the options of diff say.
+// DiffOptions are the flags and arguments of diff.
 type DiffOptions struct {
 	Files     [2]string
 	Tolerance float64 // us that starts and lengths may differ
@@ -196,7 +196,7 @@ func (o *DiffOptions) Run(_ context.Context, a *cli.App) error {
 	return err
 }
 
-// MergeOptions are what the options of merge say.
+// MergeOptions are the flags and arguments of merge.
 type MergeOptions struct {
 	Files  []string
 	Output string

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are what the options of tune say.
+// Options are the flags and arguments of tune.
 type Options struct{ Machine cli.Machine }
 
-// Command is "tune".
+// Command returns `simccl tune`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	c := &cobra.Command{Use: "tune", Short: "Print NCCL's cost table",

@@ -19,7 +19,7 @@ import (
 // targets are what convert writes.
 var targets = []string{"native", "chakra", "goal", "goal-binary", "simai"}
 
-// ConvertOptions are what the options of convert say.
+// ConvertOptions are the flags and arguments of convert.
 type ConvertOptions struct {
 	Job Files
 	To  string // native, chakra, goal, goal-binary or simai

@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// GenOptions are what the options of gen say.
+// GenOptions are the flags and arguments of gen.
 type GenOptions struct {
 	Model      gen.Config // the members that are numbers
 	Type       string     // of parameters and activations

@@ -20,15 +20,15 @@ import (
 	"github.com/simccl/simccl/app/report/job"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
+	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/topo/machine/datasheet"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
-	"github.com/simccl/simccl/workload/play"
 	"github.com/simccl/simccl/workload/transform"
 	"github.com/spf13/cobra"
 )
 
-// Command is "workload".
+// Command returns `simccl workload`.
 func Command(a *cli.App) *cobra.Command {
 	c := cli.Group("workload", "Jobs as files: show, check, convert, cut, scale and make them", show(a),
 		lint(a), convert(a), slice(a), scale(a), generate(a))
@@ -117,7 +117,7 @@ func file(a *cli.App, name string) load.File {
 	return load.File{Name: name, Open: func() (io.ReadCloser, error) { return a.OpenSoon(name) }}
 }
 
-// ShowOptions are what the options of show say.
+// ShowOptions are the flags and arguments of show.
 type ShowOptions struct{ Job Files }
 
 func show(a *cli.App) *cobra.Command {
@@ -152,7 +152,7 @@ func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
 	return s.WriteText(a.Out)
 }
 
-// LintOptions are what the options of lint say.
+// LintOptions are the flags and arguments of lint.
 type LintOptions struct{ Job Files }
 
 // lintResult is what lint prints as JSON.
@@ -182,13 +182,13 @@ faster than the links of their GPU are a note.`,
 }
 
 // Run prints what is wrong, and fails where something is.
-func (o *LintOptions) Run(_ context.Context, a *cli.App) error {
+func (o *LintOptions) Run(ctx context.Context, a *cli.App) error {
 	j, err := o.Job.read(a, load.Options{Faulty: true})
 	if err != nil {
 		return err
 	}
 	r := lintResult{Format: j.Format.String(), Ranks: j.Program.Ranks(),
-		Problems: problems(j.Program), Notes: append(slices.Clone(j.Notes), tooFast(j)...)}
+		Problems: problems(ctx, j.Program), Notes: append(slices.Clone(j.Notes), tooFast(j)...)}
 	r.OK = len(r.Problems) == 0
 	if r.Notes == nil {
 		r.Notes = []string{}
@@ -217,7 +217,7 @@ func prefixed(prefix string, list []string) (out []string) {
 }
 
 // problems are what Lint finds, or else a deadlock.
-func problems(p *workload.Program) []string {
+func problems(ctx context.Context, p *workload.Program) []string {
 	out := []string{}
 	if err := p.Lint(); err != nil {
 		var joined interface{ Unwrap() []error }
@@ -230,7 +230,7 @@ func problems(p *workload.Program) []string {
 		return out
 	}
 	// Messages of up to 32 MiB fit into the buffers of a connection.
-	if _, err := play.Play(p, play.Options{Buffered: 32 << 20}); err != nil {
+	if _, err := streams.Run(ctx, streams.Apart(p, nil, 32<<20)); err != nil {
 		out = append(out, err.Error())
 	}
 	return out
@@ -263,7 +263,7 @@ func tooFast(j *load.Job) (out []string) {
 // fastTolerance is for what a recorded time is short by: kernels' ends differ by rank.
 const fastTolerance = 1.1
 
-// SliceOptions are what the options of slice say.
+// SliceOptions are the flags and arguments of slice.
 type SliceOptions struct {
 	Job      Files
 	Only     string // ranks, as 0-3,8; empty: all
@@ -292,7 +292,7 @@ stay; calls without a partner go. The result is simccl's text.`,
 	return c
 }
 
-// Run writes what is kept.
+// Run cuts the job to the span between two marks and to some ranks, and writes it.
 func (o *SliceOptions) Run(_ context.Context, a *cli.App) error {
 	j, err := o.Job.Read(a)
 	if err != nil {
@@ -339,7 +339,7 @@ func rankList(text string) (list []int32, err error) {
 	return list, nil
 }
 
-// ScaleOptions are what the options of scale say.
+// ScaleOptions are the flags and arguments of scale.
 type ScaleOptions struct {
 	Job  Files
 	DP   int     // ranks of a data parallel group; 0: as they are

@@ -19,6 +19,7 @@ import (
 	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/study/calibrate"
@@ -71,7 +72,8 @@ var classes = []struct {
 	of     []func(error) bool
 }{
 	{NotImplemented, []func(error) bool{
-		is[*topo.SplitHostsError], matches(exec.ErrNotImplemented), matches(plan.ErrUnsupported)}},
+		is[*topo.SplitHostsError], is[*rules.UnbuiltError], matches(exec.ErrNotImplemented),
+		matches(plan.ErrUnsupported)}},
 	{Absent, []func(error) bool{matches(exec.ErrUnsupported)}},
 	{Timeout, []func(error) bool{matches(context.DeadlineExceeded), matches(context.Canceled)}},
 	{NCCL, []func(error) bool{
@@ -90,7 +92,8 @@ var classes = []struct {
 			return errors.As(err, &setting) && setting.Field == "Faults"
 		}}},
 	{Input, []func(error) bool{
-		is[*scenario.InputError], is[topoxml.Errors], is[*sim.BufferError], is[*fabric.NoRouteError],
+		is[*scenario.InputError], is[topoxml.Errors], is[*topo.LibraryError], is[*sim.BufferError],
+		is[*fabric.NoRouteError],
 		is[*fabric.NoTreeError], is[*connect.NoNetError],
 		matches(calibrate.ErrNoHoldout), matches(calibrate.ErrTooFew),
 		is[*chrome.SyntaxError], matches(os.ErrNotExist), matches(os.ErrPermission),

@@ -22,8 +22,8 @@ type Sample struct {
 	Name string
 }
 
-// Chart is what is drawn: samples on two axes. Samples at one place of one group are
-// drawn as their mean.
+// Chart is a scatter or line chart: samples on two axes. Samples of one group at one X are drawn as their
+// mean.
 type Chart struct {
 	XName, YName, ByName string
 	Series               []Series

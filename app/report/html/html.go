@@ -32,7 +32,7 @@ type Tile struct {
 	Alt                     bool // what is compared with, or is to be done
 }
 
-// Text is text of a page.
+// Text escapes text for HTML.
 func Text(s string) string { return strings.ReplaceAll(svg.Escape(s), "+", "&#43;") }
 
 // Doc is a page in the making: a summary, contents, facts, and the sections in the
@@ -70,7 +70,7 @@ func Wide(label, markup string) string {
 		"</div>\n"
 }
 
-// Page is the file.
+// Page returns the finished file.
 func (d *Doc) Page() string {
 	d.end()
 	var b strings.Builder

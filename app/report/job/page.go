@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/study/replay"
 )
 
-// Page is all that is shown.
+// Page is the data of a job's page.
 type Page struct {
 	Title, Command string
 	Machine        string
@@ -48,7 +48,7 @@ func text(s string) string { return html.Text(s) }
 
 func ms(us float64) string { return fmt.Sprintf("%.3f", us/1000) }
 
-// Write writes the page.
+// Write writes the page as one HTML file.
 func (p *Page) Write(to io.Writer) error {
 	r := p.Report
 	facts := []html.Fact{{Name: "machine", Value: p.Machine}, {Name: "ranks", Value: fmt.Sprint(r.Ranks)},

@@ -19,8 +19,7 @@ import (
 // portsKept bounds the states of ports that are kept for the drawing.
 const portsKept = 1 << 21
 
-// portLog is what a trace has of one port of the network: how many bytes waited there
-// since when, and when it was not allowed to send.
+// portLog is one port's history from a trace: queued bytes over time, and pauses.
 type portLog struct {
 	queue []queued
 	stops [][2]units.Time
@@ -49,7 +48,7 @@ func (p *ports) track(id trace.TrackID, t *trace.Track) {
 	}
 }
 
-// emit keeps a state.
+// emit adds an event of a port's track to its history: a pause, or a change of its queue.
 func (p *ports) emit(e *trace.Event) {
 	name, ok := p.byTrack[e.Track]
 	if !ok || p.states >= portsKept {

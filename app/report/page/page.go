@@ -76,7 +76,7 @@ type Ring struct {
 	Order   []int32
 }
 
-// Tree is a channel's tree.
+// Tree is a channel's tree, by parents.
 type Tree struct {
 	Channel int
 	Up      []int32 // by rank: the rank above it, -1 at the root
@@ -114,7 +114,7 @@ func sizeName(b units.Bytes) string {
 	return fmt.Sprintf("%d B", b)
 }
 
-// measuredAt is what a measured curve has at a size, for the table.
+// measuredAt formats a measured curve's value at a size for the table.
 func measuredAt(m Measured, size units.Bytes) (us, bw string) {
 	for _, x := range m.Points {
 		if x.Size == size {

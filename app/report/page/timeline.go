@@ -13,8 +13,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// activity is what a stretch of time is spent on. Where several steps are in flight, the
-// highest of them is drawn.
+// activity is the kind of work in an interval. Where several steps are in flight, the highest kind is drawn.
 type activity uint8
 
 const (

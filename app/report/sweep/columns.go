@@ -13,7 +13,7 @@ import (
 	"github.com/simccl/simccl/sim/congestion"
 )
 
-// Column is an opt-in column.
+// Column is a column that --columns adds to the table, and what its values cost to compute.
 type Column struct {
 	Head      nccltests.Column
 	Value     func(*scenario.Facts) string
@@ -155,7 +155,7 @@ func ParseColumns(s string) ([]Column, error) {
 	return out, nil
 }
 
-// Heads are the headings of columns.
+// Heads returns nccl-tests' headings for opt-in columns.
 func Heads(cols []Column) []nccltests.Column {
 	var out []nccltests.Column
 	for _, c := range cols {

@@ -77,7 +77,7 @@ func choice(s *scenario.Spec) netpreset.Choice {
 func (t *Table) Add(r *scenario.Row) *nccltests.Row {
 	measure := func(m *scenario.Measure) nccltests.Measure {
 		return nccltests.Measure{TimeUs: m.Time.Micros(), AlgBW: m.AlgBW, BusBW: m.BusBW, Checked: m.Checked,
-			Iters: t.iterations(m)}
+			Wrong: m.Wrong, Iters: t.iterations(m)}
 	}
 	row := nccltests.Row{Size: int64(r.Bytes), Count: r.Count, Type: r.Type, RedOp: cmp.Or(r.RedOp, "none"),
 		Root: r.Root, Out: measure(&r.Out), In: measure(&r.In)}

@@ -1205,6 +1205,10 @@ static int group(struct op *ops, int n, struct reply *out, char *text, size_t ro
   int captures = capturing((handle)(uintptr_t)ops[0].stream), apart = measured() && !captures;
   int ahead = apart && runs_ahead();
   NOTE("C %lld %d %d\n", (long long)wall_us(), ahead, atomic_load(&steady));
+  // A stream that is seen first here may have work before the call already: it is followed before
+  // segments are closed, so that the call comes behind that work.
+  for (int i = 0; apart && i < n; i++)
+    if (!capturing((handle)(uintptr_t)ops[i].stream)) lane_of((handle)(uintptr_t)ops[i].stream);
   if (apart) close_all(-1);
   if (apart && !ahead) stretch();
   struct part *parts = calloc((size_t)n, sizeof *parts);

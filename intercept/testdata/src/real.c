@@ -2,7 +2,7 @@
 // give, in streams and behind events, while nobody waits in between. Argument: ranks,
 // then "time", "driver" or "buckets" to print what a step of known kernels takes, "gaps" for a host
 // that is slower than its kernels, "lazy" for kernels that are loaded late, "pipeline" for messages between stages, "once" for
-// one step of more ranks, "streams" for those of the driver, "unlike" for ranks that come to call different counts, "end" for
+// one step of more ranks, "streams" for those of the driver, "fresh" for streams with work before their first call, "unlike" for ranks that come to call different counts, "end" for
 // communicators that are destroyed right behind their calls, or "m" and a number for a random mixture.
 #include "values.h"
 #include <dlfcn.h>
@@ -448,6 +448,24 @@ static void streams(void) {
   for (int i = 0; i < N; i++) close_to(ncclInt32, i, reduced(ncclSum, ncclInt32, i), "streams");
 }
 
+// A stream whose first call of NCCL comes behind work that nothing has been told of: a kernel that
+// is launched by no function of the runtime's, and a copy.
+static void fresh(void) {
+  enum { KERNEL_US = 30000 };
+  for (int i = 0; i < 3; i++) {
+    cudaStream_t own, usual = st;
+    OK(cudaStreamCreateWithFlags(&own, 1));
+    OK(cudaMemcpy(in, back, 4 * N, 1)); // not what is reduced below
+    OK(toySleep(own, KERNEL_US));
+    st = own;
+    fill(ncclInt32);
+    OK(ncclAllReduce(in, out, N, ncclInt32, ncclSum, comm, own));
+    fetch(out, 4 * N);
+    for (int k = 0; k < N; k++) close_to(ncclInt32, k, reduced(ncclSum, ncclInt32, k), "fresh");
+    st = usual;
+  }
+}
+
 int main(int argc, char **argv) {
   ncclUniqueId id, ids[2];
   ranks = argc > 1 ? atoi(argv[1]) : 4;
@@ -475,6 +493,7 @@ int main(int argc, char **argv) {
     case 's': streams(); break;
     case 'u': return unlike();
     case 'e': end(); break;
+    case 'f': fresh(); break;
     case 'm': mixed((unsigned)atoi(argv[2] + 1)); break;
     default: buckets();
     }

@@ -7,24 +7,23 @@ import (
 )
 
 const (
-	some      = 8  // fewer are sorted by insertion
-	few       = 64 // as many by 64 parts of the span; with more the parts are as many as they are
-	each      = 0x0101010101010101
-	last      = 1 << 63 // the bit of negative numbers
+	some = 8 // fewer keys are sorted by insertion
+	// up to so many keys spread uses 64 buckets; beyond, bucket uses as many as keys
+	few       = 64
+	each      = 0x0101010101010101 // byte-wise 1: multiplying by it sums bytes
+	last      = 1 << 63            // the sign bit
 	placeBits = 24
-	// Place is which bits of a key say the number of what arrived.
-	Place = 1<<placeBits - 1
-	// Longest is the longest window, in ps.
-	Longest = 1 << (63 - placeBits)
+	// bits of a key that hold the frame's number; the bits above hold its time
+	Place   = 1<<placeBits - 1
+	Longest = 1 << (63 - placeBits) // longest window in ps, so that times fit a key
 )
 
-// many is how much may arrive at a node in a window: the places of keys are enough for four times as much,
-// as windows that take turns last twice as long.
+// many is how many frames may arrive at a node in a window. Keys number four times as many, as windows of two
+// delays hold twice as many.
 const many = 1 << (placeBits - 2)
 
-// Window is how long a window may be, in ps, if one of a length may not be too long for other reasons, so
-// that what arrives can be numbered: the ends of links with rates in bit/s are nodes, and no frame has fewer
-// bytes.
+// Window shortens a window of so many ps until the frames that can arrive in it can be numbered. end returns
+// a link's destination and rate in bit/s; no frame has fewer bytes.
 func Window(length int64, nodes, links, bytes int, end func(link int) (node int32, rate int64)) int64 {
 	busy := make([]float64, nodes) // bit/s
 	for i := range links {
@@ -35,14 +34,15 @@ func Window(length int64, nodes, links, bytes int, end func(link int) (node int3
 		int64(min(float64(min(length, Longest)), many*8e12*float64(bytes)/max(1, slices.Max(busy)))))
 }
 
-// Key is when something arrives, in ps of the window, and its number.
+// Key packs an arrival, after ps from the window's start, and the frame's number: keys sort by time, then
+// number.
 func Key(after int64, n int) uint64 { return uint64(after)<<placeBits | uint64(n) }
 
-// Together reports whether two keys are of one instant.
+// Together reports whether two keys have one time.
 func Together(a, b uint64) bool { return a^b <= Place }
 
-// Before says which of at most 64 times are before end, in bits: without a branch, as it could not
-// be foreseen. No time is negative.
+// Before returns bits of those of at most 64 times that are less than end. No time is negative. The sign bit
+// of t−end is the answer: there is no branch to mispredict.
 func Before(at []int64, end int64) (some uint64) {
 	for _, t := range at {
 		some = some>>1 | uint64(t-end)&last
@@ -50,7 +50,7 @@ func Before(at []int64, end int64) (some uint64) {
 	return some >> (64 - len(at))
 }
 
-// BeforeOf is Before for some of the times, by their places; a negative one has none.
+// BeforeOf is Before for the times with the given indices; a negative index counts as never.
 func BeforeOf(at []int64, which []int32, end int64) (some uint64) {
 	for _, k := range which {
 		if some >>= 1; k >= 0 {
@@ -60,17 +60,18 @@ func BeforeOf(at []int64, which []int32, end int64) (some uint64) {
 	return some >> (64 - len(which))
 }
 
-// Parts is what arrives in a window, by port.
+// Parts sorts the frames that arrive at a switch in a window by egress port (buckets of keys), then each
+// bucket by time.
 type Parts struct {
-	Used []uint64 // bits of ports by which something leaves, once all was added
+	Used []uint64 // bits of ports with keys, after End
 
-	ports [][]uint64 // keys by port, in the order of their numbers
+	ports [][]uint64 // keys by port, in the order of Add
 	all   []uint64
 	spare []uint64
 	room  []uint32
 }
 
-// Begin begins a window of a node with so many ports.
+// Begin starts a window of a node with so many ports.
 func (p *Parts) Begin(ports int) {
 	for i, some := range p.Used {
 		for ; some != 0; some &= some - 1 {
@@ -87,18 +88,17 @@ func (p *Parts) Begin(ports int) {
 	p.Used, p.ports = p.Used[:(ports+63)/64], p.ports[:ports]
 }
 
-// Add adds what leaves by a port.
 func (p *Parts) Add(port uint16, key uint64) {
 	p.ports[port] = append(p.ports[port], key)
 }
 
-// Added is the keys of a port as they were added.
+// Added returns a port's keys in the order of Add.
 func (p *Parts) Added(port int) []uint64 { return p.ports[port] }
 
-// Instead has other keys in place of those of a port.
+// Instead replaces a port's keys.
 func (p *Parts) Instead(port int, keys []uint64) { p.ports[port] = append(p.ports[port][:0], keys...) }
 
-// End ends a window: all has been added.
+// End computes Used; nothing is added after it.
 func (p *Parts) End() {
 	for i := range p.Used {
 		some := uint64(0)
@@ -110,10 +110,11 @@ func (p *Parts) End() {
 	}
 }
 
-// Leaving is the keys of a port, in order; all are before span.
+// Leaving returns a port's keys in order; times are below span (ps).
 func (p *Parts) Leaving(port int, span int64) []uint64 { return p.order(p.ports[port], span) }
 
-// LeavingMixed is Leaving where few keys are in no order: what came is of many senders, each a bit.
+// LeavingMixed is Leaving where arrivals of many senders are interleaved: few keys are sorted at once,
+// without testing whether they are in order.
 func (p *Parts) LeavingMixed(port int, span int64) []uint64 {
 	a := p.ports[port]
 	if len(a) > 8 {
@@ -122,7 +123,7 @@ func (p *Parts) LeavingMixed(port int, span int64) []uint64 {
 	return Sort(a)
 }
 
-// Sort puts few keys in order.
+// Sort sorts a few keys by the cheapest network for their number.
 func Sort(a []uint64) []uint64 {
 	switch len(a) {
 	case 0, 1:
@@ -141,7 +142,7 @@ func Sort(a []uint64) []uint64 {
 	}
 }
 
-// Merge appends two lists of keys in order to a third.
+// Merge appends two sorted lists to a third.
 func Merge(all, a, b []uint64) []uint64 {
 	for len(a) > 0 && len(b) > 0 {
 		if a[0] < b[0] {
@@ -153,7 +154,7 @@ func Merge(all, a, b []uint64) []uint64 {
 	return append(append(all, a...), b...)
 }
 
-// Room is room for n keys, to be put in order by All.
+// Room returns memory for n keys, for All.
 func (p *Parts) Room(n int) []uint64 {
 	if cap(p.all) < n {
 		p.all = make([]uint64, 2*n)
@@ -161,10 +162,10 @@ func (p *Parts) Room(n int) []uint64 {
 	return p.all[:n]
 }
 
-// All puts keys in order; all are before span.
+// All sorts keys; times are below span (ps).
 func (p *Parts) All(keys []uint64, span int64) []uint64 { return p.order(keys, span) }
 
-// order sorts keys, which may be in order.
+// order sorts keys by what fits their disorder: most lists are sorted or nearly so.
 func (p *Parts) order(a []uint64, span int64) []uint64 {
 	for i := 1; i < len(a); i++ {
 		x := a[i]
@@ -182,7 +183,7 @@ func (p *Parts) order(a []uint64, span int64) []uint64 {
 	return a
 }
 
-// descents is how often a key is followed by a lesser one.
+// descents counts the keys that are followed by a lesser one.
 func descents(a []uint64) (n int) {
 	last := uint64(0)
 	for _, x := range a {
@@ -192,7 +193,7 @@ func descents(a []uint64) (n int) {
 	return n
 }
 
-// insert sorts keys that are nearly sorted, or few.
+// insert is insertion sort, for few or nearly sorted keys.
 func insert(a []uint64) []uint64 {
 	for i := 1; i < len(a); i++ {
 		x, k := a[i], i
@@ -209,8 +210,8 @@ func insert(a []uint64) []uint64 {
 	return a
 }
 
-// network sorts three or four keys by five exchanges without a branch: which is less is not known
-// beforehand, and a wrong guess costs as much as all of them.
+// network sorts three or four keys by five exchanges, each a min and a max: branches would be mispredicted
+// half of the time.
 func network(a []uint64) {
 	w, x, y, z := a[0], a[1], a[2], uint64(1<<64-1)
 	if len(a) == 4 {
@@ -227,8 +228,8 @@ func network(a []uint64) {
 	}
 }
 
-// spread sorts some keys that lie all over the span by 64 parts of it, whose counters are bytes: what
-// comes before a part is found for eight of them by one multiplication. Where a key goes is no branch.
+// spread sorts up to 64 keys in any order by counting: 64 buckets of time, whose counters are bytes so that
+// eight prefix sums are one multiplication.
 func (p *Parts) spread(a []uint64, span int64) []uint64 {
 	width := max(0, bits.Len64(uint64(span-1))-6) + placeBits
 	var counts [64]uint8
@@ -254,7 +255,7 @@ func (p *Parts) spread(a []uint64, span int64) []uint64 {
 	return insert(room[:len(a)])
 }
 
-// bucket sorts many keys that lie all over the span.
+// bucket is spread for many keys, with about as many buckets.
 func (p *Parts) bucket(a []uint64, span int64) []uint64 {
 	width := max(0, bits.Len64(uint64(span-1))-bits.Len(uint(len(a)))) + placeBits
 	n := int(uint64(span)<<placeBits>>width) + 2
@@ -288,7 +289,7 @@ func (p *Parts) bucket(a []uint64, span int64) []uint64 {
 	return out
 }
 
-// Untie puts keys of equal times in order, where later says that of two places the first is later.
+// Untie sorts keys of equal times by later, which reports whether frame i comes after frame j.
 func Untie(keys []uint64, later func(i, j uint64) bool) {
 	for i := 1; i < len(keys); i++ {
 		x := keys[i]

@@ -1,7 +1,6 @@
 package arrivals
 
-// eight sorts five to eight keys by nineteen exchanges without a branch (Batcher's odd-even
-// merge), as network does with fewer.
+// eight sorts five to eight keys by Batcher's odd-even merge network of 19 exchanges (see network).
 func eight(keys []uint64) {
 	const none = 1<<64 - 1
 	a, b, c, d, e, f, g, h := keys[0], keys[1], keys[2], keys[3], keys[4], uint64(none), uint64(none),

@@ -11,17 +11,18 @@ import (
 
 const never = int64(1<<63 - 1)
 
-// Frame is a frame that waits or travels: 32 bytes.
+// Frame is a frame in a queue or on a cable: 32 bytes, two to a cache line.
 type Frame struct {
-	At    int64  // ps: its last bit at the end of the cable
-	Flow  int32  // -1: PFC
-	Psn   uint32 // number of the data frame
-	Route uint32 // index in engine.hops of its link
-	Aux   uint32 // of congestion control: a time or a record
+	At    int64  // ps: arrival of its last bit at the end of the cable
+	Flow  int32  // negative: no flow's (PFC, credits, timers; see package port)
+	Psn   uint32 // sequence number of a data frame
+	Route uint32 // index into the engine's hops: the link that it travels on
+	Aux   uint32 // congestion control: a send time or a telemetry row
 	Size  uint16 // bytes on the wire
 	Flags uint8
-	Class uint8  // 0 control, else the index of its priority
-	Tag   uint32 // in a switch the port by which it came; on a cable, with EventOrder, its tiebreak.Number
+	Class uint8 // 0: control, never paused; else the index of its priority
+	// in a switch the ingress port; on a cable, with EventOrder, the tiebreak.Number of its transmission
+	Tag uint32
 }
 
 // Flags of a frame.
@@ -36,7 +37,7 @@ const (
 	Trim                     // cut to its headers; with Ack: frame aux came so
 )
 
-// Extend makes room for one more frame, which is written next: append would copy it twice.
+// Extend lengthens a by one frame for the caller to fill in place; append would copy the frame twice.
 func Extend(a []Frame) []Frame {
 	n := len(a)
 	if n == cap(a) {
@@ -45,34 +46,32 @@ func Extend(a []Frame) []Frame {
 	return a[:n+1]
 }
 
-// Sort puts frames in the order in which they arrive; of equal times the first stays first.
+// Sort sorts by arrival, stably.
 func Sort(a []Frame) {
 	slices.SortStableFunc(a, func(x, y Frame) int { return cmp.Compare(x.At, y.At) })
 }
 
-// Ring is a ring of frames that grows: its length is a power of two.
+// Ring is a FIFO in a ring buffer whose size is a power of two: Head and Tail only grow, and index Buf modulo
+// its size.
 type Ring struct {
 	Buf        []Frame
 	Head, Tail uint32
 }
 
-// Empty reports whether no frame is in the ring.
 func (q *Ring) Empty() bool { return q.Head == q.Tail }
 
-// Front is the first frame.
 func (q *Ring) Front() *Frame { return &q.Buf[q.Head&uint32(len(q.Buf)-1)] }
 
-// At is the frame at a place from Head to Tail.
+// At returns the frame at position i, Head <= i < Tail.
 func (q *Ring) At(i uint32) *Frame { return &q.Buf[i&uint32(len(q.Buf)-1)] }
 
-// Rewind leads back to the begin of an empty ring's memory, which is in the cache.
+// Rewind moves an empty ring back to the begin of its memory, which is likely in the cache.
 func (q *Ring) Rewind() {
 	q.Head = (q.Head + uint32(len(q.Buf)-1)) &^ uint32(len(q.Buf)-1)
 	q.Tail = q.Head
 }
 
-// First is when the first frame is at the end of the cable; never without one, and then the next
-// goes to the begin.
+// First returns the arrival of the first frame, or never; an empty ring is rewound.
 func (q *Ring) First() int64 {
 	if q.Head == q.Tail {
 		q.Rewind()
@@ -81,8 +80,8 @@ func (q *Ring) First() int64 {
 	return q.Front().At
 }
 
-// Soon is when the first frame is at the end of the cable; never without one. Whether there is one is no
-// branch, as it could not be foreseen.
+// Soon is First without rewinding. It is written so that the compiler emits a conditional move: whether a
+// ring is empty cannot be predicted.
 func (q *Ring) Soon() int64 {
 	if len(q.Buf) == 0 {
 		return never
@@ -103,7 +102,7 @@ func (q *Ring) Reset() {
 	q.Head, q.Tail = q.Head+shift, q.Tail+shift
 }
 
-// Before is where in a ring the first frame is that is at the end of the cable at a time or later.
+// Before returns the position of the first frame that arrives at end or later.
 func (q *Ring) Before(end int64) uint32 {
 	to, m := q.Head, uint32(len(q.Buf)-1)
 	for to != q.Tail && q.Buf[to&m].At < end {
@@ -112,7 +111,8 @@ func (q *Ring) Before(end int64) uint32 {
 	return to
 }
 
-// Between is a part of a ring; one that lies apart is copied into memory.
+// Between returns the frames of positions [from, to) in one slice. If they wrap around, they are copied to
+// memory.
 func (q *Ring) Between(from, to uint32, memory *[]Frame) []Frame {
 	m := uint32(len(q.Buf) - 1)
 	if from == to {
@@ -125,7 +125,7 @@ func (q *Ring) Between(from, to uint32, memory *[]Frame) []Frame {
 	return *memory
 }
 
-// Take moves what comes before end to other frames, with another tag.
+// Take moves the frames that arrive before end to into, with another tag.
 func (q *Ring) Take(tag uint32, end int64, into []Frame) []Frame {
 	for ; !q.Empty() && q.Front().At < end; q.Head++ {
 		f := *q.Front()
@@ -135,8 +135,8 @@ func (q *Ring) Take(tag uint32, end int64, into []Frame) []Frame {
 	return into
 }
 
-// Move appends what comes before end to other frames, each on the next link of its route, and returns
-// how many bytes that are.
+// Move is Take for frames that enter a switch: each is on the next link of its route. It also returns their
+// bytes.
 func (q *Ring) Move(end int64, into []Frame) (all []Frame, bytes int64) {
 	n, buf, head := len(into), q.Buf, q.Head
 	room := slices.Grow(into, int(q.Tail-head))[:n+int(q.Tail-head)]
@@ -155,7 +155,7 @@ func (q *Ring) Move(end int64, into []Frame) (all []Frame, bytes int64) {
 	return room[:n], bytes
 }
 
-// Insert puts a frame before those that arrive later.
+// Insert inserts a frame by its arrival.
 func (q *Ring) Insert(f *Frame) {
 	q.Push(f)
 	m := uint32(len(q.Buf) - 1)
@@ -164,13 +164,11 @@ func (q *Ring) Insert(f *Frame) {
 	}
 }
 
-// Last is the last frame.
 func (q *Ring) Last() *Frame { return &q.Buf[(q.Tail-1)&uint32(len(q.Buf)-1)] }
 
-// Push appends a copy of f.
 func (q *Ring) Push(f *Frame) { q.Pass(f, f.At, f.Tag) }
 
-// Pass appends a frame with another time and tag.
+// Pass appends a copy of a frame with another time and tag.
 func (q *Ring) Pass(f *Frame, at int64, tag uint32) {
 	if q.Full() {
 		q.Grow()
@@ -178,17 +176,17 @@ func (q *Ring) Pass(f *Frame, at int64, tag uint32) {
 	q.Next().Set(f, at, tag)
 }
 
-// Full reports whether the ring must grow first.
+// Full reports whether Grow is due before Next.
 func (q *Ring) Full() bool { return q.Tail-q.Head == uint32(len(q.Buf)) }
 
-// Next is the place after the last frame of a ring that is not full, to be written.
+// Next appends a frame to a ring that is not full and returns it for the caller to fill.
 func (q *Ring) Next() *Frame {
 	q.Tail++
 	return &q.Buf[(q.Tail-1)&uint32(len(q.Buf)-1)]
 }
 
-// Set copies a frame but for its time and tag. It copies field by field: fields of f were
-// written just now, and wider loads would wait until those stores are done.
+// Set copies a frame but for its time and tag, field by field: f was just written field by field, and a wider
+// load would stall until those stores complete (store-to-load forwarding).
 func (g *Frame) Set(f *Frame, at int64, tag uint32) {
 	g.At, g.Flow, g.Psn, g.Route, g.Aux = at, f.Flow, f.Psn, f.Route, f.Aux
 	g.Size, g.Flags, g.Class, g.Tag = f.Size, f.Flags, f.Class, tag
@@ -203,8 +201,8 @@ func (q *Ring) Grow() {
 	q.Buf = n
 }
 
-// Upto is where in a ring the first frame is that is at the end of the cable at a time or later, how
-// many bytes those before it are, and whether none of them is a control frame.
+// Upto returns the position of the first frame that arrives at end or later, the bytes before it, and whether
+// these are data frames only.
 func (q *Ring) Upto(end int64) (to uint32, bytes int64, plain bool) {
 	m := uint32(len(q.Buf) - 1)
 	for to, plain = q.Head, true; to != q.Tail; to++ {
@@ -218,7 +216,7 @@ func (q *Ring) Upto(end int64) (to uint32, bytes int64, plain bool) {
 	return to, bytes, plain
 }
 
-// First is when the first of some frames is at the end of the cable; never without any.
+// First returns the arrival of the first frame, or never.
 func First(a []Frame) int64 {
 	if len(a) == 0 {
 		return never
@@ -226,7 +224,8 @@ func First(a []Frame) int64 {
 	return a[0].At
 }
 
-// InTurn chooses which of the classes that can is served next: control first, then after the last.
+// InTurn chooses the class to serve: control first, then round-robin after last. can has a bit for each
+// candidate.
 func InTurn(can uint16, last *uint8, classes int) uint8 {
 	if can&1 != 0 {
 		return 0
@@ -246,8 +245,8 @@ func InTurn(can uint16, last *uint8, classes int) uint8 {
 	}
 }
 
-// Onward lets frames that came by a port begin the next link of their routes: keys are their places,
-// and the port is their tag or, if tags are kept, appended to from.
+// Onward moves frames that came by a port to the next links of their routes and fills keys with their
+// positions. The port becomes their tag or, with keep, is appended to from.
 func Onward(a []Frame, keys []uint64, from []uint16, port uint16, keep bool) []uint16 {
 	for i := range a {
 		a[i].Route++

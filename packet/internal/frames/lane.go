@@ -1,32 +1,28 @@
 package frames
 
-// Lane is a queue of frames in pieces: of a deep one only what waits is in memory, and what was
-// left last is used first.
+// Lane is a FIFO in a linked list of pieces. Unlike a ring it shrinks: a deep queue's memory is that of its
+// frames, and pieces freed last, still in the cache, are used first.
 type Lane struct {
 	first, last *Piece
-	at, end     int32  // places in them of the first frame, and behind the last
-	Head, Tail  uint32 // frames that have left, and all that came
+	at, end     int32  // index in first of the first frame; in last behind the last
+	Head, Tail  uint32 // frames that have left; all that came
 }
 
-// Piece is a part of a Lane.
+// Piece holds 31 frames and a link: a kilobyte.
 type Piece struct {
 	frames [perPiece]Frame
 	next   *Piece
 }
 
-// perPiece is so many that a piece is a kilobyte.
 const perPiece = 31
 
-// Empty reports whether nothing waits.
 func (q *Lane) Empty() bool { return q.Head == q.Tail }
 
-// Front is the first frame.
 func (q *Lane) Front() *Frame { return &q.first.frames[q.at] }
 
-// Back is the last frame.
 func (q *Lane) Back() *Frame { return &q.last.frames[q.end-1] }
 
-// Pass appends a frame with another time and tag; spare is pieces not in use.
+// Pass appends a frame with another time and tag; spare is the free list of pieces.
 func (q *Lane) Pass(f *Frame, at int64, tag uint32, spare **Piece) {
 	if q.end == perPiece || q.last == nil {
 		q.extend(spare)
@@ -36,7 +32,7 @@ func (q *Lane) Pass(f *Frame, at int64, tag uint32, spare **Piece) {
 	q.Tail++
 }
 
-// extend takes a piece into use.
+// extend appends a piece, from the free list or newly allocated, eight at a time.
 func (q *Lane) extend(spare **Piece) {
 	if *spare == nil {
 		some := make([]Piece, 8)
@@ -55,7 +51,7 @@ func (q *Lane) extend(spare **Piece) {
 	q.last, q.end = n, 0
 }
 
-// Pop takes the first frame away. It stays readable until as many have come as a piece holds.
+// Pop removes the first frame. It stays readable until as many frames have come as a piece holds.
 func (q *Lane) Pop(spare **Piece) {
 	q.Head++
 	if q.at++; q.Head == q.Tail {
@@ -67,12 +63,12 @@ func (q *Lane) Pop(spare **Piece) {
 	}
 }
 
-// Piece is the first of what waits, as far as it lies in one piece.
+// Piece returns the leading frames that lie in one piece.
 func (q *Lane) Piece() []Frame {
 	return q.first.frames[q.at:min(perPiece, q.at+int32(q.Tail-q.Head))]
 }
 
-// Drop is Pop for so many frames of one piece.
+// Drop is Pop for n frames, all of Piece's.
 func (q *Lane) Drop(n int, spare **Piece) {
 	q.Head += uint32(n)
 	if q.at += int32(n); q.Head == q.Tail {
@@ -84,7 +80,7 @@ func (q *Lane) Drop(n int, spare **Piece) {
 	}
 }
 
-// Room is places behind what waits, at least one, to be written and then counted by Came.
+// Room returns memory behind the last frame, for at least one; Came counts what was written there.
 func (q *Lane) Room(spare **Piece) []Frame {
 	if q.end == perPiece || q.last == nil {
 		q.extend(spare)
@@ -92,7 +88,7 @@ func (q *Lane) Room(spare **Piece) []Frame {
 	return q.last.frames[q.end:]
 }
 
-// Came reports whether so many were written.
+// Came adds the n frames that were written to Room's memory.
 func (q *Lane) Came(n int) {
 	q.end += int32(n)
 	q.Tail += uint32(n)

@@ -5,8 +5,9 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// AckHold is the class whose pause holds an acknowledgement back at its host; classes are those of
-// priorities.
+// AckHold returns the class whose PFC pause holds an acknowledgement at its host: Config.AckHold, the
+// acknowledgement's own, or class 0 (never paused) for a CNP or a negative AckHold. classes maps priorities
+// to classes.
 func AckHold(c *spec.Config, f *frames.Frame, classes *[8]uint8) uint8 {
 	switch p := c.AckHold; {
 	case p < 0 || c.CC.CNPBytes > 0 && f.Flags&frames.CE != 0:

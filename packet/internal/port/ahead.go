@@ -6,9 +6,10 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// TakeBack moves the frames of a link that do not start before a time back to its feeder, as they travel
-// there, and lets no more frames be ahead; it reports whether it moved any. With led, which leads from the
-// number of a frame to that of the frame before it, they have these.
+// TakeBack moves the frames that Both put on this link, but that start at its switch only at from or later,
+// back to the feeder's cable, and closes the link for Both. led maps the number of a transmission to its
+// cause's, with which the frame travelled the cable before; nil: events have no order. It reports whether a
+// frame was moved.
 func (l *Link) TakeBack(feeder *Link, from int64, led func(tiebreak.Number) tiebreak.Number) (moved bool) {
 	q := &l.Wire
 	for l.Ahead = false; !q.Empty(); l.Sent-- {
@@ -33,9 +34,9 @@ func (l *Link) TakeBack(feeder *Link, from int64, led func(tiebreak.Number) tieb
 	return moved
 }
 
-// Reopen lets links be ahead again of which each has a feeder, and puts what travels there onto them; hops
-// are the links of ways, and due says when the first frame of each arrives. False: something is in their
-// way, and all is to be taken back.
+// Reopen opens links for Both again and moves what travels on their feeders' cables onto them. It returns
+// false if a queue, a pause or a busy port is in the way: the caller then takes everything back. due is
+// updated, the arrival of each link's first frame (ps).
 func Reopen(c *spec.Config, links []Link, ways, hops []int32, due []int64, calendar *tiebreak.Calendar) bool {
 	for _, id := range ways {
 		b := &links[id]
@@ -59,9 +60,8 @@ func Reopen(c *spec.Config, links []Link, ways, hops []int32, due []int64, calen
 	return true
 }
 
-// advance puts the frames of a link onto the next of their ways, as Both does with those that begin; hops
-// are the links of ways. It stops where a frame would have to wait or may not be ahead there: then it
-// returns false.
+// advance moves the acknowledgements on this cable onto the next links of their routes as if Both had sent
+// them. It returns false at the first that would have to wait there.
 func (l *Link) advance(c *spec.Config, links []Link, hops []int32, calendar *tiebreak.Calendar) bool {
 	for q := &l.Wire; !q.Empty(); q.Head++ {
 		f := q.Front()
@@ -86,7 +86,7 @@ func (l *Link) advance(c *spec.Config, links []Link, hops []int32, calendar *tie
 	return true
 }
 
-// onward puts a frame of another link onto this one, which is idle, when it comes to its port.
+// onward puts a frame that reaches this idle link's port at time come onto its cable.
 func (l *Link) onward(f *frames.Frame, come int64, tag tiebreak.Number) {
 	l.Sent++
 	l.TxBytes += int64(f.Size)
@@ -103,15 +103,19 @@ func (l *Link) onward(f *frames.Frame, come int64, tag tiebreak.Number) {
 	g.Route++
 }
 
-// Both puts a frame that a host sends at a time onto this link and on at once onto the next, which is idle
-// when it gets there; with a calendar, in the order of events. The frame does not count as one that travels
-// here. It says whether nothing else travels there.
+// Both sends an acknowledgement at a time over this link and, at once, over the next, which is idle when it
+// gets there:
+//
+//	host --this cable--> switch --next cable--> host
+//	at                   come = at + transmission + delay
+//
+// It reports whether the frame is alone on the next cable.
 func (l *Link) Both(next *Link, f *frames.Frame, at int64, calendar *tiebreak.Calendar) (only bool) {
 	what := f.Flags & frames.Ack
 	come, tag := at+l.Lasts[what]+l.Delay, tiebreak.Number(0)
 	if calendar != nil {
 		l.Start, l.Begun = at, calendar.Sent(at, l.ID, l.Wire.Tail)
-		calendar.Happens(l.Begun)
+		calendar.SetCause(l.Begun)
 		next.Start, next.Begun = come, calendar.Sent(come, next.ID, next.Wire.Tail)
 		tag = next.Begun
 	}

@@ -1,12 +1,12 @@
 package port
 
-// CulpritTimes is the first few causes with their times.
+// CulpritTimes sums paused time (ps) by the link whose queue caused it, for the first four such links.
 type CulpritTimes [4]struct {
 	cause int32 // and two: 0 is free
 	time  int64
 }
 
-// Add counts a time for a cause; there is no room for more than the first four.
+// Add adds a time to a cause; a fifth cause is not counted.
 func (l *CulpritTimes) Add(cause int32, time int64) {
 	for i := range l {
 		if x := &l[i]; x.cause == cause+2 || x.cause == 0 {
@@ -17,7 +17,7 @@ func (l *CulpritTimes) Add(cause int32, time int64) {
 	}
 }
 
-// Worst is the cause with the most time; without any, present.
+// Worst returns the cause with the most time, or present if no pause has ended.
 func (l *CulpritTimes) Worst(present int32) int32 {
 	best := 0
 	for i := range l {
@@ -31,20 +31,20 @@ func (l *CulpritTimes) Worst(present int32) int32 {
 	return l[best].cause - 2
 }
 
-// Wait is how long one waited for a cause.
+// Wait is the time (ps) for which flow Who was blocked by the queue of link Cause without using that link.
 type Wait struct {
 	Who, Cause int32
 	Time       int64
 	until      int64 // end of the wait that was added last
 }
 
-// Waits are the first four that waited.
+// Waits are the first four flows that were blocked at a port.
 type Waits struct {
 	list [4]Wait
 	n    int
 }
 
-// Add counts a wait that ended at until, each end once.
+// Add adds a wait that ended at until. A flow is charged once for each end: several of its frames may wait.
 func (w *Waits) Add(who, cause int32, until, time int64) {
 	for i := range w.list[:w.n] {
 		if v := &w.list[i]; v.Who == who && v.Cause == cause {
@@ -64,26 +64,26 @@ func (w *Waits) Add(who, cause int32, until, time int64) {
 // All lists the waits in the order in which they began.
 func (w *Waits) All() []Wait { return w.list[:w.n] }
 
-// Pauses is what a port knows of its pauses: the last one, and whom they blocked.
+// Pauses records a port's PFC pauses and the flows that they blocked head-of-line.
 type Pauses struct {
-	from, To int64        // when the last one began; when one before it ended
-	First    int64        // when the first one began
-	Culprit  int32        // link whose queue was the deepest at the neighbour; -1: not known
-	Behind   CulpritTimes // link: time paused behind its queue
+	from, To int64        // start of the last pause; end of the one before it
+	First    int64        // start of the first pause
+	Culprit  int32        // link of the neighbour's deepest queue; -1: unknown
+	Behind   CulpritTimes // paused time by culprit
 	Blocked  Waits
 }
 
-// Begin begins a pause.
+// Begin records the start of a pause, caused by the queue of link culprit.
 func (p *Pauses) Begin(at int64, culprit int32) { p.from, p.Culprit = at, culprit }
 
-// End ends it.
+// End records the end of the pause and charges its time to the culprit.
 func (p *Pauses) End(at int64) {
 	p.To = at
 	p.Behind.Add(p.Culprit, at-p.from)
 }
 
-// Delayed records who started after a wait since a time for the end of a pause: next is
-// the link that is taken then.
+// Delayed charges flow who, ready since a time, if its next hop is another link than the culprit: the pause
+// held it up for a queue that it does not use.
 func (p *Pauses) Delayed(who, next int32, since int64) {
 	wait := p.To - max(since, p.from)
 	if wait <= 0 || p.Culprit < 0 || next == p.Culprit {

@@ -2,7 +2,7 @@ package port
 
 import "slices"
 
-// cycleAmong finds a cycle among nodes each of which waits for others; nil: there is none.
+// cycleAmong returns a cycle of the graph node → nodes that it waits for, or nil.
 func cycleAmong(next [][]int32) []int32 {
 	state := make([]uint8, len(next)) // 1: on the path, 2: done
 	var path []int32
@@ -38,20 +38,21 @@ func cycleAmong(next [][]int32) []int32 {
 	return nil
 }
 
-// Deadlocks sees which cycles are deadlocks: those that are there twice, and nothing moved between.
+// Deadlocks distinguishes a deadlock from a passing cycle of pauses: the same cycle is found twice, and no
+// paused queue has sent a frame in between.
 type Deadlocks struct {
 	known [][]int32
-	last  []int32 // a cycle that may be one
+	last  []int32 // the cycle found last
 	at    int64
 	sent  uint64
 }
 
-// Forget reports whether nothing waits.
-func (k *Deadlocks) Forget() { k.last = nil }
+// Reset drops the candidate: nothing is blocked now.
+func (k *Deadlocks) Reset() { k.last = nil }
 
-// See looks at a cycle, nil for none, when so much has been sent; it returns one that is a
-// deadlock, the first time, and since when.
-func (k *Deadlocks) See(c []int32, sent uint64, now int64) (nodes []int32, at int64, is bool) {
+// Observe is given the present cycle (nil: none) and the frames that its queues have sent. It returns a
+// deadlock the first time it is confirmed, with the time of its first observation.
+func (k *Deadlocks) Observe(c []int32, sent uint64, now int64) (nodes []int32, at int64, is bool) {
 	switch {
 	case c == nil || !slices.Equal(c, k.last) || sent != k.sent:
 		k.last, k.at, k.sent = slices.Clone(c), now, sent

@@ -1,7 +1,9 @@
-// Package port is the ports of switches and hosts: links (directions of cables, each with the egress port
-// that feeds it), egress queues, the shared buffer of a switch with PFC and credits, pause timers,
-// watchdogs, and the port of a host.
+// Package port models the ports of switches and hosts. A Link is one direction of a cable with the egress
+// port that feeds it; a switch adds a SharedBuffer for its ingress side:
 //
-// In: a network and its settings, frames and times. Out: frames on links, pauses, marks, losses, and
-// statistics. It must not know how frames are routed through a network, or who asks for a run.
+//	cable ──▶ ingress accounting (SharedBuffer: PFC thresholds) ──▶ egress queue ──▶ Link.Wire
+//	◀── PAUSE/RESUME, credits
+//
+// In: a network and its settings, frames and times. Out: frames on links, pauses, marks, losses, statistics.
+// It must not know how frames are routed through a network, or who asks for a run.
 package port

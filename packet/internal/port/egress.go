@@ -11,39 +11,41 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// Egress serves the queues of a switch's ports over a window, one after the other, while further frames
-// arrive behind them.
+// Egress transmits the queued frames of a switch's ports over one window, while arrivals join behind them. It
+// is packet's hot loop, so state that each frame touches is kept in registers.
 type Egress struct {
 	Config   *spec.Config
-	Full     uint16             // bytes of frames that last Whole on a link
-	Ack      uint16             // and of those that last Ack
-	End      int64              // no frame starts then or later
-	Calendar *tiebreak.Calendar // records frames that begin, if there is one
-	Surely   bool               // no mark is only looked out for
-	Later    bool               // marks are drawn in the order of events
-	Held     []int64            // of two classes: bytes that came in and wait, by port and class
+	Full     uint16             // bytes of a full data frame, which lasts Link.Whole
+	Ack      uint16             // bytes of an acknowledgement, which lasts Link.Ack
+	End      int64              // end of the window: no frame starts then or later
+	Calendar *tiebreak.Calendar // records starts of frames; nil: events have no order
+	Surely   bool               // marks are made; else Send stops before the first that may be
+	Later    bool               // marks are drawn after the window, in the order of events
+	Held     []int64            // bytes in the shared buffer, by port and class (two classes)
 	Spare    **frames.Piece
 	Arrived  []frames.Frame
-	From     []uint16  // with Calendar: the port of each
-	In       []int32   // links, by port
+	From     []uint16  // ingress port of each of Arrived, with Calendar
+	In       []int32   // links in, by port
 	Links    []Link    // all
-	Flows    *cc.Flows // with HPCC: data frames get records of telemetry
-	Behind   []int64   // memory: what the frames of a piece leave behind
+	Flows    *cc.Flows // with HPCC: INT telemetry of data frames
+	Behind   []int64   // scratch: queue length behind each frame of a piece
 
-	Come    int   // of the keys: what has come
-	Bytes   int64 // that were sent, less those that were kept
-	Data    int   // frames of data that were sent
-	Marks   int   // those that were marked
-	Deep    bool  // the queue was so long once that a frame might be marked
-	Stopped bool  // the first frame is for others to send: it has a new size, or might be marked
-	next    int64 // what has not come does not come before
+	Come  int   // how many of keys have come
+	Bytes int64 // bytes sent minus bytes queued
+	Data  int   // data frames sent
+	Marks int   // data frames marked
+	Deep  bool  // a queue was long enough for a mark
+	// Send stopped at a frame that the caller must send: its size was not measured, or it may be marked
+	Stopped bool
+	next    int64 // arrival of the first frame that has not come
 }
 
-// Begin clears the counters before another port is served.
+// Begin resets the counters for the next port.
 func (w *Egress) Begin() { w.Come, w.Bytes, w.Data, w.Marks, w.Deep = 0, 0, 0, 0, false }
 
-// Shallow reports whether however long the queue becomes with what has keys, frames of most bytes at most,
-// no frame is marked and none deeper than peak bytes or the port's own peak is new.
+// Shallow reports whether a window's arrivals cannot lengthen a port's queue beyond its marking threshold,
+// nor beyond max(peak, the port's own peak): then queue lengths need not be followed. most is the largest
+// frame's bytes.
 func (w *Egress) Shallow(l *Link, keys []uint64, most, peak int64) bool {
 	room := max(l.Peak, peak) - l.Queues[1].Bytes
 	if l.Marks {
@@ -65,7 +67,7 @@ func (w *Egress) behind(i uint64, before int64) bool {
 		w.Ack)
 }
 
-// Keep appends the frames with keys to the queue.
+// Keep appends the frames with the given keys to the queue.
 func (w *Egress) Keep(q *Queue, keys []uint64) {
 	bytes, arrived, from, held := int64(0), w.Arrived, w.From, w.Held
 	for len(keys) > 0 {
@@ -88,8 +90,9 @@ func (w *Egress) Keep(q *Queue, keys []uint64) {
 	w.Bytes -= bytes
 }
 
-// Send sends what waits at a port in the order of its queue, as long as anything does, and counts what comes
-// until then. Port and queue are such that no pause, no credit and no other class plays a part.
+// Send transmits queued frames in FIFO order until the queue is empty, the window ends or Stopped. Arrivals
+// before each start are counted into the queue's length. The port is unpaused, without credits, and has one
+// class.
 func (w *Egress) Send(l *Link, q *Queue, keys []uint64) {
 	w.next = -never
 	for w.Stopped = false; !q.Empty() && l.Free < w.End && !w.Stopped; {
@@ -102,8 +105,8 @@ func (w *Egress) Send(l *Link, q *Queue, keys []uint64) {
 	}
 }
 
-// some is Send for frames that lie one behind the other, as do their places on the cable, and returns how
-// many of them have started. It goes over them twice: so little of it stays in registers.
+// some is Send for frames that are contiguous in the queue and, as out, on the cable. It returns how many
+// have started. A second pass (count) does the bookkeeping: two short loops stay in registers.
 func (w *Egress) some(l *Link, q *Queue, some, out []frames.Frame, keys []uint64) (n int) {
 	free, start, bytes, alert, left := l.Free, l.Start, q.Bytes, l.Alert, w.left(len(some))
 	if !l.Marks {
@@ -155,8 +158,8 @@ func (w *Egress) some(l *Link, q *Queue, some, out []frames.Frame, keys []uint64
 	return n
 }
 
-// count counts frames that a port has sent, whose tags are the ports by which they came, and lets the
-// calendar record them.
+// count does the bookkeeping of frames sent: buffer, counters, and the calendar's record of each start. Their
+// tags are ingress ports before, numbers of transmissions after.
 func (w *Egress) count(l *Link, sent []frames.Frame) {
 	held, acks := w.Held, 0
 	for i := range sent {
@@ -173,7 +176,7 @@ func (w *Egress) count(l *Link, sent []frames.Frame) {
 	if w.Calendar == nil {
 		return
 	}
-	row, by, step := w.Calendar.Row(n)
+	row, by, step := w.Calendar.Reserve(n)
 	last, from, start := l.Begun, w.Calendar.From(), l.Free
 	for i := range sent {
 		if i >= len(row) {
@@ -184,11 +187,11 @@ func (w *Egress) count(l *Link, sent []frames.Frame) {
 		last, start = by, sent[i].At-l.Delay
 		sent[i].Tag = uint32(by)
 	}
-	w.Calendar.Took(n)
+	w.Calendar.Commit(n)
 	l.Begun = last
 }
 
-// left is memory for what each of n frames leaves behind, if that counts.
+// left returns scratch memory for the queue lengths of n frames, or nil where telemetry does not need them.
 func (w *Egress) left(n int) []int64 {
 	if w.Flows == nil {
 		return nil
@@ -197,7 +200,7 @@ func (w *Egress) left(n int) []int64 {
 	return w.Behind[:n]
 }
 
-// stamp adds records to data frames that a port has sent, each of which left so much behind.
+// stamp adds HPCC telemetry (time, bytes sent, queue length) to sent data frames.
 func (w *Egress) stamp(l *Link, sent []frames.Frame, left []int64) {
 	before, bytes := l.Delay+l.Lasts[0], l.TxBytes
 	for i := range sent {
@@ -209,8 +212,8 @@ func (w *Egress) stamp(l *Link, sent []frames.Frame, left []int64) {
 	}
 }
 
-// draws reports whether a frame is marked behind which so much waits and which is to begin at a time as the
-// ith of some, or lets its calendar draw that later.
+// draws draws the RED mark of the i-th frame of a batch, which starts at a time, or records the draw for the
+// end of the window (Later) and returns false.
 func (w *Egress) draws(l *Link, f *frames.Frame, behind, at int64, i int) bool {
 	p := l.PMax * float64(behind-l.KMin) / float64(l.KMax-l.KMin)
 	if !w.Later {
@@ -223,7 +226,7 @@ func (w *Egress) draws(l *Link, f *frames.Frame, behind, at int64, i int) bool {
 	return false
 }
 
-// gather counts what comes until a port is free, behind what waits there.
+// gather counts arrivals before the port becomes free and returns the queue's bytes with them.
 func (w *Egress) gather(l *Link, keys []uint64, free, start, bytes int64) int64 {
 	come, arrived := w.Come, w.Arrived
 	w.next = never

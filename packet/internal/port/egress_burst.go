@@ -5,28 +5,29 @@ import (
 	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// Burst sends frames of an egress port back to back. Times are in ps.
+// Burst transmits frames back to back from an egress port whose queue length does not matter. Times are in
+// ps.
 type Burst struct {
-	Free     int64           // when the frame in transmission ends
-	End      int64           // no frame starts then or later
+	Free     int64           // end of the transmission in progress
+	End      int64           // end of the window: no frame starts then or later
 	Delay    int64           // of the cable
-	Lasts    *[2]int64       // how long frames of Sizes last
-	Sizes    *[2]uint16      // bytes, of data and of acknowledgements
-	Start    int64           // when the last one began
-	Begun    tiebreak.Number // and its number
-	Sent     int             // frames
-	Acks     int             // those of them that are acknowledgements
+	Lasts    *[2]int64       // transmission times of frames of Sizes
+	Sizes    *[2]uint16      // bytes of a data frame and of an acknowledgement
+	Start    int64           // start of the last transmission
+	Begun    tiebreak.Number // its number
+	Sent     int             // frames sent
+	Acks     int             // acknowledgements among them
 	Calendar *tiebreak.Calendar
 }
 
-// Send sends frames in their order, up to the first that does not start in time or has a size that is not
-// known. Calendar records them, if there is one. The loop calls nothing, so that what it needs stays in
-// registers.
+// Send transmits frames in order, up to the first that does not start before End or whose size was not
+// measured. The loop calls nothing, so that its state stays in registers. A frame that finds the port idle is
+// caused by its own arrival, another by the end of the transmission before it.
 func (p *Burst) Send(some []frames.Frame) {
 	var row []tiebreak.Entry
 	var by, step tiebreak.Number // by which the one began that is in transmission
 	if p.Calendar != nil {
-		row, by, step = p.Calendar.Row(len(some))
+		row, by, step = p.Calendar.Reserve(len(some))
 	}
 	joins, free, end, delay, n, acks := p.Free >= some[0].At, p.Free, p.End, p.Delay, 0, 0
 	lasts, sizes := p.Lasts, p.Sizes
@@ -51,7 +52,7 @@ func (p *Burst) Send(some []frames.Frame) {
 		if joins {
 			row[0] = tiebreak.Began(p.Begun, p.Free)
 		}
-		p.Calendar.Took(n)
+		p.Calendar.Commit(n)
 		p.Start, p.Begun = row[n-1].At(), by
 	}
 	p.Free, p.Sent, p.Acks = free, n, acks

@@ -8,36 +8,40 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// PacingPlan is where a pause of pacing was planned.
+// PacingPlan is when and by which event a host's wake-up was scheduled, to order it among events of its
+// instant.
 type PacingPlan struct {
 	At     int64
 	Number tiebreak.Number
-	Place  uint64 // in the order of all, once the number is None
+	Place  uint64 // final rank among all events, once Number is None
 }
 
-// HostPort is the queue pairs of a host, and when it does what. Times are in ps.
+// HostPort is the sending side of a host's NIC: its queue pairs in round-robin order and its timers. Times
+// are in ps.
 //
-// What a host that only sends looks at is in the first two lines of a cache.
+// A host that only sends touches the first two cache lines.
 type HostPort struct {
-	Wake    int64 // when a queue pair may send again; 0: not awaited
-	Paced   int64 // when none could send: until when pacing alone holds all queue pairs up, or earlier
-	Timer   int64 // no timeout ends before then
-	First   int64 // when the next flow begins; never without one
-	In, Out *Link // of a host that only sends; else nil
+	Wake int64 // pacing lets a queue pair send then; 0: not awaited
+	// after a failed attempt to send: no queue pair may send before then, whatever is acknowledged
+	Paced   int64
+	Timer   int64 // lower bound of the next retransmission timeout
+	First   int64 // start of the next flow; never: none
+	In, Out *Link // the NIC's links, for HostSender; nil: the host also receives
 	qp.RoundRobin
 	Pacing   PacingPlan
-	InFlight bool // a frame is in transmission and its end is to come
+	InFlight bool // a transmission is in progress whose end is an event to come
 }
 
-// HostSender goes through windows of ports.
+// HostSender simulates hosts that only send, with one queue pair each: the event loop of package packet,
+// reduced to arriving acknowledgements, ends of transmissions and pacing.
 type HostSender struct {
-	Sent int64 // data frames since that was read last
+	Sent int64 // data frames since the caller last reset it
 
 	config   *spec.Config
 	cc       *cc.Params
 	flows    *cc.Flows
-	calendar *tiebreak.Calendar // nil: the order of events does not count
-	due      []int64            // by link: when its first frame arrives
+	calendar *tiebreak.Calendar // nil: events have no order
+	due      []int64            // by link: arrival of its first frame
 	payload  int64
 	full     uint16
 	ack      uint16
@@ -47,12 +51,11 @@ type HostSender struct {
 	*HostPort
 	pair   *qp.Sender
 	cause  tiebreak.Cause // the present event
-	notice int64          // for how long it was planned; never without the order of events
+	notice int64          // for how long it was scheduled before now; never: events have no order
 }
 
-// NewHostSender is a HostSender if settings are those of plain senders, whose frames take one route each and
-// which no timer and no credit keeps; else nil. Without the order of events there is no calendar. By link,
-// due is when its first frame arrives.
+// NewHostSender returns nil if the settings need more than HostSender does: timeouts, selective repeat,
+// credits, trimming, several paths, or window-based congestion control.
 func NewHostSender(c *spec.Config, flows *cc.Flows, calendar *tiebreak.Calendar, due []int64) *HostSender {
 	if c.Repair.Timeout > 0 || c.Repair.BackTo > 0 || c.Repair.Selective || c.Buffer.Credits > 0 ||
 		c.Buffer.Trim > 0 || c.Paths > 1 {
@@ -68,9 +71,9 @@ func NewHostSender(c *spec.Config, flows *cc.Flows, calendar *tiebreak.Calendar,
 		ack: uint16(c.Frames.Ack), kind: c.CC.Kind, stubborn: c.Repair.Stubborn(), notice: never}
 }
 
-// Run simulates a port up to end, as long as frames come and go as they mostly do. It takes frames off the
-// link as they come and returns how many, and when the port does the next thing of its own; 0: something
-// else is next now.
+// Run simulates a host up to end, taking acknowledgements off its link. It returns how many it took, and the
+// time of the host's next own event; 0: an event of another kind is next, for which the caller's general loop
+// is needed.
 func (x *HostSender) Run(p *HostPort, end int64) (came int, quiet int64) {
 	s := p.Only
 	if s == nil || p.Over > 0 || s.Gapped || min(p.First, p.Timer) < end {
@@ -86,7 +89,7 @@ func (x *HostSender) Run(p *HostPort, end int64) (came int, quiet int64) {
 	return came, quiet
 }
 
-// run is Run for the port that is set.
+// run is Run's event loop. q is the incoming cable.
 func (x *HostSender) run(q *frames.Ring, end int64) (quiet int64) {
 	p, s, wake, free := x.HostPort, x.pair, x.awake(), never
 	if p.InFlight {
@@ -146,7 +149,7 @@ func (x *HostSender) run(q *frames.Ring, end int64) (quiet int64) {
 	}
 }
 
-// awake is when a queue pair may send again; never if that is not awaited.
+// awake returns Wake, or never if it is not awaited.
 func (p *HostPort) awake() int64 {
 	if p.Wake == 0 {
 		return never
@@ -154,7 +157,8 @@ func (p *HostPort) awake() int64 {
 	return p.Wake
 }
 
-// Own is when the port, whose link is one of links, does something of its own, but for timeouts.
+// Own returns the time of the host's next own event: a flow's start, pacing, the end of a transmission; not
+// timeouts.
 func (p *HostPort) Own(links []Link, link int32) int64 {
 	t := min(p.First, p.awake())
 	if p.InFlight {
@@ -163,9 +167,9 @@ func (p *HostPort) Own(links []Link, link int32) int64 {
 	return t
 }
 
-// OwnFirst reports whether the frame in transmission over a link ends, or else pacing, before another that
-// comes at that instant and travels for so long: that it was planned first. Without a calendar what comes is
-// first.
+// OwnFirst reports whether the host's own event (end of transmission if ends, else pacing) precedes the
+// arrival of f at the same instant: it was scheduled first if it takes longer than f's travel time. Without a
+// calendar arrivals come first.
 func (p *HostPort) OwnFirst(calendar *tiebreak.Calendar, out *Link, travels int64, f *frames.Frame,
 	ends bool) bool {
 	if ends {
@@ -174,7 +178,7 @@ func (p *HostPort) OwnFirst(calendar *tiebreak.Calendar, out *Link, travels int6
 	return calendar != nil && p.Wake-p.Pacing.At > travels
 }
 
-// await lets the port wait for its pacing from now on.
+// await sets the wake-up for pacing, scheduled by the present event.
 func (x *HostSender) await(until, now int64) {
 	x.Wake = until
 	if x.calendar != nil {
@@ -182,7 +186,7 @@ func (x *HostSender) await(until, now int64) {
 	}
 }
 
-// bound reports whether the queue pair has as much in flight as it may.
+// bound reports whether the window is full.
 func (x *HostSender) bound(now int64) bool {
 	s := x.pair
 	flight := int64(s.Nxt-s.Una) * x.payload
@@ -195,8 +199,8 @@ func (x *HostSender) bound(now int64) bool {
 	return flight >= s.Within(x.cc)
 }
 
-// send starts the next frame. If it ends before a time, before which nothing comes, and pacing holds up the
-// one after it, that is all done.
+// send starts the next frame. Where nothing can happen before the transmission ends (before) and pacing then
+// delays the next frame, it handles that end, too, and sets the wake-up: one event instead of two.
 func (x *HostSender) send(now, before int64) {
 	s, l := x.pair, x.Out
 	size, full, psn := x.full, true, s.Nxt
@@ -255,7 +259,7 @@ func (x *HostSender) send(now, before int64) {
 	x.await(s.NextAvail, l.Free)
 }
 
-// acked handles an acknowledgement that neither ends the flow nor asks for a frame.
+// acked handles an acknowledgement that neither ends the flow nor reports a gap.
 func (x *HostSender) acked(f *frames.Frame) {
 	s := x.pair
 	if f.Psn > s.Una {
@@ -286,7 +290,7 @@ func (x *HostSender) acked(f *frames.Frame) {
 	}
 }
 
-// shift changes the rate, and the time of the next frame by the difference of the gaps.
+// shift changes the rate and moves the next start by the difference of the two gaps.
 func (x *HostSender) shift(rate, now int64) {
 	s := x.pair
 	sooner := rate > s.Rate.Rate || s.NextAvail < x.Wake // known long before the gap is

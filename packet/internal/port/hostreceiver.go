@@ -7,18 +7,19 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// HostReceiver lets hosts that only receive acknowledge frames that come in order, each over two cables at
-// once: nothing holds an acknowledgement up at the switch between them.
+// HostReceiver simulates hosts that only receive: each data frame in order is acknowledged, over both cables
+// to the sender at once (see Link.Both).
 type HostReceiver struct {
 	config    *spec.Config
-	calendar  *tiebreak.Calendar // nil: the order of events does not count
+	calendar  *tiebreak.Calendar // nil: events have no order
 	links     []Link
-	hops      []int32 // links of routes
+	hops      []int32 // routes
 	receivers []qp.Receiver
-	due       []int64 // by link: when its first frame arrives
+	due       []int64 // by link: arrival of its first frame
 }
 
-// NewHostReceiver is a HostReceiver if each frame in order is acknowledged; else nil.
+// NewHostReceiver returns nil if the settings need more: coalesced acknowledgements, selective repeat, CNPs,
+// trimming.
 func NewHostReceiver(c *spec.Config, calendar *tiebreak.Calendar, links []Link, hops []int32,
 	receivers []qp.Receiver, due []int64) *HostReceiver {
 	if c.AckFrom > 1 || c.Repair.Selective || c.CC.CNPGap > 0 || c.Buffer.Trim > 0 {
@@ -28,8 +29,8 @@ func NewHostReceiver(c *spec.Config, calendar *tiebreak.Calendar, links []Link, 
 		due: due}
 }
 
-// Run acknowledges frames that come to a host whose link is idle as long as that is all there is to do, and
-// returns how many.
+// Run acknowledges the leading frames of come while they are in order and the links idle, and returns how
+// many.
 func (x *HostReceiver) Run(l *Link, come []frames.Frame) (n int) {
 	size := uint16(x.config.Frames.Ack)
 	if !l.Ahead || l.Sizes[1] != size {
@@ -81,8 +82,8 @@ func (x *HostReceiver) Run(l *Link, come []frames.Frame) (n int) {
 	return n
 }
 
-// RefuseTrimmed asks for a frame that came without its data, by an acknowledgement of so many bytes; false:
-// it came before.
+// RefuseTrimmed fills ack with a request for a frame that was trimmed to its header. It returns false if that
+// frame has arrived before.
 func RefuseTrimmed(r *qp.Receiver, f, ack *frames.Frame, size uint16) bool {
 	if f.Psn < r.Expected {
 		return false

@@ -8,15 +8,15 @@ import (
 // Pauses that end by themselves. What repeats them goes on as long as the queue behind them is
 // long, even if nothing else ever happens: in a deadlock.
 
-// expire lets the pauses of a link end by themselves, and returns how long a window may be: what begins in
-// one ends, or is repeated, in a later one.
+// expire gives the link's pauses a duration (802.1Qbb quanta) and returns the longest window for which that
+// is simulated exactly: half a pause, since a PAUSE is renewed after half of its time.
 func (l *Link) expire(b *spec.Buffer) (longest int64) {
 	l.Timer = NewPauseTimer(b.Quanta, l.Rate)
 	return PauseLasts(b.Quanta, l.Rate) / 2
 }
 
-// Back appends what comes to a port before a time beside frames of its cable: credits, and pauses that end or
-// are to be asked for again.
+// Back appends the events of a port before end that are not frames of its cable: returning credits, ends and
+// renewals of pauses.
 func (l *Link) Back(tag uint32, end int64, into []frames.Frame) []frames.Frame {
 	into = l.Returns.Take(tag, end, into)
 	if l.Timer != nil {
@@ -25,8 +25,9 @@ func (l *Link) Back(tag uint32, end int64, into []frames.Frame) []frames.Frame {
 	return into
 }
 
-// mere reports whether nothing is on the cable but frames that renew a pause of the link back.
-func (l *Link) mere(back *Link) bool {
+// onlyRenewals reports whether the cable carries nothing but PAUSE frames that renew a pause of the link
+// back.
+func (l *Link) onlyRenewals(back *Link) bool {
 	for i := l.Wire.Head; i != l.Wire.Tail; i++ {
 		if f := l.Wire.At(i); f.Flow >= 0 || f.Flags&frames.Pause == 0 || back.Asked>>f.Psn&1 == 0 {
 			return false
@@ -35,8 +36,8 @@ func (l *Link) mere(back *Link) bool {
 	return true
 }
 
-// ends reports whether one of a link's pauses will end by itself: its neighbour does not repeat it, or what
-// it sends may be lost.
+// ends reports whether a pause of the link will run out: the neighbour does not renew it, or its frames may
+// be lost.
 func (l *Link) ends(back *Link) bool {
 	for c := 1; c < 8; c++ {
 		if l.Timer.Paused(c) && (back.Lossy || !back.Timer.Repeats(c)) {
@@ -46,9 +47,8 @@ func (l *Link) ends(back *Link) bool {
 	return false
 }
 
-// Until is when something happens at links whose first frames arrive at due, if all but renewed pauses
-// happens at a time: then, or when the first of those is repeated, arrives or would end. Where that goes on
-// for long they are passed over.
+// Until returns the time of the next event of links, given the next one other than renewals (t): a renewal if
+// that is earlier. Where renewals would go on for more than 8 pauses they are skipped (Renew).
 func Until(links []Link, due []int64, t int64) int64 {
 	first, longest := Renewed(links, due), int64(0)
 	for i := range links {
@@ -60,7 +60,7 @@ func Until(links []Link, due []int64, t int64) int64 {
 	return min(t, first)
 }
 
-// Renewed is when a pause is repeated, arrives or would end, or anything else arrives.
+// Renewed returns the time of the first renewal, end of a pause or arrival.
 func Renewed(links []Link, due []int64) int64 {
 	t := never
 	for i := range links {
@@ -69,7 +69,7 @@ func Renewed(links []Link, due []int64) int64 {
 	return t
 }
 
-// Renew passes over pauses that are renewed before a time, and returns how many frames those are.
+// Renew skips the renewals of pauses before a time and returns how many frames they were.
 func Renew(links []Link, due []int64, at int64) (n int64) {
 	for i := range links {
 		l := &links[i]

@@ -9,10 +9,10 @@ import (
 
 const never = int64(1<<63 - 1)
 
-// Report is the flow of a frame that brings credits back; its size is theirs.
+// Report is the flow of a frame that returns credits; its size is their number in bytes.
 const Report = -2
 
-// Queue is an egress queue of one class.
+// Queue is the egress queue of one class.
 type Queue struct {
 	frames.Lane
 	Bytes int64
@@ -20,67 +20,69 @@ type Queue struct {
 
 // Link is one direction of a cable with the egress port that feeds it.
 //
-// What each frame touches is in the first two lines of a cache, and in a third in switches.
+// Fields are in the order of use: each frame touches the first two cache lines, in switches a third.
 type Link struct {
-	Free            int64     // when the frame in transmission ends
-	Alert           int64     // bytes behind a frame from which on it may be marked
-	Lasts           [2]int64  // ps of the sizes seen last, of data and of acknowledgements
-	Sizes           [2]uint16 // those sizes
-	Waiting, Paused uint16    // classes that have frames; that may not start one
-	Asked, FromPort uint16    // classes that the neighbour has paused
+	Free            int64     // end of the transmission in progress (ps)
+	Alert           int64     // least queue length behind a frame at which it may be marked
+	Lasts           [2]int64  // transmission times of frames of Sizes (ps)
+	Sizes           [2]uint16 // sizes seen last: data, acknowledgement
+	Waiting, Paused uint16    // bits: classes with frames; classes that may not start one
+	Asked, FromPort uint16    // bits: classes paused by the neighbour; port number
 	Turn            uint8     // class served last
-	Marks, Lossy    bool      // ECN is on
-	Odd             bool      // credit or hol is set
+	Marks, Lossy    bool      // ECN is on; frames may be lost
+	Odd             bool      // a rare feature is on (credits, pauses recorded, trimming)
 	ID, To          int32
-	Begun           tiebreak.Number // of the frame in transmission
-	Ahead           bool            // frames are put onto it before they are at the switch
+	Begun           tiebreak.Number // number of the transmission in progress
+	Ahead           bool            // frames may be put onto it before they reach its switch (Both)
 
-	Wire    frames.Ring // what travels
+	Wire    frames.Ring // frames on the cable
 	Delay   int64
 	TxBytes int64
-	Sent    uint64 // frames
-	Start   int64  // when the frame in transmission began
+	Sent    uint64 // frames sent
+	Start   int64  // start of the transmission in progress
 
 	Peak   int64
-	Queues []Queue // by class, of switches
-	Data   int64   // bytes of data frames
+	Queues []Queue // by class; nil: a host's link
+	Data   int64   // bytes of data frames sent
 	KMin   int64
 	KMax   int64
-	Coded  int64 // rate in the telemetry of frames, with HPCC
+	Coded  int64 // rate as HPCC's telemetry encodes it
 
-	Whole, Ack int64 // ps that a full data frame and an acknowledgement last
+	Whole, Ack int64 // transmission times of a full data frame and of an acknowledgement (ps)
 	PMax, Loss float64
 	Rate       int64
-	Arrivals   uint64       // frames
-	Queued     uint64       // frames, with MarkAtEnqueue
-	Credit     []int64      // by class, of InfiniBand
-	Returns    frames.Ring  // credits on their way back
-	Lost       *frames.Ring // credits of frames that were lost in this window
-	Watch      *PFCWatchdog // of switches, with a watchdog
-	Timer      *PauseTimer  // of pauses that end by themselves
-	HOL        *Pauses      // once it was paused
+	Arrivals   uint64       // frames that arrived: number of the loss draw
+	Queued     uint64       // frames queued: number of the mark's draw, with MarkAtEnqueue
+	Credit     []int64      // by class: bytes that the neighbour has room for (InfiniBand)
+	Returns    frames.Ring  // credits on their way back to this link
+	Lost       *frames.Ring // credits of frames lost in this window
+	Watch      *PFCWatchdog // of switches, with Config.Watchdog
+	Timer      *PauseTimer  // pauses with a duration; nil: they last until RESUME
+	HOL        *Pauses      // head-of-line blocking, once the link was paused
 	Stats      Stats
 	From, Peer int32
-	// the only link over which its frames come to the switch, and nothing holds them up; -1: none
+	// the only link whose frames leave the switch here, which Both may use; -1: none
 	Feeder int32
-	Down   bool // the cable is, and its ends know
-	Storm  bool // paused all the time, whatever is asked for
-	Drawn  bool // its losses are in a stream
-	// ps that the first bytes of a frame last, with which a switch begins to send it on; 0: it waits for all
+	Down   bool // the cable is cut, and both ends know
+	Storm  bool // paused permanently, whatever the neighbour asks for
+	Drawn  bool // losses are drawn from a stream (LossDraws)
+	// cut-through: transmission time of the first bytes, after which the switch forwards; 0:
+	// store-and-forward
 	Head    int64
 	Nominal int64    // Rate without faults
 	_       [11]byte // whole lines of a cache
 }
 
-// Stats is what happened where a link begins, for reports alone.
+// Stats are counters of a port for reports; nothing depends on them.
 type Stats struct {
-	Marks, Pauses, Drops, Barks int64
-	Trims                       int64
-	Since, Paused               int64 // when the present pause began, and all before
-	Stormed                     int64 // when the storm began
+	Marks, Pauses, Drops, Triggers int64
+	Trims                          int64
+	Since, Paused                  int64 // start of the present pause; paused time before it (ps)
+	Stormed                        int64 // start of the pause storm
 }
 
-// Hold sets the classes that may not start a frame.
+// Hold derives Paused from what the neighbour asks for, and from a pause storm, which blocks all classes but
+// control.
 func (l *Link) Hold() {
 	l.Paused = l.Asked
 	if l.Storm {
@@ -88,8 +90,8 @@ func (l *Link) Hold() {
 	}
 }
 
-// Note keeps the times of a link's pauses that the neighbour asked for, during a storm too; before is what
-// it had asked for.
+// Note records the start or end of a pause for the report of head-of-line blocking. before is Asked before
+// frame f.
 func (l *Link) Note(before uint16, f *frames.Frame) {
 	switch {
 	case before == 0 && l.Asked != 0:
@@ -102,7 +104,7 @@ func (l *Link) Note(before uint16, f *frames.Frame) {
 	}
 }
 
-// Held is the bytes that wait at a port. Most ports have queues of control and of one class of data.
+// Held returns the queued bytes of all classes.
 func (l *Link) Held() (bytes int64) {
 	if q := l.Queues; len(q) == 2 {
 		return q[0].Bytes + q[1].Bytes
@@ -113,9 +115,9 @@ func (l *Link) Held() (bytes int64) {
 	return bytes
 }
 
-// Deepen notes how much waits at a port after a frame came to one of its queues: of all priorities
-// together, as the peers watch queues, but without control.
-func (l *Link) Deepen(q *Queue, class uint8) {
+// UpdatePeak updates the port's peak after a frame joined q: the sum over all data classes, as ns-3 and htsim
+// report it.
+func (l *Link) UpdatePeak(q *Queue, class uint8) {
 	bytes := q.Bytes
 	if class != 0 && l.Waiting&^(1<<class|1) != 0 {
 		bytes = l.Held() - l.Queues[0].Bytes
@@ -123,8 +125,7 @@ func (l *Link) Deepen(q *Queue, class uint8) {
 	l.Peak = max(l.Peak, bytes)
 }
 
-// Backlog is the bytes that a link has to send, with the rest of the frame in
-// transmission.
+// Backlog returns the bytes still to send, including the rest of the transmission in progress.
 func (l *Link) Backlog(at int64) int64 {
 	bytes := l.Held()
 	if l.Free > at {
@@ -133,16 +134,16 @@ func (l *Link) Backlog(at int64) int64 {
 	return bytes
 }
 
-// Repay sends the room that a frame left back over the link by which it came, if that has credits.
+// Repay returns the credit of a frame that has left the buffer at this link's end; it arrives one cable delay
+// later.
 func (l *Link) Repay(f *frames.Frame, at int64) {
 	if f.Class != 0 && l.Credit != nil {
 		l.Returns.Push(&frames.Frame{At: at + l.Delay, Flow: Report, Size: f.Size, Class: f.Class})
 	}
 }
 
-// Refund sends the room for frames that were lost on their way in a window back, as the other end learns
-// from the next flow control packet how much was sent. It is called between windows: while one goes on, both
-// ends use Returns.
+// Refund returns the credits of frames that were lost in a window, as InfiniBand's next flow control packet
+// would. It runs between windows: within one, both ends of a link use Returns.
 func Refund(links []Link, b *spec.Buffer) {
 	for i := 0; i < len(links) && b.Credits > 0; i++ {
 		for l := &links[i]; !l.Lost.Empty(); l.Lost.Head++ {
@@ -151,14 +152,14 @@ func Refund(links []Link, b *spec.Buffer) {
 	}
 }
 
-// Spend takes the credit that a frame needs.
+// Spend takes a frame's credit.
 func (l *Link) Spend(f *frames.Frame) {
 	if f.Class != 0 {
 		l.Credit[f.Class] -= int64(f.Size)
 	}
 }
 
-// Ask is a PFC frame of the neighbour that pauses a class from a time on, or lets it go on.
+// Ask applies a PFC frame of the neighbour: PAUSE or RESUME of a class at a time.
 func (l *Link) Ask(class uint32, pause bool, at int64) {
 	before := l.Asked
 	if pause {
@@ -175,13 +176,13 @@ func (l *Link) Ask(class uint32, pause bool, at int64) {
 	l.Hold()
 }
 
-// Measure finds how long a frame of another size lasts, of data (0) or of acknowledgements (1).
+// Measure sets the transmission time for frames of a new size; what is 0 for data, 1 for acknowledgements.
 func (l *Link) Measure(c *spec.Config, what uint8, bytes uint16) {
 	l.Sizes[what], l.Lasts[what] = bytes, c.Lasts(int(bytes), l.Rate)
 }
 
-// Travel is how long, in ps, a frame of so many bytes is on its way; data frames mostly have full, and
-// acknowledgements ack.
+// Travel returns transmission time and delay of a frame of size bytes, in ps. Those of full data frames and
+// acknowledgements are stored.
 func (l *Link) Travel(c *spec.Config, size, full, ack uint16) int64 {
 	switch size {
 	case full:
@@ -192,9 +193,8 @@ func (l *Link) Travel(c *spec.Config, size, full, ack uint16) int64 {
 	return l.Delay + c.Lasts(int(size), l.Rate)
 }
 
-// Gate holds the classes back from a time on whose next frame has no credit; a host's next
-// frame may be as large as any. It says whether that begins. The time that something waits for credit counts
-// as a pause of the port.
+// Gate blocks the classes whose next frame lacks credit (at a host, whose queue is not known here: credit for
+// the largest frame). It returns true if a block begins. Blocked time counts as paused.
 func (l *Link) Gate(most, at int64) (begins bool) {
 	before := l.Asked
 	for c := 1; c < len(l.Credit); c++ {
@@ -220,7 +220,8 @@ func (l *Link) Gate(most, at int64) (begins bool) {
 	return begins
 }
 
-// MarkQueued marks the last frame of a queue, or draws whether to, by what waits before it.
+// MarkQueued applies RED to a frame just queued, by the bytes before it (MarkAtEnqueue), and reports whether
+// it was marked.
 func (l *Link) MarkQueued(q *Queue, seed uint64) bool {
 	f := q.Back()
 	if q.Bytes == 0 && l.Waiting == 1<<f.Class && l.Free < f.At && l.Paused>>f.Class&1 == 0 {
@@ -239,7 +240,8 @@ func (l *Link) MarkQueued(q *Queue, seed uint64) bool {
 	return true
 }
 
-// Loses draws whether the next frame of a link is lost.
+// Loses reports whether an arriving frame is lost, by a hash of seed, link and number of arrival, or by the
+// flag that LossDraws set. The credit of a lost frame goes to Lost.
 func (l *Link) Loses(f *frames.Frame, seed uint64) bool {
 	l.Arrivals++
 	if l.Drawn && f.Flags&frames.Lost == 0 || !l.Drawn && rng.Hash(seed, l.ID, rng.Loss, l.Arrivals) >=

@@ -12,9 +12,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Lay makes two links of each cable: 2i from A to B, 2i+1 back, with so many classes of frames. delay is how
-// long a window may be, in ps: the least of a cable, no longer than half a pause, and so that frames can be
-// numbered.
+// Lay creates two links for each cable: 2i from A to B, 2i+1 from B to A. delay is the longest exact window
+// in ps: the least cable delay, half a pause, and few enough arrivals to number them.
 func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Link, delay int64) {
 	links, delay = make([]Link, 2*len(n.Cables)), never
 	for i, c := range n.Cables {
@@ -64,8 +63,8 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 	})
 }
 
-// Number numbers the ports of each node in the order of links. It returns the links out of each node, the
-// ends of each link, and the number of the port where it begins.
+// Number numbers each node's ports in the order of links. It returns the links out of each node, the ends of
+// each link, and by link the number of its egress port.
 func Number(links []Link, nodes int) (out [][]int32, ends []route.Link, exits []uint16) {
 	out, ends, exits = make([][]int32, nodes), make([]route.Link, len(links)), make([]uint16, len(links))
 	for i := range links {
@@ -76,13 +75,13 @@ func Number(links []Link, nodes int) (out [][]int32, ends []route.Link, exits []
 	return out, ends, exits
 }
 
-// Next is when a port starts a frame, a credit comes back, a pause ends or a watchdog looks, of links whose
-// first frames arrive at due; never if all that is to come repeats pauses.
+// Next returns the time of the next event of any port (arrival, start, credit, end of a pause, watchdog);
+// never if only renewals of pauses are to come. dog holds the watchdog's times.
 func Next(links []Link, due []int64, dog *spec.Watchdog) int64 {
 	t := never
 	for i := range links {
 		l := &links[i]
-		if l.Timer == nil || !l.mere(&links[l.Peer]) {
+		if l.Timer == nil || !l.onlyRenewals(&links[l.Peer]) {
 			if t = min(t, due[i]); l.Head > 0 && due[i] < never { // of a frame some of which may be there
 				t = min(t, due[i]-l.Whole)
 			}
@@ -103,7 +102,8 @@ func Next(links []Link, due []int64, dog *spec.Watchdog) int64 {
 	return t
 }
 
-// Stuck reports whether frames are held by a pause of a neighbour, and how many left the queues that are.
+// Stuck reports whether paused frames wait anywhere, and how many frames their queues have sent: Deadlocks
+// compares that number.
 func Stuck(links []Link) (held bool, sent uint64) {
 	for i := range links {
 		if l := &links[i]; l.Waiting&l.Paused != 0 && l.Credit == nil {
@@ -118,7 +118,7 @@ func Stuck(links []Link) (held bool, sent uint64) {
 	return held, sent
 }
 
-// Cycle finds a cycle of nodes with paused queues that wait for each other.
+// Cycle returns a cycle of nodes, each with queued frames paused by the next; nil: none.
 func Cycle(links []Link, nodes int) []int32 {
 	next := make([][]int32, nodes)
 	for i := range links {
@@ -129,18 +129,18 @@ func Cycle(links []Link, nodes int) []int32 {
 	return cycleAmong(next)
 }
 
-// Lookout looks for a deadlock at a time, in ps; one without nodes is none, or no new one.
-func Lookout(links []Link, nodes int, known *Deadlocks, now int64) (d spec.Deadlock) {
+// FindDeadlock returns a deadlock that is confirmed now and was not reported before; without nodes: none.
+func FindDeadlock(links []Link, nodes int, known *Deadlocks, now int64) (d spec.Deadlock) {
 	held, sent := Stuck(links)
 	if !held {
-		known.Forget()
-	} else if c, at, is := known.See(Cycle(links, nodes), sent, now); is {
+		known.Reset()
+	} else if c, at, is := known.Observe(Cycle(links, nodes), sent, now); is {
 		d = spec.Deadlock{At: units.Time(at), Nodes: c}
 	}
 	return d
 }
 
-// Blocked lists head-of-line blocking, the longest first.
+// Blocked lists head-of-line blocking, longest first.
 func Blocked(links []Link) (all []spec.Blocked) {
 	for i := range links {
 		l := &links[i]
@@ -157,7 +157,7 @@ func Blocked(links []Link) (all []spec.Blocked) {
 	return all
 }
 
-// Deepest is the one of some links with the longest queue of a class.
+// Deepest returns the link of some with the longest queue of a class.
 func Deepest(links []Link, some []int32, class uint8) int32 {
 	best := some[0]
 	for _, id := range some {
@@ -168,7 +168,7 @@ func Deepest(links []Link, some []int32, class uint8) int32 {
 	return best
 }
 
-// Count adds what all links sent to a result, and its deepest queue.
+// Count adds the links' frame count and deepest queue to a result.
 func Count(links []Link, r *spec.Result) {
 	for i := range links {
 		l := &links[i]
@@ -179,9 +179,9 @@ func Count(links []Link, r *spec.Result) {
 	}
 }
 
-// Forgotten is the first of some links to a switch that is paused though the switch, which says by port and
-// class whom it has stopped, resumed it, and no frame that does is on its way; nil: there is none.
-func Forgotten(links []Link, in []int32, stopped func(port, class int) bool) *Link {
+// LostResume returns a link into a switch that is paused although the switch (stopped) does not pause it and
+// no RESUME is on its way; nil: none.
+func LostResume(links []Link, in []int32, stopped func(port, class int) bool) *Link {
 	for p, id := range in {
 		l := &links[id]
 		for c := 1; c < 8; c++ {
@@ -193,8 +193,7 @@ func Forgotten(links []Link, in []int32, stopped func(port, class int) bool) *Li
 	return nil
 }
 
-// resumes reports whether a frame that resumes a class travels, or that control frames wait, which may be
-// such.
+// resumes reports whether a RESUME of a class is on the cable or may be in the control queue.
 func (l *Link) resumes(class uint32) bool {
 	for i := l.Wire.Head; i != l.Wire.Tail; i++ {
 		if f := l.Wire.At(i); f.Flow < 0 && f.Flags&frames.Resume != 0 && f.Psn == class {
@@ -204,7 +203,8 @@ func (l *Link) resumes(class uint32) bool {
 	return len(l.Queues) > 0 && !l.Queues[0].Empty()
 }
 
-// RoundTrip is that of a full frame over some links and of its acknowledgement over others, in ps.
+// RoundTrip returns the unloaded round trip of a full data frame over links there and its acknowledgement
+// over links back, in ps, less what cut-through switches save.
 func RoundTrip(c *spec.Config, links []Link, there, back []int32) (ps units.Time) {
 	for i := range there {
 		a, b := &links[there[i]], &links[back[i]]
@@ -216,11 +216,11 @@ func RoundTrip(c *spec.Config, links []Link, there, back []int32) (ps units.Time
 	return ps
 }
 
-// Report is what happened at a port until now, in ps, but for what its host sent again.
+// Report returns the port's counters up to now (ps). The caller adds what its host resent.
 func (l *Link) Report(now int64) spec.Port {
 	x := &l.Stats
 	p := spec.Port{Peak: l.Peak, Bytes: l.TxBytes, Data: l.Data, Pauses: x.Pauses, Marks: x.Marks,
-		Drops: x.Drops, Trims: x.Trims, Watchdogs: x.Barks, Paused: units.Time(x.Paused),
+		Drops: x.Drops, Trims: x.Trims, Watchdogs: x.Triggers, Paused: units.Time(x.Paused),
 		Busy: units.Time(float64(l.TxBytes) * 8e12 / float64(l.Rate))}
 	if l.Asked != 0 && x.Since >= 0 {
 		p.Paused += units.Time(now - x.Since)
@@ -234,14 +234,14 @@ func (l *Link) Report(now int64) spec.Port {
 	return p
 }
 
-// State is what waits at a port now, for those who look on.
+// State returns what an observer sees of the port now.
 func (l *Link) State(now int64) spec.State {
 	return spec.State{Cable: l.ID / 2, Back: l.ID%2 == 1, Queue: -1, At: units.Time(now), Queued: l.Held(),
 		Marks: l.Stats.Marks, Paused: l.Asked != 0 || l.Storm}
 }
 
-// TakeDown ends one of links for good at a time, in ps, and returns how many frames that drops. Only credits
-// for their room come back.
+// TakeDown removes a link for good: queued frames are dropped and only their credits returned. It returns how
+// many were dropped.
 func (l *Link) TakeDown(links []Link, at int64) (drops int64) {
 	l.Down, l.Asked, l.Waiting = true, 0, 0
 	l.Hold()
@@ -262,9 +262,9 @@ func (l *Link) TakeDown(links []Link, at int64) (drops int64) {
 	return drops
 }
 
-// Suffer puts a link in the condition of its cable as a fault begins or ends; back is 1 for the link from B
-// to A, else 0.
-func (l *Link) Suffer(f *spec.Fault, now *spec.Condition, c *cc.Params, back int, at int64) {
+// SetCondition applies the present condition of a link's cable as fault f begins or ends; back is 1 for the
+// link from B to A.
+func (l *Link) SetCondition(f *spec.Fault, now *spec.Condition, c *cc.Params, back int, at int64) {
 	l.Rate, l.Loss, l.Down = now.Rate, now.Loss, now.Down
 	l.Lossy, l.Sizes, l.Coded = l.Loss > 0, [2]uint16{}, c.Coded(l.Rate)
 	if !f.Storm || f.Back != (back == 1) {
@@ -281,8 +281,8 @@ func (l *Link) Suffer(f *spec.Fault, now *spec.Condition, c *cc.Params, back int
 	l.Free = max(l.Free, at) // what waited starts now
 }
 
-// Horizon is for how long, in ps, it counts which of two frames began first: as long as the
-// last of them is on its way, but no longer than some thousand windows, each so long.
+// Horizon returns for how long (ps) the order of two transmissions can still matter: the longest travel time
+// of a frame, at most 4096 windows.
 func Horizon(links []Link, s *spec.Config, window int64) int64 {
 	most := int64(0)
 	for i := range links {

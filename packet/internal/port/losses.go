@@ -11,14 +11,14 @@ import (
 
 // Arrival is a frame that arrives in this window.
 type Arrival struct {
-	At, Travel int64 // ps: when it arrives, and for how long it was on its way
+	At, Travel int64 // arrival and travel time (ps)
 	Link       int32
-	Wire       uint32 // its place on the link
+	Wire       uint32 // position on the cable
 	Began      tiebreak.Number
 }
 
-// SortArrivals puts frames in the order of their arrivals; of one instant, that which was on its way the
-// longest is first, then that which began first.
+// SortArrivals sorts by arrival; simultaneous ones by the order in which ns-3 scheduled them: longest travel
+// time first, then start of transmission.
 func SortArrivals(all []Arrival, c *tiebreak.Calendar) {
 	slices.SortStableFunc(all, func(a, b Arrival) int {
 		if d := cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(b.Travel, a.Travel)); d != 0 {
@@ -28,14 +28,15 @@ func SortArrivals(all []Arrival, c *tiebreak.Calendar) {
 	})
 }
 
-// LossDraws are links whose losses are drawn in turn from one stream.
+// LossDraws draws the losses of some links from one random stream, in the order of arrivals, as ns-3's error
+// models do.
 type LossDraws struct {
 	links    []int32
 	numbers  rng.Numbers
 	arriving []Arrival // scratch
 }
 
-// NewLossDraws is for cables, both directions of each.
+// NewLossDraws covers both directions of the cables.
 func NewLossDraws(cables []int32, numbers rng.Numbers) LossDraws {
 	d := LossDraws{numbers: numbers}
 	for _, i := range cables {
@@ -44,7 +45,7 @@ func NewLossDraws(cables []int32, numbers rng.Numbers) LossDraws {
 	return d
 }
 
-// AllLossDraws is for groups of cables that each draw from a stream of the run with a seed.
+// AllLossDraws makes a LossDraws for each group of cables, each with its own generator.
 func AllLossDraws(groups [][]int32, stream, seed uint64) (all []LossDraws) {
 	for _, cables := range groups {
 		all = append(all, NewLossDraws(cables, rng.NewNumbers(stream, seed)))
@@ -52,8 +53,8 @@ func AllLossDraws(groups [][]int32, stream, seed uint64) (all []LossDraws) {
 	return all
 }
 
-// Draw sets a flag of the frames that arrive before a time and are lost. travel is for how long, in ps, a
-// frame of a size is on its way over a link; of is what travels over one, and the share that is lost.
+// Draw sets a flag on the frames that arrive before end and are lost. travel returns a frame's travel time on
+// a link (ps), of a link's cable and loss probability.
 func (d *LossDraws) Draw(end int64, flag uint8, c *tiebreak.Calendar,
 	travel func(link int32, size uint16) int64, of func(link int32) (*frames.Ring, float64)) {
 	d.arriving = d.arriving[:0]

@@ -2,31 +2,32 @@ package port
 
 import "github.com/simccl/simccl/packet/internal/frames"
 
-// Flows of the frames that Take makes.
+// Values of Frame.Flow for the timer's own events.
 const (
-	PauseEnds    = -3 // the pause of class psn ends
-	PauseRepeats = -4 // class psn is to be paused again
+	PauseEnds    = -3 // the pause of class Psn runs out
+	PauseRepeats = -4 // the PAUSE of class Psn is due for renewal
 )
 
-// PauseTimer is the pauses of a port.
+// PauseTimer keeps the times of 802.1Qbb pauses, which last for a number of quanta: of a port's own (ends)
+// and of those it asks of its neighbour (again), renewed after half of their duration.
 type PauseTimer struct {
 	lasts int64
-	ends  [8]int64 // by class: when its own pause ends; 0: it is not paused
-	again [8]int64 // by class: when it asks its neighbour for a pause again; 0: it does not
+	ends  [8]int64 // by class: end of the port's own pause; 0: not paused
+	again [8]int64 // by class: next renewal to the neighbour; 0: none
 }
 
-// PauseLasts is how long so many quanta last at a rate in bit/s, in ps.
+// PauseLasts returns the duration of a pause of so many quanta (512 bits each) at a rate in bit/s, in ps.
 func PauseLasts(quanta int, rate int64) int64 {
 	return int64(float64(quanta) * 512 * 1e12 / float64(rate))
 }
 
-// NewPauseTimer is a port that is not paused, with pauses of so many quanta at a rate in bit/s.
+// NewPauseTimer returns the timer of an unpaused port.
 func NewPauseTimer(quanta int, rate int64) *PauseTimer {
 	return &PauseTimer{lasts: PauseLasts(quanta, rate)}
 }
 
-// Received records a PFC frame of the neighbour, or of the end of a pause; false: that pause
-// was renewed before its end.
+// Received handles a PFC frame, or PauseEnds. It returns false for the end of a pause that was renewed
+// meanwhile.
 func (p *PauseTimer) Received(f *frames.Frame) bool {
 	at := &p.ends[f.Psn]
 	switch {
@@ -40,24 +41,23 @@ func (p *PauseTimer) Received(f *frames.Frame) bool {
 	return true
 }
 
-// Asks records a PFC frame that the port sends at a time. One that pauses is sent again after half
-// the time that the pause lasts.
+// Asks records that the port sends PAUSE or RESUME at a time; a PAUSE is renewed after half of its duration.
 func (p *PauseTimer) Asks(class uint8, pause bool, at int64) {
 	if p.again[class] = 0; pause {
 		p.again[class] = at + p.lasts/2
 	}
 }
 
-// Due reports whether the port is to ask for a pause again at a time: the neighbour was not resumed since.
+// Due reports whether a renewal at a time is still valid: there was no RESUME since.
 func (p *PauseTimer) Due(class uint32, at int64) bool { return p.again[class] == at }
 
-// Repeats reports whether the port asks for a pause of a class again and again.
+// Repeats reports whether the port keeps its neighbour's class paused.
 func (p *PauseTimer) Repeats(class int) bool { return p.again[class] != 0 }
 
-// Paused reports whether the port's own pause of a class has an end.
+// Paused reports whether the port's class is paused with an end.
 func (p *PauseTimer) Paused(class int) bool { return p.ends[class] != 0 }
 
-// Take appends a frame for each pause that ends and each that is to be asked for again before a time.
+// Take appends a frame for each end of a pause and each renewal before a time.
 func (p *PauseTimer) Take(tag uint32, before int64, into []frames.Frame) []frames.Frame {
 	for c := range p.ends {
 		if t := p.ends[c]; t != 0 && t < before {
@@ -71,10 +71,10 @@ func (p *PauseTimer) Take(tag uint32, before int64, into []frames.Frame) []frame
 	return into
 }
 
-// Lasts is how long a pause lasts, in ps.
+// Lasts returns the duration of a pause in ps.
 func (p *PauseTimer) Lasts() int64 { return p.lasts }
 
-// Renew asks for pauses up to a time, and returns how many frames that are.
+// Renew skips renewals up to a time and returns their number.
 func (p *PauseTimer) Renew(at int64) (n int64) {
 	for c := range p.again {
 		if t := &p.again[c]; *t != 0 && *t < at {
@@ -86,7 +86,7 @@ func (p *PauseTimer) Renew(at int64) (n int64) {
 	return n
 }
 
-// Extend has the port's own pauses last beyond a time.
+// Extend moves the ends of the port's own pauses beyond a time, as the skipped renewals would have.
 func (p *PauseTimer) Extend(at int64) {
 	for c := range p.ends {
 		if t := &p.ends[c]; *t != 0 && *t < at {
@@ -95,7 +95,7 @@ func (p *PauseTimer) Extend(at int64) {
 	}
 }
 
-// Next is when Take has the next one.
+// Next returns the time of Take's next frame; never: none.
 func (p *PauseTimer) Next() int64 {
 	t := never
 	for c := range p.ends {

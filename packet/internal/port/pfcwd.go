@@ -3,18 +3,18 @@ package port
 // PFCWatchdog drops the frames of a class that was paused for too long, until the class has been unpaused
 // for as long (SONiC's pfcwd, action drop).
 type PFCWatchdog struct {
-	since [8]int64 // when a pause, or where it dropped their end, began; -1: none
-	drops uint16   // classes that are dropped
+	since [8]int64 // start of a pause or, while dropping, of its absence; -1: none
+	drops uint16   // bits: classes being dropped
 }
 
-// NewPFCWatchdog watches a port whose classes are not paused.
+// NewPFCWatchdog returns the watchdog of an unpaused port.
 func NewPFCWatchdog() *PFCWatchdog {
 	return &PFCWatchdog{since: [8]int64{-1, -1, -1, -1, -1, -1, -1, -1}}
 }
 
-// Poll looks at a class at a time and reports whether the watchdog triggers: the class was paused for after,
-// with frames that wait, and is dropped from now on. Once the pause has been over for restore it is dropped
-// no more. Times are in ps.
+// Poll checks a class at a time and reports whether the watchdog triggers: the class was paused for after
+// with frames waiting, and is dropped from now on. Dropping ends once the class was unpaused for restore.
+// Times are in ps.
 func (d *PFCWatchdog) Poll(class int, paused, waits bool, now, after, restore int64) (triggered bool) {
 	bit, x := uint16(1)<<class, &d.since[class]
 	dropping := d.drops&bit != 0
@@ -37,10 +37,10 @@ func (d *PFCWatchdog) Poll(class int, paused, waits bool, now, after, restore in
 	return false
 }
 
-// Drops reports whether a class is dropped; without a dog none is.
+// Drops reports whether frames of a class are dropped; a nil watchdog drops none.
 func (d *PFCWatchdog) Drops(class uint8) bool { return d != nil && d.drops>>class&1 != 0 }
 
-// Next is when it next has something to do, if nothing changes before; the most there is if never.
+// Next returns when Poll would act next if nothing changes.
 func (d *PFCWatchdog) Next(after, restore int64) int64 {
 	t := int64(1<<63 - 1)
 	for k, since := range d.since {

@@ -6,12 +6,12 @@ import (
 	"github.com/simccl/simccl/packet/internal/qp"
 )
 
-// crowd is from how many queue pairs on a run's are not all in a near cache.
+// crowd is the number of queue pairs beyond which their state does not stay in the L2 cache.
 const crowd = 512
 
-// Prefetch reads what frames that come to a host will change, at once: each is of another flow perhaps, and
-// one by one, as what each does depends on the one before, a host would wait for memory each time. What it
-// returns is not for use.
+// Prefetch reads the state that a host's arrivals will change, in one independent loop: the cache misses
+// overlap. In the event loop, where each step depends on the one before, they would add up. The result only
+// keeps the loads alive.
 //
 //go:noinline
 func Prefetch(come []frames.Frame, senders []qp.Sender, receivers []qp.Receiver, flows *cc.Flows) (x uint32) {
@@ -30,8 +30,7 @@ func Prefetch(come []frames.Frame, senders []qp.Sender, receivers []qp.Receiver,
 	return x
 }
 
-// PrefetchRecords reads the telemetry of data frames that come to a switch, which each port adds to, as
-// Prefetch does for a host.
+// PrefetchRecords is Prefetch for the HPCC telemetry of frames that come to a switch.
 //
 //go:noinline
 func PrefetchRecords(come []frames.Frame, senders int, flows *cc.Flows) (x uint32) {

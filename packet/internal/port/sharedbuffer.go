@@ -11,32 +11,33 @@ import (
 //
 //	┌ reserve of each port ┐┌── shared: thresholds move with what is free ──┐┌ headroom of each port ┐
 type SharedBuffer struct {
-	Arriving []int64 // of this window, by port
-	Total    int64   // of them
-	Exact    bool    // shared is kept up to date, thresholds are watched
+	Arriving []int64 // bytes of this window, by port
+	Total    int64   // sum of Arriving
+	Exact    bool    // shared is up to date and thresholds are checked for each frame
 
 	b        *spec.Buffer
 	classes  int
-	in       []int64 // by port and class, what came in and waits, without headroom
-	headroom []int64 // by port and class, what waits in the headroom
-	xoff     []bool  // by port and class: the neighbour was paused
-	paused   int     // how many of them
-	above    int64   // in all headrooms
-	shared   int64   // of the shared memory in use
-	base     int64   // shared memory in all
-	expected []int64 // most that arrives in a window, by port
-	expects  int64   // in all; negative: no bound is known
-	slack    int64   // so much may come at least before an ingress queue can reach its threshold
-	held     int64   // in in
-	shift    []int8  // of a port: its threshold is the free memory, right by so many bits
-	growth   int64   // by so many times what comes a queue comes nearer to its threshold, at most
-	most     []int64 // headroom of a port
+	in       []int64 // by port and class: bytes outside the headroom
+	headroom []int64 // by port and class: bytes in the headroom
+	xoff     []bool  // by port and class: the neighbour is paused
+	paused   int     // how many of xoff are set
+	above    int64   // sum of headroom
+	shared   int64   // shared memory in use
+	base     int64   // size of the shared memory
+	expected []int64 // by port: most bytes that can arrive in a window
+	expects  int64   // sum of expected; negative: unbounded
+	slack    int64   // lower bound of the arrivals before a queue reaches its threshold
+	held     int64   // sum of in
+	shift    []int8  // by port: threshold = free shared memory >> shift
+	growth   int64   // per arriving byte, a queue nears its threshold by at most this many
+	most     []int64 // headroom of each port
 }
 
-// IngressPort is a link to a neighbour.
+// IngressPort is a port's link in: rate in bit/s, delay in ps.
 type IngressPort struct{ Rate, Delay int64 } // bit/s, ps
 
-// NewSharedBuffer is the memory of a switch with ports and classes; hosts have ports of a rate.
+// NewSharedBuffer divides a switch's memory among its ports. hostRate is the rate of host ports: thresholds
+// of faster ports are higher.
 func NewSharedBuffer(b *spec.Buffer, classes int, ports []IngressPort, hostRate int64) SharedBuffer {
 	n := len(ports)
 	m := SharedBuffer{Arriving: make([]int64, n), b: b, classes: classes, in: make([]int64, n*classes),
@@ -54,36 +55,37 @@ func NewSharedBuffer(b *spec.Buffer, classes int, ports []IngressPort, hostRate 
 	return m
 }
 
-// Shared is how much ports share.
+// Shared returns the size of the shared memory; not positive: headrooms and reserves exceed the buffer.
 func (m *SharedBuffer) Shared() int64 { return m.base }
 
-// Stopped reports whether a neighbour was paused.
+// Stopped reports whether the neighbour at a port is paused.
 func (m *SharedBuffer) Stopped(port, class int) bool { return m.xoff[port*m.classes+class] }
 
-// Quiet reports whether no neighbour is paused.
+// Quiet reports whether no neighbour is paused and no headroom in use.
 func (m *SharedBuffer) Quiet() bool { return m.paused == 0 && m.above == 0 }
 
-// Add counts what comes in, where no threshold is near.
+// Add counts an arriving frame without checking thresholds (Calm windows).
 func (m *SharedBuffer) Add(port uint32, class uint8, size int64) {
 	m.in[int(port)*m.classes+int(class)] += size
 	m.held += size
 }
 
-// Held is what Add counts, by port and class; Less records what was taken away there in all.
+// Held returns the table that Add writes, for hot loops that update it themselves and report the sum to
+// Subtract.
 func (m *SharedBuffer) Held() []int64 { return m.in }
 
-// Less reports whether Held is so much less in all.
-func (m *SharedBuffer) Less(bytes int64) { m.held -= bytes }
+// Subtract subtracts from the sum what the caller took out of Held's table.
+func (m *SharedBuffer) Subtract(bytes int64) { m.held -= bytes }
 
-// Calm reports whether in this window no ingress queue can reach its threshold, that
-// none is above it, and so that ports do not influence each other.
+// Calm reports whether no ingress queue can reach its threshold in this window: then ports are independent of
+// each other and are simulated one by one.
 func (m *SharedBuffer) Calm() bool {
 	m.slack -= m.growth * m.Total // an ingress queue has grown by no more than that, and its threshold fallen
 	return m.calm(m.Arriving, m.Total)
 }
 
-// Expect reports whether what arrives by a port in a window of so many ps may be of frames of a size that
-// last so many.
+// Expect bounds the arrivals of a port in a window (ps) if they are frames of a size and transmission time
+// (ps).
 func (m *SharedBuffer) Expect(port int, size, window, lasts int64) {
 	if m.expected == nil {
 		m.expected = make([]int64, len(m.Arriving))
@@ -97,10 +99,11 @@ func (m *SharedBuffer) Expect(port int, size, window, lasts int64) {
 	m.expected[port] = most
 }
 
-// CalmAhead is Calm whatever arrives.
+// CalmAhead is Calm for the most that Expect allows to arrive.
 func (m *SharedBuffer) CalmAhead() bool { return m.expects >= 0 && m.calm(m.expected, m.expects) }
 
-// calm is Calm for a window in which so much arrives at most, by port and in all.
+// calm tries three bounds, cheapest first: everything in one queue, the slack left over from earlier windows,
+// the exact distance of each queue.
 func (m *SharedBuffer) calm(arriving []int64, total int64) bool {
 	if m.b.Trim > 0 {
 		return true // each queue by itself
@@ -119,8 +122,8 @@ func (m *SharedBuffer) calm(arriving []int64, total int64) bool {
 	return m.slack > 0
 }
 
-// left is by how much the ingress queue that is nearest to its threshold is below it once so
-// much has come, or the shared memory below its end; none is where nothing comes.
+// left returns the least distance (bytes) of an ingress queue from its threshold, or of the shared memory
+// from its end, once so much has arrived. A queue to which nothing comes does not count.
 func (m *SharedBuffer) left(arriving []int64, total int64) int64 {
 	reserve, shared := m.b.Reserve, total
 	for _, b := range m.in {
@@ -145,11 +148,11 @@ func (m *SharedBuffer) left(arriving []int64, total int64) int64 {
 	return left
 }
 
-// foreseen is for how many times as long as a run lasts it is foreseen how long queues get.
+// foreseen caps Fills' extrapolation: queues are assumed to grow to at most 16 times their present length.
 const foreseen = 16
 
-// Fills reports whether an ingress queue will come to its threshold if all grow as they did while so many
-// frames of all were sent.
+// Fills reports whether an ingress queue would reach its threshold if queues grew in proportion to the frames
+// sent, of all.
 func (m *SharedBuffer) Fills(all, sent int64) bool {
 	if m.b.Trim > 0 || m.b.Credits > 0 {
 		return false
@@ -171,7 +174,7 @@ func (m *SharedBuffer) Fills(all, sent int64) bool {
 	return false
 }
 
-// Recount counts the shared memory in use, to be kept up to date from now on.
+// Recount computes shared, which is exact from now on.
 func (m *SharedBuffer) Recount() {
 	m.shared, m.Exact = 0, true
 	for _, b := range m.in {
@@ -179,10 +182,11 @@ func (m *SharedBuffer) Recount() {
 	}
 }
 
-// threshold is how much of the shared memory an ingress queue of a port may use.
+// threshold returns how much shared memory an ingress queue of a port may use: free memory >> shift (dynamic
+// threshold).
 func (m *SharedBuffer) threshold(port uint32) int64 { return scaled(m.base-m.shared, m.shift[port]) }
 
-// scaled is so many bytes right by a shift, or left where that is negative.
+// scaled shifts bytes right, or left for a negative shift.
 func scaled(bytes int64, shift int8) int64 {
 	if shift < 0 {
 		return bytes << -shift
@@ -190,11 +194,11 @@ func scaled(bytes int64, shift int8) int64 {
 	return bytes >> shift
 }
 
-// used is what an ingress queue uses of the shared memory.
+// used returns what ingress queue k uses of the shared memory.
 func (m *SharedBuffer) used(k int) int64 { return max(0, m.in[k]-m.b.Reserve) }
 
-// Admit accounts for what comes in; without room it is to be dropped. pause says that the
-// neighbour is to pause.
+// Admit accounts for an arriving frame: reserve first, then shared memory up to the threshold, then headroom.
+// room is false if all are full; pause asks the caller to send a PAUSE.
 func (m *SharedBuffer) Admit(port uint32, class uint8, size int64) (room, pause bool) {
 	k, limit := int(port)*m.classes+int(class), m.threshold(port)
 	over := m.in[k] + size - m.b.Reserve
@@ -222,8 +226,7 @@ func (m *SharedBuffer) Admit(port uint32, class uint8, size int64) (room, pause 
 	return true, pause
 }
 
-// Passes reports whether what comes in and leaves at once changes nothing: there is room, and no threshold
-// is near.
+// Passes reports whether a frame that is forwarded at once leaves all accounts unchanged.
 func (m *SharedBuffer) Passes(port uint32, class uint8, size int64) bool {
 	k, limit := int(port)*m.classes+int(class), m.threshold(port)
 	in := m.in[k] + size
@@ -236,7 +239,7 @@ func (m *SharedBuffer) Passes(port uint32, class uint8, size int64) bool {
 	return limit > 0
 }
 
-// Release accounts for what leaves. resume says that the neighbour is to go on.
+// Release accounts for a departing frame; resume asks the caller to send a RESUME.
 func (m *SharedBuffer) Release(port uint32, class uint8, size int64) (resume bool) {
 	k := int(port)*m.classes + int(class)
 	if !m.Exact {
@@ -257,7 +260,7 @@ func (m *SharedBuffer) Release(port uint32, class uint8, size int64) (resume boo
 	return resume
 }
 
-// overfull reports whether an ingress queue must pause its neighbour.
+// overfull reports whether ingress queue k is at its XOFF threshold.
 func (m *SharedBuffer) overfull(k int, port uint32) bool {
 	if x := m.b.XOff; x > 0 {
 		return m.in[k] >= x
@@ -265,7 +268,7 @@ func (m *SharedBuffer) overfull(k int, port uint32) bool {
 	return m.used(k) >= m.threshold(port)
 }
 
-// relieved reports whether its neighbour may go on.
+// relieved reports whether ingress queue k is below its XON threshold.
 func (m *SharedBuffer) relieved(k int, port uint32) bool {
 	if m.b.XOff > 0 {
 		return m.in[k] <= m.b.XOn

@@ -7,25 +7,24 @@ import (
 	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// Starts are the ports of a switch that have a frame to start, in the order in which they do: by when the
-// frame in transmission ends. With a calendar, of two that start at once the first is the one whose frame
-// before began first; without one, and where that is not known, the first is the lower port.
+// Starts is a queue of a switch's ports by the time of their next start. Of simultaneous starts the first is
+// the port whose transmission in progress began first; without a calendar, or where that is unknown, the
+// lower port.
 type Starts struct {
 	links    []Link
 	calendar *tiebreak.Calendar
-	due      []start // from first on
+	due      []start // sorted, from first on
 	first    int
-	listed   []uint64 // bits of ports
+	listed   []uint64 // bits: ports in due
 }
 
-// start is when a link starts its next frame.
+// start is the time of a link's next start.
 type start struct {
 	at int64
 	id int32
 }
 
-// Begin begins with those of out, the links by port, that may have frames: busy has bits of these, and of
-// others they are cleared.
+// Begin fills the queue with the ports of busy that have frames, and clears the bits of the others.
 func (x *Starts) Begin(links []Link, out []int32, busy []uint64, calendar *tiebreak.Calendar) {
 	x.links, x.calendar, x.due, x.first = links, calendar, x.due[:0], 0
 	x.listed = slices.Grow(x.listed[:0], len(busy))[:len(busy)]
@@ -41,7 +40,7 @@ func (x *Starts) Begin(links []Link, out []int32, busy []uint64, calendar *tiebr
 	}
 }
 
-// At is when the first starts; never without one.
+// At returns the time of the first start; never: none.
 func (x *Starts) At() int64 {
 	if x.first == len(x.due) {
 		return never
@@ -49,10 +48,10 @@ func (x *Starts) At() int64 {
 	return x.due[x.first].at
 }
 
-// First is the one that starts first.
+// First returns the port that starts first.
 func (x *Starts) First() *Link { return &x.links[x.due[x.first].id] }
 
-// Update puts a link in its place, or takes it out, after it has changed, if there is a list.
+// Update moves a port that has changed to its new place, or removes it. A nil Starts does nothing.
 func (x *Starts) Update(l *Link) {
 	if x == nil {
 		return
@@ -71,8 +70,7 @@ func (x *Starts) Update(l *Link) {
 	x.Join(l)
 }
 
-// Join puts a link in its place that may have become one of those that have a frame to start; else it has
-// not changed.
+// Join inserts a port if it has a frame to start and is not in the queue.
 func (x *Starts) Join(l *Link) {
 	bit, p := &x.listed[l.FromPort/64], l.FromPort%64
 	if l.Waiting&^l.Paused == 0 || *bit>>p&1 != 0 {
@@ -95,7 +93,7 @@ func (x *Starts) Join(l *Link) {
 	x.due[k] = start{l.Free, l.ID}
 }
 
-// before reports whether link a starts before link b, of two that may start at one time.
+// before reports whether port a starts before port b at one instant.
 func (x *Starts) before(a, b *Link) bool {
 	switch {
 	case x.calendar == nil:
@@ -108,9 +106,9 @@ func (x *Starts) before(a, b *Link) bool {
 	return x.calendar.First(a.Begun, b.Begun)
 }
 
-// EndsFirst reports whether the frame in transmission ends before another that arrives at that instant, that
-// began under a number and travels for so long: its end was planned first. Without a calendar the arrival is
-// first.
+// EndsFirst reports whether the transmission in progress ends before a frame arrives at the same instant: its
+// end was scheduled first if it lasts longer than the frame's travel time, or as long and began first (n is
+// the other's number). Without a calendar the arrival is first.
 func (l *Link) EndsFirst(calendar *tiebreak.Calendar, travels int64, n tiebreak.Number) bool {
 	if calendar == nil {
 		return false

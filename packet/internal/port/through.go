@@ -5,11 +5,9 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// Lead is for how long, in ps, a switch at the end of a link has had the first bytes of a frame when its
-// last bit arrives: so much earlier the frame is there for a port of a rate in bit/s. It is 0 where the
-// frame is to be there as a whole: at hosts, without Config.CutThrough, and for faster ports, which would
-// have to wait for the rest of it. Faults change nothing: on a cable that is slow no frame is there before
-// its first bytes are.
+// Lead returns by how much (ps) a cut-through switch at the end of the link forwards a frame before its last
+// bit arrives, to a port of a rate in bit/s. It is 0 at hosts, in store-and-forward switches, and towards
+// faster ports, which would run out of bits. The cable's nominal rate counts, with or without a fault.
 func (l *Link) Lead(c *spec.Config, size uint16, rate int64) int64 {
 	if l.Head == 0 || rate > l.Nominal {
 		return 0
@@ -17,20 +15,17 @@ func (l *Link) Lead(c *spec.Config, size uint16, rate int64) int64 {
 	return max(0, c.Lasts(int(size), l.Nominal)-l.Head)
 }
 
-// Heads takes frames off links whose first bytes are at a cut-through switch: it sends them on from then, or
-// once the port by which they leave is free.
+// Heads takes frames off the links of a cut-through switch by the arrival of their first bytes.
 type Heads struct {
 	Config *spec.Config
-	Links  []Link // all
-	Due    []int64
-	// Hops are the links of routes; nil: frames choose theirs at the switch, and are taken as ones for its
-	// fastest port.
+	Links  []Link  // all
+	Due    []int64 // by link: arrival of its first frame
+	// routes; nil: frames choose their egress port at the switch and are treated as leaving by its fastest
 	Hops []int32
 	Lose func(l *Link, f *frames.Frame) bool
 }
 
-// Take appends what comes over links before end, and adds its bytes to those that arrive by each; the switch
-// sends over others.
+// Take appends the frames that come over links in before end, and adds their bytes to arriving, by port.
 func (x *Heads) Take(in, out []int32, end int64, arriving []int64, into []frames.Frame) []frames.Frame {
 	fastest := int64(0)
 	for _, id := range out {

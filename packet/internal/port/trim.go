@@ -2,8 +2,8 @@ package port
 
 import "github.com/simccl/simccl/packet/internal/frames"
 
-// Trim cuts a data frame to its headers, of so many bytes and ahead of all data, if its queue would hold
-// more than most bytes with it; it reports whether it did.
+// Trim cuts a data frame to its header, which travels in the control class, if its queue would exceed most
+// bytes with it. It reports whether it did.
 func (l *Link) Trim(f *frames.Frame, most int64, header uint16) bool {
 	if f.Flow < 0 || f.Flags&frames.Ack != 0 || l.Queues[f.Class].Bytes+int64(f.Size) <= most {
 		return false

@@ -10,8 +10,8 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// Ties puts frames that arrived at a switch at one instant in the order of events: what travelled longer
-// first, then what began first. Of Arrived each came by the port of From, and that is a link of In.
+// Ties orders the simultaneous arrivals of a switch: longest travel time first, then start of transmission
+// (see package tiebreak). The i-th of Arrived came by port From[i], whose link is In[From[i]].
 type Ties struct {
 	Config    *spec.Config
 	Calendar  *tiebreak.Calendar
@@ -20,12 +20,12 @@ type Ties struct {
 	Arrived   []frames.Frame
 	From      []uint16
 	Full, Ack uint16
-	Uniform   bool // links of In are equally long and fast
+	Uniform   bool // all links of In have equal delay and rate
 
-	turns []uint64
+	ranks []uint64
 }
 
-// Untie puts keys of equal times in order.
+// Untie sorts runs of keys of one time; keys are sorted by time.
 func (x *Ties) Untie(keys []uint64) {
 	for i := 1; i < len(keys); i++ {
 		if !arrivals.Together(keys[i-1], keys[i]) {
@@ -38,10 +38,11 @@ func (x *Ties) Untie(keys []uint64) {
 	}
 }
 
-// few is up to how many frames of one time are compared at once: to look for turns takes longer.
+// few is the number of frames up to which comparing pairs is faster than reading ranks.
 const few = 3
 
-// untie is Untie for keys of one time.
+// untie sorts keys of one time: by stored ranks if all are from one batch, else by comparing pairs. The
+// result is stored as a new batch of ranks where it is certain.
 func (x *Ties) untie(keys []uint64) {
 	if len(keys) <= few {
 		for i := 1; i < len(keys); i++ {
@@ -51,10 +52,10 @@ func (x *Ties) untie(keys []uint64) {
 		}
 		return
 	}
-	even, known := x.look(keys)
+	even, known := x.readRanks(keys)
 	if !known || !x.sort(keys) {
 		slices.Sort(keys)
-		even, _ = x.look(keys)
+		even, _ = x.readRanks(keys)
 		even = x.compare(keys, even) && even
 	}
 	if !even {
@@ -66,56 +67,55 @@ func (x *Ties) untie(keys []uint64) {
 	}
 }
 
-// look finds the turns, and says that all travelled equally long, and that all turns are known and of one
-// row.
-func (x *Ties) look(keys []uint64) (even, known bool) {
-	x.turns = x.turns[:0]
+// readRanks reads the rank of each frame's cause. even: all travelled equally long; known: all ranks are of
+// one batch and can be compared.
+func (x *Ties) readRanks(keys []uint64) (even, known bool) {
+	x.ranks = x.ranks[:0]
 	first := &x.Arrived[keys[0]&arrivals.Place]
-	travels, turn, at := x.travels(keys[0]), uint64(0), int64(0)
+	travels, rank, at := x.travels(keys[0]), uint64(0), int64(0)
 	even, known = true, true
 	for i, k := range keys {
 		f := &x.Arrived[k&arrivals.Place]
 		if !x.Uniform || f.Size != first.Size {
 			even = even && x.travels(k) == travels
 		}
-		t, began := x.Calendar.Turn(tiebreak.Number(f.Tag))
+		t, began := x.Calendar.Rank(tiebreak.Number(f.Tag))
 		if i == 0 {
-			turn, at = t, began
+			rank, at = t, began
 		}
 		if began != at {
 			t = 0
 		}
-		known = known && t != 0 && tiebreak.Together(t, turn)
-		x.turns = append(x.turns, t)
+		known = known && t != 0 && tiebreak.Together(t, rank)
+		x.ranks = append(x.ranks, t)
 	}
 	return even, even && known
 }
 
-// sort sorts keys by turns; false: two are equal.
+// sort sorts keys by rank; false: two ranks are equal.
 func (x *Ties) sort(keys []uint64) (distinct bool) {
-	turns := x.turns[:len(keys)]
+	ranks := x.ranks[:len(keys)]
 	distinct = true
-	for i := 1; i < len(turns); i++ {
-		t, key, k := turns[i], keys[i], i
-		for ; k > 0 && turns[k-1] > t; k-- {
-			turns[k], keys[k] = turns[k-1], keys[k-1]
+	for i := 1; i < len(ranks); i++ {
+		t, key, k := ranks[i], keys[i], i
+		for ; k > 0 && ranks[k-1] > t; k-- {
+			ranks[k], keys[k] = ranks[k-1], keys[k-1]
 		}
-		turns[k], keys[k] = t, key
-		distinct = distinct && (k == 0 || turns[k-1] != t)
+		ranks[k], keys[k] = t, key
+		distinct = distinct && (k == 0 || ranks[k-1] != t)
 	}
 	return distinct
 }
 
-// compare sorts keys by comparing two at a time, and says that of each two it is known which is first. If
-// they are even, all travelled equally long.
+// compare sorts keys by comparing pairs, and reports whether the order of every pair is known.
 func (x *Ties) compare(keys []uint64, even bool) (all bool) {
-	turns := x.turns[:len(keys)]
+	ranks := x.ranks[:len(keys)]
 	all = true
 	for i := 1; i < len(keys); i++ {
-		t, key, k := turns[i], keys[i], i
+		t, key, k := ranks[i], keys[i], i
 		for ; k > 0; k-- {
 			order := 0
-			if u := turns[k-1]; t != 0 && u != t && tiebreak.Together(t, u) &&
+			if u := ranks[k-1]; t != 0 && u != t && tiebreak.Together(t, u) &&
 				(even || x.travels(keys[k-1]) == x.travels(key)) {
 				order = cmp.Compare(u, t)
 			} else {
@@ -125,14 +125,14 @@ func (x *Ties) compare(keys []uint64, even bool) (all bool) {
 			if order <= 0 {
 				break
 			}
-			turns[k], keys[k] = turns[k-1], keys[k-1]
+			ranks[k], keys[k] = ranks[k-1], keys[k-1]
 		}
-		turns[k], keys[k] = t, key
+		ranks[k], keys[k] = t, key
 	}
 	return all
 }
 
-// order is positive where the second of two comes first, negative where the first does.
+// order returns a positive number where key j comes first, a negative one where i does, 0 where unknown.
 func (x *Ties) order(i, j uint64) int {
 	if a, b := x.travels(i), x.travels(j); a != b {
 		if a < b {
@@ -147,13 +147,13 @@ func (x *Ties) number(key uint64) tiebreak.Number {
 	return tiebreak.Number(x.Arrived[key&arrivals.Place].Tag)
 }
 
-// travels is how long a frame was on its way.
+// travels returns a frame's travel time in ps.
 func (x *Ties) travels(key uint64) int64 {
 	i := key & arrivals.Place
 	return x.Links[x.In[x.From[i]]].Travel(x.Config, x.Arrived[i].Size, x.Full, x.Ack)
 }
 
-// Uniform reports whether some links are equally long and fast.
+// Uniform reports whether some links have equal delay and rate.
 func Uniform(links []Link, some []int32) bool {
 	return !slices.ContainsFunc(some, func(id int32) bool {
 		a, b := &links[id], &links[some[0]]

@@ -5,11 +5,11 @@ import (
 	"github.com/simccl/simccl/packet/internal/frames"
 )
 
-// cnpFlags are those of a notification: an acknowledgement of nothing, with a mark.
+// cnpFlags mark a CNP: an acknowledgement of nothing, with CE.
 const cnpFlags = frames.Ack | frames.CE
 
-// SendCNP takes the mark off a data frame that came to a receiver, and lets its host send a notification if
-// the last one of that queue pair was long enough before. It precedes the acknowledgements that wait.
+// SendCNP clears a data frame's CE mark and queues a CNP in its place, unless the last CNP of the queue pair
+// was less than CNPGap before. CNPs go ahead of queued acknowledgements.
 func SendCNP(r *Receiver, f *frames.Frame, c *cc.Params, acks *frames.Ring) {
 	if f.Flags&frames.CE == 0 {
 		return

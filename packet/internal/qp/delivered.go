@@ -5,22 +5,21 @@ import (
 	"slices"
 )
 
-// Delivered is messages that have arrived, in order of time once they were sorted.
+// Delivered collects the messages that arrive in a window.
 type Delivered struct {
 	all   []landing
-	given int
+	given int // how many Until has returned
 }
 
-// landing is the arrival of a message's last frame, in ps.
+// landing is a message's arrival in ps.
 type landing struct {
 	at    int64
 	token int32
 }
 
-// Clear forgets all.
 func (l *Delivered) Clear() { l.all, l.given = l.all[:0], 0 }
 
-// Take adds the messages that are complete with a frame that arrives at a time.
+// Take adds the messages that data frame psn, arriving at a time, completes.
 func (l *Delivered) Take(m *Messages, psn uint32, selective bool, at int64) {
 	m.Come(psn, selective)
 	for token, ok := m.Arrived(); ok; token, ok = m.Arrived() {
@@ -28,14 +27,14 @@ func (l *Delivered) Take(m *Messages, psn uint32, selective bool, at int64) {
 	}
 }
 
-// Sort puts them in order of time.
+// Sort sorts by arrival.
 func (l *Delivered) Sort() {
 	if len(l.all) > 1 {
 		slices.SortStableFunc(l.all, func(a, b landing) int { return cmp.Compare(a.at, b.at) })
 	}
 }
 
-// Next is when the first did that was not taken, or end if that is before.
+// Next returns the first arrival that Until has not returned, or end if that is earlier.
 func (l *Delivered) Next(end int64) int64 {
 	if l.given < len(l.all) {
 		return min(l.all[l.given].at, end)
@@ -43,7 +42,7 @@ func (l *Delivered) Next(end int64) int64 {
 	return end
 }
 
-// Until appends those that arrived up to a time.
+// Until appends the tokens of messages that arrived up to now.
 func (l *Delivered) Until(now int64, done []int32) []int32 {
 	for ; l.given < len(l.all) && l.all[l.given].at <= now; l.given++ {
 		done = append(done, l.all[l.given].token)

@@ -1,24 +1,26 @@
 package qp
 
-// Messages is the messages of a queue pair: from head on not acknowledged, from land on
-// not arrived, from begun on not begun.
+// Messages is a queue pair's list of messages. Three cursors move along it:
+//
+//	acknowledged | acknowledged or in flight | sending, not arrived | posted
+//	             ^head                       ^land                  ^begun
 type Messages struct {
 	list              []message
 	head, land, begun int
 	end               uint32 // frames of all messages so far
-	expected          uint32 // the first frame that has not come, as the receiver knows it
+	expected          uint32 // the receiver's next expected frame
 	came              Bitmap
 }
 
-// message begins with frame first and ends with the one before end, whose payload is last.
+// message is frames [first, end), the last of which has last bytes of payload.
 type message struct {
 	first, end uint32
 	last       int32
 	token      int32
 }
 
-// Add appends a message of so many bytes in frames of payload; una is the first frame
-// that is not acknowledged.
+// Add appends a message, cut into frames of payload bytes; una is the first frame not acknowledged: entries
+// below it are dropped.
 func (l *Messages) Add(bytes, payload int64, token int32, una uint32) {
 	for l.head < l.land && l.list[l.head].end <= una {
 		l.head++
@@ -32,14 +34,14 @@ func (l *Messages) Add(bytes, payload int64, token int32, una uint32) {
 	l.list = append(l.list, message{l.end - uint32(n), l.end, int32(bytes - (n-1)*payload), token})
 }
 
-// Begin begins the next message and returns how many frames there are with it.
+// Begin starts the next message and returns the number of frames up to its end.
 func (l *Messages) Begin() uint32 {
 	l.begun++
 	return l.list[l.begun-1].end
 }
 
-// Size is the bytes of a frame beside its header, and whether it is like most: its payload, most where it
-// does not end a message, and what the first and the last frame of a message carry beside.
+// Size returns a frame's bytes beside its header, and whether it is an ordinary full frame: the last one of a
+// message may be short, and the first and last carry extra bytes (address, immediate data).
 func (l *Messages) Size(psn uint32, most, first, last int) (bytes int, full bool) {
 	bytes = most
 	for i := l.head; i < l.begun; i++ {
@@ -59,7 +61,7 @@ func (l *Messages) Size(psn uint32, most, first, last int) (bytes int, full bool
 	return bytes, true
 }
 
-// Ends reports whether a message ends with the frame before one.
+// Ends reports whether a message ends before frame psn.
 func (l *Messages) Ends(psn uint32) bool {
 	i := l.head
 	for i < l.begun && l.list[i].end < psn {
@@ -68,8 +70,7 @@ func (l *Messages) Ends(psn uint32) bool {
 	return i < l.begun && l.list[i].end == psn
 }
 
-// Come records a frame at the receiver, which keeps those out of order if it is
-// selective.
+// Come records a data frame at the receiver; a selective one keeps frames out of order.
 func (l *Messages) Come(psn uint32, selective bool) {
 	if psn != l.expected {
 		if selective && psn > l.expected {
@@ -82,7 +83,7 @@ func (l *Messages) Come(psn uint32, selective bool) {
 	}
 }
 
-// Arrived is the token of the next message that is complete, ok false without one.
+// Arrived returns the next message that is complete; ok is false without one.
 func (l *Messages) Arrived() (token int32, ok bool) {
 	if l.land == l.begun || l.list[l.land].end > l.expected {
 		return 0, false
@@ -91,7 +92,7 @@ func (l *Messages) Arrived() (token int32, ok bool) {
 	return l.list[l.land-1].token, true
 }
 
-// Waiting is how many of some lists have messages that have not arrived, and the first of them; -1: none.
+// Waiting counts the queue pairs with messages that have not arrived, and returns the first; -1: none.
 func Waiting(lists []Messages) (n int, first int32) {
 	first = -1
 	for i := range lists {

@@ -4,44 +4,49 @@ import (
 	"github.com/simccl/simccl/packet/cc"
 )
 
-// Sender is the sending half of a queue pair.
+// Sender is the sending half of a queue pair, with sequence numbers of frames:
 //
-// What each frame touches is in the first line of a cache, and with DCQCN in the second.
+//	0 … acknowledged | in flight | to send … Frames
+//	                 ^Una        ^Nxt
+//
+// Fields are in the order of use: each frame touches the first cache line, with DCQCN the second.
 type Sender struct {
-	Frames, Nxt, Una uint32 // data frames in all, the next, the first not acknowledged
+	Frames, Nxt, Una uint32 // data frames of the flow; next to send; first unacknowledged
 	Class            uint8
 	Ending, Ended    bool
 	Gapped           bool  // Gaps is in use
-	NextAvail        int64 // when pacing lets it send
+	NextAvail        int64 // pacing allows the next frame then (ps)
 	cc.Rate
-	Window int64 // bytes; 0: none
+	Window int64 // most bytes in flight; 0: unbounded
 	Route  uint32
-	Last   uint16 // size of the frame sent last
-	Listed bool   // of a Live run: among its host's queue pairs
+	Last   uint16 // bytes of the frame sent last
+	Listed bool   // in its host's round robin (Live runs)
 	_      [1]byte
 
 	Dcqcn   cc.Reaction
 	Bytes   int64
 	Retries int32
-	Resent  uint32  // frames
-	Moved   int64   // when Una last moved, or sending began; with Repair.Stubborn when the flow ended
-	Gaps    SACKMap // to a whole line of a cache
+	Resent  uint32 // frames
+	// when Una last moved, or sending began: the timeout runs from then; with Repair.Stubborn the end of the
+	// flow
+	Moved int64
+	Gaps  SACKMap // up to a whole cache line
 }
 
-// Receiver is the receiving half.
+// Receiver is the receiving half of a queue pair.
 type Receiver struct {
 	Expected uint32
 	LastNak  uint32
-	NakAt    int64 // before then no other NAK of the same frame
+	NakAt    int64 // before then no second NAK of LastNak (ps)
 	Back     uint32
-	CnpAt    int64  // no notification before then
+	CnpAt    int64  // no CNP before then (ps)
 	Came     Bitmap // frames above Expected that came, with selective repeat
-	Forgot   bool   // see Forget
+	Forgot   bool   // Forget has reset it
 	_        [7]byte
 }
 
-// Forget begins anew at a time if the flow has ended at its sender before, the first time it is asked: a
-// receiver of the HPCC simulator knows a flow until then, and takes what comes later for another.
+// Forget resets the receiver, once, if the sender's flow ended before a time, and reports whether it did:
+// ns-3's receivers drop a flow's state then and treat later frames as a new flow's.
 func (r *Receiver) Forget(s *Sender, at int64) bool {
 	if r.Forgot || !s.Ending || s.Moved >= at {
 		return false
@@ -50,17 +55,17 @@ func (r *Receiver) Forget(s *Sender, at int64) bool {
 	return true
 }
 
-// What a data frame is that comes to a receiver.
+// Outcomes of Receiver.Take.
 const (
-	Next    = iota // the one that was expected
-	Apart          // kept out of order
-	Again          // it came before
-	Missing        // another is missing, for which it asks
-	Silent         // as Missing, but it has asked not long ago
+	Next    = iota // the expected frame
+	Apart          // out of order, kept
+	Again          // a duplicate
+	Missing        // out of order, dropped: NAK the expected frame
+	Silent         // as Missing, but a NAK was sent not long ago
 )
 
-// Take notes a data frame that comes at a time, with selective repeat or one that was not expected, and says
-// what it is. It asks for the same frame again after a gap in ps.
+// Take handles a data frame at a time (ps) that is not simply the expected one, or with selective repeat any,
+// and returns what it is. gap is the least time between two NAKs of one frame.
 func (r *Receiver) Take(psn uint32, at int64, selective bool, gap int64) (what int) {
 	switch {
 	case selective && psn >= r.Expected:
@@ -79,8 +84,7 @@ func (r *Receiver) Take(psn uint32, at int64, selective bool, gap int64) (what i
 	return what
 }
 
-// Notifies reports whether a receiver notifies its sender of congestion at a time: a gap in ps after it last
-// did.
+// Notifies reports whether a CNP is due: at least gap ps after the last one.
 func (r *Receiver) Notifies(at, gap int64) bool {
 	if at < r.CnpAt {
 		return false
@@ -89,7 +93,7 @@ func (r *Receiver) Notifies(at, gap int64) bool {
 	return true
 }
 
-// Advance moves Una.
+// Advance acknowledges all frames before to.
 func (s *Sender) Advance(to uint32) {
 	if s.Gapped {
 		s.Gaps.Advance(s.Una, to)
@@ -97,7 +101,7 @@ func (s *Sender) Advance(to uint32) {
 	s.Una = to
 }
 
-// Reported handles a report that a frame came out of order.
+// Reported records a selective acknowledgement; frames more than reorder behind it count as lost.
 func (s *Sender) Reported(psn, reorder uint32) {
 	if psn >= s.Una && psn < s.Nxt {
 		s.Gapped = true
@@ -105,7 +109,7 @@ func (s *Sender) Reported(psn, reorder uint32) {
 	}
 }
 
-// Due is when the timeout ends; the most there is if none runs.
+// Due returns when the retransmission timeout expires; never if nothing is in flight.
 func (s *Sender) Due(timeout int64) int64 {
 	if s.Una >= s.Nxt {
 		return 1<<63 - 1
@@ -113,7 +117,7 @@ func (s *Sender) Due(timeout int64) int64 {
 	return s.Moved + timeout
 }
 
-// GivesUp counts a timeout; after so many in a row, if that is not 0, it sends no more.
+// GivesUp counts a timeout and reports whether that fails the flow: most in a row (0: never).
 func (s *Sender) GivesUp(now int64, most int32) bool {
 	s.Moved, s.NextAvail = now, min(s.NextAvail, now)
 	if s.Retries++; most == 0 || s.Retries <= most {
@@ -123,8 +127,8 @@ func (s *Sender) GivesUp(now int64, most int32) bool {
 	return true
 }
 
-// Again sends what is on its way again: all of it, or what is missing, which is found later; it
-// returns how many frames it sends at once.
+// Again schedules retransmission of everything in flight: go-back-N at once (returning the number of frames),
+// or selectively, where each frame that is still missing is found later.
 func (s *Sender) Again(selective bool) int64 {
 	if selective {
 		s.Gapped = true
@@ -137,11 +141,11 @@ func (s *Sender) Again(selective bool) int64 {
 	return int64(n)
 }
 
-// Held reports whether its flow has ended, and its class is paused.
+// Held reports whether the flow has ended while its class is paused.
 func (s *Sender) Held(paused uint16) bool { return s.Una >= s.Frames && paused>>s.Class&1 != 0 }
 
-// Linger reports whether a sender whose flow has ended goes on with what it was sent back to, as no window
-// keeps it from that; else it sends no more.
+// Linger reports whether a sender that was sent back behind the end of its flow keeps retransmitting, as
+// ns-3's does without a window.
 func (s *Sender) Linger() bool {
 	if s.Nxt < s.Frames && s.Window > 0 { // less than nothing in flight is more than any window
 		s.Nxt = s.Frames
@@ -149,13 +153,12 @@ func (s *Sender) Linger() bool {
 	return s.Nxt < s.Frames
 }
 
-// HasGap reports whether there is a frame to send again.
 func (s *Sender) HasGap() bool {
 	_, ok := s.Hole()
 	return ok
 }
 
-// Hole is the next frame to send again.
+// Hole returns the next frame to retransmit.
 func (s *Sender) Hole() (uint32, bool) {
 	if !s.Gapped || !s.Gaps.Any(s.Una) {
 		return 0, false
@@ -163,13 +166,12 @@ func (s *Sender) Hole() (uint32, bool) {
 	return s.Gaps.Missing(s.Una)
 }
 
-// Offset is the first byte of a data frame, of frames of so much payload.
+// Offset returns the first byte of frame psn, with so much payload a frame.
 func (s *Sender) Offset(psn uint32, payload int) int64 {
 	return min(int64(psn)*int64(payload), s.Bytes)
 }
 
-// Flight is how many frames are on their way; apart from those that came out of order, or not at all,
-// only if that is asked for.
+// Flight returns the frames in flight; with apart less those selectively acknowledged or known lost.
 func (s *Sender) Flight(apart bool) uint32 {
 	n := s.Nxt - s.Una
 	if apart && s.Gapped {
@@ -178,7 +180,7 @@ func (s *Sender) Flight(apart bool) uint32 {
 	return n
 }
 
-// Within is the window at the present rate.
+// Within returns the window at the present rate (VarWindow scales it by rate ÷ line rate).
 func (s *Sender) Within(c *cc.Params) int64 {
 	if !c.VarWindow {
 		return s.Window
@@ -186,8 +188,8 @@ func (s *Sender) Within(c *cc.Params) int64 {
 	return max(1, int64(float64(s.Window)*float64(s.Rate.Rate)/float64(s.Line)))
 }
 
-// Bound reports whether as much is in flight as may be, at an event at a time in ps that was planned age
-// before: a window that follows the rate is as large as the timers before that event left it.
+// Bound reports whether the window is full at an event that was scheduled age ps before now: with VarWindow
+// and DCQCN, timers that expired before the event have changed the rate.
 func (s *Sender) Bound(c *cc.Params, payload int, apart bool, now, age int64) bool {
 	w, flight := s.Window, int64(s.Nxt-s.Una)*int64(payload)
 	if w == 0 || flight < w && !c.VarWindow {

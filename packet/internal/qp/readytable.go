@@ -1,20 +1,19 @@
 package qp
 
-// ReadyTable has the times at which pacing lets each queue pair of a list send, side by side: a host with
-// many queue pairs then looks at few lines of a cache instead of one or two a queue pair. A list that is
-// Tabled has one.
+// ReadyTable copies NextAvail of a host's queue pairs into one array: choosing among many then reads few
+// cache lines instead of one or two a queue pair. RoundRobin.Tabled says that it is in use.
 type ReadyTable struct {
-	soon  []int64 // never: it has sent all
-	place []int32 // by flow, of all lists: the place in its list
+	soon  []int64 // by place in the list; never: all sent
+	place []int32 // by flow, shared by all hosts: place in its list
 }
 
-// NewReadyTable is of a list, with memory for places by flow that all lists share.
+// NewReadyTable is given the memory for places that all tables share.
 func NewReadyTable(place []int32) ReadyTable { return ReadyTable{place: place} }
 
-// many is from how many pairs on a list gets a table.
+// many is the number of queue pairs from which on the table pays.
 const many = 8
 
-// Choose picks the next queue pair that may send, as RoundRobin.Choose does, using the table.
+// Choose picks the next queue pair that may send, as RoundRobin.Choose does.
 func (t *ReadyTable) Choose(l *RoundRobin, senders []Sender, rules *Rules, paused uint16,
 	now int64) (found int, soon int64) {
 	if l.Over > 0 || paused != 0 {
@@ -46,8 +45,7 @@ func (t *ReadyTable) Choose(l *RoundRobin, senders []Sender, rules *Rules, pause
 	return -1, soon
 }
 
-// Fill makes the table of a list of which none may send, if that is long and none of its pairs has gaps or
-// has ended.
+// Fill starts using the table when no queue pair may send, if there are many and none has gaps or has ended.
 func (t *ReadyTable) Fill(l *RoundRobin, senders []Sender, rules *Rules) {
 	if len(l.Pairs) < many || l.Over > 0 || rules.Gaps {
 		return
@@ -60,7 +58,7 @@ func (t *ReadyTable) Fill(l *RoundRobin, senders []Sender, rules *Rules) {
 	}
 }
 
-// Note records a flow of a list whose sender has changed.
+// Note updates the table after a sender has changed.
 func (t *ReadyTable) Note(l *RoundRobin, id int32, s *Sender) {
 	if !l.Tabled {
 		return

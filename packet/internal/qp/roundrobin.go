@@ -6,28 +6,27 @@ import (
 
 const never = int64(1<<63 - 1)
 
-// RoundRobin is queue pairs of a host.
+// RoundRobin is the list of a host's queue pairs that have not ended.
 type RoundRobin struct {
-	Only  *Sender // if there is one alone
-	Last  int32   // served last
+	Only  *Sender // the single queue pair, if there is just one
+	Last  int32   // place served last
 	Over  int32   // those of Pairs that have ended
-	Pairs []int32 // flows that send, in the order they began
-	ID    int32   // that of Only
-	// Tabled: there is a ReadyTable, which records what changes.
+	Pairs []int32 // flows in the order of their starts
+	ID    int32   // flow of Only
+	// a ReadyTable mirrors the list
 	Tabled bool
-	Age    int64 // how long before it the present event was planned, where rules are Timed
+	Age    int64 // with Rules.Timed: for how long (ps) the present event was scheduled
 }
 
-// Rules is what bounds queue pairs: their control, bytes of payload of a full frame, whether frames
-// are trimmed, whether single frames are sent again, and whether windows follow rates that timers change.
+// Rules is what limits senders. Gaps: single frames are retransmitted; Timed: windows follow rates that
+// timers change.
 type Rules struct {
 	CC                *cc.Params
 	Payload           int
 	Trim, Gaps, Timed bool
 }
 
-// Bound reports whether a queue pair has as much in flight as it may, at an event at a time in ps that was
-// planned age before.
+// Bound is Sender.Bound with its common case inlined.
 func (r *Rules) Bound(s *Sender, now, age int64) bool {
 	if s.Window == 0 || int64(s.Nxt-s.Una)*int64(r.Payload) < s.Window && !r.CC.VarWindow {
 		return false
@@ -35,22 +34,21 @@ func (r *Rules) Bound(s *Sender, now, age int64) bool {
 	return s.Bound(r.CC, r.Payload, r.Trim, now, age)
 }
 
-// Add lists one more.
 func (l *RoundRobin) Add(id int32, senders []Sender) {
 	l.Pairs = append(l.Pairs, id)
 	l.single(senders)
 }
 
-// single notes whether there is one alone.
+// single updates Only.
 func (l *RoundRobin) single(senders []Sender) {
 	if l.Only, l.Tabled = nil, false; len(l.Pairs) == 1 {
 		l.Only, l.ID = &senders[l.Pairs[0]], l.Pairs[0]
 	}
 }
 
-// Choose returns the place of the next in turn that may send, with classes that are paused; or -1, and
-// when pacing lets the first of them send. It drops those that have ended when it meets one that may not
-// send.
+// Choose returns the place of the next queue pair that may send, after Last; or -1 and the time at which
+// pacing allows the first. paused has bits of classes. Queue pairs that have ended are removed once one is
+// met that may not send.
 func (l *RoundRobin) Choose(senders []Sender, rules *Rules, paused uint16, now int64) (found int,
 	soon int64) {
 	pairs, at, ended, soon := l.Pairs, int(l.Last)+1, -1, never
@@ -92,8 +90,7 @@ func (l *RoundRobin) Choose(senders []Sender, rules *Rules, paused uint16, now i
 	return -1, soon
 }
 
-// strike drops those that have ended, beginning with the one at a place, and returns where the one is then
-// that was found at another, or found if that is negative.
+// strike removes those that have ended from place ended on, and returns the new place of the one at found.
 func (l *RoundRobin) strike(senders []Sender, ended, found int) (at int) {
 	k := ended
 	for i := ended; i < len(l.Pairs); i++ {
@@ -113,7 +110,7 @@ func (l *RoundRobin) strike(senders []Sender, ended, found int) (at int) {
 	return found
 }
 
-// Overdue is when the first timeout may end, of so many ps; never if none runs.
+// Overdue returns when the first timeout expires; never if none runs.
 func (l *RoundRobin) Overdue(senders []Sender, timeout int64) int64 {
 	t := never
 	for _, id := range l.Pairs {
@@ -122,7 +119,7 @@ func (l *RoundRobin) Overdue(senders []Sender, timeout int64) int64 {
 	return t
 }
 
-// Wants reports whether one has frames to send.
+// Wants reports whether any queue pair has frames to send.
 func (l *RoundRobin) Wants(senders []Sender) bool {
 	for _, id := range l.Pairs {
 		if s := &senders[id]; s.Nxt < s.Frames || s.HasGap() {

@@ -1,15 +1,13 @@
 package qp
 
-// Bitmap is a ring of bits by frame number, of a window that grows.
+// Bitmap is a ring of bits by sequence number, for a window that moves and grows.
 type Bitmap []uint64
 
-// Has reports whether a frame's bit is set.
 func (b Bitmap) Has(psn uint32) bool {
 	return len(b) > 0 && b[psn/64%uint32(len(b))]>>(psn%64)&1 != 0
 }
 
-// Cover makes the ring large enough for a frame; first is the lowest that is still of
-// interest.
+// Cover grows the ring until it holds psn; first is the lowest number still in use.
 func (b *Bitmap) Cover(psn, first uint32) {
 	for psn-first >= uint32(len(*b))*64-min(64, uint32(len(*b))*64) {
 		n := make(Bitmap, max(4, 2*len(*b)))
@@ -22,8 +20,7 @@ func (b *Bitmap) Cover(psn, first uint32) {
 	}
 }
 
-// Set sets a bit; first is the lowest frame that is still of interest. It reports whether
-// the bit was clear.
+// Set sets a bit and reports whether it was clear; first is the lowest number still in use.
 func (b *Bitmap) Set(psn, first uint32) (fresh bool) {
 	b.Cover(psn, first)
 	word, bit := &(*b)[psn/64%uint32(len(*b))], uint64(1)<<(psn%64)
@@ -32,14 +29,13 @@ func (b *Bitmap) Set(psn, first uint32) (fresh bool) {
 	return fresh
 }
 
-// Clear clears a bit.
 func (b Bitmap) Clear(psn uint32) {
 	if len(b) > 0 {
 		b[psn/64%uint32(len(b))] &^= 1 << (psn % 64)
 	}
 }
 
-// Take records a frame that came, and returns the first that has not, which was expected.
+// Take records a received frame and returns the next expected one.
 func (b *Bitmap) Take(psn, expected uint32) uint32 {
 	if psn != expected {
 		b.Set(psn, expected)
@@ -51,15 +47,16 @@ func (b *Bitmap) Take(psn, expected uint32) uint32 {
 	return expected
 }
 
-// SACKMap is what a sender knows of its window.
+// SACKMap is a sender's scoreboard: which frames of its window have arrived, were lost, or were
+// retransmitted.
 type SACKMap struct {
-	came  Bitmap // frames above the first that the receiver has
-	again Bitmap // frames that were sent again
-	next  uint32 // no frame below is missing and not sent again
-	high  uint32 // frames below this are missing unless they came
-	there uint32 // how many bits came has
-	lost  uint32 // how many frames are missing and were not sent again, but for refused
-	// Frames that the receiver has asked for, in this order, from head on.
+	came  Bitmap // selectively acknowledged
+	again Bitmap // retransmitted
+	next  uint32 // no frame below awaits retransmission
+	high  uint32 // frames below are lost unless they came
+	there uint32 // bits set in came
+	lost  uint32 // lost and not yet retransmitted, except refused
+	// frames that the receiver asked for (trimmed ones), in order, from head on
 	refused []uint32
 	head    int
 }
@@ -67,16 +64,15 @@ type SACKMap struct {
 // Any reports whether frames at or above una may be missing.
 func (g *SACKMap) Any(una uint32) bool { return g.high > una || g.head < len(g.refused) }
 
-// Away is how many frames from the first on are not on their way: those that came, those that are lost, and
-// those that are asked for.
+// Away counts frames of the window that are not in flight: arrived, lost, or asked for.
 func (g *SACKMap) Away() uint32 { return g.there + g.lost + uint32(len(g.refused)-g.head) }
 
-// awaits reports whether a frame is one of those that are lost and were not sent again.
+// awaits reports whether a frame is lost and not yet retransmitted.
 func (g *SACKMap) awaits(psn uint32) bool {
 	return g.lost > 0 && psn < g.high && !g.came.Has(psn) && !g.again.Has(psn)
 }
 
-// Refuse records that the receiver asks for a frame; it reports whether it is missing.
+// Refuse records that the receiver asks for a frame. It returns false if the frame has arrived.
 func (g *SACKMap) Refuse(psn, una uint32) bool {
 	if g.came.Cover(psn, una); g.came.Has(psn) {
 		return false
@@ -85,14 +81,14 @@ func (g *SACKMap) Refuse(psn, una uint32) bool {
 	return true
 }
 
-// skip forgets the first frame that the receiver has asked for.
+// skip removes the first of refused.
 func (g *SACKMap) skip() {
 	if g.head++; g.head == len(g.refused) {
 		g.refused, g.head = g.refused[:0], 0
 	}
 }
 
-// Missing returns the next frame to be sent again.
+// Missing returns the next frame to retransmit: first those asked for, then lost ones in order.
 func (g *SACKMap) Missing(una uint32) (uint32, bool) {
 	for g.head < len(g.refused) {
 		if p := g.refused[g.head]; p >= una && !g.came.Has(p) {
@@ -109,7 +105,7 @@ func (g *SACKMap) Missing(una uint32) (uint32, bool) {
 	return 0, false
 }
 
-// Sent records that a frame was sent again; it reports whether the receiver had asked for it.
+// Sent records a retransmission and reports whether the receiver had asked for it.
 func (g *SACKMap) Sent(psn, una uint32) bool {
 	if g.head < len(g.refused) && g.refused[g.head] == psn {
 		g.skip()
@@ -122,8 +118,7 @@ func (g *SACKMap) Sent(psn, una uint32) bool {
 	return false
 }
 
-// Advance clears the bits of frames that no longer matter, so that the rings can
-// turn.
+// Advance drops frames [from, to), which are acknowledged.
 func (g *SACKMap) Advance(from, to uint32) {
 	if len(g.came) > 0 || len(g.again) > 0 {
 		for p := from; p < to; p++ {
@@ -138,8 +133,7 @@ func (g *SACKMap) Advance(from, to uint32) {
 	}
 }
 
-// Came records that a frame came out of order; frames that reorder others
-// have overtaken count as missing.
+// Came records a selective acknowledgement; frames more than reorder below it are lost.
 func (g *SACKMap) Came(psn, una, reorder uint32) {
 	if g.awaits(psn) {
 		g.lost--
@@ -159,7 +153,7 @@ func (g *SACKMap) Came(psn, una, reorder uint32) {
 	}
 }
 
-// Lost takes all frames from una to nxt that did not come as missing.
+// Lost declares all frames of [una, nxt) lost that have not arrived (timeout).
 func (g *SACKMap) Lost(una, nxt uint32) {
 	clear(g.again)
 	g.came.Cover(nxt, una)

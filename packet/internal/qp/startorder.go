@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Ending is a flow whose last acknowledgement arrived, at a time and after so long on its way over the last
-// link, both in ps; Began is the number under which it began there, of type N.
+// Ending is the end of a flow: its last acknowledgement arrived At (ps), after travelling so long over the
+// last link, where its transmission had number Began.
 type Ending[N any] struct {
 	Flow    int32
 	At      int64
@@ -14,8 +14,7 @@ type Ending[N any] struct {
 	Began   N
 }
 
-// Compare orders endings by time, those of equal times in the order in which they were planned; order
-// compares numbers.
+// Compare orders endings by time; simultaneous ones by when the arrivals were scheduled.
 func (x *Ending[N]) Compare(y *Ending[N], order func(a, b N) int) int {
 	if d := cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(y.Travels, x.Travels)); d != 0 {
 		return d
@@ -23,9 +22,8 @@ func (x *Ending[N]) Compare(y *Ending[N], order func(a, b N) int) int {
 	return order(x.Began, y.Began)
 }
 
-// SortEndings puts endings in the order of time, however many of them a window has: flows that may begin
-// then at one time do so in that order. Endings of equal times are in the order in which they were planned
-// if a calendar says that, else they stay as they are.
+// SortEndings sorts by time, as flows that depend on them start in that order; simultaneous ones by the
+// calendar if ordered, else stably.
 func SortEndings[N any](all []Ending[N], ordered bool, calendar interface{ Order(a, b N) int }) {
 	slices.SortStableFunc(all, func(a, b Ending[N]) int {
 		if !ordered {
@@ -35,14 +33,14 @@ func SortEndings[N any](all []Ending[N], ordered bool, calendar interface{ Order
 	})
 }
 
-// StartOrder is the order in which starts of flows are planned: those that wait for none, by time, then
-// others as what they wait for ends. The zero value has flows in the order of their numbers.
+// StartOrder is the order in which starts of flows are scheduled: independent ones by time, then others as
+// their dependencies end. The zero value orders by flow number.
 type StartOrder struct {
 	of   []int32
 	next int32
 }
 
-// NewStartOrder is for n flows of which some wait for none, in the order of their starts.
+// NewStartOrder covers n flows, of which free depend on none, in the order of their starts.
 func NewStartOrder(n int, free []int32) StartOrder {
 	o := StartOrder{make([]int32, n), 0}
 	for _, i := range free {
@@ -51,7 +49,7 @@ func NewStartOrder(n int, free []int32) StartOrder {
 	return o
 }
 
-// Plan plans the start of a flow after all others.
+// Plan schedules a flow's start after all others.
 func (o *StartOrder) Plan(flow int32) {
 	if o.of != nil {
 		o.of[flow] = o.next
@@ -59,7 +57,7 @@ func (o *StartOrder) Plan(flow int32) {
 	}
 }
 
-// Of is the place of a flow's start.
+// Of returns the place of a flow's start in the order.
 func (o *StartOrder) Of(flow int32) int {
 	if o.of != nil {
 		return int(o.of[flow])

@@ -1,13 +1,12 @@
 package rng
 
-// MT19937 draws what is fixed before the first packet: the Mersenne Twister MT19937 (Matsumoto
-// and Nishimura, 1998).
+// MT19937 is the Mersenne Twister (Matsumoto and Nishimura, 1998), with which htsim draws what is fixed
+// before the first packet.
 type MT19937 struct {
 	x  [624]uint32
 	at int
 }
 
-// NewMT19937 is the generator with a seed.
 func NewMT19937(seed uint64) *MT19937 {
 	s := &MT19937{at: 624}
 	s.x[0] = uint32(seed)
@@ -17,7 +16,7 @@ func NewMT19937(seed uint64) *MT19937 {
 	return s
 }
 
-// Next is 31 bits.
+// Next returns 31 bits.
 func (s *MT19937) Next() uint32 {
 	n := len(s.x)
 	if s.at == n {
@@ -35,8 +34,7 @@ func (s *MT19937) Next() uint32 {
 	return (y ^ y>>18) & (1<<31 - 1)
 }
 
-// PathHash mixes a flow, its path and the salt of a switch (the hash of
-// FreeBSD's if_bridge).
+// PathHash is htsim's ECMP hash of a flow, its path and a switch's salt (FreeBSD's if_bridge).
 func PathHash(flow, path, salt uint32) uint32 {
 	a, b, c := 0x9e3779b9+flow, 0x9e3779b9+salt, path
 	a = (a - b - c) ^ c>>13
@@ -51,7 +49,7 @@ func PathHash(flow, path, salt uint32) uint32 {
 	return c
 }
 
-// Shuffled is some ports that follow each other, in an order by chance.
+// Shuffled returns count ports from first on in random order.
 func Shuffled(first, count int, c *MT19937) []uint16 {
 	up := make([]uint16, count)
 	for s := range up {

@@ -2,17 +2,16 @@ package rng
 
 import "github.com/simccl/simccl/internal/variates"
 
-// Least draws one of those that are the least.
+// Least chooses the least of a sequence of numbers, uniformly among equal ones, in one pass.
 type Least struct {
 	least   int64
 	x, ties uint64
 }
 
-// NewLeast begins with a number in [0,1).
+// NewLeast seeds the choice with a number in [0,1).
 func NewLeast(x float64) Least { return Least{least: 1<<63 - 1, x: uint64(x * (1 << 32))} }
 
-// Takes reports whether the next one takes the place of the one before: it is less, or one of several
-// and drawn.
+// Takes reports whether d becomes the choice.
 func (l *Least) Takes(d int64) bool {
 	less := d < l.least
 	if less {

@@ -1,8 +1,8 @@
 package rng
 
-// MRG32k3a, the combined multiple recursive generator (L'Ecuyer, Operations Research 47, 1999), in streams
-// 2^127 steps apart, each in runs 2^76 steps apart (L'Ecuyer, Simard, Chen and Kelton, Operations Research
-// 50, 2002).
+// MRG32k3a is ns-3's generator, a combined multiple recursive one (L'Ecuyer, Operations Research 47, 1999).
+// Streams are 2^127 steps apart, runs of a stream 2^76 (L'Ecuyer, Simard, Chen and Kelton, Operations
+// Research 50, 2002).
 const (
 	m1, m2 = 4294967087, 4294944443 // moduli of the two components
 	norm   = 2.328306549295727688e-10
@@ -10,19 +10,19 @@ const (
 	step12, step13, step21, step23 = 1403580, 810728, 527612, 1370589
 )
 
-// state is three words of each of the two components. All are 1 at first.
+// state is the last three values of each component; all 1 at first.
 type state [2][3]uint64
 
-// jump is a linear map of both components.
+// jump is a linear map of a state: a 3×3 matrix for each component.
 type jump [2][3][3]uint64
 
-// step is what a draw does.
+// step advances a state by one draw.
 var step = jump{
 	{{0, 1, 0}, {0, 0, 1}, {m1 - step13, step12, 0}},
 	{{0, 1, 0}, {0, 0, 1}, {m2 - step23, 0, step21}},
 }
 
-// after is the map that does b and then a.
+// after returns the map b, then a: the matrix product a·b.
 func (a *jump) after(b *jump) (c jump) {
 	for i := range 3 {
 		p, q := &a[0][i], &a[1][i]
@@ -35,7 +35,7 @@ func (a *jump) after(b *jump) (c jump) {
 	return c
 }
 
-// of is where the map leads from a state.
+// of applies the map to a state.
 func (a *jump) of(s *state) (t state) {
 	x, y := &s[0], &s[1]
 	for i := range 3 {
@@ -46,7 +46,7 @@ func (a *jump) of(s *state) (t state) {
 	return t
 }
 
-// doubled is the map done 2^times times.
+// doubled returns the map applied 2^times times.
 func (a jump) doubled(times int) jump {
 	for range times {
 		a = a.after(&a)
@@ -54,7 +54,7 @@ func (a jump) doubled(times int) jump {
 	return a
 }
 
-// repeated moves a state n times.
+// repeated applies the map n times, by squaring.
 func (a jump) repeated(n uint64, s state) state {
 	for ; n != 0; n >>= 1 {
 		if n&1 != 0 {
@@ -65,7 +65,7 @@ func (a jump) repeated(n uint64, s state) state {
 	return s
 }
 
-// number draws from a state.
+// number advances the state and returns a number in (0,1).
 func (s *state) number() float64 {
 	x, y := &s[0], &s[1]
 	a := (step12*x[1] + (m1-step13)*x[0]%m1) % m1
@@ -78,34 +78,34 @@ func (s *state) number() float64 {
 	return float64(a-b) * norm
 }
 
-// Firsts are the first numbers of streams in turn.
+// Firsts draws the first number of one stream after the other: ns-3 gives each random variable a stream of
+// its own, and each mark makes one.
 type Firsts struct {
 	state state
 	next  jump
 }
 
-// NewFirsts starts with the first number of a stream in a run.
+// NewFirsts starts at a stream of a run.
 func NewFirsts(stream, run uint64) *Firsts {
 	ones := state{{1, 1, 1}, {1, 1, 1}}
 	next := step.doubled(127)
 	return &Firsts{next.repeated(stream, step.doubled(76).repeated(run, ones)), next}
 }
 
-// Numbers are the numbers of one stream.
+// Numbers draws the numbers of one stream.
 type Numbers struct{ state state }
 
-// NewNumbers starts a stream of a run.
 func NewNumbers(stream, run uint64) Numbers { return Numbers{NewFirsts(stream, run).state} }
 
-// Draw is the next number, in (0,1).
+// Draw returns the next number, in (0,1).
 func (n *Numbers) Draw() float64 { return n.state.number() }
 
-// Draw is the first number of the present stream, in (0,1); it goes on to the next.
+// Draw returns the present stream's first number, in (0,1), and moves on to the next stream.
 func (f *Firsts) Draw() float64 {
 	s := f.state
 	f.Skip()
 	return s.number()
 }
 
-// Skip goes on to the next stream.
+// Skip moves on to the next stream.
 func (f *Firsts) Skip() { f.state = f.next.of(&f.state) }

@@ -1,17 +1,17 @@
 package route
 
-// Flowlet is the frames of a flow since it was last silent, and the link by which they leave a switch.
+// Flowlet is an entry of a switch's flowlet table: a flow's burst of frames and the link that it takes.
 type Flowlet struct {
 	at   int64
-	flow int32 // and 1
+	flow int32 // flow + 1; 0: free
 	Link int32
 }
 
-// Flowlets is how many of them a switch remembers: a power of two.
+// Flowlets is the size of the table, a power of two; flows that collide replace each other.
 const Flowlets = 1 << 12
 
-// Begins notes a frame of a flow that comes at a time, and says whether it is the first of another flowlet:
-// after a gap, in ps as both are, or of another flow.
+// Begins records a frame at a time and reports whether it begins a new flowlet: after a gap (ps), or of
+// another flow.
 func (l *Flowlet) Begins(flow int32, at, gap int64) bool {
 	first := l.flow != flow+1 || at-l.at >= gap
 	l.flow, l.at = flow+1, at

@@ -10,32 +10,30 @@ import (
 	"sync"
 )
 
-// Link leads from a node to another. Links 2i and 2i+1 are the directions of
-// cable i.
+// Link is a directed link; 2i and 2i+1 are the directions of cable i.
 type Link struct{ From, To int32 }
 
-// Routes finds shortest paths. Hosts forward nothing.
+// Routes finds shortest paths by breadth-first search from each destination. Hosts forward nothing.
 type Routes struct {
-	mu       sync.Mutex // of trees, in Fill
+	mu       sync.Mutex // guards next of trees, in Fill
 	isSwitch []bool
 	links    []Link
-	sorted   [][]int32 // links out of a node by neighbour (see compare), one a neighbour: the last cable
+	sorted   [][]int32 // by node: links out, by neighbour (compare)
 	to       map[int32]*tree
 }
 
-// tree is the distances of nodes from a host and the order in which a
-// breadth-first search met them.
+// tree is the result of a search from one host: by node its distance and the order in which it was found.
 type tree struct {
-	dist []int16 // -1: not reached
+	dist []int16 // -1: unreachable
 	rank []int32
-	most int
-	next [][]int32 // next hops of nodes that a route has met, in order
+	most int       // longest route asked for
+	next [][]int32 // by node: next hops in order, found when first needed
 }
 
-// New makes the routes of a network, with one cable to each neighbour.
+// New makes the routes of a network, using one cable (the last) to each neighbour.
 func New(isSwitch []bool, links []Link) *Routes { return build(isSwitch, links, false) }
 
-// All makes the routes of a network, with all cables to each neighbour.
+// All is New using every parallel cable.
 func All(isSwitch []bool, links []Link) *Routes { return build(isSwitch, links, true) }
 
 func build(isSwitch []bool, links []Link, all bool) *Routes {
@@ -59,9 +57,9 @@ func build(isSwitch []bool, links []Link, all bool) *Routes {
 	return r
 }
 
-// compare orders neighbours as the peer does, which keeps them by address in
-// memory: hosts before switches, and switches, which are so large that each is
-// mapped below the one before, from the last to the first. It shows in three tiers.
+// compare orders neighbours as ns-3 does, whose tables are sorted by address in memory: hosts before switches
+// by number, switches from last to first (large allocations are mapped downwards). Networks of three tiers
+// show it.
 func (r *Routes) compare(a, b int32) int {
 	switch {
 	case r.isSwitch[a] != r.isSwitch[b] && r.isSwitch[b]:
@@ -74,7 +72,7 @@ func (r *Routes) compare(a, b int32) int {
 	return int(a) - int(b)
 }
 
-// Remove takes a cable out; all routes must be asked for again.
+// Remove removes a cable and drops all routes.
 func (r *Routes) Remove(cable int) {
 	for v := range r.sorted {
 		r.sorted[v] = slices.DeleteFunc(r.sorted[v], func(id int32) bool { return int(id)/2 == cable })
@@ -82,11 +80,10 @@ func (r *Routes) Remove(cable int) {
 	clear(r.to)
 }
 
-// Both is Towards for both ways between two hosts.
+// Both is Towards in both directions.
 func (r *Routes) Both(a, b int32) bool { return r.Towards(b, a) && r.Towards(a, b) }
 
-// Towards makes sure that routes to a host are known, and says whether one leads
-// there from src.
+// Towards finds the routes to dst, if they are not known, and reports whether one starts at src.
 func (r *Routes) Towards(dst, src int32) bool {
 	t := r.to[dst]
 	if t == nil {
@@ -123,7 +120,7 @@ func (r *Routes) search(dst int32) *tree {
 	return t
 }
 
-// Longest is the most links that a route asked for has.
+// Longest returns the most links of any route asked for.
 func (r *Routes) Longest() int {
 	m := 1
 	for _, t := range r.to { //lint:sorted a maximum of all
@@ -132,30 +129,28 @@ func (r *Routes) Longest() int {
 	return m
 }
 
-// Key is what switches hash: source, destination and ports of a frame.
+// Key is the header fields that switches hash.
 type Key struct {
 	Src, Dst     int32
 	SPort, DPort uint16
 }
 
-// Back is the key of what goes back.
+// Back returns the key of the opposite direction.
 func (k Key) Back() Key { return Key{Src: k.Dst, Dst: k.Src, SPort: k.DPort, DPort: k.SPort} }
 
-// Address is the IPv4 address of a host in the HPCC simulator.
+// Address returns a host's IPv4 address in the HPCC simulator.
 func Address(node int32) uint32 {
 	return 0x0b000001 + uint32(node/256)<<16 + uint32(node%256)<<8
 }
 
-// Hash is MurmurHash3's 32-bit variant over addresses and ports, with the switch
-// as seed.
+// Hash is MurmurHash3 (32 bits) over addresses and ports, seeded by the switch.
 func (k Key) Hash(node int32) uint32 {
 	return murmur([3]uint32{Address(k.Src), Address(k.Dst), uint32(k.SPort) | uint32(k.DPort)<<16},
 		uint32(node))
 }
 
-// Fill writes the links of a route, which is along cables or, without any, chosen at each
-// switch by hash, and returns their number. Hosts that are run side by side may call it:
-// next hops are found when a route first needs them.
+// Fill writes a route into path, along given cables or by hashing k at each switch, and returns its number of
+// links. It may be called concurrently.
 func (r *Routes) Fill(path []int32, k Key, along []int32) int {
 	for i, at := 0, k.Src; i < len(along); i++ {
 		if path[i] = 2 * along[i]; r.links[path[i]].From != at {
@@ -186,7 +181,7 @@ func (r *Routes) Fill(path []int32, k Key, along []int32) int {
 	return n
 }
 
-// after appends the links to the next hops of a node in the order of the search.
+// after appends the links from a node to its next hops, in the order of the search.
 func (r *Routes) after(t *tree, at int32, to []int32) []int32 {
 	from := len(to)
 	for _, id := range r.sorted[at] {
@@ -200,13 +195,12 @@ func (r *Routes) after(t *tree, at int32, to []int32) []int32 {
 	return to
 }
 
-// nearer reports whether a link leads one hop closer to the root of a tree.
+// nearer reports whether a link leads one hop closer to the tree's root.
 func (r *Routes) nearer(t *tree, id int32) bool {
 	l := r.links[id]
 	return t.dist[l.To] == t.dist[l.From]-1 && (r.isSwitch[l.To] || t.dist[l.To] == 0)
 }
 
-// murmur is MurmurHash3's 32-bit variant over three words.
 func murmur(key [3]uint32, seed uint32) uint32 {
 	h := seed
 	for _, k := range key {
@@ -225,11 +219,11 @@ func murmur(key [3]uint32, seed uint32) uint32 {
 	return h ^ h>>16
 }
 
-// choice is where the next hops of a switch to a host are in Tables.links.
+// choice is a range of Tables.links: the next hops of one switch to one host.
 type choice struct{ at, n int32 }
 
-// Tables are the next hops of all switches to all hosts, for frames that choose
-// on their way.
+// Tables are the next hops of every switch to every host, for adaptive routing. Equal sets of a switch are
+// stored once.
 type Tables struct {
 	nodes  int
 	rowOf  []int32
@@ -237,7 +231,7 @@ type Tables struct {
 	links  []int32
 }
 
-// Tables makes tables of the hosts that routes were asked for.
+// Tables builds the tables for the destinations asked for so far.
 func (r *Routes) Tables() *Tables {
 	n := len(r.isSwitch)
 	t := &Tables{nodes: n, rowOf: make([]int32, n)}
@@ -272,8 +266,7 @@ func (r *Routes) Tables() *Tables {
 	return t
 }
 
-// Next is the links by which a switch may send to a host, in the order of the
-// search; none: no path leads on.
+// Next returns the links from a switch towards a host, in the order of the search; empty: unreachable.
 func (t *Tables) Next(at, dst int32) []int32 {
 	c := t.choice[int(t.rowOf[at])*t.nodes+int(dst)]
 	return t.links[c.at : c.at+c.n]

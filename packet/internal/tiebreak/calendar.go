@@ -5,91 +5,95 @@ import (
 	"slices"
 )
 
-// Longest is the longest window, in ps.
+// Longest is the longest window in ps: draws are bucketed by nanosecond.
 const Longest = 1000 << 16
 
-// Number names what began: by the calendar that recorded it, and by how much that had
-// recorded before, both modulo the size of a word.
+// Number identifies a scheduled event (a frame's transmission or a pacing gap): index in its calendar's log,
+// shifted left, and the calendar's id in the low bits, modulo 2^31.
+//
+//	bit 31: None | index in the log, modulo | calendar
 type Number uint32
 
-// None is what began before all that is known.
+// None is the number of an event before all that is recorded.
 const None Number = 1 << 31
 
-// Cause is the event that happens, by the number of what planned it, or by the place of that in
-// the order of all.
+// Cause identifies the event that scheduled another: by Number (bit 63 set) or, once its record is discarded,
+// by final rank.
 type Cause uint64
 
 const (
-	numbered  Cause = 1 << 63 // it is a number
-	whatShift       = 60      // in Entry.by: what begins
+	numbered  Cause = 1 << 63 // the cause is a Number
+	whatShift       = 60      // in Entry.by: position of the kind of event
 	whatBits  Cause = 3 << whatShift
 )
 
-// Calendar is the log of what began in the nodes of one worker, by number.
+// Calendar is the log of one worker: each scheduled event with its time and cause.
 type Calendar struct {
-	By      Cause   // what happens now
-	P       float64 // with what chance the frame that begins is marked, if Drawing
+	By      Cause   // cause of what is scheduled now
+	P       float64 // probability of the pending mark, if Drawing
 	Drawing bool
-	shift   uint8
-	id      uint32  // the lower bits of numbers, shift of them
-	turn    uint32  // the others of a number, all set
-	step    Number  // from a number to the next
-	from    int64   // where the window begins
-	base    int64   // where that of all calendars does, ps of the first of heads
-	oldest  uint32  // how much began before what is in log
-	log     []Entry // of which size are in use
+	shift   uint8   // bits of id in a number
+	id      uint32  // this calendar's low bits of a number
+	turn    uint32  // mask of the log index in a number
+	step    Number  // difference of two numbers in a row
+	from    int64   // start of the window
+	base    int64   // start of the window of all calendars: ps of heads[0]
+	oldest  uint32  // entries discarded before log[0]
+	log     []Entry // the first size are in use
 	size    int
-	next    Number   // that of what begins next
-	view    []Entry  // of log, what began before this window: for others
-	ranks   []uint64 // places in the order of all of the first of log
-	draws   []draw   // of this window
-	heads   []int32  // by ns: the last of draws then; -1: none
-	used    []uint64 // bits of those that are not -1
-	cut     int      // so many of log are to be forgotten
-	places  []placed // of log, of which the end may lack
-	rows    uint64   // of places
-	known   []pair   // what was found before, by hash; a power of two
+	next    Number   // the next number
+	view    []Entry  // log as of the last window's end: what other workers may read
+	ranks   []uint64 // final ranks of the first entries of log
+	draws   []draw   // random draws of this window
+	heads   []int32  // by nanosecond: the last draw in it; -1: none
+	used    []uint64 // bits of nanoseconds with draws
+	cut     int      // entries of log to be discarded
+	places  []placed // ranks within batches of simultaneous events, by log index
+	rows    uint64   // batches so far
+	known   []pair   // cache of comparisons; its size is a power of two
 	of      *Ranker
 }
 
-// Entry is what planned something: a frame that began, or a pause of pacing; or a number that
-// was drawn for a PFC frame.
+// Entry records an event's cause, with the kind of event in bits 60 and 61, and the time at which it was
+// scheduled.
 type Entry struct {
-	by Cause // and what it is
+	by Cause // cause and kind
 	at int64
 }
 
-// draw is an entry for which a number is drawn.
+// draw is a random number to be drawn for an event.
 type draw struct {
 	n    Number
-	next int32 // of the same ns
-	link int32 // pfc: it marks no frame
+	next int32 // next draw of the same nanosecond
+	link int32 // pfc: for a PFC frame, not a mark
 	wire uint32
 	p    float64
 	at   int64
 }
 
-// What an event does, in its order.
+// What one event schedules, in order.
 const (
-	paused  Cause = iota // it draws the identification of a PFC frame
-	sent                 // a frame begins
-	slept                // pacing begins to wait
-	resumed              // as paused
+	paused  Cause = iota // identification drawn for a PAUSE frame
+	sent                 // a transmission starts
+	slept                // a pacing gap starts
+	resumed              // identification drawn for a RESUME frame
 )
 
-// pfc represents a link in draws that mark no frame: the identification of a PFC frame.
+// pfc is the link of draws that only keep the stream in step: ns-3 draws the identification of each PFC
+// frame.
 const pfc = -1
 
-// Root is the event that was planned before all others, one of several.
+// Root returns the cause of events that nothing recorded has scheduled; they are ordered by n, before all
+// others.
 func Root(n int32) Cause { return Cause(n) + 1 }
 
-// Happens reports whether what was planned happens when that began which has a number.
-func (c *Calendar) Happens(n Number) { c.By = numbered | Cause(n) }
+// SetCause makes event n the cause of what is scheduled from now on.
+func (c *Calendar) SetCause(n Number) { c.By = numbered | Cause(n) }
 
-// Of is the event that was planned when that began which has a number.
+// Of returns event n as a cause.
 func Of(n Number) Cause { return numbered | Cause(n) }
 
-// OfPlace is Of for what began long ago perhaps: then its place is the cause.
+// OfPlace is Of for an event that may be discarded: then its final rank is the cause.
 func OfPlace(n Number, place uint64) Cause {
 	if n&None != 0 {
 		return Cause(place)
@@ -97,20 +101,20 @@ func OfPlace(n Number, place uint64) Cause {
 	return Of(n)
 }
 
-// Sends marks a cause for Plan: it lets a frame begin.
+// Sends marks a cause for Plan: it starts a transmission.
 func (c Cause) Sends() Cause { return c | sent<<whatShift }
 
-// Sleeps marks a cause for Plan: from it on, a host waits for pacing.
+// Sleeps marks a cause for Plan: it starts a pacing gap.
 func (c Cause) Sleeps() Cause { return c | slept<<whatShift }
 
-// Fit makes room for n more to be planned.
+// Fit makes room for n more entries.
 func (c *Calendar) Fit(n int) {
 	if len(c.log)-c.size < n {
 		c.grow(n)
 	}
 }
 
-// Plan records what begins at a time and draws nothing, and returns its number; Fit has made room.
+// Plan records an event that draws nothing, at a time, and returns its number. Fit must have made room.
 func (c *Calendar) Plan(what Cause, at int64) Number {
 	c.log[c.size] = Entry{what, max(at, c.from)}
 	c.size++
@@ -119,15 +123,15 @@ func (c *Calendar) Plan(what Cause, at int64) Number {
 	return n
 }
 
-// Wakes is Happens for what began long ago perhaps; then its place is asked for.
+// Wakes is SetCause for an event that may be discarded, with its final rank.
 func (c *Calendar) Wakes(n Number, place uint64) {
-	if c.Happens(n); n&None != 0 {
+	if c.SetCause(n); n&None != 0 {
 		c.By = Cause(place)
 	}
 }
 
-// Sent records a frame that begins at a time by the event that happens now, at a place
-// of a link, and returns its number.
+// Sent records a transmission on a link by the present cause, with the position of its frame on the cable,
+// and returns its number.
 func (c *Calendar) Sent(at int64, link int32, wire uint32) Number {
 	n := c.size
 	if n >= len(c.log) || c.Drawing {
@@ -138,39 +142,37 @@ func (c *Calendar) Sent(at int64, link int32, wire uint32) Number {
 	return c.count(1)
 }
 
-// count is the next number, with which so many are given away.
+// count takes n numbers and returns the first.
 func (c *Calendar) count(n int) Number {
 	first := c.next
 	c.next = (first + Number(n)*c.step) &^ None
 	return first
 }
 
-// Row is room for n frames that draw nothing and begin in this window, to be recorded by Began.
-// Their numbers are each by a step more than the one before, modulo None; last is the one before
-// theirs.
-func (c *Calendar) Row(n int) (row []Entry, last, step Number) {
+// Reserve returns room for n transmissions of this window that draw nothing, for the caller to fill (Began)
+// and Commit. Number i is last + (i+1)·step, modulo None.
+func (c *Calendar) Reserve(n int) (row []Entry, last, step Number) {
 	if len(c.log)-c.size < n {
 		c.grow(n)
 	}
 	return c.log[c.size : c.size+n], (c.next - c.step) &^ None, c.step
 }
 
-// From is where the window begins: nothing of it begins before.
+// From returns the start of the window; no event is scheduled earlier.
 func (c *Calendar) From() int64 { return c.from }
 
-// Began is a frame that begins at a time when that happens which began under a number.
+// Began returns the entry of a transmission with a cause, at a time.
 func Began(by Number, at int64) Entry { return Entry{numbered | Cause(by) | sent<<whatShift, at} }
 
-// At is when it began.
 func (e Entry) At() int64 { return e.at }
 
-// Took reports whether so many of a row began.
-func (c *Calendar) Took(n int) {
+// Commit records the first n entries of Reserve's room.
+func (c *Calendar) Commit(n int) {
 	c.size += n
 	c.count(n)
 }
 
-// grow makes room for n more: twice as much, but no more than is needed until the oldest is forgotten.
+// grow makes room for n more: it doubles the log, but not beyond what is needed until the next forget.
 func (c *Calendar) grow(n int) {
 	more := 2 * len(c.log)
 	if all := c.of.room + c.of.room/8 + usual/2; len(c.log) < all && all <= 2*more {
@@ -181,7 +183,7 @@ func (c *Calendar) grow(n int) {
 	c.log = log
 }
 
-// sent is Sent where there is no room, or a number is drawn.
+// sent is Sent without room, or with a draw.
 func (c *Calendar) sent(at int64, link int32, wire uint32) Number {
 	n := c.note(at, sent)
 	if c.Drawing {
@@ -190,19 +192,18 @@ func (c *Calendar) sent(at int64, link int32, wire uint32) Number {
 	return n
 }
 
-// number returns the number of the nth record of the log.
+// number returns the number of log entry n.
 func (c *Calendar) number(n int) Number { return Number((c.oldest+uint32(n))<<c.shift|c.id) &^ None }
 
-// Led is what planned the event by which a frame of the only calendar began.
+// Led returns the number of the event that caused transmission n, with a single calendar.
 func (c *Calendar) Led(n Number) Number {
 	return Number(c.log[(uint32(n)>>c.shift-c.oldest)&c.turn].by) &^ None
 }
 
-// Slept records a host that waits for its pacing.
+// Slept records the start of a pacing gap.
 func (c *Calendar) Slept(at int64) Number { return c.note(at, slept) }
 
-// Skip records a number that is drawn for a PFC frame that pauses, or resumes, beside
-// that of the frame that begins.
+// Skip records the draw for a PAUSE or RESUME frame, beside that of the frame's transmission.
 func (c *Calendar) Skip(at int64, pause bool) {
 	before, what := c.Drawing, resumed
 	if pause {
@@ -212,13 +213,13 @@ func (c *Calendar) Skip(at int64, pause bool) {
 	c.Drawing = before
 }
 
-// Draw records a number to be drawn for the ith of a row of frames, to be marked with a chance.
+// Draw records the draw of the mark of the i-th reserved transmission.
 func (c *Calendar) Draw(i int, chance float64, at int64, link int32, wire uint32) {
 	c.P = chance
 	c.draw((c.next+Number(i)*c.step)&^None, at, link, wire)
 }
 
-// note records what began.
+// note records an event of a kind by the present cause.
 func (c *Calendar) note(at int64, what Cause) Number {
 	if c.size == len(c.log) {
 		c.grow(1)
@@ -228,14 +229,13 @@ func (c *Calendar) note(at int64, what Cause) Number {
 	return c.count(1)
 }
 
-// draw records a number to be drawn.
 func (c *Calendar) draw(n Number, at int64, link int32, wire uint32) {
 	c.draws = append(c.draws, draw{n: n, link: link, wire: wire, p: c.P, at: max(at, c.from)})
 	c.place(len(c.draws) - 1)
 	c.Drawing = false
 }
 
-// place puts one of draws to those of its nanosecond.
+// place adds draw k to the list of its nanosecond.
 func (c *Calendar) place(k int) {
 	d := &c.draws[k]
 	i := uint64(max(0, d.at-c.base)) / 1000
@@ -244,7 +244,7 @@ func (c *Calendar) place(k int) {
 	c.used[i/64] |= 1 << (i % 64)
 }
 
-// wait keeps what is drawn at a time or later.
+// wait keeps the draws at from or later for the next window.
 func (c *Calendar) wait(from int64) {
 	late := c.draws[:0]
 	for _, d := range c.draws {
@@ -255,8 +255,7 @@ func (c *Calendar) wait(from int64) {
 	c.draws = late
 }
 
-// find is what a cause began with, as long as the order of that is not known for good; nil if
-// it is, and then its place. 0: too long ago.
+// find returns the entry of a cause or, if its order is final, nil and its rank; 0: it was discarded.
 func (c *Calendar) find(by Cause) (*Entry, uint64) {
 	if by>>31 != numbered>>31 { // no number, or None
 		if by&numbered != 0 {
@@ -298,52 +297,51 @@ func (c *Calendar) Order(x, y Number) int {
 	return c.compare(x, y)
 }
 
-// Ranker lets what began draw in order, over all calendars.
+// Ranker makes the draws of all calendars in the order of events, and discards old entries.
 type Ranker struct {
 	calendars []*Calendar
-	// Marked is called for each frame that draws a mark, in order, and Skipped for each
-	// number that is drawn beside.
+	// Marked is called for each draw of a mark, in order; Skipped for each other draw
 	Marked  func(link int32, wire uint32, p float64)
 	Skipped func()
-	// Ahead is how far, in ps, some nodes are ahead of the end of a window; Wait: what they draw
-	// waits for what others draw.
+	// Ahead is by how much (ps) some nodes' windows end later than others'; Wait delays their draws until the
+	// others have drawn
 	Ahead int64
 	Wait  bool
-	// Pauses goes through the pauses of pacing that last, by number; where a pause is to be
-	// known by its place from then on, it sets that and None.
+	// Pauses visits the pacing gaps that last. Where a gap's entry is discarded, its number becomes None and
+	// its final rank is stored
 	Pauses func(each func(n *Number, place *uint64))
-	last   uint64 // the last place in the order of all
+	last   uint64 // the last final rank
 	look   int64
-	reach  int64 // for how long it counts when something began
-	room   int   // so much is recorded before the oldest is forgotten
+	reach  int64 // for how long the order of an event can matter (ps)
+	room   int   // entries beyond which forget runs
 	least  int
-	ids    uint32 // bits of a number that say whose it is
+	ids    uint32 // mask of the calendar in a number
 	drawn  []drawn
 	sorted []placing
 	keys   []uint64
 }
 
-// placing is what is put in order for good.
+// placing is an entry, or a pacing gap, that is to get its final rank.
 type placing struct {
 	n     Number
-	slot  int32 // in ranks; -1: of a pause
+	slot  int32 // index in ranks; -1: a pacing gap
 	at    int64
 	of    *Calendar
 	pause *Number
 	place *uint64
 }
 
-// usual is how much is recorded before the oldest is forgotten, at least.
+// usual is the least number of entries between two runs of forget.
 const usual = 1 << 11
 
-// most is how many pairs are kept at most that were compared.
+// most bounds the cache of comparisons.
 const most = 1 << 16
 
-// some is up to how much is recorded beside that where the oldest is forgotten seldom: that takes time, too.
+// some bounds how many more entries are kept to run forget more seldom.
 const some = 1 << 13
 
-// Open makes calendars for windows of so many ps. The order of what began is asked for no later
-// than reach, in ps; roots is how many events were planned before all others.
+// Open sets the calendars up for windows of look ps. The order of an event does not matter for longer than
+// reach (ps); roots is the number of Root causes.
 func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
 	r.calendars, r.look, r.reach = calendars, look, reach
 	r.ids = 1<<bits.Len(uint(len(calendars)-1)) - 1
@@ -360,7 +358,7 @@ func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
 	}
 }
 
-// Begin begins a window.
+// Begin starts a window and places the draws that waited.
 func (r *Ranker) Begin(from int64) {
 	for _, c := range r.calendars {
 		c.from, c.base = from, from
@@ -370,14 +368,14 @@ func (r *Ranker) Begin(from int64) {
 	}
 }
 
-// Later begins the same window for nodes where it is later.
+// Later starts the same window for nodes that trail.
 func (r *Ranker) Later(from int64) {
 	for _, c := range r.calendars {
 		c.from = from
 	}
 }
 
-// Close ends a window, at a time.
+// Close ends a window: it makes its draws and, once enough has accumulated, discards old entries.
 func (r *Ranker) Close(end int64) {
 	size, draws := 0, 0
 	for _, c := range r.calendars {
@@ -393,7 +391,7 @@ func (r *Ranker) Close(end int64) {
 	}
 }
 
-// before is -1 where one is first, 0 where it is not: enough for a stable sort.
+// before returns -1 for true, else 0, which is enough for a stable sort.
 func before(first bool) int {
 	if first {
 		return -1
@@ -401,7 +399,7 @@ func before(first bool) int {
 	return 0
 }
 
-// forget puts in order for good what began since, but before end, and forgets what began before.
+// forget gives events of [since, end) their final rank and discards older ones.
 func (r *Ranker) forget(since, end int64) {
 	all := r.sorted[:0]
 	r.Pauses(func(n *Number, place *uint64) {
@@ -453,19 +451,19 @@ func (r *Ranker) forget(since, end int64) {
 	r.sorted = all[:0]
 }
 
-// indexBits is how many of the lower bits of a key say where one of n is.
+// indexBits returns how many bits index n entries.
 func indexBits(n int) int { return bits.Len(uint(n)) }
 
-// key puts a time in ps behind which so many bits say where it is; times that are too far
-// on for the bits above it are equal. Whole ns are multiples of 8 ps.
+// key packs a time (in units of 8 ps, saturated) above an index of so many bits.
 func key(at int64, i, index int) uint64 {
 	return min(uint64(at)>>3, 1<<(64-index)-1)<<index | uint64(i)
 }
 
-// later is the place of what begins after all that is put in order.
+// later is the rank of events after all that are ranked.
 const later = 1<<64 - 1
 
-// order is the order of what is to be put in order for good: in the lower indexBits, where each is.
+// order sorts entries by time, simultaneous ones by cause. It returns keys whose low indexBits are indices of
+// all.
 func (r *Ranker) order(all []placing) []uint64 {
 	first, index := int64(1<<63-1), indexBits(len(all))
 	for i := range all {
@@ -494,7 +492,7 @@ func (r *Ranker) order(all []placing) []uint64 {
 	return keys
 }
 
-// forget forgets what is before cut; what is not gets room for its place, if it begins before end.
+// forget discards the entries before cut; entries at end or later keep the rank later.
 func (c *Calendar) forget(end int64) {
 	if c.cut > 0 {
 		c.ranks = c.ranks[:0]

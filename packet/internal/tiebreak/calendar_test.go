@@ -73,7 +73,7 @@ func TestOrder(t *testing.T) {
 				c := calendars[i%len(calendars)]
 				for done[i] <= len(delays[i]) && at[i] < from+1000*look+ahead[i] {
 					if c.By = Root(int32(i)); done[i] > 0 {
-						c.Happens(last[i])
+						c.SetCause(last[i])
 					}
 					last[i] = c.Sent(at[i], int32(i), 0)
 					all = append(all, begun{step{at[i], int32(i)}, last[i]})

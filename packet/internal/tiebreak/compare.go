@@ -1,11 +1,16 @@
 package tiebreak
 
-// pair is two that were compared: the number of the lesser, whether it was first, and the greater number.
+// pair is a cached comparison: the lesser number, whether it was first, the greater number.
 type pair uint64
 
+// lesser is set if the lesser number was first.
 const lesser pair = 1 << 31 // the lesser number was first
 
-// compare is negative where x was before y, the lesser number, and 0 where nothing says which was.
+// compare returns a negative number if event x was scheduled before event y (x < y as numbers), 0 if that is
+// unknown. It walks back along both chains of causes until their times differ:
+//
+//	x ◀ p ◀ …    each step: times differ?  cached?  one cause?
+//	y ◀ q ◀ …
 func (c *Calendar) compare(x, y Number) int {
 	var t trail
 	p, q := numbered|Cause(x), numbered|Cause(y)
@@ -38,8 +43,8 @@ func (c *Calendar) compare(x, y Number) int {
 	}
 }
 
-// recent is compare as long as what it comes to is in the log of the only calendar and in no order for
-// good, which is nearly always; else it returns where it came to, and 0.
+// recent is compare while both chains are in the log of the only calendar, which is nearly always so. Else it
+// returns where it has come to, and 0.
 func (c *Calendar) recent(t *trail, x, y Number) (p, q Cause, order int) {
 	log, known, ranked, oldest := c.log[:c.size], c.known, len(c.ranks), Number(c.oldest)
 	for {
@@ -71,8 +76,8 @@ func (c *Calendar) recent(t *trail, x, y Number) (p, q Cause, order int) {
 	}
 }
 
-// glance is compare where the log of the only calendar says at once which of two was first, or what let them
-// begin was compared before; else it is 0. Senders that follow each other in turn are compared this way.
+// glance is compare where the first or second step decides; else it returns 0. Senders that alternate are
+// compared in this way.
 func (c *Calendar) glance(x, y Number) int {
 	log, oldest := c.log[:c.size], Number(c.oldest)
 	i, j := int((x-oldest)&^None), int((y-oldest)&^None)
@@ -102,7 +107,7 @@ func (c *Calendar) glance(x, y Number) int {
 	return sign(first)
 }
 
-// sign is negative for the one that was first.
+// sign returns -1 for true, 1 for false.
 func sign(first bool) int {
 	if first {
 		return -1
@@ -110,11 +115,11 @@ func sign(first bool) int {
 	return 1
 }
 
-// behind decides the last step of a walk, where both events have one cause: it reports whether the first was
-// scheduled after the second.
+// behind decides between two events with one cause: by kind of event, then by log index. It reports whether
+// the first was scheduled after the second.
 func (c *Calendar) behind(t *trail) bool { return t.d > t.g || t.d == t.g && c.after(t.x, t.y) }
 
-// after reports whether x has a later place in the logs than y.
+// after reports whether x follows y in the logs.
 func (c *Calendar) after(x, y Number) bool {
 	if a, b := uint32(x)&c.of.ids, uint32(y)&c.of.ids; a != b {
 		return a > b
@@ -123,19 +128,18 @@ func (c *Calendar) after(x, y Number) bool {
 	return (uint32(x)>>c.shift-o)&c.turn > (uint32(y)>>c.shift-o)&c.turn
 }
 
-// both makes the key of a pair, without its outcome.
+// both returns the key of a pair, without an outcome.
 func both(x, y Number) pair { return pair(min(x, y))<<32 | pair(max(x, y)) }
 
-// slot is its place in a table of a power of two.
+// slot returns the pair's slot in a table of n, a power of two.
 func (k pair) slot(n int) uint { return uint(k&^lesser*0x9e3779b97f4a7c15>>32) & uint(n-1) }
 
 // is reports whether two keys are of one pair, whatever the outcome.
 func (k pair) is(o pair) bool { return (k^o)&^lesser == 0 }
 
-// first reports whether x was the first of a pair.
 func (k pair) first(x, y Number) bool { return (k&lesser != 0) == (x < y) }
 
-// recall looks a pair up among those that were compared before.
+// recall looks a pair up in the cache.
 func (c *Calendar) recall(p, q Cause) (first, known bool) {
 	x, y := Number(p), Number(q)
 	if p&q&numbered == 0 || x == y || (x|y)&None != 0 {
@@ -146,7 +150,7 @@ func (c *Calendar) recall(p, q Cause) (first, known bool) {
 	return o.first(x, y), o.is(k)
 }
 
-// learn keeps what the walk from a pair found.
+// learn caches the outcome for the pairs that a walk passed.
 func (c *Calendar) learn(t *trail, first bool) int {
 	for _, k := range t.all[:t.n] {
 		at := k.slot(len(c.known))
@@ -158,14 +162,13 @@ func (c *Calendar) learn(t *trail, first bool) int {
 	return sign(first)
 }
 
-// trail is the pairs that a walk passed: of the first steps all, then ever fewer, so that 16 cover any
-// length.
+// trail keeps the pairs of a walk for learn: all at first, then every 2nd, 4th … so that 16 cover any length.
 type trail struct {
-	all         [16]pair // that say that the first of two was first
+	all         [16]pair // as if the first of each pair was first
 	n           int
 	steps, each int
-	x, y        Number // of the last step, whose order what they are, d and g, and their numbers say
-	d, g        Cause
+	x, y        Number // the last step's events
+	d, g        Cause  // their kinds
 }
 
 func (t *trail) pass(k pair, x, y Number, d, g Cause) {

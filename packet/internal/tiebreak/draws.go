@@ -7,13 +7,13 @@ import (
 
 const never = int64(1<<63 - 1)
 
-// drawn is a draw of a calendar.
+// drawn is a draw and its calendar.
 type drawn struct {
 	*draw
 	c *Calendar
 }
 
-// drawAll draws the numbers of a window that ends at a time.
+// drawAll makes the draws of a window that ends at a time, nanosecond by nanosecond.
 func (r *Ranker) drawAll(end int64) {
 	until := never
 	if r.Wait {
@@ -34,7 +34,7 @@ func (r *Ranker) drawAll(end int64) {
 	}
 }
 
-// draw draws the numbers of a nanosecond that are drawn before a time, in order.
+// draw makes the draws of one nanosecond before until, in the order of events.
 func (r *Ranker) draw(at int, until int64) {
 	if len(r.calendars) == 1 && r.alone(r.calendars[0], at, until) {
 		return
@@ -59,7 +59,7 @@ func (r *Ranker) draw(at int, until int64) {
 	r.drawn = all
 }
 
-// alone draws the only number of a nanosecond, as most are; false: there are several.
+// alone makes the only draw of a nanosecond, the usual case; false: there are several.
 func (r *Ranker) alone(c *Calendar, at int, until int64) bool {
 	d := &c.draws[c.heads[at]]
 	if d.next >= 0 {
@@ -71,7 +71,6 @@ func (r *Ranker) alone(c *Calendar, at int, until int64) bool {
 	return true
 }
 
-// number draws a number.
 func (r *Ranker) number(d *draw) {
 	if d.link == pfc {
 		r.Skipped()

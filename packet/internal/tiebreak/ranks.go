@@ -4,17 +4,16 @@ package tiebreak
 // that arrived so before, over and over. What was put in order together keeps its places: what it lets begin
 // needs no comparison.
 
-// placed is the place of an entry among those that were put in order together; 0: none. The upper bits say
-// when that was.
+// placed is an event's rank within a batch of simultaneous events, below the batch's number; 0: none.
 type placed uint64
 
-// placeBits is how many bits of it say the place.
+// placeBits is the number of bits of a rank.
 const placeBits = 16
 
-// Turn returns the rank of an event's cause within its batch of simultaneous events, and when the event
-// began. Two events that began at one time have the order of their ranks, if these are of one batch; 0: not
-// known.
-func (c *Calendar) Turn(x Number) (turn uint64, at int64) {
+// Rank returns the rank of an event's cause within its batch of simultaneous events, and when the event was
+// scheduled. Two events scheduled at one time have the order of these ranks, if they are of one batch; 0:
+// unknown.
+func (c *Calendar) Rank(x Number) (rank uint64, at int64) {
 	i, oldest := int((x-Number(c.oldest))&^None), Number(c.oldest)
 	if c.of.ids != 0 || x >= None || i < len(c.ranks) || i >= c.size {
 		return 0, 0
@@ -31,7 +30,7 @@ func (c *Calendar) Turn(x Number) (turn uint64, at int64) {
 // Together reports whether two ranks are of one batch.
 func Together(a, b uint64) bool { return a>>placeBits == b>>placeBits }
 
-// Placed begins a batch of n simultaneous events, which Put ranks one by one; 0: too many to rank.
+// Placed begins a batch of n events, which Put ranks one by one; 0: too many.
 func (c *Calendar) Placed(n int) (row uint64) {
 	if c.of.ids != 0 || n >= 1<<placeBits {
 		return 0
@@ -50,7 +49,7 @@ func (c *Calendar) Put(row uint64, x Number, place int) {
 	}
 }
 
-// move drops the places of the oldest records, as many as are cut.
+// move drops the ranks of the oldest entries, as many as are cut.
 func (c *Calendar) move(cut, size int) {
 	if len(c.places) > 0 {
 		n := copy(c.places, c.places[min(cut, len(c.places)):min(size, len(c.places))])

@@ -16,14 +16,14 @@ func TestTurns(t *testing.T) {
 		r.Begin(at)
 		for i := range last {
 			if c.By = Root(int32(i)); window > 0 {
-				c.Happens(last[i])
+				c.SetCause(last[i])
 			}
 			last[i] = c.Sent(at, int32(i), 0)
 		}
 		if window > 0 {
 			for k := 1; k < len(order); k++ {
-				a, began := c.Turn(last[order[k-1]])
-				b, same := c.Turn(last[order[k]])
+				a, began := c.Rank(last[order[k-1]])
+				b, same := c.Rank(last[order[k]])
 				if a == 0 || b <= a || !Together(a, b) || began != at || same != at {
 					t.Fatalf("window %d: turns %#x and %#x at %d and %d", window, a, b, began, same)
 				}
@@ -38,7 +38,7 @@ func TestTurns(t *testing.T) {
 		}
 		r.Close(at + 1000)
 	}
-	if turn, _ := c.Turn(None); turn != 0 {
+	if turn, _ := c.Rank(None); turn != 0 {
 		t.Error("what began long ago has a turn")
 	}
 }

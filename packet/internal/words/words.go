@@ -12,21 +12,21 @@ import (
 	"github.com/simccl/simccl/internal/termtext"
 )
 
-// Word is a word of a file with its place.
+// Word is a whitespace-separated word with its position.
 type Word struct {
 	Text      string
 	Line, Col int
 }
 
-// Text is a file in words.
+// Text is a file split into words, read one after the other.
 type Text struct {
 	Name  string
 	words []Word
 	at    int
-	End   Word // where it ends
+	End   Word // position of the file's end
 }
 
-// Split cuts a file into words.
+// Split splits a file at white space; every word keeps its position.
 func Split(name string, data []byte) *Text {
 	t := &Text{Name: name, End: Word{Line: 1, Col: 1}}
 	for i, line := range strings.Split(string(data), "\n") {
@@ -47,10 +47,9 @@ func Split(name string, data []byte) *Text {
 	return t
 }
 
-// Done reports whether no word is left.
 func (t *Text) Done() bool { return t.at >= len(t.words) }
 
-// Peek returns the next word without taking it.
+// Peek returns the next word, or End.
 func (t *Text) Peek() Word {
 	if t.Done() {
 		return t.End
@@ -58,12 +57,12 @@ func (t *Text) Peek() Word {
 	return t.words[t.at]
 }
 
-// Fail is an Error at a word.
+// Fail returns an error at a word: file:line:column and the problem.
 func (t *Text) Fail(w Word, format string, args ...any) error {
 	return fail.At(t.Name, w.Line, w.Col, fmt.Sprintf(format, args...), "")
 }
 
-// Take returns the next Word, or says what is missing.
+// Take takes the next word. Error: the file ends; what names the word expected.
 func (t *Text) Take(what string) (Word, error) {
 	if t.Done() {
 		return t.End, t.Fail(t.End, "the file ends where %s is expected", what)
@@ -72,7 +71,7 @@ func (t *Text) Take(what string) (Word, error) {
 	return t.words[t.at-1], nil
 }
 
-// Integer takes a whole number within bounds.
+// Integer takes a whole number from low to high.
 func (t *Text) Integer(what string, low, high int64) (int64, error) {
 	w, err := t.Take(what)
 	if err != nil {
@@ -86,7 +85,7 @@ func (t *Text) Integer(what string, low, high int64) (int64, error) {
 	return v, nil
 }
 
-// Number takes a number within bounds.
+// Number takes a number from low to high.
 func (t *Text) Number(what string, low, high float64) (float64, error) {
 	w, err := t.Take(what)
 	if err != nil {

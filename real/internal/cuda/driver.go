@@ -273,7 +273,7 @@ func (dev *Device) reaches(handle int32, name string) error {
 	return nil
 }
 
-// Reaches reports whether this device can reach the memory of another process's
+// Reaches returns nil if this device can reach the memory of another process's
 // GPU, as EnablePeer does. Of a GPU that this process does not see (as
 // CUDA_VISIBLE_DEVICES has it) nothing is known before its memory is opened.
 func (dev *Device) Reaches(busID string) error {

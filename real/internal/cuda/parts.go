@@ -11,11 +11,12 @@ import (
 
 // partShapes lists the shapes of the operations in which ranks have
 // different parts (kernels/parts.cu); nil for others. TwoWords and TwoShot of a reduction
-// are Words and Lines in shares, with a second hop to the root.
+// are Words and Lines in shares, with a second hop to the root; TwoShot of a broadcast is Relay in
+// lines.
 func partShapes(f coll.Func) []Shape {
 	switch f {
 	case coll.Broadcast:
-		return []Shape{Words, Lines, Direct, Relay, Copies}
+		return []Shape{Words, Lines, TwoShot, Direct, Relay, Copies}
 	case coll.Gather, coll.Scatter, coll.SendRecv:
 		return []Shape{Words, Lines, Direct, Copies}
 	case coll.Reduce:
@@ -85,8 +86,11 @@ func (f *Free) parts(o *FreeOp) (p parts) {
 			}
 		}
 	}
-	if o.Func == coll.Reduce {
+	switch {
+	case o.Func == coll.Reduce:
 		f.shares(o, &p)
+	case o.Func == coll.Broadcast && o.Shape == TwoShot:
+		p = f.relays(o)
 	}
 	if o.uneven() {
 		f.exchange(o, &p)
@@ -124,6 +128,25 @@ func (f *Free) shares(o *FreeOp, p *parts) {
 	}
 }
 
+// relays cuts a broadcast: the root sends each of the others its share, which gives it to the rest.
+func (f *Free) relays(o *FreeOp) (p parts) {
+	bytes, share := uint64(o.Bytes), f.relayed(o)
+	for i := range f.n - 1 {
+		r := (o.Root + 1 + i) % f.n
+		lo := min(uint64(i)*share, bytes)
+		size := min(share, bytes-lo)
+		if f.rank == o.Root || f.rank == r {
+			p.from[r], p.size[r] = lo, size
+		} else {
+			p.at[r], p.due[r] = lo, size
+		}
+	}
+	if f.rank == o.Root {
+		p.size[f.rank] = bytes // which stays
+	}
+	return p
+}
+
 // spread reports whether the ranks other than the root reduce: with two ranks
 // that would only add a hop.
 func (f *Free) spread(o *FreeOp) bool {
@@ -139,7 +162,7 @@ func (f *Free) relayed(o *FreeOp) uint64 {
 
 // longestPart is the most that one rank sends to another.
 func (f *Free) longestPart(o *FreeOp) uint64 {
-	if o.Func == coll.Reduce && f.spread(o) {
+	if o.Func == coll.Reduce && f.spread(o) || o.Func == coll.Broadcast && o.Shape == TwoShot {
 		return f.relayed(o)
 	}
 	if o.uneven() {
@@ -186,6 +209,9 @@ func (f *Free) findPart(o *FreeOp) (Kernel, error) {
 	name := map[Shape]string{Words: "part_words", TwoWords: "part_words", Lines: "part_lines",
 		TwoShot: "part_lines",
 		Direct:  "part_direct", Relay: "part_relay"}[o.Shape]
+	if o.Shape == TwoShot && o.Func == coll.Broadcast {
+		name = "part_two_shot"
+	}
 	if name == "" || o.Shape == Relay && o.Func != coll.Broadcast {
 		return 0, &exec.NotImplementedError{Feature: fmt.Sprintf("free %v %v", o.Shape, o.Func),
 			Missing: "a kernel"}

@@ -10,6 +10,9 @@ import (
 // TestBesideMeasuresBoth: collectives run beside compute on every GPU, so many kernels as the
 // collectives take time for, and all memory is given back.
 func TestBesideMeasuresBoth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it measures kernels side by side")
+	}
 	d, control := driver(t)
 	s, err := team(t, d)
 	if err != nil {

@@ -55,7 +55,7 @@ func (s *Session) load(p *plan.Plan, watch bool) error {
 	return nil
 }
 
-// checkReach reports whether the plan wants memory that the GPU does not reach.
+// checkReach returns an error if the plan needs memory that the GPU does not reach.
 func (r *rank) checkReach() error {
 	for peer := range r.s.cfg.Ranks {
 		if arena, _ := r.planned.Needs(peer); arena && r.apart[peer] != nil {

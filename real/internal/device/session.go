@@ -64,7 +64,7 @@ const (
 	Symmetric                 // all ranks together (ncclCommWindowRegister)
 )
 
-// can reports whether the library is able to.
+// can returns nil if the library is able to.
 func (g Registration) can(lib *nccl.Lib) error {
 	switch {
 	case g == Unregistered:

@@ -118,10 +118,7 @@ func (n *Net) add(name string) error {
 		}
 		used = true
 		path, _ := filepath.EvalSymlinks("/sys/class/infiniband/" + p.Device + "/device")
-		c := physical{dev: d, near: e, card: cardPath(path, !s.SplitVFs)}
-		c.port = int(p.Num) + n.portsOf(c.card)
-		n.virt = append(n.virt, virtual{p.Device, []int{len(n.phys)}})
-		n.phys = append(n.phys, c)
+		n.use(physical{dev: d, near: e, card: cardPath(path, !s.SplitVFs)})
 	}
 	if !used {
 		return d.Close()
@@ -146,6 +143,14 @@ func cardPath(path string, mergeVFs bool) string {
 		b[len(b)-i] = '0'
 	}
 	return string(b)
+}
+
+// use adds a port, as a device by itself too. The number that it shows goes on from those of its card's other
+// functions, each of which counts its own ports from one (net_ib.cc:946).
+func (n *Net) use(c physical) {
+	c.port = int(c.near.Port.Num) + n.portsOf(c.card)
+	n.virt = append(n.virt, virtual{c.near.Port.Device, []int{len(n.phys)}})
+	n.phys = append(n.phys, c)
 }
 
 func (n *Net) portsOf(card string) (count int) {

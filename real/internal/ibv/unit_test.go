@@ -139,3 +139,23 @@ func TestSharesCoverAMessage(t *testing.T) {
 		}
 	}
 }
+
+// TestPortsOfACardDiffer: functions of a card count their ports from one each; the plugin goes on counting
+// over all of them (net_ib.cc:946), so that NCCL, which knows a card by its path, distinguishes them. A
+// device without a card counts by itself.
+func TestPortsOfACardDiffer(t *testing.T) {
+	n := &Net{}
+	for _, c := range []struct {
+		card string
+		num  uint8
+		want int
+	}{{"/a", 1, 1}, {"/a", 1, 2}, {"/b", 1, 1}, {"/a", 1, 3}, {"/b", 2, 3}, {"", 1, 1}, {"", 1, 1}} {
+		n.use(physical{card: c.card, near: verbs.End{Port: verbs.Port{Device: "m", Num: c.num}}})
+		if got := n.phys[len(n.phys)-1].port; got != c.want {
+			t.Errorf("port %d of %q shows the number %d, want %d", c.num, c.card, got, c.want)
+		}
+	}
+	if len(n.virt) != len(n.phys) {
+		t.Errorf("%d devices of %d ports", len(n.virt), len(n.phys))
+	}
+}

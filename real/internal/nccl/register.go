@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// CanRegister reports whether the library registers buffers (2.19 or later): the
+// CanRegister returns nil if the library registers buffers (2.19 or later): the
 // error is an *exec.UnsupportedError that names what is missing.
 func (l *Lib) CanRegister() error { return l.lib.Bind("buffer registration", l.fn.registration()) }
 
@@ -37,7 +37,7 @@ func (l *Lib) Deregister(c Handle, handle uintptr) error {
 	return l.check("ncclCommDeregister", c, l.fn.deregister.Call(uintptr(c), handle))
 }
 
-// CanWindow reports whether the library has windows (2.27 or later), as
+// CanWindow returns nil if the library has windows (2.27 or later), as
 // CanRegister.
 func (l *Lib) CanWindow() error { return l.lib.Bind("symmetric windows", l.fn.windows()) }
 

@@ -415,10 +415,10 @@ func (a *apart) side(t *parallel.Team, which int) {
 	for _, i := range a.turn {
 		events += a.parts[i].events
 		n := a.parts[i].e.Net
-		for k := range n.Letters {
-			a.deliver(n, &n.Letters[k])
+		for k := range n.CrossMessages {
+			a.deliver(n, &n.CrossMessages[k])
 		}
-		n.Letters = n.Letters[:0]
+		n.CrossMessages = n.CrossMessages[:0]
 	}
 	a.events[which] = max(events, a.events[which]*7/8)
 }
@@ -431,7 +431,7 @@ func (a *apart) run(i int) {
 	p.events = p.e.Queue.Handled() - before
 }
 
-func (a *apart) deliver(n *host.Network, l *host.Letter) {
+func (a *apart) deliver(n *host.Network, l *host.CrossMessage) {
 	to := &a.parts[a.ofConn[l.Conn]]
 	if !l.ToNetwork() {
 		to = &a.parts[a.ofRank[n.To(l)]]

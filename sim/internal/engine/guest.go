@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"fmt"
-
 	"github.com/simccl/simccl/sim/internal/event"
 	"github.com/simccl/simccl/units"
 )
@@ -11,8 +9,8 @@ import (
 // keeps the clock, names the flows that are through and starts each device when its
 // kernel begins. Run is not used.
 
-// Attend makes an engine ready to run beside others.
-func (e *Engine) Attend() {
+// Prepare makes an engine ready to run beside others that share its links: the caller keeps the clock.
+func (e *Engine) Prepare() {
 	e.running = 0
 	for i := range e.Devices {
 		if e.Devices[i].SMs > 0 {
@@ -21,8 +19,8 @@ func (e *Engine) Attend() {
 	}
 }
 
-// StartDevice begins a device's kernel at a time, the present one or later; its own begin takes so
-// many times as long.
+// StartDevice starts a device's kernel at a time, now or later. times scales the time by which it starts late
+// by itself (Job.Gap).
 func (e *Engine) StartDevice(di int32, at units.Time, times float64) {
 	e.Queue.Now = max(e.Queue.Now, at)
 	if d := &e.Devices[di]; d.SMs > 0 {
@@ -32,19 +30,19 @@ func (e *Engine) StartDevice(di int32, at units.Time, times float64) {
 	}
 }
 
-// Stretch has what the kernels wait for take so many times as long from now on: flags, fences,
-// credits, beside Slow, which is by rank and of what they do.
-func (e *Engine) Stretch(times float64) {
+// SetSlowdown multiplies the times for which kernels wait (flags, fences, credits) by times from now on. What
+// kernels do is scaled by Slow, by rank.
+func (e *Engine) SetSlowdown(times float64) {
 	c := *e.Class
 	c.Wait(times)
 	e.Cost = costsOf(&c)
 }
 
-// Due is when the next event is, ok false without one.
-func (e *Engine) Due() (at units.Time, ok bool) { return e.Queue.Next() }
+// NextEvent returns the time of the next event; ok is false without one.
+func (e *Engine) NextEvent() (at units.Time, ok bool) { return e.Queue.Next() }
 
-// Turn handles the events up to a time.
-func (e *Engine) Turn(now units.Time) error {
+// RunUntil handles the events up to a time, inclusive.
+func (e *Engine) RunUntil(now units.Time) error {
 	var ev event.Event
 	for e.err == nil {
 		at, ok := e.Queue.Next()
@@ -58,8 +56,8 @@ func (e *Engine) Turn(now units.Time) error {
 	return e.err
 }
 
-// Landed handles flows that are through at a time, by their tokens.
-func (e *Engine) Landed(now units.Time, tokens []int32) error {
+// FlowsDone handles flows, by their tokens, whose last byte has crossed the links at a time.
+func (e *Engine) FlowsDone(now units.Time, tokens []int32) error {
 	e.Queue.Now = now
 	for _, tok := range tokens {
 		if tok >= 0 {
@@ -72,14 +70,5 @@ func (e *Engine) Landed(now units.Time, tokens []int32) error {
 	return e.err
 }
 
-// Through reports whether all devices are.
-func (e *Engine) Through() bool { return e.running == 0 }
-
-// Stuck describes what an engine without events waits for.
-func (e *Engine) Stuck() string {
-	if d, ok := e.deadlock().(*DeadlockError); ok && d.Waiting > 0 {
-		return fmt.Sprintf("%d thread groups wait, the first is rank %d channel %d", d.Waiting, d.Rank,
-			d.Channel)
-	}
-	return "kernels have not begun"
-}
+// Done reports whether the kernels of all devices have ended.
+func (e *Engine) Done() bool { return e.running == 0 }

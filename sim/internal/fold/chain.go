@@ -32,9 +32,9 @@ const (
 	driftsMargin = 0.3
 )
 
-// chainGap is a chain of nodes out of which a stretch is left. Behind it all happens
+// omittedChain is a chain of nodes out of which a stretch is left. Behind it all happens
 // so much later as the stretch takes.
-type chainGap struct {
+type omittedChain struct {
 	order []int32 // nodes along the chain, from the root's
 	place []int32 // node → its place there
 	head  int32   // nodes before the stretch
@@ -61,7 +61,7 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 	if n < head+chainTail+3 {
 		return nil
 	}
-	k := &chainGap{head: head, order: nodeOrder(p, p.Split.ChannelLo), place: make([]int32, n),
+	k := &omittedChain{head: head, order: nodeOrder(p, p.Split.ChannelLo), place: make([]int32, n),
 		tail: n - chainTail - n%2, waits: waits(p)}
 	for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
 		if o := nodeOrder(p, ch); len(o) != len(k.order) || !slices.Equal(o, k.order) {
@@ -117,7 +117,7 @@ func (s *symmetry) chainParts(c *connect.Layout, ch int32) []int32 {
 
 // represents is the node that is simulated for a node: the first behind the stretch
 // for its first, the last before it for the others.
-func (k *chainGap) represents(node int32) int32 {
+func (k *omittedChain) represents(node int32) int32 {
 	switch at := k.place[node]; {
 	case at < k.head || at >= k.tail:
 		return node
@@ -168,7 +168,7 @@ func waits(p *plan.Plan) [][]int32 {
 // Example: a rank ends channel 0 and begins channel 1, and none ends channel 1 and begins another: the second
 // operation waits on channel 1 for the end of the first, and the third for nothing more. In a circle each
 // waits for the one before it.
-func (k *chainGap) last(later []units.Time, operations int) units.Time {
+func (k *omittedChain) last(later []units.Time, operations int) units.Time {
 	begin := make([]units.Time, len(later))
 	for range operations - 1 {
 		before := slices.Clone(begin)
@@ -186,7 +186,7 @@ func (k *chainGap) last(later []units.Time, operations int) units.Time {
 }
 
 // later is by how much the end of a chain is later whose nodes before the middle end at given times.
-func (k *chainGap) later(end []units.Time) units.Time {
+func (k *omittedChain) later(end []units.Time) units.Time {
 	two := end[k.head-1] - end[k.head-3] // what two nodes more take
 	for at := k.head - 8; at < k.head; at++ {
 		k.drifts = k.drifts || math.Abs(float64(end[at]-end[at-2]-two)) > steady*float64(two)
@@ -196,7 +196,7 @@ func (k *chainGap) later(end []units.Time) units.Time {
 
 // finish sets when every rank ends, whose nodes end as the simulated ones do,
 // and returns by how much the chain's end is later than simulated.
-func (k *chainGap) finish(nodeOf []int32, finish []units.Time) units.Time {
+func (k *omittedChain) finish(nodeOf []int32, finish []units.Time) units.Time {
 	end := make([]units.Time, len(k.order))
 	for r, t := range finish {
 		end[k.place[nodeOf[r]]] = max(end[k.place[nodeOf[r]]], t)

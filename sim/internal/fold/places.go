@@ -33,13 +33,13 @@ func placeSymmetries(p *plan.Plan, systems []*topo.System) (exact, near *symmetr
 	if all == nil {
 		return nil, nil
 	}
-	s := inPlaces(p, all, make([]int32, len(all)))
+	s := mergePositions(p, all, make([]int32, len(all)))
 	unaligned := s.judgeRing(p)
 	if s.equivalent {
 		return s, nil
 	}
 	if s.unequal || unaligned && alignedParts(p) {
-		exact = inPlaces(p, all, colourPassages(p, all))
+		exact = mergePositions(p, all, colourPassages(p, all))
 		exact.equivalent = true
 	}
 	if unaligned {
@@ -50,8 +50,8 @@ func placeSymmetries(p *plan.Plan, systems []*topo.System) (exact, near *symmetr
 	return exact, s
 }
 
-// inPlaces takes together the ranks in equal places of passages of equal colours.
-func inPlaces(p *plan.Plan, all []passage, colour []int32) *symmetry {
+// mergePositions takes together the ranks in equal places of passages of equal colours.
+func mergePositions(p *plan.Plan, all []passage, colour []int32) *symmetry {
 	c := p.Comm
 	s := &symmetry{home: nodes(c)}
 	first := map[int32]int32{} // by colour, in reps

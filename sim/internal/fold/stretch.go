@@ -12,7 +12,7 @@ import (
 
 // A ring over unequal nodes, or with a fault at some, has long stretches of equal
 // nodes. Its ranks wait for each other, so its pace is that of its slowest part,
-// and what a stretch adds is the time of its hops. stretchSymmetry leaves the middle
+// and what a stretch adds is the time of its hops. shortenRing leaves the middle
 // of long stretches out: the ranks that remain run all their ops, which are as many
 // as the whole ring has, on a ring that is shorter.
 
@@ -23,14 +23,14 @@ const (
 	stretchTail = 4
 )
 
-// stretch is a run of equal nodes along a ring; those at places from to up to
+// omittedRun is a run of equal nodes along a ring; those at places from to up to
 // before its tail are left out.
-type stretch struct{ from, tail int }
+type omittedRun struct{ from, tail int }
 
-// stretchSymmetry shortens the ring of an operation in which all ranks do the same;
+// shortenRing shortens the ring of an operation in which all ranks do the same;
 // nil where it has no long stretch of equal nodes, or where channels visit nodes in
 // different orders.
-func (x *Config) stretchSymmetry(p *plan.Plan) *symmetry {
+func (x *Config) shortenRing(p *plan.Plan) *symmetry {
 	switch p.Req.Func {
 	case coll.AllReduce, coll.AllGather, coll.ReduceScatter:
 	default:
@@ -168,7 +168,7 @@ func along(c *connect.Layout, ch int, do func(rank, place int32)) {
 
 // stretches turns the order of a ring's nodes so that it begins where a stretch does,
 // and lists the stretches that are longer than what is simulated of them.
-func (x *Config) stretches(p *plan.Plan, order []int32) ([]int32, []stretch) {
+func (x *Config) stretches(p *plan.Plan, order []int32) ([]int32, []omittedRun) {
 	n := len(order)
 	kind := make([]nodeKind, n)
 	for i, node := range order {
@@ -184,7 +184,7 @@ func (x *Config) stretches(p *plan.Plan, order []int32) ([]int32, []stretch) {
 	}
 	order = slices.Concat(order[begin:], order[:begin])
 	kind = slices.Concat(kind[begin:], kind[:begin])
-	var out []stretch
+	var out []omittedRun
 	for i := 0; i < n; {
 		j := i + 1
 		// Rings may run through every second node another way, and with an odd number
@@ -193,7 +193,7 @@ func (x *Config) stretches(p *plan.Plan, order []int32) ([]int32, []stretch) {
 			j++
 		}
 		if left := j - i - stretchHead - stretchTail; left >= 2 {
-			out = append(out, stretch{i + stretchHead, i + stretchHead + left - left%2})
+			out = append(out, omittedRun{i + stretchHead, i + stretchHead + left - left%2})
 		}
 		i = j
 	}

@@ -33,8 +33,8 @@ type symmetry struct {
 	// then; 0 where such a quotient says nothing.
 	margin        float64
 	approximation string
-	few           bool      // what is near is so of few ranks, too
-	skipped       *chainGap // the stretch of a chain that is left out, nil without
+	few           bool          // what is near is so of few ranks, too
+	skipped       *omittedChain // the stretch of a chain that is left out, nil without
 	// rotated is set for send and receive, whose connections are known by how far
 	// apart their nodes are, and with within their places in a node.
 	// step is how many of a node's ranks remain then.
@@ -128,7 +128,7 @@ func (x *Config) rings(p *plan.Plan, add func(*symmetry)) {
 	if well {
 		add(chainSymmetry(p))
 	}
-	add(x.stretchSymmetry(p))
+	add(x.shortenRing(p))
 }
 
 // judge sets equivalent, or unequal where parts differ in size and so have to stay apart,

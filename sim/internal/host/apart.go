@@ -18,8 +18,8 @@ import (
 // receiver's (arrived, dstFree) or the network's (wired, begun, landed, rest, its queue
 // pairs): no part writes what is another's.
 
-// Letter is what a part of a run has for another.
-type Letter struct {
+// CrossMessage is an event that one partition of a run schedules in another.
+type CrossMessage struct {
 	At          units.Time
 	Conn, stage int32
 }
@@ -27,17 +27,17 @@ type Letter struct {
 // send has a stage of a connection begin at a time, in whichever part of the run.
 func (n *Network) send(at units.Time, id, stage int32) {
 	if n.apart {
-		n.Letters = append(n.Letters, Letter{max(at, n.queue.Now), id, stage})
+		n.CrossMessages = append(n.CrossMessages, CrossMessage{max(at, n.queue.Now), id, stage})
 		return
 	}
 	n.pushNamed(at, id, stage)
 }
 
 // ToNetwork reports whether a letter is for the part that has its connection's messages.
-func (l *Letter) ToNetwork() bool { return l.stage == stageBegin }
+func (l *CrossMessage) ToNetwork() bool { return l.stage == stageBegin }
 
 // To is the rank in whose part the end of a connection is that a letter is for.
-func (n *Network) To(l *Letter) int32 {
+func (n *Network) To(l *CrossMessage) int32 {
 	if c := &n.Conns[l.Conn]; l.stage == stageArrive {
 		return c.Dst
 	} else {
@@ -65,7 +65,7 @@ func (n *Network) Owner(ev *event.Event) (rank, conn int32) {
 }
 
 // Take takes a letter, before anything is handled that is not earlier than its time.
-func (n *Network) Take(l *Letter) {
+func (n *Network) Take(l *CrossMessage) {
 	if l.stage == stageFree {
 		n.allow(l.Conn, l.At)
 		return

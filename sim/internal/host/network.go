@@ -85,9 +85,9 @@ type Network struct {
 	tcp     tcp
 	sharp   sharp
 	// Of a part of a run (apart.go): what it has for others, and how many messages it took.
-	apart   bool
-	Letters []Letter
-	taken   int64
+	apart         bool
+	CrossMessages []CrossMessage
+	taken         int64
 }
 
 // Costs are the class's times of NICs and proxy threads.

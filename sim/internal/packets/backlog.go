@@ -258,8 +258,8 @@ func (m *Model) overflow(now units.Time) {
 	}
 }
 
-// OnStir has a function called when a queue pair of a hybrid is framed.
-func (m *Model) OnStir(do func()) { m.onStir = do }
+// OnFramed sets a function that is called when a queue pair of a hybrid changes from flows to frames.
+func (m *Model) OnFramed(do func()) { m.onFramed = do }
 
 // Stirred says whether a queue pair of a hybrid was ever framed.
 func (m *Model) Stirred() bool { return m.stirred }

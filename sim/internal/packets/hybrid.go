@@ -170,8 +170,8 @@ func (m *Model) stir(now units.Time, id wire.QueueID) {
 // frame lets a queue pair's messages go on frame by frame.
 func (m *Model) frame(now units.Time, id wire.QueueID) {
 	q := &m.queues[id]
-	if q.framed, m.stirred = true, true; m.onStir != nil {
-		m.onStir()
+	if q.framed, m.stirred = true, true; m.onFramed != nil {
+		m.onFramed()
 	}
 	for _, l := range m.routes[q.route].path {
 		m.cables[l].framed++

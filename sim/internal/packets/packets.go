@@ -51,12 +51,12 @@ type Model struct {
 	spread []wire.QueueID // of stir
 	now    units.Time
 	// Of a hybrid.
-	stirred bool
-	onStir  func()        // nil: nothing
-	hot     []wire.LinkID // links that are offered more than they carry
-	full    units.Time    // when the first of their queues is too long; -1: to be found
-	ported  event.Queue   // when hosts have sent what a queue pair has
-	popped  event.Event
+	stirred  bool
+	onFramed func()        // nil: nothing
+	hot      []wire.LinkID // links that are offered more than they carry
+	full     units.Time    // when the first of their queues is too long; -1: to be found
+	ported   event.Queue   // when hosts have sent what a queue pair has
+	popped   event.Event
 }
 
 var _ wire.Messages = (*Model)(nil)

@@ -124,8 +124,8 @@ func (t *Tracer) leavesFor(ri int32) {
 	t.collective(ri, t.e.Net.Rails[ri].Begun).begun = t.e.Queue.Now
 }
 
-// landsFor writes a collective's time on the network's tree.
-func (t *Tracer) landsFor(ri int32) {
+// traceReduction writes the time of an in-network reduction on the network's tree.
+func (t *Tracer) traceReduction(ri int32) {
 	r := &t.e.Net.Rails[ri]
 	x := t.collective(ri, r.Ended)
 	x.landed = t.e.Queue.Now

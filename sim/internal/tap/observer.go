@@ -83,7 +83,7 @@ func (t *Tracer) Reduction(ev host.ReductionEvent) {
 	case host.SumBegun:
 		t.leavesFor(ev.Rail)
 	case host.SumLanded:
-		t.landsFor(ev.Rail)
+		t.traceReduction(ev.Rail)
 	case host.SumAcked:
 		t.sums(ev.Batch, ev.Step, ev.At)
 	case host.SumTaken:

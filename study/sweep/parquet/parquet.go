@@ -126,7 +126,7 @@ func levels(null []bool) []byte {
 	return out
 }
 
-// footer is FileMetaData.
+// footer encodes Parquet's FileMetaData.
 func footer(t *table.Table, groups [][]chunk) []byte {
 	var m message
 	m.element(func() {
@@ -175,7 +175,7 @@ func (m *message) schema(t *table.Table) {
 	}
 }
 
-// group is RowGroup.
+// group encodes Parquet's RowGroup.
 func (m *message) group(t *table.Table, group []chunk, rows int) {
 	total := 0
 	m.list(1, typeStruct, len(group))

@@ -23,13 +23,17 @@ const unrelated rules.Level = 11
 // NCCL_NET_MAX_DEVS_PER_NIC).
 const maxPerVNIC = 4
 
-// MergeError reports that NCCL_NET_FORCE_MERGE cannot be followed; NCCL's init
-// fails on it.
+// MergeError reports that NCCL_NET_FORCE_MERGE or NCCL_NET_MERGE_LEVEL cannot be followed;
+// NCCL's init fails on it.
 type MergeError struct{ Group, Problem string }
 
 // Error names the group of NICs.
 func (e *MergeError) Error() string {
-	return fmt.Sprintf("NCCL_NET_FORCE_MERGE group %q: %s", e.Group, e.Problem)
+	by := "NCCL_NET_FORCE_MERGE group"
+	if strings.Contains(e.Group, "+") { // a virtual NIC, whichever variable asks for it
+		by = "virtual NIC"
+	}
+	return fmt.Sprintf("%s %q: %s", by, e.Group, e.Problem)
 }
 
 // fuseNICs makes virtual NICs of ports that are near each other, as NCCL does
@@ -259,6 +263,10 @@ func (v *Host) addVNIC(nets []*decl.Element, group []int, dev int, s *Settings) 
 		return nil // already there, as in a file that holds virtual NICs
 	}
 	kind, parent := netPath(ports)
+	if s.Rules.Topo.FuseOneCPU && parent != nil && parent.Name == "system" {
+		return &MergeError{name, "the ports are on different CPUs, and NCCL " + s.Rules.Version() +
+			" fails on them (graph/topo.cc:1565); write NCCL_NET_MERGE_LEVEL=PHB, or groups of one CPU"}
+	}
 	meet, width := parent, 0
 	if s.Rules.Topo.WidenFused && (kind == rules.PHB || kind == rules.PXB || kind == rules.PIX) {
 		if err := v.widths(parent); err != nil {

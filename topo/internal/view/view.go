@@ -57,8 +57,12 @@ type Host struct {
 
 // rankGPUs lists a host's GPUs in local rank order: by device number where
 // every one has it, else by bus id.
-func rankGPUs(root *decl.Element) []*decl.Element {
+func rankGPUs(root *decl.Element, fileRanks bool) []*decl.Element {
 	gpus := root.All("gpu")
+	if fileRanks && ranked(gpus) {
+		sort.SliceStable(gpus, func(i, j int) bool { return gpus[i].Int("rank", 0) < gpus[j].Int("rank", 0) })
+		return gpus
+	}
 	byDev := true
 	for _, g := range gpus {
 		_, ok := g.Get("dev")
@@ -74,10 +78,23 @@ func rankGPUs(root *decl.Element) []*decl.Element {
 	return gpus
 }
 
+// ranked reports whether the ranks that a file gives its GPUs are 0 to their number less one.
+func ranked(gpus []*decl.Element) bool {
+	seen := make([]bool, len(gpus))
+	for _, g := range gpus {
+		r := g.Int("rank", -1)
+		if r < 0 || r >= len(gpus) || seen[r] {
+			return false
+		}
+		seen[r] = true
+	}
+	return true
+}
+
 // New prepares one host's tree, which it changes, for the ranks on it. Errors
 // are decl.Errors and MergeError.
 func New(root *decl.Element, s *Settings) (*Host, error) {
-	v := &Host{root: root, whole: s.Rules.Topo.WholeHosts, GPUs: rankGPUs(root)}
+	v := &Host{root: root, whole: s.Rules.Topo.WholeHosts, GPUs: rankGPUs(root, s.Rules.Topo.AsFile)}
 	if s.Keep != nil {
 		v.keep(s.Keep)
 	} else if keep := s.GPUs; keep.Set {
@@ -105,6 +122,9 @@ func New(root *decl.Element, s *Settings) (*Host, error) {
 		plugin := PluginOf(n)
 		verbs, sockets = verbs || plugin == Verbs, sockets || plugin == Sockets
 		v.Nets = append(v.Nets, name)
+		if s.Rules.Topo.AsFile {
+			i = n.Int("dev", i)
+		}
 		describeNet(n, i)
 		if s.CollNet && plugin != Sockets {
 			n.SetDefault("coll", "1")
@@ -192,6 +212,12 @@ func isBranch(e *decl.Element) bool {
 // (topo.cc:1299).
 func pluginNets(root *decl.Element, s *Settings) []*decl.Element {
 	all := root.All("net")
+	if s.Rules.Topo.AsFile {
+		return slices.DeleteFunc(all, func(n *decl.Element) bool {
+			_, ok := n.Get("dev")
+			return !ok
+		})
+	}
 	var nets []*decl.Element
 	seen := map[string]bool{}
 	for _, n := range all {

@@ -20,7 +20,7 @@ type Tables struct {
 	quote    func(b []byte, s string) []byte
 }
 
-// Shape is what events have in common but for times, place and values.
+// Shape is the common part of events that differ only in times, track and values: it is stored once.
 type Shape struct {
 	Cat, Name string
 	Tint      trace.Tint
@@ -28,7 +28,7 @@ type Shape struct {
 	Text      []byte // `,"cat":…,"name":…`, and the colour's name where there is one
 }
 
-// ShapeArg is an argument of a shape.
+// ShapeArg is an argument of a shape: its key, kind and encoded text.
 type ShapeArg struct {
 	Key  string
 	Kind trace.ArgKind

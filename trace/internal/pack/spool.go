@@ -53,7 +53,7 @@ type Batch struct {
 	bits  int      // of a number in it
 }
 
-// Reset empties it.
+// Reset empties the batch; its memory is kept.
 func (b *Batch) Reset() {
 	b.Data, b.Recs, b.late, b.order = b.Data[:0], b.Recs[:0], false, nil
 }
@@ -94,10 +94,10 @@ func (b *Batch) At(i int) *Record {
 	return b.record(b.order[i])
 }
 
-// record is that of an element of order.
+// record returns the record of an element of order.
 func (b *Batch) record(at uint64) *Record { return &b.Recs[at&(1<<b.bits-1)] }
 
-// Bytes are those of an event.
+// Bytes returns the encoded event of a record.
 func (b *Batch) Bytes(r *Record) []byte { return b.Data[r.off : r.off+r.Len] }
 
 // HeadSize is what precedes the bytes of an event.
@@ -111,7 +111,7 @@ func AppendHead(b []byte, r *Record) []byte {
 	return binary.LittleEndian.AppendUint32(b, r.Len)
 }
 
-// ReadHead reads it back.
+// ReadHead decodes a record's head.
 func ReadHead(b []byte) (r Record) {
 	_ = b[HeadSize-1]
 	r.TS, r.Dur = int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:]))

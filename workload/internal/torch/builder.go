@@ -59,7 +59,7 @@ func (b *Builder) Named(name string) bool {
 	return slices.ContainsFunc(b.P.Comms, func(c workload.Comm) bool { return c.Name == name })
 }
 
-// Call is the index of a call.
+// Call returns the index of a call in the program's table, adding it if it is new.
 func (b *Builder) Call(c *workload.Call) int32 {
 	key := fmt.Sprintf("%+v", *c)
 	i, known := b.calls[key]
@@ -76,7 +76,7 @@ func (b *Builder) Issue(c *workload.Call) workload.Step {
 	return workload.Step{Kind: workload.Issue, Stream: c.Comm, Call: b.Call(c)}
 }
 
-// Launch is the steps of calls that are launched together.
+// Launch puts several calls between GroupStart and GroupEnd; a single one stays as it is.
 func Launch(calls []workload.Step) []workload.Step {
 	if len(calls) < 2 {
 		return calls

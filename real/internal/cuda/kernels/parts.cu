@@ -7,6 +7,7 @@
 //   direct        behind a barrier, straight into the peers' outputs
 //   relay         broadcast: every peer has a share from the root and gives it
 //                 to the others, so that the root sends each byte once
+//   two_shot      the same in lines, for what fits into the arenas
 //
 // A reduction is cut into shares, each of which one rank reduces: the root all
 // of it where latency counts; else every other rank its share, so that no link
@@ -169,6 +170,41 @@ GLOBAL BOUNDS(THREADS) void part_lines(Parts p) {
     sendLines(p, epoch);
     keepOwn(p);
     takeLines(p, epoch, 0, wait);
+  });
+}
+
+// relayLines receives this rank's share from the root, line by line, and gives each line on to the
+// other peers. The share's place in the output is from, as for a share of a reduction.
+DEVICE void relayLines(const Parts& p, u32 epoch, Patience& wait) {
+  const Args& a = p.a;
+  const u64 dst = a.out[a.rank] + p.from[a.rank], size = p.size[a.rank];
+  for (Deal d = deal(size); d.line < d.lines; d.line += d.step) EACH_LANE(lane) {
+    const u64 l = d.line + lineInWarp(), at = areaOf(a, a.arena[a.rank], epoch, 0, p.root) + l * 128;
+    u64 x, y;
+    bool missing;
+    do {
+      syncWarp();
+      missing = !tryLane(at, lane, epoch, x, y);
+    } while (anyLane(missing) && !anyLane(wait.over()));
+    for (int i = 1; i < a.n; i++) {
+      const int q = after(a, i);
+      if (q != p.root) sendLane(areaOf(a, a.arena[q], epoch, 1, a.rank) + l * 128, lane, x, y);
+    }
+    writeLane(dst, lineOff(l, lane), size, lane, x, y);
+  }
+}
+
+// part_two_shot broadcasts in shares, one for each rank but the root, in lines: a line is given on
+// when it comes, without a fence.
+GLOBAL BOUNDS(THREADS) void part_two_shot(Parts p) {
+  flagged(p, [&](u32 epoch, Patience& wait) {
+    if (p.a.rank == p.root) {
+      sendLines(p, epoch);
+      keepOwn(p);
+      return;
+    }
+    relayLines(p, epoch, wait);
+    takeLines(p, epoch, 1, wait);
   });
 }
 

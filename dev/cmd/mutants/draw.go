@@ -1,0 +1,157 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// draws yields places by the seed: each kind equally often, and with -cited so many of each rule.
+func (o *options) draws(places []*Place) iter.Seq[*Place] {
+	if o.cited {
+		return o.citedDraws(places)
+	}
+	byKind := map[string][]*Place{}
+	for _, p := range places {
+		byKind[p.Kind] = append(byKind[p.Kind], p)
+	}
+	kinds := []string{number, negated, shifted, connected, sign, removed}
+	return func(yield func(*Place) bool) {
+		seen := map[string]bool{}
+		for i := uint64(0); len(seen) < len(places); i++ {
+			r := rand.New(rand.NewPCG(o.seed, i))
+			of := byKind[kinds[r.IntN(len(kinds))]]
+			if len(of) == 0 {
+				continue
+			}
+			p := of[r.IntN(len(of))]
+			if !seen[p.Key()] && !yield(p) {
+				return
+			}
+			seen[p.Key()] = true
+		}
+	}
+}
+
+// rule names what a citation belongs to.
+func (p *Place) rule() string { return p.File + " " + p.Func + " " + p.Cites }
+
+// citedDraws yields so many places of each rule, in an order by the seed, numbers and conditions first.
+func (o *options) citedDraws(places []*Place) iter.Seq[*Place] {
+	rules := map[string][]*Place{}
+	for _, p := range places {
+		if p.Cites != "" {
+			rules[p.rule()] = append(rules[p.rule()], p)
+		}
+	}
+	hash := func(s string) uint64 {
+		h := fnv.New64a()
+		fmt.Fprintf(h, "%d %s", o.seed, s)
+		return h.Sum64()
+	}
+	byHash := func(a, b string) int {
+		if hash(a) < hash(b) {
+			return -1
+		}
+		return 1
+	}
+	names := make([]string, 0, len(rules))
+	for name := range rules {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, byHash)
+	return func(yield func(*Place) bool) {
+		for nth := range o.each {
+			for _, name := range names {
+				of := rules[name]
+				if nth == 0 {
+					slices.SortFunc(of, func(a, b *Place) int { return byHash(a.Key(), b.Key()) })
+				}
+				if nth < len(of) && !yield(of[nth]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+//go:embed equivalent.txt
+var equivalentTable string
+
+// same are the keys of mutants that are equal to the code, with the reason.
+type same map[string]string
+
+// equivalents reads the table: a key a line, and below it, indented, the reason.
+func equivalents(table string) (same, error) {
+	s := same{}
+	key := ""
+	n := 0
+	for line := range strings.Lines(table) {
+		n++
+		switch text := strings.TrimSpace(line); {
+		case text == "" || strings.HasPrefix(line, "#"):
+		case !strings.HasPrefix(line, "\t"):
+			if key != "" && s[key] == "" {
+				return nil, fmt.Errorf("equivalent.txt:%d: %s has no reason: write it below, indented", n-1,
+					key)
+			}
+			key = text
+		case key == "":
+			return nil, fmt.Errorf("equivalent.txt:%d: a reason of nothing", n)
+		default:
+			s[key] = strings.TrimSpace(s[key] + " " + text)
+		}
+	}
+	if key != "" && s[key] == "" {
+		return nil, fmt.Errorf("equivalent.txt:%d: %s has no reason: write it below, indented", n, key)
+	}
+	return s, nil
+}
+
+// unknown lists keys that no place has, where all rooms are looked at.
+func (s same) unknown(places []*Place, rooms []string) (bad []string) {
+	if rooms != nil {
+		return nil
+	}
+	there := map[string]bool{}
+	for _, p := range places {
+		there[p.Key()] = true
+	}
+	for key := range s {
+		if !there[key] {
+			bad = append(bad, key)
+		}
+	}
+	slices.Sort(bad)
+	return bad
+}
+
+func (s same) without(places []*Place) []*Place {
+	return slices.DeleteFunc(places, func(p *Place) bool { return s[p.Key()] != "" })
+}
+
+// show prints the survivors and the count, and with -cited the rules that they are of.
+func show(w io.Writer, all []row, o *options) (survivors int) {
+	tested := 0
+	for i := range all {
+		r := &all[i]
+		if r.Verdict == unusable {
+			continue
+		}
+		if tested++; r.Verdict == dies {
+			continue
+		}
+		survivors++
+		if o.cited {
+			fmt.Fprintf(w, "%s: no test decides %s of %s\n", r.Cites, r.Func, r.File)
+		}
+		fmt.Fprintf(w, "%s: %s\n\t%s\n", r.Verdict, &r.Place, r.Key())
+	}
+	fmt.Fprintf(w, "%d of %d mutants survive\n", survivors, tested)
+	return survivors
+}

@@ -1,0 +1,150 @@
+// Command mutants changes the code in one place at a time and runs the tests: a change that none of them
+// notices is a rule that no test holds.
+//
+//	go run ./dev/cmd/mutants [-seed N] [-n N] [-in ROOMS] [-cited] [-each N] [-seconds S] [-diff] FILE
+//
+// Places are drawn by the seed from the code of the rooms, each kind of change equally often: an integer by
+// one more or less, a condition negated, a comparison shifted, "and" for "or", a sign, a statement taken
+// out. A mutant has to die by the tests of its package, the short ones first, or by the short tests of those
+// that import it, the nearest first, as long as these take S seconds in all. FILE gets a line for each
+// mutant; a later call goes on where it ends. The source stays as it is: the compiler reads the mutant in
+// its place (go build
+// -overlay).
+//
+// With -cited, places are those of rules that cite NCCL (enqueue.cc:258 in the comment of the function, the
+// value or the line), N of each, and what is printed are the rules that no test decides.
+//
+// equivalent.txt lists mutants that are equal to the code, with the reason; they are not drawn.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/simccl/simccl/dev/golist"
+	"github.com/simccl/simccl/dev/reductions"
+)
+
+// decided are the rooms whose code decides as NCCL does, which -cited looks at.
+const decided = "rules,topo,search,connect,tuning,plan/launch"
+
+func main() {
+	var o options
+	flag.Uint64Var(&o.seed, "seed", 1, "of the places")
+	flag.IntVar(&o.n, "n", 100, "mutants in all, those of FILE included; with -cited, in this call")
+	in := flag.String("in", "", "rooms or packages, with commas ("+decided+
+		" with -cited, else all but app and dev)")
+	flag.BoolVar(&o.cited, "cited", false, "mutants of rules that cite NCCL")
+	flag.IntVar(&o.each, "each", 2, "with -cited, of each rule")
+	flag.Float64Var(&o.seconds, "seconds", 120, "that the tests of importers may take for one mutant")
+	flag.BoolVar(&o.list, "list", false, "print what would be drawn, and test nothing")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if o.in = strings.Split(*in, ","); *in == "" && o.cited {
+		o.in = strings.Split(decided, ",")
+	} else if *in == "" {
+		o.in = nil
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	survivors, err := o.run(ctx, flag.Arg(0))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(2)
+	}
+	if survivors > 0 {
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	seed        uint64
+	n, each     int
+	in          []string
+	seconds     float64
+	cited, list bool
+}
+
+// A row of the file is a mutant and what became of it.
+type row struct {
+	Place
+	Verdict string // one of the verdicts
+	By      string `json:",omitempty"` // the test or package that notices
+	Seconds float64
+}
+
+const (
+	dies      = "dies"
+	survives  = "survives"
+	unusable  = "does not compile" // neither counts
+	forgotten = "no tests"         // a survivor, too
+)
+
+func (o *options) run(ctx context.Context, file string) (survivors int, err error) {
+	m, err := golist.Load(".")
+	if err != nil {
+		return 0, err
+	}
+	places, err := placesIn(m, o.in)
+	if err != nil {
+		return 0, err
+	}
+	same, err := equivalents(equivalentTable)
+	if err != nil {
+		return 0, err
+	}
+	if bad := same.unknown(places, o.in); len(bad) > 0 {
+		return 0, fmt.Errorf("equivalent.txt: no such place: %s", bad[0])
+	}
+	places = same.without(places)
+	f, err := reductions.Resume[row](file)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	done := map[string]bool{}
+	counted := 0
+	for i := range f.All {
+		if done[f.All[i].Key()] = true; f.All[i].Verdict != unusable {
+			counted++
+		}
+	}
+	if o.cited {
+		counted = 0
+	}
+	for p := range o.draws(places) {
+		if counted >= o.n || ctx.Err() != nil {
+			break
+		}
+		if done[p.Key()] {
+			continue
+		}
+		if o.list {
+			fmt.Println(p)
+			counted++
+			continue
+		}
+		r, err := test(ctx, m, p, o.seconds)
+		if errors.Is(err, context.Canceled) {
+			break
+		} else if err != nil {
+			return 0, err
+		}
+		if err := f.Add(r); err != nil {
+			return 0, err
+		}
+		fmt.Fprintf(os.Stderr, "%-16s %4.0f s  %v  %s\n", r.Verdict, r.Seconds, p, r.By)
+		if r.Verdict != unusable {
+			counted++
+		}
+	}
+	return show(os.Stdout, f.All, o), f.Close()
+}

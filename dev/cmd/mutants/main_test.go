@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/simccl/simccl/dev/golist"
+)
+
+// TestPlaces: what is changed, and what is not: texts, capacities, types.
+func TestPlaces(t *testing.T) {
+	const text = `package p
+
+import "fmt"
+
+// limit is NCCL's (enqueue.cc:258).
+const limit = 4
+
+var table = [3]int{7}
+
+// f follows paths.cc:319.
+func f(a, b int) error {
+	s := make([]int, 9)
+	if a < b && b > 0 {
+		s[0] += a - 1
+	}
+	for range s {
+		a++ // search.cc:12
+	}
+	return fmt.Errorf("%d is not 5", 6+a)
+}
+`
+	places, err := placesOf("p.go", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range places {
+		got = append(got, strings.TrimPrefix(p.String(), "p.go:")+" "+p.Cites)
+	}
+	want := []string{"6 limit: number: 4 → 5 enqueue.cc:258", "6 limit: number: 4 → 3 enqueue.cc:258",
+		"8 table: number: 7 → 8 ", "8 table: number: 7 → 6 ",
+		"13 f: condition negated: a < b && b > 0 → !(a < b && b > 0) paths.cc:319",
+		"13 f: statement removed: if a < b && b > 0 { s[0] += a - 1 } →  paths.cc:319",
+		"13 f: and for or: && → || paths.cc:319", "13 f: comparison shifted: < → <= paths.cc:319",
+		"13 f: comparison shifted: > → >= paths.cc:319", "13 f: number: 0 → 1 paths.cc:319",
+		"14 f: statement removed: s[0] += a - 1 →  paths.cc:319", "14 f: number: 0 → 1 paths.cc:319",
+		"14 f: sign: - → + paths.cc:319", "14 f: number: 1 → 2 paths.cc:319",
+		"14 f: number: 1 → 0 paths.cc:319",
+		"17 f: statement removed: a++ →  search.cc:12"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := string(mutated([]byte(text), places[0])); !strings.Contains(got, "const limit = 5\n") {
+		t.Error(got)
+	}
+}
+
+// TestDrawsGoOn: the seed says which places come in which order, and each comes once.
+func TestDrawsGoOn(t *testing.T) {
+	text := "package p\n\nfunc f(a int) int {\n\tif a < 1 {\n\t\ta++\n\t}\n\treturn a + 2\n}\n"
+	places, err := placesOf("p.go", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := func(seed uint64) (keys []string) {
+		o := options{seed: seed}
+		for p := range o.draws(places) {
+			keys = append(keys, p.Key())
+		}
+		return keys
+	}
+	one := drawn(1)
+	if len(one) != len(places) || !cmp.Equal(one, drawn(1)) || cmp.Equal(one, drawn(2)) {
+		t.Errorf("of %d places %d are drawn: %v", len(places), len(one), one)
+	}
+}
+
+// TestEquivalentsHaveReasons: and are places that there are.
+func TestEquivalentsHaveReasons(t *testing.T) {
+	if _, err := equivalents("a\nb\n\twhy\n"); err == nil || !strings.Contains(err.Error(),
+		"a has no reason") {
+		t.Error(err)
+	}
+	s, err := equivalents(equivalentTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := golist.Load("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("../../..")
+	places, err := placesIn(m, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bad := s.unknown(places, nil); len(bad) > 0 {
+		t.Errorf("no such places: %s", strings.Join(bad, "\n"))
+	}
+}
+
+// TestVerdicts: a mutant dies by the tests of its package or of one that imports it, or survives; what does
+// not compile is neither, and a package that no test reaches is said to have none.
+func TestVerdicts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it compiles tests of several mutants")
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.26\n",
+		"a/a.go": "package a\n\nfunc F(n int) int {\n\tif n > 3 {\n\t\tn = 3\n\t}\n" +
+			"\treturn n + 1\n}\n",
+		"a/a_test.go": "package a\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {\n" +
+			"\tif F(1) != 2 {\n\t\tt.Fatal()\n\t}\n}\n",
+		"b/b.go": "package b\n\nimport \"example.com/m/a\"\n\nfunc G() int { return a.F(9) }\n",
+		"b/b_test.go": "package b\n\nimport \"testing\"\n\nfunc TestNine(t *testing.T) {\n" +
+			"\tif G() != 4 {\n\t\tt.Fatal()\n\t}\n}\n",
+		"alone/alone.go": "package alone\n\nfunc H() int { return 1 }\n",
+	} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	m, err := golist.Load(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	places, err := placesIn(m, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, p := range places {
+		switch {
+		case p.Kind == sign, p.Kind == shifted, p.Kind == removed && p.Old == "n = 3", p.Func == "H":
+			r, err := test(context.Background(), m, p, 60)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[p.Kind+" "+p.Old+" → "+p.New] = r.Verdict + " " + r.By
+		}
+	}
+	for key, want := range map[string]string{"sign + → -": "dies TestOne",
+		"comparison shifted > → >=":  "survives ",
+		"statement removed n = 3 → ": "dies TestNine", "number 1 → 2": "no tests ",
+		"number 1 → 0": "no tests "} {
+		if got[key] != want {
+			t.Errorf("%s: %q, want %q", key, got[key], want)
+		}
+	}
+}

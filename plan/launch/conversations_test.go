@@ -1,0 +1,195 @@
+package launch_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/ruletest"
+	"github.com/simccl/simccl/plan/launch"
+	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/units"
+)
+
+// TestConversations: calls in, kernels out.
+//
+//	ranks N [nodes=N] [channels=N] [release=V]    a communicator, N ranks a node
+//	group [graph|asked] [args=BYTES] [fifo=BYTES] the calls below; asked: and what is chosen for
+//
+// A call is OP SIZE [TYPE] [R] [root=R] [by ALGO PROTO CHANNELS], send RANK PEER SIZE or recv RANK PEER
+// SIZE; sizes are of NCCL's count. Without by it is Ring Simple on all channels, and calls of one operation
+// take the first's. A kernel says its threads; of each collective its channels and the elements of the
+// first, the middle and the last of them; of each rank what it sends and takes by round, with the batches of
+// the parts.
+func TestConversations(t *testing.T) {
+	ruletest.Run(t, func() func(*testing.T, *datadriven.TestData) string {
+		var c *connect.Layout
+		return func(t *testing.T, d *datadriven.TestData) string {
+			var err error
+			switch d.Cmd {
+			case "ranks":
+				if c, err = layoutOf(d); err == nil {
+					return "ok"
+				}
+			case "group":
+				var said string
+				if said, err = groupOf(c, d); err == nil {
+					return said
+				}
+			default:
+				d.Fatalf(t, "%s: no command %s", d.Pos, d.Cmd)
+			}
+			return "error: " + err.Error()
+		}
+	})
+}
+
+func layoutOf(d *datadriven.TestData) (*connect.Layout, error) {
+	number := func(text string) int {
+		n, _ := strconv.Atoi(text)
+		return n
+	}
+	r, err := rules.For(ruletest.Value(d, "release", ""))
+	if err != nil {
+		return nil, err
+	}
+	c := plantest.Plain(number(ruletest.Word(d, 0)), number(ruletest.Value(d, "nodes", "1")),
+		number(ruletest.Value(d, "channels", "8")))
+	c.Rules = r
+	c.P2PChannelsPerPeer = number(ruletest.Value(d, "perpeer", fmt.Sprint(c.P2PChannelsPerPeer)))
+	return c, nil
+}
+
+// asked is a call with the choice that it shall have.
+type asked struct {
+	launch.Call
+	choice launch.Choice
+}
+
+func groupOf(c *connect.Layout, d *datadriven.TestData) (string, error) {
+	of := &launch.Comm{Layout: c}
+	chosen := map[coll.Func]launch.Choice{}
+	var b strings.Builder
+	of.Choose = func(o launch.Op) (launch.Choice, error) {
+		if ruletest.Word(d, 0) == "asked" {
+			fmt.Fprintf(&b, "asked: %v of %d %v, %d a channel\n", o.Func, o.Count, o.Type, o.Pipe)
+		}
+		return chosen[o.Func], nil
+	}
+	var calls []launch.Call
+	for line := range strings.Lines(d.Input) {
+		a, err := callOf(c, strings.Fields(line))
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", strings.TrimSpace(line), err)
+		}
+		if calls = append(calls, a.Call); chosen[a.Func].Channels == 0 {
+			chosen[a.Func] = a.choice
+		}
+	}
+	for key, to := range map[string]*int64{"args": &of.ArgsBytes, "fifo": &of.FIFOBytes} {
+		if text := ruletest.Value(d, key, ""); text != "" {
+			b, err := units.ParseBytes(text)
+			if err != nil {
+				return "", err
+			}
+			*to = int64(b)
+		}
+	}
+	mode := launch.Eager
+	if ruletest.Word(d, 0) == "graph" {
+		mode = launch.Captured
+	}
+	kernels, err := launch.Plan(of, calls, mode)
+	if err != nil {
+		return "", err
+	}
+	for i := range kernels {
+		describe(&b, calls, &kernels[i])
+	}
+	return b.String(), nil
+}
+
+func callOf(c *connect.Layout, words []string) (a asked, err error) {
+	word := func(n int) string {
+		if n < len(words) {
+			return words[n]
+		}
+		return ""
+	}
+	number := func(text string) int32 {
+		n, _ := strconv.Atoi(text)
+		return int32(n)
+	}
+	a.Type, a.choice = coll.Int8, launch.Choice{Algo: coll.Ring, Proto: coll.Simple, Channels: c.NChannels,
+		Warps: 17}
+	sized := func(text string) (asked, error) {
+		bytes, err := units.ParseBytes(text)
+		a.Count = int64(bytes / a.Type.Size())
+		return a, err
+	}
+	switch word(0) {
+	case "send":
+		a.Func, a.Rank, a.Peer = coll.Send, number(word(1)), number(word(2))
+		return sized(word(3))
+	case "recv":
+		a.Func, a.Rank, a.Peer = coll.Recv, number(word(1)), number(word(2))
+		return sized(word(3))
+	}
+	if a.Func, err = coll.ParseFunc(word(0)); err != nil {
+		return a, err
+	}
+	for i := 2; i < len(words); i++ {
+		if root, ok := strings.CutPrefix(words[i], "root="); ok {
+			a.Root = number(root)
+		} else if words[i] == "by" {
+			if a.choice.Algo, err = coll.ParseAlgorithm(word(i + 1)); err != nil {
+				return a, err
+			}
+			if a.choice.Proto, err = coll.ParseProtocol(word(i + 2)); err != nil {
+				return a, err
+			}
+			a.choice.Channels = int(number(word(i + 3)))
+			break
+		} else if op, fail := coll.ParseRedOp(words[i]); fail == nil {
+			a.Op = op
+		} else if a.Type, err = coll.ParseDataType(words[i]); err != nil {
+			return a, err
+		}
+	}
+	return sized(word(1))
+}
+
+func describe(b *strings.Builder, calls []launch.Call, k *launch.Kernel) {
+	fmt.Fprintf(b, "kernel of %d threads", k.Threads)
+	if len(k.Batches) > 0 {
+		fmt.Fprintf(b, ", batches %v", k.Batches)
+	}
+	b.WriteString("\n")
+	for i := range k.Tasks {
+		t := &k.Tasks[i]
+		fmt.Fprintf(b, "  call %d: %v %v %v, channels %d-%d", t.Call, t.Req.Func, t.Req.Algo, t.Req.Proto,
+			t.Split.ChannelLo, t.Split.ChannelHi)
+		if cut := t.Req.Cut; cut != nil {
+			fmt.Fprintf(b, ", %d %d %d of %d", cut.Lo, cut.Mid, cut.Hi, calls[t.Call].Count)
+		}
+		b.WriteString("\n")
+	}
+	for rank, own := range k.Exchanges {
+		for _, x := range own {
+			fmt.Fprintf(b, "  rank %d, round %d:", rank, x.Round)
+			if x.Send >= 0 {
+				fmt.Fprintf(b, " %d bytes to %d", k.Messages[x.Send].Bytes, k.Messages[x.Send].Dst)
+			}
+			if x.Recv >= 0 {
+				fmt.Fprintf(b, " %d bytes from %d", k.Messages[x.Recv].Bytes, k.Messages[x.Recv].Src)
+			}
+			fmt.Fprintf(b, ", batches %v\n", x.Batch)
+		}
+	}
+}

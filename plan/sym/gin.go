@@ -1,0 +1,37 @@
+package sym
+
+import (
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+)
+
+// Between lists the kernels of which NCCL takes one for a task between nodes, where the
+// network is driven by GPUs; nil where it plans the task otherwise (init.cc:1475,
+// sym_kernels.cc:558, 581 of v2.29.7-1).
+func (c *Comm) Between(t Task) []string {
+	r := c.Rules
+	switch {
+	case c.Nodes < 2 || c.WindowsOff || !c.P2P || r.NVLinkOnly && !c.DirectNVLink || c.Params.GINOff,
+		c.FusedNICs && r.GINPhysical, !c.implemented(t.normal()),
+		t.Windows != Both && !(t.Func == coll.ReduceScatter && t.Windows == SendWindow):
+		return nil
+	}
+	t = t.normal()
+	if uint64(t.Count)*uint64(t.Type.Size())*uint64(c.Ranks) >= 64<<30 {
+		return nil
+	}
+	stores := c.NVLS && c.PerNode >= r.MulticastRanks
+	named := c.Params.Kernel
+	var out []string
+	for _, k := range r.GIN {
+		if k.Func == t.Func && (!k.Stores || stores) && (!k.Loads || stores && c.reducesInSwitch(t)) &&
+			(!named.Set || named.Value == "^" || named.Value == k.Name) {
+			out = append(out, k.Name)
+		}
+	}
+	return out
+}
+
+// OneOf names kernels of which one is taken.
+func OneOf(kernels []string) string { return strings.Join(kernels, " or ") }

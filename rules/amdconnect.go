@@ -1,0 +1,94 @@
+package rules
+
+// AMDConnect are the rules of joining ranks that only RCCL has; the zero value is NCCL's. Files are below
+// src/ of RCCL 2.30.4.
+type AMDConnect struct {
+	// Copies are the rules of how many times searched channels are used, of which the last that fits holds
+	// (init.cc:1688-1756); without any they are used twice.
+	Copies []CopyRule
+	// MostCUs are the architectures whose channels are bounded by their compute units, of others MostOld;
+	// several nodes and presets with NICs have MostBetween at most (graph/connect.cc:1173).
+	MostCUs              []string
+	MostOld, MostBetween int
+	// MinChannels is the default of NCCL_MIN_NCHANNELS (graph/connect.cc:838).
+	MinChannels int64
+	// KeepRings: on one node trees do not bound the rings (init.cc:1990).
+	KeepRings bool
+	// HalfTrees: with more searched channels the first half has the first tree and the second the second
+	// (graph/connect.cc:599).
+	HalfTrees []ArchCount
+	// OneRankChannels are those of a communicator of one rank; 0: as others.
+	OneRankChannels int
+
+	// PeerLinks are channels of send/recv by link of XGMI (graph/paths.cc:1121). AMDPeers: they are bounded
+	// by processor and kind of machine (graph/paths.cc:1199); PeersFit: to what there are, and between nodes
+	// until batches of all ranks fit (graph/paths.cc:1236).
+	PeerLinks          []ArchCount
+	AMDPeers, PeersFit bool
+	// WideLL128 is an architecture whose LL128 buffer is twice as large; empty for none.
+	WideLL128 string
+	// NetChunks are the chunks of send/recv between nodes, of which the last that fits holds
+	// (rccl_wrap.cc:636).
+	NetChunks []ChunkRule
+}
+
+// CopyRule is a number of uses of a searched channel, for what its fields say; zero fields hold for all.
+type CopyRule struct {
+	Arch string // first letters
+	// Alone: no ranks are elsewhere; Between: some are.
+	Alone, Between bool
+	XGMI           bool // XGMI joins all GPUs, over one other at most
+	Chordal        bool
+	APU            bool // GPU and processor share their memory
+	Ranks          int
+	// N is the number; 0: the one so far, at least Spread by the searched channels. With N, too.
+	N, Spread int
+}
+
+// ChunkRule is a chunk in bytes for an architecture from a number of ranks on.
+type ChunkRule struct {
+	Arch  string
+	Ranks int
+	Bytes int64
+}
+
+// amdConnect are those of all releases of RCCL that are known here.
+func amdConnect() AMDConnect {
+	new4 := []ArchCount{{"gfx942", 4}, {"gfx950", 4}, {"", 2}}
+	return AMDConnect{
+		Copies: []CopyRule{{N: 2}, {Arch: "gfx906", Alone: true, XGMI: true, N: 4},
+			{Arch: "gfx908", N: 2, Spread: 4},
+			{Alone: true, Chordal: true, N: 4}, {Arch: "gfx90a", Alone: true, N: 4},
+			{Arch: "gfx90a", Spread: 4},
+			{Arch: "gfx942", Ranks: 2, N: 16}, {Arch: "gfx942", Ranks: 4, N: 4},
+			{Arch: "gfx942", APU: true, Between: true, N: 6}, {Arch: "gfx950", N: 4},
+			{Arch: "gfx950", Alone: true, Ranks: 4, N: 8}, {Arch: "gfx950", Alone: true, Ranks: 2, N: 16}},
+		MostCUs: []string{"gfx942", "gfx950"}, MostOld: 32, MostBetween: 64, MinChannels: 2, KeepRings: true,
+		HalfTrees: []ArchCount{{"gfx942", 32}, {"gfx950", 32}, {"", 16}},
+		PeerLinks: new4, AMDPeers: true,
+		NetChunks: []ChunkRule{{"gfx942", 0, 128 << 10}, {"gfx942", 64, 512 << 10}, {"gfx950", 0, 128 << 10},
+			{"gfx950", 16, 256 << 10}, {"gfx950", 32, 512 << 10}},
+	}
+}
+
+// peersByTwo: two channels a peer, halved while the peers together take more than there are, but as many as
+// there are NICs to fill (graph/paths.cc:972 of RCCL 2.28.3).
+func peersByTwo(p Peer) int {
+	n := 2
+	for n > 1 && n*p.Ranks > p.P2PChannels {
+		n /= 2
+	}
+	return max(n, p.NetsToFill)
+}
+
+// LinkChannels are the channels of send/recv by link of XGMI of an architecture.
+func (c *AMDConnect) LinkChannels(arch string) int {
+	n, _ := ofArch(c.PeerLinks, arch)
+	return n
+}
+
+// TreeHalf is the most searched channels that have both trees each, 0 for no bound.
+func (c *AMDConnect) TreeHalf(arch string) int {
+	n, _ := ofArch(c.HalfTrees, arch)
+	return n
+}

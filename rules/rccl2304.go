@@ -1,0 +1,66 @@
+package rules
+
+import "github.com/simccl/simccl/coll"
+
+// rccl2304 makes the rules of RCCL 2.30.4 of 13 July 2026. It is NCCL 2.30.4, whose rules are those of
+// 2.30.3, with AMD's changes. Citations are of RCCL's src/.
+func rccl2304() *Ruleset {
+	r := nccl2303()
+	r.Release = Release{2, 30, 4}
+	r.Edition = Edition{ROCm: "7.14", Date: "2026-07-13"}
+	ofRCCL(r)
+	c := &r.Connect
+	// init.cc:1797, graph/paths.cc:1236, include/device.h:538
+	c.OneRankChannels, c.PeersFit, c.PeerBatch = 8, true, 2
+	// graph/rome_models.cc:1761, init.cc:1567
+	r.Search.Presets, r.Search.PresetsEven = 46, true
+	r.Topo.XGMI = append([]ArchRate{{"gfx1250", 64}}, r.Topo.XGMI...) // graph/topo.h:41
+	return r
+}
+
+// rccl2283 makes the rules of RCCL 2.28.3 of 21 January 2026. Citations are of 2.28.3 where one differs.
+func rccl2283() *Ruleset {
+	r := nccl2283()
+	r.Edition = Edition{ROCm: "7.11", Date: "2026-01-21"}
+	ofRCCL(r)
+	r.Topo.DirectXGMI = true // graph/search.cc:1453
+	r.Topo.NeedsNet = true   // graph/paths.cc:908
+	r.Topo.InterByNets = true
+	r.Search.Presets = 44 // graph/rome_models.cc:1446
+	r.Search.RailsKeepPaths = true
+	r.Connect.PeerChannels = peersByTwo
+	r.Connect.WideLL128 = "gfx950" // rccl_wrap.cc:571
+	return r
+}
+
+// ofRCCL sets what all releases of RCCL that are known here have.
+func ofRCCL(r *Ruleset) {
+	r.Library, r.Through = RCCL, ChannelStage
+	r.MaxChannels = 128 // include/device.h:146
+	t := &r.Topo
+	t.MaxNodes = 64 // include/graph.h:117
+	// graph/topo.h:37
+	t.XGMI = []ArchRate{{"gfx90a", 36}, {"gfx942", 48}, {"gfx95", 48}, {"", 24}}
+	t.Archs = []string{"gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"}
+	t.FixedSM, t.LinkName, t.Accelerators, t.AMDModels = 60, "XGMI", true, true
+	t.P2PLevel, t.P2PLevelAMD, t.P2PLevelOther, t.P2PAMDGPUs = PXB, SYS, SYS, t.MaxNodes // graph/paths.cc:356
+	t.P2PLevelFirm, t.EndGPUs = true, true
+	t.GDRByRoot, t.GDRReads = true, true
+	t.NetIntraOff, t.PXNOff = true, true
+	t.PXNC2C = false // graph/paths.cc:795
+	t.PXNRanks = []ArchCount{{"gfx942", 64}, {"gfx950", 32}}
+	t.NearBuses, t.NearArchs = []uint64{0x100000, 0x1000, 0xff00000}, []string{"gfx942", "gfx950"}
+	t.WholeHosts, t.AsFile, t.FuseNICs = true, true, false // tools/topo_expl reads the file as it is
+	t.FastPorts, t.NetsForP2P, t.TrimNets = true, true, true
+
+	// graph/search.cc:1046
+	speeds := []float32{48, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, .24, .12}
+	r.Connect.AMDConnect = amdConnect()
+	r.Connect.Buffers = [coll.NumProtocols]int64{coll.LL: 8 * 256 * 8 * 16, coll.LL128: 28 * 256 * 8 * 8,
+		coll.Simple: 4 << 20} // rccl_wrap.cc:827
+	r.Tuning.Tables = []ArchCount{{"gfx942", 5}, {"gfx950", 6}, {"", 0}} // graph/tuning.cc:1155
+	r.Tuning.TablesFirm = []ArchCount{{"gfx950", 6}}                     // graph/tuning.cc:1185
+	s := &r.Search
+	s.Speeds = []Speeds{{0, speeds, speeds}}
+	s.MoreXGMI, s.NetsToStart, s.RomeRings, s.RingAndTreeOnly = true, true, 2, true
+}

@@ -1,0 +1,54 @@
+package topo_test
+
+import (
+	"testing"
+
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/topo"
+	topodoc "github.com/simccl/simccl/topo/doc"
+)
+
+// rcclHost builds the machine of a reference of RCCL.
+func rcclHost(t testing.TB, r *golden.Reference) *topo.Host {
+	t.Helper()
+	spec := specOf(t, r.Topo)
+	rs, err := rules.For(r.Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := topo.ParamsOf(rs)
+	r.Section(t, "nRanks", &p.NRanks)
+	h, err := topo.Build(spec, p)
+	if err != nil {
+		t.Fatalf("%s: %v", r.Name, err)
+	}
+	return h
+}
+
+// TestRCCLReferences compares the system and the paths of every reference of RCCL with it.
+func TestRCCLReferences(t *testing.T) {
+	for _, version := range []string{"2.30.4", "2.28.3"} {
+		refs := golden.RCCL(t, version)
+		same := map[string]int{}
+		for i := range refs {
+			r := &refs[i]
+			r.Load(t)
+			s := rcclHost(t, r).System(0)
+			for key, doc := range map[string]any{"system": topodoc.System(s), "paths": topodoc.Paths(s)} {
+				var want any
+				if !r.Section(t, key, &want) {
+					continue
+				}
+				if d := differ(key, undrift(want), plain(t, doc)); d != "" {
+					t.Errorf("%s, %s: %s", version, r.Name, d)
+				} else {
+					same[key]++
+				}
+			}
+			r.Doc = nil
+		}
+		t.Logf("RCCL %s: system %d/%d, paths %d/%d", version, same["system"], len(refs), same["paths"],
+			len(refs))
+	}
+}
