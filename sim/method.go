@@ -215,7 +215,11 @@ func (x *Executor) execute(ctx context.Context, m *method, sink trace.Sink) (exe
 		}
 		return exec.Result{Wrong: -1}, err
 	}
-	res := x.resultOf(m, tallyOf(m.e, m.q))
+	all, err := x.tallyOf(m.e, m.q)
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	res := x.resultOf(m, all)
 	if t != nil {
 		t.Finish(&res)
 	}
@@ -251,7 +255,11 @@ func (x *Executor) try(ctx context.Context, m *method) (exec.Result, error) {
 	if err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
-	return x.resultOf(m, tallyOf(e, m.q)), nil
+	t, err := x.tallyOf(e, m.q)
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	return x.resultOf(m, t), nil
 }
 
 // resultOf is what a tally says of one operation, and how it was found.

@@ -70,14 +70,12 @@ func (x *Executor) quotient(e *engine.Engine, mode Folding, times float64) (*fol
 // nearBy says which proposals are enough where they are near: how far off they are is known on
 // ideal networks.
 func (x *Executor) nearBy(mode Folding, j *engine.Job, times float64) func(p *fold.Proposal) bool {
-	c := j.Plan.Comm
 	few := func(p *fold.Proposal) bool { return p.Margin > 0 && p.Few }
 	switch {
 	case x.cfg.Fabric != nil, mode == FoldExact:
-	case mode == FoldAuto && c.NRanks > UnfoldedRanks && j.Plan.Req.Func.Rooted() &&
-		rankByRank(j, times).time() <= wholeTime:
-	case mode == FoldNear, mode == FoldAuto && c.NRanks > UnfoldedRanks:
-		return func(p *fold.Proposal) bool { return p.Margin > 0 }
+	case mode == FoldNear, mode == FoldAuto && rankByRank(j, times).time() > exactTime &&
+		j.Plan.Comm.NRanks > UnfoldedRanks:
+		return func(p *fold.Proposal) bool { return p.Margin > 0 && !(p.Chain && x.chains) }
 	case mode == FoldAuto && rankByRank(j, times).time() > exactTime:
 		return few
 	case mode == sameDraws && rankByRank(j, 1).pieces > fewWork*float64(j.Kernels):

@@ -30,7 +30,7 @@ Ring, Tree, NVLS, NVLSTree, PAT, chains, alltoall and sendrecv.
 
 *near*: rings over a number of nodes that leaves channels or chunks uneven, where an exact simulation would take some tenths of a second, are
 treated as even (docs/adr/0009). Above 512 ranks, where it would cost more than some tenths of a second, nodes at equal positions
-in both trees are merged, rings whose last chunks differ are treated as even, chains that take more than a second are shortened, and rings with faults
+in both trees are merged, rings whose last chunks differ are treated as even, chains are shortened whose nodes follow each other at equal times, and rings with faults
 or over unequal nodes are, by the middle of long stretches of equal nodes. Trees of which even that costs seconds are merged by
 height alone (docs/adr/0018). The command says so, with a margin; ` + "`--fold exact`" + ` leaves nothing out.
 

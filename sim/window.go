@@ -399,5 +399,5 @@ func (x *Executor) tally(ctx context.Context, m *method, p *plan.Plan) (*tally, 
 	if err := x.run(ctx, e, nil); err != nil {
 		return nil, err
 	}
-	return tallyOf(e, q), nil
+	return x.tallyOf(e, q)
 }

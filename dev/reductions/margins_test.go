@@ -28,3 +28,30 @@ func TestNearRingsKeepUnequalChannelsApart(t *testing.T) {
 	held(t, "all_gather --nodes 13"+sockets)
 	held(t, "all_gather --nodes 20"+sockets)
 }
+
+// TestNearTreesKeepOtherChunksApart: a channel with less of the operation may have smaller chunks, and more of
+// them. Represented by the others it came out 31 % too short.
+func TestNearTreesKeepOtherChunksApart(t *testing.T) {
+	held(t, "all_reduce --topo gb200-nvl72-2tray --nodes 102 --sizes 9980946 --launch graph --fold near")
+}
+
+// TestOperationsWaitForTheEndsOfChains: how often is known of each channel. All were taken to wait for the
+// longest one, which made those over odd rings up to 80 % too long.
+func TestOperationsWaitForTheEndsOfChains(t *testing.T) {
+	held(t, "reduce --nodes 100 --sizes 18314 --env NCCL_PROTO=LL128 --launch graph --fold near")
+	held(t, "reduce --topo dgx-a100 --nodes 78 --sizes 5376668 --launch graph --fold near")
+}
+
+// TestChainsThatDriftApartAreSimulatedWhole: the head of such a chain does not show what happens in its middle;
+// it made this one 28 % too long. --fold near says so.
+func TestChainsThatDriftApartAreSimulatedWhole(t *testing.T) {
+	const drifts = "broadcast --topo hgx-h800-8 --nodes 90 --multicast off --sizes 40000000 --launch graph"
+	var s Sites
+	for _, fold := range []string{"", " --fold near"} {
+		_, margin, err := s.time(context.Background(), Request(drifts+fold))
+		if err != nil || (margin > 0) != (fold != "") {
+			t.Errorf("%s: margin %.2f, %v", drifts+fold, margin, err)
+		}
+	}
+	held(t, drifts+" --fold near")
+}

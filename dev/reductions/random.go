@@ -104,7 +104,7 @@ func (s *Sites) Compare(ctx context.Context, r Request, within Within) (Pair, er
 	if p.Skipped != "" {
 		return p, nil
 	}
-	p.Method, p.Margin = near.Method.String(), near.Margin
+	p.Method = near.Method.String()
 	if near.Note != "" {
 		p.Note = near.Note
 	}
@@ -116,10 +116,10 @@ func (s *Sites) Compare(ctx context.Context, r Request, within Within) (Pair, er
 		p.Skipped = err.Error()
 		return p, nil
 	}
-	if p.Near, err = s.time(ctx, r); err != nil {
+	if p.Near, p.Margin, err = s.time(ctx, r); err != nil {
 		return p, err
 	}
-	p.Exact, err = s.time(ctx, r.Exactly())
+	p.Exact, _, err = s.time(ctx, r.Exactly())
 	return p, err
 }
 
@@ -132,12 +132,12 @@ func (s *Sites) method(ctx context.Context, r Request) (exec.Account, error) {
 	return run.Method(ctx, run.Lines()[0].Operation)
 }
 
-// time simulates a request.
-func (s *Sites) time(ctx context.Context, r Request) (float64, error) {
+// time simulates a request, and says by how much that may be off.
+func (s *Sites) time(ctx context.Context, r Request) (us, margin float64, err error) {
 	run, err := s.Running(r)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	o, err := run.Simulate(ctx, run.Lines()[0].Operation, trace.Discard, nccl.Options{}, nil)
-	return float64(o.Result.Elapsed) / float64(units.Microsecond), err
+	return float64(o.Result.Elapsed) / float64(units.Microsecond), o.Result.Account.Margin, err
 }

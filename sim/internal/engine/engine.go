@@ -139,11 +139,12 @@ const (
 
 // SM is what the groups of one rank's channel share.
 type SM struct {
-	First, Groups int32 // its groups, in the order of their phases
-	from, to      int32 // the groups of the phase
-	active        int32 // threads that move bytes
-	threads       int32 // of the phase's groups
-	left          int32 // groups of the phase that run
+	First, Groups int32      // its groups, in the order of their phases
+	from, to      int32      // the groups of the phase
+	active        int32      // threads that move bytes
+	threads       int32      // of the phase's groups
+	left          int32      // groups of the phase that run
+	End           units.Time // of its part of the first kernel
 }
 
 // Device is a rank's kernel.
@@ -474,6 +475,9 @@ func (e *Engine) nextPhase(si int32, at units.Time) {
 			e.Observer.Block(si, at)
 		}
 		d := &e.Devices[e.Groups[sm.First].Rank]
+		if d.Done == 0 {
+			sm.End = at + e.Skipped
+		}
 		if d.left--; d.left == 0 {
 			e.kernelDone(e.Groups[sm.First].Rank, at)
 		}

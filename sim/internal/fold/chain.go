@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"math"
 	"slices"
 
 	"github.com/simccl/simccl/coll"
@@ -13,13 +14,22 @@ import (
 // node does what the one before it does, later by the same time, and those at
 // the end. Both are even, for rings that run through every second node the
 // opposite direction. Of reduce more: with fewer, 16 MiB on 28 to 48 nodes came out
-// up to 4 % slower than they are, for 1 %. Along some chains the time from node to node falls
-// for 50 to 100 nodes as channels drift apart, by up to 30 % (broadcasts of 40,000,000 to
-// 256 Mi bytes over 90 HGX H800 without multicast came out 14 to 28 % too slow): hence the margin.
+// up to 4 % slower than they are, for 1 %.
 const (
 	broadcastHead = 12
 	reduceHead    = 20
 	chainTail     = 4
+)
+
+// The last 8 nodes of the head show on each channel whether those in the middle follow each other at equal
+// times, but for a part of them: steady. Over 66 to 216 nodes of nine machines times were off by up to 5 %
+// where they do. Else channels drift apart, and the time from node to node may fall for 50 to 100 nodes:
+// broadcasts of 40,000,000 to 256 Mi bytes over 90 HGX H800 without multicast, along whose head it differs
+// by 5 to 6 %, came out 14 to 28 % too slow.
+const (
+	steady       = 0.03
+	chainMargin  = 0.08
+	driftsMargin = 0.3
 )
 
 // omittedChain is a chain of nodes out of which a stretch is left. Behind it all happens
@@ -29,7 +39,10 @@ type omittedChain struct {
 	place []int32 // node → its place there
 	head  int32   // nodes before the stretch
 	tail  int32   // first place behind it
-	wraps bool    // a rank beside the root begins some channels' chains and ends others'
+	// waits has, by channel, those for whose end the next operation waits before it begins on it.
+	waits [][]int32
+	// drifts is set by later where times from node to node differ at the end of the head.
+	drifts bool
 }
 
 // chainSymmetry leaves a stretch of equal nodes out of a broadcast's or
@@ -49,7 +62,7 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 		return nil
 	}
 	k := &omittedChain{head: head, order: nodeOrder(p, p.Split.ChannelLo), place: make([]int32, n),
-		tail: n - chainTail - n%2, wraps: wraps(p)}
+		tail: n - chainTail - n%2, waits: waits(p)}
 	for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
 		if o := nodeOrder(p, ch); len(o) != len(k.order) || !slices.Equal(o, k.order) {
 			return nil
@@ -63,7 +76,7 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 			return nil
 		}
 	}
-	s := &symmetry{home: make([]int32, n), skipped: k, margin: 0.3,
+	s := &symmetry{home: make([]int32, n), skipped: k, margin: chainMargin,
 		approximation: "nodes in the middle of the chain are assumed to behave as those before them"}
 	for node := range s.home {
 		switch at := k.place[node]; {
@@ -129,24 +142,56 @@ func nodeOrder(p *plan.Plan, ch int) []int32 {
 	return order
 }
 
-// wraps reports whether the root's node has a rank that is before the root on
-// some channels' rings and behind it on others.
-func wraps(p *plan.Plan) bool {
+// waits lists for each channel those for whose end the next operation waits before it begins on it. A kernel
+// begins when that before it has ended on all channels; so a rank beside the root, where chains of some
+// channels end, holds up those that it begins.
+func waits(p *plan.Plan) [][]int32 {
 	c := p.Comm
 	mates := c.NodeRanks[c.NodeOf[p.Req.Root]]
 	n, per := int32(c.NRanks), int32(len(mates))
-	for _, r := range mates {
-		begins, ends := false, false
-		for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
-			pos := c.Channels[ch].Pos
-			behind := (pos[r]-pos[p.Req.Root]+n)%n < per
-			begins, ends = begins || behind, ends || !behind
-		}
-		if begins && ends {
-			return true
+	begins := func(k int, r int32) bool {
+		pos := c.Channels[p.Split.ChannelLo+k].Pos
+		return (pos[r]-pos[p.Req.Root]+n)%n < per
+	}
+	out := make([][]int32, p.Split.NChannels)
+	for k := range out {
+		for j := range out {
+			if slices.ContainsFunc(mates, func(r int32) bool { return begins(k, r) && !begins(j, r) }) {
+				out[k] = append(out[k], int32(j))
+			}
 		}
 	}
-	return false
+	return out
+}
+
+// last is by how much the last of so many operations ends later, whose channels' chains end so much later.
+// Example: a rank ends channel 0 and begins channel 1, and none ends channel 1 and begins another: the second
+// operation waits on channel 1 for the end of the first, and the third for nothing more. In a circle each
+// waits for the one before it.
+func (k *omittedChain) last(later []units.Time, operations int) units.Time {
+	begin := make([]units.Time, len(later))
+	for range operations - 1 {
+		before := slices.Clone(begin)
+		for ch, waits := range k.waits {
+			for _, other := range waits {
+				begin[ch] = max(begin[ch], before[other]+later[other])
+			}
+		}
+	}
+	end := units.Time(0)
+	for ch := range later {
+		end = max(end, begin[ch]+later[ch])
+	}
+	return end
+}
+
+// later is by how much the end of a chain is later whose nodes before the middle end at given times.
+func (k *omittedChain) later(end []units.Time) units.Time {
+	two := end[k.head-1] - end[k.head-3] // what two nodes more take
+	for at := k.head - 8; at < k.head; at++ {
+		k.drifts = k.drifts || math.Abs(float64(end[at]-end[at-2]-two)) > steady*float64(two)
+	}
+	return two * units.Time(k.tail-k.head) / 2
 }
 
 // finish sets when every rank ends, whose nodes end as the simulated ones do,
@@ -156,7 +201,7 @@ func (k *omittedChain) finish(nodeOf []int32, finish []units.Time) units.Time {
 	for r, t := range finish {
 		end[k.place[nodeOf[r]]] = max(end[k.place[nodeOf[r]]], t)
 	}
-	two := end[k.head-1] - end[k.head-3] // what two nodes more take
+	two := end[k.head-1] - end[k.head-3]
 	later := func(at int32) units.Time { return two * units.Time(at-k.head+1) / 2 }
 	for r := range finish {
 		switch at := k.place[nodeOf[r]]; {

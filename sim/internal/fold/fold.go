@@ -28,6 +28,7 @@ type Proposal struct {
 	Exact  bool    // it is exact if Lay finds links and threads as it takes them
 	Margin float64 // of the near quotient that it is where it is not exact; 0: it is none
 	Few    bool    // it is near of few ranks, too
+	Chain  bool    // it leaves the middle of a chain out
 	// What it would run: about how many slices of a kernel, and how many parts of channels.
 	Slices, Parts int64
 	// Transfers are its sends with different peers, at least, of which each has its own times.
@@ -68,7 +69,7 @@ func (c *Config) Proposals(p *plan.Plan) []*Proposal {
 	}
 	var out []*Proposal
 	for _, s := range c.symmetries(p) {
-		one := &Proposal{symmetry: s, Exact: s.equivalent, Margin: s.margin, Few: s.few && !s.equivalent,
+		one := &Proposal{symmetry: s, Exact: s.equivalent, Margin: s.margin, Few: s.few && !s.equivalent, Chain: s.skipped != nil,
 			Slices: s.work(p), Parts: int64(max(len(s.reps), s.parts))}
 		if s.rotated {
 			one.Transfers = s.transfers(p)
@@ -130,11 +131,19 @@ func (c *Config) Lay(e *engine.Engine, j *engine.Job, of *Proposal, near bool) (
 	return nil, nil
 }
 
+// Drifts reports whether a run showed that nodes in the middle of a chain do not do what those before
+// them do.
+func (q *Quotient) Drifts() bool { return q.skipped != nil && q.skipped.drifts }
+
 // Account reports how a folded run's times came about.
 func (q *Quotient) Account() exec.Account {
 	a := exec.Account{Programs: len(q.e.Groups), Method: exec.Folded}
 	if !q.exact {
-		a.Method, a.Margin, a.Note = exec.Near, q.margin, fmt.Sprintf("%s; %d thread groups represent all",
+		margin := q.margin
+		if q.Drifts() {
+			margin = driftsMargin
+		}
+		a.Method, a.Margin, a.Note = exec.Near, margin, fmt.Sprintf("%s; %d thread groups represent all",
 			q.approximation, len(q.e.Groups))
 	}
 	return a

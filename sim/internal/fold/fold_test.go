@@ -61,7 +61,7 @@ func run(t *testing.T, op, channels string, change func(*fold.Config, *engine.Op
 		ends = append(ends, e.Devices[i].Ends[0])
 	}
 	if q != nil {
-		ends, _, _ = q.Finish(ends)
+		ends, _, _ = q.Finish(ends, int(e.Jobs[0].Kernels))
 	}
 	return q, len(e.Groups), ends
 }

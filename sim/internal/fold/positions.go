@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/host"
 )
 
@@ -57,7 +58,7 @@ const depthMargin = 0.05
 // anything.
 func (t *trees) nearSymmetry(depths bool) *symmetry {
 	p, c := t.p, t.p.Comm
-	s := &symmetry{home: make([]int32, c.NNodes), margin: 0.05,
+	s := &symmetry{home: nodes(c), margin: 0.05,
 		approximation: "nodes of equal height and depth in both trees are treated as equivalent"}
 	switch {
 	case t.slow != nil:
@@ -78,31 +79,91 @@ func (t *trees) nearSymmetry(depths bool) *symmetry {
 		}
 		places, s.heads = 1, int32(len(c.NVLS[p.Split.ChannelLo].Heads))
 	}
-	kind, reps := t.kindsOfPositions(depths)
+	sets := t.sets(s)
 	for n := range s.home {
 		s.home[n] = -1
 	}
-	s.reps = make([]part, int32(len(reps))*places)
-	for i := range s.reps {
-		s.reps[i].rank = -1
+	s.of = make([][]int32, len(t.tree))
+	for _, channels := range sets {
+		s.addPositions(t, channels, places, depths)
 	}
-	for k, tree := range t.tree {
+	return s.compact()
+}
+
+// sets lists the channels that are taken together: all, but where those of one have other chunks. Fewer
+// bytes may be cut into smaller chunks, of which there are more: of TREE/LL128 of 9,980,946 bytes over 102
+// two-tray GB200 the last of 16 channels has 31 of 17,280 bytes, the others 19 of 34,560. Represented by
+// these it came out 31 % too short. Apart are then channels with other chunks, those that share proxy threads
+// with them, and both trees: a node's place in one is no longer equal to another's in the other. A slow port
+// is on one channel, which represents all.
+func (t *trees) sets(s *symmetry) (out [][]int32) {
+	type kind struct {
+		tree int32
+		of   [2][3]bool // which chunks a channel has, and those that share its threads
+	}
+	parts := [3]*plan.Part{&t.p.Split.Lo, &t.p.Split.Mid, &t.p.Split.Hi}
+	chunk := func(k int) int {
+		size := parts[partOf(t.p, k)].ChunkSize
+		return slices.IndexFunc(parts[:], func(o *plan.Part) bool { return o.ChunkSize == size })
+	}
+	kinds, threads := make([]kind, len(t.tree)), make([][]int32, len(t.tree))
+	apart := t.worst == nil && slices.ContainsFunc(parts[1:], func(o *plan.Part) bool {
+		return o.ChunkSize != parts[0].ChunkSize
+	})
+	for k := range t.tree {
+		if !apart {
+			break
+		}
+		threads[k] = s.threads(t.p, int32(k))
+		kinds[k].tree, kinds[k].of[0][chunk(k)] = t.tree[k], true
+		for j := range k {
+			if slices.ContainsFunc(threads[k], func(r int32) bool { return slices.Contains(threads[j], r) }) {
+				kinds[k].of[1][chunk(j)], kinds[j].of[1][chunk(k)] = true, true
+			}
+		}
+	}
+	for k := range t.tree {
+		if at := slices.Index(kinds, kinds[k]); at < k {
+			i := slices.IndexFunc(out, func(set []int32) bool { return set[0] == int32(at) })
+			out[i] = append(out[i], int32(k))
+			continue
+		}
+		out = append(out, []int32{int32(k)})
+	}
+	return out
+}
+
+// addPositions adds the parts of a set of channels, of nodes of so many places each.
+func (s *symmetry) addPositions(t *trees, channels []int32, places int32, depths bool) {
+	c, first, base := t.p.Comm, make([]int32, len(t.parent)), int32(len(s.reps)) // first: by tree, or -1
+	for tree := range first {
+		first[tree] = -1
+		if i := slices.IndexFunc(channels, func(k int32) bool { return int(t.tree[k]) == tree }); i >= 0 {
+			first[tree] = channels[i]
+			if t.worst != nil {
+				first[tree] = t.worst[tree]
+			}
+		}
+	}
+	kind, reps := t.kindsOfPositions(first, depths)
+	for range int32(len(reps)) * places {
+		s.reps = append(s.reps, part{rank: -1})
+	}
+	for _, k := range channels {
 		of := make([]int32, c.NRanks)
-		ch := int32(p.Split.ChannelLo + k)
-		first := t.first(tree) == int32(k)
+		ch, tree := int32(t.p.Split.ChannelLo)+k, t.tree[k]
 		for r := range of {
 			node := c.NodeOf[r]
 			id := kind[tree][node]
-			of[r] = id*places + t.place[k][r]%places
-			if first && reps[id] == (part{tree, node}) &&
+			of[r] = base + id*places + t.place[k][r]%places
+			if first[tree] == k && reps[id] == (part{tree, node}) &&
 				(s.heads == 0 || int32(r) == t.representative(ch, node)) {
 				s.reps[of[r]] = part{ch, int32(r)}
 				s.home[node] = node
 			}
 		}
-		s.of = append(s.of, of)
+		s.of[k] = of
 	}
-	return s.compact()
 }
 
 // representative is the rank that represents all heads of a node: its straggler,
@@ -119,12 +180,12 @@ func (t *trees) representative(ch, node int32) int32 {
 	return -1
 }
 
-// kindsOfPositions numbers the pairs of positions: kind by tree and node, and for each kind a
-// tree and node that represents it. Representatives are found from the root of
-// the first tree on, so that as far as possible they are each other's parents. Without
+// kindsOfPositions numbers the pairs of positions in those trees that have a first channel: kind by
+// tree and node, and for each kind a tree and node that represents it. Representatives are found from
+// the root of the first of them on, so that as far as possible they are each other's parents. Without
 // depths, positions that differ in these are one kind, which the deepest represents: so
 // the longest way from a leaf to the root stays as long as it is.
-func (t *trees) kindsOfPositions(depths bool) (kind [][]int32, reps []part) {
+func (t *trees) kindsOfPositions(first []int32, depths bool) (kind [][]int32, reps []part) {
 	all := make([][]position, len(t.parent))
 	kids := make([][][]int32, len(t.parent))
 	for tree, parent := range t.parent {
@@ -156,16 +217,21 @@ func (t *trees) kindsOfPositions(depths bool) (kind [][]int32, reps []part) {
 		}
 		return id, !ok
 	}
-	root := int32(slices.Index(t.parent[0], -1))
-	classOf(0, root)
+	tree := int32(slices.IndexFunc(first, func(k int32) bool { return k >= 0 }))
+	root := int32(slices.Index(t.parent[tree], -1))
+	classOf(tree, root)
 	for queue := []int32{root}; len(queue) > 0; queue = queue[1:] {
-		for _, k := range kids[0][queue[0]] {
-			if _, fresh := classOf(0, k); fresh {
+		for _, k := range kids[tree][queue[0]] {
+			if _, fresh := classOf(tree, k); fresh {
 				queue = append(queue, k)
 			}
 		}
 	}
 	for tree := range t.parent {
+		if first[tree] < 0 {
+			kind = append(kind, nil)
+			continue
+		}
 		of := make([]int32, len(t.parent[tree]))
 		for n := range of {
 			of[n], _ = classOf(int32(tree), int32(n))

@@ -40,8 +40,8 @@ func TestLongestWayStaysWithoutDepths(t *testing.T) {
 		first := binary(n)
 		x := trees{parent: [][]int32{first, mirror(first)}}
 		all, _ := positionsIn(first)
-		fine, _ := x.kindsOfPositions(true)
-		kind, reps := x.kindsOfPositions(false)
+		fine, _ := x.kindsOfPositions([]int32{0, 1}, true)
+		kind, reps := x.kindsOfPositions([]int32{0, 1}, false)
 		for node := range min(n, 100) {
 			for other := range min(n, 100) {
 				if fine[0][node] == fine[0][other] && kind[0][node] != kind[0][other] {
@@ -72,7 +72,7 @@ func TestLongestWayStaysWithoutDepths(t *testing.T) {
 			t.Errorf("%d nodes: %d steps to the root, the tree has %d", n, longest, all[root].height)
 		}
 		what := fmt.Sprintf("%d nodes: %d kinds without depths", n, len(reps))
-		if _, with := x.kindsOfPositions(true); len(reps) > len(with) || n == 12800 &&
+		if _, with := x.kindsOfPositions([]int32{0, 1}, true); len(reps) > len(with) || n == 12800 &&
 			2*len(reps) > len(with) {
 			t.Errorf("%s, %d with", what, len(with))
 		}

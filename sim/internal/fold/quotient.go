@@ -35,6 +35,7 @@ type Quotient struct {
 	byOffset map[offset]int32 // the same for send and receive
 	first    []int32          // place in reps → first group
 	device   []int32          // place in reps → device
+	sm       []int32          // place in reps → multiprocessor
 	model    []plan.Conn
 	readers  map[part][]int32 // connection ids by rank's part of a channel, see users
 	writers  map[part][]int32
@@ -143,11 +144,12 @@ func (q *Quotient) layGroups() {
 		e.Net.Expect(n / 2)
 	}
 	var progs []plan.Program
+	q.sm = make([]int32, len(q.reps))
 	blocks := e.BlocksGap(q.plan)
 	for d, reps := range byDevice {
 		e.Devices[d].First, e.Devices[d].SMs = int32(len(e.SMs)), int32(len(reps))
 		for _, i := range reps {
-			q.first[i] = int32(len(e.Groups))
+			q.first[i], q.sm[i] = int32(len(e.Groups)), int32(len(e.SMs))
 			progs = q.programs(progs[:0], q.reps[i])
 			e.SMs = append(e.SMs, engine.SM{First: q.first[i], Groups: int32(len(progs))})
 			for k := range progs {
@@ -382,18 +384,33 @@ func (q *Quotient) some(buf, ids []int32) []int32 {
 // Describe implements folding.
 func (q *Quotient) Describe(conn int32) plan.Conn { return q.model[conn] }
 
-// Finish returns when each rank ends, by how much the first operation ends later
-// than simulated, and by how much each one more.
-func (q *Quotient) Finish(ends []units.Time) (ranks []units.Time, later, again units.Time) {
+// channelsLater is by how much the end of a chain is later on each channel than simulated.
+func (q *Quotient) channelsLater() []units.Time {
+	k, c := q.skipped, q.plan.Comm
+	out := make([]units.Time, len(q.of))
+	end := make([]units.Time, k.head) // of the channel's part of the first kernel, by place
+	for ch, of := range q.of {
+		for at := range end {
+			end[at] = 0
+			for _, r := range c.NodeRanks[k.order[at]] {
+				end[at] = max(end[at], q.e.SMs[q.sm[of[r]]].End)
+			}
+		}
+		out[ch] = k.later(end)
+	}
+	return out
+}
+
+// Finish returns when each rank ends, and by how much the first and the last of so many operations end later
+// than simulated.
+func (q *Quotient) Finish(ends []units.Time, operations int) (ranks []units.Time, first, last units.Time) {
 	ranks = make([]units.Time, len(q.of[0]))
 	for r := range ranks {
 		ranks[r] = ends[q.device[q.of[0][r]]]
 	}
 	if q.skipped != nil {
-		later = q.skipped.finish(q.plan.Comm.NodeOf, ranks)
-		if q.skipped.wraps { // the next begins next to the root when this one has completed the ring
-			again = later
-		}
+		first = q.skipped.finish(q.plan.Comm.NodeOf, ranks)
+		last = q.skipped.last(q.channelsLater(), operations)
 	}
-	return ranks, later, again
+	return ranks, first, last
 }
