@@ -24,7 +24,7 @@ func (l Library) String() string {
 	return "NCCL"
 }
 
-// prefix is what stands before the number of a release in the text that For reads.
+// prefix precedes the number of a release in the text that For reads.
 func (l Library) prefix() string {
 	if l == RCCL {
 		return "rccl-"

@@ -16,7 +16,8 @@ import (
 func (x *Executor) Method(ctx context.Context, p *plan.Plan) (exec.Account, error) {
 	dry := *x
 	dry.cfg.Wire = func() wire.Model { return &declared{} }
-	dry.flowsOnly = x.cfg.Packets != nil && x.cfg.Packets.Hybrid // frames are needed only once queues build up
+	// frames are needed only once queues build up
+	dry.flowsOnly = x.cfg.Packets != nil && x.cfg.Packets.Hybrid
 	m, err := dry.decide(ctx, p, trace.Discard)
 	if err != nil {
 		return exec.Account{}, err

@@ -96,7 +96,7 @@ func (s *System) sameRoot(gpu, net NodeID) bool {
 // virtual machines that show no switches (rules.Topo.NearBuses).
 //
 // RCCL asks for the firmware's name first, that of Hyper-V, which no topology file says: any Intel machine is
-// taken for one.
+// treated as one.
 func (s *System) nearByBus(nRanks int) {
 	r, gpus, nets := &s.Rules.Topo, s.of[GPU], s.of[NET]
 	cpu := s.Nodes[s.of[CPU][0]].CPU

@@ -9,6 +9,7 @@ import (
 // Memory estimates the bytes that the fullest GPU holds in training, by use.
 type Memory struct{ Parameters, Gradients, Optimizer, Activations units.Bytes }
 
+// Total is the sum of all uses, in bytes.
 func (m Memory) Total() units.Bytes { return m.Parameters + m.Gradients + m.Optimizer + m.Activations }
 
 // MemoryUse is a Memory beside what the GPU has, as the JSON of commands shows it.

@@ -45,17 +45,7 @@ func Command(s *scenario.Spec) string {
 	} else {
 		add("--nccl-version", s.NCCL.Version)
 	}
-	add("--fabric", s.Network.Fabric)
-	add("--hosts", s.Network.Hosts)
-	if s.Network.Model != "flow" {
-		add("--network", s.Network.Model)
-	}
-	add("--cc", s.Network.CC)
-	add("--balance", s.Network.Balance)
-	add("--network-class", s.Network.Class)
-	for _, f := range s.Network.Faults {
-		add("--fault", f)
-	}
+	network(&s.Network, add)
 	if s.Workload.Job == "" {
 		workload(&s.Workload, add, number)
 	}
@@ -80,6 +70,21 @@ func Command(s *scenario.Spec) string {
 		add("--env", name+"="+s.NCCL.Env[name])
 	}
 	return strings.Join(words, " ")
+}
+
+// network adds the flags of the network between nodes.
+func network(n *scenario.Network, add func(flag, value string)) {
+	add("--fabric", n.Fabric)
+	add("--hosts", n.Hosts)
+	if n.Model != "flow" {
+		add("--network", n.Model)
+	}
+	add("--cc", n.CC)
+	add("--balance", n.Balance)
+	add("--network-class", n.Class)
+	for _, f := range n.Faults {
+		add("--fault", f)
+	}
 }
 
 // workload adds what says what is run, at which sizes.

@@ -54,7 +54,8 @@ func (s *shell) page(t *testing.T, page, text, patterns string) {
 		var out strings.Builder
 		for _, c := range commandsOf(b[2]) {
 			if len(want) == 0 || want[0].command != c.command {
-				t.Fatalf("%s: %s: not the next command of %s", filepath.Base(page), c.command, patternsOf(page))
+				t.Fatalf("%s: %s: not the next command of %s", filepath.Base(page), c.command,
+					patternsOf(page))
 			}
 			lines := s.shows(t, c, want[0].lines)
 			want = want[1:]
@@ -87,8 +88,10 @@ func (s *shell) shows(t *testing.T, c shown, patterns string) string {
 	if missing != "" {
 		t.Errorf("%s: no line %q in its place in\n%.1500s", c.command, missing, out)
 	}
-	if again, missing := excerpt(c.lines, patterns); !golden.Updating() && (missing != "" || again != c.lines) {
-		t.Errorf("%s: the page has not the form of its patterns (line %q); make it anew with -update", c.command,
+	if again, missing := excerpt(c.lines, patterns); !golden.Updating() &&
+		(missing != "" || again != c.lines) {
+		t.Errorf("%s: the page has not the form of its patterns (line %q); make it anew with -update",
+			c.command,
 			missing)
 	}
 	return lines

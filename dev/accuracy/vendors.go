@@ -16,7 +16,7 @@ import (
 )
 
 // Vendor is a kind of GPU whose sweeps others published: for flags, for people, as their tables name it,
-// and the machine that stands for theirs.
+// and the machine that is simulated for theirs.
 type Vendor struct{ Key, Short, GPU, Topo string }
 
 // Vendors are the sweeps of single nodes that others published.

@@ -24,7 +24,8 @@ func VendorPage(ctx context.Context, tables fs.FS) (string, error) {
 	b.WriteString(vendorHead)
 	b.WriteString("\n| GPU | machine | tables | half | points | mean from 1 MiB | mean, all sizes | max |\n" +
 		"|---|---|---|---|---|---|---|---|\n")
-	detail.WriteString("\n## By operation and size\n\n| GPU | half | operation | < 64 KiB | to 1 MiB | to 16 MiB | " +
+	detail.WriteString("\n## By operation and size\n\n" +
+		"| GPU | half | operation | < 64 KiB | to 1 MiB | to 16 MiB | " +
 		"from 16 MiB | from 1 MiB | all | max |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, v := range Vendors {
 		for _, half := range []string{"fitted", "unseen"} {
@@ -37,7 +38,8 @@ func VendorPage(ctx context.Context, tables fs.FS) (string, error) {
 				names[points[i].Run.Name] = true
 			}
 			all := sums(points)
-			fmt.Fprintf(&b, "| %s | `%s` | %d | %s | %d | %s | %s | %s |\n", v.Short, v.Topo, len(names), half,
+			fmt.Fprintf(&b, "| %s | `%s` | %d | %s | %d | %s | %s | %s |\n", v.Short, v.Topo, len(names),
+				half,
 				all.all.n, percent(all.large.mean()), percent(all.all.mean()), percent(all.all.max))
 			rowsOf(points, func(op string, s *sized) {
 				fmt.Fprintf(&detail, "| %s | %s | %s |", v.Short, half, op)

@@ -72,8 +72,9 @@ func checkDocs(r *reporter, f *File) {
 	for _, d := range f.Syn.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			if d.Name.IsExported() && d.Doc == nil && !inner && (d.Recv == nil || ast.IsExported(receiver(d)) &&
-				!wellKnown[d.Name.Name]) {
+			if d.Name.IsExported() && d.Doc == nil && !inner &&
+				(d.Recv == nil || ast.IsExported(receiver(d)) &&
+					!wellKnown[d.Name.Name]) {
 				r.report(f, d.Pos(), "doc", "exported %s has no comment", d.Name.Name)
 			}
 		case *ast.GenDecl:

@@ -79,11 +79,11 @@ func (m *machine) fitNICs(ref *model, g []int, numa bool) []int {
 		for k := range fits[i] {
 			fits[i][k] = !numa || ref.nics[i].numa == m.nics[k].numa
 			for j := range gpus {
-				fits[i][k] = fits[i][k] && alike(ref.near[i*gpus+j], m.near[k*gpus+g[j]])
+				fits[i][k] = fits[i][k] && matches(ref.near[i*gpus+j], m.near[k*gpus+g[j]])
 			}
 		}
 	}
-	// An order that the NICs left cannot complete is not gone into: else bad files take for ever.
+	// An order that the NICs left cannot complete is cut off here: else bad files take for ever.
 	ok := permute(n, func(i int) bool { return fits[i][n[i]] && completes(fits, n, i+1) })
 	if !ok {
 		return nil
@@ -91,8 +91,8 @@ func (m *machine) fitNICs(ref *model, g []int, numa bool) []int {
 	return n
 }
 
-// alike reports whether a path is as in a model: PXN stands for any, and PIX is PXB.
-func alike(was, is topo.PathKind) bool {
+// matches reports whether a path is as in a model: PXN is any, and PIX is PXB.
+func matches(was, is topo.PathKind) bool {
 	return is == topo.PathPXN || was == is || was == topo.PathPXB && is == topo.PathPIX ||
 		was == topo.PathPIX && is == topo.PathPXB
 }

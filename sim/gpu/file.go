@@ -297,7 +297,8 @@ const (
 // Summary says in a line what a class is and how sure it is, of times that such a
 // network takes part in.
 func (c *Class) Summary(n Network) string {
-	s := fmt.Sprintf("machine class %s: %s, times within about %.0f %%%s", c.Name, c.Source, 100*c.Uncertainty,
+	s := fmt.Sprintf("machine class %s: %s, times within about %.0f %%%s", c.Name, c.Source,
+		100*c.Uncertainty,
 		c.bySize())
 	key, name := "nic_wire", "NICs"
 	if n == Sockets {

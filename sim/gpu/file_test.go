@@ -152,9 +152,11 @@ func FuzzParse(f *testing.F) {
 // TestSummarySaysTheErrorsOfSmallAndLargeSizes of a class that was fitted to published tables.
 func TestSummarySaysTheErrorsOfSmallAndLargeSizes(t *testing.T) {
 	c := Class{Name: "x", Source: Published, Uncertainty: .05, Regimes: []Regime{
-		{Op: "a", From: 512, To: 4096, Points: 1, Mean: .02}, {Op: "b", From: 512, To: 4096, Points: 3, Mean: .06},
+		{Op: "a", From: 512, To: 4096, Points: 1, Mean: .02}, {Op: "b", From: 512, To: 4096, Points: 3,
+			Mean: .06},
 		{Op: "a", From: 1 << 20, To: 1 << 29, Points: 2, Mean: .03}}}
-	const want = "machine class x: published tables, times within about 5 % (sizes that no fit saw: 5.0 % below " +
+	const want = "machine class x: published tables, times within about 5 % (sizes that no fit saw: 5.0 % " +
+		"below " +
 		"1 MiB, 3.0 % from there)"
 	if got := c.Summary(NoNetwork); got != want {
 		t.Errorf("%s", got)

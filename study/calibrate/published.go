@@ -83,7 +83,7 @@ func readPublished(name string, text []byte, s settings) (runs []*Run, left []st
 	return runs, left, true, nil
 }
 
-// launchFlag finds how nccl-tests was told to launch: -t threads, -g GPUs of each, -G graphs.
+// launchFlag finds the flags by which nccl-tests launches: -t threads, -g GPUs of each, -G graphs.
 var launchFlag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\s-([tgG])\s*(\d+)\b`) })
 
 // run makes a run of a table; why says why it is left out. What a table leaves unsaid: out of place,
@@ -97,9 +97,11 @@ func (p *published) run(file string, s settings) (r *Run, why string, err error)
 	if per == 0 {
 		per = p.System.Of
 	}
-	r = &Run{File: file, Name: p.Name, Source: p.Source, GPU: p.System.GPU, Date: dateIn().FindString(p.Date), Nodes: max(1, p.System.Nodes)}
+	r = &Run{File: file, Name: p.Name, Source: p.Source, GPU: p.System.GPU, Date: dateIn().FindString(p.Date),
+		Nodes: max(1, p.System.Nodes)}
 	if r.Ranks = per * r.Nodes; r.Ranks < 1 || r.Ranks > maxPublished || len(p.Rows) > maxPublished {
-		return nil, "", &FileError{File: file, Problem: "system: write gpus_per_node, or gpus_used, and nodes"}
+		return nil, "",
+			&FileError{File: file, Problem: "system: write gpus_per_node, or gpus_used, and nodes"}
 	}
 	if strings.Contains(p.NCCL, "RCCL") {
 		return nil, "of RCCL, not NCCL", nil

@@ -259,7 +259,8 @@ func problems(c *gpu.Class) []string {
 		say("machine is empty; write GPUs, driver, version of NCCL and date")
 	}
 	if c.Source.Times() && len(c.Regimes) == 0 {
-		say("source is measured or published tables, but no regimes say how well it predicts; calibrate writes them")
+		say("source is measured or published tables, but no regimes say how well it predicts; calibrate " +
+			"writes them")
 	}
 	for _, g := range c.Regimes {
 		if g.Points < 1 || g.Mean < 0 || g.Max < g.Mean || g.From > g.To || g.Ranks < 1 {

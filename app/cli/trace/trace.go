@@ -19,7 +19,8 @@ import (
 // Command returns `simccl trace`.
 func Command(a *cli.App) *cobra.Command {
 	return cli.Long(cli.Group("trace", "Check, compare and join traces", validateCommand(a), stats(a),
-		diff(a), merge(a)), `The commands read Chrome JSON and Perfetto files, also gzip, of simccl and of other
+		diff(a), merge(a)),
+		`The commands read Chrome JSON and Perfetto files, also gzip, of simccl and of other
 programs such as PyTorch's profiler. validate checks that viewers can show a file,
 stats sums up where its time goes, diff compares two event by event, and merge joins
 the ranks of a run, or puts runs side by side.`)
@@ -32,7 +33,8 @@ type Memory string
 // register declares the option.
 func (m *Memory) register(c *cobra.Command) {
 	c.Flags().StringVar((*string)(m), "max-memory", "", fmt.Sprintf("`size` of memory for traces: one that "+
-		"needs more is refused (default %dM, less where the process may take less)", events.DefaultMemory>>20))
+		"needs more is refused (default %dM, less where the process may take less)",
+		events.DefaultMemory>>20))
 }
 
 // files are the files that a command reads, with at most so much of them in memory.

@@ -32,7 +32,8 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: accuracy show SET,… | fit QUANTITY,… | public PREFIX,… | vendors GPU,…|all|page [flags]; " +
+var errUsage = errors.New("usage: accuracy show SET,… | fit QUANTITY,… | public PREFIX,… | vendors " +
+	"GPU,…|all|page [flags]; " +
 	"-h after one of them lists its flags")
 
 // command is what the flags say.

@@ -28,7 +28,8 @@ func main() {
 	n := flag.Int("n", 40, "how many are drawn; 0: all, in the order of files")
 	seed := flag.Uint64("seed", 1, "equal seeds and equal trees draw equal functions")
 	lines := flag.Int("lines", 8, "functions shorter than that are left out")
-	types := flag.Bool("types", false, "draw from all documented declarations: functions of any length, types")
+	types := flag.Bool("types", false,
+		"draw from all documented declarations: functions of any length, types")
 	bodies := flag.Bool("bodies", false, "print the bodies, too")
 	flag.Parse()
 	if err := draw(os.Stdout, flag.Args(), *n, *seed, *lines, *types, *bodies); err != nil {
