@@ -25,6 +25,7 @@ var otherwise = map[string]string{
 	"search.NVLS":     "comm decides from several settings",
 	"search.Given":    "the command reads the file",
 	"connect.CollNet": "comm decides from several settings",
+	"topo.PXNAuto":    "RCCL's rules alone set it, where the variable is unset",
 }
 
 // TestEveryParamIsFilled reads the Params of the rooms: a field whose comment

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,6 +59,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	writeSite(t, s.dir)
 	for _, set := range []string{
 		"mkdir ci && cp dgx.xml ci && git init -q .",
 		"cp testdata/packets/*.txt testdata/packets/perm.cm testdata/packets/leafspine.topo .",
@@ -115,6 +117,30 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	}
 }
 
+// writeSite writes a network of two hosts with eight NICs at one switch as ibnetdiscover prints it
+// and as a table of cables, and the list of its hosts.
+func writeSite(t *testing.T, dir string) {
+	t.Helper()
+	const leaf = "b8599f0300000100"
+	cables, leafPorts, hosts := "host,nic,switch,switch port,speed\n", "", ""
+	for i := range 16 {
+		host, nic, guid := 1+i/8, i%8, fmt.Sprintf("b8599f03%08x", i+1)
+		cables += fmt.Sprintf("n%d,mlx5_%d,leaf0,%d,400\n", host, nic, i+1)
+		leafPorts += fmt.Sprintf("[%d]\t\"H-%s\"[1](%s) \t\t# \"n%d mlx5_%d\" lid 7 4xNDR\n", i+1, guid, guid,
+			host, nic)
+		hosts += fmt.Sprintf("caguid=0x%s\nCa\t1 \"H-%s\"\t\t# \"n%d mlx5_%d\"\n[1](%s) \t\"S-%s\"[%d]\t\t"+
+			"# lid 8 lmc 0 \"leaf0\" lid 9 4xNDR\n\n", guid, guid, host, nic, guid, leaf, i+1)
+	}
+	for name, text := range map[string]string{"cables.csv": cables, "nodes.txt": "n[1-2]\n",
+		"ibnetdiscover.txt": "#\n# Topology file: generated on Sun Nov 29 18:00:00 2026\n#\n\nswitchguid=0x" + leaf +
+			"(" + leaf + ")\nSwitch\t16 \"S-" + leaf + "\"\t\t# \"MF0;leaf0:MQM9700/U1\" enhanced port 0 lid 1 lmc 0\n" +
+			leafPorts + "\n" + hosts} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // overlapTable writes a table of overlaps with one row.
 const overlapTable = "printf '%s\\n' '# torch 2.11.0+cu130 nccl (2, 28, 9) NVIDIA H200 world 4' '## late: " +
 	"all_reduce' 'all_reduce 1048576 rank 0 late 0.2 ms: 0.2213 0.2218 0.2209 0.2200' > overlap.txt"
@@ -125,7 +151,9 @@ func TestEveryCommandSpeaksJSON(t *testing.T) {
 		t.Skip("-short: it runs every command")
 	}
 	s := newShell(t)
+	writeSite(t, s.dir)
 	for _, set := range []string{overlapTable,
+		"simccl topo fabric --from cables.csv > net.json",
 		"mkdir ci && echo '--nodes 1 -g 2' > ci/a.args && simccl check ci --update --json",
 		"simccl run all_reduce --sizes 8 -g 2 --trace a.json --save-scenario s.json --json",
 		"printf 'workload 1\\nranks 2\\ncomm w *\\nlist a 0-1\\n  call 0 w all_reduce float sum 8\\n' > " +
@@ -148,7 +176,8 @@ func TestEveryCommandSpeaksJSON(t *testing.T) {
 		"bench all_reduce --backend host --nranks 2 --sizes 8 -n 1 -w 0", "report all_reduce --sizes 8 -g 2",
 		"scenario show s.json", "scenario check s.json",
 		"network run --ns3 testdata/packets/config.txt", "version", "topo list aws", "identify job.txt",
-		"topo gen dgx-h100", "topo anonymize dgx-h100",
+		"topo gen dgx-h100", "topo anonymize dgx-h100", "topo fabric show net.json",
+		"topo fabric place net.json --hosts nodes.txt",
 		"overlap overlap.txt", "replay testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz " +
 			"testdata/measured/h200x2/jobs/infer/trace_rank1.json.gz " +
 			"testdata/measured/h200x2/jobs/infer/meta.json", "sweep s.yaml --out swept", "sweep plan s.yaml",

@@ -43,7 +43,7 @@ func TestMachinesByName(t *testing.T) {
 		{[]string{"inspect", "--topo", "dgx-a100.xml:2,dgx-h100:1"}, status.OK, ""},
 		{[]string{"run", "all_reduce", "--topo", "aws-p5en", "--nodes", "2", "--sizes", "8"}, status.OK, ""},
 		{[]string{"graph", "--topo", "gb300-nvl72", "--nodes", "4"}, status.OK, ""},
-		{[]string{"inspect", "--topo", "gb200-nvl72", "--nodes", "20"}, status.Usage, "18 hosts of"},
+		{[]string{"inspect", "--topo", "gb200-nvl72", "--nodes", "20"}, status.OK, "80 ranks on 2 nodes"},
 		{[]string{"inspect", "--topo", "dgx-h10"}, status.Input, "did you mean dgx-h100?"},
 		{[]string{"topo", "list", "nothing-like-it"}, status.Usage, "no built-in machine"},
 		{[]string{"topo", "gen", "dgx-h100", "--spec"}, status.Usage, "is a file"},
