@@ -19,7 +19,7 @@ func TestRCCLDecisions(t *testing.T) {
 	sections := []string{"nRanks", "system", "paths", "graphs", "graphXml", "graphsFinal", "rccl"}
 	for _, version := range []string{"2.30.4", "2.28.3"} {
 		refs := golden.RCCL(t, version)
-		equal, total := map[string]int{}, map[string]int{}
+		equal, total, trees := map[string]int{}, map[string]int{}, 0
 		for i := range refs {
 			r := &refs[i]
 			if testing.Short() && i%9 != 0 {
@@ -33,6 +33,9 @@ func TestRCCLDecisions(t *testing.T) {
 					continue
 				}
 				total[s]++
+				if graphs, ok := want.([]any); ok && s == "graphs" {
+					trees += withoutTrees(graphs)
+				}
 				if s == "rccl" {
 					want = among(want.(map[string]any), got[s].(map[string]any))
 				}
@@ -48,7 +51,8 @@ func TestRCCLDecisions(t *testing.T) {
 		for _, s := range sections {
 			line = append(line, fmt.Sprintf("%s %d/%d", s, equal[s], total[s]))
 		}
-		t.Logf("equal to RCCL %s: %s", version, strings.Join(line, ", "))
+		t.Logf("equal to RCCL %s: %s; left out: cuCount, treeBase of %d graphs", version,
+			strings.Join(line, ", "), trees)
 	}
 }
 
@@ -71,11 +75,24 @@ func unfinished(t *testing.T, r *golden.Reference) map[string]any {
 	return got
 }
 
-// among are the members of want that got has, and that the reference knows: 2.28.3 keeps no model (-2).
+// withoutTrees takes the texts of a model's trees from graphs, which documents here do not have yet,
+// and returns of how many.
+func withoutTrees(graphs []any) (n int) {
+	for _, g := range graphs {
+		if m := g.(map[string]any); m["treeBase"] != nil {
+			delete(m, "treeBase")
+			n++
+		}
+	}
+	return n
+}
+
+// among are the members of want that got has, and that the reference knows: 2.28.3 keeps no model (-2),
+// and the references' cuCount is of another GPU than the file's, taken by its architecture.
 func among(want, got map[string]any) map[string]any {
 	out := map[string]any{}
 	for k, v := range want {
-		if _, ok := got[k]; ok && !(k == "romeTopoModelIdx" && v == -2.0) {
+		if _, ok := got[k]; ok && k != "cuCount" && !(k == "romeTopoModelIdx" && v == -2.0) {
 			out[k] = v
 		}
 	}
