@@ -286,7 +286,7 @@ type tally struct {
 	account     exec.Account
 }
 
-// tallyOf reads a finished run; errDrifts where that does not tell the time of all of it.
+// tallyOf reads a finished run; errDrifts where that does not give the time of all of it.
 func (x *Executor) tallyOf(e *engine.Engine, fold *fold.Quotient) (*tally, error) {
 	t := &tally{kernels: int(e.Jobs[0].Kernels), finish: make([]units.Time, len(e.Devices)), events: e.Events,
 		jitters: e.Jitter != (gpu.JitterCost{})}

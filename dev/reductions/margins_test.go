@@ -29,8 +29,8 @@ func TestNearRingsKeepUnequalChannelsApart(t *testing.T) {
 	held(t, "all_gather --nodes 20"+sockets)
 }
 
-// TestNearTreesKeepOtherChunksApart: a channel with less of the operation may have smaller chunks, and more of
-// them. Represented by the others it came out 31 % too short.
+// TestNearTreesKeepOtherChunksApart: a channel with less of the operation may have smaller chunks, and more
+// of them. Represented by the others it came out 31 % too short.
 func TestNearTreesKeepOtherChunksApart(t *testing.T) {
 	held(t, "all_reduce --topo gb200-nvl72-2tray --nodes 102 --sizes 9980946 --launch graph --fold near")
 }
@@ -42,8 +42,8 @@ func TestOperationsWaitForTheEndsOfChains(t *testing.T) {
 	held(t, "reduce --topo dgx-a100 --nodes 78 --sizes 5376668 --launch graph --fold near")
 }
 
-// TestChainsThatDriftApartAreSimulatedWhole: the head of such a chain does not show what happens in its middle;
-// it made this one 28 % too long. --fold near says so.
+// TestChainsThatDriftApartAreSimulatedWhole: the head of such a chain does not show what happens in its
+// middle; it made this one 28 % too long. --fold near says so.
 func TestChainsThatDriftApartAreSimulatedWhole(t *testing.T) {
 	const drifts = "broadcast --topo hgx-h800-8 --nodes 90 --multicast off --sizes 40000000 --launch graph"
 	var s Sites

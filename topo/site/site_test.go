@@ -142,7 +142,6 @@ func writeCSV(ws []wire) string {
 
 // writeLLDP writes what lldpcli prints on each device, under its name; json0 has lists of all.
 func writeLLDP(ws []wire, json0 bool) string {
-	type of struct{ dev, text string }
 	var order []string
 	seen := map[string][]string{}
 	for _, w := range ws {

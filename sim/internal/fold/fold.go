@@ -69,7 +69,8 @@ func (c *Config) Proposals(p *plan.Plan) []*Proposal {
 	}
 	var out []*Proposal
 	for _, s := range c.symmetries(p) {
-		one := &Proposal{symmetry: s, Exact: s.equivalent, Margin: s.margin, Few: s.few && !s.equivalent, Chain: s.skipped != nil,
+		one := &Proposal{symmetry: s, Exact: s.equivalent, Margin: s.margin, Few: s.few && !s.equivalent,
+			Chain:  s.skipped != nil,
 			Slices: s.work(p), Parts: int64(max(len(s.reps), s.parts))}
 		if s.rotated {
 			one.Transfers = s.transfers(p)
