@@ -216,16 +216,16 @@ func (c *Comm) tuningInput() tuning.Input {
 	switch {
 	case c.NVLSSupport:
 	case !in.NVSwitch:
-		in.NVLSOff = tuning.Reason{Rule: "NVLS needs an NVSwitch", Source: "search.cc:1036"}
+		in.NVLSOff = tuning.Reason{Rule: "NVLS needs an NVSwitch", At: rules.AtNVLSSwitch}
 	case c.MinSM < 90:
 		in.NVLSOff = tuning.Reason{Rule: fmt.Sprintf("NVLS needs sm_90 and a GPU is sm_%d", c.MinSM),
-			Source: "search.cc:1036"}
+			At: rules.AtNVLSSwitch}
 	case !c.Multicast:
 		in.NVLSOff = tuning.Reason{Rule: "NVLink multicast is off", Setting: "--multicast on",
-			Source: "transport/nvls.cc:171"}
+			At: rules.AtNVLSMulticast}
 	case c.Params.Connect.NVLSEnable.Or(2) == 0:
 		in.NVLSOff = tuning.Reason{Rule: "NVLS is switched off", Setting: "NCCL_NVLS_ENABLE=2",
-			Source: "transport/nvls.cc:161"}
+			At: rules.AtNVLSEnable}
 	default:
 		in.NVLSOff = c.noNVLSGraph()
 	}
@@ -236,7 +236,7 @@ func (c *Comm) tuningInput() tuning.Input {
 		in.CollNet.ChainHeadless = c.ChainHeadless()
 		in.CollNet.AllGather, in.CollNet.ReduceScatter, in.CollNet.Reduces = true, true, tuning.SHARPReduces
 	} else {
-		in.CollNet.Off = tuning.Reason{Rule: c.CollNet.Off, Source: "init.cc:1003"}
+		in.CollNet.Off = tuning.Reason{Rule: c.CollNet.Off, At: c.CollNet.OffAt}
 		if !c.Params.Connect.CollNet {
 			in.CollNet.Off.Setting = "NCCL_COLLNET_ENABLE=1 with such a plugin, which SIMCCL_COLLNET=1 " +
 				"supposes"

@@ -3,6 +3,7 @@ package comm
 import (
 	"fmt"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
@@ -11,7 +12,7 @@ import (
 // noNVLSGraph says which GPU keeps NCCL from a graph for NVLS: the switch has to reach every
 // GPU and every GPU the switch by NVLink, at one rate (search.cc:386-419, ncclTopoSearchTryNvls).
 func (c *Comm) noNVLSGraph() tuning.Reason {
-	r := tuning.Reason{Rule: "no NVLS graph was found", Source: "search.cc:400"}
+	r := tuning.Reason{Rule: "no NVLS graph was found", At: rules.AtNVLSTry}
 	for i := range c.Domains {
 		d := &c.Domains[i]
 		if g := d.Graphs[search.NVLSID]; g != nil && g.NChannels > 0 {
@@ -19,11 +20,11 @@ func (c *Comm) noNVLSGraph() tuning.Reason {
 		}
 		s := d.System
 		if len(s.Of(topo.NVS)) == 0 {
-			return tuning.Reason{Rule: fmt.Sprintf("node %d has no NVSwitch", i), Source: "search.cc:1036"}
+			return tuning.Reason{Rule: fmt.Sprintf("node %d has no NVSwitch", i), At: rules.AtNVLSSwitch}
 		}
 		if len(s.Of(topo.GPU)) < 2 {
 			return tuning.Reason{Rule: "NVLS needs two GPUs on each node, and " + c.named(i, s.Of(topo.GPU)) +
-				fmt.Sprintf(" node %d for itself", i), Source: "transport/nvls.cc:161"}
+				fmt.Sprintf(" node %d for itself", i), At: rules.AtNVLSEnable}
 		}
 		nvs := s.Of(topo.NVS)[0]
 		far := gpusWhere(s, func(g topo.NodeID) bool {
@@ -58,9 +59,12 @@ func (c *Comm) SplitWarning() string {
 			n++
 		}
 		apart := gpusWhere(c.Domains[i].System, func(topo.NodeID) bool { return true })
-		return fmt.Sprintf("NCCL takes the GPUs of node%d for %d nodes (graph/paths.cc:762): %s neither "+
-			"P2P nor SHM "+
-			"with a GPU before in the order of ranks", c.HostOf[c.Domains[i].First], n, c.named(i, apart))
+		where := ""
+		if s := c.Params.Rules.Cite(rules.AtSplitHost); s != "" {
+			where = " (" + s + ")"
+		}
+		return fmt.Sprintf("NCCL takes the GPUs of node%d for %d nodes%s: %s neither P2P nor SHM with a GPU "+
+			"before in the order of ranks", c.HostOf[c.Domains[i].First], n, where, c.named(i, apart))
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 )
 
@@ -12,6 +13,7 @@ import (
 type CollNet struct {
 	Enabled bool
 	Off     string
+	OffAt   rules.Place // where NCCL has the condition of Off
 	// Heads[n] lists the ranks of node n that reach the network in
 	// CollNetDirect, by head; Order[n][h] lists the node's ranks in the order in
 	// which head h takes them (connect.cc:200).
@@ -30,21 +32,21 @@ type CollNet struct {
 
 // noCollNet says why there is no in-network reduction, "" where there is
 // (init.cc:1189, 1200).
-func (c *Layout) noCollNet(p *Params) string {
+func (c *Layout) noCollNet(p *Params) (why string, at rules.Place) {
 	least := p.CollNetNodeThreshold.Or(2)
 	most := p.Rules.Connect.CollNetRanks
 	switch {
 	case !p.CollNet:
-		return "no network plugin reduces"
+		return "no network plugin reduces", rules.AtCollNetPlugin
 	case c.Final[search.CollNetChainID].NChannels == 0:
-		return "the search found no CollNet chain"
+		return "the search found no CollNet chain", rules.AtCollNetChainGraph
 	case int64(c.NNodes) < least:
-		return fmt.Sprintf("NCCL_COLLNET_NODE_THRESHOLD asks for %d nodes", least)
+		return fmt.Sprintf("NCCL_COLLNET_NODE_THRESHOLD asks for %d nodes", least), rules.AtCollNetNodes
 	case most > 0 && c.MaxLocalRanks > most:
 		return fmt.Sprintf("NCCL %s has it for %d ranks a node and there are %d", p.Rules.Version(), most,
-			c.MaxLocalRanks)
+			c.MaxLocalRanks), rules.AtCollNetRanks
 	}
-	return ""
+	return "", rules.AtNone
 }
 
 // ChainHeadless reports whether a chain of rank 0's node begins at a rank that NCCL does

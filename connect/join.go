@@ -150,7 +150,7 @@ func (c *Layout) agree(in *Input, p *Params) {
 	}
 	tree.NChannels = ring.NChannels
 	c.NVLSSupport = NVLSSupported(d0.System, in.Multicast, *p) && c.Final[search.NVLSID].NChannels > 0
-	c.CollNet.Off = c.noCollNet(p)
+	c.CollNet.Off, c.CollNet.OffAt = c.noCollNet(p)
 	c.CollNet.Enabled = c.CollNet.Off == ""
 	c.IsAllNVLink = allNVLink(d0.System, &p.Rules.Connect)
 	c.TreeDepth = c.NRanks/c.NNodes - 1 + bits.Len(uint(c.NNodes)) - 1

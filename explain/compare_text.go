@@ -86,7 +86,7 @@ func (d *Difference) refusedText(b *strings.Builder) {
 	}
 	rows := [][]string{{"only in", "what", "who", "rule"}}
 	for _, r := range d.Refused {
-		rows = append(rows, []string{r.In, r.What, someOf(r.Pairs), r.Rule + " (" + r.Source + ")"})
+		rows = append(rows, []string{r.In, r.What, someOf(r.Pairs), cited(r.Rule, r.Source)})
 	}
 	b.WriteString("\nRefused paths:\n")
 	table(b, rows, "llll")

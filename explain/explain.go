@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
@@ -291,13 +292,17 @@ func (r *Report) sendRecv(c *comm.Comm) error {
 	return nil
 }
 
-// oneRankNotes say what NCCL does in place of an algorithm.
-var oneRankNotes = map[plan.OneRank]string{
-	plan.NoLaunch: "one rank, in place: NCCL launches nothing (enqueue.cc:2569)",
-	plan.DeviceCopy: "one rank: NCCL copies from source to destination by cudaMemcpyAsync " +
-		"(enqueue.cc:2569, onerank.cu:48)",
-	plan.OneRankKernel: "one rank: NCCL scales the input with a kernel of its own (onerank.cu:16)",
-	plan.SelfSend:      "one rank: NCCL sends to itself in the kernel of send and receive",
+// oneRankNotes say what NCCL does in place of an algorithm, and where.
+var oneRankNotes = map[plan.OneRank]struct {
+	what string
+	at   rules.Place
+}{
+	plan.NoLaunch: {"one rank, in place: NCCL launches nothing", rules.AtOneRank},
+	plan.DeviceCopy: {"one rank: NCCL copies from source to destination by cudaMemcpyAsync",
+		rules.AtOneRankCopy},
+	plan.OneRankKernel: {"one rank: NCCL scales the input with a kernel of its own",
+		rules.AtOneRankKernel},
+	plan.SelfSend: {what: "one rank: NCCL sends to itself in the kernel of send and receive"},
 }
 
 // oneRank says what a communicator of one rank does, where nothing is chosen.
@@ -310,6 +315,7 @@ func (r *Report) oneRank(c *comm.Comm, o comm.Op) error {
 	if err != nil {
 		return err
 	}
-	r.Note = oneRankNotes[p.OneRank()]
+	note := oneRankNotes[p.OneRank()]
+	r.Note = cited(note.what, c.Params.Rules.Cite(note.at))
 	return nil
 }

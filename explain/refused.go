@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 )
@@ -21,7 +22,11 @@ type Refusal struct {
 // refusals gathers the verdicts of all different Systems, equal ones together.
 func refusals(c *comm.Comm, a topo.Access) []Refusal {
 	var out []Refusal
-	at := map[[4]string]int{}
+	type rule struct {
+		what, reason, setting string
+		at                    rules.Place
+	}
+	at := map[rule]int{}
 	type pairOf struct {
 		refusal int
 		pair    string
@@ -36,12 +41,13 @@ func refusals(c *comm.Comm, a topo.Access) []Refusal {
 		if v.What == "P2P" && a.P2PLevel.Set {
 			v.Setting += ", without NCCL_P2P_DISABLE"
 		}
-		key := [4]string{v.What, v.Reason, v.Setting, v.Source}
+		key := rule{v.What, v.Reason, v.Setting, v.At}
 		i, ok := at[key]
 		if !ok {
 			i = len(out)
 			at[key] = i
-			out = append(out, Refusal{What: v.What, Rule: v.Reason, Setting: v.Setting, Source: v.Source})
+			out = append(out, Refusal{What: v.What, Rule: v.Reason, Setting: v.Setting,
+				Source: c.Params.Rules.Cite(v.At)})
 		}
 		pair := nodeName(s, v.From) + " -> " + nodeName(s, v.To)
 		if seen[pairOf{i, pair}] {

@@ -96,11 +96,19 @@ func (r *Report) rivalText(b *strings.Builder) {
 			if j > 0 {
 				rows, row = append(rows, row), []string{"", "", "", "", "", "", "and "}
 			}
-			row[6] += o.String() + " (" + o.Source + ")"
+			row[6] += cited(o.String(), o.Source)
 		}
 		rows = append(rows, row)
 	}
 	table(b, rows, "llrrrrl")
+}
+
+// cited writes a rule with where NCCL has it, where the release has a line for it.
+func cited(rule, source string) string {
+	if source == "" {
+		return rule
+	}
+	return rule + " (" + source + ")"
 }
 
 func slower(x float64) string {
@@ -219,7 +227,7 @@ func (r *Report) refusedText(b *strings.Builder) {
 		if set == "" {
 			set = "none changes it"
 		}
-		rows = append(rows, []string{f.What, someOf(f.Pairs), f.Rule + " (" + f.Source + ")", set})
+		rows = append(rows, []string{f.What, someOf(f.Pairs), cited(f.Rule, f.Source), set})
 	}
 	table(b, rows, "llll")
 }

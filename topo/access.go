@@ -29,7 +29,7 @@ type Verdict struct {
 	From, To NodeID
 	Reason   string // "path SYS is worse than the limit PXB"
 	Setting  string // "NCCL_P2P_LEVEL=SYS", empty where no setting helps
-	Source   string // NCCL 2.28.9 file:line
+	At       rules.Place
 }
 
 func (s *System) refuse(v Verdict) { s.Verdicts = append(s.Verdicts, v) }
@@ -204,20 +204,20 @@ func (s *System) divertPeers(dst NodeID, a *Access) error {
 		was := s.Path(src, dst).Kind
 		s.refuse(Verdict{What: "P2P", From: src, To: dst,
 			Reason:  fmt.Sprintf("path %v is worse than the limit %v", was, s.p2pLimit(a)),
-			Setting: "NCCL_P2P_LEVEL=" + was.String(), Source: "graph/paths.cc:330"})
+			Setting: "NCCL_P2P_LEVEL=" + was.String(), At: rules.AtP2PLevel})
 		s.detour(src, cpu, dst)
 	}
 	return nil
 }
 
 func (s *System) noTransport(src, dst NodeID, a *Access) Verdict {
-	v := Verdict{What: "SHM", From: src, To: dst, Source: "transport/shm.cc:79"}
+	v := Verdict{What: "SHM", From: src, To: dst, At: rules.AtSHMHost}
 	switch {
 	case s.netIsFaster(src, dst, a):
 		v.Reason = fmt.Sprintf("a NIC is faster than the path between them (%g GB/s)", s.Path(src, dst).BW)
-		v.Setting, v.Source = "NCCL_NET_DISABLE_INTRA=1", "graph/paths.cc:536"
+		v.Setting, v.At = "NCCL_NET_DISABLE_INTRA=1", rules.AtNetFaster
 	case a.SHMDisable:
-		v.Reason, v.Setting = "shared memory is disabled", "NCCL_SHM_DISABLE=0"
+		v.Reason, v.Setting, v.At = "shared memory is disabled", "NCCL_SHM_DISABLE=0", rules.AtSHMDisable
 	default:
 		v.Reason = "they are on different hosts"
 	}
@@ -268,14 +268,14 @@ func (s *System) layPXN(i, g, owner int, a *Access) bool {
 	}
 	gpu, peer, net := s.of[GPU][g], s.of[GPU][owner], s.of[NET][i]
 	own, rel := s.Path(gpu, net), s.Path(peer, net)
-	v := Verdict{What: "PXN", From: gpu, To: net, Source: "graph/paths.cc:723"}
+	v := Verdict{What: "PXN", From: gpu, To: net, At: rules.AtPXNNet}
 	limit := PathPXB
 	if a.PXNC2C {
 		limit = PathP2C
 	}
 	switch {
 	case a.PXNDisable:
-		v.Reason, v.Setting = "PXN is disabled", "NCCL_PXN_DISABLE=0"
+		v.Reason, v.Setting, v.At = "PXN is disabled", "NCCL_PXN_DISABLE=0", rules.AtPXNDisable
 	case rel.Kind > limit:
 		v.Reason = fmt.Sprintf("%s, which owns the NIC, reaches it by %v, worse than %v", s.Name(peer),
 			rel.Kind, limit)
@@ -284,12 +284,16 @@ func (s *System) layPXN(i, g, owner int, a *Access) bool {
 		}
 	case s.Path(peer, gpu).Kind > PathNVL:
 		v.Reason = fmt.Sprintf("%s, which owns the NIC, is not connected by NVLink", s.Name(peer))
+		v.At = rules.AtPXNNVLink
 	case s.Nodes[peer].GPU.Host != s.Nodes[gpu].GPU.Host:
 		v.Reason = fmt.Sprintf("%s, which owns the NIC, is on another host", s.Name(peer))
+		v.At = rules.AtPXNHost
 	case rel.BW <= own.BW && own.Kind <= PathKind(s.Rules.Topo.PXNFrom):
 		v.Reason = fmt.Sprintf("its own path (%v, %g GB/s) is as good", own.Kind, own.BW)
+		v.At = rules.AtPXNWider
 	case s.Rules.Topo.PXNNeedsGDR && !s.sendsGDR(peer, net, a):
 		v.Reason = fmt.Sprintf("%s, which owns the NIC, has no GPUDirect RDMA to it", s.Name(peer))
+		v.At = rules.AtPXNGDR
 	default:
 		s.detour(gpu, peer, net)
 		return true
@@ -341,21 +345,22 @@ func (s *System) sendsGDR(gpu, net NodeID, a *Access) bool {
 
 // gdr follows paths.cc:418-480.
 func (s *System) gdr(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
-	v := &Verdict{What: "GDR", From: gpu, To: net, Source: "graph/paths.cc:418"}
+	v := &Verdict{What: "GDR", From: gpu, To: net, At: rules.AtGDRLevel}
 	switch {
 	case !s.Nodes[net].Net.GDR:
-		v.Reason = "the NIC does not support it (gdr=\"0\")"
+		v.Reason, v.At = "the NIC does not support it (gdr=\"0\")", rules.AtGDRNet
 		return false, v
 	case !s.Nodes[gpu].GPU.GDR:
-		v.Reason = "the GPU does not support it (gdr=\"0\")"
+		v.Reason, v.At = "the GPU does not support it (gdr=\"0\")", rules.AtGDRGPU
 		return false, v
 	}
 	if read {
 		if r, set := a.GDRRead.Value, a.GDRRead.Set && a.GDRRead.Value >= 0; set && r == 0 {
-			v.Reason, v.Setting = "GDR reads are disabled", "NCCL_NET_GDR_READ=1"
+			v.Reason, v.Setting, v.At = "GDR reads are disabled", "NCCL_NET_GDR_READ=1", rules.AtGDRRead
 			return false, v
 		} else if !set && !s.Rules.Topo.GDRReads && s.Nodes[gpu].GPU.SM < 80 && !s.hasNVLinkPeer(gpu) {
 			v.Reason, v.Setting = "before sm_80, GDR reads need NVLink", "NCCL_NET_GDR_READ=1"
+			v.At = rules.AtGDRReadNVLink
 			return false, v
 		}
 	}

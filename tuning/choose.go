@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 
@@ -315,17 +316,20 @@ func (m *Model) barred(o Op, a coll.Algorithm) Reason {
 	case m.allows(o, a):
 		return Reason{}
 	case a == coll.PAT:
-		return Reason{Rule: "PAT ReduceScatter cannot average", Source: "enqueue.cc:1805"}
+		return Reason{Rule: "PAT ReduceScatter cannot average", At: rules.AtPATAverage}
 	case a == coll.NVLS || a == coll.NVLSTree:
 		return m.nvlsBarred(o)
 	case !in.CollNet.Enabled:
 		return m.collNetOff(a)
 	case !m.collNetFor(o):
 		return Reason{Rule: fmt.Sprintf("the CollNet plugin cannot %s %s", o.RedOp, o.Type),
-			Source: "enqueue.cc:1767"}
+			At: rules.AtCollNetReduces}
 	}
-	return Reason{Rule: fmt.Sprintf("CollNet is for 8 ranks a node and there are %d", in.MaxLocalRanks),
-		Source: "enqueue.cc:1799"}
+	at := rules.AtCollNetDirectRanks
+	if a == coll.CollNetChain {
+		at = rules.AtCollNetChainRanks
+	}
+	return Reason{Rule: fmt.Sprintf("CollNet is for 8 ranks a node and there are %d", in.MaxLocalRanks), At: at}
 }
 
 func (m *Model) nvlsBarred(o Op) Reason {
@@ -334,19 +338,19 @@ func (m *Model) nvlsBarred(o Op) Reason {
 	case !in.NVLS && in.NVLSOff.Rule != "":
 		return in.NVLSOff
 	case !in.NVLS:
-		return Reason{Rule: "NVLink multicast is not available", Source: "enqueue.cc:384"}
+		return Reason{Rule: "NVLink multicast is not available", At: rules.AtNVLSReduces}
 	case o.Func == coll.AllGather && m.tab.NVLSNoAllGather:
 		return Reason{Rule: "NCCL " + m.Params.Rules.Version() + " takes an AllGather for a reduction of " +
-			"bytes, which the NVSwitch cannot do", Source: "enqueue.cc"}
+			"bytes, which the NVSwitch cannot do", At: rules.AtNVLSReduces}
 	case o.Func != coll.AllGather && !NVLSReduces(o.RedOp, o.Type):
 		return Reason{Rule: fmt.Sprintf("the NVSwitch cannot %s %s", o.RedOp, o.Type),
-			Source: "enqueue.cc:384"}
+			At: rules.AtNVLSReduces}
 	case o.Func != coll.AllReduce && in.LocalRanks > m.tab.NVLSGatherRanks:
 		return Reason{Rule: fmt.Sprintf("NVLS %s is for %d ranks a node and there are %d", o.Func,
-			m.tab.NVLSGatherRanks, in.LocalRanks), Source: "enqueue.cc:1802"}
+			m.tab.NVLSGatherRanks, in.LocalRanks), At: rules.AtNVLSGatherRanks}
 	case o.Func != coll.AllReduce && !m.nvlsGathers():
 		return Reason{Rule: fmt.Sprintf("NVLS %s is for one node in NCCL %s", o.Func,
-			m.Params.Rules.Version()), Source: "enqueue.cc"}
+			m.Params.Rules.Version()), At: rules.AtNVLSGatherNodes}
 	}
 	return m.collNetOff(coll.NVLS)
 }
@@ -433,11 +437,13 @@ func (m *Model) collNetChannels(n uint64, nc, nt, per int32) int32 {
 // where it is on. A cell that NCCL does not have at all has that reason alone.
 func (m *Model) WhyOff(o Op, a coll.Algorithm, p coll.Protocol) []Reason {
 	rs := append([]Reason(nil), m.off[o.Func][a][p]...)
-	if absent(o.Func, a, p).Rule != "" {
-		return rs
+	if m.absent(o.Func, a, p).Rule == "" {
+		if r := m.barred(o, a); r.Rule != "" && !contains(rs, r) {
+			rs = append(rs, r)
+		}
 	}
-	if r := m.barred(o, a); r.Rule != "" && !contains(rs, r) {
-		rs = append(rs, r)
+	for i := range rs {
+		rs[i].Source = m.Params.Rules.Cite(rs[i].At)
 	}
 	return rs
 }

@@ -5,38 +5,52 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 )
 
 // absent reports why NCCL has no such cell, for any machine and
 // settings.
-func absent(f coll.Func, a coll.Algorithm, p coll.Protocol) Reason {
-	if r := skipped(f, a, p); r.Rule != "" {
+func (m *Model) absent(f coll.Func, a coll.Algorithm, p coll.Protocol) Reason {
+	if r := m.skipped(f, a, p); r.Rule != "" {
 		return r
 	}
 	return unused(a, p)
 }
 
-// skipped are the cells that NCCL leaves at zero (tuning.cc:271-281).
-func skipped(f coll.Func, a coll.Algorithm, p coll.Protocol) Reason {
+// skipped are the cells that NCCL leaves at zero (tuning.cc:273-282).
+func (m *Model) skipped(f coll.Func, a coll.Algorithm, p coll.Protocol) Reason {
 	switch {
-	case (f == coll.Broadcast || f == coll.Reduce) && a != coll.Ring:
-		return Reason{Rule: f.String() + " runs as Ring only", Source: "tuning.cc:271"}
+	case f == coll.Broadcast && a != coll.Ring:
+		return Reason{Rule: f.String() + " runs as Ring only", At: rules.AtBroadcastRing}
+	case f == coll.Reduce && a != coll.Ring:
+		return Reason{Rule: f.String() + " runs as Ring only", At: rules.AtReduceRing}
+	case a == coll.PAT && !m.tab.PAT:
+		return Reason{Rule: "NCCL " + m.Params.Rules.Version() + " has no PAT"}
 	case gathers(f) && a != coll.PAT && a != coll.Ring && a != coll.NVLS && a != coll.CollNetDirect:
-		return Reason{Rule: fmt.Sprintf("NCCL has no %s %s", a, f), Source: "tuning.cc:272"}
+		at := rules.AtGatherAlgos
+		if f == coll.ReduceScatter {
+			at = rules.AtScatterAlgos
+		}
+		return Reason{Rule: fmt.Sprintf("NCCL has no %s %s", a, f), At: at}
 	case f == coll.AllReduce && a == coll.PAT:
-		return Reason{Rule: "NCCL has no PAT AllReduce", Source: "tuning.cc:275"}
-	case (a == coll.NVLS || a == coll.NVLSTree || a == coll.PAT) && p != coll.Simple:
-		return Reason{Rule: a.String() + " runs with Simple only", Source: "tuning.cc:278"}
+		return Reason{Rule: "NCCL has no PAT AllReduce", At: rules.AtPATAllReduce}
+	case (a == coll.NVLS || a == coll.NVLSTree) && p != coll.Simple:
+		return Reason{Rule: a.String() + " runs with Simple only", At: rules.AtNVLSSimple}
+	case a == coll.PAT && p != coll.Simple:
+		return Reason{Rule: a.String() + " runs with Simple only", At: rules.AtPATSimple}
 	}
 	return Reason{}
 }
 
-// unused are the cells that have a latency and no bandwidth (tuning.cc:307).
+// unused are the cells that have a latency and no bandwidth (tuning.cc:311).
 func unused(a coll.Algorithm, p coll.Protocol) Reason {
-	if (a == coll.CollNetDirect || a == coll.CollNetChain) && p != coll.Simple {
-		return Reason{Rule: a.String() + " runs with Simple only", Source: "tuning.cc:307"}
+	switch {
+	case a == coll.CollNetDirect && p != coll.Simple:
+		return Reason{Rule: a.String() + " runs with Simple only", At: rules.AtCollNetDirectSimple}
+	case a == coll.CollNetChain && p != coll.Simple:
+		return Reason{Rule: a.String() + " runs with Simple only", At: rules.AtCollNetChainSimple}
 	}
 	return Reason{}
 }
@@ -56,30 +70,28 @@ func (m *Model) missing(a coll.Algorithm) Reason {
 func (m *Model) patOff() Reason {
 	in, set := &m.In, m.Params.PATEnable
 	switch {
-	case !m.tab.PAT:
-		return Reason{Rule: "NCCL " + m.Params.Rules.Version() + " has no PAT", Source: "tuning.cc"}
 	case in.MinSM < m.tab.PATSM:
 		return Reason{Rule: fmt.Sprintf("PAT needs sm_%d and a GPU is sm_%d", m.tab.PATSM, in.MinSM),
-			Source: "tuning.cc:204"}
+			At: rules.AtPATSM}
 	case set.Set && set.Value == 0:
 		return Reason{Rule: "NCCL_PAT_ENABLE=0", Setting: "NCCL_PAT_ENABLE=1 switches PAT on",
-			Source: "tuning.cc:205"}
+			At: rules.AtPATEnable}
 	case set.Set && set.Value != 2:
 		return Reason{}
 	case in.NNodes != in.NRanks:
 		return Reason{
 			Rule: fmt.Sprintf("PAT is for one rank a node and there are %d ranks on %s", in.NRanks,
 				plural(in.NNodes, "node")),
-			Setting: "NCCL_PAT_ENABLE=1 forces it", Source: "tuning.cc:206",
+			Setting: "NCCL_PAT_ENABLE=1 forces it", At: rules.AtPATNodes,
 		}
 	case in.NetOffload:
 		return Reason{Rule: "PAT cannot use a net plugin's device offload",
-			Setting: "NCCL_PAT_ENABLE=1 forces it", Source: "tuning.cc:207"}
+			Setting: "NCCL_PAT_ENABLE=1 forces it", At: rules.AtPATOffload}
 	}
 	return Reason{}
 }
 
-// nvlsGraphOff: NVLS needs a graph of enough channels (tuning.cc:289).
+// nvlsGraphOff: NVLS needs a graph of enough channels (tuning.cc:288).
 func (m *Model) nvlsGraphOff(a coll.Algorithm) Reason {
 	g := m.In.graph(a)
 	if g.NChannels >= m.tab.NVLSLeast {
@@ -89,20 +101,24 @@ func (m *Model) nvlsGraphOff(a coll.Algorithm) Reason {
 		return r
 	}
 	return Reason{
-		Rule:   fmt.Sprintf("%s needs %d channels and the search found %d", a, m.tab.NVLSLeast, g.NChannels),
-		Source: "tuning.cc:289",
+		Rule: fmt.Sprintf("%s needs %d channels and the search found %d", a, m.tab.NVLSLeast, g.NChannels),
+		At:   rules.AtNVLSChannels,
 	}
 }
 
 // noNetGather reports why NVLS or CollNetDirect cannot gather or scatter between
-// nodes (tuning.cc:322-341).
+// nodes (tuning.cc:324-343).
 func (m *Model) noNetGather(f coll.Func, a coll.Algorithm) Reason {
 	c := &m.In.CollNet
 	if !c.Enabled {
 		return m.collNetOff(a)
 	}
-	if f == coll.AllGather && !c.AllGather || f == coll.ReduceScatter && !c.ReduceScatter {
-		return Reason{Rule: "the CollNet plugin has no " + f.String(), Source: "tuning.cc:324"}
+	offers, plugin, heads := c.AllGather, rules.AtCollNetGathers, rules.AtGatherHeads
+	if f == coll.ReduceScatter {
+		offers, plugin, heads = c.ReduceScatter, rules.AtCollNetScatters, rules.AtScatterHeads
+	}
+	if !offers {
+		return Reason{Rule: "the CollNet plugin has no " + f.String(), At: plugin}
 	}
 	ranks := float64(m.In.MaxLocalRanks)
 	if m.tab.CollNetMean {
@@ -112,7 +128,7 @@ func (m *Model) noNetGather(f coll.Func, a coll.Algorithm) Reason {
 		return Reason{
 			Rule: fmt.Sprintf("needs a NIC for every GPU: %g ranks on a node, %d network heads", ranks,
 				c.Heads),
-			Source: "tuning.cc:333",
+			At: heads,
 		}
 	}
 	return Reason{}
@@ -125,16 +141,16 @@ func (m *Model) collNetOff(a coll.Algorithm) Reason {
 		what = "NVLS between nodes needs CollNet"
 	}
 	if r := m.In.CollNet.Off; r.Rule != "" {
-		return Reason{Rule: what + ", which is off: " + r.Rule, Setting: r.Setting, Source: r.Source}
+		return Reason{Rule: what + ", which is off: " + r.Rule, Setting: r.Setting, At: r.At}
 	}
 	return Reason{
 		Rule:    what + ", which is off",
 		Setting: "NCCL_COLLNET_ENABLE=1 enables it, and a net plugin with collective support is needed",
-		Source:  "init.cc:1004",
+		At:      rules.AtCollNetPlugin,
 	}
 }
 
-// readLists applies NCCL_PROTO and NCCL_ALGO (tuning.cc:411-428).
+// readLists applies NCCL_PROTO and NCCL_ALGO (tuning.cc:408-428).
 func (m *Model) readLists() error {
 	for f := range m.EnabledAlgos {
 		for a := range m.EnabledAlgos[f] {
@@ -231,9 +247,9 @@ func applyMask(list string, parse func(string, coll.Mask) (coll.Mask, error), n 
 }
 
 // enable switches a cell off where user or rules say so and notes every reason
-// (tuning.cc:456-499).
+// (tuning.cc:462-497).
 func (m *Model) enable(f coll.Func, a coll.Algorithm, p coll.Protocol) {
-	if absent(f, a, p).Rule != "" {
+	if m.absent(f, a, p).Rule != "" {
 		m.Bandwidth[f][a][p] = 0
 		return
 	}
@@ -245,10 +261,10 @@ func (m *Model) enable(f coll.Func, a coll.Algorithm, p coll.Protocol) {
 	}
 	if m.EnabledAlgos[f][a] == 0 {
 		add(Reason{Rule: "NCCL_ALGO=" + m.Params.Algo.Value + " leaves it out",
-			Setting: "NCCL_ALGO without that entry", Source: "tuning.cc:424"})
+			Setting: "NCCL_ALGO without that entry", At: rules.AtAlgoList})
 	}
 	if m.In.NNodes == 1 && a == coll.NVLSTree {
-		add(Reason{Rule: "NVLSTree joins nodes and there is one", Source: "tuning.cc:462"})
+		add(Reason{Rule: "NVLSTree joins nodes and there is one", At: rules.AtNVLSTreeNodes})
 	}
 	if !m.In.CollNet.Enabled {
 		if a == coll.CollNetDirect || a == coll.CollNetChain || a == coll.NVLS && m.In.NNodes > 1 {
@@ -257,15 +273,15 @@ func (m *Model) enable(f coll.Func, a coll.Algorithm, p coll.Protocol) {
 	}
 	if a == coll.CollNetChain && m.In.CollNet.ChainHeadless && m.tab.CollNetChainHeads {
 		add(Reason{Rule: "a CollNet chain begins at a rank without a connection to the network",
-			Source: "tuning.cc:507"})
+			At: rules.AtCollNetChainHeads})
 	}
 	if a == coll.CollNetDirect && !m.In.NVSwitch {
-		add(Reason{Rule: "CollNetDirect needs an NVSwitch", Source: "tuning.cc:469"})
+		add(Reason{Rule: "CollNetDirect needs an NVSwitch", At: rules.AtCollNetDirectSwitch})
 	}
 	switch m.EnabledProtos[f][p] {
 	case 0:
 		add(Reason{Rule: "NCCL_PROTO=" + m.Params.Proto.Value + " leaves it out",
-			Setting: "NCCL_PROTO without that entry", Source: "tuning.cc:419"})
+			Setting: "NCCL_PROTO without that entry", At: rules.AtProtoList})
 	case 2:
 		for _, r := range m.ll128Unsafe(a) {
 			add(r)
@@ -278,14 +294,14 @@ func (m *Model) enable(f coll.Func, a coll.Algorithm, p coll.Protocol) {
 }
 
 // ll128Unsafe lists what keeps LL128 off by default: its 128-byte stores must
-// stay whole on every link of the route (tuning.cc:478-497).
+// stay whole on every link of the route (tuning.cc:480-494).
 func (m *Model) ll128Unsafe(a coll.Algorithm) []Reason {
 	const force = "NCCL_PROTO=LL128 forces it at the risk of corrupt data"
 	in, g := &m.In, m.In.graph(a)
-	limit, set := topo.PathPXB, "LL128 goes as far as PXB between nodes below sm_90"
+	limit, at, set := topo.PathPXB, rules.AtLL128PXB, "LL128 goes as far as PXB between nodes below sm_90"
 	if in.MinSM >= 90 {
 		if m.Params.LL128C2C.Or(1) != 0 {
-			limit, set = topo.PathPXN, "LL128 goes as far as PXN between nodes"
+			limit, at, set = topo.PathPXN, rules.AtLL128PXN, "LL128 goes as far as PXN between nodes"
 		} else {
 			set = "NCCL_LL128_C2C=0 keeps LL128 to PXB between nodes"
 			if m.tab.LL128AlsoPXN && g.TypeInter == topo.PathPXN {
@@ -296,23 +312,23 @@ func (m *Model) ll128Unsafe(a coll.Algorithm) []Reason {
 	var rs []Reason
 	if g.TypeInter > limit {
 		rs = append(rs, Reason{Rule: fmt.Sprintf("%s and the %s graph has %s", set, graphName(g),
-			g.TypeInter), Setting: force, Source: "tuning.cc:483"})
+			g.TypeInter), Setting: force, At: at})
 	}
 	if g.TypeIntra > topo.PathNVB {
 		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs NVLink inside the node and the %s graph has %s",
-			graphName(g), g.TypeIntra), Setting: force, Source: "tuning.cc:492"})
+			graphName(g), g.TypeIntra), Setting: force, At: rules.AtLL128NVLink})
 	}
 	if in.MinSM != in.MaxSM && (m.tab.LL128MixedSM == 0 || in.MinSM < m.tab.LL128MixedSM) {
 		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs equal GPUs and there are sm_%d and sm_%d",
-			in.MinSM, in.MaxSM), Setting: force, Source: "tuning.cc:493"})
+			in.MinSM, in.MaxSM), Setting: force, At: rules.AtLL128EqualSM})
 	}
 	switch known := m.tab.LL128SMs; {
 	case in.MinSM < m.tab.LL128MinSM:
 		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs sm_%d and a GPU is sm_%d", m.tab.LL128MinSM,
-			in.MinSM), Setting: force, Source: "tuning.cc:494"})
+			in.MinSM), Setting: force, At: rules.AtLL128SM})
 	case len(known) > 0 && !slices.Contains(known, in.MinSM):
 		rs = append(rs, Reason{Rule: fmt.Sprintf("NCCL %s has LL128 for other GPUs than sm_%d",
-			m.Params.Rules.Version(), in.MinSM), Setting: force, Source: "tuning.cc"})
+			m.Params.Rules.Version(), in.MinSM), Setting: force, At: rules.AtLL128SM})
 	}
 	return rs
 }

@@ -2,6 +2,7 @@ package tuning
 
 import (
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 )
@@ -77,11 +78,14 @@ func SHARPReduces(op coll.RedOp, t coll.DataType) bool {
 }
 
 // Reason says why something is off: the rule, the setting that would change it
-// (empty where none does), and where NCCL v2.28.9 has the rule.
+// (empty where none does), and where NCCL has the rule.
 type Reason struct {
-	Rule    string `json:"rule"`
-	Setting string `json:"setting,omitempty"`
-	Source  string `json:"source,omitempty"`
+	Rule    string      `json:"rule"`
+	Setting string      `json:"setting,omitempty"`
+	At      rules.Place `json:"-"`
+	// Source is where the release of the model has it, as WhyOff fills in; "" where
+	// the release has no line for it.
+	Source string `json:"source,omitempty"`
 }
 
 // String is the reason as one line.

@@ -148,7 +148,7 @@ func gathers(f coll.Func) bool { return f == coll.AllGather || f == coll.ReduceS
 // fill computes one cell's latency and raw bandwidth, or notes why NCCL has no
 // such cell (tuning.cc:270-406).
 func (m *Model) fill(s *shape, f coll.Func, a coll.Algorithm, p coll.Protocol) {
-	reason := skipped(f, a, p)
+	reason := m.skipped(f, a, p)
 	if reason.Rule == "" {
 		reason = m.missing(a)
 	}
@@ -212,7 +212,7 @@ func (m *Model) busBW(s *shape, g *search.Graph, f coll.Func, a coll.Algorithm, 
 		return 0, m.collNetOff(a)
 	}
 	if g.NChannels == 0 || bus != bus {
-		return 0, Reason{Rule: "the search found no " + a.String() + " graph", Source: "search.cc:991"}
+		return 0, Reason{Rule: "the search found no " + a.String() + " graph", At: rules.AtNoGraph}
 	}
 	return bus, Reason{}
 }
