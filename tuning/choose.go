@@ -329,7 +329,8 @@ func (m *Model) barred(o Op, a coll.Algorithm) Reason {
 	if a == coll.CollNetChain {
 		at = rules.AtCollNetChainRanks
 	}
-	return Reason{Rule: fmt.Sprintf("CollNet is for 8 ranks a node and there are %d", in.MaxLocalRanks), At: at}
+	return Reason{Rule: fmt.Sprintf("CollNet is for 8 ranks a node and there are %d", in.MaxLocalRanks),
+		At: at}
 }
 
 func (m *Model) nvlsBarred(o Op) Reason {

@@ -49,7 +49,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs every example; without -short")
 	}
-	s := newShell(t)
+	s := siteShell(t)
 	dgx, err := os.ReadFile(filepath.Join(s.dir, "testdata", "topos", "dgx-h100.xml"))
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,6 @@ func TestExamplesOfHelpRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	writeSite(t, s.dir)
 	for _, set := range []string{
 		"mkdir ci && cp dgx.xml ci && git init -q .",
 		"cp testdata/packets/*.txt testdata/packets/perm.cm testdata/packets/leafspine.topo .",
@@ -117,6 +116,15 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	}
 }
 
+// siteShell is a shell in a directory with files of a site's network: two hosts with eight NICs at one
+// switch.
+func siteShell(t *testing.T) *shell {
+	t.Helper()
+	s := newShell(t)
+	writeSite(t, s.dir)
+	return s
+}
+
 // writeSite writes a network of two hosts with eight NICs at one switch as ibnetdiscover prints it
 // and as a table of cables, and the list of its hosts.
 func writeSite(t *testing.T, dir string) {
@@ -132,8 +140,10 @@ func writeSite(t *testing.T, dir string) {
 			"# lid 8 lmc 0 \"leaf0\" lid 9 4xNDR\n\n", guid, guid, host, nic, guid, leaf, i+1)
 	}
 	for name, text := range map[string]string{"cables.csv": cables, "nodes.txt": "n[1-2]\n",
-		"ibnetdiscover.txt": "#\n# Topology file: generated on Sun Nov 29 18:00:00 2026\n#\n\nswitchguid=0x" + leaf +
-			"(" + leaf + ")\nSwitch\t16 \"S-" + leaf + "\"\t\t# \"MF0;leaf0:MQM9700/U1\" enhanced port 0 lid 1 lmc 0\n" +
+		"ibnetdiscover.txt": "#\n# Topology file: generated on Sun Nov 29 18:00:00 2026\n#\n\nswitchguid=0x" +
+			leaf +
+			"(" + leaf + ")\nSwitch\t16 \"S-" + leaf +
+			"\"\t\t# \"MF0;leaf0:MQM9700/U1\" enhanced port 0 lid 1 lmc 0\n" +
 			leafPorts + "\n" + hosts} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -150,8 +160,7 @@ func TestEveryCommandSpeaksJSON(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it runs every command")
 	}
-	s := newShell(t)
-	writeSite(t, s.dir)
+	s := siteShell(t)
 	for _, set := range []string{overlapTable,
 		"simccl topo fabric --from cables.csv > net.json",
 		"mkdir ci && echo '--nodes 1 -g 2' > ci/a.args && simccl check ci --update --json",
