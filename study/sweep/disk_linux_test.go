@@ -20,7 +20,7 @@ func TestFullDisk(t *testing.T) {
 	if _, err := start(t, small, whole).Do(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mount("none", disk, "tmpfs", 0, "size=12k"); err != nil {
+	if err := syscall.Mount("none", disk, "tmpfs", 0, oneOfResults(t, whole)); err != nil {
 		t.Skipf("no small disk can be mounted here: %v", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
@@ -41,6 +41,26 @@ func TestFullDisk(t *testing.T) {
 	if err != nil || out.Done != s.Done || out.Ran != s.Left || jsonl(t, dir) != jsonl(t, whole) {
 		t.Errorf("%+v, %v", out, err)
 	}
+}
+
+// oneOfResults is the size of a disk that takes a sweep's other files and a page of results.
+func oneOfResults(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, page := 1, os.Getpagesize()
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Ext(f.Name()) != ".jsonl" {
+			pages += (int(info.Size()) + page - 1) / page
+		}
+	}
+	return fmt.Sprintf("size=%d", pages*page)
 }
 
 // TestManyProcesses: processes that run the same points at the same time, in one folder, do
