@@ -215,3 +215,15 @@ func TestNVLSWithPermutedDevicesIsWrongAsInNCCL(t *testing.T) {
 		}
 	}
 }
+
+// TestHostsOfDomainsAreNotPlaced: a list names hosts, and a node of the network is a whole domain.
+func TestHostsOfDomainsAreNotPlaced(t *testing.T) {
+	files := fstest.MapFS{"net.json": {Data: []byte("{}")}, "hosts.txt": {Data: []byte("n[1-2]\n")}}
+	spec := &scenario.Spec{Workload: scenario.Workload{Op: "all_reduce"},
+		Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "gb200-nvl72", Count: 2}}},
+		Network: scenario.Network{Fabric: "net.json", Hosts: "hosts.txt"}}
+	_, err := scenario.Load(spec, scenario.Options{Files: files})
+	if err == nil || !strings.Contains(err.Error(), "NVLink domains of 18 hosts, which a list does not place") {
+		t.Errorf("%v", err)
+	}
+}

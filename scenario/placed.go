@@ -24,6 +24,15 @@ func (l *loader) hosts(members []fabric.Member) ([]string, error) {
 			Problem: "hosts are those of a fabric file",
 			Hint:    "add network.fabric"}
 	}
+	domain := l.spec.Machine.NVLinkDomain
+	for i := range l.sources {
+		domain = max(domain, l.sources[i].domain)
+	}
+	if domain > 1 { // a node of the network is a whole domain then, and a list names trays
+		return nil, &FieldError{Path: "network.hosts", Value: name,
+			Problem: fmt.Sprintf("the machine has NVLink domains of %d hosts, which a list does not place", domain),
+			Hint:    "leave network.hosts out, or take machine.nvlinkDomain 1"}
+	}
 	data, err := l.opt.readAs(name, maxHostList, inputs.HostList, inputs.KubernetesNodes)
 	if err != nil {
 		return nil, bad(err)
