@@ -223,7 +223,8 @@ func TestHostsOfDomainsAreNotPlaced(t *testing.T) {
 		Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "gb200-nvl72", Count: 2}}},
 		Network: scenario.Network{Fabric: "net.json", Hosts: "hosts.txt"}}
 	_, err := scenario.Load(spec, scenario.Options{Files: files})
-	if err == nil || !strings.Contains(err.Error(), "NVLink domains of 18 hosts, which a list does not place") {
+	if err == nil || !strings.Contains(err.Error(),
+		"NVLink domains of 18 hosts, which a list does not place") {
 		t.Errorf("%v", err)
 	}
 }

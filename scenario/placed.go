@@ -30,8 +30,9 @@ func (l *loader) hosts(members []fabric.Member) ([]string, error) {
 	}
 	if domain > 1 { // a node of the network is a whole domain then, and a list names trays
 		return nil, &FieldError{Path: "network.hosts", Value: name,
-			Problem: fmt.Sprintf("the machine has NVLink domains of %d hosts, which a list does not place", domain),
-			Hint:    "leave network.hosts out, or take machine.nvlinkDomain 1"}
+			Problem: fmt.Sprintf("the machine has NVLink domains of %d hosts, which a list does not place",
+				domain),
+			Hint: "leave network.hosts out, or take machine.nvlinkDomain 1"}
 	}
 	data, err := l.opt.readAs(name, maxHostList, inputs.HostList, inputs.KubernetesNodes)
 	if err != nil {
