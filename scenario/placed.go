@@ -26,7 +26,9 @@ func (l *loader) hosts(members []fabric.Member) ([]string, error) {
 	}
 	domain := l.spec.Machine.NVLinkDomain
 	for i := range l.sources {
-		domain = max(domain, l.sources[i].domain)
+		if l.spec.Machine.NVLinkDomain == 0 {
+			domain = max(domain, l.sources[i].domain)
+		}
 	}
 	if domain > 1 { // a node of the network is a whole domain then, and a list names trays
 		return nil, &FieldError{Path: "network.hosts", Value: name,
