@@ -276,7 +276,8 @@ func TestTimesDependOnTheOperationAlone(t *testing.T) {
 		}
 	})
 	t.Logf("%d programs: %v", programs, seen)
-	if 12*seen["default "+exec.Folded.String()] < programs {
+	const enough = 100 // programs: fewer, as with -short, say nothing of how many fold
+	if programs >= enough && 12*seen["default "+exec.Folded.String()] < programs {
 		t.Error("few of the programs folded: the test shows little")
 	}
 }
