@@ -101,6 +101,10 @@ var (
 		return regexp.MustCompile(
 			`^#\s+Rank +(-?\d+)(?: Group +(-?\d+))?(?: Pid +(-?\d+))? +on +(\S+) device +(-?\d+) \[([^\]]*)\] (.*)$`)
 	})
+	// omitted is the line of Table.devices about devices that it does not list.
+	omitted = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^#\s+\.\.\. ranks (\d{1,7}) to (\d{1,7}) on (\d{1,7}) more hosts$`)
+	})
 	// rowStart finds where a row begins: in a line that a launcher wrote, anywhere.
 	rowStart = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?:^|[^0-9A-Za-z._-])(\d+)\s+\d+\s+` +
@@ -109,7 +113,7 @@ var (
 	// knownComment finds nccl-tests' own comments behind what a launcher wrote.
 	knownComment = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(
-			`#\s+(?:nccl-tests version|Collective test |nThread \d|Rank +\d+ |Using devices|Per-Iteration Report:|\(B\)|out-of-place|in-place` +
+			`#\s+(?:nccl-tests version|Collective test |nThread \d|Rank +\d+ |\.\.\. ranks \d|Using devices|Per-Iteration Report:|\(B\)|out-of-place|in-place` +
 				`|(?:Out of bounds values|Avg bus bandwidth)\s*:)`)
 	})
 	// ncclLine is where a line of NCCL's log begins (debug.cc, ncclDebugLog): it may
@@ -249,6 +253,30 @@ func (p *parser) header(names string) {
 	t.Config.CPUTime, t.Config.PerIter = p.layout.cpu, t.Config.PerIter || p.layout.perIter()
 }
 
+// unlisted reads the line about devices that are not listed: they are on hosts whose names are not known ("…1"),
+// with equally many on each.
+func (p *parser) unlisted(text string) bool {
+	m := omitted().FindStringSubmatch(strings.TrimSpace(text))
+	if m == nil {
+		return false
+	}
+	from, _ := strconv.Atoi(m[1]) // digits by the pattern
+	to, _ := strconv.Atoi(m[2])
+	hosts, _ := strconv.Atoi(m[3])
+	t := p.table()
+	if n := to - from + 1; n > 0 && n <= mostOmitted && hosts > 0 && len(t.Devices) > 0 {
+		last := t.Devices[len(t.Devices)-1]
+		for i := range n {
+			t.Devices = append(t.Devices, Device{Rank: from + i, Host: fmt.Sprintf("…%d", 1+i*hosts/n),
+				Device: i % max(n/hosts, 1), Name: last.Name})
+		}
+	}
+	return true
+}
+
+// mostOmitted bounds the devices that one line stands for.
+const mostOmitted = 1 << 21
+
 func (p *parser) comment(text string) {
 	p.closeRow()
 	defer func() { p.over = text }()
@@ -263,7 +291,7 @@ func (p *parser) comment(text string) {
 		t.Devices = append(t.Devices, d)
 		return
 	}
-	if p.start(text) || p.summary(strings.TrimLeft(text, "# ")) {
+	if p.unlisted(text) || p.start(text) || p.summary(strings.TrimLeft(text, "# ")) {
 		return
 	}
 	switch {

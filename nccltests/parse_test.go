@@ -262,3 +262,38 @@ func TestErrorsInPackedTablesNameThePlaceInTheFile(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// TestDevicesOfManyRanks: a table of more than 128 ranks lists the devices of its first and last host, says
+// how many there are between, and reads back with as many ranks and hosts.
+func TestDevicesOfManyRanks(t *testing.T) {
+	for _, c := range []struct{ hosts, each, lines int }{{16, 8, 128}, {17, 8, 17}, {128, 8, 17},
+		{130, 1, 3}, {1, 200, 200}} {
+		var devices []Device
+		for i := range c.hosts * c.each {
+			devices = append(devices, Device{Rank: i, Host: fmt.Sprintf("n%d", i/c.each),
+				Device: i % c.each, BusID: "0000:1b:00", Name: "H100"})
+		}
+		var b strings.Builder
+		table := NewTable(&b)
+		table.Start(&Config{Program: "all_reduce_perf"}, devices)
+		if err := table.Finish(&Config{}, &Summary{}); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(b.String(), "# Rank") + strings.Count(b.String(), "#  Rank") +
+			strings.Count(b.String(), "#  ..."); n != c.lines {
+			t.Errorf("%d x %d: %d lines of devices, want %d:\n%s", c.hosts, c.each, n, c.lines, b.String())
+		}
+		tables, err := Parse([]byte(b.String()), "t")
+		if err != nil || len(tables) != 1 {
+			t.Fatal(err, len(tables))
+		}
+		hosts := map[string]bool{}
+		for _, d := range tables[0].Devices {
+			hosts[d.Host] = true
+		}
+		if len(tables[0].Devices) != len(devices) || len(hosts) != c.hosts || tables[0].Ranks != len(devices) {
+			t.Errorf("%d x %d: read as %d devices on %d hosts, %d ranks", c.hosts, c.each,
+				len(tables[0].Devices), len(hosts), tables[0].Ranks)
+		}
+	}
+}

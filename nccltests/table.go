@@ -144,12 +144,41 @@ func (t *Table) Start(c *Config, devices []Device) {
 		t.Preface("Parallel Init Enabled: threads call into NcclInitRank concurrently ")
 	}
 	fmt.Fprint(t.w, "#\n# Using devices\n")
-	for _, d := range devices {
+	t.devices(devices)
+	t.heads(c)
+	t.w.Flush() // kept by bufio and seen by Finish
+}
+
+// mostDevices is how many devices a table lists one by one, as nccl-tests does for all.
+const mostDevices = 128
+
+// devices writes a line for each device. Of more than mostDevices those of the first and the last host have
+// one, and a line between them counts the others; nccl-tests' JSON has all.
+//
+//	#  Rank  7 Group  0 Pid      0 on      node0 device  7 [0000:df:00] sm_90
+//	#  ... ranks 8 to 1015 on 126 more hosts
+//	#  Rank 1016 Group  0 Pid      0 on    node127 device  0 [0000:1b:00] sm_90
+func (t *Table) devices(all []Device) {
+	from, to := len(all), len(all)
+	if len(all) > mostDevices {
+		for from = 1; from < len(all) && all[from].Host == all[0].Host; {
+			from++
+		}
+		for to = len(all) - 1; to > from && all[to-1].Host == all[to].Host; {
+			to--
+		}
+	}
+	hosts := map[string]bool{}
+	for i, d := range all {
+		if from <= i && i < to {
+			if hosts[d.Host] = true; i == to-1 {
+				fmt.Fprintf(t.w, "#  ... ranks %d to %d on %d more hosts\n", all[from].Rank, d.Rank, len(hosts))
+			}
+			continue
+		}
 		fmt.Fprintf(t.w, "#  Rank %2d Group %2d Pid %6d on %10s device %2d [%s] %s\n",
 			d.Rank, d.Group, d.PID, d.Host, d.Device, d.BusID, d.Name)
 	}
-	t.heads(c)
-	t.w.Flush() // kept by bufio and seen by Finish
 }
 
 // halves are the columns of one half of a row, with their units.

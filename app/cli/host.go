@@ -13,6 +13,6 @@ func (a *App) Host() *bench.Host {
 		Getenv: a.Getenv,
 		Read:   func(name string) ([]byte, error) { return a.Read(name, process.MaxTopology) },
 		Warn:   func(err error) { a.Warn("%v", err) },
-		Note:   func(line string) { fmt.Fprintln(a.Err, "simccl: "+line) },
+		Note:   func(line string) { fmt.Fprintln(a.Notes(), "simccl: "+line) },
 	}
 }

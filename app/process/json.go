@@ -30,6 +30,6 @@ func (p *Process) WriteJSON(doc *nccltests.Report, name string, print bool) erro
 	if err := f.Finish(nccltests.WriteJSON(f, doc)); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	fmt.Fprintf(p.Err, "# Writing JSON output to %s\n", f.Name())
+	fmt.Fprintf(p.Notes(), "# Writing JSON output to %s\n", f.Name())
 	return nil
 }

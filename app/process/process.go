@@ -27,6 +27,7 @@ type Process struct {
 	Environ  []string // NAME=VALUE
 	Env      []string // settings that outrank it
 	NoEnv    bool     // Environ and NCCL's configuration files are not read
+	Quiet    bool     // Notes are not printed
 	Dir      string   // file names are relative to it; empty: as they are
 	Ctx      context.Context
 	Line     *Line

@@ -44,7 +44,7 @@ func (p *Process) Release(version, library string) (string, error) {
 func (p *Process) Recorded(version string) string {
 	taken, note := release.Recorded(version)
 	if note != "" {
-		fmt.Fprintf(p.Err, "simccl: %s\n", note)
+		fmt.Fprintf(p.Notes(), "simccl: %s\n", note)
 	}
 	return taken
 }

@@ -74,9 +74,18 @@ func (p *Process) Encode(indent string, html bool, v any) error {
 	return enc.Encode(v)
 }
 
+// Notes is where warnings, progress and words on what was written go: standard error, and nowhere with
+// --quiet. What a command was asked to print there (--nccl-log), and errors, go to Err itself.
+func (p *Process) Notes() io.Writer {
+	if p.Quiet {
+		return io.Discard
+	}
+	return p.Err
+}
+
 // Warn prints what a user should know, on standard error.
 func (p *Process) Warn(format string, args ...any) {
-	fmt.Fprintf(p.Err, "simccl: %s %s\n", p.Paint(p.Err).Yellow("warning:"), fmt.Sprintf(format, args...))
+	fmt.Fprintf(p.Notes(), "simccl: %s %s\n", p.Paint(p.Err).Yellow("warning:"), fmt.Sprintf(format, args...))
 }
 
 // warnOf prints a warning of a Spec.
@@ -84,15 +93,15 @@ func (p *Process) warnOf(err error) {
 	switch w := err.(type) {
 	case *scenario.LintWarning:
 		if w.File != ThisTopology {
-			fmt.Fprintf(p.Err, "topo lint: %s (simccl topo lint %s)\n", w.Summary, w.File)
+			fmt.Fprintf(p.Notes(), "topo lint: %s (simccl topo lint %s)\n", w.Summary, w.File)
 		}
 	case *scenario.ReleaseNote:
-		fmt.Fprintf(p.Err, "simccl: %v\n", w)
+		fmt.Fprintf(p.Notes(), "simccl: %v\n", w)
 	case *scenario.NearError, *scenario.WindowError:
 		if line := p.Line.showing.Load(); line != nil {
 			line.Clear()
 		}
-		fmt.Fprintf(p.Err, "simccl: %v\n", w)
+		fmt.Fprintf(p.Notes(), "simccl: %v\n", w)
 	default:
 		if p.Named != nil {
 			err = p.Named(err)
@@ -103,7 +112,7 @@ func (p *Process) warnOf(err error) {
 
 // Progress starts to show how far a command is.
 func (p *Process) Progress(what string, total int) *terminal.Progress {
-	line := terminal.Start(p.Err, what, total)
+	line := terminal.Start(p.Notes(), what, total)
 	if p.Line != nil {
 		p.Line.showing.Store(line)
 	}
@@ -153,7 +162,7 @@ func (p *Process) WroteOf(name, what, how string) {
 	if err != nil || !at.Mode().IsRegular() { // a pipe or a device: who named it knows where it is
 		return
 	}
-	fmt.Fprintf(p.Err, "simccl: wrote %s: %s%s; %s\n", name, what, fileSize(at.Size()), how)
+	fmt.Fprintf(p.Notes(), "simccl: wrote %s: %s%s; %s\n", name, what, fileSize(at.Size()), how)
 }
 
 // fileSize writes a number of bytes for people, in decimal units.

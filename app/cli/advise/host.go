@@ -45,7 +45,7 @@ func (o *Options) hosted(ctx context.Context, a *cli.App, j *load.Job, spec scen
 			return nil, err
 		}
 		if r.Limit != replay.LimitGPU {
-			fmt.Fprintln(a.Err, "simccl: the end of the job waits for the host as the profiler recorded "+
+			fmt.Fprintln(a.Notes(), "simccl: the end of the job waits for the host as the profiler recorded "+
 				"it, which hides what settings of NCCL gain; --host auto advises for the host without one")
 		}
 		return j.Program, nil

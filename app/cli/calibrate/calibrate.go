@@ -111,7 +111,7 @@ func (t *Times) points(a *cli.App, dir string) (points []calibrate.Point, class 
 	} else if !at.IsDir() {
 		return nil, class, fail.Usage("%s: not a directory; write the one that holds the measured files", dir)
 	}
-	leftOut := func(line string) { fmt.Fprintf(a.Err, "simccl: left out: %s\n", line) }
+	leftOut := func(line string) { fmt.Fprintf(a.Notes(), "simccl: left out: %s\n", line) }
 	// read by themselves
 	runs, err := calibrate.ReadAll(os.DirFS(dir), a.Env, leftOut, measure.TopologyFile, overlapcmd.FitFile)
 	if err != nil {

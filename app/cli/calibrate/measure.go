@@ -91,10 +91,10 @@ func (m *MeasureOptions) into(ctx context.Context, a *cli.App, dir string) error
 			return c
 		},
 		Measured: func(s *measure.Set, took time.Duration) {
-			fmt.Fprintf(a.Err, "simccl: measured %s: %.1f s\n", s.Name, took.Seconds())
+			fmt.Fprintf(a.Notes(), "simccl: measured %s: %.1f s\n", s.Name, took.Seconds())
 		},
 		Left: func(s *measure.Set, spent time.Duration) {
-			fmt.Fprintf(a.Err, "simccl: %s and what follows left out: %.0f s of %.0f are spent\n", s.Name,
+			fmt.Fprintf(a.Notes(), "simccl: %s and what follows left out: %.0f s of %.0f are spent\n", s.Name,
 				spent.Seconds(), m.Budget.Seconds())
 		}}
 	return p.Run(ctx)

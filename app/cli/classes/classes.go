@@ -142,12 +142,12 @@ type change struct {
 type DiffOptions struct{ A, B string }
 
 func diff(a *cli.App) *cobra.Command {
-	return &cobra.Command{Use: "diff A B", Short: "Compare two machine classes, quantity by quantity",
+	return &cobra.Command{Use: "diff CLASS OTHER", Short: "Compare two machine classes, quantity by quantity",
 		Long: `diff lists the quantities that differ, the surest first: by how many of their
 standard deviations. Below 2 a difference is one that two calibrations of equal
 machines have, too.`,
 		Example: "  simccl class diff nvswitch-sm90 nvswitch-sm80",
-		Args:    cli.Exactly("A", "B"),
+		Args:    cli.Exactly("CLASS", "OTHER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := DiffOptions{args[0], args[1]}
 			return o.Run(cmd.Context(), a)

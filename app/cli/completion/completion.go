@@ -2,23 +2,34 @@
 package completion
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/explain/words"
+	"github.com/simccl/simccl/packet"
+	"github.com/simccl/simccl/rules/release"
+	"github.com/simccl/simccl/sim/gpu"
+	"github.com/simccl/simccl/sim/netpreset"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/trace/nccl"
+	"github.com/simccl/simccl/workload/gen"
 	"github.com/spf13/cobra"
 )
 
-// words are the values of options that take one of a few.
-func words() map[string][]string {
-	var types, reductions []string
+// choices are the values of options that take one of a few.
+func choices() map[string][]string {
+	var types, reductions, fabrics []string
 	for _, d := range coll.DataTypes() {
 		types = append(types, d.TestName())
 	}
 	for _, o := range coll.RedOps() {
 		reductions = append(reductions, o.TestName())
+	}
+	for _, p := range netpreset.Presets() {
+		fabrics = append(fabrics, p.Name+"\t"+p.What)
 	}
 	return map[string][]string{
 		"multicast": {"auto", "on", "off"}, "launch": {"eager", "graph"}, "fidelity": {"alpha", "step",
@@ -26,7 +37,34 @@ func words() map[string][]string {
 		"backend": {"nccl", "cuda", "host", "sockets", "verbs"}, "trace-style": {"lanes", "nccl"},
 		"trace-detail": nccl.Simulated,
 		"datatype":     types, "op": reductions, "routing": {"ecmp", "adaptive", "static"},
+		"balance": {"queue-pair", "flowlet", "packet"}, "fold": {"auto", "exact", "near", "off"},
+		"skip": {"auto", "off"}, "jitter": {"drawn", "off"}, "cc": strings.Split(packet.Presets, ", "),
+		"fault":        {"rank=", "nic=node0/", "link=", "gpu=node0/", "nvswitch=", "rail=", "leaf="},
+		"nccl-version": strings.Split(release.Names(), ", "), "rccl-version": {"2.30.4", "2.28.3", "rocm=="},
+		"gpu": gen.GPUs(), "fabric": fabrics,
+		"machine-class": gpu.Names(), "network-class": gpu.NetworkNames(),
 	}
+}
+
+// open are the options of choices that also take files.
+var open = []string{"fabric", "machine-class", "network-class"}
+
+// unended are those whose value goes on behind what is completed: a device has a fault, a release a number.
+var unended = []string{"fault", "rccl-version"}
+
+// columns completes the last of +NAME,NAME,… by the names of the table's columns.
+func columns(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	before := "+"
+	if i := strings.LastIndexByte(typed, ','); i >= 0 {
+		before = typed[:i+1]
+	}
+	var out []string
+	for _, c := range sweep.AllColumns() {
+		if !slices.Contains(strings.Split(strings.TrimPrefix(typed, "+"), ","), c.Head.Name) {
+			out = append(out, before+c.Head.Name+"\t"+c.What)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
 // operations are the names that OP may have.
@@ -47,28 +85,59 @@ func topologies(*cobra.Command, []string, string) ([]string, cobra.ShellCompDire
 	return out, cobra.ShellCompDirectiveDefault
 }
 
+// directive is what the shell does with a value of an option.
+func directive(name string) (d cobra.ShellCompDirective) {
+	if !slices.Contains(open, name) {
+		d |= cobra.ShellCompDirectiveNoFileComp
+	}
+	if slices.Contains(unended, name) {
+		d |= cobra.ShellCompDirectiveNoSpace
+	}
+	return d
+}
+
+// arguments completes the arguments of a command by their names in its usage: operations for OP, machine
+// classes for CLASS; nil: files.
+func arguments(use string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	_, args, _ := strings.Cut(use, " ")
+	switch {
+	case strings.HasPrefix(args, "CLASS"):
+		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return gpu.Names(), cobra.ShellCompDirectiveDefault
+		}
+	case strings.HasPrefix(strings.TrimPrefix(args, "["), "OP"):
+		ops := operations()
+		if strings.HasSuffix(args, "| WORD") {
+			ops = append(ops, words.Names()...)
+		}
+		return func(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(given) > 0 && args[0] != '[' {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return ops, cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+	return nil
+}
+
 // Register lists for the shell what is valid where: operations for OP, the
 // values of options, the names of settings after --env.
 func Register(root *cobra.Command) {
-	values, ops := words(), operations()
+	values := choices()
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
-		if strings.Contains(c.Use, " OP") || strings.Contains(c.Use, "[OP") {
-			c.ValidArgsFunction = func(c *cobra.Command, args []string, _ string) ([]string,
-				cobra.ShellCompDirective) {
-				if len(args) > 0 && !strings.Contains(c.Use, "[OP") {
-					return nil, cobra.ShellCompDirectiveNoFileComp
-				}
-				return ops, cobra.ShellCompDirectiveNoFileComp
-			}
+		if f := arguments(c.Use); f != nil {
+			c.ValidArgsFunction = f
 		}
 		if c.Flags().Lookup("topo") != nil {
 			_ = c.RegisterFlagCompletionFunc("topo", topologies)
 		}
+		if c.Flags().Lookup("columns") != nil {
+			_ = c.RegisterFlagCompletionFunc("columns", columns)
+		}
 		for name, list := range values { //lint:sorted each is set by itself
 			if c.Flags().Lookup(name) != nil {
-				_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list,
-					cobra.ShellCompDirectiveNoFileComp))
+				_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, directive(name)))
 			}
 		}
 		for _, sub := range c.Commands() {

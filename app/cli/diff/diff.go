@@ -147,7 +147,7 @@ func reportOnce(a *cli.App, lines string) {
 	for l := range strings.Lines(lines) {
 		if !seen[l] {
 			seen[l] = true
-			fmt.Fprint(a.Err, l)
+			fmt.Fprint(a.Notes(), l)
 		}
 	}
 }

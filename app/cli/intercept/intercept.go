@@ -254,14 +254,14 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	how.Every, how.Reports = o.Progress, func(p intercept.Progress) {
-		fmt.Fprintf(a.Err, "simccl: %v: %d processes", p.Since.Round(time.Second), p.Procs)
+		fmt.Fprintf(a.Notes(), "simccl: %v: %d processes", p.Since.Round(time.Second), p.Procs)
 		if how.Clock != collector.Record {
-			fmt.Fprintf(a.Err, ", %d calls of NCCL, %.3f us on the clock of the program", p.Calls,
+			fmt.Fprintf(a.Notes(), ", %d calls of NCCL, %.3f us on the clock of the program", p.Calls,
 				float64(p.Elapsed/1000)/1000)
 		}
-		fmt.Fprintln(a.Err)
+		fmt.Fprintln(a.Notes())
 	}
-	how.Warn = func(text string) { fmt.Fprintf(a.Err, "simccl: %s\n", text) }
+	how.Warn = func(text string) { fmt.Fprintf(a.Notes(), "simccl: %s\n", text) }
 	if a.JSON { // the program's output is not part of the document
 		how.Stdout = a.Err
 	}
@@ -404,15 +404,15 @@ func (r *report) print(a *cli.App) error {
 	if a.JSON {
 		return a.PrintJSON(r)
 	}
-	fmt.Fprintf(a.Err, "simccl: %d calls of NCCL, --devices %s --time %s", r.Calls, r.Devices, r.Clock)
+	fmt.Fprintf(a.Notes(), "simccl: %d calls of NCCL, --devices %s --time %s", r.Calls, r.Devices, r.Clock)
 	if r.Processes == 0 {
-		fmt.Fprint(a.Err, ": the program has not called it, or found another libnccl.so.2 (see --audit)")
+		fmt.Fprint(a.Notes(), ": the program has not called it, or found another libnccl.so.2 (see --audit)")
 	} else if r.ElapsedUs > 0 {
-		fmt.Fprintf(a.Err, ", %.3f us on the clock of the program", r.ElapsedUs)
+		fmt.Fprintf(a.Notes(), ", %.3f us on the clock of the program", r.ElapsedUs)
 	}
-	fmt.Fprintln(a.Err)
+	fmt.Fprintln(a.Notes())
 	if r.Note != "" {
-		fmt.Fprintf(a.Err, "simccl: the calls are not simulated: %s\n", r.Note)
+		fmt.Fprintf(a.Notes(), "simccl: the calls are not simulated: %s\n", r.Note)
 	}
 	if r.Job == nil {
 		return nil

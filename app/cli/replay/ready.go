@@ -213,6 +213,6 @@ func (f *Choice) spec(a *cli.App, j *load.Job, ranks int) (scenario.Spec, error)
 	if j.Rebuilt == nil {
 		note = strings.Replace(note, "the recording's ", "the job's ", 1)
 	}
-	fmt.Fprintf(a.Err, "simccl: %s\n", note)
+	fmt.Fprintf(a.Notes(), "simccl: %s\n", note)
 	return spec, nil
 }

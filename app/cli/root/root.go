@@ -107,6 +107,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 	root.PersistentFlags().BoolVar(&a.NoEnv, "no-env", false,
 		"ignore the environment and NCCL's configuration files")
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print JSON instead of a table")
+	root.PersistentFlags().BoolVar(&a.Quiet, "quiet", false, "print no notes, warnings and progress")
 	// Cobra's own flag takes a template, whose package would add 4 MB to the program.
 	root.Flags().BoolVarP(&asked, "version", "v", false, "print the version and the rules it follows")
 	root.SetFlagErrorFunc(cli.FlagError)

@@ -46,7 +46,7 @@ func (s *Prepared) readMeasured() (out []page.Measured, err error) {
 	})
 	for _, m := range out {
 		for _, note := range m.Notes {
-			fmt.Fprintf(s.app.Err, "simccl: %s: %s\n", m.Name, note)
+			fmt.Fprintf(s.app.Notes(), "simccl: %s: %s\n", m.Name, note)
 		}
 	}
 	return out, err

@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/explain/words"
 	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/sim/gpu"
@@ -31,6 +32,7 @@ func All() []Topic {
 		{"columns", "Columns that --columns adds to the table", columns},
 		{"environment", "Variables that simccl reads, beside NCCL's own", environment},
 		{"faults", "What --fault breaks, and how it is written", faults},
+		{"glossary", "Words of NCCL and of networks that explain explains", glossary},
 		{"networks", "Networks between nodes: models, fabrics, NICs, congestion control", networks},
 		{"releases", "Releases of NCCL whose decisions simccl knows", releases},
 	}
@@ -57,6 +59,16 @@ func list(rows ...[2]string) string {
 		fmt.Fprintf(&b, "  %-*s  %s\n", longest, r[0], r[1])
 	}
 	return b.String()
+}
+
+func glossary() string {
+	var rows [][2]string
+	for _, w := range words.All() {
+		rows = append(rows, [2]string{w.Name, strings.Join(w.Aliases, ", ")})
+	}
+	return `simccl explain WORD says what it means, in five lines, with a drawing where one says more:
+
+` + list(rows...)
 }
 
 func releases() string {

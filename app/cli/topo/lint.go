@@ -55,7 +55,7 @@ func (o *LintOptions) Run(_ context.Context, a *cli.App) error {
 			return err
 		}
 	case len(entries) == 0:
-		fmt.Fprintln(a.Err, "nothing to complain of")
+		fmt.Fprintln(a.Notes(), "nothing to complain of")
 	}
 	if bad > 0 {
 		return fail.Check("%d findings that make NCCL fail or decide badly", bad)

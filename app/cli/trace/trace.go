@@ -244,7 +244,7 @@ func (o *MergeOptions) Run(_ context.Context, a *cli.App) error {
 		return err
 	}
 	for _, n := range notes {
-		fmt.Fprint(a.Err, "simccl: "+n)
+		fmt.Fprint(a.Notes(), "simccl: "+n)
 	}
 	if err := a.CloseTrace(o.Output, w); err != nil || !a.JSON {
 		return err

@@ -1,0 +1,104 @@
+// Package words is the glossary: what a word of NCCL or of networks means, in five lines, with a drawing where
+// one says more, and the command that shows it on a machine. words.md is both its page and its source.
+//
+// What it must not know: machines.
+package words
+
+import (
+	_ "embed"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+//go:embed words.md
+var page string
+
+// Word is one entry.
+type Word struct {
+	Name    string   `json:"word"`
+	Aliases []string `json:"aliases,omitempty"`
+	Text    string   `json:"text"`              // lines of 106 columns at most
+	Picture string   `json:"picture,omitempty"` // lines of text
+	Try     string   `json:"try"`               // a command line
+	See     []string `json:"see,omitempty"`     // words of Text that are entries
+}
+
+// link is [text](#entry).
+var link = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]+)\]\(#([a-z0-9-]+)\)`) })
+
+// All are the words in the order of the page: by the alphabet.
+var All = sync.OnceValue(func() (all []Word) {
+	for _, entry := range strings.Split(page, "\n## ")[1:] {
+		name, rest, _ := strings.Cut(entry, "\n")
+		w := Word{Name: name}
+		w.read(rest)
+		all = append(all, w)
+	}
+	return all
+})
+
+// read takes paragraphs: those that are indented by four are the command, by more a picture.
+func (w *Word) read(entry string) {
+	for part := range strings.SplitSeq(strings.Trim(entry, "\n"), "\n\n") {
+		switch aliased, found := strings.CutPrefix(part, "    simccl "); {
+		case found:
+			w.Try = "simccl " + aliased
+		case strings.HasPrefix(part, "    "):
+			w.Picture = part
+		default:
+			text, aliases, _ := strings.Cut(part, "\nAliases: ")
+			if aliases != "" {
+				w.Aliases = strings.Split(aliases, ", ")
+			}
+			for _, m := range link().FindAllStringSubmatch(text, -1) {
+				if !slices.Contains(w.See, m[2]) {
+					w.See = append(w.See, m[2])
+				}
+			}
+			w.Text = link().ReplaceAllString(text, "$1")
+		}
+	}
+}
+
+// key is a word as it is compared: "Double-binary trees" and "double binary tree" are one.
+func key(s string) string {
+	s = strings.TrimSuffix(strings.ToLower(s), "s")
+	return strings.NewReplacer(" ", "", "-", "", "_", "").Replace(s)
+}
+
+// Find is the entry of a word, by its name or an alias.
+func Find(word string) (Word, bool) {
+	for _, w := range All() {
+		for _, name := range append([]string{w.Name}, w.Aliases...) {
+			if key(name) == key(word) {
+				return w, true
+			}
+		}
+	}
+	return Word{}, false
+}
+
+// Names are the names of all entries.
+func Names() (names []string) {
+	for _, w := range All() {
+		names = append(names, w.Name)
+	}
+	return names
+}
+
+// Print is the entry for a terminal.
+func (w *Word) Print() string {
+	var b strings.Builder
+	b.WriteString(w.Name)
+	if len(w.Aliases) > 0 {
+		b.WriteString(" (" + strings.Join(w.Aliases, ", ") + ")")
+	}
+	b.WriteString("\n\n" + w.Text + "\n")
+	if w.Picture != "" {
+		b.WriteString("\n" + w.Picture + "\n")
+	}
+	b.WriteString("\nSee it: " + w.Try + "\n")
+	return b.String()
+}

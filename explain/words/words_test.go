@@ -1,0 +1,50 @@
+package words
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestEntries: each entry has five lines at most, a command that shows it, links that lead to entries, and a
+// name that no other has; they are in the order of the alphabet.
+func TestEntries(t *testing.T) {
+	seen := map[string]string{}
+	for _, w := range All() {
+		if n := strings.Count(w.Text, "\n") + 1; n > 5 || w.Text == "" {
+			t.Errorf("%s has %d lines", w.Name, n)
+		}
+		if !strings.HasPrefix(w.Try, "simccl ") {
+			t.Errorf("%s: no command shows it", w.Name)
+		}
+		for _, name := range append([]string{w.Name}, w.Aliases...) {
+			if seen[key(name)] != "" {
+				t.Errorf("%s is of %s and of %s", name, seen[key(name)], w.Name)
+			}
+			seen[key(name)] = w.Name
+		}
+		for _, to := range w.See {
+			if _, ok := Find(to); !ok {
+				t.Errorf("%s links to %s, which is no entry", w.Name, to)
+			}
+		}
+		if strings.Contains(w.Text, "](") {
+			t.Errorf("%s: a link is printed as one: %s", w.Name, w.Text)
+		}
+	}
+	if len(All()) < 40 || !slices.IsSortedFunc(All(), func(a, b Word) int {
+		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+	}) {
+		t.Error("entries are out of order, or lost:", Names())
+	}
+}
+
+// TestFind: a word is found by its alias, with other case, hyphens and plural.
+func TestFind(t *testing.T) {
+	for word, want := range map[string]string{"ring": "ring", "Rings": "ring", "double-binary-tree": "double binary tree",
+		"ll128": "LL128", "GPUDirect RDMA": "GDR", "sharp": "CollNet", "all_reduce": "", "": ""} {
+		if w, _ := Find(word); w.Name != want {
+			t.Errorf("%q is found as %q", word, w.Name)
+		}
+	}
+}
