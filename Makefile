@@ -92,6 +92,10 @@ web-test: web build ## the page in Chromium, driven as a user drives it: files, 
 	$(GO) test -vet=off -tags webpage ./app/cli/serve
 	cd web && SIMCCL=$(CURDIR)/bin/simccl node --test test/
 
+.PHONY: python
+python: build ## tests and notebook of python/, with bin/simccl
+	SIMCCL_PROGRAM=$(CURDIR)/bin/simccl PYTHONDONTWRITEBYTECODE=1 python3 -m unittest discover -s python/tests
+
 .PHONY: release
 release: $(if $(shell command -v npm),web) ## dist/: programs for linux, darwin and windows (with the web page where npm is), packages, checksums; VERSION=v0.1.0, ONLY=linux/amd64
 	$(GO) run ./dev/cmd/release -version '$(VERSION)' -only '$(ONLY)' -page=$(if $(shell command -v npm),true,false) -flags '$(HOT)' -out dist

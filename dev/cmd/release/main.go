@@ -1,6 +1,6 @@
 // Command release makes what is published of a version: programs for each system with
-// manual pages and completions as archives, a Debian package, a bill of materials, and
-// checksums. Equal commits and compilers give equal files.
+// manual pages and completions as archives, a Debian package, a wheel for Python, a bill of
+// materials, and checksums. Equal commits and compilers give equal files.
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -192,12 +193,12 @@ func (r *release) target(t target) error {
 		program += ".exe"
 	}
 	dir := filepath.Join(r.out, "build", name)
-	path := filepath.Join(dir, program)
+	built := filepath.Join(dir, program)
 	tags := ""
 	if r.page {
 		tags = "webpage"
 	}
-	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-tags", tags, "-o", path}, r.flags...)
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-tags", tags, "-o", built}, r.flags...)
 	c := exec.Command("go",
 		append(args, "-ldflags",
 			fmt.Sprintf("-s -w -buildid= -X main.version=v%s -X main.commit=%s -X main.date=%s", r.version,
@@ -207,7 +208,7 @@ func (r *release) target(t target) error {
 	if err := c.Run(); err != nil {
 		return err
 	}
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(built)
 	if err != nil {
 		return err
 	}
@@ -223,7 +224,10 @@ func (r *release) target(t target) error {
 	if err := os.WriteFile(filepath.Join(r.out, name+ending), packed, 0o644); err != nil {
 		return err
 	}
-	if err := r.materials(path, name); err != nil {
+	if err := r.materials(built, name); err != nil {
+		return err
+	}
+	if err := r.wheel(t, program, data); err != nil {
 		return err
 	}
 	if t.os == "linux" {
@@ -259,7 +263,7 @@ func zipped(files []file, dir string, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	for _, f := range files {
-		h := &zip.FileHeader{Name: dir + "/" + f.name, Method: zip.Deflate, Modified: at.UTC()}
+		h := &zip.FileHeader{Name: path.Join(dir, f.name), Method: zip.Deflate, Modified: at.UTC()}
 		h.SetMode(os.FileMode(f.mode))
 		part, err := w.CreateHeader(h)
 		if err != nil {
@@ -275,8 +279,8 @@ func zipped(files []file, dir string, at time.Time) ([]byte, error) {
 
 // materials writes a CycloneDX bill of what is linked into a program, as its build
 // information has it (https://cyclonedx.org/docs/1.6/json).
-func (r *release) materials(path, name string) error {
-	info, err := buildinfo.ReadFile(path)
+func (r *release) materials(program, name string) error {
+	info, err := buildinfo.ReadFile(program)
 	if err != nil {
 		return err
 	}
@@ -304,7 +308,7 @@ func (r *release) materials(path, name string) error {
 		}
 		parts = append(parts, of("library", d.Path, d.Version))
 	}
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(program)
 	if err != nil {
 		return err
 	}
@@ -336,22 +340,22 @@ func (r *release) debian(dir, arch string) error {
 		"zsh":  "/usr/share/zsh/vendor-completions/_simccl",
 		"fish": "/usr/share/fish/vendor_completions.d/simccl.fish"}
 	for _, f := range r.extras {
-		path := filepath.Join(dir, filepath.FromSlash(f.name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		to := filepath.Join(dir, filepath.FromSlash(f.name))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, f.data, 0o644); err != nil {
+		if err := os.WriteFile(to, f.data, 0o644); err != nil {
 			return err
 		}
 		switch kind, base := filepath.Split(f.name); kind {
 		case "man/":
-			add(path, "/usr/share/man/man1/"+base)
+			add(to, "/usr/share/man/man1/"+base)
 		case "completions/":
 			if home := homes[strings.TrimPrefix(filepath.Ext(base), ".")]; home != "" {
-				add(path, home)
+				add(to, home)
 			}
 		default:
-			add(path, "/usr/share/doc/simccl/"+base)
+			add(to, "/usr/share/doc/simccl/"+base)
 		}
 	}
 	file := filepath.Join(dir, "nfpm.yaml")
