@@ -93,6 +93,7 @@ var modules = []struct {
 	path string
 	by   []edge
 }{
+	{"codeberg.org/go-pdf/fpdf", []edge{{"app/report/chart", "figures as PDF"}}},
 	{"github.com/beevik/etree", []edge{{"topo/xml", "keeps order and unknown attributes on rewrite"}}},
 	{"github.com/NVIDIA/go-nvml", []edge{{"topo/detect", "NVML with cgo"}}},
 	{"github.com/ebitengine/purego", []edge{{"topo/detect", "NVML without cgo"},

@@ -1,5 +1,5 @@
-// Package words is the glossary: what a word of NCCL or of networks means, in five lines, with a drawing where
-// one says more, and the command that shows it on a machine. words.md is both its page and its source.
+// Package words is the glossary: what a word of NCCL or of networks means, in five lines, with a drawing
+// where one says more, and the command that shows it on a machine. words.md is both its page and its source.
 //
 // What it must not know: machines.
 package words
@@ -26,7 +26,9 @@ type Word struct {
 }
 
 // link is [text](#entry).
-var link = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]+)\]\(#([a-z0-9-]+)\)`) })
+var link = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\[([^\]]+)\]\(#([a-z0-9-]+)\)`)
+})
 
 // All are the words in the order of the page: by the alphabet.
 var All = sync.OnceValue(func() (all []Word) {

@@ -41,8 +41,10 @@ func TestEntries(t *testing.T) {
 
 // TestFind: a word is found by its alias, with other case, hyphens and plural.
 func TestFind(t *testing.T) {
-	for word, want := range map[string]string{"ring": "ring", "Rings": "ring", "double-binary-tree": "double binary tree",
-		"ll128": "LL128", "GPUDirect RDMA": "GDR", "sharp": "CollNet", "all_reduce": "", "": ""} {
+	for word, want := range map[string]string{"ring": "ring", "Rings": "ring",
+		"double-binary-tree": "double binary tree",
+		"ll128":              "LL128", "GPUDirect RDMA": "GDR", "sharp": "CollNet", "all_reduce": "",
+		"": ""} {
 		if w, _ := Find(word); w.Name != want {
 			t.Errorf("%q is found as %q", word, w.Name)
 		}

@@ -23,7 +23,7 @@ type ShowOptions struct {
 	X, Y, By string // axes, and what groups; empty: by Kind
 	Where    string // that rows must meet
 	Kind     string // curves, heat or front
-	File     string // .html or .svg; empty: text
+	File     string // .html, .svg or .pdf; empty: text
 	Partial  bool   // points may be missing
 }
 
@@ -38,10 +38,10 @@ func show(a *cli.App) *cobra.Command {
 	var o ShowOptions
 	c := &cobra.Command{Use: "show DIR...",
 		Short: "Draw the results of a sweep: curves, heat maps, the front of cost and time",
-		Long: `show draws the results of a sweep in the terminal, or into a page (-o FILE.html) or a
-picture (-o FILE.svg). --x, --y, --by and --where take columns of the results,
+		Long: `show draws the results of a sweep in the terminal, into a page (-o FILE.html), or as a figure
+of one column for a paper (-o FILE.svg or FILE.pdf). --x, --y, --by and --where take columns of the results,
 names that the sweep sets, and expressions of them as where of a specification.
-Rows that fall on one place are drawn as their mean.
+Rows that fall on one place are drawn as their mean, in a figure with a bar from least to most.
 
   curves  --y over --x, a curve for each value of --by
   heat    --y as colour, --x by --by
@@ -63,7 +63,7 @@ Rows that fall on one place are drawn as their mean.
 	f.StringVar(&o.By, "by", "", "`COLUMN` or expression that groups")
 	f.StringVar(&o.Where, "where", "", "`CONDITION` that rows must meet")
 	f.StringVar(&o.Kind, "kind", curves, "curves, heat or front")
-	f.StringVarP(&o.File, "output", "o", "", "`FILE`.html or .svg in place of text")
+	f.StringVarP(&o.File, "output", "o", "", "`FILE`.html, .svg or .pdf in place of text")
 	f.BoolVar(&o.Partial, "partial", true, "points may be missing")
 	return c
 }
@@ -188,12 +188,12 @@ func (o *ShowOptions) draw(a *cli.App, m *sweep.Merged) error {
 	if err != nil {
 		return err
 	}
-	svg, text := c.SVG, c.Text
+	svg, text, figure := c.SVG, c.Text, c.CurvesFigure
 	switch o.Kind {
 	case heat:
-		svg, text = c.HeatSVG, c.HeatText
+		svg, text, figure = c.HeatSVG, c.HeatText, c.HeatFigure
 	case front:
-		svg, text = c.FrontSVG, c.FrontText
+		svg, text, figure = c.FrontSVG, c.FrontText, c.FrontFigure
 	}
 	switch {
 	case o.File == "" && a.JSON:
@@ -203,13 +203,21 @@ func (o *ShowOptions) draw(a *cli.App, m *sweep.Merged) error {
 		return a.PrintText(text())
 	case strings.HasSuffix(o.File, ".svg"):
 		return save(a, o.File, o.Kind, func(w io.Writer) error {
-			_, err := io.WriteString(w, svg())
+			_, err := io.WriteString(w, figure().SVG())
+			return err
+		})
+	case strings.HasSuffix(o.File, ".pdf"):
+		return save(a, o.File, o.Kind, func(w io.Writer) error {
+			data, err := figure().PDF()
+			if err == nil {
+				_, err = w.Write(data)
+			}
 			return err
 		})
 	case strings.HasSuffix(o.File, ".html"):
 		return save(a, o.File, o.Kind, func(w io.Writer) error { return o.page(w, m, c, svg()) })
 	}
-	return fail.Usage("-o %s: the name must end in .html or .svg", o.File)
+	return fail.Usage("-o %s: the name must end in .html, .svg or .pdf", o.File)
 }
 
 func save(a *cli.App, file, kind string, write func(w io.Writer) error) error {

@@ -38,11 +38,12 @@ type Series struct {
 	Points []Point
 }
 
-// Point is the mean of N samples.
+// Point is the mean of N samples, of which Y is from Least to Most.
 type Point struct {
-	X, Y float64
-	N    int
-	Name string // of the first sample
+	X, Y        float64
+	N           int
+	Least, Most float64
+	Name        string // of the first sample
 }
 
 // New makes a chart of samples. An axis is logarithmic where its values are positive
@@ -72,10 +73,11 @@ func New(samples []Sample, x, y, by string) *Chart {
 		if !ok {
 			i = len(series.Points)
 			points[here] = i
-			series.Points = append(series.Points, Point{X: here.x, Name: s.Name})
+			series.Points = append(series.Points, Point{X: here.x, Least: s.Y, Most: s.Y, Name: s.Name})
 		}
 		p := &series.Points[i]
 		p.N++
+		p.Least, p.Most = min(p.Least, s.Y), max(p.Most, s.Y)
 		p.Y += (s.Y - p.Y) / float64(p.N)
 	}
 	for i := range c.Series {

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ func TestMeans(t *testing.T) {
 	c := New([]Sample{{X: "1M", Y: 4, By: "b<"}, {X: "64K", Y: 1, By: "b<"}, {X: "64K", Y: 3, By: "b<"},
 		{X: "8", Y: 5, By: "a"}}, "size", "busbw", "algo")
 	if !slices.Equal(c.Cats, []string{"8", "64K", "1M"}) || len(c.Series) != 2 ||
-		c.Series[1].Points[0] != (Point{X: 1, Y: 2, N: 2}) {
+		c.Series[1].Points[0] != (Point{X: 1, Y: 2, N: 2, Least: 1, Most: 3}) {
 		t.Errorf("%+v", c)
 	}
 	text := c.Text()
@@ -121,5 +122,62 @@ func TestAxes(t *testing.T) {
 	if empty := New(nil, "x", "y", ""); empty.SVG() != "" || empty.Text() != "nothing to draw\n" ||
 		empty.HeatSVG() != "" || len(empty.Front()) != 0 {
 		t.Error("an empty chart")
+	}
+}
+
+// TestFigures: a figure is as wide as a column, names units, keeps marks and text inside its edges, has names
+// that do not cover each other, a bar where a point is the mean of several, and equal bytes for equal charts.
+func TestFigures(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var samples []Sample
+		sized := rapid.Bool().Draw(t, "sized")
+		for i := range rapid.IntRange(1, 60).Draw(t, "n") {
+			s := Sample{X: float64(rapid.IntRange(1, 1<<30).Draw(t, "x")),
+				Y:  rapid.Float64Range(-10, 1e6).Draw(t, "y"),
+				By: fmt.Sprint(i % rapid.SampledFrom([]int{1, 3, 9}).Draw(t, "by"))}
+			if !sized {
+				s.X = rapid.StringMatching("[a-z]{1,30}").Draw(t, "text")
+			}
+			samples = append(samples, s)
+		}
+		c := New(samples, "bytes", "time_us", "nodes")
+		for _, f := range []*Figure{c.CurvesFigure(), c.HeatFigure(), c.FrontFigure()} {
+			wellFormed(t, f.SVG())
+			var lows []float64
+			for _, s := range f.shapes {
+				for _, p := range s.at {
+					if !(p[0] >= -0.01 && p[0] <= f.Width+0.01 && p[1] >= -0.01 && p[1] <= f.Height+0.01) {
+						t.Fatalf("%v leaves %g x %g: %+v", p, f.Width, f.Height, s)
+					}
+				}
+				if s.kind == aText && s.anchor == "start" {
+					if end := s.at[0][0] + wideOf(s.text); end > f.Width+1 {
+						t.Fatalf("%q ends at %g of %g", s.text, end, f.Width)
+					}
+					lows = append(lows, s.at[0][1])
+				}
+			}
+			for i := 1; i < len(lows); i++ {
+				if lows[i]-lows[i-1] < size {
+					t.Fatalf("names at %v cover each other", lows)
+				}
+			}
+		}
+	})
+	c := New([]Sample{{X: 8.0, Y: 4, By: "2"}, {X: 8.0, Y: 6, By: "2"}, {X: float64(1 << 20), Y: 9, By: "2"}},
+		"bytes", "busbw", "nodes")
+	f := c.CurvesFigure().SVG()
+	for _, want := range []string{"message size (B)", "busbw (GB/s)", ">nodes 2<", ">1Mi<", `width="246pt"`} {
+		if !strings.Contains(f, want) {
+			t.Errorf("no %q in\n%s", want, f)
+		}
+	}
+	a, err := c.CurvesFigure().PDF()
+	b, again := c.CurvesFigure().PDF()
+	if err != nil || again != nil || !bytes.Equal(a, b) || !bytes.HasPrefix(a, []byte("%PDF-")) {
+		t.Errorf("PDF: %v, %v, %d and %d bytes", err, again, len(a), len(b))
+	}
+	if bars := strings.Count(f, `stroke-width="0.6"`); bars != 3 {
+		t.Errorf("%d lines of a bar of one mean", bars)
 	}
 }

@@ -273,7 +273,8 @@ func (c *Chart) HeatSVG() string {
 	d.Add(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="%s over %s and %s">%s<rect class="frame" width="100%%" height="100%%"/>`, w, h, w*.95, w*1.15, svg.Escape(c.YName), svg.Escape(c.XName), svg.Escape(c.ByName), style)
 	for i, s := range c.Series {
 		at := top + row*float64(i)
-		d.Add(`<text x="%g" y="%g" text-anchor="end">%s</text>`, side-8, at+18, svg.Escape(svg.Short(s.Name, 20)))
+		d.Add(`<text x="%g" y="%g" text-anchor="end">%s</text>`, side-8, at+18,
+			svg.Escape(svg.Short(s.Name, 20)))
 		for _, p := range s.Points {
 			px, step := side+cell*float64(slices.Index(cols, p.X)), c.step(p.Y)
 			d.Add(`<g><rect x="%.1f" y="%g" width="%.1f" height="%g" rx="2" class="q%d"/>`, px, at, cell-2,
@@ -291,7 +292,8 @@ func (c *Chart) HeatSVG() string {
 			svg.Escape(svg.Short(c.label(x), 14)))
 	}
 	c.ramp(&d, 8, h-30)
-	d.Add(`<text x="%g" y="%g">%s over %s, by %s</text>`, 8.0, h-8, svg.Escape(c.YName), svg.Escape(c.XName), svg.Escape(c.ByName))
+	d.Add(`<text x="%g" y="%g">%s over %s, by %s</text>`, 8.0, h-8, svg.Escape(c.YName), svg.Escape(c.XName),
+		svg.Escape(c.ByName))
 	return d.String() + "</svg>\n"
 }
 
