@@ -7,6 +7,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/explain/words"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
@@ -25,6 +26,7 @@ type Hello struct {
 	Machines   []MachineEntry `json:"machines"`
 	Settings   []SettingEntry `json:"settings"`
 	Networks   Networks       `json:"networks"`
+	Words      []words.Word   `json:"words"` // the glossary
 }
 
 // MachineEntry is a built-in machine.
@@ -42,7 +44,7 @@ type SettingEntry struct {
 }
 
 func (s *Service) hello(context.Context, *Query, Emit) (any, error) {
-	h := Hello{Program: s.program, Release: rules.Default().Release.String(), Networks: networks()}
+	h := Hello{Program: s.program, Release: rules.Default().Release.String(), Networks: networks(), Words: words.All()}
 	for _, r := range rules.Known() {
 		h.Releases = append(h.Releases, r.String())
 	}

@@ -2,6 +2,7 @@
 import { chart, type Series } from "./chart";
 import { bytes, download, h, micros, percent, replace, table } from "./dom";
 import { drawMachine, loadTable, ramp } from "./machine";
+import { Glossary } from "./glossary";
 import { CallError, Simulator } from "./rpc";
 import { form, type Form } from "./settings";
 import { channelTable, drawRing, drawTree } from "./shapes";
@@ -36,7 +37,13 @@ function section(id: string, title: string, wide = false): HTMLElement {
   return el;
 }
 const parts = new Map<string, HTMLElement>();
-const put = (id: string, ...children: (Node | string | null)[]) => replace(parts.get(id)!, ...children);
+const put = (id: string, ...children: (Node | string | null)[]) => {
+  replace(parts.get(id)!, ...children);
+  if (worded.includes(id)) glossary.link(parts.get(id)!);
+};
+/** Parts whose words are explained. The others are drawn anew with each size that comes. */
+const worded = ["wins", "why", "channels", "whatif", "advice", "time", "more"];
+let glossary: Glossary;
 
 function build(): void {
   const theme = h("button", { type: "button", id: "theme", click: () => nextTheme() }, "Theme: auto");
@@ -48,17 +55,22 @@ function build(): void {
   const size = h("input", { type: "range", id: "size", min: 0, step: 1, "aria-label": "Size", input: () => select(model!.sizes[Number(size.value)]!) });
   replace($("results"),
     h("div", { class: "top" }, h("p", { class: "answer", id: "answer", "aria-live": "polite" }), h("code", { id: "command", tabindex: 0 }), h("div", { class: "bar" }, bar, stop, note)),
-    h("div", { class: "sizebar" }, h("label", { for: "size" }, "Size"), size, h("output", { id: "size-text", for: "size" })),
-    h("nav", { "aria-label": "Contents" }, ...contents.map(([id, t]) => h("a", { href: "#" + id, click: (e: Event) => { e.preventDefault(); $(id).scrollIntoView({ behavior: "smooth" }); $(id).focus(); } }, t))),
+    h("div", { class: "sizebar" }, h("label", { for: "size" }, "Size"), size, h("output", { id: "size-text", for: "size" }),
+    h("nav", { "aria-label": "Contents" }, ...contents.map(([id, t, , short]) => h("a", { href: "#" + id, click: (e: Event) => { e.preventDefault(); $(id).scrollIntoView({ behavior: "smooth" }); $(id).focus(); } }, short ?? t)))),
     h("div", { class: "parts" }, ...contents.map(([id, t, wide]) => { const el = section(id, t, wide); el.tabIndex = -1; return el; })));
+  // On a narrow screen the answer comes first, and the settings below it.
+  const narrow = matchMedia("(max-width: 759px)"), place = () => (narrow.matches ? $("results").querySelector(".top")!.after($("settings")) : $("page").prepend($("settings")));
+  place();
+  narrow.addEventListener("change", place);
   document.body.addEventListener("dragover", (e) => { e.preventDefault(); document.body.classList.add("over"); });
   document.body.addEventListener("dragleave", (e) => { if (!e.relatedTarget) document.body.classList.remove("over"); });
   document.body.addEventListener("drop", (e) => { e.preventDefault(); document.body.classList.remove("over"); void drop([...(e.dataTransfer?.files ?? [])]); });
 }
 
-const contents: [string, string, boolean?][] = [
-  ["curves", "Bandwidth and latency", true], ["machine-part", "Machine and load", true], ["wins", "Who wins at which size"], ["why", "Why"], ["channels", "Rings and trees"],
-  ["whatif", "What if"], ["advice", "Advice and log check", true], ["time", "Timeline", true], ["results-table", "Results", true], ["matrix", "Path matrix"], ["more", "Downloads and settings"],
+/** Parts: id, heading, whether it takes all of the width, and its name in the index. */
+const contents: [string, string, boolean, string?][] = [
+  ["curves", "Bandwidth and latency", true, "Curves"], ["machine-part", "Machine and load", true, "Machine"], ["wins", "Who wins at which size", false, "Winners"], ["why", "Why", false], ["channels", "Rings and trees", false],
+  ["whatif", "What if", false], ["advice", "Advice and log check", true, "Advice"], ["time", "Timeline", true], ["results-table", "Results", true], ["matrix", "Path matrix", false, "Paths"], ["more", "Downloads and settings", false, "Downloads"],
 ];
 
 async function copy(text: string, what: string): Promise<void> {
@@ -107,7 +119,10 @@ function failed(err: unknown): void {
   if (f.path) controls.wrong(f.path, f.error);
   $("answer").replaceChildren(h("span", { class: "error" }, "Error: ", f.error));
   $("command").textContent = "";
-  say(machine ? "What is below is of the settings before." : "");
+  // A machine or an operation that there is not has no results: those before are of another one.
+  const other = /^(machine|workload\.op)/.test(f.path ?? "");
+  document.body.classList.toggle("nothing", other);
+  say(machine && !other ? "What is below is of the settings before." : "");
 }
 
 /** Everything that follows from the Spec: decisions at once, times as they come. */
@@ -120,6 +135,7 @@ async function refresh(): Promise<void> {
     [machine, model] = await Promise.all([sim.call<Machine>("machine", query, undefined, look.signal), sim.call<Model>("model", query, undefined, look.signal)]);
   } catch (err) { if (mine === generation) failed(err); return; }
   if (mine !== generation) return;
+  document.body.classList.remove("nothing");
   rows = new Map();
   other = new Map();
   compared = undefined;
@@ -216,10 +232,10 @@ function answer(): void {
   const list = [...rows.values()];
   if (list.length === 0) {
     const best = model!.busbw.length ? Math.max(...model!.busbw) : 0;
-    return replace($("answer"), `${what}: `, best > 0 ? `NCCL's model expects up to ${best.toFixed(1)} GB/s busbw; simulating …` : "simulating …");
+    return replace($("answer"), `${what}: `, best > 0 ? `NCCL's model expects up to ${best.toFixed(1)}\u00a0GB/s busbw; simulating …` : "simulating …");
   }
   const peak = list.reduce((a, b) => (b.busbw > a.busbw ? b : a)), small = list[0]!;
-  replace($("answer"), `${what}: `, h("b", {}, `${peak.busText} GB/s`), ` busbw at ${peak.label}${band(peak)}, limited by ${peak.loads[0]?.name ?? "nothing measured"}; `, h("b", {}, `${small.time} µs`), ` at ${small.label}.`);
+  replace($("answer"), `${what}: `, h("b", {}, `${peak.busText}\u00a0GB/s`), ` busbw at ${peak.label}${band(peak)}, limited by ${peak.loads[0]?.name ?? "nothing measured"}; `, h("b", {}, `${small.time}\u00a0µs`), ` at ${small.label}.`);
 }
 
 /** From the slowest to the fastest draw of hashed routes, where they differ. */
@@ -241,12 +257,16 @@ function series(of: (r: Row) => number, ofModel: number[], limit: (r: Row) => nu
   return out;
 }
 
+/** Bandwidths of all sizes over a logarithmic axis, in place of those from 1 MiB over a linear one. */
+let logarithmic = false;
 function showCurves(): void {
   const fmt = (y: number) => (y >= 100 ? y.toFixed(0) : String(+y.toPrecision(3)));
   const body = parts.get("curves")!, all = body.clientWidth || 640, width = matchMedia("(min-width: 1080px)").matches ? (all - 16) / 2 : all;
   drawnWidth = all;
+  const scale = h("button", { type: "button", id: "scale", "aria-pressed": String(logarithmic), click: () => { logarithmic = !logarithmic; showCurves(); $("scale").focus(); } }, "Logarithmic");
+  const large = model!.sizes.some((z) => z >= 1 << 20), linear = !logarithmic && large;
   put("curves", h("div", { class: "two" },
-    chart({ title: "Bus bandwidth by size", width, unit: "GB/s", format: fmt, selected: state.size, onSelect: select, series: series((r) => r.busbw, model!.busbw, (r) => r.limitBusbw, (p) => p.BusBW, [(r) => r.facts.draws?.least_busbw_GBs ?? 0, (r) => r.facts.draws?.most_busbw_GBs ?? 0]) }),
+    chart({ title: linear ? "Bus bandwidth from 1 MiB" : "Bus bandwidth by size", linear, least: linear ? 1 << 20 : undefined, controls: large ? scale : undefined, width, unit: "GB/s", format: fmt, selected: state.size, onSelect: select, series: series((r) => r.busbw, model!.busbw, (r) => r.limitBusbw, (p) => p.BusBW, [(r) => r.facts.draws?.least_busbw_GBs ?? 0, (r) => r.facts.draws?.most_busbw_GBs ?? 0]) }),
     chart({ title: "Time by size", width, unit: "µs", format: fmt, selected: state.size, onSelect: select, series: series((r) => r.us, model!.us, (r) => r.limitUs, (p) => p.TimeUs, [(r) => r.facts.draws?.most_us ?? 0, (r) => r.facts.draws?.least_us ?? 0]) })),
     ran?.notes.length ? h("ul", { class: "notes" }, ...ran.notes.map((n) => h("li", {}, n))) : null);
 }
@@ -312,6 +332,7 @@ function showRest(): void {
   showWhatIf();
   const offer = (id: string, label: string, text: string, run: (signal: AbortSignal) => Promise<Node>) => {
     const button = h("button", { type: "button", id: id + "-run", click: () => void begin(id, button, run) }, label);
+    $(id).classList.add("offer");
     put(id, h("p", { class: "soft" }, text), button);
   };
   const size = () => String(state.size);
@@ -354,6 +375,7 @@ function ask(part: string): AbortController {
 
 /** Runs what a button asks for; the sweep goes on meanwhile. */
 async function begin(id: string, button: HTMLButtonElement, run: (signal: AbortSignal) => Promise<Node>): Promise<void> {
+  $(id).classList.remove("offer");
   const control = ask(id), mine = generation;
   button.disabled = true;
   delete parts.get(id)!.dataset["drawn"];
@@ -399,12 +421,14 @@ function showWhatIf(): void {
   };
   const lost = h("select", { id: "if-lost", change: () => { w.lost = lost.value || undefined; later(); } }, h("option", { value: "" }, "none"), ...[...new Set(m.nics)].slice(0, 64).map((n) => h("option", { value: n }, n)));
   lost.value = w.lost ?? "";
+  const where = h("select", { id: "if-lost-on", "aria-label": "Nodes that lose it", change: () => { w.lostOn = where.value === "one" ? "one" : undefined; if (w.lost) later(); } }, h("option", { value: "" }, "on all nodes"), h("option", { value: "one" }, "on node 0"));
+  where.value = w.lostOn ?? "";
   const speed = Math.round(m.nicGbps);
   put("whatif", h("div", { class: "row" },
     m.nics.length ? slider("nic", "NIC speed", [25, 50, 100, 200, 400, 800, 1600], speed, " Gb/s", (v) => { w.nic = v; }) : null,
     slider("nodes", "Nodes", [1, 2, 4, 8, 16, 32, 64, 128], now, "", (v) => { w.nodes = v; }),
     slider("channels", "Channels at most", [1, 2, 4, 8, 16, 32], m.channels, "", (v) => { w.channels = v; }),
-    m.nics.length ? h("div", { class: "field" }, h("label", { for: "if-lost" }, "Lost NIC, on all nodes"), lost) : null),
+    m.nics.length ? h("div", { class: "field" }, h("label", { for: "if-lost" }, "Lost NIC"), lost, where) : null),
     h("button", { type: "button", click: () => { state.whatIf = {}; void whatIf(); showWhatIf(); } }, "Reset"), results);
 }
 
@@ -443,7 +467,7 @@ async function whatIf(): Promise<void> {
 /** What the what-if changes, in words. */
 function changes(): string[] {
   const w = state.whatIf, m = machine!;
-  return [w.nic ? `NICs of ${w.nic} Gb/s for ${Math.round(m.nicGbps)}` : "", w.nodes ? `${w.nodes} nodes for ${state.spec.machine?.nodes?.[0]?.count || m.hosts}` : "", w.channels ? `at most ${w.channels} channels for ${m.channels}` : "", w.lost ? `${w.lost} lost on all nodes` : ""].filter(Boolean);
+  return [w.nic ? `NICs of ${w.nic} Gb/s for ${Math.round(m.nicGbps)}` : "", w.nodes ? `${w.nodes} nodes for ${state.spec.machine?.nodes?.[0]?.count || m.hosts}` : "", w.channels ? `at most ${w.channels} channels for ${m.channels}` : "", w.lost ? `${w.lost} lost on ${w.lostOn ? "node 0" : "all nodes"}` : ""].filter(Boolean);
 }
 
 /** Draws anew the times that came since. */
@@ -466,7 +490,10 @@ function showCompared(c: Compared, b: Model, spec: Spec, waits: () => boolean): 
 async function drop(list: File[]): Promise<void> {
   const jobs: string[] = [];
   for (const f of list) {
-    const item = h("div", { class: "file" }, h("b", {}, f.name), h("span", {}, "reading …"));
+    const close = h("button", { type: "button", class: "close", "aria-label": `Close the message about ${f.name}`, click: () => item.remove() }, "×");
+    const item = h("div", { class: "file" }, h("b", {}, f.name), h("span", {}, "reading …"), close);
+    for (const old of [...files.children]) if ((old as HTMLElement).dataset["kind"] === "error" || (old as HTMLElement).dataset["name"] === f.name) old.remove();
+    item.dataset["name"] = f.name;
     files.append(item);
     try {
       const data = new Uint8Array(await f.arrayBuffer());
@@ -540,6 +567,7 @@ for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query)
 async function main(): Promise<void> {
   hello = await sim.call<Hello>("hello", { spec: tidy(state.spec) });
   controls = form(hello, change);
+  glossary = new Glossary(hello.words);
   build();
   theme(localStorage.getItem("theme") ?? "auto");
   controls.show(state.spec);

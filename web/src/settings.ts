@@ -93,13 +93,13 @@ export function form(hello: Hello, change: (edit: (s: Spec) => void) => void): F
       nodes.value = String(count);
       range.value = String(Math.min(10, Math.round(Math.log2(count))));
       gpus.value = spec.machine?.gpus ? String(spec.machine.gpus) : "";
-      op.value = spec.workload.op;
+      pick(op, spec.workload.op);
       version.value = spec.nccl?.version === hello.release ? "" : spec.nccl?.version ?? "";
       type.value = spec.workload.types?.[0] ?? "";
       red.value = spec.workload.reductions?.[0] ?? "";
       const r = spec.workload.range, list = spec.workload.sizes ?? [];
-      pick(least, list[0] ?? r?.min ?? "8");
-      pick(most, list[list.length - 1] ?? r?.max ?? "1G");
+      pick(least, list[0] || r?.min || "8");
+      pick(most, list[list.length - 1] || r?.max || "1G");
       pick(factor, String(r?.factor || 2));
       multicast.value = spec.machine?.multicast ?? "";
       launch.value = spec.engine?.launch ?? "";

@@ -13,7 +13,7 @@ export async function whatIfSpec(sim: Simulator, spec: Spec, w: WhatIf): Promise
     env["NCCL_MAX_NCHANNELS"] = String(w.channels);
     if (Number(env["NCCL_MIN_NCHANNELS"]) > w.channels) delete env["NCCL_MIN_NCHANNELS"];
   }
-  if (w.lost) out.network = { ...out.network, faults: [...(out.network?.faults ?? []), `nic=${w.lost}:absent`] };
+  if (w.lost) out.network = { ...out.network, faults: [...(out.network?.faults ?? []), `nic=${w.lostOn === "one" ? "node0/" : ""}${w.lost}:absent`] };
   if (w.nic) nodes[0]!.topo = (await sim.call<{ name: string }>("nics", { spec, gbps: w.nic })).name;
   return out;
 }

@@ -226,7 +226,12 @@ test("each kind of file is recognised by content when it is dropped, and counts 
   assert.deepEqual(await times(), table(cli("run", "--scenario", "b.bin")));
   const perf = put("m.bin", readFileSync(fixture("measured", "h200x4", "nccl-tests", "perf_all_gather_4.txt")));
   assert.deepEqual(await drop(perf), ["measured"]);
-  assert.equal(await page.locator("#curves .two > figure:first-child .plot .mark.measured").count(), (await opened(perf)).split("\n").filter((l) => /^ +\d/.test(l) && Number(l.trim().split(/\s+/)[7]) > 0).length);
+  const marks = () => page.locator("#curves .two > figure:first-child .plot .mark.measured").count();
+  const given = (await opened(perf)).split("\n").map((l) => l.trim().split(/\s+/)).filter((l) => /^\d+$/.test(l[0]) && Number(l[7]) > 0);
+  assert.equal(await marks(), given.filter((l) => Number(l[0]) >= 1 << 20).length, "from 1 MiB, over a linear axis");
+  await page.click("#scale");
+  assert.equal(await marks(), given.length, "all sizes, over a logarithmic axis");
+  await page.click("#scale");
   await page.evaluate(() => document.querySelector("#curves .plot").dispatchEvent(new PointerEvent("pointermove", { clientX: 700, clientY: 400 })));
   assert.match(await page.textContent("#curves .tip >> nth=0"), /simulated/);
   const log = put("l.bin", readFileSync(fixture("measured", "h200x4", "logs", "info_2.log.gz")));
@@ -234,6 +239,40 @@ test("each kind of file is recognised by content when it is dropped, and counts 
   assert.match(await page.textContent("#advice"), /what NCCL .* logged is what simccl decides/);
   assert.equal((await page.textContent("#advice pre")).trim(), cli("check", "--log", "l.bin").trim());
   assert.deepEqual(await drop(put("junk.xml", "\x00\x01nothing of ours")), ["error"]);
+  await page.evaluate(() => { const d = new DataTransfer(); d.items.add(new File(["\x00\x02"], "junk2.xml")); document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: d, bubbles: true })); });
+  await page.waitForFunction(() => /junk2/.test(document.querySelector("#files").textContent) && document.querySelectorAll('#files .file[data-kind="error"]').length === 1, null);
+  await page.click('#files .file[data-kind="error"] .close');
+  assert.equal(await page.locator('#files .file[data-kind="error"]').count(), 0, "the message is closed");
+});
+
+test("an address with names that do not exist shows no other machine's results", slow, async () => {
+  await visit("#topo=dgx-h100&nodes=1&op=all_reduce&sizes=1M");
+  await done();
+  await page.evaluate(() => { location.hash = "#topo=nosuch&op=all_reduce&sizes=1M"; });
+  await page.waitForFunction(() => /nosuch/.test(document.querySelector("#answer .error")?.textContent ?? ""));
+  assert.equal(await page.locator("#results .parts").isVisible(), false);
+  await page.selectOption("#machine", "dgx-a100");
+  await page.waitForFunction(() => document.querySelector(".parts").checkVisibility());
+});
+
+test("a word of the glossary says what it means, as simccl explain does", slow, async () => {
+  await visit("#topo=dgx-h100&nodes=2&op=all_reduce&sizes=1M");
+  await page.waitForFunction(() => document.querySelector("#why .word"));
+  const word = await page.locator("#why .word").filter({ hasText: /^LL128$/ }).first();
+  await word.click();
+  const said = cli("explain", "LL128").split("\n\n")[1].replaceAll("\n", " ");
+  assert.equal(await page.textContent("#word p >> nth=0"), said);
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("#word").isVisible(), false);
+});
+
+test("on a narrow screen the answer comes before the settings", slow, async () => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await visit("#topo=dgx-h100&nodes=1&op=all_reduce&sizes=1M");
+  const top = (id) => page.evaluate((s) => document.querySelector(s).getBoundingClientRect().top, id);
+  assert.ok(await top("#answer") < await top("#open"));
+  await page.setViewportSize({ width: 1280, height: 900 });
+  assert.ok(await page.evaluate(() => document.querySelector("#settings").parentElement.id === "page"));
 });
 
 test("a workload and a trace that are dropped are drawn; the timeline zooms by keys", slow, async () => {
@@ -266,6 +305,7 @@ test("a workload and a trace that are dropped are drawn; the timeline zooms by k
 test("what-ifs, alone and together: before and after, with what NCCL decides differently", slow, async () => {
   for (const [state, ...args] of [
     ["if-lost=mlx5_3&if-channels=8", "--nodes", "2", "--fault", "nic=mlx5_3:absent", "--env", "NCCL_MAX_NCHANNELS=8"],
+    ["if-lost=mlx5_3&if-lost-on=one", "--nodes", "2", "--fault", "nic=node0/mlx5_3:absent"],
     ["if-lost=mlx5_0&if-nodes=3", "--nodes", "3", "--fault", "nic=mlx5_0:absent"],
     ["if-channels=4&if-nodes=1", "--nodes", "1", "--env", "NCCL_MAX_NCHANNELS=4"],
   ]) {
@@ -394,7 +434,7 @@ test("everything is reached by keyboard", slow, async () => {
     if (id === "size") await page.keyboard.press("ArrowLeft");
     await page.keyboard.press("Tab");
   }
-  for (const id of ["copy", "link", "theme", "open", "machine", "nodes", "op", "nccl", "env", "command", "size", "Drawing of the machine", "Who wins at which size", "Why this choice", "channel", "if-nic", "if-nodes", "if-channels", "if-lost", "advice-run", "time-run", "Zoom in", "timeline", "Results", "Path matrix", "get-trace", "get-report", "get-scenario", "get-topology", "get-table"]) assert.ok(seen.has(id), `${id} is not reached by Tab: ${[...seen]}`);
+  for (const id of ["copy", "link", "theme", "open", "machine", "nodes", "op", "nccl", "env", "command", "size", "Drawing of the machine", "Who wins at which size", "Why this choice", "channel", "if-nic", "if-nodes", "if-channels", "if-lost", "if-lost-on", "advice-run", "time-run", "Zoom in", "timeline", "Results", "Path matrix", "get-trace", "get-report", "get-scenario", "get-topology", "get-table"]) assert.ok(seen.has(id), `${id} is not reached by Tab: ${[...seen]}`);
   assert.equal(await page.textContent("#size-text"), "64 KiB");
 });
 
