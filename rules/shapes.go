@@ -1,5 +1,7 @@
 package rules
 
+import "github.com/simccl/simccl/coll"
+
 // Peer is what the channels of send/recv over the network depend on.
 type Peer struct {
 	Ranks       int // of the communicator
@@ -17,6 +19,14 @@ type NVLSShape struct {
 	PerNode      int     // ranks of the smallest node
 	NetBW        float32 // GB/s of the slowest net that a rank uses
 	TypeInter    Level   // of the NVLS graph
+}
+
+// NVLSRegistration is what the channels of NVLS over registered buffers depend on.
+type NVLSRegistration struct {
+	Func                coll.Func
+	MinSM, Nodes, Heads int
+	BusBW               float64 // GB/s of ReduceScatter by NVLS in the cost model
+	NetBW               float32 // GB/s of the slowest net that a rank uses
 }
 
 // NVLSTuned are channels and chunks of NVLS in bytes; 0 where nothing is changed.

@@ -50,6 +50,7 @@ type Host struct {
 
 	root  *decl.Element
 	whole bool            // rules.Topo.WholeHosts
+	trims rules.Trims     // rules.Topo.Trims
 	buses map[string]bool // bus ids in the tree, once a virtual NIC asked for a free one
 	gaps  map[*decl.Element][]gap
 	below map[*decl.Element]int // ranks whose GPU is below an element
@@ -94,7 +95,8 @@ func ranked(gpus []*decl.Element) bool {
 // New prepares one host's tree, which it changes, for the ranks on it. Errors
 // are decl.Errors and MergeError.
 func New(root *decl.Element, s *Settings) (*Host, error) {
-	v := &Host{root: root, whole: s.Rules.Topo.WholeHosts, GPUs: rankGPUs(root, s.Rules.Topo.AsFile)}
+	v := &Host{root: root, whole: s.Rules.Topo.WholeHosts, trims: s.Rules.Topo.Trims,
+		GPUs: rankGPUs(root, s.Rules.Topo.AsFile)}
 	if s.Keep != nil {
 		v.keep(s.Keep)
 	} else if keep := s.GPUs; keep.Set {
@@ -139,7 +141,7 @@ func New(root *decl.Element, s *Settings) (*Host, error) {
 	for _, g := range v.GPUs {
 		ranks[g] = true
 	}
-	prune(root, ranks)
+	prune(root, ranks, s.Rules.Topo.Trims)
 	if s.Physical { // a dump, for which nothing is read
 		return v, nil
 	}
@@ -184,27 +186,29 @@ func removeAll(e *decl.Element, list []*decl.Element) {
 // prune takes out the branches that no rank keeps, and reports whether a rank keeps
 // e: every rank would leave them out of its own tree (see keepBranches), and there
 // is one for each.
-func prune(e *decl.Element, ranks map[*decl.Element]bool) bool {
+func prune(e *decl.Element, ranks map[*decl.Element]bool, trims rules.Trims) bool {
 	if keep, _ := e.Get("keep"); keep == "1" || ranks[e] {
 		return true
 	}
 	kept := false
 	e.Children = slices.DeleteFunc(e.Children, func(c *decl.Element) bool {
-		below := prune(c, ranks)
+		below := prune(c, ranks, trims)
 		kept = kept || below
-		return !below && isBranch(c)
+		return !below && trimmed(c, trims)
 	})
 	return kept
 }
 
-// isBranch reports whether NCCL leaves an element out where nothing in it is kept
-// (xml.cc:922).
-func isBranch(e *decl.Element) bool {
-	switch e.Name {
-	case "pci", "cpu", "nic", "net":
+// trimmed reports whether NCCL leaves an element out where nothing in it is kept
+// (xml.cc:975).
+func trimmed(e *decl.Element, trims rules.Trims) bool {
+	switch {
+	case trims == rules.TrimEmpty:
+		return len(e.Children) == 0
+	case e.Name == "pci", e.Name == "cpu":
 		return true
 	}
-	return false
+	return trims == rules.TrimNICs && (e.Name == "nic" || e.Name == "net")
 }
 
 // pluginNets lists the nets that the plugin reports, by its index: in order of
@@ -288,7 +292,7 @@ func describeNet(n *decl.Element, dev int) {
 // tree is what the XML of a rank holds before fusion: the GPUs of own, with their
 // ranks, every net, and the branches above them (topo.cc:1455, xml.cc:947).
 func (v *Host) tree(own map[*decl.Element]int) *decl.Element {
-	t, _ := keepBranches(v.root, own)
+	t, _ := v.keepBranches(v.root, own)
 	if t == nil {
 		t = &decl.Element{Name: v.root.Name, Attrs: v.root.Attrs, Open: true, Origin: v.root.Origin}
 	}
@@ -297,7 +301,7 @@ func (v *Host) tree(own map[*decl.Element]int) *decl.Element {
 
 // keepBranches copies e without the branches in which nothing is kept. Own GPUs get
 // their ranks.
-func keepBranches(e *decl.Element, own map[*decl.Element]int) (*decl.Element, bool) {
+func (v *Host) keepBranches(e *decl.Element, own map[*decl.Element]int) (*decl.Element, bool) {
 	keep, _ := e.Get("keep")
 	if _, mine := own[e]; mine || keep == "1" {
 		c := keepWhole(e, own)
@@ -308,13 +312,13 @@ func keepBranches(e *decl.Element, own map[*decl.Element]int) (*decl.Element, bo
 	c.Children = nil
 	kept := false
 	for _, s := range e.Children {
-		k, ok := keepBranches(s, own)
+		k, ok := v.keepBranches(s, own)
 		kept = kept || ok
 		if k != nil {
 			c.Children = append(c.Children, k)
 		}
 	}
-	if !kept && isBranch(e) {
+	if !kept && trimmed(&c, v.trims) {
 		return nil, false
 	}
 	c.Attrs = append([]decl.Attr(nil), e.Attrs...)
