@@ -184,7 +184,7 @@ func tuning2289() Tuning {
 		CollNetGather: func(perNode, intra, inter float32, _ bool) float32 {
 			return perNode * min(intra, inter*0.9)
 		},
-		CollNetMean:       false, // tuning.cc:333; true before 2.27.3 (2.26.6 tuning.cc:271)
+		CollNetMean:       false, // tuning.cc:337; true before 2.27.3 (2.26.6 tuning.cc:271)
 		CollNetChainRanks: 8,     // enqueue.cc:1801; 0 before 2.28.3
 		CollNetChainHeads: false, // true from 2.30.7 (2.30.7 transport/coll_net.cc:1730)
 		// enqueue.cc:1802; one node alone before 2.27.3 (2.26.2 enqueue.cc:1672)

@@ -10,6 +10,7 @@ func nccl2307() *Ruleset {
 	r.Topo.PXNNeedsGDR = true
 	r.Topo.NetRails = true                                          // graph/topo.cc:427, graph/search.cc:598
 	r.Topo.DevNodes, r.Topo.PathsByKind = true, true                // graph/topo.cc, graph/paths.cc:98
+	r.Topo.GPUParts = true                                          // graph/topo.cc:590
 	r.Topo.NearestCPU = true                                        // graph/paths.cc:189
 	r.Topo.NetsByShare = true                                       // graph/topo.cc:2070
 	r.Topo.FuseOneCPU = true                                        // graph/topo.cc:1565
@@ -39,6 +40,7 @@ func nccl2303() *Ruleset {
 	t := &r.Topo
 	t.NetRails = false                            // graph/topo.cc:413, graph/search.cc:567
 	t.PathsByKind = false                         // graph/paths.cc:80
+	t.GPUParts = false                            // graph/topo.cc: since 2.30.7
 	t.NearestCPU = false                          // graph/paths.cc:170
 	t.NetsByShare = false                         // graph/topo.cc:1799
 	t.FuseOneCPU = false                          // graph/topo.cc:1367

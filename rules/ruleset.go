@@ -238,6 +238,8 @@ type Topo struct {
 	NetRails bool
 	// DevNodes: a DEV node is between a GPU and its links.
 	DevNodes bool
+	// GPUParts: a GPU may be split in parts with devices of their own.
+	GPUParts bool
 	// NearestCPU: a GPU's CPU is, of the nearest ones, that in fewest hops; else of all.
 	NearestCPU bool
 	// PathsByKind: of two routes NCCL keeps that of the better kind, then the wider,

@@ -45,6 +45,7 @@ var ruleTexts = map[string]string{
 	"Topo.GINPorts":              "ports of GIN nodes",
 	"Topo.NetRails":              "rails of nets",
 	"Topo.DevNodes":              "DEV nodes",
+	"Topo.GPUParts":              "parts of GPUs",
 	"Topo.NearestCPU":            "CPU of a GPU",
 	"Topo.PathsByKind":           "better kind of path before the wider",
 	"Search.FirstNetHeads":       "nets tried for NVLS heads",

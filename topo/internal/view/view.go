@@ -6,6 +6,7 @@
 package view
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 	"strconv"
@@ -49,8 +50,9 @@ type Host struct {
 	Made []string        // names of the virtual NICs
 
 	root  *decl.Element
-	whole bool            // rules.Topo.WholeHosts
-	trims rules.Trims     // rules.Topo.Trims
+	whole bool        // rules.Topo.WholeHosts
+	trims rules.Trims // rules.Topo.Trims
+	rules *rules.Ruleset
 	buses map[string]bool // bus ids in the tree, once a virtual NIC asked for a free one
 	gaps  map[*decl.Element][]gap
 	below map[*decl.Element]int // ranks whose GPU is below an element
@@ -95,7 +97,7 @@ func ranked(gpus []*decl.Element) bool {
 // New prepares one host's tree, which it changes, for the ranks on it. Errors
 // are decl.Errors and MergeError.
 func New(root *decl.Element, s *Settings) (*Host, error) {
-	v := &Host{root: root, whole: s.Rules.Topo.WholeHosts, trims: s.Rules.Topo.Trims,
+	v := &Host{root: root, whole: s.Rules.Topo.WholeHosts, trims: s.Rules.Topo.Trims, rules: s.Rules,
 		GPUs: rankGPUs(root, s.Rules.Topo.AsFile)}
 	if s.Keep != nil {
 		v.keep(s.Keep)
@@ -113,7 +115,7 @@ func New(root *decl.Element, s *Settings) (*Host, error) {
 	v.below = above(v.GPUs)
 	nets := pluginNets(root, s)
 	if most := s.Rules.Topo.MaxNodes; len(nets) > most {
-		return nil, decl.Errors{TooMany(nets[most], "nets", len(nets), most)}
+		return nil, decl.Errors{TooMany(s.Rules, nets[most], "nets", len(nets), most)}
 	}
 	if len(nets) == 0 && s.NeedNet {
 		nets = []*decl.Element{addSocketNet(root)}
@@ -145,7 +147,26 @@ func New(root *decl.Element, s *Settings) (*Host, error) {
 	if s.Physical { // a dump, for which nothing is read
 		return v, nil
 	}
+	if err := v.strangers(); err != nil {
+		return nil, err
+	}
 	return v, v.required()
+}
+
+// strangers complains of nets that stay though the plugin does not report them, under numbers
+// that it does not have: NCCL would use devices that do not exist.
+func (v *Host) strangers() error {
+	var errs decl.Errors
+	for _, n := range v.root.All("net") {
+		keep, _ := n.Get("keep")
+		if dev := n.Int("dev", -1); keep != "1" && dev >= len(v.Nets) && len(v.Nets) > 0 {
+			errs = append(errs, &decl.Error{Pos: n.AttrOrigin("dev"), Path: decl.PathOf(n, n.Parent().Chain()),
+				Attr: "dev", Problem: fmt.Sprintf("the plugin reports %d nets without this one, which NCCL "+
+					"keeps as number %d all the same%s", len(v.Nets), dev, v.rules.Aside(rules.AtTrim)),
+				Hint: "leave it out of the file, or let NCCL_IB_HCA allow it"})
+		}
+	}
+	return errs.Or()
 }
 
 // keep removes all GPUs but those with the given local ranks, which it ignores
