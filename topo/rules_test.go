@@ -569,7 +569,7 @@ func TestNICsOfTwoCPUs(t *testing.T) {
 }
 
 // TestGUIDsOfReleases: a guid without 0x is 0 before 2.28.7, where NCCL reads "0x%lx"
-// (2.28.3 graph/topo.cc:365, 2.28.7 :366).
+// (2.28.3 graph/topo.cc:365, 2.28.7 :367).
 func TestGUIDsOfReleases(t *testing.T) {
 	for release, want := range map[string]string{"2.21.5": "12 0", "2.26.6": "12 0", "2.27.7": "12 0",
 		"2.28.3": "12 0", "2.28.7": "12 13", "2.30.7": "12 13"} {
