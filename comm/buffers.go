@@ -146,8 +146,8 @@ func (c *Comm) SymmetricKernel(o Op) (l sym.Launch, ok bool, err error) {
 		}
 		return l, false, &plan.UnsupportedError{What: o.Func.TestName() +
 			" in symmetric windows between nodes",
-			Why: fmt.Sprintf("NCCL %s takes %s, over networking that GPUs initiate, which is not simulated; %s",
-				c.Params.Rules.Version(), sym.OneOf(kernels), out)}
+			Why: fmt.Sprintf("NCCL %s takes %s, over networking that GPUs initiate, which is not simulated; "+
+				"%s", c.Params.Rules.Version(), sym.OneOf(kernels), out)}
 	}
 	all, _, err := s.Launches([]sym.Task{o.task()}, nil)
 	if err != nil || len(all) == 0 {

@@ -123,18 +123,6 @@ const (
 	SYS
 )
 
-// Trims says which elements a rank leaves out of its tree where none in them is its GPU or
-// a net of the plugin's (ncclTopoTrimXmlRec, graph/xml.cc).
-type Trims uint8
-
-// Trims, newest first: PCI devices, CPUs, NICs and nets; PCI devices and CPUs; all that
-// have nothing in them.
-const (
-	TrimNICs Trims = iota
-	TrimBranches
-	TrimEmpty
-)
-
 // SMRow is a figure for GPUs of at least a compute capability (90 for sm_90).
 type SMRow struct {
 	SM int

@@ -31,3 +31,15 @@ type NVLSRegistration struct {
 
 // NVLSTuned are channels and chunks of NVLS in bytes; 0 where nothing is changed.
 type NVLSTuned struct{ Channels, Chunk, TreeChunk int64 }
+
+// Trims says which elements a rank leaves out of its tree where none in them is its GPU or
+// a net of the plugin's (ncclTopoTrimXmlRec, graph/xml.cc).
+type Trims uint8
+
+// Trims, newest first: PCI devices, CPUs, NICs and nets; PCI devices and CPUs; all that
+// have nothing in them.
+const (
+	TrimNICs Trims = iota
+	TrimBranches
+	TrimEmpty
+)

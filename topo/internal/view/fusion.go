@@ -247,7 +247,8 @@ func (v *Host) addVNIC(nets []*decl.Element, group []int, dev int, s *Settings) 
 	kind, parent := netPath(ports)
 	if s.Rules.Topo.FuseOneCPU && parent != nil && parent.Name == "system" {
 		return &MergeError{name, "the ports are on different CPUs, and NCCL " + s.Rules.Version() +
-			" fails on them" + s.Rules.Aside(rules.AtPortCPUs) + "; write NCCL_NET_MERGE_LEVEL=PHB, or groups of one CPU"}
+			" fails on them" +
+			s.Rules.Aside(rules.AtPortCPUs) + "; write NCCL_NET_MERGE_LEVEL=PHB, or groups of one CPU"}
 	}
 	meet, width := parent, 0
 	if s.Rules.Topo.WidenFused && (kind == rules.PHB || kind == rules.PXB || kind == rules.PIX) {

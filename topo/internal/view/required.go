@@ -129,7 +129,8 @@ func (v *Host) missing(e *decl.Element, gaps []gap) *decl.Error {
 	}
 	return &decl.Error{Pos: e.Origin, Path: decl.PathOf(e, e.Parent().Chain()),
 		Problem: "has no " + strings.Join(names, ", ") + ": NCCL fails on it" +
-			v.rules.Aside(gaps[0].source) + ", since only branches with the GPU of the reading rank are completed from the host",
+			v.rules.Aside(gaps[0].source) +
+			", since only branches with the GPU of the reading rank are completed from the host",
 		Hint: gaps[0].hint}
 }
 

@@ -160,8 +160,8 @@ func (v *Host) strangers() error {
 	for _, n := range v.root.All("net") {
 		keep, _ := n.Get("keep")
 		if dev := n.Int("dev", -1); keep != "1" && dev >= len(v.Nets) && len(v.Nets) > 0 {
-			errs = append(errs, &decl.Error{Pos: n.AttrOrigin("dev"), Path: decl.PathOf(n, n.Parent().Chain()),
-				Attr: "dev", Problem: fmt.Sprintf("the plugin reports %d nets without this one, which NCCL "+
+			errs = append(errs, &decl.Error{Pos: n.AttrOrigin("dev"),
+				Path: decl.PathOf(n, n.Parent().Chain()), Attr: "dev", Problem: fmt.Sprintf("the plugin reports %d nets without this one, which NCCL "+
 					"keeps as number %d all the same%s", len(v.Nets), dev, v.rules.Aside(rules.AtTrim)),
 				Hint: "leave it out of the file, or let NCCL_IB_HCA allow it"})
 		}
