@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/sym"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
 )
@@ -80,6 +81,7 @@ func gcd(a, b int) int {
 // GPUs drove the nets, "" where none.
 func (c *Comm) GINWarning(o Op) string {
 	s := c.Symmetric()
+	s.Params.CTAPolicy = c.policy(&o)
 	if o.Buffers != Windows || s.GIN {
 		return ""
 	}
@@ -105,6 +107,7 @@ func (c *Comm) direct() (p2p, nvlink bool) {
 		}
 		last = s
 		gpus := s.Of(topo.GPU)
+		nvlink = nvlink && (len(gpus) > 1 || c.Params.Rules.Sym.AloneNVLink)
 		for _, a := range gpus {
 			for _, b := range gpus {
 				if a == b {
@@ -135,12 +138,16 @@ func (c *Comm) SymmetricKernel(o Op) (l sym.Launch, ok bool, err error) {
 		return l, false, nil
 	}
 	s := c.Symmetric()
+	s.Params.CTAPolicy = c.policy(&o)
 	if kernels := s.Between(o.task()); s.GIN && len(kernels) > 0 {
+		out := "NCCL_SYM_GIN_KERNELS_ENABLE=0 leaves it out from 2.29.7 on, SIMCCL_GIN=0 in any release"
+		if kernels[0] == sym.CopiesBetween {
+			out = "NCCL_CTA_POLICY=0 or SIMCCL_GIN=0 leaves them out"
+		}
 		return l, false, &plan.UnsupportedError{What: o.Func.TestName() +
 			" in symmetric windows between nodes",
 			Why: fmt.Sprintf("NCCL %s takes %s, over networking that GPUs initiate, which is not simulated; "+
-				"NCCL_SYM_GIN_KERNELS_ENABLE=0 leaves it out from 2.29.7 on, SIMCCL_GIN=0 in any release",
-				c.Params.Rules.Version(), sym.OneOf(kernels))}
+				"%s", c.Params.Rules.Version(), sym.OneOf(kernels), out)}
 	}
 	all, _, err := s.Launches([]sym.Task{o.task()}, nil)
 	if err != nil || len(all) == 0 {
@@ -200,12 +207,14 @@ func (c *Comm) register(r *plan.Request, o *Op) error {
 	if !c.registered(o) {
 		return nil
 	}
-	if o.Func.IsP2P() {
-		return c.registerP2P(r, o)
-	}
+	p2p := c.Params.Rules.Plan.RegistersP2P
 	switch {
-	case r.Algo.IsNVLS():
+	case r.Algo.IsNVLS() && !o.Func.IsP2P():
 		return c.registerNVLS(r, o)
+	case !p2p && !r.Algo.IsCollNet():
+		return nil
+	case o.Func.IsP2P():
+		return c.registerP2P(r, o)
 	case r.Proto != coll.Simple, r.Algo == coll.PAT, o.Func == coll.ReduceScatter &&
 		r.Algo != coll.CollNetDirect,
 		r.Algo == coll.Ring && (o.Func == coll.Reduce || o.Func == coll.AllReduce && o.InPlace),
@@ -294,27 +303,11 @@ func (c *Comm) multiHost() bool {
 	return false
 }
 
-// nvlsRegistered is how many channels NVLS has over registered buffers
-// (transport/nvls.cc:902).
+// nvlsRegistered is how many channels NVLS has over registered buffers.
 func (c *Comm) nvlsRegistered(f coll.Func) int {
-	k, new := 4, c.MinSM >= 100
-	switch {
-	case c.NNodes == 1 && f == coll.ReduceScatter:
-		k = 5
-		if new {
-			k = 6
-		}
-	case c.NNodes == 1 && f == coll.AllReduce && new:
-		k = 8
-	case c.NNodes > 1:
-		k = 6
-		if f == coll.AllReduce && new || f == coll.ReduceScatter &&
-			c.Model.Bandwidth[f][coll.NVLS][coll.Simple] > 400 {
-			k = 7
-		}
-	}
-	heads := max(1, len(c.NVLSHeads))
+	n := c.Params.Rules.Plan.NVLSRegistered(rules.NVLSRegistration{Func: f, MinSM: c.MinSM, Nodes: c.NNodes,
+		Heads: max(1, len(c.NVLSHeads)), NetBW: c.MinNetBW(),
+		BusBW: float64(c.Model.Bandwidth[f][coll.NVLS][coll.Simple])})
 	p := &c.Params.Connect
-	n := min((k*8+heads-1)/heads, int(p.MaxCTAs.Or(64)))
-	return max(n, int(p.MinCTAs.Or(1)))
+	return max(min(n, int(p.MaxCTAs.Or(64))), int(p.MinCTAs.Or(1)))
 }

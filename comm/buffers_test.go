@@ -60,6 +60,86 @@ func TestRegisteredBuffers(t *testing.T) {
 	}
 }
 
+// TestRegisteredChannelsOfReleases: channels of NVLS over registered buffers for AllReduce and
+// ReduceScatter, and which releases register peers (2.22.3 enqueue.cc:279, 2.25.1
+// register/coll_reg.cc:80, 2.27.3 and 2.30.7 transport/nvls.cc).
+func TestRegisteredChannelsOfReleases(t *testing.T) {
+	in := func(f coll.Func, sm, nodes, heads int, net float32) rules.NVLSRegistration {
+		return rules.NVLSRegistration{Func: f, MinSM: sm, Nodes: nodes, Heads: heads, NetBW: net}
+	}
+	ar, rs := coll.AllReduce, coll.ReduceScatter
+	for release, want := range map[string]string{
+		"2.21.5": "4 5 4 6 6 false", "2.22.3": "4 5 4 6 6 false", "2.23.4": "4 5 4 6 6 true",
+		"2.24.3": "4 5 4 6 6 true", "2.25.1": "4 5 8 7 7 true", "2.26.6": "4 5 8 7 7 true",
+		"2.27.3": "8 10 16 7 7 true", "2.30.3": "8 10 16 7 7 true", "2.30.7": "8 10 16 7 10 true",
+	} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := r.Plan.NVLSRegistered
+		got := fmt.Sprint(n(in(ar, 90, 1, 4, 0)), n(in(rs, 90, 1, 4, 0)), n(in(ar, 100, 1, 4, 0)),
+			n(in(ar, 100, 2, 8, 48)), n(in(ar, 100, 2, 8, 96)), r.Plan.RegistersP2P)
+		if got != want {
+			t.Errorf("%s: %s, want %s", release, got, want)
+		}
+	}
+	op := comm.Op{Func: coll.AllToAll, Count: 1 << 20, Type: coll.Float32, Buffers: comm.Registered}
+	for release, want := range map[string]bool{"2.22.3": false, "2.23.4": true} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := ruled(t, r, nil, member{"dgx-h100", 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q, _, err := c.Request(op); err != nil || q.Direct != want {
+			t.Errorf("%s: direct %v (%v), want %v", release, q.Direct, err, want)
+		}
+	}
+}
+
+// TestCopiesBetweenNodes: with NCCL_CTA_POLICY=2 and nets that GPUs drive, 2.30.7 copies between
+// nodes in place of kernels, which is refused by name (2.30.7 ce_coll.cc:719, enqueue.cc:3054).
+func TestCopiesBetweenNodes(t *testing.T) {
+	for release, want := range map[string]string{"2.30.3": "", "2.30.7": "copy engines within the nodes"} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := ruled(t, r, func(p *comm.Params) { p.Registration.GIN = true }, member{"dgx-h100", 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		op := comm.Op{Func: coll.AllToAll, Count: 1 << 20, Type: coll.Float32, Buffers: comm.Windows,
+			CTAPolicy: 2}
+		_, _, err = c.SymmetricKernel(op)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", release, err, want)
+		}
+	}
+}
+
+// TestNodesOfOneGPUOverGIN: before 2.30.7 a node of one GPU counts as not joined by NVLink, so that
+// no kernel joins such nodes (2.30.4 graph/paths.cc:1019, 2.30.7 :1070).
+func TestNodesOfOneGPUOverGIN(t *testing.T) {
+	for release, want := range map[string]bool{"2.29.7": false, "2.30.3": false, "2.30.7": true} {
+		r, err := rules.For(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := ruled(t, r, nil, member{"gh200", 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		task := sym.Task{Func: coll.ReduceScatter, Type: coll.Float32, Count: 1 << 20, Windows: sym.Both}
+		if got := len(c.Symmetric().Between(task)) > 0; got != want {
+			t.Errorf("%s: %v, want %v", release, got, want)
+		}
+	}
+}
+
 // What of registration is not modelled is refused by type, and NCCL_LOCAL_REGISTER=0
 // leaves it out.
 func TestRegistrationBetweenNodes(t *testing.T) {

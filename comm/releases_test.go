@@ -112,6 +112,8 @@ func layoutsOfReleases() []of {
 	channels := func(c *comm.Comm) any { return fmt.Sprint(c.NChannels, c.NVLSChannels) }
 	peers := func(c *comm.Comm) any { return fmt.Sprint(c.P2PChannels, c.P2PChannelsPerPeer) }
 	return []of{
+		{"nodes joined by NVLink in all", []member{{"dgx-h100", 1}, {"pcie-a100-4", 1}},
+			func(c *comm.Comm) any { return c.IsAllNVLink }, "2.30.3", "2.30.7", "true", "false"},
 		{"P2P level of AMD machines", []member{{"pcie-rtx4090-8", 1}}, refusals("P2P"), "2.22.3", "2.23.4",
 			"0", "56"},
 		{"links between Intel sockets", []member{h100}, sysLink, "2.25.1", "2.26.2", "10", "22"},

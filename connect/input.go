@@ -95,6 +95,13 @@ func (c *Layout) tuneNVLS(r *rules.Connect) rules.NVLSTuned {
 	if r.NVLSTune == nil {
 		return rules.NVLSTuned{}
 	}
+	return r.NVLSTune(rules.NVLSShape{MinSM: c.MinSM, Nodes: c.NNodes, PerNode: c.MinLocalRanks,
+		NetBW: c.MinNetBW(), TypeInter: rules.Level(c.Final[search.NVLSID].TypeInter)})
+}
+
+// MinNetBW is the bandwidth in GB/s of the slowest net that a rank uses, 0 without nets
+// (comm->minNetBw).
+func (c *Layout) MinNetBW() float32 {
 	bw := float32(math.Inf(1))
 	for i := range c.Domains {
 		sys := c.Domains[i].System
@@ -108,10 +115,9 @@ func (c *Layout) tuneNVLS(r *rules.Connect) rules.NVLSTuned {
 		}
 	}
 	if math.IsInf(float64(bw), 1) {
-		bw = 0 // no net
+		return 0
 	}
-	return r.NVLSTune(rules.NVLSShape{MinSM: c.MinSM, Nodes: c.NNodes, PerNode: c.MinLocalRanks, NetBW: bw,
-		TypeInter: rules.Level(c.Final[search.NVLSID].TypeInter)})
+	return bw
 }
 
 // manyHosts reports whether ranks exist beyond rank 0's NVLink domain (or host,

@@ -153,6 +153,11 @@ func (c *Layout) agree(in *Input, p *Params) {
 	c.CollNet.Off, c.CollNet.OffAt = c.noCollNet(p)
 	c.CollNet.Enabled = c.CollNet.Off == ""
 	c.IsAllNVLink = allNVLink(d0.System, &p.Rules.Connect)
+	for i := range in.Domains {
+		if s := in.Domains[i].System; p.Rules.Connect.NVLinkOfAll && s != d0.System {
+			c.IsAllNVLink = c.IsAllNVLink && allNVLink(s, &p.Rules.Connect)
+		}
+	}
 	c.TreeDepth = c.NRanks/c.NNodes - 1 + bits.Len(uint(c.NNodes)) - 1
 }
 

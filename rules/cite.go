@@ -3,7 +3,7 @@ package rules
 import "fmt"
 
 // Place is a condition in NCCL's source that switches an algorithm, a protocol or a path
-// off. Cite says where a release has it.
+// off, or that an input must meet. Cite says where a release has it.
 type Place uint8
 
 // Places, by what they decide. The zero Place is none.
@@ -81,6 +81,26 @@ const (
 	AtOneRankCopy   // its copy
 	AtOneRankKernel // its kernel
 
+	// What an input must have.
+	AtManyNodes     // nodes of a kind
+	AtManyLinks     // links of a node
+	AtPCIClass      // class of a PCI device
+	AtPCIWidth      // its width
+	AtPCISpeed      // its speed
+	AtCPUArch       // architecture of a CPU
+	AtCPUVendor     // its vendor
+	AtCPUFamily     // its family and model
+	AtPortWidth     // width of a virtual NIC's port
+	AtPortCPUs      // one CPU of a virtual NIC's ports
+	AtGPUParts      // parts of a GPU
+	AtTrim          // what is left out of a topology
+	AtReverse       // a link back, of a path
+	AtGPUCPU        // a CPU near a GPU
+	AtRelayGPU      // a GPU that relays
+	AtReverseBW     // a link back, of a search
+	AtCollNetDepth  // steps of CollNetDirect
+	AtOneRankFloat8 // 8-bit floats of one rank
+
 	numPlaces
 )
 
@@ -100,6 +120,17 @@ func (r *Ruleset) Cite(p Place) string {
 	return ""
 }
 
+// Aside is Cite's text as it follows words, " (graph/tuning.cc:280 of 2.28.9)"; "" where that is.
+func (r *Ruleset) Aside(p Place) string {
+	if r == nil {
+		return ""
+	}
+	if s := r.Cite(p); s != "" {
+		return " (" + s + ")"
+	}
+	return ""
+}
+
 // citation is where the releases have a condition.
 type citation struct {
 	file  string
@@ -111,6 +142,7 @@ const absent = 0
 
 // Files with conditions, below src/.
 const (
+	connectCC = "graph/connect.cc"
 	enqueueCC = "enqueue.cc"
 	initCC    = "init.cc"
 	nvlsCC    = "transport/nvls.cc"
@@ -118,7 +150,9 @@ const (
 	pathsCC   = "graph/paths.cc"
 	searchCC  = "graph/search.cc"
 	shmCC     = "transport/shm.cc"
+	topoCC    = "graph/topo.cc"
 	tuningCC  = "graph/tuning.cc"
+	xmlCC     = "graph/xml.cc"
 )
 
 // citations are the lines of the tags v2.21.5-1 to v2.30.7-1.
@@ -250,4 +284,38 @@ var citations = [numPlaces]citation{
 		53, 54}},
 	AtOneRankKernel: {oneRankCU, []uint16{16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 17,
 		17, 16}},
+	AtManyNodes: {topoCC, []uint16{103, 109, 109, 109, 109, 114, 114, 112, 112, 112, 114, 114,
+		114, 115, 101, 105, 103}},
+	AtManyLinks: {topoCC, []uint16{163, 164, 164, 164, 164, 169, 169, 167, 167, 167, 169, 169,
+		169, 170, 156, 173, 174}},
+	AtPCIClass: {topoCC, []uint16{401, 404, 410, 411, 411, 416, 416, 416, 416, 416, 418, 431,
+		431, 442, 454, 502, 642}},
+	AtPCIWidth: {topoCC, []uint16{452, 457, 463, 464, 464, 469, 469, 469, 469, 469, 471, 484,
+		484, 495, 507, 572, 652}},
+	AtPCISpeed: {topoCC, []uint16{453, 458, 464, 465, 465, 470, 470, 470, 470, 470, 472, 485,
+		485, 496, 508, 573, 653}},
+	AtCPUArch: {topoCC, []uint16{493, 498, 504, 505, 505, 510, 510, 510, 510, 510, 512, 525,
+		525, 536, 548, 613, 739}},
+	AtCPUVendor: {topoCC, []uint16{496, 501, 507, 508, 508, 513, 513, 513, 513, 513, 515, 528,
+		528, 539, 551, 616, 742}},
+	AtCPUFamily: {topoCC, []uint16{500, 505, 511, 512, 512, 517, 517, 517, 517, 517, 519, 532,
+		532, 543, 555, 620, 746}},
+	AtPortWidth: {topoCC, []uint16{absent, absent, absent, absent, absent, absent, absent,
+		absent, absent, absent, 1166, 1180, 1180, 1191, 1203, 1280, 1466}},
+	AtPortCPUs: {topoCC, []uint16{absent, absent, absent, absent, absent, absent, absent,
+		absent, absent, absent, absent, absent, absent, absent, absent, absent, 1565}},
+	AtGPUParts: {topoCC, []uint16{absent, absent, absent, absent, absent, absent, absent,
+		absent, absent, absent, absent, absent, absent, absent, absent, absent, 590}},
+	AtTrim: {xmlCC, []uint16{927, 955, 958, 964, 964, 964, 964, 978, 978, 978, 980, 975,
+		975, 975, 977, 996, 1188}},
+	AtReverse: {pathsCC, []uint16{79, 81, 81, 81, 81, 81, 81, 81, 81, 81, 81, 81, 81, 81, 82, 88, 107}},
+	AtGPUCPU: {pathsCC, []uint16{168, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170,
+		170, 170, 174, 180, 191}},
+	AtRelayGPU: {pathsCC, []uint16{485, 487, 478, 524, 524, 547, 547, 552, 559, 559, 563, 582,
+		582, 582, 586, 622, 657}},
+	AtReverseBW: {searchCC, []uint16{62, 72, 72, 72, 72, 72, 72, 72, 72, 72, 72, 72, 72, 72, 73, 73, 74}},
+	AtCollNetDepth: {connectCC, []uint16{227, 230, 232, 232, 231, 231, 231, 231, 231, 231, 232,
+		232, 232, 232, 233, 233, 238}},
+	AtOneRankFloat8: {oneRankCU, []uint16{absent, absent, absent, 65, 65, 65, 65, 65, 65, 65, 65,
+		65, 65, 65, 66, 66, 79}},
 }

@@ -20,14 +20,15 @@ func nccl2251() *Ruleset {
 func nccl2243() *Ruleset {
 	r := nccl2251()
 	r.Release = Release{2, 24, 3}
-	r.Connect.AnyNVLink = true               // graph/paths.cc:832
-	r.MaxChannels = 32                       // include/device.h:62
-	r.Topo.MaxLinks = 128                    // graph/topo.h:94
-	r.Topo.NVLinkBW = r.Topo.NVLinkBW[1:]    // graph/topo.h:16: sm_100 as sm_90
-	r.Search.Speeds = r.Search.Speeds[1:]    // graph/search.cc:886
-	r.Search.KindsOfSystem = false           // graph/search.cc:949
-	r.Search.MaxNVLSHeads = r.MaxChannels    // graph/search.cc:976: as many as GPUs
-	r.Search.MaxCollNetHeads = r.MaxChannels // graph/search.cc:976
+	r.Connect.AnyNVLink = true                  // graph/paths.cc:832
+	r.Plan.NVLSRegistered = nvlsRegisteredFirst // register/coll_reg.cc:80
+	r.MaxChannels = 32                          // include/device.h:62
+	r.Topo.MaxLinks = 128                       // graph/topo.h:94
+	r.Topo.NVLinkBW = r.Topo.NVLinkBW[1:]       // graph/topo.h:16: sm_100 as sm_90
+	r.Search.Speeds = r.Search.Speeds[1:]       // graph/search.cc:886
+	r.Search.KindsOfSystem = false              // graph/search.cc:949
+	r.Search.MaxNVLSHeads = r.MaxChannels       // graph/search.cc:976: as many as GPUs
+	r.Search.MaxCollNetHeads = r.MaxChannels    // graph/search.cc:976
 	c := &r.Connect
 	c.DoubleExact = true                                       // graph/connect.cc:450
 	c.NVLSSM100, c.NVLSSM100OneDomain = c.NVLSSM90, c.NVLSSM90 // transport/nvls.cc:87
@@ -48,7 +49,6 @@ func nccl2234() *Ruleset {
 	r.Release = Release{2, 23, 4}
 	r.Topo.FuseNICs = false       // topo.cc: since 2.24.3
 	r.Topo.FuseAlone = false      // topo.cc: since 2.24.3
-	r.Topo.CardsApart = false     // topo.cc: since 2.24.3
 	r.Topo.NICsByCard = true      // graph/topo.cc:433
 	r.Tuning.PATEff = .85         // graph/tuning.cc:215
 	r.Tuning.LLMixedAsAMD = false // graph/tuning.cc:173
@@ -65,6 +65,7 @@ func nccl2223() *Ruleset {
 	r.Release = Release{2, 22, 3}
 	t := &r.Topo
 	t.P2PLevelOther, t.P2PAMDGPUs = SYS, 1<<30 // graph/paths.cc:284
+	r.Plan.RegistersP2P = false                // enqueue.cc:240: since 2.23.4 (enqueue.cc:345)
 	r.Connect.CollNetRanks = 8                 // init.cc:1037
 	r.Search.CollNetDirectFile = 2             // init.cc:872
 	r.Search.HeadsKeepBW = true                // graph/search.cc:634
@@ -109,6 +110,7 @@ func nccl2215() *Ruleset {
 	r.Plan.EvenBytes = true         // enqueue.cc:432, 815
 	r.Plan.P2PPieces = true         // enqueue.cc:511, 872, 882
 	r.Topo.PCILinks = false         // graph/xml.cc:360
+	r.Topo.Trims = TrimEmpty        // graph/xml.cc:927
 	r.Log.SkipLOC = true            // graph/topo.cc:282
 	c := &r.Connect
 	c.P2PHalves, c.P2PReverseParts = true, false // init.cc:1315, include/channel.h:15, 36

@@ -19,6 +19,7 @@ func nccl2283() *Ruleset {
 	r := nccl2287()
 	r.Release = Release{2, 28, 3}
 	r.Topo.GUIDFallback = false // graph/topo.cc:317
+	r.Topo.GUIDPrefixed = true  // graph/topo.cc:365
 	r.Topo.TrimNets = true      // graph/paths.cc:680
 	r.Connect.NVLSMinGPUs = 3   // transport/nvls.cc:137
 	r.Connect.P2PGroup = 0      // init.cc
@@ -73,7 +74,8 @@ func nccl2266() *Ruleset {
 	r.Tuning.LL128AlsoPXN = false           // the variable is 2.27.3's
 	t.FlattenSecond = true                  // graph/topo.cc:254
 	t.FuseAlone = true                      // graph/topo.cc:972
-	t.CardsApart = true                     // graph/topo.cc:1141
+	t.FusedBelowCards = true                // graph/topo.cc:1141
+	t.Trims = TrimBranches                  // graph/xml.cc:964
 
 	s := &r.Search
 	s.FirstGPUs = FewestHops                       // graph/search.cc:612
@@ -83,6 +85,8 @@ func nccl2266() *Ruleset {
 
 	r.Connect.NVLSSM100OneDomain = r.Connect.NVLSSM100 // transport/nvls.cc:108
 
+	r.Plan.NVLSRegistered = nvlsRegisteredFixed // register/coll_reg.cc:80
+
 	u := &r.Tuning
 	u.LL128SMs = []int{70, 80, 90, 100, 120} // graph/tuning.cc:429
 	u.NVLSBandwidth = nvlsOfSlower           // graph/tuning.cc:248
@@ -90,6 +94,30 @@ func nccl2266() *Ruleset {
 	u.CollNetMean = true                     // graph/tuning.cc:271
 	u.NVLSGathersInter = false               // enqueue.cc:1399
 	return r
+}
+
+// nvlsRegisteredFixed: a number for any heads (register/coll_reg.cc:80 of v2.26.6-1).
+func nvlsRegisteredFixed(in NVLSRegistration) int {
+	n := nvlsRegisteredFirst(in)
+	switch {
+	case in.MinSM < 100:
+	case in.Nodes == 1 && in.Func != coll.ReduceScatter:
+		n = 8
+	default:
+		n++
+	}
+	return n
+}
+
+// nvlsRegisteredFirst: the same on all GPUs (register/coll_reg.cc:80 of v2.24.3-1).
+func nvlsRegisteredFirst(in NVLSRegistration) int {
+	switch {
+	case in.Nodes > 1:
+		return 6
+	case in.Func == coll.ReduceScatter:
+		return 5
+	}
+	return 4
 }
 
 // nvlsOfSlower: the slower of the speeds of the graph (graph/tuning.cc:248 of

@@ -11,6 +11,7 @@ func nccl2277() *Ruleset {
 	t.PXNC2C = false       // graph/paths.cc:627
 	t.WidenFused = false   // graph/topo.cc:1113
 	t.GUIDFallback = false // graph/topo.cc:321
+	t.GUIDPrefixed = true  // graph/topo.cc:363
 	t.TrimNets = true      // graph/paths.cc:779
 	t.FusedDevice = false  // graph/topo.cc:1116
 

@@ -21,6 +21,9 @@ func nccl2289() *Ruleset {
 			NVLSGrain: 16 << 10,                  // device/all_reduce.h:413; 16 before 2.23.4
 			SlowNVLS:  150, SlowNVLSChunk: 32768, // enqueue.cc:2046
 			NVLSTreeChunk: 65536, NVLSTreeNodes: 4, // enqueue.cc:2063
+
+			NVLSRegistered: nvlsRegisteredByHeads,
+			RegistersP2P:   true, // register/coll_reg.cc:120; since 2.23.4
 		},
 		Sym: symmetric2289(),
 	}
@@ -108,6 +111,26 @@ func connect2289() Connect {
 	}
 }
 
+// nvlsRegisteredByHeads: eights of channels, shared among the heads (transport/nvls.cc:902).
+func nvlsRegisteredByHeads(in NVLSRegistration) int {
+	k, sm100 := 4, in.MinSM >= 100
+	switch {
+	case in.Nodes == 1 && in.Func == coll.ReduceScatter:
+		k = 5
+		if sm100 {
+			k = 6
+		}
+	case in.Nodes == 1 && in.Func == coll.AllReduce && sm100:
+		k = 8
+	case in.Nodes > 1:
+		k = 6
+		if in.Func == coll.AllReduce && sm100 || in.Func == coll.ReduceScatter && in.BusBW > 400 {
+			k = 7
+		}
+	}
+	return (k*8 + in.Heads - 1) / in.Heads
+}
+
 // peersByNICs: two channels a peer, halved while the peers together would take
 // four times the channels there are, but as many as there are NICs to fill
 // (graph/paths.cc:837).
@@ -161,7 +184,7 @@ func tuning2289() Tuning {
 		CollNetGather: func(perNode, intra, inter float32, _ bool) float32 {
 			return perNode * min(intra, inter*0.9)
 		},
-		CollNetMean:       false, // tuning.cc:333; true before 2.27.3 (2.26.6 tuning.cc:271)
+		CollNetMean:       false, // tuning.cc:337; true before 2.27.3 (2.26.6 tuning.cc:271)
 		CollNetChainRanks: 8,     // enqueue.cc:1801; 0 before 2.28.3
 		CollNetChainHeads: false, // true from 2.30.7 (2.30.7 transport/coll_net.cc:1730)
 		// enqueue.cc:1802; one node alone before 2.27.3 (2.26.2 enqueue.cc:1672)

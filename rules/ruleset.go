@@ -190,9 +190,13 @@ type Topo struct {
 	// FusedDevice: a virtual NIC below a CPU gets a PCI device of its own.
 	FusedDevice bool
 	// FuseAlone: a port that is merged with no other becomes a virtual NIC of one port,
-	// with a number after those of the ports. CardsApart: the nets of one PCI device
-	// stay as they are, though a number is taken for their virtual NIC.
-	FuseAlone, CardsApart bool
+	// with a number after those of the ports.
+	FuseAlone bool
+	// FusedBelowCards: a virtual NIC gets a PCI device of its own below any PCI device, also
+	// below a card, where NCCL reads no further; else below a switch alone.
+	FusedBelowCards bool
+	// Trims says what leaves the tree of a rank.
+	Trims Trims
 	// SelfLinks: a GPU has a LOC link to itself.
 	SelfLinks bool
 	// SignedIDs: a CPU without NUMA node, whose number is -1, takes one from the number
@@ -210,6 +214,8 @@ type Topo struct {
 	FlattenSecond bool
 	// GUIDFallback: a net without guid has its id for one; else its number.
 	GUIDFallback bool
+	// GUIDPrefixed: a guid that does not begin with "0x" is 0.
+	GUIDPrefixed bool
 	// TrimNets: a System that holds all ranks loses its nets.
 	TrimNets bool
 	// GINNodes: nets with gin="1" have a GIN node too.
@@ -220,6 +226,8 @@ type Topo struct {
 	NetRails bool
 	// DevNodes: a DEV node is between a GPU and its links.
 	DevNodes bool
+	// GPUParts: a GPU may be split in parts with devices of their own.
+	GPUParts bool
 	// NearestCPU: a GPU's CPU is, of the nearest ones, that in fewest hops; else of all.
 	NearestCPU bool
 	// PathsByKind: of two routes NCCL keeps that of the better kind, then the wider,
@@ -349,8 +357,9 @@ type Connect struct {
 	// algorithms do not use those that were added, though the plateau of Ring counts them.
 	NVLSRaises, NVLSApart bool
 	// AnyNVLink: a node counts as joined by NVLink where any two GPUs are; else where
-	// all are.
-	AnyNVLink bool
+	// all are. NVLinkOfAll: a communicator does where all of its nodes are; else where
+	// rank 0's is.
+	AnyNVLink, NVLinkOfAll bool
 
 	Buffers [coll.NumProtocols]int64 // bytes
 	// Chunks of send/recv: between nodes and over PCI, and over NVLink alone.
@@ -558,6 +567,12 @@ type Plan struct {
 	// RoundsResume: a further kernel of a group goes on at the round where the one
 	// before was full; else at the first.
 	EpochBatches, RoundsResume bool
+	// NVLSRegistered is how many channels NVLS has over registered buffers, before
+	// NCCL_MIN_CTAS and NCCL_MAX_CTAS.
+	NVLSRegistered func(NVLSRegistration) int
+	// RegistersP2P: peers of a node store into registered buffers in Ring, Tree and send/recv,
+	// too; else NVLS and the network that reduces alone use such.
+	RegistersP2P bool
 	// GathersCaptured: registered buffers of a gather and a scatter are used in a CUDA graph
 	// alone.
 	GathersCaptured bool

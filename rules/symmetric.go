@@ -16,6 +16,8 @@ type Symmetric struct {
 	DirectP2P bool
 	// NVLinkOnly: all GPUs must be joined by NVLink without a third between.
 	NVLinkOnly bool
+	// AloneNVLink: so a node of one GPU is.
+	AloneNVLink bool
 	// MulticastRanks is the fewest ranks that use NVLink multicast.
 	MulticastRanks int
 	// OneBuffer: one buffer in a window suffices for some kernels.
@@ -41,6 +43,9 @@ type Symmetric struct {
 	// CopyGather is the count of elements from which an AllGather on sm_100 goes by
 	// copy engines under any policy (NCCL_SYM_CE_THRESHOLD); 0: never.
 	CopyGather int64
+	// CopyNodes: an AllGather and an AllToAll between nodes go by copy engines, too, within the
+	// nodes, and by RMA between them.
+	CopyNodes bool
 	// CopyRounds: beyond CopySyncBytes copies are cut into rounds in place of
 	// barriers between them.
 	CopyRounds bool

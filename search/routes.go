@@ -96,8 +96,8 @@ func (m *routeMaker) reverse(l *topo.Link) int32 {
 	}
 	if m.err == nil {
 		m.err = &topo.PathError{Node: m.sys.Name(l.From), At: l.From,
-			Problem: fmt.Sprintf("its %v link to %s has none back: NCCL charges both directions of it "+
-				"(search.cc:96)", l.Kind, m.sys.Name(l.To)),
+			Problem: fmt.Sprintf("its %v link to %s has none back: NCCL charges both directions of it%s",
+				l.Kind, m.sys.Name(l.To), m.sys.Rules.Aside(rules.AtReverseBW)),
 			Hint: "declare the link on both sides or on neither"}
 	}
 	return 0

@@ -311,8 +311,9 @@ func (s *System) checkRelay(gpu, net NodeID) error {
 		return nil
 	}
 	return &PathError{Node: s.Name(gpu), At: gpu,
-		Problem: "the PXN route to " + s.Name(net) + " leads through no GPU: NCCL fails on it (paths.cc:582)",
-		Hint:    "write NCCL_PXN_DISABLE=1, or let NCCL_P2P_LEVEL allow NVLink"}
+		Problem: "the PXN route to " + s.Name(net) + " leads through no GPU: NCCL fails on it" +
+			s.Rules.Aside(rules.AtRelayGPU),
+		Hint: "write NCCL_PXN_DISABLE=1, or let NCCL_P2P_LEVEL allow NVLink"}
 }
 
 // Proxy returns the GPU whose proxy serves gpu's sends to net: gpu itself, or

@@ -411,6 +411,9 @@ func (d *draft) addNet(e *Element, nic *vertex, host int) {
 	n.Rail, n.Plane = d.rail(e, n)
 	if g, ok := e.Hex("guid"); ok {
 		n.ASIC = g
+		if text, _ := e.Get("guid"); d.rules.Topo.GUIDPrefixed && !strings.HasPrefix(text, "0x") {
+			n.ASIC = 0
+		}
 	} else if !d.rules.Topo.GUIDFallback {
 		n.ASIC = uint64(dev)
 	}

@@ -2,6 +2,7 @@ package topo
 
 import (
 	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo/internal/view"
 	"github.com/simccl/simccl/units"
 )
@@ -12,9 +13,9 @@ func (d *draft) addDevice(e, g *Element, host int, bus int64, busText string) *v
 	if !d.rules.Topo.DevNodes {
 		return d.addGPU(g, host, bus, busText)
 	}
-	if part, ok := g.Get("mlopart"); ok && g.Int("mlopart", -1) >= 0 {
+	if part, ok := g.Get("mlopart"); d.rules.Topo.GPUParts && ok && g.Int("mlopart", -1) >= 0 {
 		d.complain(g, "mlopart", "a part of a GPU ("+termtext.Quote(part, 0)+"): the parts that NCCL "+
-			d.rules.Version()+" makes of it (graph/topo.cc:591) are not modelled",
+			d.rules.Version()+" makes of it"+d.rules.Aside(rules.AtGPUParts)+" are not modelled",
 			"leave it out, and with it the other parts of this GPU")
 	}
 	dev := d.add(DEV, ident(host, bus), g)

@@ -3,6 +3,7 @@ package topo
 import (
 	"fmt"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/internal/view"
 )
@@ -32,7 +33,7 @@ func examine(spec *Spec, p *Params) error {
 		visible(c, seen)
 	}
 	if len(cpus) > maxNodes {
-		return Errors{view.TooMany(cpus[maxNodes], "<cpu> elements", len(cpus), maxNodes)}
+		return Errors{view.TooMany(p.Rules, cpus[maxNodes], "<cpu> elements", len(cpus), maxNodes)}
 	}
 	var errs Errors
 	var at []Origin
@@ -51,7 +52,7 @@ func examine(spec *Spec, p *Params) error {
 		return errs
 	}
 	if gpus > maxNodes {
-		return Errors{view.TooMany(all[maxNodes], "GPUs", gpus, maxNodes)}
+		return Errors{view.TooMany(p.Rules, all[maxNodes], "GPUs", gpus, maxNodes)}
 	}
 	return nil
 }
@@ -93,16 +94,16 @@ func (d *draft) holdable() {
 	for k := range d.of {
 		if n := len(d.of[k]); n > maxNodes {
 			d.complain(d.of[k][maxNodes].from, "",
-				fmt.Sprintf("%d nodes of kind %v: NCCL fails with more than %d (topo.cc:114)", n, NodeKind(k),
-					maxNodes),
+				fmt.Sprintf("%d nodes of kind %v: NCCL fails with more than %d%s", n, NodeKind(k),
+					maxNodes, d.rules.Aside(rules.AtManyNodes)),
 				"leave out what no GPU uses")
 			continue
 		}
 		for _, v := range d.of[k] {
 			if n := len(v.edges); n > maxLinks {
 				d.complain(v.from, "",
-					fmt.Sprintf("%d links: NCCL fails with more than %d of a node (topo.cc:169)", n,
-						maxLinks), "put some devices below another <pci>")
+					fmt.Sprintf("%d links: NCCL fails with more than %d of a node%s", n, maxLinks,
+						d.rules.Aside(rules.AtManyLinks)), "put some devices below another <pci>")
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package topo
 import (
 	"fmt"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 
@@ -211,8 +212,8 @@ func (w *walker) spread(n, base NodeID) error {
 		}
 		if via < 0 {
 			return &PathError{Node: s.Name(n), At: n,
-				Problem: fmt.Sprintf("a %v link to %s, which has none back: NCCL fails on it (paths.cc:81)",
-					link.Kind, s.Name(link.To)),
+				Problem: fmt.Sprintf("a %v link to %s, which has none back: NCCL fails on it%s",
+					link.Kind, s.Name(link.To), s.Rules.Aside(rules.AtReverse)),
 				Hint: "declare the link on both sides or on neither"}
 		}
 		*to = step{bw: bw, hops: here.hops + 1, via: via, kind: kind, in: to.in}
@@ -329,7 +330,8 @@ func (s *System) localCPU(gpu NodeID) (NodeID, error) {
 	}
 	if best == None {
 		return None, &PathError{Node: s.Name(gpu), At: gpu,
-			Problem: "reaches no CPU: NCCL fails on it (paths.cc:172)", Hint: "put its <pci> under a <cpu>"}
+			Problem: "reaches no CPU: NCCL fails on it" + s.Rules.Aside(rules.AtGPUCPU),
+			Hint:    "put its <pci> under a <cpu>"}
 	}
 	return best, nil
 }

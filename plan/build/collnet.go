@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/internal/channels"
+	"github.com/simccl/simccl/rules"
 )
 
 // netChannels is how many channels of a head travel in one operation of the
@@ -41,8 +42,8 @@ func collNetSupported(c *connect.Layout, r *plan.Request) error {
 	case !c.CollNet.Enabled:
 		return noKernel(r, "the communicator has no CollNet (in-network reduction)")
 	case c.MaxLocalRanks > maxDirect+1:
-		return noKernel(r, "a node has %d ranks, and CollNet is for %d at most (enqueue.cc:1797)",
-			c.MaxLocalRanks, maxDirect+1)
+		return noKernel(r, "a node has %d ranks, and CollNet is for %d at most%s",
+			c.MaxLocalRanks, maxDirect+1, c.Rules.Aside(rules.AtCollNetDirectRanks))
 	}
 	return nil
 }
@@ -135,8 +136,8 @@ func (g *collNet) checkRails(rails [][]int32) error {
 	net := g.comm.CollNet.NetHeads
 	for node, ranks := range g.comm.NodeRanks {
 		if len(ranks) != len(rails) {
-			return no("every rank must reach the network by itself: node %d has %d ranks and %d heads "+
-				"(tuning.cc:333)", node, len(ranks), len(rails))
+			return no("every rank must reach the network by itself: node %d has %d ranks and %d heads%s",
+				node, len(ranks), len(rails), g.comm.Rules.Aside(rules.AtGatherHeads))
 		}
 		for h := range rails {
 			if node >= len(net) || h >= len(net[node]) || net[node][h] != rails[h][node] {

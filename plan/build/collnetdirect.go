@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/internal/channels"
+	"github.com/simccl/simccl/rules"
 )
 
 // directWarps are the fewest that a CollNetDirect kernel divides among its
@@ -28,7 +29,8 @@ func (directAlgo) supports(c *connect.Layout, r *plan.Request) error {
 		return noKernel(r, "the communicator has no CollNetDirect heads")
 	case len(n.Heads[0]) == 1 && c.MinLocalRanks == 1 && c.MaxLocalRanks > 1:
 		return noKernel(r,
-			"nodes of one rank and of more cut chunks of different size (connect.cc:232, enqueue.cc:2032)")
+			"nodes of one rank and of more cut chunks of different size%s",
+			c.Rules.Aside(rules.AtCollNetDepth))
 	}
 	return enoughWarps(r, directWarps)
 }

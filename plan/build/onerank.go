@@ -5,6 +5,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 )
 
 // oneRank is a generator for a communicator of one rank, with what NCCL launches
@@ -26,8 +27,8 @@ func newOneRank(b base) (plan.Generator, error) {
 	case averages(r) && r.Type.IsFloat():
 		if r.Type == coll.Float8e4m3 || r.Type == coll.Float8e5m2 {
 			return nil, &plan.UnsupportedError{What: fmt.Sprintf("%v of one rank with avg", r.Func),
-				Why: "NCCL has no kernel of one rank for 8-bit floating point (device/onerank.cu:66: the " +
-					"case needs __CUDA_ARCH__, which host code has not)"}
+				Why: "NCCL has no kernel of one rank for 8-bit floating point : the case needs " +
+					"__CUDA_ARCH__, which host code has not" + b.comm.Rules.Aside(rules.AtOneRankFloat8)}
 		}
 		return oneRank{oneRankKernel{Bytes: bytes}, plan.OneRankKernel}, nil
 	case r.InPlace:

@@ -5,6 +5,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/internal/channels"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 
@@ -13,12 +14,12 @@ import (
 // together in one FIFO step.
 type patAlgo struct{}
 
-func (patAlgo) supports(_ *connect.Layout, r *plan.Request) error {
+func (patAlgo) supports(c *connect.Layout, r *plan.Request) error {
 	if r.Func != coll.AllGather && r.Func != coll.ReduceScatter {
 		return noKernel(r, "PAT is for all_gather and reduce_scatter")
 	}
 	if averages(r) {
-		return noKernel(r, "PAT does not scale (enqueue.cc:1805)")
+		return noKernel(r, "PAT does not scale%s", c.Rules.Aside(rules.AtPATAverage))
 	}
 	return nil
 }

@@ -12,6 +12,9 @@ import (
 func (c *Comm) Between(t Task) []string {
 	r := c.Rules
 	switch {
+	case r.CopyNodes && c.Nodes > 1 && !c.WindowsOff && c.P2P && c.Params.CTAPolicy == 2 &&
+		t.Windows == Both && (t.Func == coll.AllGather || t.Func == coll.AllToAll):
+		return []string{CopiesBetween} // ce_coll.cc:719 of v2.30.7-1
 	case c.Nodes < 2 || c.WindowsOff || !c.P2P || r.NVLinkOnly && !c.DirectNVLink || c.Params.GINOff,
 		c.FusedNICs && r.GINPhysical, !c.implemented(t.normal()),
 		t.Windows != Both && !(t.Func == coll.ReduceScatter && t.Windows == SendWindow):
@@ -32,6 +35,9 @@ func (c *Comm) Between(t Task) []string {
 	}
 	return out
 }
+
+// CopiesBetween names what takes the place of kernels between nodes with NCCL_CTA_POLICY=2.
+const CopiesBetween = "copy engines within the nodes and RMA between them"
 
 // OneOf names kernels of which one is taken.
 func OneOf(kernels []string) string { return strings.Join(kernels, " or ") }

@@ -59,7 +59,7 @@ func unfuseHost(nets []*decl.Element, r *rules.Topo, into map[*decl.Element][]*d
 		}
 	}
 	slices.SortFunc(fused, func(a, b *decl.Element) int { return a.Int("dev", 0) - b.Int("dev", 0) })
-	known := len(free) == ports && !r.CardsApart
+	known := len(free) == ports && !r.FusedBelowCards
 	for _, n := range fused {
 		if !known {
 			n.Set("name", "net"+attr(n, "dev"))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/decl"
 )
@@ -17,7 +18,8 @@ const (
 	ncclElements = 256
 	rcclElements = 8192 // graph/topo.h:241 of RCCL 2.30.4
 	ncclAttrs    = 16
-	ncclChildren = 128
+	ncclChildren = 128 // before 2.29.7
+	newChildren  = 640 // since 2.29.7 (graph/xml.h:20)
 	ncclChars    = 255
 )
 
@@ -173,6 +175,12 @@ func (c *checker) run(marks []mark, data []byte, name string) {
 			c.tag(m, at, "two blanks inside a tag: "+c.lib()+"'s parser fails on it", one)
 		}
 	}
+	for _, m := range marks {
+		if at := strings.Index(m.raw, "='"); at >= 0 && c.v.rules.Library == rules.NCCL {
+			c.tag(m, at, "single quotes: "+c.lib()+" before 2.27.3 reads on to the next double one",
+				`write attribute="value"`)
+		}
+	}
 	if strings.HasPrefix(strings.TrimLeft(string(data[:min(len(data), 64)]), " \n\r\ufeff"), "<?") {
 		c.warn.add("declaration", func() *Error {
 			return &Error{Pos: topo.Origin{File: name, Line: 1, Col: 1},
@@ -205,9 +213,12 @@ func (c *checker) visit(p *decl.Place, count *int) {
 		c.complain(p, "", fmt.Sprintf("%d attributes, %s reads %d", len(e.Attrs), c.lib(), ncclAttrs),
 			"remove those that "+c.lib()+" does not know")
 	}
-	if len(e.Children) > ncclChildren {
-		c.complain(p, "", fmt.Sprintf("%d children, %s fails with more than %d", len(e.Children), c.lib(),
-			ncclChildren), "put some below another <pci>")
+	if n := len(e.Children); n > ncclChildren {
+		where := fmt.Sprintf("%s before 2.29.7 fails with more than %d", c.lib(), ncclChildren)
+		if n > newChildren {
+			where = fmt.Sprintf("%s fails with more than %d", c.lib(), newChildren)
+		}
+		c.complain(p, "", fmt.Sprintf("%d children, %s", n, where), "put some below another <pci>")
 	}
 	for _, name := range c.v.required[e.Name] {
 		if _, ok := e.Get(name); !ok {

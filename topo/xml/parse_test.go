@@ -290,3 +290,32 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+// TestWhatOlderParsersFailOn: single quotes before 2.27.3 (2.26.6 graph/xml.cc:57, 2.27.3 :60), more
+// than 128 children before 2.29.7 and more than 640 in any release (graph/xml.h).
+func TestWhatOlderParsersFailOn(t *testing.T) {
+	host := func(n int, version string) string {
+		return `<system version=` + version + `><cpu numaid="0">` +
+			strings.Repeat(`<pci busid="0000:01:00.0"/>`, n) + `</cpu></system>`
+	}
+	for _, c := range []struct{ text, want string }{
+		{host(1, `'1'`), "t.xml:1:16: system: single quotes: NCCL before 2.27.3 reads on to the next double one"},
+		{host(128, `"1"`), ""},
+		{host(129, `"1"`), "129 children, NCCL before 2.29.7 fails with more than 128"},
+		{host(641, `"1"`), "641 children, NCCL fails with more than 640"},
+	} {
+		spec, err := topoxml.Parse([]byte(c.text), "t.xml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, w := range spec.Warnings {
+			if text := w.Error(); strings.Contains(text, "children") || strings.Contains(text, "quotes") {
+				got += text
+			}
+		}
+		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%.60s: %q, want %q", c.text, got, c.want)
+		}
+	}
+}

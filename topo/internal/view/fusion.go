@@ -56,10 +56,6 @@ func (v *Host) fuseNICs(nets []*decl.Element, s *Settings) error {
 			}
 			continue
 		}
-		if s.Rules.Topo.CardsApart && oneCard(nets, g) {
-			dev++
-			continue
-		}
 		for _, d := range g {
 			replacePort(nets[d], &s.Rules.Topo)
 		}
@@ -69,22 +65,6 @@ func (v *Host) fuseNICs(nets []*decl.Element, s *Settings) error {
 		dev++
 	}
 	return nil
-}
-
-// oneCard reports whether the nets of a group are on one PCI device that is no
-// switch. NCCL before 2.27.3 puts their virtual NIC below a device that it makes
-// below that one, where it reads no further (graph/topo.cc:1141 of v2.26.6).
-func oneCard(nets []*decl.Element, group []int) bool {
-	ports := make([]*decl.Element, len(group))
-	for i, d := range group {
-		ports[i] = nets[d]
-	}
-	_, parent := netPath(ports)
-	if parent == nil || parent.Name != "pci" {
-		return false
-	}
-	class, _ := parent.Get("class")
-	return class != pcie.BridgeClass
 }
 
 // renumber makes a virtual NIC of one port: the port itself under the number that
@@ -145,6 +125,8 @@ func nearGroups(nets []*decl.Element, placed []bool, s *Settings) [][]int {
 		level = rules.LOC // no two ports are one place
 	case s.MergeNICsDisabled:
 		return nil
+	case level == rules.P2C && !s.Rules.Topo.P2CPaths:
+		level = rules.LOC // no name of a level there
 	}
 	var groups [][]int
 	for i := range nets {
@@ -265,7 +247,8 @@ func (v *Host) addVNIC(nets []*decl.Element, group []int, dev int, s *Settings) 
 	kind, parent := netPath(ports)
 	if s.Rules.Topo.FuseOneCPU && parent != nil && parent.Name == "system" {
 		return &MergeError{name, "the ports are on different CPUs, and NCCL " + s.Rules.Version() +
-			" fails on them (graph/topo.cc:1565); write NCCL_NET_MERGE_LEVEL=PHB, or groups of one CPU"}
+			" fails on them" +
+			s.Rules.Aside(rules.AtPortCPUs) + "; write NCCL_NET_MERGE_LEVEL=PHB, or groups of one CPU"}
 	}
 	meet, width := parent, 0
 	if s.Rules.Topo.WidenFused && (kind == rules.PHB || kind == rules.PXB || kind == rules.PIX) {
@@ -282,7 +265,7 @@ func (v *Host) addVNIC(nets []*decl.Element, group []int, dev int, s *Settings) 
 	}
 	class, _ := parent.Get("class")
 	if parent.Name == "cpu" && s.Rules.Topo.FusedDevice ||
-		(parent.Name == "pci" && class == pcie.BridgeClass) {
+		parent.Name == "pci" && (class == pcie.BridgeClass || s.Rules.Topo.FusedBelowCards) {
 		made, err := v.ownPCI(parent, ports[0])
 		if err != nil {
 			return err

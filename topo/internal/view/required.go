@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/internal/pcie"
 )
@@ -11,7 +12,11 @@ import (
 // gap is an attribute that NCCL requires and a file does not have. A rank takes it from
 // the running host where its own GPU is below the element (graph/xml.cc:573, 476), and in no
 // other place.
-type gap struct{ attr, source, hint string }
+type gap struct {
+	attr   string
+	source rules.Place
+	hint   string
+}
 
 const (
 	pciHint = `write link_speed="16.0 GT/s PCIe" link_width="16" as they are, or "" in both for 16 lanes of ` +
@@ -24,27 +29,27 @@ const (
 // golden's stated assumptions are an AMD x86 machine without sysfs.
 func (v *Host) fillMissing() {
 	v.gaps = map[*decl.Element][]gap{}
-	lacks := func(e *decl.Element, attr, source, hint string) bool {
+	lacks := func(e *decl.Element, attr string, source rules.Place, hint string) bool {
 		_, ok := e.Get(attr)
 		if !ok {
 			v.gaps[e] = append(v.gaps[e], gap{attr, source, hint})
 		}
 		return !ok
 	}
-	fill := func(e *decl.Element, attr, value, source, hint string) {
+	fill := func(e *decl.Element, attr, value string, source rules.Place, hint string) {
 		if lacks(e, attr, source, hint) {
 			e.Set(attr, value)
 		}
 	}
 	for _, c := range v.root.All("cpu") {
-		fill(c, "arch", "x86_64", "graph/topo.cc:525", cpuHint)
+		fill(c, "arch", "x86_64", rules.AtCPUArch, cpuHint)
 		if arch, _ := c.Get("arch"); !strings.HasPrefix(arch, "x86_64") {
 			continue
 		}
-		fill(c, "vendor", "AuthenticAMD", "graph/topo.cc:528", cpuHint)
+		fill(c, "vendor", "AuthenticAMD", rules.AtCPUVendor, cpuHint)
 		if vendor, _ := c.Get("vendor"); modelled(vendor) {
-			lacks(c, "familyid", "graph/topo.cc:532", cpuHint)
-			lacks(c, "modelid", "graph/topo.cc:533", cpuHint)
+			lacks(c, "familyid", rules.AtCPUFamily, cpuHint)
+			lacks(c, "modelid", rules.AtCPUFamily, cpuHint)
 		}
 	}
 	for _, e := range v.root.All("pci") {
@@ -55,9 +60,9 @@ func (v *Host) fillMissing() {
 		case e.Child("nic") != nil:
 			class = "0x02"
 		}
-		fill(e, "class", class, "graph/topo.cc:431", `write class="`+class+`", as NCCL_TOPO_DUMP_FILE does`)
-		fill(e, "link_width", "", "graph/topo.cc:484", pciHint)
-		fill(e, "link_speed", "", "graph/topo.cc:485", pciHint)
+		fill(e, "class", class, rules.AtPCIClass, `write class="`+class+`", as NCCL_TOPO_DUMP_FILE does`)
+		fill(e, "link_width", "", rules.AtPCIWidth, pciHint)
+		fill(e, "link_speed", "", rules.AtPCISpeed, pciHint)
 	}
 	for _, l := range v.root.All("nvlink") {
 		// a target that the machine does not show is an NVSwitch (xml.cc:834)
@@ -86,7 +91,7 @@ func (v *Host) required() error {
 	for _, name := range []string{"cpu", "pci"} {
 		for _, e := range v.root.All(name) {
 			if nets[e] > 0 && len(v.gaps[e]) > 0 && v.unfilled(e) {
-				errs = append(errs, missing(e, v.gaps[e]))
+				errs = append(errs, v.missing(e, v.gaps[e]))
 			}
 		}
 	}
@@ -102,8 +107,8 @@ func (v *Host) widths(parent *decl.Element) error {
 			return g.attr != "link_width"
 		})
 		if e != parent && len(width) > 0 && v.unfilled(e) {
-			width[0].source = "graph/topo.cc:1180"
-			errs = append(errs, missing(e, width))
+			width[0].source = rules.AtPortWidth
+			errs = append(errs, v.missing(e, width))
 		}
 	}
 	return errs.Or()
@@ -117,14 +122,15 @@ func (v *Host) unfilled(e *decl.Element) bool {
 	return v.below[e] < len(v.GPUs)
 }
 
-func missing(e *decl.Element, gaps []gap) *decl.Error {
+func (v *Host) missing(e *decl.Element, gaps []gap) *decl.Error {
 	names := make([]string, len(gaps))
 	for i, g := range gaps {
 		names[i] = g.attr
 	}
 	return &decl.Error{Pos: e.Origin, Path: decl.PathOf(e, e.Parent().Chain()),
-		Problem: "has no " + strings.Join(names, ", ") + ": NCCL fails on it (" + gaps[0].source +
-			"), since only branches with the GPU of the reading rank are completed from the host",
+		Problem: "has no " + strings.Join(names, ", ") + ": NCCL fails on it" +
+			v.rules.Aside(gaps[0].source) +
+			", since only branches with the GPU of the reading rank are completed from the host",
 		Hint: gaps[0].hint}
 }
 

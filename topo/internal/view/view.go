@@ -6,6 +6,7 @@
 package view
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 	"strconv"
@@ -49,7 +50,9 @@ type Host struct {
 	Made []string        // names of the virtual NICs
 
 	root  *decl.Element
-	whole bool            // rules.Topo.WholeHosts
+	whole bool        // rules.Topo.WholeHosts
+	trims rules.Trims // rules.Topo.Trims
+	rules *rules.Ruleset
 	buses map[string]bool // bus ids in the tree, once a virtual NIC asked for a free one
 	gaps  map[*decl.Element][]gap
 	below map[*decl.Element]int // ranks whose GPU is below an element
@@ -94,7 +97,8 @@ func ranked(gpus []*decl.Element) bool {
 // New prepares one host's tree, which it changes, for the ranks on it. Errors
 // are decl.Errors and MergeError.
 func New(root *decl.Element, s *Settings) (*Host, error) {
-	v := &Host{root: root, whole: s.Rules.Topo.WholeHosts, GPUs: rankGPUs(root, s.Rules.Topo.AsFile)}
+	v := &Host{root: root, whole: s.Rules.Topo.WholeHosts, trims: s.Rules.Topo.Trims, rules: s.Rules,
+		GPUs: rankGPUs(root, s.Rules.Topo.AsFile)}
 	if s.Keep != nil {
 		v.keep(s.Keep)
 	} else if keep := s.GPUs; keep.Set {
@@ -111,7 +115,7 @@ func New(root *decl.Element, s *Settings) (*Host, error) {
 	v.below = above(v.GPUs)
 	nets := pluginNets(root, s)
 	if most := s.Rules.Topo.MaxNodes; len(nets) > most {
-		return nil, decl.Errors{TooMany(nets[most], "nets", len(nets), most)}
+		return nil, decl.Errors{TooMany(s.Rules, nets[most], "nets", len(nets), most)}
 	}
 	if len(nets) == 0 && s.NeedNet {
 		nets = []*decl.Element{addSocketNet(root)}
@@ -139,11 +143,30 @@ func New(root *decl.Element, s *Settings) (*Host, error) {
 	for _, g := range v.GPUs {
 		ranks[g] = true
 	}
-	prune(root, ranks)
+	prune(root, ranks, s.Rules.Topo.Trims)
 	if s.Physical { // a dump, for which nothing is read
 		return v, nil
 	}
+	if err := v.strangers(); err != nil {
+		return nil, err
+	}
 	return v, v.required()
+}
+
+// strangers complains of nets that stay though the plugin does not report them, under numbers
+// that it does not have: NCCL would use devices that do not exist.
+func (v *Host) strangers() error {
+	var errs decl.Errors
+	for _, n := range v.root.All("net") {
+		keep, _ := n.Get("keep")
+		if dev := n.Int("dev", -1); keep != "1" && dev >= len(v.Nets) && len(v.Nets) > 0 {
+			errs = append(errs, &decl.Error{Pos: n.AttrOrigin("dev"),
+				Path: decl.PathOf(n, n.Parent().Chain()), Attr: "dev", Problem: fmt.Sprintf("the plugin reports %d nets without this one, which NCCL "+
+					"keeps as number %d all the same%s", len(v.Nets), dev, v.rules.Aside(rules.AtTrim)),
+				Hint: "leave it out of the file, or let NCCL_IB_HCA allow it"})
+		}
+	}
+	return errs.Or()
 }
 
 // keep removes all GPUs but those with the given local ranks, which it ignores
@@ -184,27 +207,29 @@ func removeAll(e *decl.Element, list []*decl.Element) {
 // prune takes out the branches that no rank keeps, and reports whether a rank keeps
 // e: every rank would leave them out of its own tree (see keepBranches), and there
 // is one for each.
-func prune(e *decl.Element, ranks map[*decl.Element]bool) bool {
+func prune(e *decl.Element, ranks map[*decl.Element]bool, trims rules.Trims) bool {
 	if keep, _ := e.Get("keep"); keep == "1" || ranks[e] {
 		return true
 	}
 	kept := false
 	e.Children = slices.DeleteFunc(e.Children, func(c *decl.Element) bool {
-		below := prune(c, ranks)
+		below := prune(c, ranks, trims)
 		kept = kept || below
-		return !below && isBranch(c)
+		return !below && trimmed(c, trims)
 	})
 	return kept
 }
 
-// isBranch reports whether NCCL leaves an element out where nothing in it is kept
-// (xml.cc:922).
-func isBranch(e *decl.Element) bool {
-	switch e.Name {
-	case "pci", "cpu", "nic", "net":
+// trimmed reports whether NCCL leaves an element out where nothing in it is kept
+// (xml.cc:975).
+func trimmed(e *decl.Element, trims rules.Trims) bool {
+	switch {
+	case trims == rules.TrimEmpty:
+		return len(e.Children) == 0
+	case e.Name == "pci", e.Name == "cpu":
 		return true
 	}
-	return false
+	return trims == rules.TrimNICs && (e.Name == "nic" || e.Name == "net")
 }
 
 // pluginNets lists the nets that the plugin reports, by its index: in order of
@@ -288,7 +313,7 @@ func describeNet(n *decl.Element, dev int) {
 // tree is what the XML of a rank holds before fusion: the GPUs of own, with their
 // ranks, every net, and the branches above them (topo.cc:1455, xml.cc:947).
 func (v *Host) tree(own map[*decl.Element]int) *decl.Element {
-	t, _ := keepBranches(v.root, own)
+	t, _ := v.keepBranches(v.root, own)
 	if t == nil {
 		t = &decl.Element{Name: v.root.Name, Attrs: v.root.Attrs, Open: true, Origin: v.root.Origin}
 	}
@@ -297,7 +322,7 @@ func (v *Host) tree(own map[*decl.Element]int) *decl.Element {
 
 // keepBranches copies e without the branches in which nothing is kept. Own GPUs get
 // their ranks.
-func keepBranches(e *decl.Element, own map[*decl.Element]int) (*decl.Element, bool) {
+func (v *Host) keepBranches(e *decl.Element, own map[*decl.Element]int) (*decl.Element, bool) {
 	keep, _ := e.Get("keep")
 	if _, mine := own[e]; mine || keep == "1" {
 		c := keepWhole(e, own)
@@ -308,13 +333,13 @@ func keepBranches(e *decl.Element, own map[*decl.Element]int) (*decl.Element, bo
 	c.Children = nil
 	kept := false
 	for _, s := range e.Children {
-		k, ok := keepBranches(s, own)
+		k, ok := v.keepBranches(s, own)
 		kept = kept || ok
 		if k != nil {
 			c.Children = append(c.Children, k)
 		}
 	}
-	if !kept && isBranch(e) {
+	if !kept && trimmed(&c, v.trims) {
 		return nil, false
 	}
 	c.Attrs = append([]decl.Attr(nil), e.Attrs...)
