@@ -84,7 +84,7 @@ func (e *Experts) Plan() (*Plan, error) {
 	}
 	p := &Plan{Op: name, Kernel: e.Kernel, Ranks: ranks, Threads: 1024, Blocks: cmp.Or(e.SMs, 20),
 		Assumed: []string{"tokens choose their experts evenly and at random; counts are the mean"}}
-	t := &Tokens{Combine: e.Combine, Count: e.Tokens, Bytes: e.copyBytes()}
+	t := &Tokens{Combine: e.Combine, Count: e.Tokens, Values: e.Hidden, Bytes: e.copyBytes()}
 	p.Tokens = t
 	for _, v := range e.NodeOf {
 		t.Remote = t.Remote || v != e.NodeOf[0]
@@ -103,6 +103,9 @@ func (e *Experts) Plan() (*Plan, error) {
 		}
 	}
 	t.Copies = float64(ranks) * e.hit(e.Experts/int64(ranks))
+	if nodes := int64(len(b.peers)); nodes > 0 {
+		t.Crossing = float64(nodes) * e.hit(e.Experts/nodes)
+	}
 	b.staged()
 	return p, nil
 }
@@ -224,6 +227,7 @@ func (b *builder) staged() {
 	perRank := b.Experts.Experts / int64(n)
 	cross, inside := Phase{Name: "between nodes"}, Phase{Name: "in nodes"}
 	back := make([][]Place, n)
+	b.owner = make(map[int32]int32, n*n)
 	for s := range n {
 		whole := b.whole(s)
 		for v := range nodes {
@@ -242,6 +246,7 @@ func (b *builder) staged() {
 				}
 				part := b.add(float64(b.Experts.Tokens)*b.hit(perRank), of)
 				b.pairs[s*n+d] = part
+				b.owner[part] = s
 				switch {
 				case b.Combine:
 					inside.Moves = append(inside.Moves, b.give(d, via, part, Tmp, Store))
@@ -296,4 +301,13 @@ func (b *builder) members(s, node int32) (peers []int32, via, none int32) {
 		return b.peers[node], s, -1
 	}
 	return b.peers[node], b.peers[node][b.local[s]], -1
+}
+
+// Pair is whose tokens a move within a node has, and whose experts they are for. It is of the
+// plans of Experts that go by stages.
+func (p *Plan) Pair(m *Move) (src, dst int32) {
+	if p.Tokens.Combine {
+		return m.By, p.owner[m.To.Part]
+	}
+	return p.owner[m.Sources[0].Part], m.To.Rank
 }

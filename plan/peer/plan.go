@@ -80,15 +80,18 @@ type Plan struct {
 	Tokens *Tokens
 	// Assumed says what of the plan is assumed and not known.
 	Assumed []string
+
+	owner map[int32]int32 // rank whose tokens a part has, of plans of experts that go by stages
 }
 
 // Tokens is what a kernel that moves tokens does on the busiest rank.
 type Tokens struct {
 	Combine, LowLatency bool
-	// Count are a rank's tokens, Copies how many it sends or gathers, Bytes of each copy.
-	Count  int64
-	Copies float64
-	Bytes  int64
+	// Count are a rank's tokens of so many Values. Copies is how many of a token go to ranks,
+	// Crossing to nodes where those are several, of Bytes each.
+	Count, Values    int64
+	Copies, Crossing float64
+	Bytes            int64
 	// Groups is how many groups of warps a block has, each for an expert (low latency).
 	Groups int
 	Remote bool // some go between nodes
