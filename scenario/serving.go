@@ -58,7 +58,7 @@ func (c *checks) kernel(s *Spec) {
 	case w.Op == KVCache:
 		c.word("workload.kernel", w.Kernel, "write")
 	case w.Op == coll.AllReduce.TestName():
-		c.word("workload.kernel", w.Kernel, peer.OneShot, peer.TwoShot, SymmetricKernel, VLLMKernel)
+		c.word("workload.kernel", w.Kernel, peer.OneShot, peer.OneShotPush, peer.TwoShot, SymmetricKernel, VLLMKernel)
 	case w.Kernel != "":
 		c.add("workload.kernel", w.Kernel, "only all_reduce and operations of serving have other kernels than "+
 			"NCCL's", "leave it out")
@@ -162,6 +162,14 @@ func Serve(ctx context.Context, spec Spec, opt Options) (*Served, error) {
 	}
 	site, err := Load(&spec, opt)
 	if err != nil {
+		return nil, err
+	}
+	return ServeOn(ctx, site, spec, opt)
+}
+
+// ServeOn is Serve on a machine that is already loaded, as RunOn.
+func ServeOn(ctx context.Context, site *Site, spec Spec, opt Options) (*Served, error) {
+	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
 	if spec.Workload.Kernel == NCCLKernel {
@@ -292,13 +300,12 @@ func (r *Running) peers(op comm.Op) (p *peer.Plan, ok bool, err error) {
 		return nil, false, nil
 	}
 	bytes := op.Count * int64(op.Type.Size())
-	p2p, nvlink := s.P2P && s.DirectP2P, s.DirectNVLink
 	if kernel == VLLMKernel {
-		if kernel = vllm(r.Site.Comm.NRanks, bytes, p2p && s.Nodes == 1, nvlink); kernel == "" {
+		if kernel = vllm(r.Site.Comm.NRanks, bytes, s.P2P && s.Nodes == 1, s.DirectNVLink); kernel == "" {
 			return nil, false, nil
 		}
 	}
-	if s.Nodes > 1 || !p2p {
+	if s.Nodes > 1 || !s.P2P {
 		return nil, false, &plan.UnsupportedError{What: "all_reduce by kernel " + kernel,
 			Why: "its threads reach the memory of all peers, within one node or NVLink domain"}
 	}

@@ -70,6 +70,7 @@ func (x *Executor) Peer(ctx context.Context, p *peer.Plan) (exec.Result, error) 
 	}
 	r := x.timed(t, coll.AllReduce, bytes, x.class.Peer.Host, p.Blocks)
 	o := x.class.Origins["peer_gap"]
+	r.Account.Method = exec.Formula
 	r.Account.Margin = max(o.Uncertainty, x.class.Uncertainty)
 	r.Account.Note = "kernels of serving are timed as a whole, by quantities from " + string(o.Source)
 	return r, nil

@@ -9,8 +9,9 @@ import (
 
 // Kernels of all_reduce over the memory of peers.
 const (
-	OneShot = "one-shot"
-	TwoShot = "two-shot"
+	OneShot     = "one-shot"
+	OneShotPush = "one-shot-push"
+	TwoShot     = "two-shot"
 )
 
 // Limits of the kernels: vLLM's csrc/custom_all_reduce.cuh (defaultBlockLimit, threads), which
@@ -24,8 +25,9 @@ const (
 )
 
 // AllReduce plans an all_reduce of so many elements by a kernel over the memory of peers. In
-// one shot every rank loads all ranks' buffers and adds them up; in two, each adds up its part
-// and then loads the parts of the others. Errors: a *plan.UnsupportedError.
+// one shot every rank loads all ranks' buffers and adds them up, or (push) stores its own to
+// all and adds up what came, which carries its own flags; in two, each adds up its part and
+// then loads the parts of the others. Errors: a *plan.UnsupportedError.
 func AllReduce(kernel string, ranks int, count int64, typ coll.DataType, op coll.RedOp) (*Plan, error) {
 	no := func(why string) (*Plan, error) {
 		return nil, &plan.UnsupportedError{What: "all_reduce by kernel " + kernel, Why: why}
@@ -47,6 +49,10 @@ func AllReduce(kernel string, ranks int, count int64, typ coll.DataType, op coll
 	all := make([]int32, ranks)
 	for r := range all {
 		all[r] = int32(r)
+	}
+	if kernel == OneShotPush {
+		p.push(bytes, all)
+		return p, nil
 	}
 	if kernel == OneShot {
 		p.part(bytes)
@@ -86,6 +92,28 @@ func (p *Plan) begin(all []int32) {
 			p.Goals = append(p.Goals, Goal{Place{r, Out, int32(i)}, slices.Clone(all)})
 		}
 	}
+}
+
+// push has each rank store its buffer to all, and add up what came.
+func (p *Plan) push(bytes int64, all []int32) {
+	p.Meet = false
+	store, sum := Phase{Name: "push"}, Phase{Name: "sum"}
+	for range len(all) + 1 { // a part for each rank's buffer, and their sum
+		p.part(bytes)
+	}
+	for _, d := range all {
+		var of []Place
+		for _, s := range all {
+			store.Moves = append(store.Moves, Move{By: s, Way: Store, Sources: []Place{{s, In, s}},
+				To: Place{d, Tmp, s}})
+			of = append(of, Place{d, Tmp, s})
+		}
+		to := Place{d, Out, int32(len(all))}
+		sum.Moves = append(sum.Moves, Move{By: d, Sources: of, To: to})
+		p.Has = append(p.Has, Place{d, In, d})
+		p.Goals = append(p.Goals, Goal{to, slices.Clone(all)})
+	}
+	p.Phases = []Phase{store, sum}
 }
 
 // gather has each rank add up all ranks' inputs.

@@ -40,7 +40,8 @@ func TestNVL72(t *testing.T) {
 }
 
 // TestBuiltIn reads every class that machines get, and finds each parameter's
-// value and origin in it.
+// value and origin in it. A class that is not from published tables has none from there but
+// those of kernels of serving, which nobody measured on its machine yet.
 func TestBuiltIn(t *testing.T) {
 	used := map[string]bool{}
 	for _, sm := range []int{70, 75, 80, 86, 89, 90, 100, 103, 120} {
@@ -54,7 +55,7 @@ func TestBuiltIn(t *testing.T) {
 						t.Errorf("%s: %v", c.Name, err)
 					}
 					if o.Source == "" || o.Source == Measured && c.Name != "nvswitch-sm90" ||
-						o.Source == Published && c.Source != Published {
+						o.Source == Published && c.Source != Published && q.For != "serving" {
 						t.Errorf("%s: %s is %q", c.Name, q.Name, o.Source)
 					}
 				}

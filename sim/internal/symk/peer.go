@@ -35,7 +35,14 @@ func (m *Machine) Peer(p *peer.Plan) (Time, error) {
 // shots are the phases of an all_reduce over peers' memory.
 func (m *Machine) shots(p *peer.Plan, t *Time) error {
 	c := &m.Class.Peer
-	t.Gap = c.Gap
+	if t.Gap = c.Gap; p.Kernel == peer.OneShotPush { // data and flags are one
+		w := m.newTraffic()
+		err := m.moves(w, p, p.Phases[0].Moves)
+		w.crowdStore = c.Crowd
+		t.Gap += m.Class.Sym.Hop
+		t.Busy = w.fullest() / c.Share * max(1, m.Slow)
+		return err
+	}
 	if p.Meet {
 		t.Gap += c.Flag
 	}
@@ -45,8 +52,8 @@ func (m *Machine) shots(p *peer.Plan, t *Time) error {
 			t.Gap += c.Flag
 		}
 		w := m.newTraffic()
-		if w.crowd = c.Crowd; ph.Serial {
-			w.crowd = 0
+		if w.crowdLoad = c.Crowd; ph.Serial {
+			w.crowdLoad = 0
 		}
 		if err := m.moves(w, p, ph.Moves); err != nil {
 			return err

@@ -106,9 +106,9 @@ type traffic struct {
 	class *gpu.Class
 	// crowds: many pairs of GPUs meet on a link to a switch.
 	crowds bool
-	// crowd takes the place of the class's CrowdLoad.
-	crowd float64
-	links []load // by link
+	// crowdLoad and crowdStore are the class's, or what takes their place.
+	crowdLoad, crowdStore float64
+	links                 []load // by link
 }
 
 // load is what a link carries: bytes that were loaded and stored, that the switch
@@ -119,7 +119,8 @@ type load struct {
 }
 
 func (m *Machine) newTraffic() *traffic {
-	w := &traffic{class: m.Class, crowd: m.Class.Sym.CrowdLoad, crowds: len(m.Systems[0].Of(topo.NVS)) > 0}
+	w := &traffic{class: m.Class, crowdLoad: m.Class.Sym.CrowdLoad,
+		crowdStore: m.Class.Sym.CrowdStore, crowds: len(m.Systems[0].Of(topo.NVS)) > 0}
 	w.table = route.New(m.Comm, m.Systems, m.Class, &w.Layout)
 	return w
 }
@@ -220,8 +221,7 @@ func (w *traffic) time(id wire.LinkID, l *load) float64 {
 		}
 		return 1 - crowd*(1-1/float64(l.pairs))
 	}
-	s := &w.class.Sym
-	bytes := l.loads/left(w.crowd) + l.stores/left(s.CrowdStore) + l.shared/w.class.MulticastEff + l.wire
+	bytes := l.loads/left(w.crowdLoad) + l.stores/left(w.crowdStore) + l.shared/w.class.MulticastEff + l.wire
 	return bytes / (float64(w.Capacity(id)) * 1e-3)
 }
 
