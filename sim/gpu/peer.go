@@ -19,7 +19,7 @@ type PeerCost struct {
 	Crowd, Share float64
 	// Dispatch and Combine of tokens by the normal kernels, and by those of low latency.
 	Dispatch, Combine, LowDispatch, LowCombine TokenCost
-	// Cross is what it takes longer until data is there that GPUs write between nodes, Relay
+	// Cross is what low-latency kernels and combine take longer where GPUs write between nodes, Relay
 	// by how many times longer SMs take that pass on what comes from there.
 	Cross, Relay float64
 	// HybridToken and HybridRank are an SM's time for a token in HybridEP's kernels: in any
@@ -82,7 +82,7 @@ func peerQuantities(add adder) {
 	} {
 		tokenQuantities(add, k.name, k.what, k.at)
 	}
-	us("ep_cross", "on top where GPUs write between nodes", func(c *Class) *float64 { return &c.Peer.Cross })
+	us("ep_cross", "low latency and combine: on top where GPUs write between nodes", func(c *Class) *float64 { return &c.Peer.Cross })
 	add("ep_relay", "1", 1, 100, "by how many times SMs take longer that pass on what comes from there",
 		func(c *Class) *float64 { return &c.Peer.Relay })
 	us("ep_hybrid_token", "HybridEP: an SM's time for a token",

@@ -10,13 +10,22 @@ import (
 
 // topologies are the machines of GPUs by name.
 var topologies = map[string]string{"H100": "dgx-h100", "H200": "dgx-h200", "H800": "hgx-h800-8",
-	"A100-SXM4-80GB": "dgx-a100", "B200": "dgx-b200", "B300": "hgx-b300-8", "GB200": "gb200-nvl72", "GB300": "gb300-nvl72",
-	"L40S": "pcie-l40s-8", "RTX PRO 6000 Blackwell Server Edition": "pcie-rtx-pro-6000-8"}
+	"A100": "dgx-a100", "B200": "dgx-b200", "B300": "hgx-b300-8", "GB200": "gb200-nvl72", "GB300": "gb300-nvl72",
+	"L40S": "pcie-l40s-8", "RTX": "pcie-rtx-pro-6000-8"}
+
+// gpu is the name of a group's GPU without its form and memory: "H100 80GB HBM3 SXM" is H100.
+func (g *group) gpu() string {
+	words := strings.FieldsFunc(g.Hardware.GPU, func(c rune) bool { return c == ' ' || c == '-' })
+	if len(words) == 0 {
+		return ""
+	}
+	return words[0]
+}
 
 // machine is the Spec of so many GPUs of a group's kind, per of them a node; empty where there
 // is none.
 func (g *group) machine(gpus int) (s scenario.Spec, ok bool) {
-	name, ok := topologies[g.Hardware.GPU]
+	name, ok := topologies[g.gpu()]
 	per := 8
 	if strings.HasPrefix(g.Hardware.GPU, "GB") {
 		per = 4
@@ -52,7 +61,7 @@ func (g *group) kernel(gpus int, bytes int64) string {
 	little := int64(map[int]int{2: 16e6, 4: 1e6, 8: 5e5}[gpus])
 	multimem := strings.Contains(g.Name, "vllm") && gpus == 8 && bytes >= 256<<10
 	switch {
-	case strings.HasPrefix(topologies[g.Hardware.GPU], "pcie") && gpus > 2:
+	case strings.HasPrefix(topologies[g.gpu()], "pcie") && gpus > 2:
 		return ""
 	case newer && bytes < little && bytes < 8<<20:
 		return peer.OneShotPush
@@ -74,7 +83,7 @@ func (g *group) allReduce() (out []point) {
 		s.Workload = scenario.Workload{Op: "all_reduce", Sizes: []string{fmt.Sprint(bytes)},
 			Types: []string{"bfloat16"}, Kernel: kernel}
 		s.Engine.Launch = g.Mode
-		out = append(out, point{class: "all_reduce " + kernel + " " + g.Hardware.GPU + " " + g.Mode,
+		out = append(out, point{class: "all_reduce " + kernel + " " + g.gpu() + " " + g.Mode,
 			key: fmt.Sprint(g.Name, bytes), measured: us, spec: s})
 	}
 	return out
@@ -106,7 +115,7 @@ func (g *group) experts() (out []point) {
 	for i, row := range rows {
 		s, ok := g.machine(ranks)
 		tokens := int(number(row["tokens_per_rank"]))
-		if !ok || tokens == 0 {
+		if !ok || tokens == 0 || g.Experts%ranks != 0 {
 			continue
 		}
 		experts := g.Experts
@@ -124,7 +133,7 @@ func (g *group) experts() (out []point) {
 				s.Workload.Serving.SMs = 0
 			}
 			s.Engine.Launch = "graph"
-			out = append(out, point{class: fmt.Sprintf("%s %s %s, %d ranks", op, kernel, g.Hardware.GPU, ranks),
+			out = append(out, point{class: fmt.Sprintf("%s %s %s, %d ranks", op, kernel, g.gpu(), ranks),
 				key: fmt.Sprint(g.Name, i, op), measured: us, spec: s})
 		}
 	}

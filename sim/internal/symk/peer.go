@@ -39,7 +39,7 @@ func (m *Machine) shots(p *peer.Plan, t *Time) error {
 		w := m.newTraffic()
 		err := m.moves(w, p, p.Phases[0].Moves)
 		w.crowdStore = c.Crowd
-		t.Gap += m.Class.Sym.Hop
+		t.Gap += c.Flag
 		t.Busy = w.fullest() / c.Share * max(1, m.Slow)
 		return err
 	}
@@ -98,7 +98,7 @@ func (m *Machine) tokens(w *traffic, p *peer.Plan) (gap, busy float64) {
 		cost = &c.Combine
 	}
 	gap = cost.Gap + float64(cost.Group*float64(t.Groups))
-	if t.Remote {
+	if t.Remote && (t.LowLatency || t.Combine) { // a normal dispatch has met all ranks before it sends
 		gap += c.Cross
 	}
 	links := math.Max(w.fullestOf(false)/cost.Share, w.fullestOf(true))
@@ -137,8 +137,8 @@ func (m *Machine) posted(w *traffic, p *peer.Plan) (gap, busy float64) {
 func (m *Machine) moves(w *traffic, p *peer.Plan, list []peer.Move) error {
 	for i := range list {
 		mv := &list[i]
-		for _, s := range mv.Sources {
-			if s.Rank == mv.To.Rank {
+		for k, s := range mv.Sources {
+			if s.Rank == mv.To.Rank || k > 0 && mv.Sources[k-1].Rank == s.Rank { // added up first
 				continue
 			}
 			bytes := float64(p.Parts[mv.To.Part].Bytes)
