@@ -58,10 +58,12 @@ func (c *checks) kernel(s *Spec) {
 	case w.Op == KVCache:
 		c.word("workload.kernel", w.Kernel, "write")
 	case w.Op == coll.AllReduce.TestName():
-		c.word("workload.kernel", w.Kernel, peer.OneShot, peer.OneShotPush, peer.TwoShot, SymmetricKernel, VLLMKernel)
+		c.word("workload.kernel", w.Kernel, peer.OneShot, peer.OneShotPush, peer.TwoShot, SymmetricKernel,
+			VLLMKernel)
 	case w.Kernel != "":
-		c.add("workload.kernel", w.Kernel, "only all_reduce and operations of serving have other kernels than "+
-			"NCCL's", "leave it out")
+		c.add("workload.kernel", w.Kernel,
+			"only all_reduce and operations of serving have other kernels than "+
+				"NCCL's", "leave it out")
 	}
 	if !OfServing(w.Op) && w.Serving != (Serving{}) {
 		c.add("workload.serving", "", "only "+Dispatch+", "+Combine+" and "+KVCache+" have these",
@@ -122,8 +124,9 @@ func (w *Workload) element() (int64, error) {
 	}
 	types, err := w.AllTypes()
 	if err != nil || len(types) != 1 || types[0].Size() > 2 {
-		return 0, &FieldError{Path: "workload.types", Value: fmt.Sprint(w.Types), Problem: "tokens have values of one " +
-			"or two bytes", Hint: "write f8e4m3 or bfloat16"}
+		return 0, &FieldError{Path: "workload.types", Value: fmt.Sprint(w.Types),
+			Problem: "tokens have values of one " +
+				"or two bytes", Hint: "write f8e4m3 or bfloat16"}
 	}
 	return int64(types[0].Size()), nil
 }
@@ -206,8 +209,9 @@ func (m *Site) servingPlan(spec *Spec) (*peer.Plan, error) {
 	s, n := &w.Serving, m.Comm.NRanks
 	if w.Op == KVCache {
 		if s.FromTP+s.ToTP > n {
-			return nil, &FieldError{Path: "workload.serving.toTP", Value: fmt.Sprint(s.ToTP), Problem: fmt.Sprintf(
-				"%d and %d ranks are more than the machine's %d", s.FromTP, s.ToTP, n), Hint: "add nodes"}
+			return nil, &FieldError{Path: "workload.serving.toTP", Value: fmt.Sprint(s.ToTP),
+				Problem: fmt.Sprintf(
+					"%d and %d ranks are more than the machine's %d", s.FromTP, s.ToTP, n), Hint: "add nodes"}
 		}
 		return (&peer.Cache{From: s.FromTP, To: s.ToTP, Layers: int64(s.Layers), Tokens: int64(s.Tokens),
 			BlockTokens: int64(s.BlockTokens), Bytes: int64(s.KVBytes)}).Plan()
@@ -288,8 +292,9 @@ func (m *Site) byNCCL(ctx context.Context, spec Spec, opt Options) (*Served, err
 	return &Served{Op: spec.Workload.Op, Kernel: NCCLKernel, Ranks: n, Nodes: m.Comm.NNodes,
 		Us: row.Out.Time.Micros(), Bytes: most, GBps: float64(most) / (row.Out.Time.Micros() * 1e3),
 		Limit: row.Facts.Limit, Use: row.Facts.Use, Proven: row.Out.Checked, Margin: row.Facts.Margin,
-		Assumed: append(slices.Clone(p.Assumed), "an alltoall of unequal parts by NCCL's sends and receives; "+
-			"tokens are sorted before and after it, which is not in the time")}, nil
+		Assumed: append(slices.Clone(p.Assumed),
+			"an alltoall of unequal parts by NCCL's sends and receives; "+
+				"tokens are sorted before and after it, which is not in the time")}, nil
 }
 
 // peers plans an all_reduce by a kernel over peers' memory; ok is false where the workload

@@ -20,8 +20,9 @@ func servingSpec(w Workload, nodes, gpus int) Spec {
 
 func allReduceUs(t *testing.T, kernel, buffers string, gpus int, sizes ...string) []Row {
 	t.Helper()
-	res, err := Run(context.Background(), servingSpec(Workload{Op: "all_reduce", Kernel: kernel, Buffers: buffers,
-		Types: []string{"bfloat16"}, Sizes: sizes}, 1, gpus), Options{})
+	res, err := Run(context.Background(),
+		servingSpec(Workload{Op: "all_reduce", Kernel: kernel, Buffers: buffers,
+			Types: []string{"bfloat16"}, Sizes: sizes}, 1, gpus), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,8 @@ func TestKernelsOfAllReduce(t *testing.T) {
 		t.Errorf("%+v", got[1].Facts)
 	}
 	two := allReduceUs(t, "two-shot", "", 8, "128")
-	if want := c.Gap + 3*c.Flag + c.Load + 6*c.More + 7*c.Serial; math.Abs(two[0].Out.Time.Micros()-want) > .01 {
+	if want := c.Gap + 3*c.Flag + c.Load + 6*c.More + 7*c.Serial; math.Abs(two[0].Out.Time.Micros()-want) >
+		.01 {
 		t.Errorf("two shots of 128 bytes: %v us, want %.3f", two[0].Out.Time.Micros(), want)
 	}
 	push := allReduceUs(t, "one-shot-push", "", 8, "16")
@@ -71,10 +73,13 @@ func TestServingRefusals(t *testing.T) {
 		"workload.kernel warp: not known": servingSpec(Workload{Op: "all_reduce", Kernel: "warp"}, 1, 0),
 		"workload.kernel one-shot: only":  servingSpec(Workload{Op: "all_gather", Kernel: "one-shot"}, 1, 0),
 		"workload.serving: only":          servingSpec(Workload{Op: "all_reduce", Serving: ep}, 1, 0),
-		"workload.serving.topK 0":         servingSpec(Workload{Op: Dispatch, Serving: bad(func(s *Serving) { s.TopK = 0 })}, 1, 0),
-		"workload.serving.layers 0":       servingSpec(Workload{Op: KVCache, Serving: ep}, 1, 0),
-		"workload.types":                  servingSpec(Workload{Op: Combine, Serving: ep, Types: []string{"double"}}, 1, 0),
-		"workload.group": servingSpec(Workload{Op: "all_reduce", Kernel: "one-shot", Group: 2, Sizes: []string{"64K"}},
+		"workload.serving.topK 0": servingSpec(Workload{Op: Dispatch,
+			Serving: bad(func(s *Serving) { s.TopK = 0 })}, 1, 0),
+		"workload.serving.layers 0": servingSpec(Workload{Op: KVCache, Serving: ep}, 1, 0),
+		"workload.types": servingSpec(Workload{Op: Combine, Serving: ep,
+			Types: []string{"double"}}, 1, 0),
+		"workload.group": servingSpec(Workload{Op: "all_reduce", Kernel: "one-shot", Group: 2,
+			Sizes: []string{"64K"}},
 			1, 0),
 	} {
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
@@ -82,7 +87,8 @@ func TestServingRefusals(t *testing.T) {
 		}
 	}
 	for name, s := range map[string]Spec{
-		"two nodes": servingSpec(Workload{Op: "all_reduce", Kernel: "one-shot", Sizes: []string{"64K"}}, 2, 0),
+		"two nodes": servingSpec(Workload{Op: "all_reduce", Kernel: "one-shot", Sizes: []string{"64K"}}, 2,
+			0),
 		"integers": servingSpec(Workload{Op: "all_reduce", Kernel: "symmetric", Sizes: []string{"64K"},
 			Types: []string{"int32"}}, 1, 0),
 	} {
@@ -92,7 +98,8 @@ func TestServingRefusals(t *testing.T) {
 		}
 	}
 	for name, s := range map[string]Spec{
-		"7 experts": servingSpec(Workload{Op: Dispatch, Serving: bad(func(s *Serving) { s.Experts = 7 })}, 1, 0),
+		"7 experts": servingSpec(Workload{Op: Dispatch, Serving: bad(func(s *Serving) { s.Experts = 7 })}, 1,
+			0),
 	} {
 		var no *plan.UnsupportedError
 		if _, err := Serve(context.Background(), s, Options{}); !errors.As(err, &no) {
@@ -105,7 +112,8 @@ func TestServingRefusals(t *testing.T) {
 // between them, which take as long as a port needs. NCCL's sends and receives of the same tokens
 // take longer.
 func TestServeExperts(t *testing.T) {
-	w := Workload{Op: Dispatch, Kernel: "deepep-ll", Serving: Serving{Experts: 256, TopK: 8, Hidden: 7168, Tokens: 128}}
+	w := Workload{Op: Dispatch, Kernel: "deepep-ll", Serving: Serving{Experts: 256, TopK: 8, Hidden: 7168,
+		Tokens: 128}}
 	ll, err := Serve(context.Background(), servingSpec(w, 2, 0), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +138,8 @@ func TestServeExperts(t *testing.T) {
 	for _, kernel := range []string{"deepep", "hybridep"} {
 		for _, op := range []string{Dispatch, Combine} {
 			w.Op, w.Kernel = op, kernel
-			if out, err := Serve(context.Background(), servingSpec(w, 2, 0), Options{}); err != nil || !out.Proven ||
+			if out, err := Serve(context.Background(), servingSpec(w, 2, 0), Options{}); err != nil ||
+				!out.Proven ||
 				out.Us <= 0 {
 				t.Errorf("%s %s: %+v, %v", op, kernel, out, err)
 			}

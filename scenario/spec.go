@@ -137,8 +137,8 @@ type Workload struct {
 	Device       int `json:"device,omitempty"`
 	DeviceBlocks int `json:"deviceBlocks,omitempty"`
 	// Kernel takes the place of NCCL's choice: of all_reduce "one-shot", "one-shot-push"
-	// or "two-shot" (kernels over the memory of peers), "vllm" (its choice of these and NCCL) or "symmetric" (NCCL's,
-	// over windows); of ep_dispatch and ep_combine "deepep" (also ""), "deepep-ll", "hybridep" or
+	// or "two-shot" (kernels over the memory of peers), "vllm" (its choice of these and NCCL) or "symmetric"
+	// (NCCL's, over windows); of ep_dispatch and ep_combine "deepep" (also ""), "deepep-ll", "hybridep" or
 	// "nccl".
 	Kernel string `json:"kernel,omitempty"`
 	// Serving is what ep_dispatch, ep_combine and kv_transfer move.

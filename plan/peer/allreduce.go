@@ -45,7 +45,8 @@ func AllReduce(kernel string, ranks int, count int64, typ coll.DataType, op coll
 	}
 	packs := bytes / pack
 	blocks := min(mostBlocks, (packs+threads-1)/threads)
-	p := &Plan{Op: "all_reduce", Kernel: kernel, Ranks: ranks, Meet: true, Blocks: int(blocks), Threads: threads}
+	p := &Plan{Op: "all_reduce", Kernel: kernel, Ranks: ranks, Meet: true, Blocks: int(blocks),
+		Threads: threads}
 	all := make([]int32, ranks)
 	for r := range all {
 		all[r] = int32(r)

@@ -38,7 +38,8 @@ func (c *Cache) Plan() (*Plan, error) {
 	for i := range pieces {
 		src, dst := int32(i*from/pieces), int32(from+i*to/pieces)
 		part := int32(len(p.Parts))
-		p.Parts = append(p.Parts, Part{Items: blocks, Bytes: blocks * c.BlockTokens * c.Bytes / pieces, Of: -1})
+		p.Parts = append(p.Parts, Part{Items: blocks, Bytes: blocks * c.BlockTokens * c.Bytes / pieces,
+			Of: -1})
 		p.Has = append(p.Has, Place{src, In, part})
 		p.Goals = append(p.Goals, Goal{Place{dst, Out, part}, []int32{src}})
 		ph.Moves = append(ph.Moves, Move{By: src, Way: Write, Sources: []Place{{src, In, part}},

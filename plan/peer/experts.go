@@ -21,10 +21,11 @@ type Experts struct {
 	Kernel                        string
 	Combine                       bool
 	Experts, TopK, Hidden, Tokens int64 // Tokens of each rank
-	Element                       int64 // bytes of a value that moves: 1 for FP8, with a scale for 128 of them
-	SMs                           int   // blocks of the kernel, 0 for its default
-	GPUSMs                        int   // multiprocessors of a GPU
-	NodeOf                        []int32
+	// bytes of a value that moves: 1 for FP8, with a scale for 128 of them
+	Element int64
+	SMs     int // blocks of the kernel, 0 for its default
+	GPUSMs  int // multiprocessors of a GPU
+	NodeOf  []int32
 }
 
 // Sizes that the kernels move with each token: DeepEP's csrc/kernels/intranode.cu and
@@ -72,7 +73,8 @@ func (e *Experts) Plan() (*Plan, error) {
 	}
 	ranks := len(e.NodeOf)
 	no := func(why string, args ...any) (*Plan, error) {
-		return nil, &plan.UnsupportedError{What: name + " by kernel " + e.Kernel, Why: fmt.Sprintf(why, args...)}
+		return nil, &plan.UnsupportedError{What: name + " by kernel " + e.Kernel,
+			Why: fmt.Sprintf(why, args...)}
 	}
 	switch n := int64(ranks); {
 	case ranks < 2:
@@ -115,7 +117,6 @@ type builder struct {
 	*Experts
 	*Plan
 	pairs []int32   // part of rank s's tokens that rank d has experts for, by s, d
-	nodes [][]int32 // part of rank s's tokens that node v has, by s, v; -1 for its own
 	peers [][]int32 // ranks of a node, by local index
 	local []int32   // local index of a rank
 }

@@ -19,7 +19,8 @@ func TestPlansAreProven(t *testing.T) {
 				nodeOf = append(nodeOf, int32(v))
 			}
 		}
-		e := Experts{Kernel: rapid.SampledFrom([]string{DeepEP, DeepEPLowLatency, HybridEP}).Draw(t, "kernel"),
+		e := Experts{Kernel: rapid.SampledFrom([]string{DeepEP, DeepEPLowLatency, HybridEP}).Draw(t,
+			"kernel"),
 			Combine: rapid.Bool().Draw(t, "combine"), Hidden: 7168, Element: 1, GPUSMs: 132, NodeOf: nodeOf,
 			Experts: int64(len(nodeOf)) * rapid.Int64Range(1, 8).Draw(t, "local experts"),
 			Tokens:  rapid.Int64Range(1, 300).Draw(t, "tokens")}
@@ -122,7 +123,8 @@ func TestCheckFindsDefects(t *testing.T) {
 // DeepEP's bytes: 7,168 values of FP8 have 56 scales; a token that goes to all of eight experts
 // on eight ranks has a copy for each; between nodes one for each node.
 func TestBytesOfTokens(t *testing.T) {
-	e := Experts{Kernel: DeepEPLowLatency, Hidden: 7168, Element: 1, GPUSMs: 132, Experts: 8, TopK: 8, Tokens: 128,
+	e := Experts{Kernel: DeepEPLowLatency, Hidden: 7168, Element: 1, GPUSMs: 132, Experts: 8, TopK: 8,
+		Tokens: 128,
 		NodeOf: make([]int32, 8)}
 	p, err := e.Plan()
 	if err != nil {

@@ -41,7 +41,7 @@ func TestNVL72(t *testing.T) {
 
 // TestBuiltIn reads every class that machines get, and finds each parameter's
 // value and origin in it. A class that is not from published tables has none from there but
-// those of kernels of serving, which nobody measured on its machine yet.
+// those of kernels of serving, which were not measured on its machine.
 func TestBuiltIn(t *testing.T) {
 	used := map[string]bool{}
 	for _, sm := range []int{70, 75, 80, 86, 89, 90, 100, 103, 120} {

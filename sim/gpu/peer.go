@@ -82,7 +82,9 @@ func peerQuantities(add adder) {
 	} {
 		tokenQuantities(add, k.name, k.what, k.at)
 	}
-	us("ep_cross", "low latency and combine: on top where GPUs write between nodes", func(c *Class) *float64 { return &c.Peer.Cross })
+	us("ep_cross", "low latency and combine: on top where GPUs write between nodes", func(c *Class) *float64 {
+		return &c.Peer.Cross
+	})
 	add("ep_relay", "1", 1, 100, "by how many times SMs take longer that pass on what comes from there",
 		func(c *Class) *float64 { return &c.Peer.Relay })
 	us("ep_hybrid_token", "HybridEP: an SM's time for a token",

@@ -19,7 +19,8 @@ func (r *Options) RegisterServing(c *cobra.Command) {
 	flags.Register(c.Flags(), flags.In("Serving",
 		flags.Of(&r.Kernel, "kernel", "", "",
 			"`KERNEL` in place of NCCL's choice: of all_reduce one-shot, one-shot-push, two-shot, vllm or "+
-				"symmetric; of ep_dispatch and ep_combine deepep (default), deepep-ll, hybridep or nccl", "workload.kernel"),
+				"symmetric; of ep_dispatch and ep_combine deepep (default), deepep-ll, hybridep or nccl",
+			"workload.kernel"),
 		flags.Of(&s.Experts, "experts", "", 0, "`N` experts of all ranks", "workload.serving.experts"),
 		flags.Of(&s.TopK, "top-k", "", 0, "experts `K` of a token", "workload.serving.topK"),
 		flags.Of(&s.Hidden, "hidden", "", 0, "`N` values of a token", "workload.serving.hidden"),

@@ -101,7 +101,8 @@ func print(errs map[string]*[2][]float64, left map[string]int) {
 				sum, bias, worst = sum+math.Abs(e), bias+e, math.Max(worst, math.Abs(e))
 			}
 			n := math.Max(1, float64(len(half)))
-			fmt.Printf("  %4d rows %5.1f %% (%+5.1f, most %3.0f)", len(half), 100*sum/n, 100*bias/n, 100*worst)
+			fmt.Printf("  %4d rows %5.1f %% (%+5.1f, most %3.0f)", len(half), 100*sum/n, 100*bias/n,
+				100*worst)
 		}
 		fmt.Println()
 	}

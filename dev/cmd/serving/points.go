@@ -10,8 +10,9 @@ import (
 
 // topologies are the machines of GPUs by name.
 var topologies = map[string]string{"H100": "dgx-h100", "H200": "dgx-h200", "H800": "hgx-h800-8",
-	"A100": "dgx-a100", "B200": "dgx-b200", "B300": "hgx-b300-8", "GB200": "gb200-nvl72", "GB300": "gb300-nvl72",
-	"L40S": "pcie-l40s-8", "RTX": "pcie-rtx-pro-6000-8"}
+	"A100": "dgx-a100", "B200": "dgx-b200", "B300": "hgx-b300-8", "GB200": "gb200-nvl72",
+	"GB300": "gb300-nvl72",
+	"L40S":  "pcie-l40s-8", "RTX": "pcie-rtx-pro-6000-8"}
 
 // gpu is the name of a group's GPU without its form and memory: "H100 80GB HBM3 SXM" is H100.
 func (g *group) gpu() string {
@@ -96,7 +97,8 @@ func number(v any) float64 {
 
 // experts are dispatches and combines by DeepEP whose time, experts and ranks are known.
 func (g *group) experts() (out []point) {
-	if !strings.HasPrefix(g.Library, "DeepEP") || strings.Contains(g.Library, "V2") || g.Hidden == 0 || g.TopK == 0 {
+	if !strings.HasPrefix(g.Library, "DeepEP") || strings.Contains(g.Library, "V2") || g.Hidden == 0 ||
+		g.TopK == 0 {
 		return nil
 	}
 	kernel := peer.DeepEP
@@ -147,14 +149,16 @@ func (g *group) cache() []point {
 		best = max(best, number(row["write"]))
 	}
 	name := map[string]string{"32 x EFA 100 Gb/s (400 GB/s)": "aws-p5.48xlarge",
-		"16 x EFA 200 Gb/s (400 GB/s)": "aws-p5en.48xlarge", "8 x EFA 400 Gb/s (400 GB/s)": "aws-p6-b200.48xlarge",
+		"16 x EFA 200 Gb/s (400 GB/s)": "aws-p5en.48xlarge",
+		"8 x EFA 400 Gb/s (400 GB/s)":  "aws-p6-b200.48xlarge",
 		"16 x EFA 400 Gb/s (800 GB/s)": "aws-p6-b300.48xlarge"}[g.Hardware.NIC]
 	if name == "" || g.Memory != "GPU to GPU" || best == 0 {
 		return nil
 	}
 	s := scenario.Spec{Format: scenario.FormatVersion}
 	s.Machine.Nodes = []scenario.Nodes{{Topo: name, Count: 2}}
-	s.Workload = scenario.Workload{Op: scenario.KVCache, Serving: scenario.Serving{FromTP: 8, ToTP: 8, Layers: 64,
+	s.Workload = scenario.Workload{Op: scenario.KVCache, Serving: scenario.Serving{FromTP: 8, ToTP: 8,
+		Layers:      64,
 		BlockTokens: 64, KVBytes: 1 << 17, Tokens: 1 << 12}} // blocks of 1 MiB a rank
 	return []point{{class: "kv_transfer write, GPU memory", key: g.Name, measured: best, rate: true, spec: s}}
 }
