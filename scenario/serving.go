@@ -89,25 +89,29 @@ func (c *checks) kernel(s *Spec) {
 
 // serving checks what an operation of serving needs.
 func (c *checks) serving(w *Workload) {
-	need := func(member string, v int) {
-		if v < 1 || v > 1<<30 {
-			c.add("workload.serving."+member, fmt.Sprint(v), w.Op+" needs a number from 1 to 2^30", "")
+	need := func(member string, v, most int) {
+		if v < 1 || v > most {
+			c.add("workload.serving."+member, fmt.Sprint(v), fmt.Sprintf("%s needs a number from 1 to %d",
+				w.Op,
+				most), "")
 		}
 	}
 	s := &w.Serving
-	need("tokens", s.Tokens)
+	need("tokens", s.Tokens, 1<<24)
 	if w.Op == KVCache {
-		need("fromTP", s.FromTP)
-		need("toTP", s.ToTP)
-		need("layers", s.Layers)
-		need("blockTokens", s.BlockTokens)
-		need("kvBytes", s.KVBytes)
+		need("fromTP", s.FromTP, 1<<10)
+		need("toTP", s.ToTP, 1<<10)
+		need("layers", s.Layers, 1<<16)
+		need("blockTokens", s.BlockTokens, 1<<24)
+		need("kvBytes", s.KVBytes, 1<<30)
 		return
 	}
-	need("experts", s.Experts)
-	need("topK", s.TopK)
-	need("hidden", s.Hidden)
-	c.atLeast("workload.serving.sms", s.SMs, 0)
+	need("experts", s.Experts, 1<<16)
+	need("topK", s.TopK, 1<<10)
+	need("hidden", s.Hidden, 1<<20)
+	if s.SMs != 0 {
+		need("sms", s.SMs, 1<<10)
+	}
 	if _, err := w.element(); err != nil {
 		c.errs = append(c.errs, err)
 	}

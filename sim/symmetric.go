@@ -59,6 +59,11 @@ func (x *Executor) Peer(ctx context.Context, p *peer.Plan) (exec.Result, error) 
 	if err := x.lockstep(ctx, p.Op+" by kernel "+p.Kernel, true); err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
+	if x.cfg.Fabric != nil && x.cfg.Comm.NNodes > 1 {
+		return exec.Result{Wrong: -1}, &exec.NotImplementedError{
+			Feature: p.Op + " over a network of switches",
+			Missing: "its writes between nodes are timed over an ideal network; leave out the fabric"}
+	}
 	m := x.machine()
 	t, err := m.Peer(p)
 	if err != nil {

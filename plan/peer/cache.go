@@ -24,6 +24,8 @@ func (c *Cache) Plan() (*Plan, error) {
 	}
 	from, to := int64(c.From), int64(c.To)
 	switch {
+	case float64(c.Layers)*float64(c.Bytes)*float64(c.Tokens) > mostBytes:
+		return no("the request has more than %g bytes", float64(mostBytes))
 	case max(from, to)%min(from, to) != 0:
 		return no("degrees %d and %d: one must be a multiple of the other", from, to)
 	case c.Bytes%max(from, to) != 0:

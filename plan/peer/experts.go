@@ -38,6 +38,12 @@ const (
 	headBytes   = 16 // of a message of the low-latency kernels: the token's index, aligned
 )
 
+// Bounds of plans: parts are numbers of 32 bits, bytes of a rank exact as float64.
+const (
+	mostRanks = 1024
+	mostBytes = 1 << 52
+)
+
 // copyBytes is what a copy of a token takes.
 func (e *Experts) copyBytes() int64 {
 	b := e.Hidden * e.Element
@@ -79,6 +85,10 @@ func (e *Experts) Plan() (*Plan, error) {
 	switch n := int64(ranks); {
 	case ranks < 2:
 		return no("it needs two ranks or more")
+	case ranks > mostRanks:
+		return no("plans have a part for each pair of at most %d ranks", mostRanks)
+	case float64(e.Tokens)*float64(e.TopK)*float64(e.copyBytes()) > mostBytes:
+		return no("a rank sends more than %g bytes", float64(mostBytes))
 	case e.Experts%n != 0:
 		return no("%d experts do not divide evenly over %d ranks", e.Experts, n)
 	case e.TopK > e.Experts:
@@ -227,6 +237,8 @@ func (b *builder) staged() {
 	n, nodes := int32(b.Ranks), int32(max(1, len(b.peers)))
 	perRank := b.Experts.Experts / int64(n)
 	cross, inside := Phase{Name: "between nodes"}, Phase{Name: "in nodes"}
+	toRank := float64(b.Experts.Tokens) * b.hit(perRank)
+	toNode := float64(b.Experts.Tokens) * b.hit(perRank*int64(n/nodes))
 	back := make([][]Place, n)
 	b.owner = make(map[int32]int32, n*n)
 	for s := range n {
@@ -234,7 +246,7 @@ func (b *builder) staged() {
 		for v := range nodes {
 			peers, via, node := b.members(s, v)
 			if via != s {
-				node = b.add(float64(b.Experts.Tokens)*b.hit(perRank*int64(len(peers))), whole)
+				node = b.add(toNode, whole)
 			}
 			var sum []Place
 			for _, d := range peers {
@@ -245,7 +257,7 @@ func (b *builder) staged() {
 				if b.Combine {
 					of = -1
 				}
-				part := b.add(float64(b.Experts.Tokens)*b.hit(perRank), of)
+				part := b.add(toRank, of)
 				b.pairs[s*n+d] = part
 				b.owner[part] = s
 				switch {

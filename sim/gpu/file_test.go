@@ -12,7 +12,8 @@ import (
 )
 
 // A tray of an NVL72 is distinguished from eight B200 by its Grace CPU; what the rack's
-// switches reduce and copy, the looks of its proxy threads and the wait for memory differ.
+// switches reduce and copy, the looks of its proxy threads, the wait for memory and kernels of serving
+// differ.
 func TestNVL72(t *testing.T) {
 	rack, board := ClassFor(100, true, true, true), ClassFor(100, true, true, false)
 	if rack.Name != "nvl72-sm100" || board.Name != "nvswitch-sm100" {
@@ -23,7 +24,7 @@ func TestNVL72(t *testing.T) {
 			board.MulticastEff)
 	}
 	for _, q := range Quantities() {
-		own := q.Name == "multicast_eff" || q.Name == "nic_look" || q.Name == "simple_hbm"
+		own := q.Name == "multicast_eff" || q.Name == "nic_look" || q.Name == "simple_hbm" || q.For == "serving"
 		if !own && *q.At(&rack) != *q.At(&board) {
 			t.Errorf("%s: %g and %g", q.Name, *q.At(&rack), *q.At(&board))
 		}
