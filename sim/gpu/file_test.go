@@ -24,7 +24,8 @@ func TestNVL72(t *testing.T) {
 			board.MulticastEff)
 	}
 	for _, q := range Quantities() {
-		own := q.Name == "multicast_eff" || q.Name == "nic_look" || q.Name == "simple_hbm" || q.For == "serving"
+		own := q.Name == "multicast_eff" || q.Name == "nic_look" || q.Name == "simple_hbm" ||
+			q.For == "serving"
 		if !own && *q.At(&rack) != *q.At(&board) {
 			t.Errorf("%s: %g and %g", q.Name, *q.At(&rack), *q.At(&board))
 		}

@@ -30,7 +30,7 @@ type timed struct {
 }
 
 // Files writes the times of a sweep as a simulator of requests reads them: Vidur's
-// docs/profiling.md (7d47513), AIConfigurator's tables (095f58a). Errors: of usage where the
+// page on profiling (7d47513), AIConfigurator's tables (095f58a). Errors: of usage where the
 // sweep has nothing that it reads.
 func (m *Merged) Files(format, nccl string) ([]File, error) {
 	if l := m.labels(); format == "aiconfigurator" && (slices.Contains(l, "version") ||
