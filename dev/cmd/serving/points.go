@@ -85,7 +85,7 @@ func (g *group) allReduce() (out []point) {
 			Types: []string{"bfloat16"}, Kernel: kernel}
 		s.Engine.Launch = g.Mode
 		out = append(out, point{class: "all_reduce " + kernel + " " + g.gpu() + " " + g.Mode,
-			key: fmt.Sprint(g.Name, bytes), measured: us, spec: s})
+			key: g.Name + fmt.Sprint(bytes), measured: us, spec: s})
 	}
 	return out
 }
@@ -114,11 +114,15 @@ func (g *group) experts() (out []point) {
 		rows = []map[string]any{{"tokens_per_rank": float64(g.Tokens), "dispatch_us": g.Dispatch,
 			"combine_us": g.Combine}}
 	}
-	for i, row := range rows {
+	for _, row := range rows {
 		s, ok := g.machine(ranks)
 		tokens := int(number(row["tokens_per_rank"]))
 		if !ok || tokens == 0 || g.Experts%ranks != 0 {
 			continue
+		}
+		key := g.Name + fmt.Sprint(tokens)
+		if kernel == peer.DeepEP {
+			key = fmt.Sprintf("%s(%d, %d)", g.Name, tokens, int(number(row["dispatch_sms"])))
 		}
 		experts := g.Experts
 		if experts == 0 { // the page's tests have 288 for EP 8 to 32, else 256
@@ -136,7 +140,7 @@ func (g *group) experts() (out []point) {
 			}
 			s.Engine.Launch = "graph"
 			out = append(out, point{class: fmt.Sprintf("%s %s %s, %d ranks", op, kernel, g.gpu(), ranks),
-				key: fmt.Sprint(g.Name, i, op), measured: us, spec: s})
+				key: key, measured: us, spec: s})
 		}
 	}
 	return out
