@@ -1,0 +1,3 @@
+package diagnose
+
+func (q *work) stuck() {}
