@@ -65,7 +65,9 @@ type Report struct {
 	Missing  []string  `json:"missing"`
 	Machine  string    `json:"machine,omitempty"`
 	Shape    string    `json:"shape,omitempty"` // where the curve parts: latency, crossover, plateau
-	Notes    []string  `json:"notes,omitempty"`
+	// Stuck says what logs and dumps tell of a job that hangs or fails.
+	Stuck []string `json:"stuck,omitempty"`
+	Notes []string `json:"notes,omitempty"`
 }
 
 // What is missing, in the order in which it would decide.
@@ -85,6 +87,7 @@ type work struct {
 	m       *material
 	given   given
 	logged  map[string]string
+	left    []string // settings of the log that are suspects
 	missing [missCount]string
 	rep     *Report
 	benches []*bench
@@ -109,6 +112,7 @@ func New(ctx context.Context, req Request) (*Report, error) {
 		rep: &Report{Verdict: Unknown, Sizes: []Size{}, Suspects: []Suspect{}, Missing: []string{},
 			Notes: m.notes}}
 	q.logged = loggedSettings(m)
+	q.leftOvers()
 	if len(m.tables) == 0 && len(m.logs) == 0 && len(m.dumps) == 0 && len(m.facts) == 0 && len(m.wrong) == 0 {
 		return nil, fail.Input(fmt.Errorf("nothing to diagnose in the files: give a table of nccl-tests, or a " +
 			"log of NCCL or dumps of PyTorch's Flight Recorder of what hangs"))
@@ -122,6 +126,7 @@ func New(ctx context.Context, req Request) (*Report, error) {
 			return nil, err
 		}
 	}
+	q.told()
 	q.lack()
 	return q.rep, nil
 }

@@ -69,7 +69,7 @@ func (b *bench) simulate(ctx context.Context, r *scenario.Running, rows []int) (
 // that nothing describes, an ideal network is assumed: each doubling of the nodes makes it less
 // likely that no cable is shared, unshared of the time.
 const (
-	point    = 0.12
+	point    = 0.18
 	unshared = 0.05
 )
 
@@ -96,7 +96,7 @@ func (b *bench) widths(bytes int64) (below, above float64) {
 func between(bytes int64) float64 {
 	switch {
 	case bytes >= 64<<20:
-		return 0.07
+		return 0.1
 	case bytes >= large:
 		return 0.15
 	}

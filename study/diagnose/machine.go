@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -149,6 +150,9 @@ func (q *work) place(b *bench) error {
 	s, r := &b.spec, b.table.run
 	if !q.given.topo {
 		topo := q.m.machine
+		if topo != "" {
+			topo = q.healthy(b, topo)
+		}
 		if topo == "" {
 			per := r.Ranks / max(r.Nodes, 1)
 			name, ok := replay.Builtin(r.GPU, per)
@@ -245,3 +249,27 @@ func loggedSettings(m *material) map[string]string {
 // silent are variables that say where, not how.
 var silent = []string{"NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY", "NCCL_COMM_ID", "NCCL_HOSTID",
 	"NCCL_VERSION", "NCCL_CONF_FILE"}
+
+// healthy is the machine of a file with GPUDirect where lines say that it was off: what it should be
+// able to do. It is the file itself where they do not.
+func (q *work) healthy(b *bench, name string) string {
+	if !slices.ContainsFunc(q.m.facts, func(f fact) bool { return f.kind == "no-gpudirect" }) {
+		return name
+	}
+	opt := b.opt
+	opt.Warn = nil
+	f, err := opt.ReadTopology(name)
+	if err != nil {
+		return name // Prepare meets the error again
+	}
+	able := bytes.ReplaceAll(f.Data, []byte(`gdr="0"`), []byte(`gdr="1"`))
+	if bytes.Equal(able, f.Data) {
+		return name
+	}
+	b.opt.Files = over{b.opt.Files, map[string][]byte{healthyName: able}}
+	q.note("expected times are those of the machine with GPUDirect RDMA, which the log says is off")
+	return healthyName
+}
+
+// healthyName is the name of a topology that was changed to what the machine should be.
+const healthyName = "healthy.xml"

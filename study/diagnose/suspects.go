@@ -85,12 +85,17 @@ func setting(kv ...string) func(*trial, float64) error {
 	}
 }
 
-// candidates are all suspects that a machine may have.
-func candidates(b *bench) (out []candidate) {
+// candidates are all suspects that a machine may have, and settings that a log shows.
+func candidates(b *bench, left []string) (out []candidate) {
 	p := placeOf(b)
+	for _, kv := range left {
+		out = append(out, ofSetting(kv, 0))
+	}
 	if p.nodes > 1 && len(p.nics) > 0 {
 		out = append(out, nics(&p)...)
-		out = append(out, wires(&p)...)
+		if p.fabric || p.nodes*p.gpus <= many { // each rank is simulated
+			out = append(out, wires(&p)...)
+		}
 	}
 	out = append(out, inside(&p)...)
 	return append(out, settings(&p)...)
@@ -313,10 +318,7 @@ func settings(p *place) (out []candidate) {
 		list = append(list, "NCCL_PXN_DISABLE=1", "NCCL_IB_QPS_PER_CONNECTION=16")
 	}
 	for _, kv := range list {
-		name, _, _ := strings.Cut(kv, "=")
-		out = append(out, candidate{leftOver(kv), kv + " is left over in the environment", 2, false, setting(kv),
-			"env | grep NCCL_ in the ranks; /etc/nccl.conf and ~/.nccl.conf; NCCL_DEBUG=INFO: \"" + name +
-				" set by environment\"", "unset " + name})
+		out = append(out, ofSetting(kv, 2))
 	}
 	for _, v := range []string{"2.21.5", "2.23.4", "2.25.1", "2.27.5", "2.28.9", "2.29.7"} {
 		if _, err := rules.For(v); err == nil && v != p.version {
@@ -329,4 +331,12 @@ func settings(p *place) (out []candidate) {
 		}
 	}
 	return out
+}
+
+// ofSetting is a setting that is left over.
+func ofSetting(kv string, assumes float64) candidate {
+	name, _, _ := strings.Cut(kv, "=")
+	return candidate{leftOver(kv), kv + " is left over in the environment", assumes, false, setting(kv),
+		"env | grep NCCL_ in the ranks; /etc/nccl.conf and ~/.nccl.conf; NCCL_DEBUG=INFO: \"" + name +
+			" set by environment\"", "unset " + name}
 }

@@ -24,6 +24,7 @@ func (r *Report) Text() string {
 	if r.Verdict != AsExpected && len(r.Suspects) == 0 && len(r.Sizes) > 0 {
 		b.WriteString("\nNo suspect explains the times.\n")
 	}
+	list(&b, "Why it hangs or failed", r.Stuck)
 	list(&b, "Missing, what would decide first", r.Missing)
 	list(&b, "Notes", r.Notes)
 	return b.String()

@@ -12,7 +12,7 @@ import (
 // Suspects are simulated at so many sizes of a table: of the others the ratio lies between.
 const (
 	sampled     = 10
-	sampledMany = 5 // of more than many ranks
+	sampledMany = 4 // of more than many ranks
 	many        = 32
 )
 
@@ -137,7 +137,7 @@ func ones(n int) []float64 {
 func (h *hunt) run(ctx context.Context) error {
 	base := h.fit(ones(len(h.anchors)), h.anchors)
 	var left []tried
-	for _, c := range candidates(h.b) {
+	for _, c := range candidates(h.b, h.left) {
 		t, ratio := h.begin(ctx, c)
 		if err := ctx.Err(); err != nil {
 			return err
@@ -150,7 +150,7 @@ func (h *hunt) run(ctx context.Context) error {
 		}
 	}
 	slices.SortStableFunc(left, func(a, b tried) int { return int(100 * (a.misfit + a.assumes - b.misfit - b.assumes)) })
-	left = promising(left)
+	left = h.promising(left)
 	places := all(len(h.rows))
 	whole := h.fit(ones(len(h.rows)), places)
 	n := float64(min(len(h.rows), sampled))
@@ -174,18 +174,25 @@ func (h *hunt) run(ctx context.Context) error {
 }
 
 // deep is how many candidates are simulated at all sampled sizes, and apart by how much they may be
-// worse than the best at the anchors.
-const deep, apart = 10, 2.5
+// worse than the best at the anchors; few of more than many ranks.
+const deep, few, apart = 10, 4, 2.5
 
 // promising are the candidates that are simulated at all sampled sizes, of those that are sorted.
-func promising(left []tried) []tried {
+func (h *hunt) promising(left []tried) []tried {
 	best := math.Inf(1)
 	for i := range left {
 		best = min(best, left[i].misfit)
 	}
 	left = slices.DeleteFunc(left, func(t tried) bool { return t.misfit > best+apart })
-	return left[:min(len(left), deep)]
+	most := deep
+	if h.large() {
+		most = few
+	}
+	return left[:min(len(left), most)]
 }
+
+// large reports whether a run of every rank by itself takes long.
+func (h *hunt) large() bool { return h.b.run.Site.Comm.NRanks > many }
 
 // facts is what lines of the files say of a kind, as an addition to its score.
 func (h *hunt) facts(kind string) float64 {
@@ -207,7 +214,11 @@ func (h *hunt) begin(ctx context.Context, c candidate) (*tried, []float64) {
 		return t, nil
 	}
 	t.factor = 4
-	for range 3 {
+	steps := 3
+	if h.large() {
+		steps = 2
+	}
+	for range steps {
 		r := h.ratios(ctx, t, h.anchors[:1])
 		if r == nil {
 			return t, nil

@@ -40,7 +40,8 @@ the files, a command that proves it and the remedy. What is missing is assumed,
 said, and asked for in the order in which it would decide.
 
 Of a job that hangs or fails, logs and dumps say who waits for whom.`,
-		Example: `  simccl diagnose testdata/measured/h200x4/nccl-tests/perf_all_reduce_4.txt --verdict-only`,
+		Example: `  simccl diagnose testdata/measured/h200x4/nccl-tests/chan_1_4.txt --verdict-only
+  simccl run all_reduce --sizes 1M > table.txt; simccl diagnose table.txt --topo dgx-h100`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Files = args
 			return o.Run(cmd.Context(), a)
