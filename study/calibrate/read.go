@@ -116,7 +116,8 @@ func readFile(dir fs.FS, name string) (runs []*Run, left []string, err error) {
 	for _, r := range runs {
 		if r.Ranks == 0 {
 			return nil, nil, &FileError{File: r.File,
-				Problem: "the table does not list its GPUs (\"#  Rank 0 Group …\"): how many ranks were there?"}
+				Problem: "the table does not list its GPUs (\"#  Rank 0 Group …\"): how many ranks were " +
+					"there?"}
 		}
 	}
 	return runs, left, err

@@ -16,7 +16,8 @@ import (
 
 // readTables reads what nccl-tests, or our bench, printed: a run of each table. left
 // says what was left out of which.
-func readTables(name string, text []byte, s settings, simulated bool) (runs []*Run, left []string, err error) {
+func readTables(name string, text []byte, s settings, simulated bool) (runs []*Run, left []string,
+	err error) {
 	tables, err := nccltests.Parse(text, "")
 	if err != nil {
 		var bad *nccltests.ParseError
@@ -47,7 +48,8 @@ func readTables(name string, text []byte, s settings, simulated bool) (runs []*R
 }
 
 // readTable makes a run of a table; why reports why it is left out.
-func readTable(name string, p *nccltests.Parsed, s settings, simulated bool) (run *Run, why string, err error) {
+func readTable(name string, p *nccltests.Parsed, s settings, simulated bool) (run *Run, why string,
+	err error) {
 	for _, l := range p.Preface {
 		if why := foreign(l); why != "" && (why != isSimulated || !simulated) {
 			return nil, why, nil

@@ -114,8 +114,9 @@ func New(ctx context.Context, req Request) (*Report, error) {
 	q.logged = loggedSettings(m)
 	q.leftOvers()
 	if len(m.tables) == 0 && len(m.logs) == 0 && len(m.dumps) == 0 && len(m.facts) == 0 && len(m.wrong) == 0 {
-		return nil, fail.Input(fmt.Errorf("nothing to diagnose in the files: give a table of nccl-tests, or a " +
-			"log of NCCL or dumps of PyTorch's Flight Recorder of what hangs"))
+		return nil,
+			fail.Input(fmt.Errorf("nothing to diagnose in the files: give a table of nccl-tests, or a " +
+				"log of NCCL or dumps of PyTorch's Flight Recorder of what hangs"))
 	}
 	if err := q.tables(ctx); err != nil {
 		return nil, err
@@ -134,8 +135,9 @@ func New(ctx context.Context, req Request) (*Report, error) {
 // tables compares every table with what its machine should give.
 func (q *work) tables(ctx context.Context) error {
 	if len(q.m.tables) == 0 {
-		q.miss(missTable, "a table of nccl-tests, for example of all_reduce_perf -b 8 -e 8G -f 2: there are no "+
-			"times to judge")
+		q.miss(missTable,
+			"a table of nccl-tests, for example of all_reduce_perf -b 8 -e 8G -f 2: there are no "+
+				"times to judge")
 		return nil
 	}
 	for _, t := range q.m.tables {
@@ -177,8 +179,9 @@ func (q *work) lack() {
 	}
 	if len(q.benches) > 0 {
 		if b := q.benches[0]; b.run.Site.Comm.NNodes > 1 && b.spec.Network.Fabric == "" {
-			q.miss(missFabric, "the network (--fabric, or simccl topo fabric --from ibnetdiscover.txt): an ideal "+
-				"non-blocking one is assumed")
+			q.miss(missFabric,
+				"the network (--fabric, or simccl topo fabric --from ibnetdiscover.txt): an ideal "+
+					"non-blocking one is assumed")
 		}
 	}
 	for _, text := range q.missing {

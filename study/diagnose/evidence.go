@@ -131,7 +131,8 @@ func (q *work) leftOvers() {
 // told are suspects that files tell where no times do, or that no simulation could judge.
 func (q *work) told() {
 	for _, w := range q.m.wrong {
-		q.rep.Suspects = append(q.rep.Suspects, Suspect{Kind: "defect", What: "results were wrong", Explains: 1,
+		q.rep.Suspects = append(q.rep.Suspects, Suspect{Kind: "defect", What: "results were wrong",
+			Explains: 1,
 			Evidence: []string{w}, Prove: "repeat with -c 1; compute-sanitizer; other NCCL releases",
 			Remedy: "take the GPU or link out whose ranks are wrong; report it to NCCL with the table"})
 	}
@@ -146,7 +147,8 @@ func (q *work) told() {
 		if known {
 			continue
 		}
-		s := Suspect{Kind: f.kind, What: "a file says so; it was not simulated, or explains less of the times",
+		s := Suspect{Kind: f.kind,
+			What:     "a file says so; it was not simulated, or explains less of the times",
 			Explains: 1, Evidence: []string{f.text}}
 		for _, c := range everyKind() {
 			if c.kind == f.kind {

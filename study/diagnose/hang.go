@@ -16,25 +16,35 @@ type warning struct{ pattern, means, collect string }
 
 // warnings are what NCCL says of failures, with the file that prints it.
 var warnings = [...]warning{
-	{`Mismatched collective detected|Mismatched communicator`, "ranks called different operations (init.cc, " +
-		"argcheck.cc)", "dumps of PyTorch's Flight Recorder of all ranks (TORCH_NCCL_TRACE_BUFFER_SIZE=2000)"},
-	{`Got completion from peer .* with status=12`, "retries to a peer ran out: its port, cable or route is down, " +
-		"or its process has died (net_ib.cc)", "ibstat and dmesg of the peer named; NCCL_IB_TIMEOUT"},
-	{`Got completion from peer .* with status=5`, "the connection was flushed after an error on another one " +
-		"(net_ib.cc)", "the first such line of any rank: it has the cause"},
+	{`Mismatched collective detected|Mismatched communicator`,
+		"ranks called different operations (init.cc, " +
+			"argcheck.cc)",
+		"dumps of PyTorch's Flight Recorder of all ranks (TORCH_NCCL_TRACE_BUFFER_SIZE=2000)"},
+	{`Got completion from peer .* with status=12`,
+		"retries to a peer ran out: its port, cable or route is down, " +
+			"or its process has died (net_ib.cc)", "ibstat and dmesg of the peer named; NCCL_IB_TIMEOUT"},
+	{`Got completion from peer .* with status=5`,
+		"the connection was flushed after an error on another one " +
+			"(net_ib.cc)", "the first such line of any rank: it has the cause"},
 	{`Got completion from peer .* with status=1[03]`, "the peer refused the access: memory registration or " +
 		"receive-not-ready (net_ib.cc)", "dmesg of the peer; nvidia_peermem or DMA-BUF; NCCL_IB_RETRY_CNT"},
 	{`Connection closed by remote peer|socketProgress.*[Cc]onnection (?:reset|closed|refused)`,
-		"another process has ended: this rank is not the cause (socket.cc)", "the log of the rank that ended first"},
-	{`Cuda failure .*out of memory`, "no GPU memory was left", "memory of every rank before the call; NCCL_BUFFSIZE"},
-	{`Call to ibv_modify_qp failed|Call to ibv_create_qp failed`, "the NICs cannot reach each other, or limits are " +
-		"too low (ibvwrap.cc)", "NCCL_IB_GID_INDEX, show_gids; ulimit -l; the subnets of all NICs"},
+		"another process has ended: this rank is not the cause (socket.cc)",
+		"the log of the rank that ended first"},
+	{`Cuda failure .*out of memory`, "no GPU memory was left",
+		"memory of every rank before the call; NCCL_BUFFSIZE"},
+	{`Call to ibv_modify_qp failed|Call to ibv_create_qp failed`,
+		"the NICs cannot reach each other, or limits are " +
+			"too low (ibvwrap.cc)", "NCCL_IB_GID_INDEX, show_gids; ulimit -l; the subnets of all NICs"},
 	{`Error: network .* not found|Failed to initialize any NET plugin|No socket interface found`,
-		"no network that NCCL may use (net.cc, bootstrap.cc)", "NCCL_SOCKET_IFNAME, NCCL_NET; ip addr in the container"},
-	{`unhandled (?:system|cuda) error|remote process exited`, "an error of the system or of CUDA ends the job",
+		"no network that NCCL may use (net.cc, bootstrap.cc)",
+		"NCCL_SOCKET_IFNAME, NCCL_NET; ip addr in the container"},
+	{`unhandled (?:system|cuda) error|remote process exited`,
+		"an error of the system or of CUDA ends the job",
 		"the line above it with WARN; dmesg for Xid"},
-	{`Watchdog caught collective operation timeout`, "PyTorch's watchdog ended a call that did not end (others may " +
-		"not have called it)", "dumps of PyTorch's Flight Recorder of all ranks"},
+	{`Watchdog caught collective operation timeout`,
+		"PyTorch's watchdog ended a call that did not end (others may " +
+			"not have called it)", "dumps of PyTorch's Flight Recorder of all ranks"},
 	{`NCCL version mismatch|Mismatched NCCL version`, "ranks have different releases of NCCL (init.cc)",
 		"NCCL_DEBUG=VERSION on every node"},
 	{`NVRM: Xid`, "the driver reports an error of a GPU", "nvidia-bug-report.sh; nvidia-smi -q"},
@@ -103,7 +113,8 @@ func (q *work) versions() {
 func (q *work) waiting() {
 	if len(q.m.dumps) < 2 {
 		if len(q.m.dumps) == 1 {
-			q.rep.Stuck = append(q.rep.Stuck, q.m.dumps[0].File+": the dumps of the other ranks say who is waited for")
+			q.rep.Stuck = append(q.rep.Stuck, q.m.dumps[0].File+
+				": the dumps of the other ranks say who is waited for")
 		}
 		return
 	}
@@ -151,8 +162,9 @@ func (q *work) waiting() {
 		}
 		if n := last[g][least]; n < last[g][most] {
 			e := calls[g][n+1].entry
-			q.rep.Stuck = append(q.rep.Stuck, fmt.Sprintf("group %s: %s waits in call %d (%s) for %s, whose last is %d",
-				g, most, n+1, e.Name, least, n))
+			q.rep.Stuck = append(q.rep.Stuck,
+				fmt.Sprintf("group %s: %s waits in call %d (%s) for %s, whose last is %d",
+					g, most, n+1, e.Name, least, n))
 		}
 	}
 }
@@ -163,7 +175,8 @@ func differ(a, b *flight.Entry) string {
 	case a.Name != b.Name:
 		return fmt.Sprintf("one called %s, the other %s", a.Name, b.Name)
 	case a.Name == "all_reduce" && flight.Elements(a.In) != flight.Elements(b.In):
-		return fmt.Sprintf("%s of %d elements, the other of %d", a.Name, flight.Elements(a.In), flight.Elements(b.In))
+		return fmt.Sprintf("%s of %d elements, the other of %d", a.Name, flight.Elements(a.In),
+			flight.Elements(b.In))
 	case a.InType != b.InType:
 		return fmt.Sprintf("%s of %s, the other of %s", a.Name, a.InType, b.InType)
 	}

@@ -21,7 +21,8 @@ import (
 type scenarioOp = scenario.Operation
 
 func operation(op *comm.Op) scenarioOp {
-	return scenarioOp{Type: op.Type, RedOp: op.RedOp, Root: int(op.Root), Count: op.Count, InPlace: op.InPlace}
+	return scenarioOp{Type: op.Type, RedOp: op.RedOp, Root: int(op.Root), Count: op.Count,
+		InPlace: op.InPlace}
 }
 
 // bench is the machine on which a table is simulated.
@@ -134,8 +135,9 @@ func (q *work) settings(b *bench) {
 		version = fmt.Sprintf("%d.%d.%d", c/10000, c/100%100, c%100)
 	}
 	if version == "" {
-		q.miss(missRelease, "which NCCL ran (the first line of a log under NCCL_DEBUG=VERSION); the rules of "+
-			rules.Default().Version()+" are taken")
+		q.miss(missRelease,
+			"which NCCL ran (the first line of a log under NCCL_DEBUG=VERSION); the rules of "+
+				rules.Default().Version()+" are taken")
 		return
 	}
 	if _, err := rules.For(version); err != nil {

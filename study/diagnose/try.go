@@ -16,8 +16,8 @@ const (
 	many        = 32
 )
 
-// Times that differ from the expected ones by no more than quiet, root mean square over all sizes,
-// are not explained: two runs of one machine differ so.
+// Times whose median differs from the expected one by no more than quiet are not explained: two
+// machines of a kind differ so.
 const quiet = 0.085
 
 // tried is a candidate that was simulated.
@@ -34,6 +34,7 @@ type hunt struct {
 	*work
 	b        *bench
 	es       []expected
+	every    []float64 // ln of measured to expected time, at all rows
 	rows     []int     // sampled rows
 	measured []float64 // ln of measured to expected time, at them
 	spread   []float64 // what a difference of logarithms is measured by
@@ -44,10 +45,10 @@ type hunt struct {
 // suspects tries what may explain the first table whose times are off.
 func (q *work) suspects(ctx context.Context) error {
 	var worst *hunt
-	most := quiet
+	most := 0.0
 	for i, b := range q.benches {
 		h := newHunt(q, b, q.expects[i])
-		if r := h.rms(h.measured); r > most && h.off() {
+		if r := h.rms(h.every); h.off() && (worst == nil || r > most) {
 			worst, most = h, r
 		}
 	}
@@ -58,7 +59,19 @@ func (q *work) suspects(ctx context.Context) error {
 }
 
 func newHunt(q *work, b *bench, es []expected) *hunt {
-	h := &hunt{work: q, b: b, es: es, rows: sample(b), known: map[string][]float64{}}
+	h := &hunt{work: q, b: b, es: es, known: map[string][]float64{}}
+	farthest := 0
+	for i, row := range b.table.rows {
+		h.every = append(h.every, math.Log(row.us/es[i].us))
+		if math.Abs(h.every[i]) > math.Abs(h.every[farthest]) {
+			farthest = i
+		}
+	}
+	h.rows = sample(b)
+	if !slices.Contains(h.rows, farthest) {
+		h.rows = append(h.rows, farthest)
+		slices.Sort(h.rows)
+	}
 	for _, i := range h.rows {
 		row := b.table.rows[i]
 		h.measured = append(h.measured, math.Log(row.us/es[i].us))
@@ -102,15 +115,14 @@ func (h *hunt) rms(d []float64) float64 {
 	return math.Sqrt(sum / float64(max(len(d), 1)))
 }
 
-// off reports whether something of the curve is off more than its launches.
+// off reports whether a size is outside of what is expected, or all of them are off in one direction.
 func (h *hunt) off() bool {
-	for k, i := range h.rows {
-		if us := h.b.table.rows[i].us; math.Abs(h.measured[k]) > 2*h.spread[k] && (us > h.es[i].most ||
-			us < h.es[i].least) {
+	for i, row := range h.b.table.rows {
+		if row.us > h.es[i].most || row.us < h.es[i].least {
 			return true
 		}
 	}
-	return h.rms(h.measured) > quiet && math.Abs(median(h.measured)) > quiet
+	return math.Abs(median(h.every)) > quiet
 }
 
 // fit is how badly ratios follow the measured ones, over some places: the mean square of their
@@ -149,7 +161,9 @@ func (h *hunt) run(ctx context.Context) error {
 			left = append(left, *t)
 		}
 	}
-	slices.SortStableFunc(left, func(a, b tried) int { return int(100 * (a.misfit + a.assumes - b.misfit - b.assumes)) })
+	slices.SortStableFunc(left, func(a, b tried) int {
+		return int(100 * (a.misfit + a.assumes - b.misfit - b.assumes))
+	})
 	left = h.promising(left)
 	places := all(len(h.rows))
 	whole := h.fit(ones(len(h.rows)), places)
@@ -245,7 +259,7 @@ const strongest = 16
 
 // ratios simulates a candidate at places of the sampled rows; nil where it cannot be.
 func (h *hunt) ratios(ctx context.Context, t *tried, places []int) []float64 {
-	change := t.alike()
+	change := t.shared()
 	if change == "" {
 		return h.ratiosOf(ctx, t, places)
 	}
@@ -302,13 +316,14 @@ func (h *hunt) report(all []tried) {
 	})
 	for i := range all {
 		t := &all[i]
-		if len(h.rep.Suspects) >= most8 || t.score > all[0].score+12 {
+		if len(h.rep.Suspects) >= mostSuspects || t.score > all[0].score+12 {
 			break
 		}
 		if slices.ContainsFunc(h.rep.Suspects, func(s Suspect) bool { return s.Kind == t.kind }) {
 			continue
 		}
-		s := Suspect{Kind: t.kind, What: t.what, Explains: round(h.explains(t)), Prove: t.prove, Remedy: t.remedy,
+		s := Suspect{Kind: t.kind, What: t.what, Explains: round(h.explains(t)), Prove: t.prove,
+			Remedy:   t.remedy,
 			Evidence: []string{h.where(t)}, misfit: t.misfit}
 		if t.fitted {
 			s.What = strings.ReplaceAll(t.what, "%s", strconv.FormatFloat(t.factor, 'g', 3, 64))
@@ -322,8 +337,8 @@ func (h *hunt) report(all []tried) {
 	}
 }
 
-// most8 bounds the suspects of a report.
-const most8 = 6
+// mostSuspects bounds the suspects of a report.
+const mostSuspects = 6
 
 // explains is the geometric mean of its ratios from 1 MiB on, or of all.
 func (h *hunt) explains(t *tried) float64 {
@@ -348,7 +363,8 @@ func (h *hunt) where(t *tried) string {
 	for k, i := range h.rows {
 		text := fmt.Sprint(h.b.table.rows[i].bytes)
 		if math.Abs(math.Log(t.ratio[k])) > 0.1 {
-			shows = append(shows, fmt.Sprintf("%s (%.2f, measured %.2f)", text, t.ratio[k], math.Exp(h.measured[k])))
+			shows = append(shows, fmt.Sprintf("%s (%.2f, measured %.2f)", text, t.ratio[k],
+				math.Exp(h.measured[k])))
 		} else {
 			not = append(not, text)
 		}
