@@ -65,7 +65,7 @@ type Report struct {
 	Missing  []string  `json:"missing"`
 	Machine  string    `json:"machine,omitempty"`
 	Shape    string    `json:"shape,omitempty"` // where the curve parts: latency, crossover, plateau
-	// Stuck says what logs and dumps tell of a job that hangs or fails.
+	// Stuck is what logs and dumps say of a job that hangs or fails.
 	Stuck []string `json:"stuck,omitempty"`
 	Notes []string `json:"notes,omitempty"`
 }
@@ -127,7 +127,7 @@ func New(ctx context.Context, req Request) (*Report, error) {
 			return nil, err
 		}
 	}
-	q.told()
+	q.said()
 	q.lack()
 	return q.rep, nil
 }
@@ -172,7 +172,7 @@ func (q *work) lack() {
 		text := "a log of one rank (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH): it names " +
 			"settings, transports and channels"
 		if len(q.benches) > 0 && q.benches[0].run.Site.Comm.NNodes > 1 {
-			text = "a log of one rank (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH): it tells " +
+			text = "a log of one rank (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH): it names " +
 				"GPUDirect, the HCAs in use, settings and channels"
 		}
 		q.miss(missLog, text)

@@ -128,8 +128,8 @@ func (q *work) leftOvers() {
 	}
 }
 
-// told are suspects that files tell where no times do, or that no simulation could judge.
-func (q *work) told() {
+// said adds suspects that files name where no times do, or that no simulation could judge.
+func (q *work) said() {
 	for _, w := range q.m.wrong {
 		q.rep.Suspects = append(q.rep.Suspects, Suspect{Kind: "defect", What: "results were wrong",
 			Explains: 1,

@@ -58,7 +58,7 @@ var warned = sync.OnceValue(func() []*regexp.Regexp {
 	return out
 })
 
-// stuck says what logs and dumps tell of a job that hangs or fails.
+// stuck collects what logs and dumps say of a job that hangs or fails.
 func (q *work) stuck() {
 	for _, f := range q.Files {
 		q.warned(f)
