@@ -92,8 +92,9 @@ func read(files []File) (*material, error) {
 	}
 	if len(logs) > 0 {
 		log, err := ncclog.Read(logs...)
-		if err != nil {
-			return nil, fail.Input(err)
+		if err != nil { // warnings alone, or AMD's: their lines are looked at all the same
+			m.notes = append(m.notes, err.Error())
+			return m, nil
 		}
 		m.log = log
 		if m.machine == "" && log.Printed() {

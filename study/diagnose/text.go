@@ -65,7 +65,7 @@ func (r *Report) sizes(b *strings.Builder) {
 
 func (s *Suspect) text(b *strings.Builder, n int) {
 	fmt.Fprintf(b, "\n%d. %s: %s\n", n, s.Kind, s.What)
-	if s.Explains > 0 {
+	if s.Explains != 1 {
 		fmt.Fprintf(b, "   explains a factor of %.2f\n", s.Explains)
 	}
 	for _, e := range s.Evidence {
