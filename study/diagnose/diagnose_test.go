@@ -162,8 +162,9 @@ func TestDumpsSayWhoWaits(t *testing.T) {
 
 // TestWarningsAloneAreRead: a log of warnings, without a line of INFO, says what they mean.
 func TestWarningsAloneAreRead(t *testing.T) {
-	r := diagnosed(t, scenario.Spec{}, File{"failed.log", []byte("n0:1:1 [0] NCCL WARN NET/IB : Got completion " +
-		"from peer 10.0.0.2 with status=12 opcode=0 len=0\n")})
+	r := diagnosed(t, scenario.Spec{},
+		File{"failed.log", []byte("n0:1:1 [0] NCCL WARN NET/IB : Got completion " +
+			"from peer 10.0.0.2 with status=12 opcode=0 len=0\n")})
 	if s := strings.Join(r.Stuck, "\n"); !strings.HasPrefix(s, "failed.log:1: retries to a peer ran out") {
 		t.Errorf("the warning is not explained: %q", s)
 	}
