@@ -25,6 +25,7 @@ const (
 	AtPATNodes   // one rank a node
 	AtPATOffload // a network without device offload
 	AtPATAverage // no average
+	AtPATWindow  // sizes, by nodes (RCCL)
 	// What NVLS asks for.
 	AtNVLSChannels    // channels of its graph
 	AtNVLSReduces     // multicast, and what the switch reduces
@@ -58,6 +59,9 @@ const (
 	AtLL128NVLink  // LL128 over NVLink within a node
 	AtLL128EqualSM // LL128 of equal GPUs
 	AtLL128SM      // compute capabilities with LL128
+	AtLL128Model   // a machine model with LL128 (RCCL)
+	AtLL128AllXGMI // XGMI between all GPUs (RCCL)
+	AtTreeAlone    // no Tree by Simple on one node (RCCL)
 	// Who may use a path.
 	AtP2PLevel      // NCCL_P2P_LEVEL
 	AtNetFaster     // a NIC that is faster

@@ -513,8 +513,7 @@ type Tuning struct {
 	NVLSGatherRanks int
 	NVLSFewest      bool
 
-	// Tables are RCCL's indices of tables by architecture, TablesFirm those that hold over a model's.
-	Tables, TablesFirm []ArchCount
+	AMDTuning
 }
 
 // NVLS is what the bandwidth of NVLS depends on.
@@ -573,4 +572,6 @@ type Plan struct {
 	// NVLSTreeChunk is the largest NVLSTree chunk from NVLSTreeNodes nodes on.
 	NVLSTreeChunk int64
 	NVLSTreeNodes int
+
+	AMDPlan
 }

@@ -1,0 +1,396 @@
+package tuning
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/topo"
+)
+
+// AMD is what RCCL's cost model and choice must know beside Input.
+type AMD struct {
+	Arch  string // of rank 0's GPU
+	Table int    // index of the table (rules.Tuning.TableOf)
+	// Alone: no ranks are on other hosts; AllXGMI: XGMI joins all GPUs of a host.
+	Alone, AllXGMI bool
+	// LL128, TreeDefined and PivotRings are the machine model's.
+	LL128, TreeDefined bool
+	PivotRings         int
+	PXN                bool // relays over other GPUs are on
+	AINIC              bool // the NICs are AMD's
+}
+
+// Lanes are those of a wavefront (graph/topo.h, comm->WarpSize).
+const Lanes = 64
+
+// amdTable takes the figures of the communicator's table in place of NCCL's.
+func amdTable(t *rules.Tuning, in *Input) (*rules.Tuning, *rules.CostTable, error) {
+	if !t.Has() {
+		return t, nil, nil
+	}
+	if n := in.AMD.Table; n < 0 || n >= len(t.Costs) || t.Costs[n].HWLat == ([rules.NumHops]rules.Cells{}) {
+		return nil, nil, fmt.Errorf("tuning: table %d is not among RCCL's", in.AMD.Table)
+	}
+	own, cost := *t, &t.Costs[in.AMD.Table]
+	own.HWLat = cost.HWLat
+	return &own, cost, nil
+}
+
+// amdThreads are the most threads of a block (graph/tuning.cc:712 of RCCL 2.30.4).
+func (m *Model) amdThreads(slow bool) {
+	t, p, arch := m.tab, &m.Params, m.In.AMD.Arch
+	simple, ll, ll128 := t.Threads(arch, coll.Simple), t.Threads(arch, coll.LL), t.Threads(arch, coll.LL128)
+	def := simple
+	if slow {
+		def = 256
+	}
+	m.MaxThreads[coll.Ring][coll.Simple] = blockThreads(p.NThreads, Lanes, 4*Lanes, simple, def)
+	for _, a := range []coll.Algorithm{coll.Tree, coll.CollNetDirect} {
+		m.MaxThreads[a][coll.Simple] = blockThreads(p.NThreads, Lanes, 4*Lanes, simple, simple)
+	}
+	for _, a := range []coll.Algorithm{coll.Tree, coll.Ring, coll.CollNetDirect} {
+		m.MaxThreads[a][coll.LL] = blockThreads(p.NThreads, Lanes, 4*Lanes, simple, ll)
+	}
+	for _, a := range []coll.Algorithm{coll.Tree, coll.Ring} {
+		m.MaxThreads[a][coll.LL128] = blockThreads(p.LL128NThreads, Lanes, 4*Lanes, ll128, ll128)
+	}
+}
+
+// share is the algorithm's of the graph's bandwidth (graph/tuning.cc:808 of RCCL 2.30.4).
+func (m *Model) share(bus float32, f coll.Func, a coll.Algorithm, p coll.Protocol) float32 {
+	size := 0
+	if m.In.NNodes > 2 {
+		size = 1
+	}
+	bus *= float32(m.cost.Share[size][a][p])
+	if a == coll.Ring && p == coll.LL && (f == coll.Broadcast || f == coll.Reduce) && m.In.AMD.Alone &&
+		m.tab.AloneTreeOff(m.In.AMD.Arch) {
+		bus = float32(float64(bus) * m.tab.AloneLL)
+	}
+	return bus
+}
+
+// amdAbsent is a cell that RCCL does not have on this machine.
+func (m *Model) amdAbsent(a coll.Algorithm, p coll.Protocol) Reason {
+	if a == coll.Tree && p == coll.Simple && m.In.AMD.Alone && m.tab.AloneTreeOff(m.In.AMD.Arch) {
+		return Reason{Rule: "RCCL has no Tree by Simple on one node of " + m.In.AMD.Arch, At: rules.AtTreeAlone}
+	}
+	return Reason{}
+}
+
+// amdLL128 lists what keeps LL128 off (graph/tuning.cc:985 of RCCL 2.30.4). Asked: NCCL_PROTO names it.
+func (m *Model) amdLL128(a coll.Algorithm, asked bool) []Reason {
+	const set = "NCCL_PROTO=LL128 forces it"
+	in, g := &m.In, m.In.graph(a)
+	if !m.tab.KnowsLL128(in.AMD.Arch) {
+		return []Reason{{Rule: "RCCL has no LL128 for " + in.AMD.Arch, At: rules.AtLL128SM}}
+	}
+	if asked && m.tab.LL128Asked {
+		return nil
+	}
+	setting := ""
+	if m.tab.LL128Asked {
+		setting = set
+	}
+	var rs []Reason
+	if !in.AMD.LL128 {
+		rs = append(rs, Reason{Rule: "LL128 needs a machine model with ll128Enabled", Setting: setting,
+			At: rules.AtLL128Model})
+	}
+	if g.TypeInter > topo.PathPXB {
+		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 goes as far as PXB between nodes and the %s graph has %s",
+			graphName(g), g.TypeInter), Setting: setting, At: rules.AtLL128PXB})
+	}
+	if g.TypeIntra > topo.PathNVL {
+		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs XGMI inside the node and the %s graph has %s",
+			graphName(g), g.TypeIntra), Setting: setting, At: rules.AtLL128NVLink})
+	}
+	return rs
+}
+
+// amdBarred is why an operation cannot take a cell that has a bandwidth (enqueue.cc:2322-2350 of RCCL 2.30.4).
+func (m *Model) amdBarred(o Op, a coll.Algorithm, p coll.Protocol) Reason {
+	switch {
+	case p == coll.LL128 && !m.In.AMD.AllXGMI && !(m.tab.LL128Asked && m.Params.Proto.Set):
+		return Reason{Rule: "LL128 is for machines whose GPUs are all joined by XGMI", At: rules.AtLL128AllXGMI}
+	case a == coll.PAT && gathers(o.Func) && !m.Params.Algo.Set:
+		n := int64(o.NBytes(m.In.NRanks))
+		if w, ok := m.tab.PATWindow(m.In.NNodes); ok && (n < w.From || n > w.To) {
+			return Reason{Rule: fmt.Sprintf("PAT is for %d to %d bytes on %d nodes", w.From, w.To, m.In.NNodes),
+				Setting: "NCCL_ALGO=PAT", At: rules.AtPATWindow}
+		}
+	}
+	return Reason{}
+}
+
+// factor is what a size leaves of a cell's bandwidth (graph/tuning.cc:1108 of RCCL 2.30.4).
+func (m *Model) factor(a coll.Algorithm, p coll.Protocol, lg int) float32 {
+	lg = max(0, min(rules.FactorSizes-1, lg))
+	switch {
+	case a == coll.Tree:
+		return m.cost.TreeShare[p][lg]
+	case a == coll.Ring && m.In.NNodes > 1:
+		return m.cost.RingShare[p][lg]
+	}
+	return 1
+}
+
+// perRank is the size that RCCL's windows are of (include/rccl_common.h:117).
+func perRank(f coll.Func, nBytes, ranks int64) int64 {
+	if f == coll.AllReduce {
+		return nBytes
+	}
+	return nBytes / ranks
+}
+
+// amdAfter changes a choice after the minimum of times and finds its channels and threads
+// (enqueue.cc:2440-2610 of RCCL 2.30.4).
+func (m *Model) amdAfter(c *Choice) {
+	o, n := c.Op, int64(c.NBytes)
+	if c.Algo != coll.PAT && !c.Steered {
+		c.Proto = m.amdProto(o.Func, c.Proto, perRank(o.Func, n, int64(m.In.NRanks)))
+	}
+	m.amdLaunch(c)
+	m.amdForced(c)
+	m.amdDirect(c)
+}
+
+// amdForced are algorithms that RCCL takes whatever the times are.
+func (m *Model) amdForced(c *Choice) {
+	in, o := &m.In, c.Op
+	listed := m.Params.Algo.Set || m.Params.Proto.Set
+	if o.Func != coll.AllReduce {
+		return
+	}
+	switch {
+	case in.AMD.PivotRings == m.tab.PivotRings:
+		if listed {
+			break
+		}
+		c.Algo, c.Proto = coll.Ring, coll.Simple
+		if int64(c.NBytes) <= m.tab.PivotMost {
+			c.Algo, c.Proto, c.MaxChannels = coll.Tree, coll.LL, min(m.tab.PivotChannels, in.Channels)
+		}
+	case in.AMD.TreeDefined:
+		c.Algo = coll.Tree
+	}
+	m.amdBlock(c)
+	if _, ok := rules.In(m.tab.AloneTree, in.AMD.Arch, o.Func, int64(c.NBytes)); ok && in.NNodes == 1 &&
+		!m.Params.Algo.Set && m.Params.Plugin == nil {
+		c.Algo, c.Proto = coll.Tree, coll.LL
+	}
+}
+
+// amdProto is the protocol by the share of a rank (rccl_wrap.cc:83 of RCCL 2.30.4).
+func (m *Model) amdProto(f coll.Func, p coll.Protocol, size int64) coll.Protocol {
+	in := &m.In
+	if m.Params.Proto.Set {
+		return p
+	}
+	if in.NNodes == 1 {
+		if _, ok := rules.In(m.tab.AloneLLMost, in.AMD.Arch, f, size); ok {
+			return coll.LL
+		}
+		return p
+	}
+	r := m.cost.Ranges[f]
+	if r[coll.LL].To == 0 && r[coll.LL128].To == 0 {
+		return p
+	}
+	p = coll.Simple
+	if size > r[coll.LL].From && size <= r[coll.LL].To {
+		p = coll.LL
+	}
+	if in.AMD.LL128 {
+		most := uint64(r[coll.LL128].To)
+		if f == coll.AllReduce && in.NNodes > 2 {
+			most = uint64(float64(most) * m.tab.LL128Stretch)
+		}
+		if size > r[coll.LL128].From && uint64(size) <= most {
+			p = coll.LL128
+		}
+	}
+	return p
+}
+
+// grain are bytes per thread for which a further channel is used. RCCL reads the row of Simple beyond the two
+// of its table, which is LL of the operation after it there (rccl_wrap.cc:294 of RCCL 2.30.4).
+func (m *Model) grain(c *Choice) int64 {
+	per := m.ThreadThreshold[c.Algo][c.Proto]
+	f := c.Op.Func
+	if !gathers(f) || m.In.NNodes < 2 || m.Params.ThreadThresholds.Set || m.Params.MinChannels.Set ||
+		m.Params.MaxChannels.Set {
+		return per
+	}
+	r, p := &m.cost.Ranges[f], c.Proto
+	if p == coll.Simple {
+		next := coll.AllReduce
+		if f == coll.ReduceScatter {
+			next = coll.AllGather
+		}
+		r, p = &m.cost.Ranges[next], coll.LL
+	}
+	if g := r[p].Grain; g != 0 {
+		return g * int64(m.In.NRanks)
+	}
+	return per
+}
+
+// amdLaunch finds channels and threads (enqueue.cc:2450-2500 of RCCL 2.30.4).
+func (m *Model) amdLaunch(c *Choice) {
+	n := uint64(c.NBytes)
+	nc, nt := m.In.Channels, m.MaxThreads[c.Algo][c.Proto]
+	least := int(m.Params.MinChannels.Or(-2))
+	if c.Algo == coll.PAT && m.tab.PATSteps {
+		c.MaxChannels = m.patChannels(n, least)
+		m.amdBlock(c)
+		return
+	}
+	per := int(m.grain(c))
+	if n < uint64(int64(int32(nc*nt*per))) && nc > least {
+		nc = max(1, max(least, int(int32(n/uint64(max(1, nt*per))))))
+	}
+	c.MaxChannels = m.windowChannels(c, nc, least)
+	m.amdBlock(c)
+}
+
+func (m *Model) patChannels(n uint64, least int) int {
+	nc := m.In.Channels
+	switch {
+	case n <= 32<<10:
+		nc = 1
+	case n <= 64<<10:
+		nc = 2
+	case n <= 1<<20:
+		nc = 4
+	}
+	if least > 0 {
+		nc = max(least, nc)
+	}
+	if most := int(m.Params.MaxChannels.Or(-2)); most > 0 {
+		nc = min(most, nc)
+	}
+	return nc
+}
+
+// windowChannels are the table's channels for the share of a rank (rccl_wrap.cc:177 of RCCL 2.30.4).
+func (m *Model) windowChannels(c *Choice, nc, least int) int {
+	in := &m.In
+	if in.NNodes < 2 || m.Params.ChannelTuning.Or(1) == 0 || in.NRanks == in.NNodes && !m.tab.OneRankNodes {
+		return nc
+	}
+	size := (int64(c.NBytes) + int64(in.NRanks) - 1) / int64(in.NRanks)
+	for _, w := range m.cost.Channels[c.Op.Func] {
+		if size <= w.From || size > w.To {
+			continue
+		}
+		most := max(in.Channels, int(m.Params.MaxChannels.Or(-2)))
+		if w.Channels >= max(least, 1) && w.Channels <= most {
+			nc = w.Channels
+		}
+		break
+	}
+	return nc
+}
+
+// amdBlock are the threads of a block (rccl_wrap.cc:808 of RCCL 2.30.4).
+func (m *Model) amdBlock(c *Choice) {
+	t, arch := m.tab, m.In.AMD.Arch
+	nt := m.MaxThreads[c.Algo][c.Proto]
+	if c.Algo == coll.Tree || c.Algo == coll.PAT {
+		nt = t.Threads(arch, coll.Simple)
+	}
+	switch {
+	case m.In.NNodes == 1:
+		nt = t.LeastThreads
+	case c.Proto == coll.LL:
+		nt = t.Threads(arch, coll.LL)
+	}
+	size := (int64(c.NBytes) + int64(m.In.NRanks) - 1) / int64(m.In.NRanks)
+	if c.Op.Func == coll.ReduceScatter && size <= t.SmallScatter {
+		nt = t.Threads(arch, coll.LL)
+	}
+	c.Warps = nt / Lanes
+	c.Threads = c.Warps * Lanes
+	c.Pipelined = m.pipelined(c.Op)
+}
+
+// pipelined reports whether a reduction is pipelined (rccl_wrap.cc:307 of RCCL 2.30.4).
+func (m *Model) pipelined(o Op) bool {
+	if o.Type != coll.BFloat16 || !m.tab.PipelinedOn(m.In.AMD.Arch) {
+		return false
+	}
+	switch o.Func {
+	case coll.AllReduce:
+		return m.In.NNodes == 1 ||
+			uint64(o.NBytes(m.In.NRanks)) <= uint64(512<<20)<<(log2(uint64(m.In.NNodes))-1)
+	case coll.ReduceScatter, coll.Reduce:
+		return true
+	}
+	return false
+}
+
+// Ways by which RCCL does an operation in place of the algorithm that its model names.
+const (
+	DirectGather  = "AllGatherDirect"     // send and receive to all
+	DirectScatter = "ReduceScatterDirect" // the same, and a reduction
+	Hierarchical  = "Hierarchical"        // over nodes, then within them
+	DDA           = "DDA"                 // kernels that read the memory of all GPUs
+)
+
+// amdDirect finds the ways that RCCL takes before its model is asked: DDA, hierarchical, direct
+// (collectives.cc:134-160, 440, 560 of RCCL 2.30.4).
+func (m *Model) amdDirect(c *Choice) {
+	in, o, n := &m.In, c.Op, int64(c.NBytes)
+	for _, r := range m.tab.Direct {
+		if !m.amdWay(&r, o.Func, n) {
+			continue
+		}
+		c.Direct = DirectGather
+		if o.Func == coll.ReduceScatter {
+			c.Direct = DirectScatter
+		}
+	}
+	if o.Func == coll.AllGather {
+		for _, w := range m.tab.Hierarchical {
+			if in.NNodes >= w.Nodes {
+				if n <= w.To && in.NRanks > in.NNodes {
+					c.Direct = Hierarchical
+				}
+				break
+			}
+		}
+	}
+	for _, r := range m.tab.DDA {
+		c.DDA = c.DDA || m.amdWay(&r, o.Func, n) && ddaTakes(o, n, int64(in.NRanks))
+	}
+}
+
+func (m *Model) amdWay(r *rules.DirectRule, f coll.Func, n int64) bool {
+	in := &m.In
+	return r.Func == f && strings.HasPrefix(in.AMD.Arch, r.Arch) && n >= r.From &&
+		n <= r.To+r.PerNode*int64(in.NNodes) && in.NNodes >= r.MinNodes && (r.MaxNodes == 0 || in.NNodes <= r.MaxNodes) &&
+		(r.RankMultiple == 0 || in.NRanks%r.RankMultiple == 0) && (r.Ranks == 0 || in.NRanks == r.Ranks) &&
+		(!r.PXN || in.AMD.PXN) && !(r.NoAINIC && in.AMD.AINIC)
+}
+
+// ddaFlat is the size in bytes up to which each GPU reads all of an AllReduce (dda_all_reduce_ipc.cu:157).
+const ddaFlat = 256 << 10
+
+// ddaTakes reports whether the kernels take an operation: sums of three types, in whole 16 bytes.
+func ddaTakes(o Op, n, ranks int64) bool {
+	if o.Func != coll.AllGather && o.RedOp != coll.Sum ||
+		o.Type != coll.Float32 && o.Type != coll.Float16 && o.Type != coll.BFloat16 {
+		return false
+	}
+	part := n
+	if o.Func != coll.AllReduce || n > ddaFlat {
+		if n%(ranks*int64(o.Type.Size())) != 0 {
+			return false
+		}
+		part = n / ranks
+	}
+	return part%16 == 0
+}
