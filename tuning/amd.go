@@ -394,3 +394,51 @@ func ddaTakes(o Op, n, ranks int64) bool {
 	}
 	return part%16 == 0
 }
+
+// amdCuts are the counts from which a rule that goes by bytes holds or no longer holds; unit are the bytes of
+// one element of every rank.
+func (m *Model) amdCuts(f coll.Func, unit uint64) []uint64 {
+	var cuts []uint64
+	bytes := func(n int64) { // from so many bytes on
+		if n > 0 {
+			cuts = append(cuts, (uint64(n)+unit-1)/unit)
+		}
+	}
+	share := func(n int64) { // from so many bytes of a rank on
+		if f != coll.AllReduce {
+			n *= int64(m.In.NRanks)
+		}
+		bytes(n)
+	}
+	for k := 6; k < 6+rules.FactorSizes; k++ {
+		bytes(1 << k)
+	}
+	for _, r := range m.cost.Ranges[f] {
+		share(r.From + 1)
+		share(r.To + 1)
+	}
+	if f == coll.AllReduce {
+		most := float64(uint64(m.cost.Ranges[f][coll.LL128].To)) * m.tab.LL128Stretch
+		bytes(int64(most) + 1)
+		bytes(m.tab.PivotMost + 1)
+	}
+	for _, list := range [][]rules.FuncWindow{m.tab.AloneLLMost, m.tab.AloneTree} {
+		for _, w := range list {
+			if w.Func == f {
+				share(w.From)
+				share(w.To + 1)
+			}
+		}
+	}
+	for _, list := range [][]rules.SizeWindow{m.tab.PATWindows, m.tab.Hierarchical} {
+		for _, w := range list {
+			bytes(w.From)
+			bytes(w.To + 1)
+		}
+	}
+	for _, r := range m.tab.Direct {
+		bytes(r.From)
+		bytes(r.To + r.PerNode*int64(m.In.NNodes) + 1)
+	}
+	return cuts
+}
