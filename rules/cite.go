@@ -25,7 +25,6 @@ const (
 	AtPATNodes   // one rank a node
 	AtPATOffload // a network without device offload
 	AtPATAverage // no average
-	AtPATWindow  // sizes, by nodes (RCCL)
 	// What NVLS asks for.
 	AtNVLSChannels    // channels of its graph
 	AtNVLSReduces     // multicast, and what the switch reduces
@@ -59,9 +58,6 @@ const (
 	AtLL128NVLink  // LL128 over NVLink within a node
 	AtLL128EqualSM // LL128 of equal GPUs
 	AtLL128SM      // compute capabilities with LL128
-	AtLL128Model   // a machine model with LL128 (RCCL)
-	AtLL128AllXGMI // XGMI between all GPUs (RCCL)
-	AtTreeAlone    // no Tree by Simple on one node (RCCL)
 	// Who may use a path.
 	AtP2PLevel      // NCCL_P2P_LEVEL
 	AtNetFaster     // a NIC that is faster
@@ -89,10 +85,13 @@ const (
 )
 
 // Cite is the file, below src/, and the line of the release that have a condition,
-// "graph/tuning.cc:280 of 2.28.9". It is "" where the release lacks the condition, and for
-// RCCL, whose lines are not listed.
+// "graph/tuning.cc:280 of 2.28.9". It is "" where the release lacks the condition, and of
+// RCCL's where its line is not listed.
 func (r *Ruleset) Cite(p Place) string {
-	if r.Library != NCCL || p == AtNone || p >= numPlaces {
+	if r.Library == RCCL {
+		return r.citeRCCL(p)
+	}
+	if p == AtNone || p >= numPlaces {
 		return ""
 	}
 	c := &citations[p]

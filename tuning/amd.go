@@ -150,7 +150,7 @@ func perRank(f coll.Func, nBytes, ranks int64) int64 {
 func (m *Model) amdAfter(c *Choice) {
 	o, n := c.Op, int64(c.NBytes)
 	if c.Algo != coll.PAT && !c.Steered {
-		c.Proto = m.amdProto(o.Func, c.Proto, perRank(o.Func, n, int64(m.In.NRanks)))
+		m.amdProto(c, perRank(o.Func, n, int64(m.In.NRanks)))
 	}
 	m.amdLaunch(c)
 	m.amdForced(c)
@@ -169,39 +169,54 @@ func (m *Model) amdForced(c *Choice) {
 		if listed {
 			break
 		}
-		c.Algo, c.Proto = coll.Ring, coll.Simple
+		a, p, rule := coll.Ring, coll.Simple, "with rings for pivots an AllReduce of more than %d bytes is Ring by Simple"
 		if int64(c.NBytes) <= m.tab.PivotMost {
-			c.Algo, c.Proto, c.MaxChannels = coll.Tree, coll.LL, min(m.tab.PivotChannels, in.Channels)
+			a, p, rule = coll.Tree, coll.LL, "with rings for pivots an AllReduce of up to %d bytes is Tree by LL"
+			c.MaxChannels = min(m.tab.PivotChannels, in.Channels)
 		}
+		m.overrule(c, a, p, fmt.Sprintf(rule, m.tab.PivotMost), rules.AtPivot)
 	case in.AMD.TreeDefined:
-		c.Algo = coll.Tree
+		m.overrule(c, coll.Tree, c.Proto, "a machine model that defines trees has all AllReduces by Tree",
+			rules.AtTreeDefined)
 	}
 	m.amdBlock(c)
-	if _, ok := rules.In(m.tab.AloneTree, in.AMD.Arch, o.Func, int64(c.NBytes)); ok && in.NNodes == 1 &&
+	if w, ok := rules.In(m.tab.AloneTree, in.AMD.Arch, o.Func, int64(c.NBytes)); ok && in.NNodes == 1 &&
 		!m.Params.Algo.Set && m.Params.Plugin == nil {
-		c.Algo, c.Proto = coll.Tree, coll.LL
+		m.overrule(c, coll.Tree, coll.LL, fmt.Sprintf("on one node of %s an AllReduce of %d to %d bytes is Tree by LL",
+			in.AMD.Arch, w.From, w.To), rules.AtAloneTree)
 	}
 }
 
-// amdProto is the protocol by the share of a rank (rccl_wrap.cc:83 of RCCL 2.30.4).
-func (m *Model) amdProto(f coll.Func, p coll.Protocol, size int64) coll.Protocol {
-	in := &m.In
+// overrule takes an algorithm and a protocol in place of those so far, for a rule.
+func (m *Model) overrule(c *Choice, a coll.Algorithm, p coll.Protocol, rule string, at rules.Place) {
+	if c.Algo == a && c.Proto == p {
+		return
+	}
+	c.Algo, c.Proto = a, p
+	c.Overruled = append(c.Overruled, Reason{Rule: rule, At: at})
+}
+
+// amdProto takes the protocol that goes by the share of a rank in place of the fastest (rccl_wrap.cc:83 of
+// RCCL 2.30.4).
+func (m *Model) amdProto(c *Choice, size int64) {
+	in, f := &m.In, c.Op.Func
 	if m.Params.Proto.Set {
-		return p
+		return
 	}
 	if in.NNodes == 1 {
-		if _, ok := rules.In(m.tab.AloneLLMost, in.AMD.Arch, f, size); ok {
-			return coll.LL
+		if w, ok := rules.In(m.tab.AloneLLMost, in.AMD.Arch, f, size); ok {
+			m.overrule(c, c.Algo, coll.LL, fmt.Sprintf("on one node of %s a share of up to %d bytes of a rank is LL",
+				in.AMD.Arch, w.To), rules.AtAloneLL)
 		}
-		return p
+		return
 	}
 	r := m.cost.Ranges[f]
 	if r[coll.LL].To == 0 && r[coll.LL128].To == 0 {
-		return p
+		return
 	}
-	p = coll.Simple
+	p, from, to := coll.Simple, int64(0), uint64(0)
 	if size > r[coll.LL].From && size <= r[coll.LL].To {
-		p = coll.LL
+		p, from, to = coll.LL, r[coll.LL].From, uint64(r[coll.LL].To)
 	}
 	if in.AMD.LL128 {
 		most := uint64(r[coll.LL128].To)
@@ -209,10 +224,14 @@ func (m *Model) amdProto(f coll.Func, p coll.Protocol, size int64) coll.Protocol
 			most = uint64(float64(most) * m.tab.LL128Stretch)
 		}
 		if size > r[coll.LL128].From && uint64(size) <= most {
-			p = coll.LL128
+			p, from, to = coll.LL128, r[coll.LL128].From, most
 		}
 	}
-	return p
+	rule := "between nodes a share of a rank beyond the ranges of LL and LL128 is Simple"
+	if p != coll.Simple {
+		rule = fmt.Sprintf("between nodes a share of more than %d bytes of a rank, up to %d, is %s", from, to, p)
+	}
+	m.overrule(c, c.Algo, p, rule, rules.AtRanges)
 }
 
 // grain are bytes per thread for which a further channel is used. RCCL reads the row of Simple beyond the two
@@ -441,4 +460,19 @@ func (m *Model) amdCuts(f coll.Func, unit uint64) []uint64 {
 		bytes(r.To + r.PerNode*int64(m.In.NNodes) + 1)
 	}
 	return cuts
+}
+
+// amdShares adds the steps from a graph's bandwidth to a cell's.
+func (m *Model) amdShares(d *deriver, f coll.Func, a coll.Algorithm, p coll.Protocol) {
+	v, nodes := m.share(d.last, f, a, p), "up to two nodes"
+	size := 0
+	if m.In.NNodes > 2 {
+		size, nodes = 1, "more than two nodes"
+	}
+	what := fmt.Sprintf("table %d: %s by %s on %s has %g of the graph", m.In.AMD.Table, a, p, nodes,
+		m.cost.Share[size][a][p])
+	if v != d.last*float32(m.cost.Share[size][a][p]) {
+		what += fmt.Sprintf(", and on one node of %s x %g", m.In.AMD.Arch, m.tab.AloneLL)
+	}
+	d.add(what, v)
 }

@@ -64,6 +64,8 @@ type Choice struct {
 	DDA    bool
 	// Pipelined: RCCL's reduction is.
 	Pipelined bool
+	// Overruled are the rules of RCCL by which Algo and Proto are others than those of the least time.
+	Overruled []Reason
 	// Steered: a tuner plugin chose.
 	Steered bool
 	Warps   int
@@ -459,6 +461,10 @@ func (m *Model) collNetChannels(n uint64, nc, nt, per int32) int32 {
 // WhyOff lists why a cell is off for an operation, the first reason first; nil
 // where it is on. A cell that NCCL does not have at all has that reason alone.
 func (m *Model) WhyOff(o Op, a coll.Algorithm, p coll.Protocol) []Reason {
+	if m.cost != nil && a != coll.Tree && a != coll.Ring && a != coll.PAT {
+		return []Reason{{Rule: "RCCL searches no graph for it", At: rules.AtNoGraph,
+			Source: m.Params.Rules.Cite(rules.AtNoGraph)}}
+	}
 	rs := append([]Reason(nil), m.off[o.Func][a][p]...)
 	if m.absent(o.Func, a, p).Rule == "" {
 		if r := m.barred(o, a); r.Rule != "" && !contains(rs, r) {

@@ -15,7 +15,7 @@ type Segment struct {
 	// Mixed is set where two rivals are equal up to the rounding of NCCL's
 	// float32 over the whole range, so that they alternate; Algo and Proto win
 	// at From.
-	Mixed bool
+	Mixed  bool
 	Direct string // Choice's
 }
 
@@ -108,13 +108,13 @@ func (s *scan) at(count uint64) (cell, Times) {
 		}
 	}
 	if s.m.tab.RingRemains && best.a >= 0 && t[best.a][best.p] >= s.m.tab.LongestUs {
-		best = remains
+		best = cell{remains, remains}
 	}
 	return best, t
 }
 
 // remains stands for Ring by Simple where every time is too long to be taken.
-var remains = cell{-2, -2}
+const remains = -2
 
 type cell struct{ a, p int }
 
@@ -126,7 +126,7 @@ func (s *scan) halve(from, to uint64) {
 		return
 	}
 	w2, lastT := s.at(to)
-	if w == w2 && (w == remains || s.holds(w, first, lastT)) {
+	if w == w2 && (w.a == remains || s.holds(w, first, lastT)) {
 		s.add(from, to, w, false)
 		return
 	}
@@ -170,7 +170,7 @@ func (s *scan) twins(x, y cell) bool {
 
 // add appends a range, joining it to the last where the winner is the same.
 func (s *scan) add(from, to uint64, w cell, mixed bool) {
-	if w == remains {
+	if w.a == remains {
 		w = cell{int(coll.Ring), int(coll.Simple)}
 	}
 	seg := Segment{From: units.Bytes(from * s.unit), To: units.Bytes(to * s.unit), Algo: coll.Algorithm(w.a),

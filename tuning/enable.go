@@ -28,15 +28,15 @@ func (m *Model) skipped(f coll.Func, a coll.Algorithm, p coll.Protocol) Reason {
 	case f == coll.Reduce && a != coll.Ring:
 		return Reason{Rule: f.String() + " runs as Ring only", At: rules.AtReduceRing}
 	case a == coll.PAT && !m.tab.PAT:
-		return Reason{Rule: "NCCL " + m.Params.Rules.Version() + " has no PAT"}
+		return Reason{Rule: m.Params.Rules.Name() + " has no PAT"}
 	case gathers(f) && a != coll.PAT && a != coll.Ring && a != coll.NVLS && a != coll.CollNetDirect:
 		at := rules.AtGatherAlgos
 		if f == coll.ReduceScatter {
 			at = rules.AtScatterAlgos
 		}
-		return Reason{Rule: fmt.Sprintf("NCCL has no %s %s", a, f), At: at}
+		return Reason{Rule: fmt.Sprintf("%s has no %s %s", m.Params.Rules.Library, a, f), At: at}
 	case f == coll.AllReduce && a == coll.PAT:
-		return Reason{Rule: "NCCL has no PAT AllReduce", At: rules.AtPATAllReduce}
+		return Reason{Rule: m.Params.Rules.Library.String() + " has no PAT AllReduce", At: rules.AtPATAllReduce}
 	case (a == coll.NVLS || a == coll.NVLSTree) && p != coll.Simple:
 		return Reason{Rule: a.String() + " runs with Simple only", At: rules.AtNVLSSimple}
 	case a == coll.PAT && p != coll.Simple:
