@@ -36,7 +36,8 @@ type Params struct {
 	Tuning       tuning.Params
 	Plan         plan.Params
 	Registration Registration
-	Access       topo.Access // what the Systems' paths were laid with
+	Preset       preset.Settings // of machines that RCCL knows
+	Access       topo.Access     // what the Systems' paths were laid with
 	Multicast    Multicast
 	// Given reads NCCL_GRAPH_FILE for one System: graphs name GPUs by device
 	// number, so every host takes its own from the same text. Nil for none.
@@ -166,6 +167,7 @@ func (c *Comm) search(part Part, h preset.Host) (found, error) {
 			return found{}, err
 		}
 	}
+	h.Settings = c.Params.Preset
 	known := preset.Of(part.System, h)
 	sys := known.System(part.System)
 	set, after, err := search.AllAndAfter(sys, known.Params(sys, p))

@@ -13,9 +13,11 @@ func (r *Report) rccl(c *comm.Comm, ch tuning.Choice) {
 	cite := func(rule string, at rules.Place) tuning.Reason {
 		return tuning.Reason{Rule: rule, At: at, Source: c.Params.Rules.Cite(at)}
 	}
-	for _, o := range ch.Overruled {
-		o.Source = c.Params.Rules.Cite(o.At)
-		r.Overruled = append(r.Overruled, o)
+	if ch.Overruled != nil {
+		for _, o := range *ch.Overruled {
+			o.Source = c.Params.Rules.Cite(o.At)
+			r.Overruled = append(r.Overruled, o)
+		}
 	}
 	if ch.DDA {
 		r.Instead = append(r.Instead, cite("kernels that read the memory of all eight GPUs do it (DDA), unless it is in a "+

@@ -60,6 +60,10 @@ type AMDTuning struct {
 	// Direct are the operations that go by send and receive to all, in place of the algorithm that the model
 	// names (rccl_wrap.cc:517, 573).
 	Direct []DirectRule
+	// DirectAsked: RCCL_DIRECT_ALLGATHER_THRESHOLD is taken in place of their sizes; DDAAsked is the architecture
+	// for which RCCL_DDA_THRESHOLD is.
+	DirectAsked bool
+	DDAAsked    string
 	// Hierarchical are the largest AllGathers in bytes of all ranks that go over nodes and then within them, by
 	// the least nodes, most first (rccl_wrap.cc:502).
 	Hierarchical []SizeWindow
@@ -149,7 +153,7 @@ func amdTuning() AMDTuning {
 			{Arch: "gfx950", Func: coll.ReduceScatter, To: 8 << 20, MinNodes: 8, MaxNodes: 8, PXN: true},
 			{Arch: "gfx950", Func: coll.ReduceScatter, To: 8 << 20, MinNodes: 16, MaxNodes: 16, PXN: true}},
 		Hierarchical: []SizeWindow{{16, 0, 128 << 20}, {8, 0, 64 << 20}},
-		DDA:          ddaRules(),
+		DDA:          ddaRules(), DirectAsked: true, DDAAsked: "gfx950",
 	}
 }
 

@@ -58,7 +58,7 @@ func old2283(t *Tuning) {
 	for i := range t.Direct {
 		t.Direct[i].NoAINIC = false
 	}
-	t.Hierarchical, t.DDA = nil, nil
+	t.Hierarchical, t.DDA, t.DirectAsked = nil, nil, false
 }
 
 // ofRCCL sets what all releases of RCCL that are known here have.

@@ -19,6 +19,7 @@ const (
 	AtHierarchy                       // AllGather over nodes, then within them
 	AtDDA                             // kernels that read all GPUs' memory
 	AtPreset                          // machines that are known before a search
+	AtOverride                        // RCCL_OVERRIDE_ALGO and RCCL_OVERRIDE_PROTO
 	AtFactor                          // what a size leaves of a bandwidth
 
 	endPlaces
@@ -58,6 +59,6 @@ func rcclCitations() map[Place]citation {
 		AtPivot: at(enqueueCC, 2220, 2504), AtTreeDefined: at(enqueueCC, 2242, 2526),
 		AtWindows: at(wrap, 173, 177), AtDirect: at(wrap, 408, 517), AtDirectRS: at(wrap, absent, 573),
 		AtHierarchy: at(wrap, absent, 502), AtDDA: at(collectives, absent, 134), AtPreset: at(searchCC, 1092, 1163),
-		AtFactor: at(tuningCC, 995, 1130),
+		AtOverride: at(wrap, 223, 233), AtFactor: at(tuningCC, 995, 1130),
 	}
 }

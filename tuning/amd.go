@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/units"
 )
 
 // AMD is what RCCL's cost model and choice must know beside Input.
@@ -22,11 +23,28 @@ type AMD struct {
 	AINIC              bool // the NICs are AMD's
 }
 
+// AMDParams are the settings that change RCCL's choices; the zero value is RCCL's defaults.
+type AMDParams struct {
+	MinChannels, MaxChannels units.Opt[int64]  // NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS, for each operation
+	AINIC                    bool              // RCCL_AINIC_ROCE=1: the NICs are AMD's
+	LL128                    bool              // RCCL_LL128_FORCE_ENABLE
+	NoWindows                bool              // RCCL_CHANNEL_TUNING_ENABLE=0: no channels by the table's windows
+	Threads                  units.Opt[int64]  // RCCL_THREADS_PER_BLOCK
+	Algo, Proto              units.Opt[string] // RCCL_OVERRIDE_ALGO, RCCL_OVERRIDE_PROTO
+	NoDDA                    bool              // RCCL_DDA_ENABLE=0
+	DDAMost                  units.Opt[int64]  // RCCL_DDA_THRESHOLD: largest bytes on gfx950
+	NoDirectGather           bool              // RCCL_DIRECT_ALLGATHER_DISABLE
+	DirectGatherMost         units.Opt[int64]  // RCCL_DIRECT_ALLGATHER_THRESHOLD
+	NoDirectScatter          bool              // RCCL_DIRECT_REDUCE_SCATTER_DISABLE
+	NoHierarchy              bool              // RCCL_HIERARCHICAL_ALLGATHER=0
+	NoPipeline, PipelineAll  bool              // RCCL_DISABLE_REDUCE_COPY_PIPELINING, RCCL_PIPELINE_ALL_DATA_TYPES
+}
+
 // Lanes are those of a wavefront (graph/topo.h, comm->WarpSize).
 const Lanes = 64
 
 // amdTable takes the figures of the communicator's table in place of NCCL's.
-func amdTable(t *rules.Tuning, in *Input) (*rules.Tuning, *rules.CostTable, error) {
+func amdTable(t *rules.Tuning, in *Input, p *AMDParams) (*rules.Tuning, *rules.CostTable, error) {
 	if !t.Has() {
 		return t, nil, nil
 	}
@@ -35,7 +53,36 @@ func amdTable(t *rules.Tuning, in *Input) (*rules.Tuning, *rules.CostTable, erro
 	}
 	own, cost := *t, &t.Costs[in.AMD.Table]
 	own.HWLat = cost.HWLat
+	own.Direct, own.Hierarchical, own.DDA = p.ways(t)
 	return &own, cost, nil
+}
+
+// ways are the windows of direct, hierarchical and DDA with a user's settings.
+func (p *AMDParams) ways(t *rules.Tuning) (direct []rules.DirectRule, over []rules.SizeWindow,
+	dda []rules.DirectRule) {
+	for _, r := range t.Direct {
+		gather, most := r.Func == coll.AllGather, p.DirectGatherMost
+		if gather && (p.NoDirectGather || most.Set && most.Value == -1) || !gather && p.NoDirectScatter {
+			continue
+		}
+		if gather && most.Set && t.DirectAsked {
+			r.To, r.PerNode = most.Value, 0
+		}
+		direct = append(direct, r)
+	}
+	if !p.NoHierarchy {
+		over = t.Hierarchical
+	}
+	for _, r := range t.DDA {
+		if p.NoDDA {
+			break
+		}
+		if p.DDAMost.Set && r.Arch == t.DDAAsked {
+			r.To = p.DDAMost.Value
+		}
+		dda = append(dda, r)
+	}
+	return direct, over, dda
 }
 
 // amdThreads are the most threads of a block (graph/tuning.cc:712 of RCCL 2.30.4).
@@ -160,11 +207,9 @@ func (m *Model) amdAfter(c *Choice) {
 // amdForced are algorithms that RCCL takes whatever the times are.
 func (m *Model) amdForced(c *Choice) {
 	in, o := &m.In, c.Op
-	listed := m.Params.Algo.Set || m.Params.Proto.Set
-	if o.Func != coll.AllReduce {
-		return
-	}
+	listed, reduces := m.Params.Algo.Set || m.Params.Proto.Set, o.Func == coll.AllReduce
 	switch {
+	case !reduces:
 	case in.AMD.PivotRings == m.tab.PivotRings:
 		if listed {
 			break
@@ -180,10 +225,29 @@ func (m *Model) amdForced(c *Choice) {
 			rules.AtTreeDefined)
 	}
 	m.amdBlock(c)
+	m.amdAsked(c)
 	if w, ok := rules.In(m.tab.AloneTree, in.AMD.Arch, o.Func, int64(c.NBytes)); ok && in.NNodes == 1 &&
 		!m.Params.Algo.Set && m.Params.Plugin == nil {
 		m.overrule(c, coll.Tree, coll.LL, fmt.Sprintf("on one node of %s an AllReduce of %d to %d bytes is Tree by LL",
 			in.AMD.Arch, w.From, w.To), rules.AtAloneTree)
+	}
+}
+
+// amdAsked takes the algorithm and then the protocol that the user names, where the model has them on
+// (rccl_wrap.cc:233-287 of RCCL 2.30.4).
+func (m *Model) amdAsked(c *Choice) {
+	p := &m.Params.AMD
+	for _, a := range coll.Algorithms() {
+		if p.Algo.Set && strings.EqualFold(p.Algo.Value, a.String()) && c.Times[a][c.Proto] != Off {
+			m.overrule(c, a, c.Proto, "RCCL_OVERRIDE_ALGO="+p.Algo.Value, rules.AtOverride)
+			break
+		}
+	}
+	for _, r := range coll.Protocols() {
+		if p.Proto.Set && strings.EqualFold(p.Proto.Value, r.String()) && c.Times[c.Algo][r] != Off {
+			m.overrule(c, c.Algo, r, "RCCL_OVERRIDE_PROTO="+p.Proto.Value, rules.AtOverride)
+			break
+		}
 	}
 }
 
@@ -193,7 +257,10 @@ func (m *Model) overrule(c *Choice, a coll.Algorithm, p coll.Protocol, rule stri
 		return
 	}
 	c.Algo, c.Proto = a, p
-	c.Overruled = append(c.Overruled, Reason{Rule: rule, At: at})
+	if c.Overruled == nil {
+		c.Overruled = new([]Reason)
+	}
+	*c.Overruled = append(*c.Overruled, Reason{Rule: rule, At: at})
 }
 
 // amdProto takes the protocol that goes by the share of a rank in place of the fastest (rccl_wrap.cc:83 of
@@ -239,8 +306,8 @@ func (m *Model) amdProto(c *Choice, size int64) {
 func (m *Model) grain(c *Choice) int64 {
 	per := m.ThreadThreshold[c.Algo][c.Proto]
 	f := c.Op.Func
-	if !gathers(f) || m.In.NNodes < 2 || m.Params.ThreadThresholds.Set || m.Params.MinChannels.Set ||
-		m.Params.MaxChannels.Set {
+	if !gathers(f) || m.In.NNodes < 2 || m.Params.ThreadThresholds.Set || m.Params.AMD.MinChannels.Set ||
+		m.Params.AMD.MaxChannels.Set {
 		return per
 	}
 	r, p := &m.cost.Ranges[f], c.Proto
@@ -261,7 +328,7 @@ func (m *Model) grain(c *Choice) int64 {
 func (m *Model) amdLaunch(c *Choice) {
 	n := uint64(c.NBytes)
 	nc, nt := m.In.Channels, m.MaxThreads[c.Algo][c.Proto]
-	least := int(m.Params.MinChannels.Or(-2))
+	least := int(m.Params.AMD.MinChannels.Or(-2))
 	if c.Algo == coll.PAT && m.tab.PATSteps {
 		c.MaxChannels = m.patChannels(n, least)
 		m.amdBlock(c)
@@ -288,7 +355,7 @@ func (m *Model) patChannels(n uint64, least int) int {
 	if least > 0 {
 		nc = max(least, nc)
 	}
-	if most := int(m.Params.MaxChannels.Or(-2)); most > 0 {
+	if most := int(m.Params.AMD.MaxChannels.Or(-2)); most > 0 {
 		nc = min(most, nc)
 	}
 	return nc
@@ -297,7 +364,7 @@ func (m *Model) patChannels(n uint64, least int) int {
 // windowChannels are the table's channels for the share of a rank (rccl_wrap.cc:177 of RCCL 2.30.4).
 func (m *Model) windowChannels(c *Choice, nc, least int) int {
 	in := &m.In
-	if in.NNodes < 2 || m.Params.ChannelTuning.Or(1) == 0 || in.NRanks == in.NNodes && !m.tab.OneRankNodes {
+	if in.NNodes < 2 || m.Params.AMD.NoWindows || in.NRanks == in.NNodes && !m.tab.OneRankNodes {
 		return nc
 	}
 	size := (int64(c.NBytes) + int64(in.NRanks) - 1) / int64(in.NRanks)
@@ -305,7 +372,7 @@ func (m *Model) windowChannels(c *Choice, nc, least int) int {
 		if size <= w.From || size > w.To {
 			continue
 		}
-		most := max(in.Channels, int(m.Params.MaxChannels.Or(-2)))
+		most := max(in.Channels, int(m.Params.AMD.MaxChannels.Or(-2)))
 		if w.Channels >= max(least, 1) && w.Channels <= most {
 			nc = w.Channels
 		}
@@ -331,6 +398,9 @@ func (m *Model) amdBlock(c *Choice) {
 	if c.Op.Func == coll.ReduceScatter && size <= t.SmallScatter {
 		nt = t.Threads(arch, coll.LL)
 	}
+	if n := m.Params.AMD.Threads; n.Set && n.Value != -1 { // rccl_wrap.cc:808
+		nt = max(3*Lanes, min(t.Threads(arch, coll.Simple), (int(n.Value)+Lanes-1)/Lanes*Lanes))
+	}
 	c.Warps = nt / Lanes
 	c.Threads = c.Warps * Lanes
 	c.Pipelined = m.pipelined(c.Op)
@@ -338,7 +408,7 @@ func (m *Model) amdBlock(c *Choice) {
 
 // pipelined reports whether a reduction is pipelined (rccl_wrap.cc:307 of RCCL 2.30.4).
 func (m *Model) pipelined(o Op) bool {
-	if o.Type != coll.BFloat16 || !m.tab.PipelinedOn(m.In.AMD.Arch) {
+	if p := &m.Params.AMD; p.NoPipeline || o.Type != coll.BFloat16 && !p.PipelineAll || !m.tab.PipelinedOn(m.In.AMD.Arch) {
 		return false
 	}
 	switch o.Func {

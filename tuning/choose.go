@@ -65,7 +65,8 @@ type Choice struct {
 	// Pipelined: RCCL's reduction is.
 	Pipelined bool
 	// Overruled are the rules of RCCL by which Algo and Proto are others than those of the least time.
-	Overruled []Reason
+	// nil for none.
+	Overruled *[]Reason
 	// Steered: a tuner plugin chose.
 	Steered bool
 	Warps   int

@@ -176,7 +176,8 @@ func (s *scan) add(from, to uint64, w cell, mixed bool) {
 	seg := Segment{From: units.Bytes(from * s.unit), To: units.Bytes(to * s.unit), Algo: coll.Algorithm(w.a),
 		Proto: coll.Protocol(w.p), Mixed: mixed}
 	if s.m.cost != nil {
-		c := Choice{Op: s.o, Algo: seg.Algo, Proto: seg.Proto, NBytes: seg.From}
+		c := Choice{Op: s.o, Algo: seg.Algo, Proto: seg.Proto, NBytes: seg.From,
+			Times: s.m.times(s.o, from*s.unit)}
 		s.m.amdAfter(&c)
 		seg.Algo, seg.Proto, seg.Direct = c.Algo, c.Proto, c.Direct
 	}

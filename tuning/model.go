@@ -54,7 +54,7 @@ func New(in Input, p Params) (*Model, error) {
 	}
 	m := &Model{In: in, Params: p}
 	var err error
-	if m.tab, m.cost, err = amdTable(&p.Rules.Tuning, &in); err != nil {
+	if m.tab, m.cost, err = amdTable(&p.Rules.Tuning, &in, &p.AMD); err != nil {
 		return nil, err
 	}
 	m.setMaxThreads()

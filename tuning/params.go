@@ -24,9 +24,7 @@ type Params struct {
 	// LL LL128 Simple then Ring LL LL128 Simple, in bytes per thread.
 	ThreadThresholds units.Opt[string]
 
-	MinChannels   units.Opt[int64] // NCCL_MIN_NCHANNELS, which RCCL reads for each operation
-	MaxChannels   units.Opt[int64] // NCCL_MAX_NCHANNELS
-	ChannelTuning units.Opt[int64] // RCCL_CHANNEL_TUNING_ENABLE: 0 leaves out the table's channels (default 1)
+	AMD AMDParams // RCCL's own
 
 	AINIC units.Opt[int64] // RCCL_AINIC_ROCE: 1 says that the NICs are AMD's (default 0)
 
