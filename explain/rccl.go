@@ -20,18 +20,21 @@ func (r *Report) rccl(c *comm.Comm, ch tuning.Choice) {
 		}
 	}
 	if ch.DDA {
-		r.Instead = append(r.Instead, cite("kernels that read the memory of all eight GPUs do it (DDA), unless it is in a "+
-			"group or GPUs cannot map each other's memory", rules.AtDDA))
+		r.Instead = append(r.Instead,
+			cite("kernels that read the memory of all eight GPUs do it (DDA), unless it is in a "+
+				"group or GPUs cannot map each other's memory", rules.AtDDA))
 	}
 	switch ch.Direct {
 	case tuning.DirectGather:
-		r.Instead = append(r.Instead, cite(fmt.Sprintf("each rank sends to all %d (AllGatherDirect)", c.NRanks),
+		r.Instead = append(r.Instead, cite(fmt.Sprintf("each rank sends to all %d (AllGatherDirect)",
+			c.NRanks),
 			rules.AtDirect))
 	case tuning.DirectScatter:
 		r.Instead = append(r.Instead, cite(fmt.Sprintf("each rank sends to all %d and reduces what it got "+
 			"(ReduceScatterDirect)", c.NRanks), rules.AtDirectRS))
 	case tuning.Hierarchical:
-		r.Instead = append(r.Instead, cite("it gathers over nodes and then within them (Hierarchical), unless it is in "+
-			"a group", rules.AtHierarchy))
+		r.Instead = append(r.Instead,
+			cite("it gathers over nodes and then within them (Hierarchical), unless it is in "+
+				"a group", rules.AtHierarchy))
 	}
 }

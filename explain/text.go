@@ -19,7 +19,8 @@ func (r *Report) Text() string {
 		red = " " + r.RedOp
 	}
 	fmt.Fprintf(&b, "%s of %s B (%s%s, count %d), %s on %s, rules of %s\n\n",
-		r.Op, group(r.Size), r.Type, red, r.Count, plural(r.Ranks, "rank"), plural(r.Nodes, "node"), r.library()+" "+strings.TrimPrefix(r.NCCL, "rccl-"))
+		r.Op, group(r.Size), r.Type, red, r.Count, plural(r.Ranks, "rank"), plural(r.Nodes, "node"),
+		r.library()+" "+strings.TrimPrefix(r.NCCL, "rccl-"))
 	if c := r.Choice; c != nil {
 		who, whose := r.library()+" takes", "its"
 		if r.Steered {
@@ -57,7 +58,8 @@ func (r *Report) launchText(b *strings.Builder) {
 		return
 	}
 	if l.Channels == 0 {
-		fmt.Fprintf(b, "\nLaunch: at most %s, %d threads each, buffers of %s B\n", plural(l.MaxChannels, "channel"),
+		fmt.Fprintf(b, "\nLaunch: at most %s, %d threads each, buffers of %s B\n",
+			plural(l.MaxChannels, "channel"),
 			l.Threads, group(l.Buffer))
 		return
 	}

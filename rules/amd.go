@@ -200,7 +200,8 @@ type UnbuiltError struct {
 }
 
 func (e *UnbuiltError) Error() string {
-	return e.Name + ": " + e.Stage + " are not modelled yet; inspect, explain and tune show what is: system, " +
+	return e.Name + ": " + e.Stage +
+		" are not modelled yet; inspect, explain and tune show what is: system, " +
 		"paths, graphs, channels, cost model and choices"
 }
 

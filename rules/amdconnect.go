@@ -32,8 +32,8 @@ type AMDConnect struct {
 	// NetChunks are the chunks of send/recv between nodes, of which the last that fits holds
 	// (rccl_wrap.cc:636).
 	NetChunks []ChunkRule
-	// P2PNet: send/recv of one host goes over the network where GPUDirect RDMA reaches all on a machine of two
-	// or four sockets (init.cc:1674).
+	// P2PNet: send/recv of one host goes over the network where GPUDirect RDMA reaches all on a machine of
+	// two or four sockets (init.cc:1674).
 	P2PNet bool
 	// Units are the compute units of architectures, whatever a file says.
 	Units []ArchCount
@@ -125,7 +125,8 @@ func amdConnect() AMDConnect {
 		MostCUs: []string{"gfx942", "gfx950"}, MostOld: 32, MostBetween: 64, MinChannels: 2, KeepRings: true,
 		HalfTrees: []ArchCount{{"gfx942", 32}, {"gfx950", 32}, {"", 16}},
 		PeerLinks: new4, AMDPeers: true,
-		Units: []ArchCount{{"gfx906", 60}, {"gfx908", 120}, {"gfx90a", 104}, {"gfx942", 304}, {"gfx950", 256}},
+		Units: []ArchCount{{"gfx906", 60}, {"gfx908", 120}, {"gfx90a", 104}, {"gfx942", 304},
+			{"gfx950", 256}},
 		NetChunks: []ChunkRule{{"gfx942", 0, 128 << 10}, {"gfx942", 64, 512 << 10}, {"gfx950", 0, 128 << 10},
 			{"gfx950", 16, 256 << 10}, {"gfx950", 32, 512 << 10}},
 	}

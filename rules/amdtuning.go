@@ -15,8 +15,8 @@ type AMDTuning struct {
 	Costs                           []CostTable
 	Tables, TablesFirm, TablesAINIC []ArchCount
 
-	// NoTreeAlone are architectures without Tree by Simple on one node, and AloneLL by how much LL of Broadcast
-	// and Reduce is faster for them there (graph/tuning.cc:781, 813).
+	// NoTreeAlone are architectures without Tree by Simple on one node, and AloneLL by how much LL of
+	// Broadcast and Reduce is faster for them there (graph/tuning.cc:781, 813).
 	NoTreeAlone []string
 	AloneLL     float64
 	// LL128Archs are the architectures with LL128, by default where the machine's model says so and up to PXB
@@ -60,12 +60,12 @@ type AMDTuning struct {
 	// Direct are the operations that go by send and receive to all, in place of the algorithm that the model
 	// names (rccl_wrap.cc:517, 573).
 	Direct []DirectRule
-	// DirectAsked: RCCL_DIRECT_ALLGATHER_THRESHOLD is taken in place of their sizes; DDAAsked is the architecture
-	// for which RCCL_DDA_THRESHOLD is.
+	// DirectAsked: RCCL_DIRECT_ALLGATHER_THRESHOLD is taken in place of their sizes; DDAAsked is the
+	// architecture for which RCCL_DDA_THRESHOLD is.
 	DirectAsked bool
 	DDAAsked    string
-	// Hierarchical are the largest AllGathers in bytes of all ranks that go over nodes and then within them, by
-	// the least nodes, most first (rccl_wrap.cc:502).
+	// Hierarchical are the largest AllGathers in bytes of all ranks that go over nodes and then within them,
+	// by the least nodes, most first (rccl_wrap.cc:502).
 	Hierarchical []SizeWindow
 	// DDA are the operations by kernels that read the memory of all GPUs of a node, before all else
 	// (collectives.cc:127-146, 440).
@@ -112,8 +112,8 @@ type FuncWindow struct {
 	From, To int64
 }
 
-// DirectRule are the sizes in bytes of all ranks, From up to To and of a node PerNode more, of an operation on
-// an architecture.
+// DirectRule are the sizes in bytes of all ranks, From up to To and of a node PerNode more, of an operation
+// on an architecture.
 type DirectRule struct {
 	Arch     string
 	Func     coll.Func
@@ -133,8 +133,10 @@ func amdTuning() AMDTuning {
 		Tables:      []ArchCount{{"gfx942", 5}, {"gfx950", 6}, {"", 0}},
 		TablesFirm:  []ArchCount{{"gfx950", 6}},
 		TablesAINIC: []ArchCount{{"gfx942", 8}},
-		NoTreeAlone: new3, AloneLL: 1.65, LL128Archs: []string{"gfx90a", "gfx942", "gfx950"}, LL128Asked: true,
-		PATOff: true, PATWindows: []SizeWindow{{4, 512 << 10, 2 << 20}, {8, 32 << 10, 4 << 20}, {0, 0, 32 << 20}},
+		NoTreeAlone: new3, AloneLL: 1.65, LL128Archs: []string{"gfx90a", "gfx942", "gfx950"},
+		LL128Asked: true,
+		PATOff:     true, PATWindows: []SizeWindow{{4, 512 << 10, 2 << 20}, {8, 32 << 10, 4 << 20},
+			{0, 0, 32 << 20}},
 		MostThreads: []ArchCount{{"", 256}}, LeastThreads: 256, SmallScatter: 512 << 10, CollNetGrain: 256,
 		RingRemains: true, LL128Stretch: 3.8,
 		AloneLLMost: []FuncWindow{{"gfx950", coll.AllGather, 0, 88448},
@@ -144,9 +146,11 @@ func amdTuning() AMDTuning {
 		Direct: []DirectRule{
 			{Arch: "gfx942", Func: coll.AllGather, To: 4 << 20, RankMultiple: 8, NoAINIC: true},
 			{Arch: "gfx950", Func: coll.AllGather, To: 8 << 20, MaxNodes: 1, RankMultiple: 8, NoAINIC: true},
-			{Arch: "gfx950", Func: coll.AllGather, PerNode: 2 << 20, MinNodes: 2, MaxNodes: 63, RankMultiple: 8,
+			{Arch: "gfx950", Func: coll.AllGather, PerNode: 2 << 20, MinNodes: 2, MaxNodes: 63,
+				RankMultiple: 8,
+				NoAINIC:      true},
+			{Arch: "gfx950", Func: coll.AllGather, To: 75497472, MinNodes: 64, RankMultiple: 8,
 				NoAINIC: true},
-			{Arch: "gfx950", Func: coll.AllGather, To: 75497472, MinNodes: 64, RankMultiple: 8, NoAINIC: true},
 			{Arch: "gfx950", Func: coll.ReduceScatter, From: 128 << 10, To: 2 << 20, MinNodes: 2, MaxNodes: 2,
 				PXN: true},
 			{Arch: "gfx950", Func: coll.ReduceScatter, To: 4 << 20, MinNodes: 4, MaxNodes: 4, PXN: true},

@@ -68,8 +68,8 @@ func TestCite(t *testing.T) {
 	}
 }
 
-// TestRCCLsPlacesHaveLines: what only RCCL decides has a line of 2.30.4 and, where 2.28.3 has it, of that; NCCL's
-// releases cite none of it.
+// TestRCCLsPlacesHaveLines: what only RCCL decides has a line of 2.30.4 and, where 2.28.3 has it, of that;
+// NCCL's releases cite none of it.
 func TestRCCLsPlacesHaveLines(t *testing.T) {
 	newest := DefaultRCCL()
 	for p := AtPATWindow; p < endPlaces; p++ {

@@ -49,7 +49,8 @@ func rcclCitations() map[Place]citation {
 		AtBroadcastRing: at(tuningCC, 653, 774), AtReduceRing: at(tuningCC, 653, 774),
 		AtGatherAlgos: at(tuningCC, 654, 775), AtScatterAlgos: at(tuningCC, 654, 775),
 		AtPATAllReduce: at(tuningCC, 657, 778), AtPATSimple: at(tuningCC, 663, 784),
-		AtTreeAlone: at(tuningCC, 660, 781), AtPATEnable: at(tuningCC, 558, 665), AtPATNodes: at(tuningCC, 562, 669),
+		AtTreeAlone: at(tuningCC, 660, 781), AtPATEnable: at(tuningCC, 558, 665),
+		AtPATNodes:   at(tuningCC, 562, 669),
 		AtPATAverage: at(enqueueCC, 2082, 2321), AtPATWindow: at(enqueueCC, absent, 2326),
 		AtAlgoList: at(tuningCC, 896, 1031), AtProtoList: at(tuningCC, 895, 1030),
 		AtLL128PXB: at(tuningCC, 872, 1003), AtLL128NVLink: at(tuningCC, 872, 1003),
@@ -58,7 +59,8 @@ func rcclCitations() map[Place]citation {
 		AtRanges: at(wrap, 107, 112), AtAloneLL: at(wrap, 96, 92), AtAloneTree: at(enqueueCC, 2313, 2600),
 		AtPivot: at(enqueueCC, 2220, 2504), AtTreeDefined: at(enqueueCC, 2242, 2526),
 		AtWindows: at(wrap, 173, 177), AtDirect: at(wrap, 408, 517), AtDirectRS: at(wrap, absent, 573),
-		AtHierarchy: at(wrap, absent, 502), AtDDA: at(collectives, absent, 134), AtPreset: at(searchCC, 1092, 1163),
+		AtHierarchy: at(wrap, absent, 502), AtDDA: at(collectives, absent, 134), AtPreset: at(searchCC, 1092,
+			1163),
 		AtOverride: at(wrap, 223, 233), AtFactor: at(tuningCC, 995, 1130),
 	}
 }

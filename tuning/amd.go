@@ -25,19 +25,22 @@ type AMD struct {
 
 // AMDParams are the settings that change RCCL's choices; the zero value is RCCL's defaults.
 type AMDParams struct {
-	MinChannels, MaxChannels units.Opt[int64]  // NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS, for each operation
-	AINIC                    bool              // RCCL_AINIC_ROCE=1: the NICs are AMD's
-	LL128                    bool              // RCCL_LL128_FORCE_ENABLE
-	NoWindows                bool              // RCCL_CHANNEL_TUNING_ENABLE=0: no channels by the table's windows
-	Threads                  units.Opt[int64]  // RCCL_THREADS_PER_BLOCK
-	Algo, Proto              units.Opt[string] // RCCL_OVERRIDE_ALGO, RCCL_OVERRIDE_PROTO
-	NoDDA                    bool              // RCCL_DDA_ENABLE=0
-	DDAMost                  units.Opt[int64]  // RCCL_DDA_THRESHOLD: largest bytes on gfx950
-	NoDirectGather           bool              // RCCL_DIRECT_ALLGATHER_DISABLE
-	DirectGatherMost         units.Opt[int64]  // RCCL_DIRECT_ALLGATHER_THRESHOLD
-	NoDirectScatter          bool              // RCCL_DIRECT_REDUCE_SCATTER_DISABLE
-	NoHierarchy              bool              // RCCL_HIERARCHICAL_ALLGATHER=0
-	NoPipeline, PipelineAll  bool              // RCCL_DISABLE_REDUCE_COPY_PIPELINING, RCCL_PIPELINE_ALL_DATA_TYPES
+	// NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS, for each operation
+	MinChannels, MaxChannels units.Opt[int64]
+	AINIC                    bool // RCCL_AINIC_ROCE=1: the NICs are AMD's
+	LL128                    bool // RCCL_LL128_FORCE_ENABLE
+	// RCCL_CHANNEL_TUNING_ENABLE=0: no channels by the table's windows
+	NoWindows        bool
+	Threads          units.Opt[int64]  // RCCL_THREADS_PER_BLOCK
+	Algo, Proto      units.Opt[string] // RCCL_OVERRIDE_ALGO, RCCL_OVERRIDE_PROTO
+	NoDDA            bool              // RCCL_DDA_ENABLE=0
+	DDAMost          units.Opt[int64]  // RCCL_DDA_THRESHOLD: largest bytes on gfx950
+	NoDirectGather   bool              // RCCL_DIRECT_ALLGATHER_DISABLE
+	DirectGatherMost units.Opt[int64]  // RCCL_DIRECT_ALLGATHER_THRESHOLD
+	NoDirectScatter  bool              // RCCL_DIRECT_REDUCE_SCATTER_DISABLE
+	NoHierarchy      bool              // RCCL_HIERARCHICAL_ALLGATHER=0
+	// RCCL_DISABLE_REDUCE_COPY_PIPELINING, RCCL_PIPELINE_ALL_DATA_TYPES
+	NoPipeline, PipelineAll bool
 }
 
 // Lanes are those of a wavefront (graph/topo.h, comm->WarpSize).
@@ -122,7 +125,8 @@ func (m *Model) share(bus float32, f coll.Func, a coll.Algorithm, p coll.Protoco
 // amdAbsent is a cell that RCCL does not have on this machine.
 func (m *Model) amdAbsent(a coll.Algorithm, p coll.Protocol) Reason {
 	if a == coll.Tree && p == coll.Simple && m.In.AMD.Alone && m.tab.AloneTreeOff(m.In.AMD.Arch) {
-		return Reason{Rule: "RCCL has no Tree by Simple on one node of " + m.In.AMD.Arch, At: rules.AtTreeAlone}
+		return Reason{Rule: "RCCL has no Tree by Simple on one node of " + m.In.AMD.Arch,
+			At: rules.AtTreeAlone}
 	}
 	return Reason{}
 }
@@ -147,8 +151,9 @@ func (m *Model) amdLL128(a coll.Algorithm, asked bool) []Reason {
 			At: rules.AtLL128Model})
 	}
 	if g.TypeInter > topo.PathPXB {
-		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 goes as far as PXB between nodes and the %s graph has %s",
-			graphName(g), g.TypeInter), Setting: setting, At: rules.AtLL128PXB})
+		rs = append(rs,
+			Reason{Rule: fmt.Sprintf("LL128 goes as far as PXB between nodes and the %s graph has %s",
+				graphName(g), g.TypeInter), Setting: setting, At: rules.AtLL128PXB})
 	}
 	if g.TypeIntra > topo.PathNVL {
 		rs = append(rs, Reason{Rule: fmt.Sprintf("LL128 needs XGMI inside the node and the %s graph has %s",
@@ -157,15 +162,18 @@ func (m *Model) amdLL128(a coll.Algorithm, asked bool) []Reason {
 	return rs
 }
 
-// amdBarred is why an operation cannot take a cell that has a bandwidth (enqueue.cc:2322-2350 of RCCL 2.30.4).
+// amdBarred is why an operation cannot take a cell that has a bandwidth (enqueue.cc:2322-2350 of RCCL
+// 2.30.4).
 func (m *Model) amdBarred(o Op, a coll.Algorithm, p coll.Protocol) Reason {
 	switch {
 	case p == coll.LL128 && !m.In.AMD.AllXGMI && !(m.tab.LL128Asked && m.Params.Proto.Set):
-		return Reason{Rule: "LL128 is for machines whose GPUs are all joined by XGMI", At: rules.AtLL128AllXGMI}
+		return Reason{Rule: "LL128 is for machines whose GPUs are all joined by XGMI",
+			At: rules.AtLL128AllXGMI}
 	case a == coll.PAT && gathers(o.Func) && !m.Params.Algo.Set:
 		n := int64(o.NBytes(m.In.NRanks))
 		if w, ok := m.tab.PATWindow(m.In.NNodes); ok && (n < w.From || n > w.To) {
-			return Reason{Rule: fmt.Sprintf("PAT is for %d to %d bytes on %d nodes", w.From, w.To, m.In.NNodes),
+			return Reason{Rule: fmt.Sprintf("PAT is for %d to %d bytes on %d nodes", w.From, w.To,
+				m.In.NNodes),
 				Setting: "NCCL_ALGO=PAT", At: rules.AtPATWindow}
 		}
 	}
@@ -214,9 +222,11 @@ func (m *Model) amdForced(c *Choice) {
 		if listed {
 			break
 		}
-		a, p, rule := coll.Ring, coll.Simple, "with rings for pivots an AllReduce of more than %d bytes is Ring by Simple"
+		a, p, rule := coll.Ring, coll.Simple,
+			"with rings for pivots an AllReduce of more than %d bytes is Ring by Simple"
 		if int64(c.NBytes) <= m.tab.PivotMost {
-			a, p, rule = coll.Tree, coll.LL, "with rings for pivots an AllReduce of up to %d bytes is Tree by LL"
+			a, p, rule = coll.Tree, coll.LL,
+				"with rings for pivots an AllReduce of up to %d bytes is Tree by LL"
 			c.MaxChannels = min(m.tab.PivotChannels, in.Channels)
 		}
 		m.overrule(c, a, p, fmt.Sprintf(rule, m.tab.PivotMost), rules.AtPivot)
@@ -228,8 +238,9 @@ func (m *Model) amdForced(c *Choice) {
 	m.amdAsked(c)
 	if w, ok := rules.In(m.tab.AloneTree, in.AMD.Arch, o.Func, int64(c.NBytes)); ok && in.NNodes == 1 &&
 		!m.Params.Algo.Set && m.Params.Plugin == nil {
-		m.overrule(c, coll.Tree, coll.LL, fmt.Sprintf("on one node of %s an AllReduce of %d to %d bytes is Tree by LL",
-			in.AMD.Arch, w.From, w.To), rules.AtAloneTree)
+		m.overrule(c, coll.Tree, coll.LL,
+			fmt.Sprintf("on one node of %s an AllReduce of %d to %d bytes is Tree by LL",
+				in.AMD.Arch, w.From, w.To), rules.AtAloneTree)
 	}
 }
 
@@ -272,8 +283,9 @@ func (m *Model) amdProto(c *Choice, size int64) {
 	}
 	if in.NNodes == 1 {
 		if w, ok := rules.In(m.tab.AloneLLMost, in.AMD.Arch, f, size); ok {
-			m.overrule(c, c.Algo, coll.LL, fmt.Sprintf("on one node of %s a share of up to %d bytes of a rank is LL",
-				in.AMD.Arch, w.To), rules.AtAloneLL)
+			m.overrule(c, c.Algo, coll.LL,
+				fmt.Sprintf("on one node of %s a share of up to %d bytes of a rank is LL",
+					in.AMD.Arch, w.To), rules.AtAloneLL)
 		}
 		return
 	}
@@ -296,7 +308,8 @@ func (m *Model) amdProto(c *Choice, size int64) {
 	}
 	rule := "between nodes a share of a rank beyond the ranges of LL and LL128 is Simple"
 	if p != coll.Simple {
-		rule = fmt.Sprintf("between nodes a share of more than %d bytes of a rank, up to %d, is %s", from, to, p)
+		rule = fmt.Sprintf("between nodes a share of more than %d bytes of a rank, up to %d, is %s", from, to,
+			p)
 	}
 	m.overrule(c, c.Algo, p, rule, rules.AtRanges)
 }
@@ -408,7 +421,8 @@ func (m *Model) amdBlock(c *Choice) {
 
 // pipelined reports whether a reduction is pipelined (rccl_wrap.cc:307 of RCCL 2.30.4).
 func (m *Model) pipelined(o Op) bool {
-	if p := &m.Params.AMD; p.NoPipeline || o.Type != coll.BFloat16 && !p.PipelineAll || !m.tab.PipelinedOn(m.In.AMD.Arch) {
+	if p := &m.Params.AMD; p.NoPipeline || o.Type != coll.BFloat16 && !p.PipelineAll ||
+		!m.tab.PipelinedOn(m.In.AMD.Arch) {
 		return false
 	}
 	switch o.Func {
@@ -460,7 +474,8 @@ func (m *Model) amdDirect(c *Choice) {
 func (m *Model) amdWay(r *rules.DirectRule, f coll.Func, n int64) bool {
 	in := &m.In
 	return r.Func == f && strings.HasPrefix(in.AMD.Arch, r.Arch) && n >= r.From &&
-		n <= r.To+r.PerNode*int64(in.NNodes) && in.NNodes >= r.MinNodes && (r.MaxNodes == 0 || in.NNodes <= r.MaxNodes) &&
+		n <= r.To+r.PerNode*int64(in.NNodes) && in.NNodes >= r.MinNodes &&
+		(r.MaxNodes == 0 || in.NNodes <= r.MaxNodes) &&
 		(r.RankMultiple == 0 || in.NRanks%r.RankMultiple == 0) && (r.Ranks == 0 || in.NRanks == r.Ranks) &&
 		(!r.PXN || in.AMD.PXN) && !(r.NoAINIC && in.AMD.AINIC)
 }

@@ -162,7 +162,8 @@ func (s *scan) holds(w cell, first, last Times) bool {
 func (s *scan) twins(x, y cell) bool {
 	m, f := s.m, s.o.Func
 	special := func(c cell) bool {
-		return m.cost != nil || f == coll.AllReduce && (coll.Algorithm(c.a) == coll.Tree || coll.Algorithm(c.a) == coll.Ring)
+		return m.cost != nil || f == coll.AllReduce && (coll.Algorithm(c.a) == coll.Tree ||
+			coll.Algorithm(c.a) == coll.Ring)
 	}
 	return !special(x) && !special(y) && m.Latency[f][x.a][x.p] == m.Latency[f][y.a][y.p] &&
 		m.Bandwidth[f][x.a][x.p] == m.Bandwidth[f][y.a][y.p]

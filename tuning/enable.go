@@ -36,7 +36,8 @@ func (m *Model) skipped(f coll.Func, a coll.Algorithm, p coll.Protocol) Reason {
 		}
 		return Reason{Rule: fmt.Sprintf("%s has no %s %s", m.Params.Rules.Library, a, f), At: at}
 	case f == coll.AllReduce && a == coll.PAT:
-		return Reason{Rule: m.Params.Rules.Library.String() + " has no PAT AllReduce", At: rules.AtPATAllReduce}
+		return Reason{Rule: m.Params.Rules.Library.String() + " has no PAT AllReduce",
+			At: rules.AtPATAllReduce}
 	case (a == coll.NVLS || a == coll.NVLSTree) && p != coll.Simple:
 		return Reason{Rule: a.String() + " runs with Simple only", At: rules.AtNVLSSimple}
 	case a == coll.PAT && p != coll.Simple:

@@ -14,7 +14,8 @@ import (
 // TestRCCLDecisions compares what inspect --json prints of every machine of AMD with RCCL's decisions,
 // section after section, and reports the equal ones. Of channels connect has the test.
 func TestRCCLDecisions(t *testing.T) {
-	sections := []string{"nRanks", "system", "paths", "graphs", "graphXml", "graphsFinal", "tuning", "selection", "rccl"}
+	sections := []string{"nRanks", "system", "paths", "graphs", "graphXml", "graphsFinal", "tuning",
+		"selection", "rccl"}
 	for _, version := range []string{"2.30.4", "2.28.3"} {
 		refs := golden.RCCL(t, version)
 		equal, total, trees := map[string]int{}, map[string]int{}, 0

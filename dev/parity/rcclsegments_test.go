@@ -10,8 +10,9 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// TestRCCLSegmentsAgreeWithChoose: the ranges in which one algorithm and protocol are taken cover all sizes, and
-// at their borders and within them RCCL's choice, with all that changes it after the minimum of times, is theirs.
+// TestRCCLSegmentsAgreeWithChoose: the ranges in which one algorithm and protocol are taken cover all sizes,
+// and at their borders and within them RCCL's choice, with all that changes it after the minimum of times, is
+// theirs.
 func TestRCCLSegmentsAgreeWithChoose(t *testing.T) {
 	for _, version := range []string{"2.30.4", "2.28.3"} {
 		refs := golden.RCCL(t, version)

@@ -66,7 +66,8 @@ type finder struct {
 // Of finds what is known of a System.
 func Of(sys *topo.System, h Host) *Result {
 	res := &Result{Model: None, Kinds: sys.Kinds, Tuning: -1}
-	if s := &sys.Rules.Search; s.Presets == 0 || s.PresetsEven && h.Uneven || h.Off || len(sys.Of(topo.GPU)) == 0 ||
+	if s := &sys.Rules.Search; s.Presets == 0 || s.PresetsEven && h.Uneven || h.Off ||
+		len(sys.Of(topo.GPU)) == 0 ||
 		len(sys.Of(topo.CPU)) == 0 {
 		return res
 	}
@@ -150,7 +151,8 @@ func (f *finder) take(id, index int, ref *model, to mapping, rails bool) *search
 		})
 		g = f.draw(id, ref.rings, to, false)
 	}
-	f.res.Paired = ref.on("netOverride") && !f.h.OwnNets && !(f.res.Rail && f.m.sys.Rules.Search.RailsKeepPaths)
+	f.res.Paired = ref.on("netOverride") && !f.h.OwnNets &&
+		!(f.res.Rail && f.m.sys.Rules.Search.RailsKeepPaths)
 	return f.marked(index, ref, g)
 }
 

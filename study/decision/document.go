@@ -61,7 +61,8 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 		TopoXML: g.TopoXML,
 		System:  doc.System(c.Searched), Paths: doc.Paths(d0.System), Graphs: graphsOf(&d0.Graphs, d0.System),
 		Domains:  domainsOf(c.Layout),
-		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), RCCL: rcclOf(c), Reference: reference(c.Params.Rules),
+		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), RCCL: rcclOf(c),
+		Reference:   reference(c.Params.Rules),
 		NCCLVersion: c.Params.Rules.Version()}
 	if err := c.Params.Rules.Built(rules.PlanStage, "plans"); err != nil {
 		d.Missing = err.Error()

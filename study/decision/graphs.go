@@ -52,7 +52,8 @@ func netName(id uint64) string {
 func finalOf(g *search.Graph, sys *topo.System) Graph {
 	return Graph{Name: g.Name, ID: g.ID, Pattern: int(g.Pattern), NChannels: g.NChannels,
 		BWIntra: Num(g.BWIntra), BWInter: Num(g.BWInter),
-		TypeIntra: sys.PathName(g.TypeIntra), TypeInter: sys.PathName(g.TypeInter), SameChannels: g.SameChannels,
+		TypeIntra: sys.PathName(g.TypeIntra), TypeInter: sys.PathName(g.TypeInter),
+		SameChannels: g.SameChannels,
 		CrossNIC:     g.CrossNIC,
 		LatencyInter: Num(g.LatencyInter), NHops: g.NHops, MinChannels: g.MinChannels,
 		MaxChannels: g.MaxChannels}

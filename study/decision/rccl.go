@@ -60,11 +60,14 @@ func rcclOf(c *comm.Comm) *RCCL {
 	}
 	sys, p, r := c.Domains[0].System, c.Preset, c.Params.Rules
 	in := c.Model.In.AMD
-	out := &RCCL{Arch: in.Arch, CUs: cusOf(c, in.Arch), TopoType: int(p.Kinds), Model: p.Model, ModelName: p.Name,
-		Tuning: in.Table, LL128: Flag(p.LL128), PivotA2A: Flag(p.PivotA2A), PivotRings: p.PivotRings,
+	out := &RCCL{Arch: in.Arch, CUs: cusOf(c, in.Arch), TopoType: int(p.Kinds), Model: p.Model,
+		ModelName: p.Name,
+		Tuning:    in.Table, LL128: Flag(p.LL128), PivotA2A: Flag(p.PivotA2A), PivotRings: p.PivotRings,
 		TreeDefined: Flag(p.TreeDefined), RailTrees: Flag(p.Rail), BaseBW: Num(p.BaseBW),
-		PXNDisable: Flag(sys.Access.PXNDisable), WarpSize: tuning.Lanes, Unroll: r.Plan.UnrollOf(in.Arch, c.NNodes),
-		Copies: c.Copies(&r.Connect), OneSlice: Flag(c.NNodes == 1 && r.Plan.OneSlice(in.Arch)), APU: Flag(c.APU()),
+		PXNDisable: Flag(sys.Access.PXNDisable), WarpSize: tuning.Lanes, Unroll: r.Plan.UnrollOf(in.Arch,
+			c.NNodes),
+		Copies: c.Copies(&r.Connect), OneSlice: Flag(c.NNodes == 1 && r.Plan.OneSlice(in.Arch)),
+		APU: Flag(c.APU()),
 		P2PNet: Flag(r.Connect.P2PNet && sys.Kinds&topo.Rome4P2H != 0 &&
 			sys.Kinds&topo.GDRForAll != 0),
 		NetChunk: netChunk(c, in.Arch)}
@@ -80,8 +83,8 @@ func cusOf(c *comm.Comm, arch string) int {
 	return c.Params.Rules.Connect.CUs(arch)
 }
 
-// netChunk is the chunk of send/recv between nodes: -1 where the architecture has none of its own and -2 on one
-// node, as RCCL's sources have it; the communicator's chunk before it was kept apart.
+// netChunk is the chunk of send/recv between nodes: -1 where the architecture has none of its own and -2 on
+// one node, as RCCL's sources have it; the communicator's chunk before it was kept apart.
 func netChunk(c *comm.Comm, arch string) int64 {
 	r := &c.Params.Rules.Connect
 	switch n, ok := r.NetChunkOf(arch, c.NRanks); {
