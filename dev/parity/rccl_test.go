@@ -50,7 +50,7 @@ func TestRCCLDecisions(t *testing.T) {
 		for _, s := range sections {
 			line = append(line, fmt.Sprintf("%s %d/%d", s, equal[s], total[s]))
 		}
-		t.Logf("equal to RCCL %s: %s; left out: cuCount, treeBase of %d graphs", version,
+		t.Logf("equal to RCCL %s: %s; left out: treeBase of %d graphs", version,
 			strings.Join(line, ", "), trees)
 	}
 }
