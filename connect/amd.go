@@ -337,11 +337,6 @@ func (c *Layout) peersOn(sys *topo.System, peers, all int, p *Params) (perPeer, 
 	if !r.PeersFit {
 		return peers, all
 	}
-	if r.PeerBatch > 0 && c.NNodes > 1 && whole(p.NChannelsPerNetPeer, 0) <= 0 {
-		for peers > 1 && peers*((c.NRanks+r.PeerBatch-1)/r.PeerBatch) >= all {
-			peers /= 2
-		}
-	}
 	return min(peers, all), all
 }
 

@@ -132,15 +132,10 @@ func amdConnect() AMDConnect {
 	}
 }
 
-// peersByTwo: two channels a peer, halved while the peers together take more than there are, but as many as
-// there are NICs to fill (graph/paths.cc:972 of RCCL 2.28.3).
-func peersByTwo(p Peer) int {
-	n := 2
-	for n > 1 && n*p.Ranks > p.P2PChannels {
-		n /= 2
-	}
-	return max(n, p.NetsToFill)
-}
+// peersOfExpl: none over the network, as the configuration of tools/topo_expl and of the references says. A
+// communicator's own leaves the number undefined, which makes it 4 or 2 by the nets of a GPU (init.cc:3070,
+// graph/paths.cc:1147); NCCL_NCHANNELS_PER_NET_PEER sets it.
+func peersOfExpl(Peer) int { return 0 }
 
 // LinkChannels are the channels of send/recv by link of XGMI of an architecture.
 func (c *AMDConnect) LinkChannels(arch string) int {

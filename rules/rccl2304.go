@@ -10,8 +10,8 @@ func rccl2304() *Ruleset {
 	r.Edition = Edition{ROCm: "7.14", Date: "2026-07-13"}
 	ofRCCL(r)
 	c := &r.Connect
-	// init.cc:1797, graph/paths.cc:1236, include/device.h:538
-	c.OneRankChannels, c.PeersFit, c.PeerBatch = 8, true, 2
+	// init.cc:1797, graph/paths.cc:1199
+	c.OneRankChannels, c.PeersFit = 8, true
 	// graph/rome_models.cc:1761, init.cc:1567
 	r.Search.Presets, r.Search.PresetsEven = 46, true
 	r.Topo.XGMI = append([]ArchRate{{"gfx1250", 64}}, r.Topo.XGMI...) // graph/topo.h:41
@@ -28,7 +28,7 @@ func rccl2283() *Ruleset {
 	r.Topo.InterByNets = true
 	r.Search.Presets = 44 // graph/rome_models.cc:1446
 	r.Search.RailsKeepPaths = true
-	r.Connect.PeerChannels, r.Connect.P2PNet = peersByTwo, true
+	r.Connect.P2PNet = true
 	r.Connect.WideLL128 = "gfx950" // rccl_wrap.cc:571
 	old2283(&r.Tuning)
 	return r
@@ -84,6 +84,7 @@ func ofRCCL(r *Ruleset) {
 	// graph/search.cc:1046
 	speeds := []float32{48, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, .24, .12}
 	r.Connect.AMDConnect = amdConnect()
+	r.Connect.PeerChannels, r.Connect.PeerBatch = peersOfExpl, 0
 	r.Connect.Buffers = [coll.NumProtocols]int64{coll.LL: 8 * 256 * 8 * 16, coll.LL128: 28 * 256 * 8 * 8,
 		coll.Simple: 4 << 20} // rccl_wrap.cc:827
 	r.Plan.AMDPlan = amdPlan()
