@@ -71,6 +71,7 @@ type Report struct {
 	Ideal      []Ideal       `json:"ideal,omitempty"`
 	// Memory is what the fullest GPU of a made job holds, an estimate; null where it is not known.
 	Memory *workload.MemoryUse `json:"memoryBytesPerGpu,omitempty"`
+	*Training
 	Notes  []string            `json:"notes"`
 
 	Ranks    int    `json:"ranks"`

@@ -18,7 +18,8 @@ import (
 
 // Class is a GPU as kernels find it. Rates are dense peaks.
 type Class struct {
-	Name string `json:"name"`
+	Version int    `json:"simccl compute class"` // 1
+	Name    string `json:"name"`
 	// Like names the class whose efficiencies this one has; its own members come first.
 	Like        string  `json:"like,omitempty"`
 	Source      string  `json:"source"`

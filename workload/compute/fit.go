@@ -102,7 +102,7 @@ const long = 1e12
 // Fit makes the class of a measurement. Each group of parameters is fitted by itself, on the mean of
 // relative errors; those of long products give what rates fall to while they last.
 func Fit(rows []Row, source string) (*Class, error) {
-	c := &Class{Source: source, Uncertainty: 0.1, Gap: 1, Sustained: 1}
+	c := &Class{Version: 1, Source: source, Uncertainty: 0.1, Gap: 1, Sustained: 1}
 	for i := range rows {
 		if rows[i].Kind == "machine" {
 			c.Name, c.SMs = rows[i].GPU, rows[i].SMs

@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/jsonfile"
 	"github.com/simccl/simccl/topo/machine/datasheet"
+	"github.com/simccl/simccl/workload"
 )
 
 // MaxFile bounds a file of a class in bytes.
@@ -20,12 +21,6 @@ const MaxFile = 1 << 20
 //
 //go:embed classes/*.json
 var classFiles embed.FS
-
-// document is a class as its file has it.
-type document struct {
-	Version int `json:"simccl compute class"`
-	Class
-}
 
 var loaded = sync.OnceValue(func() map[string]*Class {
 	list, err := classFiles.ReadDir("classes")
@@ -48,15 +43,15 @@ var loaded = sync.OnceValue(func() map[string]*Class {
 })
 
 func decode(data []byte, file string) (*Class, error) {
-	var d document
-	places, err := jsonfile.Strict(data, file, &d)
+	var c Class
+	places, err := jsonfile.Strict(data, file, &c)
 	if err != nil {
 		return nil, err
 	}
-	if d.Version != 1 {
-		return nil, places.Fail("simccl compute class", "write 1", "version %d", d.Version)
+	if c.Version != 1 {
+		return nil, places.Fail("simccl compute class", "write 1", "version %d", c.Version)
 	}
-	return &d.Class, d.check(places)
+	return &c, c.check(places)
 }
 
 // check finds values that no GPU has.
@@ -108,7 +103,7 @@ func Find(gpu string) (*Class, bool) {
 	if c, ok := loaded()[strings.ToLower(g.Name)]; ok {
 		return c.complete(&g), true
 	}
-	c := &Class{Name: strings.ToLower(g.Name), Like: "h200", Uncertainty: 0.3,
+	c := &Class{Version: 1, Name: strings.ToLower(g.Name), Like: "h200", Uncertainty: 0.3,
 		Source: "efficiencies of the H200 over the data sheet: nothing of this GPU was measured"}
 	return c.complete(&g), true
 }
@@ -199,6 +194,19 @@ func fill[T int64 | float64](to *T, from T) {
 
 // Format is the file of a class.
 func (c *Class) Format() ([]byte, error) {
-	data, err := json.MarshalIndent(document{1, *c}, "", "  ")
+	data, err := json.MarshalIndent(c, "", "  ")
 	return append(data, '\n'), err
+}
+
+// Peak is the dense peak of a GPU by name, in operations a second, in a precision or the next wider one that
+// the GPU has; 0 where it is not known.
+func Peak(gpu string, precision workload.Precision) (float64, workload.Precision) {
+	c, ok := Find(gpu)
+	if !ok {
+		return 0, precision
+	}
+	for !c.Has(precision) && precision != workload.BF16 {
+		precision = precision.Wider()
+	}
+	return c.Products[precision.String()].Peak * 1e12, precision
 }

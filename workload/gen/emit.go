@@ -21,6 +21,8 @@ type generator struct {
 	times      []units.Time // by operation
 	mats       map[string]matrix
 	operations []Operation
+	layersOf   []int64                // by stage of the model
+	units      map[int][]unit         // by stage of the model
 	classes    int                    // lists of different ranks
 	tally      map[trafficKey][]int64 // by list
 	order      []trafficKey
@@ -30,6 +32,7 @@ type generator struct {
 func newGenerator(c *Config) *generator {
 	g := &generator{c: c, p: &workload.Folded{}, world: c.TP * c.CP * c.DP * c.PP,
 		m:     int(c.GlobalBatch / (c.MicroBatch * int64(c.DP))),
+		units: map[int][]unit{}, layersOf: c.layersOf(),
 		calls: map[callKey]int32{}, ops: map[string]int32{}, tally: map[trafficKey][]int64{}}
 	g.mats = g.matrices()
 	g.comms()
@@ -94,7 +97,7 @@ func (g *generator) rank(rank int, all bool) {
 	w := &writer{g: g, list: list, at: g.place(rank), last: -1}
 	for f := range numGroups {
 		n, me, size := g.index(f, w.at)
-		if f == expertData && g.c.EP < 2 {
+		if f == expertData && !g.c.apart() {
 			n, me, size = g.index(data, w.at)
 			w.comm[f] = g.base[data] + int32(n)
 		} else {
@@ -150,7 +153,7 @@ func (w *writer) issue(f group, what string, fn coll.Func, typ coll.DataType, co
 		return -1
 	}
 	family := f
-	if f == expertData && w.g.c.EP < 2 {
+	if f == expertData && !w.g.c.apart() {
 		family = data
 	}
 	stream := streams[family]
@@ -160,7 +163,8 @@ func (w *writer) issue(f group, what string, fn coll.Func, typ coll.DataType, co
 	if w.last >= 0 {
 		deps = append(deps, w.last)
 	}
-	call := w.g.call(callKey{w.comm[f], fn, typ, count, peer})
+	comm, to := w.edge(f, fn, peer)
+	call := w.g.call(callKey{comm, fn, typ, count, to})
 	w.steps = append(w.steps, workload.Step{Kind: workload.Issue, Stream: stream, Call: call,
 		Deps: sorted(deps)})
 	if fn != coll.Recv {
@@ -249,13 +253,11 @@ func (w *writer) optimizer() {
 	}
 	n := share(dense, w.shards(data)) + share(experts, w.shards(expertData))
 	w.wait = append(w.wait, w.grads.done...)
-	// Adam reads the gradient, and reads and writes the parameter and two moments of 32
-	// bits.
 	name := fmt.Sprintf("optimizer_%d", n)
 	if _, given := w.g.c.Times["optimizer"]; given {
 		name = "optimizer"
 	}
-	w.compute(w.g.operation(name, product{}, float64(n)*float64(3*w.g.c.Type.Size()+16)))
+	w.compute(w.g.update(name, n))
 	if w.g.c.FSDP == 1 {
 		w.grads.gather()
 	}
