@@ -129,6 +129,9 @@ type Trained struct {
 	// forward and backward, without what is computed again.
 	Tokens int64
 	FLOPs  int64
+	// Micro are microbatches: of the first and of the second iteration of the program, and of an iteration
+	// of the job, where those are too many to be written down; zeros where each iteration is whole.
+	Micro [3]int64
 }
 
 // model reads NAME and what an iteration does.
@@ -144,6 +147,13 @@ func (r *reader) model(w []word) error {
 	m := Trained{Name: name}
 	for _, x := range w[2:] {
 		key, value := option(x)
+		if key == "microbatches" {
+			if !microbatches(value.text, &m.Micro) {
+				return r.fail(value.col, "write microbatches=16,24,128: of the first, the second and a whole "+
+					"iteration", "%s are none", value.text)
+			}
+			continue
+		}
 		to := map[string]*int64{"parameters": &m.Params, "tokens": &m.Tokens, "flops": &m.FLOPs}[key]
 		n, err := strconv.ParseInt(value.text, 10, 64)
 		if to == nil || err != nil || n < 0 {
@@ -155,9 +165,30 @@ func (r *reader) model(w []word) error {
 	return nil
 }
 
+// microbatches reads three numbers, each larger than the one before.
+func microbatches(text string, to *[3]int64) bool {
+	list := strings.Split(text, ",")
+	if len(list) != len(to) {
+		return false
+	}
+	least := int64(0)
+	for i, x := range list {
+		n, err := strconv.ParseInt(x, 10, 64)
+		if err != nil || n <= least || n > 1<<40 {
+			return false
+		}
+		to[i], least = n, n
+	}
+	return true
+}
+
 func (p *Program) formatModel(b *strings.Builder) {
 	if m := &p.Model; *m != (Trained{}) {
-		fmt.Fprintf(b, "model %s parameters=%d tokens=%d flops=%d\n", quote(m.Name), m.Params, m.Tokens,
+		fmt.Fprintf(b, "model %s parameters=%d tokens=%d flops=%d", quote(m.Name), m.Params, m.Tokens,
 			m.FLOPs)
+		if m.Micro != [3]int64{} {
+			fmt.Fprintf(b, " microbatches=%d,%d,%d", m.Micro[0], m.Micro[1], m.Micro[2])
+		}
+		b.WriteByte('\n')
 	}
 }

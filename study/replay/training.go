@@ -3,6 +3,8 @@ package replay
 import (
 	"fmt"
 
+	"github.com/simccl/simccl/job"
+	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/compute"
 )
@@ -63,4 +65,64 @@ func mostly(p *workload.Program) (most workload.Precision) {
 		}
 	}
 	return most
+}
+
+// firstEnd is when the last rank is through with the first iteration, in microseconds.
+func firstEnd(res *job.Result) (last float64) {
+	p := res.Program
+	second := make([]int32, len(p.Lists))
+	seen := make([]int, len(p.Lists))
+	for _, m := range p.Marks { // those of a list are in order
+		if seen[m.List]++; seen[m.List] == 2 {
+			second[m.List] = m.Step
+		}
+	}
+	for rank, list := range p.Of {
+		if seen[list] > 1 {
+			last = max(last, us(moment(p, rank, int(second[list]), true, func(rank, step int) units.Time {
+				return res.Spans[rank][step].End
+			})))
+		}
+	}
+	return last
+}
+
+// extend makes an iteration of all microbatches of one of few and one of some more: each further one takes
+// what lies between the two. Other figures of an iteration grow as it does.
+//
+// Iterations follow each other where their slowest ranks end, which is what the second one takes: stages
+// that are through before others begin it no sooner. So the first one is counted to its last rank's end.
+func (r *Report) extend(res *job.Result) {
+	m := res.Program.Model.Micro
+	r.period = r.IterationUs
+	if len(r.Steps) == 1 {
+		r.period = max(r.IterationUs, firstEnd(res))
+	}
+	if m == [3]int64{} || len(r.Steps) != 2 || r.IterationUs <= 0 {
+		return
+	}
+	first, second := firstEnd(res), r.Steps[1].Us
+	whole := second + (second-first)*float64(m[2]-m[1])/float64(m[1]-m[0])
+	factor := whole / r.IterationUs
+	r.period = whole
+	r.IterationUs, r.Steps = whole, []Step{{Name: r.Steps[1].Name, Us: whole}}
+	for _, x := range []*float64{&r.ComputeUs, &r.ExposedUs, &r.HostUs, &r.CommUs, &r.LateUs, &r.BubbleUs,
+		&r.IdleUs, &r.BoundUs, &r.Bounds.ComputeUs, &r.Bounds.LinkUs, &r.Bounds.PathUs} {
+		*x *= factor
+	}
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		g.Calls, g.BytesPerRank, g.BusyUs, g.ExposedUs = g.Calls*factor, g.BytesPerRank*factor,
+			g.BusyUs*factor, g.ExposedUs*factor
+	}
+	for i := range r.ByRank {
+		b := &r.ByRank[i]
+		b.ComputeUs, b.MovingUs, b.BubbleUs, b.HostUs, b.IdleUs = b.ComputeUs*factor, b.MovingUs*factor,
+			b.BubbleUs*factor, b.HostUs*factor, b.IdleUs*factor
+	}
+	for i := range r.Path {
+		r.Path[i].Us *= factor
+	}
+	r.Notes = append(r.Notes, fmt.Sprintf("an iteration of %d microbatches is made of iterations of %d and "+
+		"%d: each further one takes what lies between them", m[2], m[0], m[1]))
 }

@@ -2,6 +2,7 @@ package gen
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/simccl/simccl/coll"
 )
@@ -167,13 +168,18 @@ func (c *Config) checkConflicts() error {
 	return nil
 }
 
-// size refuses jobs too large to write down, and sizes that do not fit into 64 bits.
-func (c *Config) size() error {
-	m, world := c.GlobalBatch/(c.MicroBatch*int64(c.DP)), c.TP*c.PP*c.CP*c.DP
-	if total := float64(m) * float64(c.Layers/int64(c.PP)) * float64(40+8*c.CP) * float64(c.Iterations) *
+// size refuses jobs of m microbatches that are too large to write down.
+func (c *Config) size(m int) error {
+	world := c.TP * c.PP * c.CP * c.DP
+	if total := float64(m) * math.Ceil(float64(c.Layers+c.MTP)/float64(c.PP)) * float64(40+8*c.CP) * float64(c.Iterations) *
 		float64(world); total > maxSteps {
 		return tooMany(total, maxSteps)
 	}
+	return nil
+}
+
+// tensors refuses sizes that do not fit into 64 bits.
+func (c *Config) tensors() error {
 	widest := float64(max(c.Hidden, c.FFN, c.Vocab))
 	if tokens := float64(c.MicroBatch) * float64(c.Seq) * max(c.Capacity, 1) *
 		float64(max(c.TopK, 1)); tokens*widest > maxElements {

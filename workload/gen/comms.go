@@ -185,6 +185,7 @@ func (g *generator) traffic() (out []Traffic) {
 	for _, k := range g.order {
 		perList := g.tally[k]
 		_, _, n := g.index(k.family, place{})
+		perList = g.extended(perList)
 		lo, hi := slices.Min(perList), slices.Max(perList)
 		bytes := int64(units.Bytes(k.count) * k.typ.Size())
 		size, sent := bytes, bytes
@@ -208,6 +209,20 @@ func (g *generator) traffic() (out []Traffic) {
 	slices.SortStableFunc(out, func(a, b Traffic) int {
 		return cmp.Compare(slices.Index(groupNames[:], a.Kind), slices.Index(groupNames[:], b.Kind))
 	})
+	return out
+}
+
+// extended are the calls of a whole iteration by list: those of the second of two iterations in its place,
+// and for each further microbatch what lies between the two.
+func (g *generator) extended(counts []int64) []int64 {
+	if g.rounds == nil {
+		return counts
+	}
+	out := make([]int64, g.classes)
+	for i := range out {
+		a, b := counts[i], counts[g.classes+i]
+		out[i] = b + (b-a)*int64(g.whole-g.rounds[1])/int64(g.rounds[1]-g.rounds[0])
+	}
 	return out
 }
 
@@ -238,7 +253,7 @@ func (g *generator) formula(k trafficKey) string {
 func (g *generator) count(list int32, k trafficKey) {
 	perList, known := g.tally[k]
 	if !known {
-		perList = make([]int64, g.classes)
+		perList = make([]int64, g.classes*max(len(g.rounds), 1))
 		g.tally[k] = perList
 		g.order = append(g.order, k)
 	}

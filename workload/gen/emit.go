@@ -14,7 +14,9 @@ import (
 type generator struct {
 	c          *Config
 	p          *workload.Folded
-	world, m   int
+	world, m   int   // m: microbatches of the iteration that is written
+	whole      int   // microbatches of an iteration of the job
+	rounds     []int // those of two iterations in its place, where it has too many steps; else nil
 	base       [numGroups]int32
 	calls      map[callKey]int32
 	ops        map[string]int32
@@ -24,28 +26,63 @@ type generator struct {
 	layersOf   []int64                // by stage of the model
 	units      map[int][]unit         // by stage of the model
 	classes    int                    // lists of different ranks
-	tally      map[trafficKey][]int64 // by list
+	tally      map[trafficKey][]int64 // by iteration of rounds and list
 	order      []trafficKey
 	plan       [][]action // by rank of a pipeline
 }
 
-func newGenerator(c *Config) *generator {
-	g := &generator{c: c, p: &workload.Folded{}, world: c.TP * c.CP * c.DP * c.PP,
-		m:     int(c.GlobalBatch / (c.MicroBatch * int64(c.DP))),
-		units: map[int][]unit{}, layersOf: c.layersOf(),
+// mostSteps is how many steps of all ranks are written down before an iteration is cut.
+const mostSteps = 1 << 21
+
+// fitting is the generator of a job with its lists. A pipeline with many microbatches does the same over and
+// over: where the steps of all ranks are too many, two iterations of few microbatches stand for it.
+func fitting(c *Config) (*generator, error) {
+	g := newGenerator(c, nil)
+	unit := max(c.PP, 2)
+	if cut := []int{2 * unit, 3 * unit}; c.Iterations == 1 && g.whole > 4*unit && c.size(5*unit) == nil {
+		short := newGenerator(c, cut)
+		short.lists()
+		each := float64(short.steps()) / float64(cut[0]+cut[1])
+		if each*float64(g.whole) > mostSteps {
+			g = short
+		}
+	}
+	if g.rounds == nil {
+		if err := c.size(g.whole); err != nil {
+			return nil, err
+		}
+		g.lists()
+	}
+	if n := g.steps(); n > workload.MaxSteps {
+		return nil, tooMany(float64(n), workload.MaxSteps)
+	}
+	return g, nil
+}
+
+func newGenerator(c *Config, rounds []int) *generator {
+	m := int(c.GlobalBatch / (c.MicroBatch * int64(c.DP)))
+	g := &generator{c: c, p: &workload.Folded{}, world: c.TP * c.CP * c.DP * c.PP, m: m, whole: m,
+		rounds: rounds,
+		units:  map[int][]unit{}, layersOf: c.layersOf(),
 		calls: map[callKey]int32{}, ops: map[string]int32{}, tally: map[trafficKey][]int64{}}
 	g.mats = g.matrices()
 	g.comms()
-	for r := range c.PP {
-		g.plan = append(g.plan, actions(c.Schedule, c.PP, r, g.m, c.Virtual))
-	}
 	return g
+}
+
+// passes are those of each rank of a pipeline, of m microbatches.
+func (g *generator) passes() {
+	g.plan = nil
+	for r := range g.c.PP {
+		g.plan = append(g.plan, actions(g.c.Schedule, g.c.PP, r, g.m, g.c.Virtual))
+	}
 }
 
 // writer writes the list of a rank.
 type writer struct {
 	g     *generator
 	list  int32
+	round int // of generator.rounds
 	at    place
 	steps []workload.Step
 	last  int32   // last computation, -1 none
@@ -68,6 +105,7 @@ func (g *generator) class(p place) int {
 
 // lists writes a list for the ranks of each class.
 func (g *generator) lists() {
+	g.passes()
 	of := map[int]int32{} // by class: its list
 	sizes := []int{}      // of lists: ranks
 	for rank := range g.world {
@@ -108,7 +146,11 @@ func (g *generator) rank(rank int, all bool) {
 	mark := func(name string) {
 		g.p.Marks = append(g.p.Marks, workload.Mark{List: list, Step: int32(len(w.steps)), Name: name})
 	}
-	for i := range g.c.Iterations {
+	for i := range max(g.c.Iterations, len(g.rounds)) {
+		if g.rounds != nil {
+			g.m, w.round = g.rounds[i], i
+			g.passes()
+		}
 		mark(fmt.Sprintf("iteration%d", i))
 		w.iteration()
 	}
@@ -168,7 +210,7 @@ func (w *writer) issue(f group, what string, fn coll.Func, typ coll.DataType, co
 	w.steps = append(w.steps, workload.Step{Kind: workload.Issue, Stream: stream, Call: call,
 		Deps: sorted(deps)})
 	if fn != coll.Recv {
-		w.g.count(w.list, trafficKey{family, what, fn, typ, count})
+		w.g.count(int32(w.round*w.g.classes)+w.list, trafficKey{family, what, fn, typ, count})
 	}
 	return int32(len(w.steps) - 1)
 }

@@ -175,13 +175,12 @@ func Make(c Config) (*Job, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	if err := c.size(); err != nil {
+	if err := c.tensors(); err != nil {
 		return nil, err
 	}
-	g := newGenerator(&c)
-	g.lists()
-	if n := g.steps(); n > workload.MaxSteps {
-		return nil, tooMany(float64(n), workload.MaxSteps)
+	g, err := fitting(&c)
+	if err != nil {
+		return nil, err
 	}
 	g.p.GPU = workload.GPU{Name: c.GPU.Name, Type: c.Type, Efficiency: c.GPU.Efficiency,
 		MemoryEfficiency: c.GPU.MemoryEfficiency, Overhead: c.GPU.Overhead}
@@ -190,9 +189,12 @@ func Make(c Config) (*Job, error) {
 	}
 	g.p.Model = workload.Trained{Name: c.Name, Params: g.allParams(), Tokens: c.GlobalBatch * c.Seq,
 		FLOPs: clip(c.FLOPs(c.Seq))}
+	if len(g.rounds) > 1 {
+		g.p.Model.Micro = [3]int64{int64(g.rounds[0]), int64(g.rounds[1]), int64(g.whole)}
+	}
 	memory, rank := g.memory()
 	g.p.Memory = memory
-	j := &Job{Folded: g.p, Fullest: rank, Microbatches: g.m, Params: g.allParams(), Traffic: g.traffic(),
+	j := &Job{Folded: g.p, Fullest: rank, Microbatches: g.whole, Params: g.allParams(), Traffic: g.traffic(),
 		Operations: g.operations}
 	for _, o := range g.operations {
 		if len(c.Times) > 0 && o.Source != fromFile {
