@@ -151,7 +151,12 @@ func (c *Class) complete(g *datasheet.GPU) *Class {
 	}
 	out.Products = map[string]Product{}
 	for name, own := range products(c, from) { //lint:sorted each by itself
-		like := from.Products[name]
+		like, ok := from.Products[name]
+		for _, wider := range []string{"fp8", "bf16"} { // that one has no such products
+			if !ok {
+				like, ok = from.Products[wider]
+			}
+		}
 		switch name {
 		case "bf16":
 			fill(&own.Peak, g.Matrix)

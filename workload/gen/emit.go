@@ -39,11 +39,14 @@ const mostSteps = 1 << 21
 func fitting(c *Config) (*generator, error) {
 	g := newGenerator(c, nil)
 	unit := max(c.PP, 2)
-	if cut := []int{2 * unit, 3 * unit}; c.Iterations == 1 && g.whole > 4*unit && c.size(5*unit) == nil {
+	for _, cut := range [][]int{{2 * unit, 3 * unit}, {unit, 2 * unit}} {
+		if c.Iterations != 1 || g.whole <= 4*unit || g.rounds != nil || c.size(cut[0]+cut[1]) != nil {
+			continue
+		}
 		short := newGenerator(c, cut)
 		short.lists()
 		each := float64(short.steps()) / float64(cut[0]+cut[1])
-		if each*float64(g.whole) > mostSteps {
+		if n := short.steps(); each*float64(g.whole) > mostSteps && n <= workload.MaxSteps {
 			g = short
 		}
 	}
