@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/internal/fail"
@@ -283,4 +284,44 @@ func rounded(x float64) float64 {
 	}
 	scale := math.Pow(10, 2-math.Floor(math.Log10(math.Abs(x))))
 	return math.Round(x*scale) / scale
+}
+
+// Residual is by how much a class misses the kernels of a kind on average, of those of 20 µs or more.
+type Residual struct {
+	Kind    string  `json:"kind"`
+	Kernels int     `json:"kernels"`
+	Mean    float64 `json:"mean"`
+}
+
+// Residuals compares a class with a measurement.
+func (c *Class) Residuals(rows []Row) (out []Residual) {
+	for i := range rows {
+		r := &rows[i]
+		w, ok := r.work()
+		if !ok || r.Us < 20 {
+			continue
+		}
+		kind, us := r.Kind, 0.0
+		switch w.Shape.Op {
+		case workload.ProductShape:
+			kind += " " + w.Shape.Precision.String()
+			lasts := 2*float64(r.M)*float64(r.N)*float64(r.K) > long
+			us = c.Product(&w.Shape, lasts).Micros()
+		case workload.BackwardShape:
+			us = c.attend(&c.Forward, &w.Shape, float64(w.FLOPs)/2.5).Micros() +
+				c.attend(&c.Backward, &w.Shape, float64(w.FLOPs)).Micros()
+		default:
+			us = c.attend(&c.Forward, &w.Shape, float64(w.FLOPs)).Micros()
+		}
+		at := slices.IndexFunc(out, func(x Residual) bool { return x.Kind == kind })
+		if at < 0 {
+			at = len(out)
+			out = append(out, Residual{Kind: kind})
+		}
+		x := &out[at]
+		x.Mean = (x.Mean*float64(x.Kernels) + math.Abs(us/r.Us-1)) / float64(x.Kernels+1)
+		x.Kernels++
+	}
+	slices.SortFunc(out, func(a, b Residual) int { return strings.Compare(a.Kind, b.Kind) })
+	return out
 }

@@ -222,7 +222,8 @@ func (g *generator) attentionOp(of model.Kind, k kind, parts int) int32 {
 			Count: whole(float64(c.MicroBatch) * s.heads)}})
 }
 
-// scanOp is what a state space layer computes beside its matrices.
+// scanOp is what a state space layer computes beside its matrices: its kernels (convolution, steps, states
+// of chunks in 32 bits, their scan, outputs) read and write its heads a dozen times.
 func (g *generator) scanOp(k kind) int32 {
 	s, c := g.shape(), g.c
 	name, times := "ssm_scan", 1.0
@@ -231,7 +232,7 @@ func (g *generator) scanOp(k kind) int32 {
 	}
 	in := float64(c.Inner()) / s.tp
 	p := product{s.tokens, times * c.SSMProducts() / s.tp, 1, 1}
-	return g.operation(name, kernel{p: p, extra: times * 10 * s.tokens * in * s.size, kernels: 6,
+	return g.operation(name, kernel{p: p, extra: times * 24 * s.tokens * in * s.size, kernels: 6,
 		shape: workload.Shape{Op: workload.ForwardShape, M: c.Seq / int64(c.CP), N: 1, K: c.SSMHeadDim,
 			Count: whole(float64(c.MicroBatch*c.SSMHeads) / s.tp)}})
 }
