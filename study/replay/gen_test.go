@@ -27,6 +27,11 @@ func TestMadeJobs(t *testing.T) {
 			c.PP, c.Schedule, c.TP, c.SequenceParallel = 4, gen.ZeroBubble, 2, true
 		},
 		"ring": func(c *gen.Config) { c.CP, c.Ring, c.GlobalBatch, c.DP = 4, true, 2, 2 },
+		// messages that no buffer holds: all ranks of a ring send at once
+		"interleaved ring": func(c *gen.Config) {
+			c.PP, c.DP, c.MicroBatch, c.GlobalBatch, c.Schedule, c.Virtual = 4, 2, 8, 256, gen.Interleaved, 2
+			c.Layers = 8
+		},
 		"interleaved": func(c *gen.Config) {
 			c.TP, c.PP, c.DP, c.Schedule, c.Virtual, c.SequenceParallel = 8, 2, 4, gen.Interleaved, 2, true
 		},
