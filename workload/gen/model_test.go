@@ -58,7 +58,7 @@ func TestModels(t *testing.T) {
 		"nemotron-3-super-120b-a12b": func(c *Config) { c.DP, c.EP = 8, 8 },
 		"mistral-7b":                 func(c *Config) { c.CP, c.Ring = 2, true },
 		"qwen-2.5-7b":                func(c *Config) { c.TP, c.SequenceParallel = 4, true },
-		"gpt-3-1.3b":                 func(c *Config) { c.PP = 2 },
+		"gpt-3-1.3b":                 func(c *Config) { c.DP = 2 },
 	} {
 		c := named(t, name)
 		c.GlobalBatch = 16
