@@ -262,7 +262,8 @@ func (r *reader) work(w []word) error {
 		n, err := strconv.ParseInt(value.text, 10, max(bits, 8))
 		if !known || err != nil {
 			return r.fail(x.col, "write flops=, bytes=, extra=, kernels=, blocks=, persm=, tiles=, "+
-				"cluster= or priority= with a number, shape=, persistent or communication", "%s is not known here", x.text)
+				"cluster= or priority= with a number, shape=, persistent or communication",
+				"%s is not known here", x.text)
 		}
 		switch key {
 		case "flops":

@@ -9,7 +9,7 @@ import (
 // Precision is that of the operands of a matrix product.
 type Precision uint8
 
-// Precisions: BF16 stands for all of 16 bits; FP8 has a scale for a tensor or a block, MXFP8 one for 32
+// Precisions: BF16 means all of 16 bits; FP8 has a scale for a tensor or a block, MXFP8 one for 32
 // elements (OCP Microscaling, 2023), NVFP4 one of 8 bits for 16; TF32 is what 32 bits are multiplied as.
 const (
 	BF16 Precision = iota
@@ -38,7 +38,7 @@ func ParsePrecision(word string) (Precision, bool) {
 	return 0, false
 }
 
-// Wider is the precision that stands in where a GPU does not have this one.
+// Wider is the precision in place of one that a GPU does not have.
 func (p Precision) Wider() Precision {
 	switch p {
 	case NVFP4, MXFP8:
@@ -149,8 +149,9 @@ func (r *reader) model(w []word) error {
 		key, value := option(x)
 		if key == "microbatches" {
 			if !microbatches(value.text, &m.Micro) {
-				return r.fail(value.col, "write microbatches=16,24,128: of the first, the second and a whole "+
-					"iteration", "%s are none", value.text)
+				return r.fail(value.col,
+					"write microbatches=16,24,128: of the first, the second and a whole "+
+						"iteration", "%s are none", value.text)
 			}
 			continue
 		}

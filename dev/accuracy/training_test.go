@@ -23,7 +23,7 @@ import (
 	"github.com/simccl/simccl/workload/model"
 )
 
-// trainingRow is a row of reference/training.json: a run of training that somebody published.
+// trainingRow is a row of reference/training.json: a published run of training.
 type trainingRow struct {
 	Name, GPU, Network, Task, Precision, Recompute string
 	GPUs, Seq, GBS, MBS, TP, PP, VP, CP, EP, DP    int64
@@ -173,10 +173,13 @@ func TestTraining(t *testing.T) {
 			continue
 		}
 		e := r.TokensPerSecond/p.Tokens - 1
-		t.Logf("ROW %d %-6s %4d %-20.20s T%d P%d V%d C%d E%d mbs%d m%d %-8s F%d published %.0f simulated %.0f %+.1f %% mem %.0f (compute %.0f exposed %.0f bubble %.0f ms) %.1fs",
-			i, strings.Fields(p.GPU)[0], p.GPUs, p.Model.Name, c.TP, c.PP, c.Virtual, c.CP, c.EP, c.MicroBatch,
+		t.Logf("ROW %d %-6s %4d %-20.20s T%d P%d V%d C%d E%d mbs%d m%d %-8s F%d published %.0f simulated "+
+			"%.0f %+.1f %% mem %.0f (compute %.0f exposed %.0f bubble %.0f ms) %.1fs",
+			i, strings.Fields(p.GPU)[0], p.GPUs, p.Model.Name, c.TP, c.PP, c.Virtual, c.CP, c.EP,
+			c.MicroBatch,
 			c.GlobalBatch/(c.MicroBatch*int64(c.DP)), c.Precision, c.FSDP, p.Tokens,
-			r.TokensPerSecond, 100*e, float64(r.Memory.Total)/(1<<30), r.ComputeUs/1000, r.ExposedUs/1000, r.BubbleUs/1000, time.Since(begin).Seconds())
+			r.TokensPerSecond, 100*e, float64(r.Memory.Total)/(1<<30), r.ComputeUs/1000, r.ExposedUs/1000,
+			r.BubbleUs/1000, time.Since(begin).Seconds())
 		kind := "other"
 		if strings.HasPrefix(p.GPU, "H100") || p.GPU == "H200" {
 			kind = "hopper"

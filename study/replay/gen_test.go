@@ -15,7 +15,8 @@ import (
 // busiest rank computes, and move on the network what gen says.
 func TestMadeJobs(t *testing.T) {
 	gpu, _ := gen.Peak("h100", coll.BFloat16)
-	base := gen.Config{Model: model.Model{Layers: 4, Hidden: 1024, Heads: 16, KVHeads: 8, FFN: 4096, Vocab: 8192, TopK: 1},
+	base := gen.Config{Model: model.Model{Layers: 4, Hidden: 1024, Heads: 16, KVHeads: 8, FFN: 4096,
+		Vocab: 8192, TopK: 1},
 		Seq:        1024,
 		MicroBatch: 1, GlobalBatch: 16, Type: coll.BFloat16, GradType: coll.BFloat16,
 		TP: 1, PP: 1, Virtual: 1, DP: 1, Bucket: 25 << 20, Prefetch: 1, EP: 1, Capacity: 1, CP: 1,

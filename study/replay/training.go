@@ -54,7 +54,8 @@ func mostly(p *workload.Program) (most workload.Precision) {
 	for i := range p.Lists {
 		for k := range p.Lists[i].Steps {
 			s := &p.Lists[i].Steps[k]
-			if s.Kind != workload.Compute || s.Work == 0 || p.Works[s.Work-1].Shape.Op != workload.ProductShape {
+			if s.Kind != workload.Compute || s.Work == 0 || p.Works[s.Work-1].Shape.Op !=
+				workload.ProductShape {
 				continue
 			}
 			w := &p.Works[s.Work-1]

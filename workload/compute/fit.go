@@ -223,8 +223,11 @@ func (c *Class) attention(rows []Row, peak float64) {
 
 // memory fits what memory bounds.
 func (c *Class) memory(rows []Row) {
-	for kind, to := range map[string]*float64{"rms": &c.Memory.Norm, "swiglu": &c.Memory.Stream,
-		"adam": &c.Memory.Optimizer} { //lint:sorted each by itself
+	for _, x := range []struct {
+		kind string
+		to   *float64
+	}{{"rms", &c.Memory.Norm}, {"swiglu", &c.Memory.Stream}, {"adam", &c.Memory.Optimizer}} {
+		kind, to := x.kind, x.to
 		gap := 3.0
 		var list []*Row
 		for i := range rows {

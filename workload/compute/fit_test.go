@@ -80,7 +80,8 @@ func TestClasses(t *testing.T) {
 			workload.TF32} {
 			last := int64(0)
 			for _, m := range []int64{1, 1 << 8, 1 << 12, 1 << 16} {
-				at := int64(c.Product(&workload.Shape{Op: workload.ProductShape, M: m, N: 4096, K: 4096, Count: 1,
+				at := int64(c.Product(&workload.Shape{Op: workload.ProductShape, M: m, N: 4096, K: 4096,
+					Count:     1,
 					Precision: p}, true))
 				if at < last || at <= 0 || at > 1e15 {
 					t.Errorf("%s %v: %d rows take %d ps, fewer %d", name, p, m, at, last)
@@ -95,7 +96,8 @@ func TestClasses(t *testing.T) {
 func TestFasterGPU(t *testing.T) {
 	at := func(name string) float64 {
 		c, _ := Find(name)
-		return float64(c.Product(&workload.Shape{Op: workload.ProductShape, M: 8192, N: 8192, K: 8192, Count: 1},
+		return float64(c.Product(&workload.Shape{Op: workload.ProductShape, M: 8192, N: 8192, K: 8192,
+			Count: 1},
 			true))
 	}
 	if math.Abs(at("H100")/at("H200")-1) > 1e-9 || at("B200") > at("H200")/1.8 || at("A100") < 2*at("H100") {

@@ -82,7 +82,7 @@ func (c *Config) ranges() *Error {
 
 // check finds what cannot be divided.
 func (c *Config) check() error {
-	c.SequenceParallel = c.SequenceParallel && c.TP > 1 // there is nobody to divide with
+	c.SequenceParallel = c.SequenceParallel && c.TP > 1 // there is no rank to divide with
 	if err := c.ranges(); err != nil {
 		return err
 	}
@@ -93,13 +93,15 @@ func (c *Config) check() error {
 		n, by  int64
 		most   int64
 	}{
-		{c.HeadDim == 0 && c.KVRank == 0 && c.Hidden%c.Heads != 0, "heads", "hidden size %d is not a multiple of %d heads", c.Hidden, c.Heads,
+		{c.HeadDim == 0 && c.KVRank == 0 && c.Hidden%c.Heads != 0, "heads",
+			"hidden size %d is not a multiple of %d heads", c.Hidden, c.Heads,
 			c.Heads},
 		{c.Heads%c.KVHeads != 0, "kv-heads", "%d heads are not a multiple of %d for keys and values", c.Heads,
 			c.KVHeads, c.KVHeads},
 		{c.Heads%int64(c.TP) != 0, "tp", "%d heads cannot be divided by %d", c.Heads, int64(c.TP),
 			int64(c.TP)},
-		{c.KVHeads%int64(c.TP) != 0 && int64(c.TP)%c.KVHeads != 0, "tp", "%d heads of keys and values cannot be divided by %d", c.KVHeads,
+		{c.KVHeads%int64(c.TP) != 0 && int64(c.TP)%c.KVHeads != 0, "tp",
+			"%d heads of keys and values cannot be divided by %d", c.KVHeads,
 			int64(c.TP), int64(c.TP)},
 		{c.FFN%int64(c.TP) != 0, "tp", "a feed-forward size of %d cannot be divided by %d", c.FFN,
 			int64(c.TP), int64(c.TP)},
@@ -171,7 +173,8 @@ func (c *Config) checkConflicts() error {
 // size refuses jobs of m microbatches that are too large to write down.
 func (c *Config) size(m int) error {
 	world := c.TP * c.PP * c.CP * c.DP
-	if total := float64(m) * math.Ceil(float64(c.Layers+c.MTP)/float64(c.PP)) * float64(40+8*c.CP) * float64(c.Iterations) *
+	if total := float64(m) * math.Ceil(float64(c.Layers+c.MTP)/float64(c.PP)) * float64(40+8*c.CP) *
+		float64(c.Iterations) *
 		float64(world); total > maxSteps {
 		return tooMany(total, maxSteps)
 	}
@@ -187,7 +190,8 @@ func (c *Config) tensors() error {
 			"write shorter sequences or a smaller microbatch"}
 	}
 	if params := float64(c.Layers)*float64(c.Hidden)*(4*float64(c.Hidden)+
-		3*float64(max(c.FFN, c.ExpertFFN, c.SharedFFN))*float64(max(c.Experts, 1))) + 2*widest*float64(c.Hidden); params > maxElements {
+		3*float64(max(c.FFN, c.ExpertFFN, c.SharedFFN))*float64(max(c.Experts, 1))) +
+		2*widest*float64(c.Hidden); params > maxElements {
 		return &Error{"hidden", fmt.Sprintf("%.3g parameters", params), "write a smaller model"}
 	}
 	return nil

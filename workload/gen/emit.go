@@ -35,7 +35,7 @@ type generator struct {
 const mostSteps = 1 << 21
 
 // fitting is the generator of a job with its lists. A pipeline with many microbatches does the same over and
-// over: where the steps of all ranks are too many, two iterations of few microbatches stand for it.
+// over: where the steps of all ranks are too many, two iterations of few microbatches represent it.
 func fitting(c *Config) (*generator, error) {
 	g := newGenerator(c, nil)
 	unit := max(c.PP, 2)

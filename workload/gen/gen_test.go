@@ -20,7 +20,8 @@ import (
 // small is a model that all divisions of up to 4 fit.
 func small() Config {
 	gpu, _ := Peak("h200", coll.BFloat16)
-	return Config{Model: model.Model{Layers: 8, Hidden: 64, Heads: 8, KVHeads: 4, FFN: 256, Vocab: 128, TopK: 1},
+	return Config{Model: model.Model{Layers: 8, Hidden: 64, Heads: 8, KVHeads: 4, FFN: 256, Vocab: 128,
+		TopK: 1},
 		Seq: 32, MicroBatch: 2,
 		GlobalBatch: 8, Type: coll.BFloat16, GradType: coll.BFloat16,
 		TP: 1, PP: 1, Virtual: 1, DP: 1, Bucket: 25 << 20, Prefetch: 1, EP: 1, Capacity: 1, CP: 1,

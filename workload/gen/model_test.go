@@ -37,7 +37,8 @@ func TestUnevenStages(t *testing.T) {
 	}{
 		{8, 0, 4, 1, []int64{2, 2, 2, 2}}, {61, 0, 4, 1, []int64{15, 16, 15, 15}},
 		{62, 0, 4, 1, []int64{15, 16, 16, 15}}, {6, 0, 4, 2, []int64{0, 1, 1, 1, 1, 1, 1, 0}},
-		{61, 1, 4, 1, []int64{15, 16, 16, 15}}, {3, 1, 4, 1, []int64{1, 1, 1, 1}}, {2, 1, 4, 1, []int64{0, 1, 1, 1}},
+		{61, 1, 4, 1, []int64{15, 16, 16, 15}}, {3, 1, 4, 1, []int64{1, 1, 1, 1}},
+		{2, 1, 4, 1, []int64{0, 1, 1, 1}},
 	} {
 		c := small()
 		c.Layers, c.MTP, c.PP, c.Virtual = x.layers, x.mtp, x.pp, x.virtual
@@ -51,8 +52,10 @@ func TestUnevenStages(t *testing.T) {
 // together as many parameters as they have, those of a stage's ends and of norms once a rank.
 func TestModels(t *testing.T) {
 	for name, change := range map[string]func(c *Config){
-		"deepseek-v3":                func(c *Config) { c.PP, c.DP, c.EP = 4, 16, 16 },
-		"kimi-k2":                    func(c *Config) { c.TP, c.SequenceParallel, c.PP, c.DP, c.EP = 4, true, 2, 2, 8 },
+		"deepseek-v3": func(c *Config) { c.PP, c.DP, c.EP = 4, 16, 16 },
+		"kimi-k2": func(c *Config) {
+			c.TP, c.SequenceParallel, c.PP, c.DP, c.EP = 4, true, 2, 2, 8
+		},
 		"llama-4-maverick":           func(c *Config) { c.DP, c.EP = 8, 8 },
 		"gpt-oss-120b":               func(c *Config) { c.DP, c.EP, c.PP = 4, 4, 2 },
 		"nemotron-3-super-120b-a12b": func(c *Config) { c.DP, c.EP = 8, 8 },

@@ -251,7 +251,7 @@ func (x *published) byType(m *Model) {
 	}
 }
 
-// pattern is the kind of each layer; "" where all are alike.
+// pattern is the kind of each layer; "" where all are equal.
 func (x *published) pattern(m *Model) string {
 	if x.Pattern != "" {
 		return x.Pattern
@@ -262,7 +262,7 @@ func (x *published) pattern(m *Model) string {
 		m.Window = x.Window
 	}
 	every := max(x.Step, x.Interleave, x.Frequency, 1)
-	kinds, alike := make([]byte, m.Layers), true
+	kinds, same := make([]byte, m.Layers), true
 	for i := range m.Layers {
 		experts := m.Experts > 0 && i >= x.FirstDense && (i+1)%every == 0 &&
 			!slices.Contains(x.DenseLayers, i)
@@ -283,9 +283,9 @@ func (x *published) pattern(m *Model) string {
 			k = DenseWindow
 		}
 		kinds[i] = byte(k)
-		alike = alike && (k == Dense && m.Experts == 0 || k == Sparse)
+		same = same && (k == Dense && m.Experts == 0 || k == Sparse)
 	}
-	if alike {
+	if same {
 		return ""
 	}
 	return string(kinds)

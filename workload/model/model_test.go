@@ -20,7 +20,8 @@ func TestParameters(t *testing.T) {
 			most = 0.02
 		}
 		if math.Abs(got) > most {
-			t.Errorf("%s: %d parameters, published %d (%+.3f %%, %d)", p.Name, m.Params(), p.Parameters, 100*got, m.Params()-p.Parameters)
+			t.Errorf("%s: %d parameters, published %d (%+.3f %%, %d)", p.Name, m.Params(), p.Parameters,
+				100*got, m.Params()-p.Parameters)
 		}
 		if p.Source == "" || p.Rounded == "" {
 			t.Errorf("%s has no source", p.Name)

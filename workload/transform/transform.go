@@ -72,7 +72,7 @@ func Hosts(p *workload.Program, factors []float64) (*workload.Program, error) {
 func Between(p *workload.Program, from, to string) (*workload.Program, error) {
 	q := clone(p)
 	q.Marks = nil
-	if p.Model.Micro != [3]int64{} { // two iterations stand for one
+	if p.Model.Micro != [3]int64{} { // two iterations represent one
 		q.Model = workload.Trained{}
 	}
 	for i := range q.Lists {

@@ -41,7 +41,8 @@ func made(t *testing.T, c gen.Config) string {
 // random is a job of eight ranks.
 func random(r *rand.Rand) gen.Config {
 	pick := func(of ...int) int { return of[r.IntN(len(of))] }
-	c := gen.Config{Model: model.Model{Layers: 4, Hidden: 512, Heads: 8, KVHeads: 8, FFN: 2048, Vocab: 1024, TopK: 1},
+	c := gen.Config{Model: model.Model{Layers: 4, Hidden: 512, Heads: 8, KVHeads: 8, FFN: 2048, Vocab: 1024,
+		TopK: 1},
 		Seq:        256,
 		MicroBatch: 1, Type: coll.BFloat16, GradType: coll.BFloat16,
 		TP: pick(1, 2, 4), PP: pick(1, 2), Virtual: 1, Bucket: units.Bytes(pick(1<<20, 4<<20)), Prefetch: 1,

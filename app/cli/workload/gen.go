@@ -105,7 +105,8 @@ func (o *GenOptions) division() flags.Group {
 	m := &o.Model
 	return flags.In("Division over ranks",
 		flags.Of(&m.TP, "tp", "", 1, "tensor parallel ranks"),
-		flags.Of(&m.SequenceParallel, "sp", "", false, "sequence parallel among tensor parallel ranks; no effect with --tp 1"),
+		flags.Of(&m.SequenceParallel, "sp", "", false,
+			"sequence parallel among tensor parallel ranks; no effect with --tp 1"),
 		flags.Of(&m.PP, "pp", "", 1, "pipeline stages"),
 		flags.Of(&o.Schedule, "schedule", "", "", "`ORDER` of microbatches: "+
 			strings.Join(gen.Schedules(), ", ")+" (default 1f1b, interleaved with --virtual 2 or more)"),
@@ -201,8 +202,9 @@ func (o *GenOptions) config(a *cli.App) (gen.Config, error) {
 	}
 	if c.Experts > 0 && c.TP > 1 && !c.SequenceParallel {
 		c.SequenceParallel = true
-		fmt.Fprintln(a.Err, "simccl: --sp is taken for granted: with experts, tensor parallel ranks divide the "+
-			"tokens")
+		fmt.Fprintln(a.Err,
+			"simccl: --sp is taken for granted: with experts, tensor parallel ranks divide the "+
+				"tokens")
 	}
 	return c, o.times(a, &c)
 }
@@ -288,7 +290,8 @@ func (o *GenOptions) times(a *cli.App, c *gen.Config) (err error) {
 			return err
 		}
 		if c.Class.Name != c.GPU.Name {
-			return fail.Usage("--compute-class %s is of %s; write --gpu %s", o.Class, c.Class.Name, c.Class.Name)
+			return fail.Usage("--compute-class %s is of %s; write --gpu %s", o.Class, c.Class.Name,
+				c.Class.Name)
 		}
 	case o.Efficiency != 0 || o.Memory != 0:
 		c.GPU.Efficiency, c.GPU.MemoryEfficiency = cmp.Or(o.Efficiency, c.GPU.Efficiency), cmp.Or(o.Memory,
@@ -372,12 +375,15 @@ func notes(c *gen.Config, j *gen.Job) (out []string) {
 	}
 	if len(roof) > 0 {
 		if k := c.Class; k != nil {
-			out = append(out, fmt.Sprintf("%d operations take what the class of %s says: an estimate, ±%.0f %% "+
-				"(%s)", len(roof), c.GPU.Name, 100*k.Uncertainty, k.Source))
+			out = append(out,
+				fmt.Sprintf("%d operations take what the class of %s says: an estimate, ±%.0f %% "+
+					"(%s)", len(roof), c.GPU.Name, 100*k.Uncertainty, k.Source))
 		} else {
-			out = append(out, fmt.Sprintf("%d operations take what the roofline of %s says, at %.0f %% of its "+
-				"peak and %.0f %% of its memory's: an estimate, ±%.0f %%",
-				len(roof), c.GPU.Name, 100*c.GPU.Efficiency, 100*c.GPU.MemoryEfficiency, 100*gen.Uncertainty))
+			out = append(out,
+				fmt.Sprintf("%d operations take what the roofline of %s says, at %.0f %% of its "+
+					"peak and %.0f %% of its memory's: an estimate, ±%.0f %%",
+					len(roof), c.GPU.Name, 100*c.GPU.Efficiency, 100*c.GPU.MemoryEfficiency,
+					100*gen.Uncertainty))
 		}
 	}
 	if k := c.Class; k != nil && c.Precision != workload.BF16 && !k.Has(c.Precision) {
