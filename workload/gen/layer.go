@@ -60,9 +60,9 @@ func (w *writer) units(chunk int) []unit {
 	if first {
 		out = append(out, unit{kind: 'e', dense: table + c.Positions*c.Hidden})
 	}
-	head := unit{kind: 'h', dense: table + c.Hidden}
+	head := unit{kind: 'h', dense: table + c.FinalNorm()}
 	if c.Tied && first {
-		head.dense = c.Hidden // the matrix is the embedding's
+		head.dense = c.FinalNorm() // the matrix is the embedding's
 	}
 	for i := from; i < from+of[at]; i++ {
 		if i == c.Layers {

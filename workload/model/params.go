@@ -68,9 +68,12 @@ func (m *Model) attention(c *Count) {
 // Embedding is the parameters of the embedding, or of the head.
 func (m *Model) Embedding() int64 { return m.Vocab * m.Hidden }
 
+// FinalNorm is the parameters of the norm before the head.
+func (m *Model) FinalNorm() int64 { return m.norm(m.Hidden) }
+
 // Params is the parameters of the model, without those that predict further tokens.
 func (m *Model) Params() int64 {
-	n := m.Embedding() + m.norm(m.Hidden) + m.Positions*m.Hidden
+	n := m.Embedding() + m.FinalNorm() + m.Positions*m.Hidden
 	if !m.Tied {
 		n += m.Embedding()
 	}
