@@ -100,7 +100,7 @@ func TestFasterGPU(t *testing.T) {
 			Count: 1},
 			true))
 	}
-	if math.Abs(at("H100")/at("H200")-1) > 1e-9 || at("B200") > at("H200")/1.8 || at("A100") < 2*at("H100") {
+	if math.Abs(at("H100")/at("H200")-1) > 1e-9 || at("B200") > at("H200")/1.4 || at("A100") < 2*at("H100") {
 		t.Error(at("A100"), at("H100"), at("H200"), at("B200"))
 	}
 }
