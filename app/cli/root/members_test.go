@@ -102,7 +102,8 @@ func optionsOf() map[string]runner {
 	return map[string]runner{
 		"advise": &advise.Options{}, "bench": &bench.Options{}, "bench verbs": &bench.VerbsOptions{},
 		"calibrate": &calibrate.Options{}, "calibrate check": &calibrate.CheckOptions{},
-		"calibrate fit": &calibrate.FitOptions{}, "calibrate measure": &calibrate.MeasureOptions{},
+		"calibrate compute": &calibrate.ComputeOptions{},
+		"calibrate fit":     &calibrate.FitOptions{}, "calibrate measure": &calibrate.MeasureOptions{},
 		"calibrate set": &calibrate.SetOptions{}, "check": &check.Options{},
 		"class check": &classes.CheckOptions{}, "class diff": &classes.DiffOptions{},
 		"class show": &classes.ShowOptions{}, "diff": &diff.Options{}, "env": &env.Options{},
