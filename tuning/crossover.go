@@ -113,7 +113,7 @@ func (s *scan) at(count uint64) (cell, Times) {
 	return best, t
 }
 
-// remains stands for Ring by Simple where every time is too long to be taken.
+// remains is Ring by Simple where every time is too long to be taken.
 const remains = -2
 
 type cell struct{ a, p int }

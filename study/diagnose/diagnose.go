@@ -53,7 +53,6 @@ type Suspect struct {
 	Remedy   string   `json:"remedy"`
 
 	misfit float64
-	curve  []float64 // expected microseconds with it, by row of the first table that is off
 }
 
 // Report is the answer.

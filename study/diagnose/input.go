@@ -46,7 +46,6 @@ type material struct {
 	dumps   []*flight.Dump
 	facts   []fact // what lines of the files say of suspects
 	notes   []string
-	text    bool // some file is a text in which facts were looked for
 }
 
 // read sorts files by their content. An error names a file that is of no use.
