@@ -162,8 +162,8 @@ func (v *Host) unreported() error {
 		if dev := n.Int("dev", -1); keep != "1" && dev >= len(v.Nets) && len(v.Nets) > 0 {
 			errs = append(errs, &decl.Error{Pos: n.AttrOrigin("dev"),
 				Path: decl.PathOf(n, n.Parent().Chain()), Attr: "dev",
-				Problem: fmt.Sprintf("the plugin reports %d nets without this one, which NCCL keeps as number "+
-					"%d all the same%s", len(v.Nets), dev, v.rules.Aside(rules.AtTrim)),
+				Problem: fmt.Sprintf("the plugin reports %d nets without this one, which NCCL keeps as "+
+					"number %d all the same%s", len(v.Nets), dev, v.rules.Aside(rules.AtTrim)),
 				Hint: "leave it out of the file, or let NCCL_IB_HCA allow it"})
 		}
 	}
