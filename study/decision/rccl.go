@@ -40,9 +40,9 @@ type rows [][]int64
 
 // RCCLChoice is what a choice of RCCL has beside NCCL's.
 type RCCLChoice struct {
-	Pipeline Flag   `json:"pipeline"`
-	Direct   string `json:"direct,omitempty"` // the way in place of the algorithm
-	DDA      bool   `json:"dda,omitempty"`    // by kernels that read all GPUs' memory, before all else
+	Pipeline *Flag  `json:"pipeline,omitempty"` // never nil
+	Direct   string `json:"direct,omitempty"`   // the way in place of the algorithm
+	DDA      bool   `json:"dda,omitempty"`      // by kernels that read all GPUs' memory, before all else
 }
 
 // rcclChoice is that of a communicator of RCCL; nil of another library.
@@ -50,7 +50,8 @@ func rcclChoice(c *comm.Comm, t *tuning.Choice) *RCCLChoice {
 	if c.Params.Rules.Library != rules.RCCL {
 		return nil
 	}
-	return &RCCLChoice{Flag(t.Pipelined), t.Direct, t.DDA}
+	pipelined := Flag(t.Pipelined)
+	return &RCCLChoice{&pipelined, t.Direct, t.DDA}
 }
 
 // rcclOf is that of rank 0; nil of another library.
