@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -34,12 +35,12 @@ type hunt struct {
 	*work
 	b        *bench
 	es       []expected
-	every    []float64 // ln of measured to expected time, at all rows
-	rows     []int     // sampled rows
-	measured []float64 // ln of measured to expected time, at them
-	spread   []float64 // what a difference of logarithms is measured by
-	anchors  []int     // places in rows
-	known    map[string][]float64
+	every    []float64          // ln of measured to expected time, at all rows
+	rows     []int              // sampled rows
+	measured []float64          // ln of measured to expected time, at them
+	spread   []float64          // what a difference of logarithms is measured by
+	anchors  []int              // places in rows
+	known    map[string]float64 // ratios by change, factor and row; NaN where the change cannot be
 }
 
 // suspects tries what may explain the first table whose times are off.
@@ -59,7 +60,7 @@ func (q *work) suspects(ctx context.Context) error {
 }
 
 func newHunt(q *work, b *bench, es []expected) *hunt {
-	h := &hunt{work: q, b: b, es: es, known: map[string][]float64{}}
+	h := &hunt{work: q, b: b, es: es, known: map[string]float64{}}
 	farthest := 0
 	for i, row := range b.table.rows {
 		h.every = append(h.every, math.Log(row.us/es[i].us))
@@ -230,7 +231,7 @@ func (h *hunt) begin(ctx context.Context, c candidate) (*tried, []float64) {
 	t.factor = 4
 	steps := 3
 	if h.large() {
-		steps = 2
+		steps = 1
 	}
 	for range steps {
 		r := h.ratios(ctx, t, h.anchors[:1])
@@ -248,7 +249,9 @@ func (h *hunt) begin(ctx context.Context, c candidate) (*tried, []float64) {
 			t.factor = strongest
 			continue
 		}
-		t.factor = min(max(t.factor*math.Exp(want-got), 1.02), strongest)
+		// What bounds takes as many times as long as it is slower, beyond a factor that hides it.
+		t.factor *= math.Exp(want - got)
+		t.factor = min(max(t.factor, 1.02), strongest)
 	}
 	t.factor, _ = strconv.ParseFloat(strconv.FormatFloat(t.factor, 'g', 3, 64), 64)
 	return t, h.ratios(ctx, t, h.anchors)
@@ -257,19 +260,33 @@ func (h *hunt) begin(ctx context.Context, c candidate) (*tried, []float64) {
 // strongest is the largest factor that is tried.
 const strongest = 16
 
-// ratios simulates a candidate at places of the sampled rows; nil where it cannot be.
+// ratios simulates a candidate at places of the sampled rows, those that were not simulated before; nil where
+// it cannot be.
 func (h *hunt) ratios(ctx context.Context, t *tried, places []int) []float64 {
-	change := t.shared()
-	if change == "" {
-		return h.ratiosOf(ctx, t, places)
+	key := func(at int) string {
+		return fmt.Sprint(cmp.Or(t.shared(), t.kind+" "+t.what), " ", t.factor, " ", at)
 	}
-	key := fmt.Sprint(change, t.factor, places)
-	ratio, ok := h.known[key]
-	if !ok {
-		ratio = h.ratiosOf(ctx, t, places)
-		h.known[key] = ratio
+	var missing []int
+	for _, at := range places {
+		if _, ok := h.known[key(at)]; !ok {
+			missing = append(missing, at)
+		}
 	}
-	return ratio
+	if len(missing) > 0 {
+		found := h.ratiosOf(ctx, t, missing)
+		for k, at := range missing {
+			if h.known[key(at)] = math.NaN(); found != nil {
+				h.known[key(at)] = found[k]
+			}
+		}
+	}
+	out := make([]float64, len(places))
+	for k, at := range places {
+		if out[k] = h.known[key(at)]; math.IsNaN(out[k]) {
+			return nil
+		}
+	}
+	return out
 }
 
 func (h *hunt) ratiosOf(ctx context.Context, t *tried, places []int) []float64 {
