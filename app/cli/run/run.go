@@ -77,7 +77,6 @@ it has one, runs as with replay.`,
 		Example: `  simccl run all_reduce
   simccl run all_reduce_perf -b 8 -e 16M -f 8 -g 4 --topo topo.xml --nodes 4
   simccl run all_gather --sizes 96,1M --trace out.json.gz --ops flows.csv
-  simccl run all_reduce --nodes 1 --sizes 64K,1M -d half --kernel vllm --launch graph
   simccl run ep_dispatch --experts 256 --top-k 8 --hidden 7168 --tokens 128 --kernel deepep-ll`,
 		Args: r.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
