@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/peer"
+	"github.com/simccl/simccl/sim/netpreset"
 )
 
 // Operations of serving that are no collective of NCCL.
@@ -77,7 +78,9 @@ func (c *checks) kernel(s *Spec) {
 		bad  bool
 	}{{"workload.group", w.Group > 1}, {"workload.device", w.Device > 0}, {"engine.rivals", s.Engine.Rivals},
 		{"machine.split", s.Machine.Split != ""}, {"engine.blocking", s.Engine.Blocking != 0},
-		{"engine.cpuTime", s.Engine.CPUTime}} {
+		{"engine.cpuTime", s.Engine.CPUTime}, {"outputs.ops", s.Outputs.Ops != "" && w.Kernel != NCCLKernel},
+		{"network.model", s.Network.Model != "" && s.Network.Model != netpreset.Models()[0] &&
+			w.Kernel != NCCLKernel}} {
 		if no.bad && w.Kernel != SymmetricKernel {
 			c.add(no.path, "", "not simulated of kernels that are not NCCL's", "leave one of them out")
 		}

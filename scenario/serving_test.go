@@ -69,7 +69,11 @@ func TestKernelsOfAllReduce(t *testing.T) {
 func TestServingRefusals(t *testing.T) {
 	ep := Serving{Experts: 256, TopK: 8, Hidden: 7168, Tokens: 128}
 	bad := func(change func(*Serving)) Serving { s := ep; change(&s); return s }
+	with := func(s Spec, change func(*Spec)) Spec { change(&s); return s }
+	shot := servingSpec(Workload{Op: "all_reduce", Kernel: "one-shot", Sizes: []string{"64K"}}, 1, 0)
 	for want, s := range map[string]Spec{
+		"network.model: not simulated":    with(shot, func(s *Spec) { s.Network.Model = "packet" }),
+		"outputs.ops: not simulated":      with(shot, func(s *Spec) { s.Outputs.Ops = "f.csv" }),
 		"workload.kernel warp: not known": servingSpec(Workload{Op: "all_reduce", Kernel: "warp"}, 1, 0),
 		"workload.kernel one-shot: only":  servingSpec(Workload{Op: "all_gather", Kernel: "one-shot"}, 1, 0),
 		"workload.serving: only":          servingSpec(Workload{Op: "all_reduce", Serving: ep}, 1, 0),
