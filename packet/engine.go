@@ -44,6 +44,7 @@ type worker struct {
 	starts  port.Starts
 	solo    *port.HostSender   // hosts that only send; nil: the settings need the general path
 	sink    *port.HostReceiver // hosts that only receive
+	pauses  []spec.PauseSample // with Config.Every
 }
 
 type ending = qp.Ending[tiebreak.Number]
@@ -120,6 +121,7 @@ type engine struct {
 	team     *parallel.Team // of the workers
 	each     []int32        // 0, 1, …: the workers' numbers
 	phase    phase          // what all do now
+	samples  *spec.Sampler  // with Config.Every
 }
 
 // Run simulates flows until all have ended, nothing moves any more (Result.Stall), or Config.Stop.
@@ -210,6 +212,11 @@ func (e *engine) run() (int64, error) {
 				e.findDeadlock(end)
 			}
 		}
+		if e.samples != nil {
+			if err := e.sample(end, now); err != nil {
+				return windows, err
+			}
+		}
 	}
 	return windows, nil
 }
@@ -284,7 +291,9 @@ func (e *engine) collect(windows int64) *Result {
 	for i := range e.workers {
 		r.Add(&e.workers[i].Counts)
 	}
-	port.Count(e.links, r)
+	if port.Count(e.links, r); e.samples != nil {
+		r.Series = e.series()
+	}
 	if e.unfinished > 0 {
 		r.Stall = e.stall()
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
 	"github.com/simccl/simccl/packet/internal/tiebreak"
+	"github.com/simccl/simccl/packet/spec"
+	"github.com/simccl/simccl/units"
 )
 
 // switchNode is a switch: per-port queues are those of its outgoing links, and its shared buffer accounts for
@@ -266,6 +268,10 @@ func (e *engine) pause(w *worker, l *link, f *frame) {
 	}
 	if l.Ask(f.Psn, pause, f.At); pause {
 		w.Pauses++
+	}
+	if e.samples != nil && f.Flow != port.PauseEnds {
+		w.pauses = append(w.pauses, spec.PauseSample{At: units.Time(f.At), Link: l.ID, Class: uint8(f.Psn),
+			Pause: pause})
 	}
 }
 

@@ -200,6 +200,9 @@ type Config struct {
 	Watchdog Watchdog
 	Stop     units.Time // end of the simulation; 0: when all flows have ended
 	Workers  int        // goroutines; 0 and 1: the caller's alone
+	// Every, if not 0, keeps Result.Series: queues, rates and pauses at this interval. Nothing else depends
+	// on it.
+	Every units.Time
 	// Poll is called periodically; an error ends the run.
 	Poll func() error
 }
@@ -339,6 +342,8 @@ func (c *Config) check() error {
 			"one out")
 	case c.MessageGap < 0:
 		return Wrong("%v between messages: write 0 or more", c.MessageGap)
+	case c.Every < 0:
+		return Wrong("a sample each %v: write 0 (none) or more", c.Every)
 	case c.NackGap < 0:
 		return Wrong("%v between NAKs: write 0 or more", c.NackGap)
 	}
