@@ -38,9 +38,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine
 	if ordered && cfg.Stream > 0 {
 		e.streams = rng.NewFirsts(cfg.Stream, cfg.Seed)
 	}
-	if cfg.Every > 0 { // all nodes are at the same time when samples are taken
-		e.samples = spec.NewSampler(cfg.Every, len(e.links), len(flows))
-	} else if inTurn {
+	if inTurn {
 		e.takeTurns()
 	}
 	if ordered {

@@ -128,7 +128,9 @@ type engine struct {
 //
 // A run begins with the cheapest rules and begins anew with stricter ones where these turn out to matter:
 // without the order of simultaneous events until a frame is marked or a port paused (errOrder), and with
-// windows of two delays until frames are lost (errAgain). Errors: *InputError, *UnsupportedError.
+// windows of two delays until frames are lost (errAgain). Samples are taken in one more run, in which windows
+// end where samples are due: the number of windows decides when a run begins anew, and so which rules it has.
+// Errors: *InputError, *UnsupportedError.
 func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
@@ -146,7 +148,11 @@ func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		return e.collect(windows), nil
+		r := e.collect(windows)
+		if cfg.Every > 0 {
+			r.Series, err = sampled(n, flows, cfg, ordered)
+		}
+		return r, err
 	}
 }
 
@@ -189,7 +195,7 @@ func (e *engine) run() (int64, error) {
 		port.Refund(e.links, &e.cfg.Buffer)
 		if e.ordered {
 			e.ranker.Close(end)
-		} else if e.mustOrder(windows) {
+		} else if e.samples == nil && e.mustOrder(windows) {
 			return windows, errOrder
 		}
 		for i := 0; i < len(e.workers) && e.lag > 0; i++ {
@@ -291,9 +297,7 @@ func (e *engine) collect(windows int64) *Result {
 	for i := range e.workers {
 		r.Add(&e.workers[i].Counts)
 	}
-	if port.Count(e.links, r); e.samples != nil {
-		r.Series = e.series()
-	}
+	port.Count(e.links, int64(e.cfg.Frames.Payload+e.cfg.Frames.Header), r)
 	if e.unfinished > 0 {
 		r.Stall = e.stall()
 	}

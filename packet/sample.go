@@ -7,6 +7,19 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
+// sampled runs flows again, with the rules of the run before, and returns what it looked like over time.
+func sampled(n *Network, flows []Flow, cfg *Config, ordered bool) (*Series, error) {
+	e, err := build(n, flows, cfg, ordered, false) // all nodes are at the same time when samples are taken
+	if err != nil {
+		return nil, err
+	}
+	e.samples = spec.NewSampler(cfg.Every, len(e.links), flows)
+	if _, err = e.run(); err != nil {
+		return nil, err
+	}
+	return e.series(), nil
+}
+
 // sample keeps the lengths of queues and the rates of flows at the end of a window, if they are due. next is
 // when the next window begins.
 func (e *engine) sample(end, next int64) error {

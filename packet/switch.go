@@ -333,9 +333,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	}
 	if f.Flags&(flagAck|flagTrim) == 0 && f.Flow >= 0 {
 		w.DataPacketHops++
-		if e.live != nil {
-			l.Data += int64(f.Size)
-		}
+		l.Data += int64(f.Size)
 		if e.cfg.CC.Kind == HPCC && l.Queues != nil {
 			f.Aux = e.controls.Stamp(f.Aux, e.controls.Record(at, l.TxBytes, l.Held()), l.Coded)
 		}

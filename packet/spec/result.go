@@ -45,17 +45,10 @@ type Result struct {
 
 // Busy is what a direction of a cable carried.
 type Busy struct {
-	Link [2]int32 // from, to
-	Data int64    // bytes of data frames, those sent again counted too
-	Rate int64    // bit/s, without faults
-}
-
-// Over returns the share of the line that carried data in a time.
-func (b *Busy) Over(span units.Time) float64 {
-	if b.Rate == 0 || span <= 0 {
-		return 0
-	}
-	return float64(b.Data) * 8e12 / float64(b.Rate) / float64(span)
+	Link  [2]int32   // from, to
+	Data  int64      // bytes of data frames, those sent again counted too
+	Rate  int64      // bit/s, without faults
+	Lasts units.Time // of these bytes, in full frames
 }
 
 // Stall explains why flows did not end.

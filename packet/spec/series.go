@@ -2,14 +2,15 @@ package spec
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/simccl/simccl/units"
 )
 
-// Series is what a run looked like over time, with Config.Every. Values are those at the end of the first
-// window at or after each multiple of Every, and at the end of a window after which nothing happens for so
-// long; only changes are kept. A window is at most as long as the shortest link delay.
+// Series is what a run looked like over time, with Config.Every: values at each multiple of Every after the
+// earliest start of a flow, and at the end. Only changes are kept. A value at a time is that before what
+// happens at this time; a change before a time at which nothing happens for a while may bear its own time.
 type Series struct {
 	Queues []QueueSample
 	Rates  []RateSample
@@ -48,30 +49,40 @@ const MostSamples = 4 << 20
 // Sampler collects a Series.
 type Sampler struct {
 	Series
-	every, next units.Time
-	lengths     []int64 // by link: the length kept last
-	rates       []int64 // by flow: the rate kept last
-	acked       []int64
-	flows       []int32 // that have not ended
+	start, every units.Time
+	next         units.Time // sample
+	lengths      []int64    // by link: the length kept last
+	rates        []int64    // by flow: the rate kept last
+	acked        []int64
+	flows        []int32 // that have not ended
 }
 
-// NewSampler returns a sampler of so many links and flows.
-func NewSampler(every units.Time, links, flows int) *Sampler {
-	s := &Sampler{every: every, lengths: make([]int64, links), rates: make([]int64, flows),
-		acked: make([]int64, flows), flows: make([]int32, flows)}
-	for i := range s.flows {
-		s.flows[i] = int32(i)
+// NewSampler returns a sampler of so many links.
+func NewSampler(every units.Time, links int, flows []Flow) *Sampler {
+	s := &Sampler{every: every, lengths: make([]int64, links), rates: make([]int64, len(flows)),
+		acked: make([]int64, len(flows)), flows: make([]int32, len(flows))}
+	for i := range flows {
+		if s.flows[i] = int32(i); i == 0 || flows[i].Start < s.start {
+			s.start = flows[i].Start
+		}
 	}
+	s.next = s.start + every
 	return s
 }
 
-// Due reports whether values are to be taken at the end of a window, after which the next event is at next.
+// Before returns the end of a window that would end at a time: it does not reach beyond a sample.
+func (s *Sampler) Before(end units.Time) units.Time { return min(end, s.next) }
+
+// Due reports whether values are to be taken at the end of a window. The next window begins at next, at or
+// after now; in between nothing happens.
 func (s *Sampler) Due(now, next units.Time) bool {
 	s.End = now
-	if now < s.next && next-now < s.every {
+	if now < s.next && next <= s.next {
 		return false
 	}
-	s.next = now - now%s.every + s.every
+	if s.next <= next && next < math.MaxInt64 {
+		s.next = next - (next-s.start)%s.every + s.every
+	}
 	return true
 }
 

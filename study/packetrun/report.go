@@ -18,6 +18,10 @@ type Flow struct {
 	Bytes   int64  `json:"bytes"`
 	StartNs int64  `json:"startNs"`
 	FctNs   *int64 `json:"fctNs"`
+	// IdealNs is the time that it would take alone; Slowdown is by how much it took longer, at least 1, and
+	// 0 for a flow that did not end.
+	IdealNs  int64   `json:"idealNs"`
+	Slowdown float64 `json:"slowdown,omitempty"`
 }
 
 // Report is what became of a run. Times are in ns; StartNs counts from the first
@@ -43,6 +47,30 @@ type Report struct {
 	Blocked    []Blocked  `json:"blocked,omitempty"` // head-of-line blocking, the longest first
 	Unfinished string     `json:"unfinished,omitempty"`
 	CPUSeconds *float64   `json:"cpuSeconds,omitempty"`
+	Slowdown   *Slowdown  `json:"slowdown,omitempty"` // of the flows that ended
+	Line       *Line      `json:"line,omitempty"`
+	Series     *Series    `json:"series,omitempty"` // with an interval
+	raw        *raw
+}
+
+// Line is the busiest direction of a cable: what share of its rate carried data, headers included, from the
+// first start to the last acknowledgement. Of a run whose flows did not all end there is none.
+type Line struct {
+	Link [2]int32 `json:"link"` // from, to
+	Rate int64    `json:"bitsPerSecond"`
+	Data int64    `json:"dataBytes"`
+	Use  float64  `json:"use"`
+	// Hosts: lines of hosts alone were looked at, and frames that were sent again do not count.
+	Hosts bool `json:"hostsOnly,omitempty"`
+}
+
+// raw is a run of package packet.
+type raw struct {
+	net    *packet.Network
+	flows  []packet.Flow
+	result *packet.Result
+	every  units.Time // between samples; 0: none
+	first  int64      // the first start of a flow, ps
 }
 
 // Deadlock is a cycle of nodes each of which may not send to the next, and when it
@@ -66,7 +94,8 @@ const mostBlocked = 20
 
 const nanosecond = int64(units.Nanosecond)
 
-func report(flows []packet.Flow, r *packet.Result) *Report {
+func report(n *packet.Network, flows []packet.Flow, c *packet.Config, carried int,
+	r *packet.Result) *Report {
 	x := &Report{Flows: make([]Flow, len(flows)), PeakQueueBytes: r.PeakQueue, PeakLink: r.PeakLink,
 		Pauses: r.Pauses, Marks: r.Marks, Drops: r.Drops, Trims: r.Trims,
 		Lost: r.Lost, Retransmitted: r.Retransmitted, DataPacketHops: r.DataPacketHops, Timeouts: r.Timeouts,
@@ -77,9 +106,11 @@ func report(flows []packet.Flow, r *packet.Result) *Report {
 			first = min(first, int64(f.Start))
 		}
 	}
+	alone := newIdeals(n, c.Frames.Payload, c.Frames.Header-carried)
 	for i := range flows {
 		f, got := &flows[i], &r.Flows[i]
-		y := Flow{Src: f.Src, Dst: f.Dst, SrcPort: got.SrcPort, Bytes: f.Bytes}
+		y := Flow{Src: f.Src, Dst: f.Dst, SrcPort: got.SrcPort, Bytes: f.Bytes,
+			IdealNs: alone.of(f.Src, f.Dst, f.Bytes)}
 		if got.Begun() {
 			y.StartNs = (int64(got.Start) - first) / nanosecond
 		}
@@ -87,10 +118,17 @@ func report(flows []packet.Flow, r *packet.Result) *Report {
 			fct := int64(got.End-got.Start) / nanosecond
 			y.FctNs = &fct
 			last = max(last, int64(got.End)-first)
+			y.Slowdown = y.slowdownOf()
 		}
 		x.Flows[i] = y
 	}
 	x.MakespanNs = last / nanosecond
+	x.raw = &raw{n, flows, r, c.Every, first}
+	x.Slowdown = slowdown(x.Flows)
+	if x.Line = line(&r.Busiest, units.Time(last)); r.Stall != nil {
+		x.Line = nil // of a run that stands still a share of its time says nothing
+	}
+	x.Series = x.raw.series()
 	if r.Stall != nil {
 		x.Unfinished = r.Stall.String()
 	}
@@ -101,6 +139,15 @@ func report(flows []packet.Flow, r *packet.Result) *Report {
 		x.Blocked = append(x.Blocked, Blocked{b.Flow, b.Link, b.Behind, int64(b.Time) / nanosecond})
 	}
 	return x
+}
+
+// line is the busiest line of a run; nil: nothing was sent.
+func line(b *packet.Busy, span units.Time) *Line {
+	if b.Data == 0 || span == 0 {
+		return nil
+	}
+	return &Line{Link: b.Link, Rate: b.Rate, Data: b.Data,
+		Use: float64(b.Lasts) / float64(span)}
 }
 
 // Text is the report for people.
@@ -122,6 +169,17 @@ func (x *Report) Text() string {
 	if n := len(fct); n > 0 {
 		row("completion", "min %s, median %s, p99 %s, max %s us", micros(fct[0]), micros(fct[n/2]),
 			micros(fct[min(n-1, n*99/100)]), micros(fct[n-1]))
+	}
+	if x.Slowdown != nil {
+		row("slowdown", "%v", &x.Slowdown.Quantiles)
+	}
+	if l := x.Line; l != nil {
+		of := "line"
+		if l.Hosts {
+			of = "host's line"
+		}
+		row("line's use", "%.1f %% of the busiest %s, %d > %d at %g Gb/s, carried data", 100*l.Use, of,
+			l.Link[0], l.Link[1], float64(l.Rate)/1e9)
 	}
 	row("deepest queue", "%d bytes, switch %d to node %d", x.PeakQueueBytes, x.PeakLink[0], x.PeakLink[1])
 	row("pause frames", "%d", x.Pauses)
@@ -146,6 +204,9 @@ func (x *Report) Text() string {
 	}
 	if x.Unfinished != "" {
 		row("unfinished", "%s", x.Unfinished)
+	}
+	if x.Slowdown != nil {
+		b.WriteString(x.Slowdown.text())
 	}
 	return b.String()
 }

@@ -20,7 +20,8 @@ type Options struct {
 	Htsim   packetrun.Htsim
 	CC      string            // congestion control of either; empty: its own
 	Packets packetrun.Options // of both, and of ns-3
-	given   *pflag.FlagSet    // of a command line; nil: the values alone count
+	Output
+	given *pflag.FlagSet // of a command line; nil: the values alone count
 }
 
 // maxFile bounds an input file.
@@ -51,6 +52,7 @@ tiers: Ultra Ethernet (--cc nscc: trimming, selective acknowledgements, packet
 spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 		Example: "  simccl network run --ns3 config.txt\n" +
 			"  simccl network run --ns3 config.txt --seed 2 --timing --json\n" +
+			"  simccl network run --ns3 config.txt --csv flows.csv --out files --interval 5\n" +
 			"  simccl network run --ns3 config.txt --cc swift --routing flowlet --watchdog 200\n" +
 			"  simccl network run --htsim perm.cm --topo leafspine.topo --cc nscc --lb reps",
 		Args: cli.Exactly(),
@@ -60,7 +62,7 @@ spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 		flags.Of(&o.NS3, "ns3", "", "", "configuration `FILE` of the HPCC simulator on ns-3"),
 		flags.Of(&o.Htsim.Matrix, "htsim", "", "", "connection matrix `FILE` of htsim"),
 		flags.Of(&o.Htsim.Topo, "topo", "", "", "topology `FILE` of htsim, with --htsim")),
-		o.senders(), switches(&o.Packets), links(&o.Packets), simulation(&o.Packets))
+		o.senders(), switches(&o.Packets), links(&o.Packets), simulation(&o.Packets), o.output())
 	return c
 }
 
@@ -84,8 +86,12 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 	case o.changed("flowlet") && o.Packets.Routing != "flowlet":
 		return fail.Usage("network run: --flowlet is for --routing flowlet")
 	}
+	o.samples()
 	r, err := o.simulate(a)
 	if err != nil {
+		return a.AsFlags(err)
+	}
+	if err := o.write(a, r); err != nil {
 		return a.AsFlags(err)
 	}
 	if a.JSON {

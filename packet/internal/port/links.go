@@ -168,13 +168,13 @@ func Deepest(links []Link, some []int32, class uint8) int32 {
 	return best
 }
 
-// Count adds the links' frame count, deepest queue and busiest line to a result.
-func Count(links []Link, r *spec.Result) {
+// Count adds the links' frame count, deepest queue and busiest line to a result. full is the bytes of a full
+// data frame.
+func Count(links []Link, full int64, r *spec.Result) {
 	for i := range links {
 		l := &links[i]
-		if b := (spec.Busy{Link: [2]int32{l.From, l.To}, Data: l.Data, Rate: l.Nominal}); b.Over(units.Second) >
-			r.Busiest.Over(units.Second) {
-			r.Busiest = b
+		if lasts := units.Time(float64(l.Data) / float64(full) * float64(l.Whole)); lasts > r.Busiest.Lasts {
+			r.Busiest = spec.Busy{Link: [2]int32{l.From, l.To}, Data: l.Data, Rate: l.Nominal, Lasts: lasts}
 		}
 		r.FrameHops += int64(l.Sent)
 		if l.Peak > r.PeakQueue {
