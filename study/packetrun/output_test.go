@@ -265,3 +265,32 @@ func TestSlowdownGroups(t *testing.T) {
 		}
 	}
 }
+
+// TestCurvesKeepPeaksAndBytes: the curve of a queue has the deepest sample, and a curve of rates has all bytes
+// of its flow, however long its bins are.
+func TestCurvesKeepPeaksAndBytes(t *testing.T) {
+	r := victim(t)
+	deepest := int64(0)
+	for _, q := range r.Series.Queues {
+		for _, p := range q.Points {
+			deepest = max(deepest, p[1])
+		}
+	}
+	got := 0.0
+	for _, p := range r.Series.QueueCurves()[0].Points {
+		got = max(got, p[1])
+	}
+	if got != float64(deepest)/1e3 {
+		t.Errorf("the deepest queue is drawn with %g kB, sampled with %d B", got, deepest)
+	}
+	_, ns := r.Series.bins()
+	for _, c := range r.RateCurves() {
+		sum := 0.0
+		for _, p := range c.Points {
+			sum += p[1] * float64(ns) / 8
+		}
+		if math.Abs(sum-10e6) > 1 {
+			t.Errorf("%s: the curve has %g of 10e6 bytes", c.Name, sum)
+		}
+	}
+}

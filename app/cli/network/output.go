@@ -16,6 +16,8 @@ import (
 type Output struct {
 	CSV string // a row a flow
 	Dir string // of the HPCC simulator's files
+	// Page is a page with the figures, Figures a directory of them as SVG and PDF.
+	Page, Figures string
 }
 
 // sampled is the interval of samples, in µs, where files need them and none is given.
@@ -28,14 +30,18 @@ func (o *Options) output() flags.Group {
 			"completion time (FCT), ideal FCT, slowdown"),
 		flags.Of(&o.Dir, "out", "", "", "write fct.txt, qlen.txt and pfc.txt to `DIR`, in the columns of the "+
 			"HPCC simulator on ns-3"),
+		flags.Of(&o.Page, "report", "", "", "write the figures of the run as a page to the HTML `FILE`: "+
+			"queues and rates over time, slowdown by size, its distribution"),
+		flags.Of(&o.Figures, "figures", "", "", "write these figures for papers to `DIR`, as SVG and PDF"),
 		flags.Of(&o.Packets.EveryUs, "interval", "", 0, "sample queues and rates each `US` (microseconds): "+
-			"series in --json; 0: none (with --out 1). No more than one sample a window of the simulation, "+
-			"which is as long as the shortest link delay", "EveryUs"))
+			"series in --json; 0: none, with --out, --report and --figures 1. "+
+			"The run is then simulated twice", "EveryUs"))
 }
 
 // samples sets the interval where what is asked for needs samples.
 func (o *Options) samples() {
-	if o.Packets.EveryUs == 0 && o.Dir != "" {
+	drawn := (o.Page != "" || o.Figures != "") && (o.NS3 != "" || o.CC == "roce")
+	if o.Packets.EveryUs == 0 && (o.Dir != "" || drawn) { // htsim's UEC has figures without samples
 		o.Packets.EveryUs = sampled
 	}
 }
@@ -47,8 +53,8 @@ func (o *Options) write(a *cli.App, r *packetrun.Report) error {
 			return err
 		}
 	}
-	if o.Dir == "" {
-		return nil
+	if err := o.draw(a, r); err != nil || o.Dir == "" {
+		return err
 	}
 	if err := r.HasFiles(); err != nil {
 		return err
