@@ -275,14 +275,16 @@ const leastRate = 1e6
 // flaps is how often a link may flap within a fault.
 const flaps = 10000
 
-// parseFault reads A-B:WHAT or A-B:WHAT@FROM-TO: two nodes that a cable joins,
-// down, slow=SHARE, loss=SHARE, storm (B pauses A) or flap=DOWN/PERIOD, and times in
-// µs after the first start.
+// parseFault reads link=A~B:WHAT or link=A~B:WHAT@FROM-TO: two nodes that a cable joins, down, slow=FACTOR,
+// loss=SHARE, storm (B pauses A) or flap=DOWN/PERIOD, and times in µs after the first start. A-B:WHAT is the
+// same, but for slow=SHARE of the speed.
 func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
-	wrong := fail.Usage("{Faults} %q: write A-B:down, slow=0.5, loss=0.01, storm or flap=20/100, and when, "+
-		"as 0-7:down@100-300 (µs after the first start)", text)
-	nodes, what, ok := strings.Cut(text, ":")
-	a, b, ok2 := strings.Cut(nodes, "-")
+	wrong := fail.Usage("{Faults} %q: write link=A~B:down, slow=2 (half the speed), loss=0.01, storm or "+
+		"flap=20/100, and when, as link=0~7:down@100-300 (µs after the first start); or A-B:slow=0.5, whose "+
+		"slow is the share of the speed that is left", text)
+	named, common := strings.CutPrefix(text, "link=") // the language of run --fault
+	nodes, what, ok := strings.Cut(named, ":")
+	a, b, ok2 := strings.Cut(nodes, map[bool]string{true: "~", false: "-"}[common])
 	va, err1 := strconv.Atoi(a)
 	vb, err2 := strconv.Atoi(b)
 	if !ok || !ok2 || err1 != nil || err2 != nil {
@@ -300,6 +302,10 @@ func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
 		f.Down = true
 	case name == "storm" && !valued:
 		f.Storm = true
+	case common && name == "slow":
+		if f.Slow = 1 / share; err != nil || !(share >= 1 && share <= 1e9) {
+			ok = false
+		}
 	case name == "slow" && err == nil && share > 0 && share <= 1:
 		f.Slow = share
 	case name == "loss" && err == nil && share >= 0 && share <= 1:
@@ -309,8 +315,8 @@ func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
 		down, period, fine = parsePair(value, "/")
 		f.Down, ok = true, ok && fine && down < period && int64((f.To-f.From)/period) < flaps
 	case name == "flap" && !timed:
-		return nil, fail.Usage("{Faults} %q: a link flaps for a time: write when, as %s:flap=20/100@0-1000 "+
-			"(µs after the first start)", text, nodes)
+		return nil, fail.Usage("{Faults} %q: a link flaps for a time: write when, as %s@0-1000 (µs after "+
+			"the first start)", text, text)
 	default:
 		ok = false
 	}

@@ -24,6 +24,7 @@ type Options struct {
 	// EveryUs is the interval of samples of queues and rates, in µs; 0: none.
 	EveryUs float64
 	Compat  string
+	Traffic
 	Override
 	Poll func() error
 	Warn func(format string, args ...any)
@@ -65,6 +66,9 @@ func NS3(config string, o Options) (*Report, error) {
 	default:
 		return nil, fail.Usage("{Compat} %q: write ns3, ns3:exact or none", o.Compat)
 	}
+	if err := o.traffic(x); err != nil {
+		return nil, err
+	}
 	if err := o.apply(x, o.Compat == "none"); err != nil {
 		return nil, err
 	}
@@ -91,6 +95,21 @@ func NS3(config string, o Options) (*Report, error) {
 		r.Model = fmt.Sprintf("%s, %s", model, o.CC)
 	}
 	return r, nil
+}
+
+// traffic replaces the flows of a scenario where others are asked for: they start when its own would.
+func (o *Options) traffic(x *ns3.Scenario) (err error) {
+	if o.Kind == "" {
+		return nil
+	}
+	first := 2 * units.Second // as the simulator's generator has it
+	for i := range x.Flows {
+		if i == 0 || x.Flows[i].Start < first {
+			first = x.Flows[i].Start
+		}
+	}
+	x.Flows, err = o.generate(&x.Network, first, o.Seed)
+	return err
 }
 
 // run simulates and reports. carried is the bytes of each frame that congestion control adds.

@@ -53,6 +53,7 @@ spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 		Example: "  simccl network run --ns3 config.txt\n" +
 			"  simccl network run --ns3 config.txt --seed 2 --timing --json\n" +
 			"  simccl network run --ns3 config.txt --csv flows.csv --out files --interval 5\n" +
+			"  simccl network run --ns3 config.txt --traffic websearch --load 30 --report load.html\n" +
 			"  simccl network run --ns3 config.txt --cc swift --routing flowlet --watchdog 200\n" +
 			"  simccl network run --htsim perm.cm --topo leafspine.topo --cc nscc --lb reps",
 		Args: cli.Exactly(),
@@ -62,7 +63,7 @@ spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 		flags.Of(&o.NS3, "ns3", "", "", "configuration `FILE` of the HPCC simulator on ns-3"),
 		flags.Of(&o.Htsim.Matrix, "htsim", "", "", "connection matrix `FILE` of htsim"),
 		flags.Of(&o.Htsim.Topo, "topo", "", "", "topology `FILE` of htsim, with --htsim")),
-		o.senders(), switches(&o.Packets), links(&o.Packets), simulation(&o.Packets), o.output())
+		traffic(&o.Packets.Traffic), o.senders(), switches(&o.Packets), links(&o.Packets), simulation(&o.Packets), o.output())
 	return c
 }
 
@@ -71,7 +72,7 @@ func (o *Options) changed(name string) bool { return o.given != nil && o.given.C
 
 // Run simulates what is named and prints the report.
 func (o *Options) Run(_ context.Context, a *cli.App) error {
-	others, of := []string{"compat", "flowlet"}, "--ns3"
+	others, of := []string{"compat", "flowlet", "traffic", "bytes", "load", "span"}, "--ns3"
 	if o.NS3 != "" {
 		others, of = []string{"topo", "lb", "mtu"}, "--htsim"
 	}
@@ -83,6 +84,8 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 	switch {
 	case o.Packets.Workers < 1:
 		return fail.Usage("network run: --workers %d: write at least 1", o.Packets.Workers)
+	case o.Packets.Kind == "" && (o.changed("bytes") || o.changed("load") || o.changed("span")):
+		return fail.Usage("network run: --bytes, --load and --span are for --traffic")
 	case o.changed("flowlet") && o.Packets.Routing != "flowlet":
 		return fail.Usage("network run: --flowlet is for --routing flowlet")
 	}
@@ -98,6 +101,19 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 		return a.Encode("", false, r)
 	}
 	return a.PrintText(r.Text())
+}
+
+// traffic are the options of generated flows.
+func traffic(t *packetrun.Traffic) flags.Group {
+	return flags.In("Traffic",
+		flags.Of(&t.Kind, "traffic", "", "", "with --ns3, in place of its flows: `WHAT` "+packetrun.Kinds+
+			" (each to the first host; random pairs; all pairs; sizes of flows as in a web search and a Hadoop "+
+			"cluster, at random times)", "Kind"),
+		flags.Of(&t.Bytes, "bytes", "", 1000000, "`BYTES` of each flow of incast, permutation and alltoall", "Bytes"),
+		flags.Of(&t.Load, "load", "", 30, "websearch and hadoop: `PERCENT` of its line that each host is to send",
+			"Load"),
+		flags.Of(&t.SpanUs, "span", "", 10000, "websearch and hadoop: for how many `US` (microseconds) flows "+
+			"start", "SpanUs"))
 }
 
 // senders are the options of hosts.
@@ -164,10 +180,9 @@ func links(o *packetrun.Options) flags.Group {
 			"InfiniBand credits instead of PFC, for `BYTES` of buffer behind each link",
 			"Credits"),
 		flags.Of(&o.Faults, "fault", "", nil,
-			"faulty link A-B:`WHAT`[@FROM-TO] between nodes A and B: down, slow=0.5, "+
-				"loss=0.01, storm (B keeps A paused) or flap=20/100; times in µs after the first flow "+
-				"start; "+
-				"repeatable",
+			"faulty link, as with run --fault: link=A~B:`WHAT`[@FROM-TO] between nodes A and B: down, slow=2 "+
+				"(half the speed), loss=0.01, storm (B keeps A paused) or flap=20/100; times in µs after "+
+				"the first flow start; A-B:slow=0.5 (the share that is left) is read, too; repeatable",
 			"Faults"))
 }
 
