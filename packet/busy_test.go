@@ -8,9 +8,9 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// TestLinesCountAllData: over all lines the bytes of data frames are those of the frames that crossed them, and
-// the busiest line of an incast is the receiver's, which carries each flow once, whichever path of the engine
-// moves the frames.
+// TestLinesCountAllData: over all lines the bytes of data frames are those of the frames that crossed them,
+// and the busiest line of an incast is the receiver's, which carries each flow once, whichever path of the
+// engine moves the frames.
 func TestLinesCountAllData(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 5))

@@ -10,8 +10,8 @@ import (
 )
 
 // TestSamplesChangeNothing: a run with samples has the results of one without, to the bit; the samples do not
-// depend on the number of workers; each flow's acknowledged bytes only grow, up to all of them; all queues are
-// empty at the end; each port's pauses begin and end in turn.
+// depend on the number of workers; each flow's acknowledged bytes only grow, up to all of them; all queues
+// are empty at the end; each port's pauses begin and end in turn.
 func TestSamplesChangeNothing(t *testing.T) {
 	n := leafSpine(4, 4, 2, 100e9, 0)
 	flows := mesh(16, 200_000)

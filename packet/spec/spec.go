@@ -4,6 +4,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -78,6 +79,25 @@ type Marking struct {
 	Rate       int64 // bit/s
 	KMin, KMax int64 // bytes
 	PMax       float64
+}
+
+// MarksOf lists thresholds for each rate of a network's cables: those of the nearest rate of Marking, in
+// proportion.
+func (c *Config) MarksOf(n *Network) (out []Marking) {
+	if len(c.Marking) == 0 {
+		return nil
+	}
+	rates, _ := n.Speeds()
+	for _, rate := range rates {
+		distance := func(m Marking) float64 { return math.Abs(math.Log(float64(m.Rate) / float64(rate))) }
+		near := slices.MinFunc(c.Marking, func(a, b Marking) int {
+			return cmp.Compare(distance(a), distance(b))
+		})
+		scale := float64(rate) / float64(near.Rate)
+		out = append(out, Marking{Rate: rate, KMin: int64(float64(near.KMin) * scale),
+			KMax: int64(float64(near.KMax) * scale), PMax: near.PMax})
+	}
+	return out
 }
 
 // Control replaces the congestion control and what goes with it: INT in HPCC's frames, an acknowledgement for

@@ -25,7 +25,8 @@ func (s *Series) bins() (n int, ns int64) {
 }
 
 // QueueCurves are the deepest queues over time: µs, and the most kB that a sample found within a bin.
-func (s *Series) QueueCurves() (out []Curve) {
+func (x *Report) QueueCurves() (out []Curve) {
+	s := x.Series
 	all := slices.Clone(s.Queues)
 	peak := func(q QueueSeries) (most int64) {
 		for _, p := range q.Points {
@@ -36,7 +37,7 @@ func (s *Series) QueueCurves() (out []Curve) {
 	slices.SortStableFunc(all, func(a, b QueueSeries) int { return cmp.Compare(peak(b), peak(a)) })
 	n, ns := s.bins()
 	for _, q := range all[:min(mostCurves, len(all))] {
-		c, bytes, at := Curve{Name: fmt.Sprintf("%d > %d", q.Link[0], q.Link[1])}, int64(0), 0
+		c, bytes, at := Curve{Name: fmt.Sprintf("%s > %s", x.Node(q.Link[0]), x.Node(q.Link[1]))}, int64(0), 0
 		for k := range n {
 			most := bytes // what the bin before left
 			for ; at < len(q.Points) && (q.Points[at][0] < int64(k+1)*ns || k == n-1); at++ {
@@ -61,7 +62,8 @@ func (x *Report) RateCurves() (out []Curve) {
 	n, ns := s.bins()
 	for _, r := range all[:min(mostCurves, len(all))] {
 		f := &x.Flows[r.Flow]
-		c, acked, at := Curve{Name: fmt.Sprintf("flow %d, %d > %d", r.Flow, f.Src, f.Dst)}, int64(0), 0
+		c, acked, at := Curve{Name: fmt.Sprintf("flow %d, %s > %s", r.Flow, x.Node(f.Src), x.Node(f.Dst))},
+			int64(0), 0
 		for k := range n {
 			before := acked
 			for ; at < len(r.Points) && (r.Points[at][0] < int64(k+1)*ns || k == n-1); at++ {

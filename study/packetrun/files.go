@@ -16,7 +16,8 @@ import (
 // WriteCSV writes a row a flow. A flow that did not end has no end, completion time and slowdown.
 func (x *Report) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	_ = c.Write([]string{"id", "src", "dst", "bytes", "start_ns", "end_ns", "fct_ns", "ideal_fct_ns", "slowdown"})
+	_ = c.Write([]string{"id", "src", "dst", "bytes", "start_ns", "end_ns", "fct_ns", "ideal_fct_ns",
+		"slowdown"})
 	whole := func(v int64) string { return strconv.FormatInt(v, 10) }
 	for i := range x.Flows {
 		f := &x.Flows[i]
@@ -45,7 +46,8 @@ func FileNames() []string { return []string{FCT, Queues, Pauses} }
 // HasFiles returns why a run has no files of the HPCC simulator; nil: it has.
 func (x *Report) HasFiles() error {
 	if x.raw == nil {
-		return fail.NotYet("its engine keeps no queues over time", "fct.txt, qlen.txt and pfc.txt of htsim's UEC")
+		return fail.NotYet("its engine keeps no queues over time",
+			"fct.txt, qlen.txt and pfc.txt of htsim's UEC")
 	}
 	return nil
 }
@@ -83,7 +85,8 @@ func (x *Report) writeFCT(w io.Writer) {
 	slices.SortStableFunc(ended, func(a, b int) int { return cmp.Compare(r[a].End, r[b].End) })
 	for _, i := range ended {
 		f := &x.raw.flows[i]
-		fmt.Fprintf(w, "%08x %08x %d %d %d %d %d %d\n", address(f.Src), address(f.Dst), r[i].SrcPort, f.DstPort,
+		fmt.Fprintf(w, "%08x %08x %d %d %d %d %d %d\n", address(f.Src), address(f.Dst), r[i].SrcPort,
+			f.DstPort,
 			f.Bytes, int64(r[i].Start)/nanosecond, *x.Flows[i].FctNs, x.Flows[i].IdealNs)
 	}
 }
@@ -102,8 +105,8 @@ func ports(n *packet.Network) []int {
 }
 
 // writeQueues writes a line a port of a switch (monitor_buffer, third.cc:193-217): switch, port, and how many
-// samples found 0 to 999 bytes of data waiting, 1,000 to 1,999, and so on. Samples are from the first start of
-// a flow to the end.
+// samples found 0 to 999 bytes of data waiting, 1,000 to 1,999, and so on. Samples are from the first start
+// of a flow to the end.
 func (x *Report) writeQueues(w io.Writer) {
 	n, s, every := x.raw.net, x.raw.result.Series, int64(x.raw.every)
 	first := x.raw.first

@@ -9,9 +9,9 @@ import (
 )
 
 // ideals are the times that flows would take alone, as the HPCC simulator computes them (third.cc:222-268,
-// 917-923 and 165-167 of commit 9f4be2a): the delay of the route there and back, a payload's transmission over
-// each of its links, and all frames, with headers and without telemetry, over the slowest. The bytes of one
-// frame are so counted twice: a flow that meets no other can be faster by that.
+// 917-923 and 165-167 of commit 9f4be2a): the delay of the route there and back, a payload's transmission
+// over each of its links, and all frames, with headers and without telemetry, over the slowest. The bytes of
+// one frame are so counted twice: a flow that meets no other can be faster by that.
 type ideals struct {
 	near            [][]neighbour // by node, in the order of their numbers
 	switches        []bool

@@ -191,7 +191,8 @@ func TestQueuesOverTimeAreThePeers(t *testing.T) {
 			if all++; got == v("bytes") {
 				equal++
 			} else if math.Abs(float64(got-v("bytes"))) > float64(len(r.Flows)*1048) {
-				t.Errorf("%s: at %d ns port %d of switch %d has %d bytes, the simulator's %d", name, v("t_ns"),
+				t.Errorf("%s: at %d ns port %d of switch %d has %d bytes, the simulator's %d", name,
+					v("t_ns"),
 					v("port"), v("switch"), got, v("bytes"))
 			}
 		}
@@ -207,7 +208,9 @@ func (s *Series) at(link [2]int32, ns int64) (bytes int64) {
 		if q.Link != link {
 			continue
 		}
-		i, found := slices.BinarySearchFunc(q.Points, ns, func(p [2]int64, at int64) int { return int(p[0] - at) })
+		i, found := slices.BinarySearchFunc(q.Points, ns, func(p [2]int64, at int64) int {
+			return int(p[0] - at)
+		})
 		if found {
 			return q.Points[i][1]
 		} else if i > 0 {
@@ -238,7 +241,8 @@ func table(t *testing.T, file string) (out []map[string]string) {
 	return out
 }
 
-// TestSlowdownGroups: flows of one size are in one group, few sizes have a group each, and all groups together have all flows; the CDF grows to one.
+// TestSlowdownGroups: flows of one size are in one group, few sizes have a group each, and all groups
+// together have all flows; the CDF grows to one.
 func TestSlowdownGroups(t *testing.T) {
 	for _, sizes := range []int{1, 3, 10, 11, 400} {
 		var flows []Flow
@@ -266,8 +270,8 @@ func TestSlowdownGroups(t *testing.T) {
 	}
 }
 
-// TestCurvesKeepPeaksAndBytes: the curve of a queue has the deepest sample, and a curve of rates has all bytes
-// of its flow, however long its bins are.
+// TestCurvesKeepPeaksAndBytes: the curve of a queue has the deepest sample, and a curve of rates has all
+// bytes of its flow, however long its bins are.
 func TestCurvesKeepPeaksAndBytes(t *testing.T) {
 	r := victim(t)
 	deepest := int64(0)
@@ -277,7 +281,7 @@ func TestCurvesKeepPeaksAndBytes(t *testing.T) {
 		}
 	}
 	got := 0.0
-	for _, p := range r.Series.QueueCurves()[0].Points {
+	for _, p := range r.QueueCurves()[0].Points {
 		got = max(got, p[1])
 	}
 	if got != float64(deepest)/1e3 {

@@ -81,12 +81,21 @@ func (v *Override) apply(x *ns3.Scenario, ethernet bool) error {
 	if v.Paths > 1 || c.Routing.Balance == packet.PerPacket {
 		c.Repair.Reorder = packet.Overtaken
 	}
+	if err := v.faults(&x.Network, x.Flows, numbered, c); err != nil {
+		return err
+	}
+	return v.ends(x)
+}
+
+// faults adds those of the options, which count from the first start.
+func (v *Override) faults(n *packet.Network, flows []packet.Flow, node func(string) int,
+	c *packet.Config) error {
 	first := units.Time(1<<63 - 1)
-	for i := range x.Flows {
-		first = min(first, x.Flows[i].Start)
+	for i := range flows {
+		first = min(first, flows[i].Start)
 	}
 	for _, text := range v.Faults {
-		all, err := parseFault(&x.Network, text)
+		all, err := parseFault(n, node, text)
 		if err != nil {
 			return err
 		}
@@ -98,7 +107,7 @@ func (v *Override) apply(x *ns3.Scenario, ethernet bool) error {
 			c.Faults = append(c.Faults, f)
 		}
 	}
-	return v.ends(x)
+	return nil
 }
 
 // ends refuses timeouts that send the same frames again for ever: over a link that carries nothing
@@ -277,17 +286,16 @@ const flaps = 10000
 
 // parseFault reads link=A~B:WHAT or link=A~B:WHAT@FROM-TO: two nodes that a cable joins, down, slow=FACTOR,
 // loss=SHARE, storm (B pauses A) or flap=DOWN/PERIOD, and times in µs after the first start. A-B:WHAT is the
-// same, but for slow=SHARE of the speed.
-func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
+// same, but for slow=SHARE of the speed. node is a node's number, -1 for a name that is none.
+func parseFault(n *packet.Network, node func(name string) int, text string) ([]packet.Fault, error) {
 	wrong := fail.Usage("{Faults} %q: write link=A~B:down, slow=2 (half the speed), loss=0.01, storm or "+
 		"flap=20/100, and when, as link=0~7:down@100-300 (µs after the first start); or A-B:slow=0.5, whose "+
 		"slow is the share of the speed that is left", text)
 	named, common := strings.CutPrefix(text, "link=") // the language of run --fault
 	nodes, what, ok := strings.Cut(named, ":")
 	a, b, ok2 := strings.Cut(nodes, map[bool]string{true: "~", false: "-"}[common])
-	va, err1 := strconv.Atoi(a)
-	vb, err2 := strconv.Atoi(b)
-	if !ok || !ok2 || err1 != nil || err2 != nil {
+	va, vb := node(a), node(b)
+	if !ok || !ok2 || va < 0 || vb < 0 {
 		return nil, wrong
 	}
 	what, when, timed := strings.Cut(what, "@")
@@ -334,7 +342,15 @@ func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
 			return flap(f, down, period), nil
 		}
 	}
-	return nil, fail.Usage("{Faults} %q: no link joins nodes %d and %d", text, va, vb)
+	return nil, fail.Usage("{Faults} %q: no link joins nodes %s and %s", text, a, b)
+}
+
+// numbered is a node of a scenario whose nodes have no names.
+func numbered(name string) int {
+	if v, err := strconv.Atoi(name); err == nil {
+		return v
+	}
+	return -1
 }
 
 // parsePair reads two positive times in µs.

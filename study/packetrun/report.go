@@ -3,6 +3,7 @@ package packetrun
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/simccl/simccl/packet"
@@ -50,7 +51,9 @@ type Report struct {
 	Slowdown   *Slowdown  `json:"slowdown,omitempty"` // of the flows that ended
 	Line       *Line      `json:"line,omitempty"`
 	Series     *Series    `json:"series,omitempty"` // with an interval
-	raw        *raw
+	// Nodes are the names of nodes by number, where they have some.
+	Nodes []string `json:"nodes,omitempty"`
+	raw   *raw
 }
 
 // Line is the busiest direction of a cable: what share of its rate carried data, headers included, from the
@@ -126,7 +129,7 @@ func report(n *packet.Network, flows []packet.Flow, c *packet.Config, carried in
 	x.raw = &raw{n, flows, r, c.Every, first}
 	x.Slowdown = slowdown(x.Flows)
 	if x.Line = line(&r.Busiest, units.Time(last)); r.Stall != nil {
-		x.Line = nil // of a run that stands still a share of its time says nothing
+		x.Line = nil // of a run that does not go on a share of its time says nothing
 	}
 	x.Series = x.raw.series()
 	if r.Stall != nil {
@@ -178,10 +181,11 @@ func (x *Report) Text() string {
 		if l.Hosts {
 			of = "host's line"
 		}
-		row("line's use", "%.1f %% of the busiest %s, %d > %d at %g Gb/s, carried data", 100*l.Use, of,
-			l.Link[0], l.Link[1], float64(l.Rate)/1e9)
+		row("line's use", "%.1f %% of the busiest %s, %s > %s at %g Gb/s, carried data", 100*l.Use, of,
+			x.Node(l.Link[0]), x.Node(l.Link[1]), float64(l.Rate)/1e9)
 	}
-	row("deepest queue", "%d bytes, switch %d to node %d", x.PeakQueueBytes, x.PeakLink[0], x.PeakLink[1])
+	row("deepest queue", "%d bytes, switch %s to node %s", x.PeakQueueBytes, x.Node(x.PeakLink[0]),
+		x.Node(x.PeakLink[1]))
 	row("pause frames", "%d", x.Pauses)
 	row("ECN-marked frames", "%d", x.Marks)
 	row("losses", "%d lost on cables, %d dropped for lack of buffer, %d trimmed; %d frames retransmitted",
@@ -198,9 +202,10 @@ func (x *Report) Text() string {
 		row("watchdogs", "%d queues dropped", x.Watchdogs)
 	}
 	for _, v := range x.Blocked[:min(len(x.Blocked), 3)] {
-		row("HOL blocking", "flow %d (%d > %d) waited %s us on paused link %d > %d for the queue of port "+
-			"%d > %d, which it does not use", v.Flow, x.Flows[v.Flow].Src, x.Flows[v.Flow].Dst,
-			micros(v.TimeNs), v.Link[0], v.Link[1], v.Behind[0], v.Behind[1])
+		row("HOL blocking", "flow %d (%s > %s) waited %s us on paused link %s > %s for the queue of port "+
+			"%s > %s, which it does not use", v.Flow, x.Node(x.Flows[v.Flow].Src),
+			x.Node(x.Flows[v.Flow].Dst),
+			micros(v.TimeNs), x.Node(v.Link[0]), x.Node(v.Link[1]), x.Node(v.Behind[0]), x.Node(v.Behind[1]))
 	}
 	if x.Unfinished != "" {
 		row("unfinished", "%s", x.Unfinished)
@@ -209,6 +214,14 @@ func (x *Report) Text() string {
 		b.WriteString(x.Slowdown.text())
 	}
 	return b.String()
+}
+
+// Node is what a node is called.
+func (x *Report) Node(v int32) string {
+	if int(v) < len(x.Nodes) {
+		return x.Nodes[v]
+	}
+	return strconv.Itoa(int(v))
 }
 
 func micros(ns int64) string { return fmt.Sprintf("%d.%03d", ns/1000, ns%1000) }

@@ -28,8 +28,9 @@ func (x *raw) series() *Series {
 		return nil
 	}
 	since := func(at int64) int64 { return max(0, at-x.first) / nanosecond }
-	s := &Series{IntervalNs: int64(x.every) / nanosecond, EndNs: since(int64(in.End)), Queues: []QueueSeries{},
-		Rates: []RateSeries{}}
+	s := &Series{IntervalNs: int64(x.every) / nanosecond, EndNs: since(int64(in.End)),
+		Queues: []QueueSeries{},
+		Rates:  []RateSeries{}}
 	ofLink, ofFlow := map[int32]int{}, map[int32]int{}
 	for _, q := range in.Queues {
 		i, known := ofLink[q.Link]

@@ -124,14 +124,16 @@ func (t *Traffic) generate(n *packet.Network, first units.Time, seed uint64) ([]
 			sizes = hadoop
 		}
 		return t.loaded(r, sizes, len(hosts), func(i int) int64 { return rates[hosts[i]] },
-			func(src, dst int, bytes int64, at units.Time) packet.Flow { return flow(src, dst, bytes, first+at) })
+			func(src, dst int, bytes int64, at units.Time) packet.Flow {
+				return flow(src, dst, bytes, first+at)
+			})
 	default:
 		return nil, fail.Usage("{Kind} %q: write %s", t.Kind, Kinds)
 	}
 	return flows, nil
 }
 
-// cycle returns a permutation that is one cycle, drawn evenly: nobody sends to itself (Sattolo).
+// cycle returns a permutation that is one cycle, drawn evenly, so that no host sends to itself (Sattolo).
 func cycle(r *rand.Rand, n int) []int {
 	to := make([]int, n)
 	for i := range to {
@@ -171,7 +173,8 @@ func (t *Traffic) loaded(r *rand.Rand, sizes []knot, hosts int, rate func(host i
 		}
 	}
 	if len(flows) == 0 {
-		return nil, fail.Usage("{SpanUs} %g with {Load} %g: no flow starts within it: write more", t.SpanUs, t.Load)
+		return nil, fail.Usage("{SpanUs} %g with {Load} %g: no flow starts within it: write more", t.SpanUs,
+			t.Load)
 	}
 	slices.SortStableFunc(flows, func(a, b packet.Flow) int {
 		return int(min(max(a.Start-b.Start, -1), 1))

@@ -21,9 +21,9 @@ func oneSwitch(hosts int) *packet.Network {
 	return n
 }
 
-// TestTrafficIsWhatItsNameSays: an incast has N senders and one receiver; in a permutation each host sends and
-// receives once, and nobody to itself; an alltoall has each pair once. Equal seeds give equal flows, others
-// other ones.
+// TestTrafficIsWhatItsNameSays: an incast has N senders and one receiver; in a permutation each host sends
+// and receives once, none to itself; an alltoall has each pair once. Equal seeds give equal flows,
+// others other ones.
 func TestTrafficIsWhatItsNameSays(t *testing.T) {
 	for _, hosts := range []int{2, 3, 17, 64} {
 		n := oneSwitch(hosts)
@@ -60,7 +60,7 @@ func TestTrafficIsWhatItsNameSays(t *testing.T) {
 }
 
 // TestLoadIsWhatIsAskedFor: hosts start as many bytes as load their lines, within what chance allows (three
-// standard errors), in the order of time and within the span, to all others alike; sizes follow the
+// standard errors), in the order of time and within the span, to all others in the same way; sizes follow the
 // distribution at each of its points.
 func TestLoadIsWhatIsAskedFor(t *testing.T) {
 	for kind, sizes := range map[string][]knot{"websearch": websearch, "hadoop": hadoop} {
@@ -92,7 +92,8 @@ func TestLoadIsWhatIsAskedFor(t *testing.T) {
 			p := k.percent / 100
 			off := 3.5*math.Sqrt(p*(1-p)/float64(len(flows))) + 0.003 // sizes are whole bytes
 			if got := float64(atMost[i]) / float64(len(flows)); math.Abs(got-p) > off {
-				t.Errorf("%s: %.4f of %d flows have at most %g bytes, want %.4f", kind, got, len(flows), k.bytes, p)
+				t.Errorf("%s: %.4f of %d flows have at most %g bytes, want %.4f", kind, got, len(flows),
+					k.bytes, p)
 			}
 		}
 	}
@@ -119,17 +120,18 @@ func TestWrongTraffic(t *testing.T) {
 func TestFaultsOfBothLanguages(t *testing.T) {
 	n := oneSwitch(3)
 	for own, common := range map[string]string{"0-3:slow=0.25@5-9": "link=0~3:slow=4@5-9",
-		"3-1:storm@2-3": "link=3~1:storm@2-3", "2-3:down": "link=2~3:down", "1-3:loss=0.01": "link=1~3:loss=0.01",
+		"3-1:storm@2-3": "link=3~1:storm@2-3", "2-3:down": "link=2~3:down",
+		"1-3:loss=0.01":       "link=1~3:loss=0.01",
 		"0-3:flap=2/10@0-100": "link=0~3:flap=2/10@0-100"} {
-		a, err := parseFault(n, own)
-		b, err2 := parseFault(n, common)
+		a, err := parseFault(n, numbered, own)
+		b, err2 := parseFault(n, numbered, common)
 		if err != nil || err2 != nil || !reflect.DeepEqual(a, b) {
 			t.Errorf("%s is %+v, %v; %s is %+v, %v", own, a, err, common, b, err2)
 		}
 	}
 	for _, text := range []string{"link=0~3:slow=0.5", "link=0-3:down", "0~3:down", "link=0~9:down",
 		"link=0~3:slow=NaN", "link=0~3:slow=2:loss=0.1"} {
-		if f, err := parseFault(n, text); err == nil {
+		if f, err := parseFault(n, numbered, text); err == nil {
 			t.Errorf("%s is %+v", text, f)
 		}
 	}

@@ -36,19 +36,23 @@ func figures(r *packetrun.Report) (out []figure) {
 		out = append(out, figure{file, title, text, c})
 		return c
 	}
-	if s := r.Series; s != nil {
+	if r.Series != nil {
 		add("queue", "Queues over time", "The deepest egress queues of switches: data that waits, the most "+
-			"within each step of the drawing. Ports by their nodes.", "time (µs)", "queue (kB)", s.QueueCurves())
-		add("rate", "Rates over time", "Payload that was acknowledged, of the flows with the greatest slowdown.",
+			"within each step of the drawing. Ports by their nodes.", "time (µs)", "queue (kB)",
+			r.QueueCurves())
+		add("rate", "Rates over time",
+			"Payload that was acknowledged, of the flows with the greatest slowdown.",
 			"time (µs)", "rate (Gb/s)", r.RateCurves())
 	}
 	if d := r.Slowdown; d != nil {
 		if len(d.Sizes) > 1 {
-			add("slowdown", "Slowdown by size", "The completion time of flows by the time that they would take "+
-				"alone, by their size.", "bytes", "slowdown", d.Curves())
+			add("slowdown", "Slowdown by size",
+				"The completion time of flows by the time that they would take "+
+					"alone, by their size.", "bytes", "slowdown", d.Curves())
 		}
 		cdf := packetrun.Curve{Points: d.CDF}
-		add("cdf", "Distribution of the slowdown", "The share of flows whose slowdown is not above.", "slowdown",
+		add("cdf", "Distribution of the slowdown", "The share of flows whose slowdown is not above.",
+			"slowdown",
 			"share of flows", []packetrun.Curve{cdf}).LogX = false
 	}
 	return out
@@ -97,8 +101,9 @@ func (o *Options) page(w io.Writer, r *packetrun.Report, all []figure) error {
 	facts := []page.Fact{{Name: "model", Value: r.Model}, {Name: "seed", Value: fmt.Sprint(r.Seed)},
 		{Name: "flows", Value: fmt.Sprint(len(r.Flows))}}
 	if r.Line != nil {
-		facts = append(facts, page.Fact{Name: "line's use", Value: fmt.Sprintf("%.1f %%, %d > %d", 100*r.Line.Use,
-			r.Line.Link[0], r.Line.Link[1])})
+		facts = append(facts, page.Fact{Name: "line's use", Value: fmt.Sprintf("%.1f %%, %s > %s",
+			100*r.Line.Use,
+			r.Node(r.Line.Link[0]), r.Node(r.Line.Link[1]))})
 	}
 	var sections []page.Section
 	for _, f := range all {
@@ -111,8 +116,11 @@ func (o *Options) page(w io.Writer, r *packetrun.Report, all []figure) error {
 
 // input names what a run reads.
 func (o *Options) input() string {
-	if o.NS3 != "" {
+	switch {
+	case o.NS3 != "":
 		return "--ns3 " + o.NS3
+	case o.Fabric != "":
+		return "--fabric " + o.Fabric + " --traffic " + o.Packets.Kind
 	}
 	return "--htsim " + o.Htsim.Matrix + " --topo " + o.Htsim.Topo
 }

@@ -28,8 +28,9 @@ func (o *Options) output() flags.Group {
 	return flags.In("Output",
 		flags.Of(&o.CSV, "csv", "", "", "write a row for each flow to the CSV `FILE`: bytes, start, end, "+
 			"completion time (FCT), ideal FCT, slowdown"),
-		flags.Of(&o.Dir, "out", "", "", "write fct.txt, qlen.txt and pfc.txt to `DIR`, in the columns of the "+
-			"HPCC simulator on ns-3"),
+		flags.Of(&o.Dir, "out", "", "",
+			"write fct.txt, qlen.txt and pfc.txt to `DIR`, in the columns of the "+
+				"HPCC simulator on ns-3"),
 		flags.Of(&o.Page, "report", "", "", "write the figures of the run as a page to the HTML `FILE`: "+
 			"queues and rates over time, slowdown by size, its distribution"),
 		flags.Of(&o.Figures, "figures", "", "", "write these figures for papers to `DIR`, as SVG and PDF"),
@@ -40,7 +41,7 @@ func (o *Options) output() flags.Group {
 
 // samples sets the interval where what is asked for needs samples.
 func (o *Options) samples() {
-	drawn := (o.Page != "" || o.Figures != "") && (o.NS3 != "" || o.CC == "roce")
+	drawn := (o.Page != "" || o.Figures != "") && (o.Htsim.Matrix == "" || o.CC == "roce")
 	if o.Packets.EveryUs == 0 && (o.Dir != "" || drawn) { // htsim's UEC has figures without samples
 		o.Packets.EveryUs = sampled
 	}
