@@ -36,7 +36,8 @@ type Params struct {
 	Tuning       tuning.Params
 	Plan         plan.Params
 	Registration Registration
-	Access       topo.Access // what the Systems' paths were laid with
+	Preset       preset.Settings // of machines that RCCL knows
+	Access       topo.Access     // what the Systems' paths were laid with
 	Multicast    Multicast
 	// Given reads NCCL_GRAPH_FILE for one System: graphs name GPUs by device
 	// number, so every host takes its own from the same text. Nil for none.
@@ -84,8 +85,7 @@ func New(cl *fabric.Cluster, p Params) (*Comm, error) {
 }
 
 // FromSystems makes a communicator of parts that together hold every rank.
-// Errors are those of the stages, wrapped with what was attempted. With a
-// *rules.UnbuiltError the Comm has its Layout, and no more.
+// Errors are those of the stages, wrapped with what was attempted.
 func FromSystems(parts []Part, p Params) (*Comm, error) {
 	if err := p.Rules.Check("comm"); err != nil {
 		return nil, err
@@ -113,9 +113,6 @@ func FromSystems(parts []Part, p Params) (*Comm, error) {
 	var err error
 	if c.Layout, err = connect.Join(in, p.Connect); err != nil {
 		return nil, err
-	}
-	if err := p.Rules.Built(rules.TuningStage, "cost model, choices and plans"); err != nil {
-		return c, err
 	}
 	if c.Model, err = tuning.New(c.tuningInput(), p.Tuning); err != nil {
 		return nil, fmt.Errorf("compute the cost model: %w", err)
@@ -170,6 +167,7 @@ func (c *Comm) search(part Part, h preset.Host) (found, error) {
 			return found{}, err
 		}
 	}
+	h.Settings = c.Params.Preset
 	known := preset.Of(part.System, h)
 	sys := known.System(part.System)
 	set, after, err := search.AllAndAfter(sys, known.Params(sys, p))
@@ -229,6 +227,7 @@ func (c *Comm) tuningInput() tuning.Input {
 	default:
 		in.NVLSOff = c.noNVLSGraph()
 	}
+	in.AMD = c.amdInput()
 	in.CollNet.Enabled = c.CollNet.Enabled
 	if c.CollNet.Enabled {
 		// The plugin that is supposed is NVIDIA's, which gathers and scatters too.

@@ -19,7 +19,7 @@ type binding struct {
 func (c *Config) bindings() []binding {
 	return slices.Concat(c.topoBindings(), c.searchBindings(), c.connectBindings(), c.tuningBindings(),
 		c.planBindings(), c.registerBindings(),
-		c.ibBindings(), c.socketBindings())
+		c.ibBindings(), c.socketBindings(), c.rcclBindings())
 }
 
 // noHCA is a NCCL_IB_HCA that matches no device.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/search/preset"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
@@ -32,6 +34,7 @@ type Config struct {
 	Plan    plan.Params
 	// Registration is what concerns registered buffers and windows.
 	Registration comm.Registration
+	Preset       preset.Settings
 	IB           netcfg.IB     // for hardware runs
 	Socket       netcfg.Socket // for hardware runs
 }
@@ -40,7 +43,7 @@ type Config struct {
 // are the caller's to add.
 func (c *Config) Comm() comm.Params {
 	return comm.Params{Rules: c.Rules, Search: c.Search, Connect: c.Connect, Tuning: c.Tuning, Plan: c.Plan,
-		Registration: c.Registration, Access: c.Topo.Access}
+		Registration: c.Registration, Access: c.Topo.Access, Preset: c.Preset}
 }
 
 // Load merges the sources (flag before environment before file before
@@ -61,7 +64,10 @@ func Load(s Sources) (*Config, []Warning, error) {
 		IB: netcfg.IB{Service: &service}}
 	for _, name := range sortedNames(vals) {
 		v := byName[name]
-		if v == nil || !v.In().Holds(r.Release) {
+		if err := refuse(r, name, vals[name]); err != nil {
+			return nil, warns, err
+		}
+		if v == nil || !v.readBy(r) {
 			if w, is := unknown(r, name, vals[name]); is && vals[name].Origin.Kind != Plugin {
 				warns = append(warns, w)
 			}
@@ -96,8 +102,10 @@ func (c *Config) Cancel(f func() error) {
 // byName finds a variable.
 var byName = func() map[string]*Var {
 	m := make(map[string]*Var, len(vars))
-	for i := range vars {
-		m[vars[i].Name] = &vars[i]
+	for _, list := range [][]Var{vars, rcclVars} {
+		for i := range list {
+			m[list[i].Name] = &list[i]
+		}
 	}
 	return m
 }()
@@ -224,7 +232,9 @@ func sortedNames(m map[string]Value) []string {
 // unknown warns of a variable that looks like NCCL's and is not. Plugins have
 // names of their own below these prefixes.
 func unknown(r *rules.Ruleset, name string, v Value) (Warning, bool) {
-	if !strings.HasPrefix(name, "NCCL_") && !strings.HasPrefix(name, "SIMCCL_") {
+	own := strings.HasPrefix(name, rcclPrefix) // of a process that may run with both libraries
+	if !strings.HasPrefix(name, "NCCL_") && !strings.HasPrefix(name, "SIMCCL_") &&
+		(!own || r.Library != rules.RCCL && v.Origin.Kind == Environment) {
 		return Warning{}, false
 	}
 	for _, own := range []string{"NCCL_PROFILE_", "NCCL_INSPECTOR_", "NCCL_TESTS_", "SIMCCL_UPDATE",
@@ -237,8 +247,7 @@ func unknown(r *rules.Ruleset, name string, v Value) (Warning, bool) {
 		// of NVIDIA's container images, for their build; a user who sets it for simccl means more
 		return Warning{}, false
 	}
-	w := Warning{Var: name, Text: v.Text, Origin: v.Origin, Problem: "NCCL " + r.Version() +
-		" reads no such variable"}
+	w := Warning{Var: name, Text: v.Text, Origin: v.Origin, Problem: r.Name() + " reads no such variable"}
 	if in, ok := laterIn(name); ok && in.Holds(r.Release) {
 		w.Problem = notModelled
 		return w, true
@@ -253,9 +262,13 @@ func unknown(r *rules.Ruleset, name string, v Value) (Warning, bool) {
 		w.Problem += fmt.Sprintf("; NCCL did before %s", in.Until)
 		return w, true
 	}
-	all := make([]string, 0, len(vars))
-	for i := range vars {
-		all = append(all, vars[i].Name)
+	known := vars
+	if r.Library == rules.RCCL {
+		known = slices.Concat(vars, rcclVars)
+	}
+	all := make([]string, 0, len(known))
+	for i := range known {
+		all = append(all, known[i].Name)
 	}
 	if n := Nearest(name, all); n != "" {
 		w.Hint = "write " + n

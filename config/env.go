@@ -65,10 +65,11 @@ type EnvRow struct {
 // not read; with all unset only those that a source set.
 func EnvRows(c *Config, f Facts, all bool) []EnvRow {
 	var rows []EnvRow
-	for i := range vars {
-		v := &vars[i]
+	table := c.table()
+	for i := range table {
+		v := &table[i]
 		val, set := c.values[v.Name]
-		if !set && !all || !v.In().Holds(c.Rules.Release) {
+		if !set && !all || !v.readBy(c.Rules) {
 			continue
 		}
 		r := EnvRow{Name: v.Name, Value: val.Text, Set: set, Origin: val.Origin.String(), Default: v.Default,

@@ -184,7 +184,8 @@ func (s *Sources) plugin(vals map[string]Value) {
 // foreign refuses a name of --env that NCCL cannot read: it looks for names that
 // begin with NCCL_ only.
 func foreign(name string) error {
-	if byName[name] != nil || strings.HasPrefix(name, "NCCL_") || strings.HasPrefix(name, "SIMCCL_") {
+	if byName[name] != nil || strings.HasPrefix(name, "NCCL_") || strings.HasPrefix(name, "SIMCCL_") ||
+		strings.HasPrefix(name, rcclPrefix) {
 		return nil
 	}
 	all := make([]string, len(vars))

@@ -14,8 +14,14 @@ import (
 // does not say that.
 const apuUnits = 228
 
-// copies is how many times searched channels are used: the least of all nodes (init.cc:1688 of RCCL 2.30.4).
-func (c *Layout) copies(r *rules.Connect) int {
+// APU reports whether rank 0's GPU shares its memory with the processor.
+func (c *Layout) APU() bool {
+	sys := c.Domains[0].System
+	return sys.Nodes[sys.Of(topo.GPU)[0]].GPU.CU == apuUnits
+}
+
+// Copies is how many times searched channels are used: the least of all nodes (init.cc:1688 of RCCL 2.30.4).
+func (c *Layout) Copies(r *rules.Connect) int {
 	least := 0
 	for i := range c.Domains {
 		d := &c.Domains[i]
@@ -69,7 +75,7 @@ func (j *joiner) countAMD() {
 	c := j.c
 	most := c.mostChannels(j.p.Rules)
 	user := int(j.p.maxUserChannels())
-	uses := min(min(user, most)/j.n, c.copies(&j.p.Rules.Connect)) * j.n
+	uses := min(min(user, most)/j.n, c.Copies(&j.p.Rules.Connect)) * j.n
 	n := j.n
 	if n <= most/2 {
 		n *= 2
@@ -331,21 +337,13 @@ func (c *Layout) peersOn(sys *topo.System, peers, all int, p *Params) (perPeer, 
 	if !r.PeersFit {
 		return peers, all
 	}
-	if r.PeerBatch > 0 && c.NNodes > 1 && whole(p.NChannelsPerNetPeer, 0) <= 0 {
-		for peers > 1 && peers*((c.NRanks+r.PeerBatch-1)/r.PeerBatch) >= all {
-			peers /= 2
-		}
-	}
 	return min(peers, all), all
 }
 
 // netChunk is the chunk of send/recv between nodes.
 func (c *Layout) netChunk(r *rules.Connect) int64 {
-	chunk := r.P2PChunk
-	for _, k := range r.NetChunks {
-		if strings.HasPrefix(c.Domains[0].System.Arch(), k.Arch) && c.NRanks >= k.Ranks {
-			chunk = k.Bytes
-		}
+	if chunk, ok := r.NetChunkOf(c.Domains[0].System.Arch(), c.NRanks); ok {
+		return chunk
 	}
-	return chunk
+	return r.P2PChunk
 }

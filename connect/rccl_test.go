@@ -49,15 +49,7 @@ func rcclLayout(t testing.TB, r *golden.Reference) *connect.Layout {
 		in.Domains = append(in.Domains, connect.Domain{System: sys, Graphs: set, First: int32(n * h.NRanks()),
 			Host: int32(n), Preset: known})
 	}
-	// The references are of a communicator whose configuration says 0 channels a peer over the network,
-	// which RCCL's init never has (init.cc:3070 of 2.30.4): none of its rules between nodes holds then.
-	own := *rs
-	own.Connect.PeerChannels, own.Connect.PeerBatch = func(rules.Peer) int { return 0 }, 0
-	for i := range in.Domains {
-		sys := *in.Domains[i].System
-		sys.Rules, in.Domains[i].System = &own, &sys
-	}
-	l, err := connect.Join(in, connect.Params{Rules: &own})
+	l, err := connect.Join(in, connect.Params{Rules: rs})
 	if err != nil {
 		t.Fatalf("%s: %v", r.Name, err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/tuning"
 )
 
@@ -29,6 +30,9 @@ type Memory struct {
 // memory fills in what registration and windows would change. ch is the choice for
 // plain buffers, zero for sends and receives.
 func (r *Report) memory(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
+	if c.Params.Rules.Built(rules.PlanStage, "") != nil {
+		return nil // what becomes of registered buffers is not known
+	}
 	m := &Memory{}
 	if err := m.registered(c, o, ch); err != nil {
 		return err

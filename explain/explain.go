@@ -42,6 +42,10 @@ type Report struct {
 	Note   string `json:"note,omitempty"`
 	// Steered: a tuner plugin chose, not the cost model.
 	Steered bool `json:"steered,omitempty"`
+	// Overruled are the rules of RCCL by which the choice is another than that of the least time; Instead are
+	// the ways that it takes in place of it.
+	Overruled []tuning.Reason `json:"overruled,omitempty"`
+	Instead   []tuning.Reason `json:"instead,omitempty"`
 	// Warnings are traps of NCCL that this communicator can fall into, and what of the
 	// decisions is not confirmed.
 	Warnings []string `json:"warnings,omitempty"`
@@ -104,7 +108,9 @@ type Range struct {
 	Proto string      `json:"proto"`
 	// Mixed: two rivals are equal but for rounding and alternate.
 	Mixed bool `json:"mixed,omitempty"`
-	Here  bool `json:"here,omitempty"` // holds the size asked for
+	// Direct is RCCL's way in place of it.
+	Direct string `json:"direct,omitempty"`
+	Here   bool   `json:"here,omitempty"` // holds the size asked for
 }
 
 const defaultLimit = 16 << 30
@@ -152,6 +158,7 @@ func New(in Input) (*Report, error) {
 		return nil, err
 	}
 	r.Steered = choice.Steered
+	r.rccl(c, choice)
 	r.cells(c, top, choice, err == nil)
 	if err != nil {
 		r.Note = err.Error()
@@ -210,7 +217,10 @@ func (r *Report) cells(c *comm.Comm, o tuning.Op, choice tuning.Choice, chosen b
 func derivation(c *comm.Comm, o tuning.Op, ch tuning.Choice) []tuning.Step {
 	steps := c.Model.Derive(o.Func, ch.Algo, ch.Proto)
 	terms := c.Model.Terms(o, ch.Algo, ch.Proto)
-	if terms.Correction != 1 {
+	if terms.Correction != 1 && c.Params.Rules.Tuning.Has() {
+		steps = append(steps, tuning.Step{What: fmt.Sprintf("this size has %g of it (%s)", terms.Correction,
+			c.Params.Rules.Cite(rules.AtFactor)), GBps: terms.GBps})
+	} else if terms.Correction != 1 {
 		steps = append(steps, tuning.Step{What: fmt.Sprintf("trees of this size reach %g of it",
 			terms.Correction), GBps: terms.GBps})
 	}
@@ -233,7 +243,8 @@ func (r *Report) crossovers(c *comm.Comm, o tuning.Op, limit units.Bytes) error 
 	for _, s := range segs {
 		r.Crossovers = append(r.Crossovers, Range{
 			From: s.From, To: s.To, Algo: s.Algo.String(), Proto: s.Proto.String(), Mixed: s.Mixed,
-			Here: s.From <= r.Size && r.Size <= s.To,
+			Direct: s.Direct,
+			Here:   s.From <= r.Size && r.Size <= s.To,
 		})
 	}
 	return nil
@@ -249,7 +260,8 @@ func (r *Report) launch(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 	}
 	s, err := build.Split(c.Layout, req)
 	if err != nil {
-		if errors.Is(err, plan.ErrUnsupported) {
+		var unbuilt *rules.UnbuiltError
+		if errors.Is(err, plan.ErrUnsupported) || errors.As(err, &unbuilt) {
 			r.Note = "how the work is split is not known: " + err.Error()
 			return nil
 		}

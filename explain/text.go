@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
 
@@ -17,17 +18,24 @@ func (r *Report) Text() string {
 	if r.RedOp != "" {
 		red = " " + r.RedOp
 	}
-	fmt.Fprintf(&b, "%s of %s B (%s%s, count %d), %s on %s, rules of NCCL %s\n\n",
-		r.Op, group(r.Size), r.Type, red, r.Count, plural(r.Ranks, "rank"), plural(r.Nodes, "node"), r.NCCL)
+	fmt.Fprintf(&b, "%s of %s B (%s%s, count %d), %s on %s, rules of %s\n\n",
+		r.Op, group(r.Size), r.Type, red, r.Count, plural(r.Ranks, "rank"), plural(r.Nodes, "node"),
+		r.library()+" "+strings.TrimPrefix(r.NCCL, "rccl-"))
 	if c := r.Choice; c != nil {
-		who, whose := "NCCL takes", "its"
+		who, whose := r.library()+" takes", "its"
 		if r.Steered {
-			who, whose = "The tuner plugin takes", "NCCL's"
+			who, whose = "The tuner plugin takes", r.library()+"'s"
 		}
 		fmt.Fprintf(&b, "%s %s with %s: %.2f us, algbw %.2f GB/s, busbw %.2f GB/s by %s cost model\n", who,
 			c.Algo, c.Proto, c.TimeUs, c.AlgBW, c.BusBW, whose)
 		fmt.Fprintf(&b, "  %.2f us of it are latency, %.2f us are bytes at %.4g GB/s\n", c.LatencyUs,
 			max(0, c.TimeUs-c.LatencyUs), c.BandwidthGBps)
+	}
+	for _, o := range r.Overruled {
+		fmt.Fprintf(&b, "  not by the least time: %s\n", cited(o.String(), o.Source))
+	}
+	for _, o := range r.Instead {
+		fmt.Fprintf(&b, "In place of that %s\n", cited(o.String(), o.Source))
 	}
 	if r.Note != "" {
 		fmt.Fprintf(&b, "%s\n", r.Note)
@@ -47,6 +55,12 @@ func (r *Report) Text() string {
 func (r *Report) launchText(b *strings.Builder) {
 	l := r.Launch
 	if l == nil {
+		return
+	}
+	if l.Channels == 0 {
+		fmt.Fprintf(b, "\nLaunch: at most %s, %d threads each, buffers of %s B\n",
+			plural(l.MaxChannels, "channel"),
+			l.Threads, group(l.Buffer))
 		return
 	}
 	fmt.Fprintf(b, "\nLaunch: %d of at most %s, %d threads each, buffers of %s B\n", l.Channels,
@@ -80,7 +94,7 @@ func (r *Report) rivalText(b *strings.Builder) {
 		if c.Available {
 			rows = append(rows, []string{c.Algo, c.Proto, fmt.Sprintf("%.2f", c.TimeUs), slower(c.Slower),
 				fmt.Sprintf("%.2f", c.LatencyUs),
-				fmt.Sprintf("%.4g", c.BandwidthGBps), lost(c.Slower)})
+				fmt.Sprintf("%.4g", c.BandwidthGBps), r.lost(c.Slower)})
 			continue
 		}
 		for i+1 < len(r.Rivals) && r.Rivals[i+1].Algo == c.Algo && slices.Equal(r.Rivals[i+1].Off, c.Off) {
@@ -103,6 +117,14 @@ func (r *Report) rivalText(b *strings.Builder) {
 	table(b, rows, "llrrrrl")
 }
 
+// library is whose rules they are.
+func (r *Report) library() string {
+	if strings.HasPrefix(r.NCCL, "rccl-") {
+		return rules.RCCL.String()
+	}
+	return rules.NCCL.String()
+}
+
 // cited writes a rule with where NCCL has it, where the release has a line for it.
 func cited(rule, source string) string {
 	if source == "" {
@@ -118,14 +140,16 @@ func slower(x float64) string {
 	return fmt.Sprintf("%.2f", x)
 }
 
-func lost(x float64) string {
+func (r *Report) lost(x float64) string {
 	switch {
 	case x == 0:
 		return ""
+	case x <= 1 && len(r.Overruled) > 0:
+		return "of less time; overruled"
 	case x < 1:
 		return "faster by the model; the tuner plugin chose"
 	case x == 1:
-		return "equal, and later in NCCL's order"
+		return "equal, and later in " + r.library() + "'s order"
 	}
 	return "slower"
 }
@@ -146,6 +170,9 @@ func (r *Report) crossoverText(b *strings.Builder) {
 		}
 		if c.Here {
 			mark = "<- this size"
+		}
+		if c.Direct != "" {
+			mark = strings.TrimSpace(mark + " (in its place " + c.Direct + ")")
 		}
 		if c.Mixed {
 			mark = strings.TrimSpace(mark + " (alternates with an equal one)")

@@ -253,8 +253,8 @@ func (p *parser) header(names string) {
 	t.Config.CPUTime, t.Config.PerIter = p.layout.cpu, t.Config.PerIter || p.layout.perIter()
 }
 
-// unlisted reads the line about devices that are not listed: they are on hosts whose names are not known ("…1"),
-// with equally many on each.
+// unlisted reads the line about devices that are not listed: they are on hosts whose names are not known
+// ("…1"), with equally many on each.
 func (p *parser) unlisted(text string) bool {
 	m := omitted().FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
@@ -274,7 +274,7 @@ func (p *parser) unlisted(text string) bool {
 	return true
 }
 
-// mostOmitted bounds the devices that one line stands for.
+// mostOmitted bounds the devices that one line counts.
 const mostOmitted = 1 << 21
 
 func (p *parser) comment(text string) {

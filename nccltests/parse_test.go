@@ -291,7 +291,8 @@ func TestDevicesOfManyRanks(t *testing.T) {
 		for _, d := range tables[0].Devices {
 			hosts[d.Host] = true
 		}
-		if len(tables[0].Devices) != len(devices) || len(hosts) != c.hosts || tables[0].Ranks != len(devices) {
+		if len(tables[0].Devices) != len(devices) || len(hosts) != c.hosts ||
+			tables[0].Ranks != len(devices) {
 			t.Errorf("%d x %d: read as %d devices on %d hosts, %d ranks", c.hosts, c.each,
 				len(tables[0].Devices), len(hosts), tables[0].Ranks)
 		}

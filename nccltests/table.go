@@ -172,7 +172,8 @@ func (t *Table) devices(all []Device) {
 	for i, d := range all {
 		if from <= i && i < to {
 			if hosts[d.Host] = true; i == to-1 {
-				fmt.Fprintf(t.w, "#  ... ranks %d to %d on %d more hosts\n", all[from].Rank, d.Rank, len(hosts))
+				fmt.Fprintf(t.w, "#  ... ranks %d to %d on %d more hosts\n", all[from].Rank, d.Rank,
+					len(hosts))
 			}
 			continue
 		}

@@ -167,8 +167,11 @@ func (s *Search) PresetPlace(index, count int) int {
 }
 
 // TableOf is the index of the tables for an architecture and what a model says, -1 for nothing
-// (graph/tuning.cc:1155, 1185).
-func (t *Tuning) TableOf(arch string, model int) int {
+// (graph/tuning.cc:1155, 1185). ainic: the NICs are AMD's.
+func (t *Tuning) TableOf(arch string, model int, ainic bool) int {
+	if n, ok := ofArch(t.TablesAINIC, arch); ok && ainic {
+		return n
+	}
 	if n, ok := ofArch(t.TablesFirm, arch); ok {
 		return n
 	}
@@ -187,6 +190,7 @@ const (
 	GraphStage
 	ChannelStage
 	TuningStage
+	PlanStage
 )
 
 // UnbuiltError says that the rules of a release stop before a stage.
@@ -197,8 +201,8 @@ type UnbuiltError struct {
 
 func (e *UnbuiltError) Error() string {
 	return e.Name + ": " + e.Stage +
-		" are not modelled yet; inspect --json shows what is: system, paths, graphs and " +
-		"channels"
+		" are not modelled yet; inspect, explain and tune show what is: system, " +
+		"paths, graphs, channels, cost model and choices"
 }
 
 // Built returns an *UnbuiltError where the rules stop before a stage; what says what is missing.

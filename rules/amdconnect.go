@@ -1,5 +1,7 @@
 package rules
 
+import "strings"
+
 // AMDConnect are the rules of joining ranks that only RCCL has; the zero value is NCCL's. Files are below
 // src/ of RCCL 2.30.4.
 type AMDConnect struct {
@@ -30,6 +32,11 @@ type AMDConnect struct {
 	// NetChunks are the chunks of send/recv between nodes, of which the last that fits holds
 	// (rccl_wrap.cc:636).
 	NetChunks []ChunkRule
+	// P2PNet: send/recv of one host goes over the network where GPUDirect RDMA reaches all on a machine of
+	// two or four sockets (init.cc:1674).
+	P2PNet bool
+	// Units are the compute units of architectures, whatever a file says.
+	Units []ArchCount
 }
 
 // CopyRule is a number of uses of a searched channel, for what its fields say; zero fields hold for all.
@@ -43,6 +50,58 @@ type CopyRule struct {
 	Ranks          int
 	// N is the number; 0: the one so far, at least Spread by the searched channels. With N, too.
 	N, Spread int
+}
+
+// AMDPlan are the rules of kernels that only RCCL has; the zero value is NCCL's.
+type AMDPlan struct {
+	// Unrolls are how often loops are unrolled, on one node and on several (rccl_wrap.cc:841).
+	Unrolls []UnrollRule
+	// OneSlices are the architectures with one slice a step on one node (init.cc:1716).
+	OneSlices []string
+}
+
+// UnrollRule is the unrolling of an architecture on one node and on several.
+type UnrollRule struct {
+	Arch           string
+	Alone, Between int
+}
+
+// UnrollOf is how often loops are unrolled.
+func (p *AMDPlan) UnrollOf(arch string, nodes int) int {
+	for _, r := range p.Unrolls {
+		if strings.HasPrefix(arch, r.Arch) {
+			if nodes == 1 {
+				return r.Alone
+			}
+			return r.Between
+		}
+	}
+	return 1
+}
+
+// OneSlice reports whether an architecture has one slice a step on one node.
+func (p *AMDPlan) OneSlice(arch string) bool { return anyArch(p.OneSlices, arch) }
+
+// amdPlan are those of all releases of RCCL that are known here.
+func amdPlan() AMDPlan {
+	return AMDPlan{Unrolls: []UnrollRule{{"gfx950", 1, 2}, {"gfx908", 2, 2}, {"gfx942", 2, 2}, {"", 4, 4}},
+		OneSlices: []string{"gfx942", "gfx950"}}
+}
+
+// NetChunkOf is the chunk of send/recv between nodes by architecture and ranks, and whether there is one.
+func (c *AMDConnect) NetChunkOf(arch string, ranks int) (chunk int64, ok bool) {
+	for _, k := range c.NetChunks {
+		if strings.HasPrefix(arch, k.Arch) && ranks >= k.Ranks {
+			chunk, ok = k.Bytes, true
+		}
+	}
+	return chunk, ok
+}
+
+// CUs are the compute units of an architecture's whole GPU.
+func (c *AMDConnect) CUs(arch string) int {
+	n, _ := ofArch(c.Units, arch)
+	return n
 }
 
 // ChunkRule is a chunk in bytes for an architecture from a number of ranks on.
@@ -66,20 +125,17 @@ func amdConnect() AMDConnect {
 		MostCUs: []string{"gfx942", "gfx950"}, MostOld: 32, MostBetween: 64, MinChannels: 2, KeepRings: true,
 		HalfTrees: []ArchCount{{"gfx942", 32}, {"gfx950", 32}, {"", 16}},
 		PeerLinks: new4, AMDPeers: true,
+		Units: []ArchCount{{"gfx906", 60}, {"gfx908", 120}, {"gfx90a", 104}, {"gfx942", 304},
+			{"gfx950", 256}},
 		NetChunks: []ChunkRule{{"gfx942", 0, 128 << 10}, {"gfx942", 64, 512 << 10}, {"gfx950", 0, 128 << 10},
 			{"gfx950", 16, 256 << 10}, {"gfx950", 32, 512 << 10}},
 	}
 }
 
-// peersByTwo: two channels a peer, halved while the peers together take more than there are, but as many as
-// there are NICs to fill (graph/paths.cc:972 of RCCL 2.28.3).
-func peersByTwo(p Peer) int {
-	n := 2
-	for n > 1 && n*p.Ranks > p.P2PChannels {
-		n /= 2
-	}
-	return max(n, p.NetsToFill)
-}
+// peersOfExpl: none over the network, as the configuration of tools/topo_expl and of the references says. A
+// communicator's own leaves the number undefined, which makes it 4 or 2 by the nets of a GPU (init.cc:3070,
+// graph/paths.cc:1147); NCCL_NCHANNELS_PER_NET_PEER sets it.
+func peersOfExpl(Peer) int { return 0 }
 
 // LinkChannels are the channels of send/recv by link of XGMI of an architecture.
 func (c *AMDConnect) LinkChannels(arch string) int {

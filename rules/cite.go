@@ -105,10 +105,13 @@ const (
 )
 
 // Cite is the file, below src/, and the line of the release that have a condition,
-// "graph/tuning.cc:280 of 2.28.9". It is "" where the release lacks the condition, and for
-// RCCL, whose lines are not listed.
+// "graph/tuning.cc:280 of 2.28.9". It is "" where the release lacks the condition, and of
+// RCCL's where its line is not listed.
 func (r *Ruleset) Cite(p Place) string {
-	if r.Library != NCCL || p == AtNone || p >= numPlaces {
+	if r.Library == RCCL {
+		return r.citeRCCL(p)
+	}
+	if p == AtNone || p >= numPlaces {
 		return ""
 	}
 	c := &citations[p]

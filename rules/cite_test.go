@@ -43,7 +43,7 @@ func TestEveryPlaceHasItsLines(t *testing.T) {
 }
 
 // TestCite: a condition is cited from the release of the rules, and not at all where that
-// lacks it, for none and for RCCL.
+// lacks it, for none, and of RCCL where its line is not listed.
 func TestCite(t *testing.T) {
 	for _, c := range []struct {
 		version string
@@ -65,5 +65,23 @@ func TestCite(t *testing.T) {
 		if got := r.Cite(c.at); got != c.want {
 			t.Errorf("%s: %q, want %q", c.version, got, c.want)
 		}
+	}
+}
+
+// TestRCCLsPlacesHaveLines: what only RCCL decides has a line of 2.30.4 and, where 2.28.3 has it, of that;
+// NCCL's releases cite none of it.
+func TestRCCLsPlacesHaveLines(t *testing.T) {
+	newest := DefaultRCCL()
+	for p := AtPATWindow; p < endPlaces; p++ {
+		if at := newest.Cite(p); !strings.HasSuffix(at, " of RCCL 2.30.4") || Default().Cite(p) != "" {
+			t.Errorf("place %d: %q, and of NCCL %q", p, at, Default().Cite(p))
+		}
+	}
+	old, err := For("rccl-2.28.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := old.Cite(AtRanges); got != "rccl_wrap.cc:107 of RCCL 2.28.3" || old.Cite(AtDDA) != "" {
+		t.Errorf("%q, %q", got, old.Cite(AtDDA))
 	}
 }

@@ -10,8 +10,8 @@ func rccl2304() *Ruleset {
 	r.Edition = Edition{ROCm: "7.14", Date: "2026-07-13"}
 	ofRCCL(r)
 	c := &r.Connect
-	// init.cc:1797, graph/paths.cc:1236, include/device.h:538
-	c.OneRankChannels, c.PeersFit, c.PeerBatch = 8, true, 2
+	// init.cc:1797, graph/paths.cc:1199
+	c.OneRankChannels, c.PeersFit = 8, true
 	// graph/rome_models.cc:1761, init.cc:1567
 	r.Search.Presets, r.Search.PresetsEven = 46, true
 	r.Topo.XGMI = append([]ArchRate{{"gfx1250", 64}}, r.Topo.XGMI...) // graph/topo.h:41
@@ -28,14 +28,42 @@ func rccl2283() *Ruleset {
 	r.Topo.InterByNets = true
 	r.Search.Presets = 44 // graph/rome_models.cc:1446
 	r.Search.RailsKeepPaths = true
-	r.Connect.PeerChannels = peersByTwo
+	r.Connect.P2PNet = true
 	r.Connect.WideLL128 = "gfx950" // rccl_wrap.cc:571
+	old2283(&r.Tuning)
 	return r
+}
+
+// old2283 are the differences of 2.28.3's cost model.
+func old2283(t *Tuning) {
+	for i := 5; i <= 6; i++ { // graph/tuning.cc:330, 375
+		c := &t.Costs[i]
+		for h := range c.HWLat {
+			c.HWLat[h][coll.PAT] = protos{}
+		}
+		for n := range c.Share {
+			c.Share[n][coll.PAT] = protos{}
+		}
+	}
+	t.Costs[6].TreeShare[coll.Simple][25] = .1
+	t.Costs[6].Channels[coll.ReduceScatter] = append(t.Costs[6].Channels[coll.ReduceScatter][:6],
+		ChannelWindow{1, 1, 48}, ChannelWindow{512 << 10, 1 << 20, 56}, ChannelWindow{1 << 20, 268435457, 64})
+	t.TablesAINIC, t.PATWindows, t.PATSteps, t.LL128Asked = nil, nil, false, false
+	t.MostThreads = []ArchCount{{"gfx950", 512}, {"", 256}} // include/rccl_common.h:49
+	t.AloneLLMost[1].To = 1 << 20                           // rccl_wrap.cc:99
+	t.OneRankNodes = true
+	t.LongestUs = 3600000000
+	// rccl_wrap.cc:410: no direct ReduceScatter, and AMD's NICs do not matter
+	t.Direct = t.Direct[:4]
+	for i := range t.Direct {
+		t.Direct[i].NoAINIC = false
+	}
+	t.Hierarchical, t.DDA, t.DirectAsked = nil, nil, false
 }
 
 // ofRCCL sets what all releases of RCCL that are known here have.
 func ofRCCL(r *Ruleset) {
-	r.Library, r.Through = RCCL, ChannelStage
+	r.Library, r.Through = RCCL, TuningStage
 	r.MaxChannels = 128 // include/device.h:146
 	t := &r.Topo
 	t.MaxNodes = 64 // include/graph.h:117
@@ -56,10 +84,17 @@ func ofRCCL(r *Ruleset) {
 	// graph/search.cc:1046
 	speeds := []float32{48, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, .24, .12}
 	r.Connect.AMDConnect = amdConnect()
+	r.Connect.PeerChannels, r.Connect.PeerBatch = peersOfExpl, 0
 	r.Connect.Buffers = [coll.NumProtocols]int64{coll.LL: 8 * 256 * 8 * 16, coll.LL128: 28 * 256 * 8 * 8,
 		coll.Simple: 4 << 20} // rccl_wrap.cc:827
-	r.Tuning.Tables = []ArchCount{{"gfx942", 5}, {"gfx950", 6}, {"", 0}} // graph/tuning.cc:1155
-	r.Tuning.TablesFirm = []ArchCount{{"gfx950", 6}}                     // graph/tuning.cc:1185
+	r.Plan.AMDPlan = amdPlan()
+	k := &r.Tuning
+	k.AMDTuning = amdTuning()
+	k.BaseLat = Cells{}
+	for _, a := range []coll.Algorithm{coll.Tree, coll.Ring, coll.CollNetDirect, coll.CollNetChain} {
+		k.BaseLat[a] = protos{12, 12, 17} // graph/tuning.cc:130
+	}
+	k.NetLatOfTree, k.NetRoundTrip, k.PATSM = true, false, 0
 	s := &r.Search
 	s.Speeds = []Speeds{{0, speeds, speeds}}
 	s.MoreXGMI, s.NetsToStart, s.RomeRings, s.RingAndTreeOnly = true, true, 2, true

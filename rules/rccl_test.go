@@ -62,13 +62,13 @@ func TestLibrariesDoNotMix(t *testing.T) {
 func TestStagesThatAreNotBuilt(t *testing.T) {
 	r := rules.DefaultRCCL()
 	var unbuilt *rules.UnbuiltError
-	if err := r.Built(rules.TuningStage, "choices"); !errors.As(err, &unbuilt) || unbuilt.Stage != "choices" {
+	if err := r.Built(rules.PlanStage, "plans"); !errors.As(err, &unbuilt) || unbuilt.Stage != "plans" {
+		t.Errorf("plans: %v", err)
+	}
+	if err := r.Built(rules.TuningStage, "choices"); err != nil {
 		t.Errorf("choices: %v", err)
 	}
-	if err := r.Built(rules.ChannelStage, "channels"); err != nil {
-		t.Errorf("channels: %v", err)
-	}
-	if err := rules.Default().Built(rules.TuningStage, "choices"); err != nil {
+	if err := rules.Default().Built(rules.PlanStage, "plans"); err != nil {
 		t.Errorf("NCCL: %v", err)
 	}
 }

@@ -522,8 +522,7 @@ type Tuning struct {
 	NVLSGatherRanks int
 	NVLSFewest      bool
 
-	// Tables are RCCL's indices of tables by architecture, TablesFirm those that hold over a model's.
-	Tables, TablesFirm []ArchCount
+	AMDTuning
 }
 
 // NVLS is what the bandwidth of NVLS depends on.
@@ -588,4 +587,6 @@ type Plan struct {
 	// NVLSTreeChunk is the largest NVLSTree chunk from NVLSTreeNodes nodes on.
 	NVLSTreeChunk int64
 	NVLSTreeNodes int
+
+	AMDPlan
 }

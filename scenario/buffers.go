@@ -13,11 +13,11 @@ import (
 
 // buffers is what NCCL knows of the buffers.
 func (w *Workload) buffers() comm.Buffers {
-	switch w.Buffers {
-	case "registered":
-		return comm.Registered
-	case "windows":
+	switch {
+	case w.Buffers == "windows" || w.Kernel == SymmetricKernel:
 		return comm.Windows
+	case w.Buffers == "registered":
+		return comm.Registered
 	}
 	return comm.Plain
 }
@@ -53,10 +53,22 @@ func (r *Running) windows(o Operation, prove bool) (out Outcome, ok bool, err er
 		l, err := r.Site.Comm.Device(op, w.Device, w.DeviceBlocks)
 		return Outcome{Kernel: &l}, true, err
 	}
+	if p, ok, err := r.peers(op); ok || err != nil {
+		if err == nil && prove && !r.Spec.Engine.NoProof {
+			err, out.Checked = p.Check(), true
+		}
+		if out.Peer = p; err != nil {
+			err = &OperationError{r.fn, o.Count, err}
+		}
+		return out, true, err
+	}
 	if p, ok := r.Site.Comm.CopyEngines(op); ok {
 		return Outcome{Copies: &p}, true, nil
 	}
 	l, ok, err := r.Site.Comm.SymmetricKernel(op)
+	if err == nil && !ok && r.Spec.Workload.Kernel == SymmetricKernel && r.Site.Comm.NRanks > 1 {
+		err = r.noSymmetric(op)
+	}
 	if err == nil && ok && prove && !r.Spec.Engine.NoProof {
 		err = l.Check()
 		out.Checked = true
@@ -73,6 +85,14 @@ func (r *Running) windows(o Operation, prove bool) (out Outcome, ok bool, err er
 
 // lockstep simulates an operation whose ranks all do the same at a time.
 func (r *Running) lockstep(ctx context.Context, o Outcome, sink trace.Sink) (Outcome, error) {
+	if o.Peer != nil {
+		o, err := r.served(ctx, o)
+		if err == nil {
+			sim.Timeline(sink, &o.Result, "all_reduce "+o.Peer.Kernel, trace.Int("bytes", peerBytes(o.Peer)),
+				trace.Int("blocks", int64(o.Peer.Blocks)))
+		}
+		return o, err
+	}
 	o, err := r.copies(ctx, o)
 	if err == nil && o.Kernel != nil {
 		sim.Timeline(sink, &o.Result, o.Kernel.Kernel.String(), trace.Int("bytes", o.Kernel.Bytes),

@@ -23,6 +23,8 @@ func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 			float64(o.Kernel.TimeUs)
 	case o.Copies != nil:
 		f.Algo = "CE"
+	case o.Peer != nil:
+		f.Algo, f.Channels, f.Kernel = "PEER", o.Peer.Blocks, o.Peer.Kernel
 	case o.Choice.Warps > 0:
 		f.Algo, f.Proto, f.Channels = o.Choice.Algo.LogName(), o.Choice.Proto.LogName(),
 			o.Plan.Split.NChannels

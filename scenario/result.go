@@ -4,6 +4,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/peer"
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/sim/congestion"
 	"github.com/simccl/simccl/tuning"
@@ -133,9 +134,10 @@ type LinkFacts struct {
 // Outcome is one simulated operation with what it was made of.
 type Outcome struct {
 	Choice     tuning.Choice // zero for send and receive, and for one rank
-	Plan       *plan.Plan    // nil for an operation of no elements, and where Kernel or Copies is set
+	Plan       *plan.Plan    // nil for an operation of no elements, and where Kernel, Copies or Peer is set
 	Kernel     *sym.Launch   // the kernel over symmetric windows that NCCL takes; nil for another
 	Copies     *sym.Copies   // the copies by copy engines that it takes; nil for kernels
+	Peer       *peer.Plan    // the kernel over peers' memory that the Spec names; nil for others
 	Result     exec.Result
 	Host       units.Time // what its launch costs the host, where that is shown; else 0
 	Checked    bool       // the plan was proved

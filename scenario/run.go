@@ -418,7 +418,7 @@ func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt n
 	if r.Spec.Engine.Fidelity == "alpha" {
 		return r.formula(o, sink)
 	}
-	if o.Kernel != nil || o.Copies != nil {
+	if o.Kernel != nil || o.Copies != nil || o.Peer != nil {
 		return r.lockstep(ctx, o, sink)
 	}
 	cfg, err := r.simConfig()

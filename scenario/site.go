@@ -126,8 +126,7 @@ type loader struct {
 }
 
 // Load reads a Spec's files and joins its communicator. Errors are *FieldErrors,
-// *config.Errors, *InputErrors, or those of comm.New. With a *rules.UnbuiltError the Site has
-// what is built of its communicator.
+// *config.Errors, *InputErrors, or those of comm.New.
 func Load(spec *Spec, opt Options) (*Site, error) {
 	l, err := layout(spec, &opt)
 	if err != nil {
@@ -147,10 +146,6 @@ func Load(spec *Spec, opt Options) (*Site, error) {
 			netplugin.SM(cl.Locate(0).System))
 	}
 	if l.site.Comm, err = comm.New(l.site.Cluster, p); err != nil {
-		var unbuilt *rules.UnbuiltError
-		if errors.As(err, &unbuilt) { // the graphs are there
-			return l.site, err
-		}
 		return nil, err
 	}
 	if err := l.dump(); err != nil || spec.Machine.Split == "" {

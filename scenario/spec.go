@@ -136,6 +136,13 @@ type Workload struct {
 	// own kernels over symmetric windows, of DeviceBlocks blocks; 0 means 16.
 	Device       int `json:"device,omitempty"`
 	DeviceBlocks int `json:"deviceBlocks,omitempty"`
+	// Kernel takes the place of NCCL's choice: of all_reduce "one-shot", "one-shot-push"
+	// or "two-shot" (kernels over the memory of peers), "vllm" (its choice of these and NCCL) or "symmetric"
+	// (NCCL's, over windows); of ep_dispatch and ep_combine "deepep" (also ""), "deepep-ll", "hybridep" or
+	// "nccl".
+	Kernel string `json:"kernel,omitempty"`
+	// Serving is what ep_dispatch, ep_combine and kv_transfer move.
+	Serving Serving `json:"serving,omitzero"`
 }
 
 // Range is a sweep of sizes that nccl-tests rounds to whole elements of all

@@ -28,6 +28,7 @@ func (s *Spec) Validate() error {
 	}
 	c.env(s.NCCL.Env)
 	c.workload(&s.Workload)
+	c.kernel(s)
 	c.engine(s)
 	for i, text := range s.Network.Faults {
 		if _, err := parseFault(text); err != nil {
@@ -107,6 +108,10 @@ func (c *checks) workload(w *Workload) {
 		if !reflect.DeepEqual(*w, Workload{Job: w.Job}) {
 			c.add("workload.job", w.Job, "takes the place of operation and sizes", "leave one of them out")
 		}
+		return
+	}
+	if OfServing(w.Op) {
+		c.serving(w)
 		return
 	}
 	f, err := coll.ParseFunc(w.Op)

@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/fluid"
@@ -139,6 +140,11 @@ var _ exec.Executor = (*Executor)(nil)
 func New(cfg Config) (*Executor, error) {
 	if cfg.Comm == nil || cfg.Comm.NRanks < 1 {
 		return nil, &ConfigError{"Comm", "has no ranks; give a joined communicator"}
+	}
+	if cfg.Comm.Rules != nil {
+		if err := cfg.Comm.Rules.Built(rules.PlanStage, "plans and times"); err != nil {
+			return nil, err
+		}
 	}
 	if err := cfg.checkSystems(); err != nil {
 		return nil, err

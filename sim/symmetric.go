@@ -7,6 +7,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
+	"github.com/simccl/simccl/plan/peer"
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/sim/internal/symk"
 	"github.com/simccl/simccl/trace"
@@ -50,6 +51,34 @@ func (x *Executor) Copies(ctx context.Context, p *sym.Copies) (exec.Result, erro
 	}
 	bytes := float64(p.Each) * float64(x.cfg.Comm.NRanks)
 	return x.timed(t, p.Func, bytes, x.class.Launch(x.cfg.PerThread), 0), nil
+}
+
+// Peer simulates one operation of a kernel of serving, over the memory of peers and between
+// nodes over an ideal network. Errors as Symmetric.
+func (x *Executor) Peer(ctx context.Context, p *peer.Plan) (exec.Result, error) {
+	if err := x.lockstep(ctx, p.Op+" by kernel "+p.Kernel, true); err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	if x.cfg.Fabric != nil && x.cfg.Comm.NNodes > 1 {
+		return exec.Result{Wrong: -1}, &exec.NotImplementedError{
+			Feature: p.Op + " over a network of switches",
+			Missing: "its writes between nodes are timed over an ideal network; leave out the fabric"}
+	}
+	m := x.machine()
+	t, err := m.Peer(p)
+	if err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
+	bytes := 0.0
+	for _, part := range p.Parts {
+		bytes += float64(part.Bytes)
+	}
+	r := x.timed(t, coll.AllReduce, bytes, x.class.Peer.Host, p.Blocks)
+	o := x.class.Origins["peer_gap"]
+	r.Account.Method = exec.Formula
+	r.Account.Margin = max(o.Uncertainty, x.class.Uncertainty)
+	r.Account.Note = "kernels of serving are timed as a whole, by quantities from " + string(o.Source)
+	return r, nil
 }
 
 // lockstep refuses what ranks that all do the same at a time cannot show; slow says that

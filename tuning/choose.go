@@ -58,6 +58,15 @@ type Choice struct {
 	// MaxChannels is the upper bound that the launch gets; how many run is
 	// decided where the work is split.
 	MaxChannels int
+	// Direct is the way by which RCCL does the operation in place of Algo, "" for none; DDA: its kernels that
+	// read the memory of all GPUs come before both.
+	Direct string
+	DDA    bool
+	// Pipelined: RCCL's reduction is.
+	Pipelined bool
+	// Overruled are the rules of RCCL by which Algo and Proto are others than those of the least time.
+	// nil for none.
+	Overruled *[]Reason
 	// Steered: a tuner plugin chose.
 	Steered bool
 	Warps   int
@@ -121,6 +130,9 @@ func (m *Model) Choose(o Op) (Choice, error) {
 	if !found && m.tab.ListsOfAll {
 		best, found = m.backup(&c)
 	}
+	if !found && m.tab.RingRemains {
+		c.Algo, c.Proto, found = coll.Ring, coll.Simple, true
+	}
 	if !found {
 		return c, &NoChoiceError{Op: o, Algo: m.Params.Algo, Proto: m.Params.Proto}
 	}
@@ -129,7 +141,11 @@ func (m *Model) Choose(o Op) (Choice, error) {
 		c.Steered, c.Times = true, own
 		c.TimeUs = own[c.Algo][c.Proto]
 	}
-	m.launch(&c)
+	if m.cost != nil {
+		m.amdAfter(&c)
+	} else {
+		m.launch(&c)
+	}
 	if channels > 0 {
 		c.MaxChannels = min(channels, m.most(c.Algo))
 	}
@@ -142,7 +158,11 @@ func (m *Model) Force(o Op, a coll.Algorithm, p coll.Protocol) Choice {
 	c := Choice{Op: o, NBytes: o.NBytes(m.In.NRanks), Algo: a, Proto: p}
 	c.Times = m.times(o, uint64(c.NBytes))
 	c.TimeUs = c.Times[a][p]
-	m.launch(&c)
+	if m.cost != nil {
+		m.amdLaunch(&c)
+	} else {
+		m.launch(&c)
+	}
 	return c
 }
 
@@ -179,7 +199,7 @@ func (m *Model) times(o Op, nBytes uint64) Times {
 		avail := m.allows(o, a)
 		for p := range coll.NumProtocols {
 			t[a][p] = Off
-			if !avail || m.Bandwidth[o.Func][a][p] == 0 {
+			if !avail || m.Bandwidth[o.Func][a][p] == 0 || m.cost != nil && m.amdBarred(o, a, p).Rule != "" {
 				continue
 			}
 			t[a][p] = m.time(m.Bandwidth[o.Func][a][p], o, a, p, nBytes)
@@ -207,6 +227,11 @@ func (m *Model) Terms(o Op, a coll.Algorithm, p coll.Protocol) Terms {
 func (m *Model) terms(bw float32, o Op, a coll.Algorithm, p coll.Protocol, nBytes uint64) Terms {
 	t := Terms{LatencyUs: m.Latency[o.Func][a][p], GBps: bw, Correction: 1, Plateau: 1}
 	lg := log2(nBytes >> 6)
+	if m.cost != nil {
+		t.Correction = m.factor(a, p, lg)
+		t.GBps *= t.Correction
+		return t
+	}
 	if m.tab.CorrectLeast {
 		lg = max(lg, 0)
 	}
@@ -437,10 +462,19 @@ func (m *Model) collNetChannels(n uint64, nc, nt, per int32) int32 {
 // WhyOff lists why a cell is off for an operation, the first reason first; nil
 // where it is on. A cell that NCCL does not have at all has that reason alone.
 func (m *Model) WhyOff(o Op, a coll.Algorithm, p coll.Protocol) []Reason {
+	if m.cost != nil && a != coll.Tree && a != coll.Ring && a != coll.PAT {
+		return []Reason{{Rule: "RCCL searches no graph for it", At: rules.AtNoGraph,
+			Source: m.Params.Rules.Cite(rules.AtNoGraph)}}
+	}
 	rs := append([]Reason(nil), m.off[o.Func][a][p]...)
 	if m.absent(o.Func, a, p).Rule == "" {
 		if r := m.barred(o, a); r.Rule != "" && !contains(rs, r) {
 			rs = append(rs, r)
+		}
+		if m.cost != nil {
+			if r := m.amdBarred(o, a, p); r.Rule != "" {
+				rs = append(rs, r)
+			}
 		}
 	}
 	for i := range rs {

@@ -15,7 +15,8 @@ type Segment struct {
 	// Mixed is set where two rivals are equal up to the rounding of NCCL's
 	// float32 over the whole range, so that they alternate; Algo and Proto win
 	// at From.
-	Mixed bool
+	Mixed  bool
+	Direct string // Choice's
 }
 
 // MaxSize is where Segments stop: no buffer is larger.
@@ -71,6 +72,9 @@ func (s *scan) pieces(last uint64) [][2]uint64 {
 			cuts = append(cuts, p.Rows[i].Min/s.unit+min(1, p.Rows[i].Min%s.unit), p.Rows[i].Max/s.unit+1)
 		}
 	}
+	if s.m.cost != nil {
+		cuts = append(cuts, s.m.amdCuts(s.o.Func, s.unit)...)
+	}
 	plateau := (64*s.m.plateau() + s.unit - 1) / s.unit
 	var out [][2]uint64
 	from := uint64(1)
@@ -103,8 +107,14 @@ func (s *scan) at(count uint64) (cell, Times) {
 			}
 		}
 	}
+	if s.m.tab.RingRemains && best.a >= 0 && t[best.a][best.p] >= s.m.tab.LongestUs {
+		best = cell{remains, remains}
+	}
 	return best, t
 }
+
+// remains is Ring by Simple where every time is too long to be taken.
+const remains = -2
 
 type cell struct{ a, p int }
 
@@ -116,7 +126,7 @@ func (s *scan) halve(from, to uint64) {
 		return
 	}
 	w2, lastT := s.at(to)
-	if w == w2 && s.holds(w, first, lastT) {
+	if w == w2 && (w.a == remains || s.holds(w, first, lastT)) {
 		s.add(from, to, w, false)
 		return
 	}
@@ -152,7 +162,8 @@ func (s *scan) holds(w cell, first, last Times) bool {
 func (s *scan) twins(x, y cell) bool {
 	m, f := s.m, s.o.Func
 	special := func(c cell) bool {
-		return f == coll.AllReduce && (coll.Algorithm(c.a) == coll.Tree || coll.Algorithm(c.a) == coll.Ring)
+		return m.cost != nil || f == coll.AllReduce && (coll.Algorithm(c.a) == coll.Tree ||
+			coll.Algorithm(c.a) == coll.Ring)
 	}
 	return !special(x) && !special(y) && m.Latency[f][x.a][x.p] == m.Latency[f][y.a][y.p] &&
 		m.Bandwidth[f][x.a][x.p] == m.Bandwidth[f][y.a][y.p]
@@ -160,12 +171,24 @@ func (s *scan) twins(x, y cell) bool {
 
 // add appends a range, joining it to the last where the winner is the same.
 func (s *scan) add(from, to uint64, w cell, mixed bool) {
-	a, p := coll.Algorithm(w.a), coll.Protocol(w.p)
+	if w.a == remains {
+		w = cell{int(coll.Ring), int(coll.Simple)}
+	}
+	seg := Segment{From: units.Bytes(from * s.unit), To: units.Bytes(to * s.unit), Algo: coll.Algorithm(w.a),
+		Proto: coll.Protocol(w.p), Mixed: mixed}
+	if s.m.cost != nil {
+		c := Choice{Op: s.o, Algo: seg.Algo, Proto: seg.Proto, NBytes: seg.From,
+			Times: s.m.times(s.o, from*s.unit)}
+		s.m.amdAfter(&c)
+		seg.Algo, seg.Proto, seg.Direct = c.Algo, c.Proto, c.Direct
+	}
 	if n := len(s.out); n > 0 {
-		if l := &s.out[n-1]; l.Algo == a && l.Proto == p && l.Mixed == mixed {
-			l.To = units.Bytes(to * s.unit)
+		l, same := &s.out[n-1], seg
+		same.From, same.To = l.From, l.To
+		if same == *l {
+			l.To = seg.To
 			return
 		}
 	}
-	s.out = append(s.out, Segment{units.Bytes(from * s.unit), units.Bytes(to * s.unit), a, p, mixed})
+	s.out = append(s.out, seg)
 }

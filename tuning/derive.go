@@ -38,14 +38,16 @@ func (m *Model) Derive(f coll.Func, a coll.Algorithm, p coll.Protocol) []Step {
 		d.add(fmt.Sprintf("%s graph: %s of %g GB/s %s", graphName(g), plural(g.NChannels, "channel"), bw,
 			which), float32(g.NChannels)*bw)
 	}
-	switch a {
-	case coll.Ring:
+	switch {
+	case m.cost != nil:
+		m.amdShares(d, f, a, p)
+	case a == coll.Ring:
 		d.ring(s, g, p)
-	case coll.Tree:
+	case a == coll.Tree:
 		d.tree(s, g, f, p, m.In.TreePattern)
-	case coll.PAT:
+	case a == coll.PAT:
 		d.add("PAT reaches "+short(m.tab.PATEff)+" of the graph", float32(float64(d.last)*m.tab.PATEff))
-	case coll.CollNetDirect:
+	case a == coll.CollNetDirect:
 		d.add("as the ratio of GPUs to NICs allows", s.collNetDirectBW(d.last, g, f, m.In.MinSM))
 	}
 	if raw := m.Raw[f][a][p]; d.last != raw {

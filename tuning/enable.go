@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/units"
 )
 
 // absent reports why NCCL has no such cell, for any machine and
@@ -27,15 +28,16 @@ func (m *Model) skipped(f coll.Func, a coll.Algorithm, p coll.Protocol) Reason {
 	case f == coll.Reduce && a != coll.Ring:
 		return Reason{Rule: f.String() + " runs as Ring only", At: rules.AtReduceRing}
 	case a == coll.PAT && !m.tab.PAT:
-		return Reason{Rule: "NCCL " + m.Params.Rules.Version() + " has no PAT"}
+		return Reason{Rule: m.Params.Rules.Name() + " has no PAT"}
 	case gathers(f) && a != coll.PAT && a != coll.Ring && a != coll.NVLS && a != coll.CollNetDirect:
 		at := rules.AtGatherAlgos
 		if f == coll.ReduceScatter {
 			at = rules.AtScatterAlgos
 		}
-		return Reason{Rule: fmt.Sprintf("NCCL has no %s %s", a, f), At: at}
+		return Reason{Rule: fmt.Sprintf("%s has no %s %s", m.Params.Rules.Library, a, f), At: at}
 	case f == coll.AllReduce && a == coll.PAT:
-		return Reason{Rule: "NCCL has no PAT AllReduce", At: rules.AtPATAllReduce}
+		return Reason{Rule: m.Params.Rules.Library.String() + " has no PAT AllReduce",
+			At: rules.AtPATAllReduce}
 	case (a == coll.NVLS || a == coll.NVLSTree) && p != coll.Simple:
 		return Reason{Rule: a.String() + " runs with Simple only", At: rules.AtNVLSSimple}
 	case a == coll.PAT && p != coll.Simple:
@@ -56,7 +58,12 @@ func unused(a coll.Algorithm, p coll.Protocol) Reason {
 }
 
 // missing reports why this communicator has no such cell.
-func (m *Model) missing(a coll.Algorithm) Reason {
+func (m *Model) missing(a coll.Algorithm, p coll.Protocol) Reason {
+	if m.cost != nil {
+		if r := m.amdAbsent(a, p); r.Rule != "" {
+			return r
+		}
+	}
 	switch a {
 	case coll.PAT:
 		return m.patOff()
@@ -69,6 +76,11 @@ func (m *Model) missing(a coll.Algorithm) Reason {
 // patOff: tuning.cc:202-208.
 func (m *Model) patOff() Reason {
 	in, set := &m.In, m.Params.PATEnable
+	on := set.Set && set.Value != 2
+	if m.tab.PATOff { // any number but 0 switches it on
+		set = units.Some(set.Or(0))
+		on = false
+	}
 	switch {
 	case in.MinSM < m.tab.PATSM:
 		return Reason{Rule: fmt.Sprintf("PAT needs sm_%d and a GPU is sm_%d", m.tab.PATSM, in.MinSM),
@@ -76,7 +88,7 @@ func (m *Model) patOff() Reason {
 	case set.Set && set.Value == 0:
 		return Reason{Rule: "NCCL_PAT_ENABLE=0", Setting: "NCCL_PAT_ENABLE=1 switches PAT on",
 			At: rules.AtPATEnable}
-	case set.Set && set.Value != 2:
+	case on:
 		return Reason{}
 	case in.NNodes != in.NRanks:
 		return Reason{
@@ -286,6 +298,12 @@ func (m *Model) enable(f coll.Func, a coll.Algorithm, p coll.Protocol) {
 		for _, r := range m.ll128Unsafe(a) {
 			add(r)
 		}
+	case 1:
+		if m.cost != nil && p == coll.LL128 {
+			for _, r := range m.amdLL128(a, true) {
+				add(r)
+			}
+		}
 	}
 	if len(why) > 0 || len(m.off[f][a][p]) > 0 {
 		m.Bandwidth[f][a][p] = 0
@@ -296,6 +314,9 @@ func (m *Model) enable(f coll.Func, a coll.Algorithm, p coll.Protocol) {
 // ll128Unsafe lists what keeps LL128 off by default: its 128-byte stores must
 // stay whole on every link of the route (tuning.cc:480-494).
 func (m *Model) ll128Unsafe(a coll.Algorithm) []Reason {
+	if m.cost != nil {
+		return m.amdLL128(a, false)
+	}
 	const force = "NCCL_PROTO=LL128 forces it at the risk of corrupt data"
 	in, g := &m.In, m.In.graph(a)
 	limit, at, set := topo.PathPXB, rules.AtLL128PXB, "LL128 goes as far as PXB between nodes below sm_90"

@@ -50,6 +50,8 @@ type Input struct {
 	// NetOffload is set where a net plugin gives device-side networking
 	// (comm->netDeviceType is not HOST).
 	NetOffload bool
+
+	AMD AMD // of RCCL alone
 }
 
 // CollNet is what an in-network reduction plugin offers; the zero value is

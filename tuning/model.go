@@ -38,6 +38,8 @@ type Model struct {
 
 	off [nFuncs][nAlgos][nProtos][]Reason
 	tab *rules.Tuning
+	// cost is the table of RCCL's cost model; nil for NCCL's.
+	cost *rules.CostTable
 }
 
 // New computes the model (ncclTopoTuneModel). Errors: a
@@ -47,11 +49,14 @@ func New(in Input, p Params) (*Model, error) {
 	if err := p.Rules.Check("tuning"); err != nil {
 		return nil, err
 	}
-	tab := &p.Rules.Tuning
 	if in.NRanks < 1 || in.NNodes < 1 || in.NNodes > in.NRanks {
 		return nil, fmt.Errorf("tuning: %d ranks on %d nodes: not a communicator", in.NRanks, in.NNodes)
 	}
-	m := &Model{In: in, Params: p, tab: tab}
+	m := &Model{In: in, Params: p}
+	var err error
+	if m.tab, m.cost, err = amdTable(&p.Rules.Tuning, &in, &p.AMD); err != nil {
+		return nil, err
+	}
 	m.setMaxThreads()
 	if err := m.readLists(); err != nil {
 		return nil, err
@@ -59,7 +64,7 @@ func New(in Input, p Params) (*Model, error) {
 	if in.NRanks == 1 {
 		return m, nil
 	}
-	s := newShape(&m.In, tab)
+	s := newShape(&m.In, m.tab)
 	for f := range coll.Func(nFuncs) {
 		for a := range coll.NumAlgorithms {
 			for pr := range coll.NumProtocols {
@@ -68,7 +73,7 @@ func New(in Input, p Params) (*Model, error) {
 			}
 		}
 	}
-	if tab.ListsOfAll {
+	if m.tab.ListsOfAll {
 		m.bringRingsBack()
 	}
 	m.setThresholds()
@@ -150,7 +155,7 @@ func gathers(f coll.Func) bool { return f == coll.AllGather || f == coll.ReduceS
 func (m *Model) fill(s *shape, f coll.Func, a coll.Algorithm, p coll.Protocol) {
 	reason := m.skipped(f, a, p)
 	if reason.Rule == "" {
-		reason = m.missing(a)
+		reason = m.missing(a, p)
 	}
 	if reason.Rule != "" {
 		m.off[f][a][p] = []Reason{reason}
@@ -189,12 +194,14 @@ func (m *Model) busBW(s *shape, g *search.Graph, f coll.Func, a coll.Algorithm, 
 		bw = s.nvlsBW(g, f, a)
 	}
 	bus := n * bw
-	switch a {
-	case coll.Ring:
+	switch {
+	case m.cost != nil:
+		bus = m.share(bus, f, a, p)
+	case a == coll.Ring:
 		bus = s.ringBW(bus, g.NChannels, p)
-	case coll.Tree:
+	case a == coll.Tree:
 		bus = s.treeBW(bus, g.NChannels, f, p, m.In.TreePattern)
-	case coll.PAT:
+	case a == coll.PAT:
 		bus = float32(float64(bus) * s.tab.PATEff)
 	}
 	if r := unused(a, p); r.Rule != "" {

@@ -24,5 +24,9 @@ type Params struct {
 	// LL LL128 Simple then Ring LL LL128 Simple, in bytes per thread.
 	ThreadThresholds units.Opt[string]
 
+	AMD AMDParams // RCCL's own
+
+	AINIC units.Opt[int64] // RCCL_AINIC_ROCE: 1 says that the NICs are AMD's (default 0)
+
 	Plugin *Plugin // NCCL's example tuner with its file; nil for none
 }

@@ -1,6 +1,7 @@
 package tuning
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/simccl/simccl/coll"
@@ -28,11 +29,16 @@ const (
 
 // threads applies a user's thread count within its bounds (tuning.cc:16-33).
 func threads(user units.Opt[int64], lo, hi, def int) int {
+	return blockThreads(user, warp, lo, hi, def)
+}
+
+// blockThreads is threads for warps of so many lanes.
+func blockThreads(user units.Opt[int64], lanes, lo, hi, def int) int {
 	nt := int(int32(user.Or(0)))
 	switch {
 	case nt <= 0:
 		return def
-	case nt%warp != 0 || nt > hi:
+	case nt%lanes != 0 || nt > hi:
 		return hi
 	case nt < lo:
 		return lo
@@ -43,8 +49,13 @@ func threads(user units.Opt[int64], lo, hi, def int) int {
 func (m *Model) setMaxThreads() {
 	g := m.In.graph(coll.Ring)
 	def := simpleMaxThreads
-	if float64(float32(g.BWIntra)*float32(g.NChannels)) <= slowRing {
+	slow := float64(float32(g.BWIntra)*float32(g.NChannels)) <= slowRing
+	if slow {
 		def = 256
+	}
+	if m.cost != nil {
+		m.amdThreads(slow)
+		return
 	}
 	p := &m.Params
 	m.MaxThreads[coll.Ring][coll.Simple] = threads(p.NThreads, 2*warp, simpleMaxThreads, def)
@@ -66,8 +77,8 @@ func (m *Model) setThresholds() {
 		t[a] = [nProtos]int64{llThreshold, ll128Threshold, simpleThreshold}
 	}
 	t[coll.Ring][coll.LL] *= int64(m.In.NRanks)
-	t[coll.CollNetDirect][coll.Simple] = collNetThreshold
-	t[coll.CollNetChain][coll.Simple] = collNetThreshold
+	grain := cmp.Or(m.tab.CollNetGrain, collNetThreshold)
+	t[coll.CollNetDirect][coll.Simple], t[coll.CollNetChain][coll.Simple] = grain, grain
 	if s := m.Params.ThreadThresholds; s.Set {
 		for i, v := range scanLongs(s.Value, 2*nProtos) {
 			if v >= 0 {

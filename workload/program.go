@@ -32,6 +32,8 @@ type Program struct {
 	GPU GPU
 	// Memory is what the fullest GPU holds, an estimate; the zero value: not known.
 	Memory Memory
+	// Model is what the job trains.
+	Model Trained
 }
 
 // GPU is what the times of compute steps are of: a GPU by its name, and where times are by its
@@ -43,6 +45,8 @@ type GPU struct {
 	Type                         coll.DataType
 	Efficiency, MemoryEfficiency float64
 	Overhead                     units.Time
+	// Class: times are by the compute class of that name, not by a roofline; "" otherwise.
+	Class string
 }
 
 // Ranks is the number of ranks of the job.
@@ -243,6 +247,10 @@ type Work struct {
 	Tiles    int64
 	Cluster  int32
 	Priority int8 // of its stream; higher goes first, 0 is CUDA's default
+	// Shape is what it computes, by which its time on another GPU is known; Kernels are how many there
+	// are beside the product, which move Extra.
+	Shape   Shape
+	Kernels int32
 }
 
 // Communicates reports whether a compute step is a kernel that communicates though its call is not

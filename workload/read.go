@@ -146,6 +146,8 @@ func (r *reader) read(line string) error {
 		return r.again(w)
 	case "gpu":
 		return r.gpu(w)
+	case "model":
+		return r.model(w)
 	case "memory":
 		return r.memory(w)
 	}
@@ -247,12 +249,21 @@ func (r *reader) work(w []word) error {
 			continue
 		}
 		key, value := option(x)
+		if key == "shape" {
+			var ok bool
+			if k.Shape, ok = parseShape(value.text); !ok {
+				return r.fail(value.col, "write shape=product:4096x6144x4096:fp8, M×N×K and a precision",
+					"%s is no shape", value.text)
+			}
+			continue
+		}
 		bits, known := map[string]int{"flops": 64, "bytes": 64, "extra": 64, "blocks": 32, "persm": 32,
-			"tiles": 64, "cluster": 32, "priority": 8}[key]
+			"tiles": 64, "cluster": 32, "priority": 8, "kernels": 32}[key]
 		n, err := strconv.ParseInt(value.text, 10, max(bits, 8))
 		if !known || err != nil {
-			return r.fail(x.col, "write flops=, bytes=, extra=, blocks=, persm=, tiles=, cluster= or "+
-				"priority= with a number, persistent or communication", "%s is not known here", x.text)
+			return r.fail(x.col, "write flops=, bytes=, extra=, kernels=, blocks=, persm=, tiles=, "+
+				"cluster= or priority= with a number, shape=, persistent or communication",
+				"%s is not known here", x.text)
 		}
 		switch key {
 		case "flops":
@@ -271,6 +282,8 @@ func (r *reader) work(w []word) error {
 			k.Cluster = int32(n)
 		case "priority":
 			k.Priority = int8(n)
+		case "kernels":
+			k.Kernels = int32(n)
 		}
 	}
 	r.p.Works = append(r.p.Works, k)

@@ -85,6 +85,11 @@ func (r *reader) gpu(w []word) error {
 			g.Efficiency, ok = fraction(value.text)
 		case "memory-efficiency":
 			g.MemoryEfficiency, ok = fraction(value.text)
+		case "class":
+			g.Class, err = r.name(value)
+			if ok = g.Class != ""; err != nil {
+				return err
+			}
 		case "overhead":
 			g.Overhead, ok = picoseconds(value.text)
 		default:
@@ -132,6 +137,9 @@ func (r *reader) memory(w []word) error {
 func (p *Program) formatGPU(b *strings.Builder) {
 	if g := &p.GPU; g.Name != "" {
 		fmt.Fprintf(b, "gpu %s", quote(g.Name))
+		if g.Class != "" {
+			fmt.Fprintf(b, " class=%s", quote(g.Class))
+		}
 		if g.Efficiency > 0 {
 			fmt.Fprintf(b, " type=%s efficiency=%s memory-efficiency=%s", g.Type.TestName(),
 				strconv.FormatFloat(g.Efficiency, 'g', -1, 64), strconv.FormatFloat(g.MemoryEfficiency, 'g',

@@ -21,6 +21,7 @@ const maxRanks = 1 << 20
 //	workload 1
 //	ranks 4
 //	gpu H100 type=bfloat16 efficiency=0.6 memory-efficiency=0.8 overhead=2000000
+//	model tiny parameters=1000 tokens=4096 flops=9000
 //	memory parameters=2000 gradients=2000 optimizer=12000 activations=7000
 //	comm world *
 //	comm even 0,2 kind=DP parent=world share desc="data parallel"
@@ -56,6 +57,7 @@ func (d *Folded) Format() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "workload %d\nranks %d\n", FormatVersion, len(p.Of))
 	p.formatGPU(&b)
+	p.formatModel(&b)
 	for i := range p.Comms {
 		p.formatComm(&b, &p.Comms[i])
 	}
@@ -153,10 +155,13 @@ func formatWork(b *strings.Builder, i int, w *Work) {
 		n    int64
 	}{{"flops", w.FLOPs}, {"bytes", w.Bytes}, {"extra", w.Extra}, {"blocks", int64(w.Blocks)},
 		{"persm", int64(w.PerSM)}, {"tiles", w.Tiles}, {"cluster", int64(w.Cluster)},
-		{"priority", int64(w.Priority)}} {
+		{"priority", int64(w.Priority)}, {"kernels", int64(w.Kernels)}} {
 		if f.n != 0 {
 			fmt.Fprintf(b, " %s=%d", f.name, f.n)
 		}
+	}
+	if w.Shape.Op != NoShape {
+		fmt.Fprintf(b, " shape=%s", w.Shape.format())
 	}
 	if w.Persistent {
 		b.WriteString(" persistent")

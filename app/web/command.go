@@ -116,6 +116,7 @@ func workload(w *scenario.Workload, add func(flag, value string), number func(fl
 	number("-u", int64(w.Unalign))
 	number("-D", int64(w.Device))
 	number("-V", int64(w.DeviceBlocks))
+	add("--kernel", w.Kernel)
 }
 
 // quote is a word as a shell takes it.

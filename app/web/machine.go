@@ -44,7 +44,8 @@ type SettingEntry struct {
 }
 
 func (s *Service) hello(context.Context, *Query, Emit) (any, error) {
-	h := Hello{Program: s.program, Release: rules.Default().Release.String(), Networks: networks(), Words: words.All()}
+	h := Hello{Program: s.program, Release: rules.Default().Release.String(), Networks: networks(),
+		Words: words.All()}
 	for _, r := range rules.Known() {
 		h.Releases = append(h.Releases, r.String())
 	}

@@ -185,6 +185,7 @@ func TestEveryCommandSpeaksJSON(t *testing.T) {
 		"bench all_reduce --backend host --nranks 2 --sizes 8 -n 1 -w 0", "report all_reduce --sizes 8 -g 2",
 		"scenario show s.json", "scenario check s.json",
 		"network run --ns3 testdata/packets/config.txt", "version", "topo list aws", "identify job.txt",
+		"diagnose testdata/measured/h200x4/nccl-tests/chan_1_4.txt --verdict-only",
 		"topo gen dgx-h100", "topo anonymize dgx-h100", "topo fabric show net.json",
 		"topo fabric place net.json --hosts nodes.txt",
 		"overlap overlap.txt", "replay testdata/measured/h200x2/jobs/infer/trace_rank0.json.gz " +

@@ -31,7 +31,9 @@ var link = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // All are the words in the order of the page: by the alphabet.
-var All = sync.OnceValue(func() (all []Word) {
+func All() []Word { return slices.Clone(entries()) }
+
+var entries = sync.OnceValue(func() (all []Word) {
 	for _, entry := range strings.Split(page, "\n## ")[1:] {
 		name, rest, _ := strings.Cut(entry, "\n")
 		w := Word{Name: name}

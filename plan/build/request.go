@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 )
 
 // maxBytes bounds a buffer so that no offset can overflow.
@@ -18,6 +19,8 @@ func validate(c *connect.Layout, r *plan.Request) error {
 		return badRequest("Comm", "has no ranks")
 	case c.Rules == nil:
 		return badRequest("Comm", "has no rules; give those of a release, as connect.Join does")
+	case c.Rules.Built(rules.PlanStage, "") != nil:
+		return c.Rules.Built(rules.PlanStage, "plans and times")
 	case !r.Func.Valid() && r.Func != coll.Send:
 		return badRequest("Func", "%d is no operation", r.Func)
 	case !r.Type.Valid():

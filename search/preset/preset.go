@@ -20,6 +20,15 @@ type Host struct {
 	Ranks        int // of the communicator
 	// Uneven: hosts have different numbers of ranks (rules.Search.PresetsEven).
 	Uneven bool
+	Settings
+}
+
+// Settings are the user's; the zero value is RCCL's defaults.
+type Settings struct {
+	Off      bool // RCCL_MODEL_MATCHING_DISABLE: nothing is known of any machine
+	Forwards bool // RCCL_MODEL_REVERSAL_DISABLE: rings of odd hosts go forwards
+	NoRails  bool // RCCL_DISABLE_RAIL_TREES
+	OwnNets  bool // RCCL_DISABLE_NET_OVERRIDE: paths to nets stay
 }
 
 // Indices of Result.Model beside a place in the list of models.
@@ -57,7 +66,8 @@ type finder struct {
 // Of finds what is known of a System.
 func Of(sys *topo.System, h Host) *Result {
 	res := &Result{Model: None, Kinds: sys.Kinds, Tuning: -1}
-	if s := &sys.Rules.Search; s.Presets == 0 || s.PresetsEven && h.Uneven || len(sys.Of(topo.GPU)) == 0 ||
+	if s := &sys.Rules.Search; s.Presets == 0 || s.PresetsEven && h.Uneven || h.Off ||
+		len(sys.Of(topo.GPU)) == 0 ||
 		len(sys.Of(topo.CPU)) == 0 {
 		return res
 	}
@@ -115,7 +125,7 @@ func (f *finder) take(id, index int, ref *model, to mapping, rails bool) *search
 	f.settle(ref)
 	h := &f.h
 	if id == search.RingID {
-		rings, reverse := ref.rings, h.Index%2 == 1
+		rings, reverse := ref.rings, h.Index%2 == 1 && !h.Forwards
 		if h.Count%2 == 1 && h.Count > 1 && ref.tail1 != nil && ref.tail2 != nil {
 			switch h.Index {
 			case h.Count - 1:
@@ -127,7 +137,7 @@ func (f *finder) take(id, index int, ref *model, to mapping, rails bool) *search
 		return f.marked(index, ref, f.draw(id, rings, to, reverse))
 	}
 	var g *search.Graph
-	if f.res.Rail = false; rails && ref.rails != nil {
+	if f.res.Rail = false; rails && ref.rails != nil && !f.h.NoRails {
 		d := drawing{m: f.m, id: id, gpus: to.gpus, nics: to.nics}
 		g = d.graph(ref.rails)
 		f.res.Rail = g.NChannels > 0
@@ -141,7 +151,8 @@ func (f *finder) take(id, index int, ref *model, to mapping, rails bool) *search
 		})
 		g = f.draw(id, ref.rings, to, false)
 	}
-	f.res.Paired = ref.on("netOverride") && !(f.res.Rail && f.m.sys.Rules.Search.RailsKeepPaths)
+	f.res.Paired = ref.on("netOverride") && !f.h.OwnNets &&
+		!(f.res.Rail && f.m.sys.Rules.Search.RailsKeepPaths)
 	return f.marked(index, ref, g)
 }
 

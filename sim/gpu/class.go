@@ -82,6 +82,7 @@ type Class struct {
 	One    OneRankCost
 	Sym    SymCost
 	Copy   CopyCost
+	Peer   PeerCost
 	Works  WorksCost
 	Share  SharingCost
 	Jitter JitterCost

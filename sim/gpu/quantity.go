@@ -25,7 +25,7 @@ type Quantity struct {
 	Like string
 	// For is what alone depends on it: "windows", registered buffers, kernels over symmetric
 	// windows and copy engines; "blocking", a host that waits for each operation; "network", networks of a
-	// network class; empty: any run.
+	// network class; "serving", kernels of serving; empty: any run.
 	For string
 }
 
@@ -86,6 +86,7 @@ func Quantities() []Quantity {
 	all[len(all)-1].Like = "beside_traffic"
 	group("schedules", scheduleQuantities)
 	group("network", cardQuantities)
+	group("serving", peerQuantities)
 	for i := range all[early:] {
 		all[early+i].Late = true
 	}

@@ -112,18 +112,45 @@ func readFile(dir fs.FS, name string) (runs []*Run, left []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	runs, left, err = parse(name, text, lines, ext == ".json", false)
+	for _, r := range runs {
+		if r.Ranks == 0 {
+			return nil, nil, &FileError{File: r.File,
+				Problem: "the table does not list its GPUs (\"#  Rank 0 Group …\"): how many ranks were " +
+					"there?"}
+		}
+	}
+	return runs, left, err
+}
+
+// Parse reads the tables of a content, whatever the name of its file, simulated ones too. A table
+// that does not list its GPUs makes a Run of 0 ranks.
+func Parse(name string, text []byte) (runs []*Run, left []string, err error) {
+	begin := bytes.TrimLeft(text, " \t\r\n\ufeff")
+	runs, left, err = parse(name, text, nil, len(begin) > 0 && (begin[0] == '{' || begin[0] == '['),
+		true)
+	for _, r := range runs {
+		r.place()
+	}
+	return runs, left, err
+}
+
+// parse reads a content, with the settings beside it; tables that were simulated where asked to.
+func parse(name string, text []byte, lines settings, isJSON, simulated bool) (runs []*Run, left []string,
+	err error) {
+	out := func(why string) ([]*Run, []string, error) { return nil, []string{name + ": " + why}, nil }
 	var run *Run
 	var why string
 	switch {
-	case ext == ".json":
+	case isJSON:
 		if runs, left, ok, err := readPublished(name, text, lines); ok || err != nil {
 			return runs, left, err
 		}
-		run, why, err = readJSON(name, text, lines)
+		run, why, err = readJSON(name, text, lines, simulated)
 	case bytes.HasPrefix(text, []byte("PB ")) || bytes.Contains(text, []byte("\nPB ")):
 		run, err = readList(name, text, lines)
 	case bytes.Contains(text, []byte("Collective test starting")) || nccltests.HeaderAt(text) >= 0:
-		return readTables(name, text, lines)
+		return readTables(name, text, lines, simulated)
 	default:
 		return out("no table in it")
 	}

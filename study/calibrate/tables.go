@@ -16,7 +16,8 @@ import (
 
 // readTables reads what nccl-tests, or our bench, printed: a run of each table. left
 // says what was left out of which.
-func readTables(name string, text []byte, s settings) (runs []*Run, left []string, err error) {
+func readTables(name string, text []byte, s settings, simulated bool) (runs []*Run, left []string,
+	err error) {
 	tables, err := nccltests.Parse(text, "")
 	if err != nil {
 		var bad *nccltests.ParseError
@@ -30,7 +31,7 @@ func readTables(name string, text []byte, s settings) (runs []*Run, left []strin
 		if i > 0 {
 			file = fmt.Sprintf("%s:%d", name, p.Line)
 		}
-		run, why, err := readTable(file, p, s)
+		run, why, err := readTable(file, p, s, simulated)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -47,9 +48,10 @@ func readTables(name string, text []byte, s settings) (runs []*Run, left []strin
 }
 
 // readTable makes a run of a table; why reports why it is left out.
-func readTable(name string, p *nccltests.Parsed, s settings) (run *Run, why string, err error) {
+func readTable(name string, p *nccltests.Parsed, s settings, simulated bool) (run *Run, why string,
+	err error) {
 	for _, l := range p.Preface {
-		if why := foreign(l); why != "" {
+		if why := foreign(l); why != "" && (why != isSimulated || !simulated) {
 			return nil, why, nil
 		}
 	}
@@ -75,6 +77,9 @@ func readTable(name string, p *nccltests.Parsed, s settings) (run *Run, why stri
 
 var dateIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b20\d\d-\d\d-\d\d`) })
 
+// isSimulated is why a table of simccl's own is none of measured times.
+const isSimulated = "simulated, not measured"
+
 // foreign reports why a table of ours is not of NCCL on GPUs.
 func foreign(preface string) string {
 	switch {
@@ -83,7 +88,7 @@ func foreign(preface string) string {
 	case strings.Contains(preface, "measured in host memory"):
 		return "host memory, not GPUs"
 	case strings.Contains(preface, " simulated: "):
-		return "simulated, not measured"
+		return isSimulated
 	}
 	return ""
 }
@@ -103,7 +108,7 @@ func foreignJSON(doc *nccltests.Report) string {
 		switch err := json.Unmarshal([]byte(text), &own); {
 		case err != nil: // none, or of another program
 		case own.SimUs != nil:
-			return "simulated, not measured"
+			return isSimulated
 		case own.Shape != "" && own.Shape != "nccl":
 			return "our own algorithms, not NCCL"
 		}
@@ -111,7 +116,7 @@ func foreignJSON(doc *nccltests.Report) string {
 	return ""
 }
 
-func readJSON(name string, text []byte, s settings) (*Run, string, error) {
+func readJSON(name string, text []byte, s settings, simulated bool) (*Run, string, error) {
 	doc, err := nccltests.ParseJSON(text, "")
 	if err != nil {
 		var bad *nccltests.ParseError
@@ -131,7 +136,7 @@ func readJSON(name string, text []byte, s settings) (*Run, string, error) {
 	}
 	own = append(own, settingsInText(doc.Args)...)
 	for _, why := range []string{foreign(strings.Join(doc.Args, " ")), foreignJSON(doc), wrongJSON(doc)} {
-		if why != "" {
+		if why != "" && (why != isSimulated || !simulated) {
 			return nil, why, nil
 		}
 	}
@@ -160,16 +165,15 @@ func (r *Run) fill(own []string, s settings, c nccltests.Config, devices []ncclt
 	if err != nil {
 		return &FileError{File: r.File, Problem: err.Error()}
 	}
-	hosts := map[string]bool{}
+	hosts, process := map[string]bool{}, false
 	for _, d := range devices {
 		hosts[d.Host] = true
-		r.GPU = d.Name
+		r.GPU, process = d.Name, process || d.PID > 0
 	}
 	r.NCCL = c.NCCLLibrary
 	r.Ranks, r.Nodes, r.PerThread, r.Threads = len(devices), len(hosts), max(c.GPUs, 1), max(c.Threads, 1)
-	if r.Ranks == 0 {
-		return &FileError{File: r.File,
-			Problem: "the table does not list its GPUs (\"#  Rank 0 Group …\"): how many ranks were there?"}
+	if !process && c.Threads <= 1 { // of a simulation, which has a process a GPU unless it says threads
+		r.PerThread = 1
 	}
 	r.Launch = sim.Eager
 	if c.Graph > 0 {

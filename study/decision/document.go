@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/doc"
@@ -31,6 +32,8 @@ type Document struct {
 	Channels    Channels          `json:"channels"`
 	Tuning      Tuning            `json:"tuning"`
 	Selection   []Choice          `json:"selection,omitempty"`
+	RCCL        *RCCL             `json:"rccl,omitempty"`
+	Missing     string            `json:"missing,omitempty"` // what has no rules yet
 	Reference   string            `json:"reference"`
 	NCCLVersion string            `json:"ncclVersion"` // whose rules decided: "2.28.9"
 }
@@ -58,8 +61,12 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 		TopoXML: g.TopoXML,
 		System:  doc.System(c.Searched), Paths: doc.Paths(d0.System), Graphs: graphsOf(&d0.Graphs, d0.System),
 		Domains:  domainsOf(c.Layout),
-		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), Reference: "NCCL " +
-			c.Params.Rules.Version(), NCCLVersion: c.Params.Rules.Version()}
+		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), RCCL: rcclOf(c),
+		Reference:   reference(c.Params.Rules),
+		NCCLVersion: c.Params.Rules.Version()}
+	if err := c.Params.Rules.Built(rules.PlanStage, "plans"); err != nil {
+		d.Missing = err.Error()
+	}
 	if d.Env == nil {
 		d.Env = map[string]string{}
 	}
@@ -67,7 +74,7 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 		d.Notes = []string{}
 	}
 	for i := range d.Graphs {
-		d.GraphsFinal = append(d.GraphsFinal, finalOf(c.Final[d.Graphs[i].ID]))
+		d.GraphsFinal = append(d.GraphsFinal, finalOf(c.Final[d.Graphs[i].ID], d0.System))
 	}
 	if c.NRanks > 1 {
 		choices, notes, err := selectionOf(c)
@@ -77,6 +84,14 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 		d.Selection, d.Notes = choices, append(d.Notes, notes...)
 	}
 	return d, nil
+}
+
+// reference names the release and, of RCCL, the sources that were read.
+func reference(r *rules.Ruleset) string {
+	if e := r.Edition; e.Date != "" {
+		return r.Name() + " (" + e.Date + ", ROCm " + e.ROCm + ")"
+	}
+	return r.Name()
 }
 
 // render fills the texts that the caller left empty. Bare Systems have no
@@ -110,7 +125,7 @@ func domainsOf(c *connect.Layout) []Domain {
 		}
 		part := Domain{Ranks: ranks}
 		for _, g := range d.Graphs[:2] { // ring and tree
-			part.Graphs = append(part.Graphs, graphOf(g, d.System.Inter))
+			part.Graphs = append(part.Graphs, graphOf(g, d.System, d.System.Inter))
 		}
 		out = append(out, part)
 	}

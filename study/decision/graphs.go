@@ -49,17 +49,18 @@ func netName(id uint64) string {
 	return "NET/" + strconv.FormatUint(id>>localBits, 16) + "-" + strconv.FormatUint(id&(1<<localBits-1), 16)
 }
 
-func finalOf(g *search.Graph) Graph {
+func finalOf(g *search.Graph, sys *topo.System) Graph {
 	return Graph{Name: g.Name, ID: g.ID, Pattern: int(g.Pattern), NChannels: g.NChannels,
 		BWIntra: Num(g.BWIntra), BWInter: Num(g.BWInter),
-		TypeIntra: g.TypeIntra.String(), TypeInter: g.TypeInter.String(), SameChannels: g.SameChannels,
+		TypeIntra: sys.PathName(g.TypeIntra), TypeInter: sys.PathName(g.TypeInter),
+		SameChannels: g.SameChannels,
 		CrossNIC:     g.CrossNIC,
 		LatencyInter: Num(g.LatencyInter), NHops: g.NHops, MinChannels: g.MinChannels,
 		MaxChannels: g.MaxChannels}
 }
 
-func graphOf(g *search.Graph, inter bool) Graph {
-	out := finalOf(g)
+func graphOf(g *search.Graph, sys *topo.System, inter bool) Graph {
+	out := finalOf(g, sys)
 	list := make([]Channel, g.NChannels)
 	for c := range list {
 		list[c].Intra = g.Intra[c]
@@ -78,9 +79,9 @@ func graphOf(g *search.Graph, inter bool) Graph {
 func graphsOf(s *search.Set, sys *topo.System) []Graph {
 	out := make([]Graph, 0, search.NumGraphs)
 	for _, id := range search.OrderOf(sys.Rules) {
-		g := graphOf(s[id], sys.Inter || sys.Rules.Library == rules.RCCL && len(sys.Of(topo.NET)) > 0)
+		g := graphOf(s[id], sys, sys.Inter || sys.Rules.Library == rules.RCCL && len(sys.Of(topo.NET)) > 0)
 		if sys.Rules.Library == rules.RCCL {
-			rcclGraph(&g, s[id], sys)
+			rcclGraph(&g, s[id])
 		}
 		out = append(out, g)
 	}

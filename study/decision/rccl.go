@@ -1,16 +1,11 @@
 package decision
 
 import (
-	"bytes"
-	"encoding/json"
-
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
-	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/topo/doc"
-	topoxml "github.com/simccl/simccl/topo/xml"
+	"github.com/simccl/simccl/tuning"
 )
 
 // RCCL is what only RCCL decides, under the names that its sources have.
@@ -28,6 +23,35 @@ type RCCL struct {
 	RailTrees   Flag   `json:"useRailOptimizedTrees"`
 	BaseBW      Num    `json:"baseBw"`
 	PXNDisable  Flag   `json:"pxnDisable"`
+	WarpSize    int    `json:"warpSize"`
+	Unroll      int    `json:"unroll"`
+	Copies      int    `json:"channelFactor"` // uses of a searched channel
+	OneSlice    Flag   `json:"useOneSlice"`
+	APU         Flag   `json:"apu"`
+	P2PNet      Flag   `json:"p2pNet"` // send/recv of one host over the network
+	// NetChunk is the chunk of send/recv between nodes, -1 where none is set for the architecture.
+	NetChunk   int64           `json:"p2pNetChunkSize"`
+	Ranges     map[string]rows `json:"llRanges"`
+	Thresholds map[string]rows `json:"channelThresholds"`
+}
+
+// rows are rows of numbers.
+type rows [][]int64
+
+// RCCLChoice is what a choice of RCCL has beside NCCL's.
+type RCCLChoice struct {
+	Pipeline *Flag  `json:"pipeline,omitempty"` // never nil
+	Direct   string `json:"direct,omitempty"`   // the way in place of the algorithm
+	DDA      bool   `json:"dda,omitempty"`      // by kernels that read all GPUs' memory, before all else
+}
+
+// rcclChoice is that of a communicator of RCCL; nil of another library.
+func rcclChoice(c *comm.Comm, t *tuning.Choice) *RCCLChoice {
+	if c.Params.Rules.Library != rules.RCCL {
+		return nil
+	}
+	pipelined := Flag(t.Pipelined)
+	return &RCCLChoice{&pipelined, t.Direct, t.DDA}
 }
 
 // rcclOf is that of rank 0; nil of another library.
@@ -35,71 +59,68 @@ func rcclOf(c *comm.Comm) *RCCL {
 	if c.Params.Rules.Library != rules.RCCL {
 		return nil
 	}
-	sys, p := c.Domains[0].System, c.Preset
-	gpu := sys.Nodes[sys.Of(topo.GPU)[0]].GPU
-	return &RCCL{Arch: gpu.Arch, CUs: gpu.CU, TopoType: int(p.Kinds), Model: p.Model, ModelName: p.Name,
-		Tuning: c.Params.Rules.Tuning.TableOf(gpu.Arch, p.Tuning), LL128: Flag(p.LL128),
-		PivotA2A:   Flag(p.PivotA2A),
-		PivotRings: p.PivotRings, TreeDefined: Flag(p.TreeDefined), RailTrees: Flag(p.Rail),
-		BaseBW:     Num(p.BaseBW),
-		PXNDisable: Flag(sys.Access.PXNDisable)}
+	sys, p, r := c.Domains[0].System, c.Preset, c.Params.Rules
+	in := c.Model.In.AMD
+	out := &RCCL{Arch: in.Arch, CUs: cusOf(c, in.Arch), TopoType: int(p.Kinds), Model: p.Model,
+		ModelName: p.Name,
+		Tuning:    in.Table, LL128: Flag(p.LL128), PivotA2A: Flag(p.PivotA2A), PivotRings: p.PivotRings,
+		TreeDefined: Flag(p.TreeDefined), RailTrees: Flag(p.Rail), BaseBW: Num(p.BaseBW),
+		PXNDisable: Flag(sys.Access.PXNDisable), WarpSize: tuning.Lanes, Unroll: r.Plan.UnrollOf(in.Arch,
+			c.NNodes),
+		Copies: c.Copies(&r.Connect), OneSlice: Flag(c.NNodes == 1 && r.Plan.OneSlice(in.Arch)),
+		APU: Flag(c.APU()),
+		P2PNet: Flag(r.Connect.P2PNet && sys.Kinds&topo.Rome4P2H != 0 &&
+			sys.Kinds&topo.GDRForAll != 0),
+		NetChunk: netChunk(c, in.Arch)}
+	out.tables(&r.Tuning.Costs[in.Table])
+	return out
 }
 
-// Graphs is the document of a communicator whose library's rules stop at the channels.
-type Graphs struct {
-	NNodes      int               `json:"nNodes"`
-	GPUsPerNode int               `json:"gpusPerNode"`
-	NRanks      int               `json:"nRanks"`
-	Env         map[string]string `json:"env"`
-	TopoXML     string            `json:"topoXml"`
-	System      doc.SystemSection `json:"system"`
-	Paths       doc.PathsSection  `json:"paths"`
-	Graphs      []Graph           `json:"graphs"`
-	GraphXML    string            `json:"graphXml"`
-	GraphsFinal []Graph           `json:"graphsFinal"`
-	Channels    Channels          `json:"channels"`
-	RCCL        *RCCL             `json:"rccl,omitempty"`
-	// Missing says what has no rules yet; all that is not here.
-	Missing     string `json:"missing"`
-	Reference   string `json:"reference"`
-	NCCLVersion string `json:"ncclVersion"`
+// cusOf are the compute units by architecture, as the references have them: of a device that is not there.
+func cusOf(c *comm.Comm, arch string) int {
+	if sys := c.Domains[0].System; c.APU() {
+		return sys.Nodes[sys.Of(topo.GPU)[0]].GPU.CU
+	}
+	return c.Params.Rules.Connect.CUs(arch)
 }
 
-// Unfinished is the document of what is built of a communicator, as one line of JSON.
-func Unfinished(c *comm.Comm, settings [][2]string, missing error) ([]byte, error) {
-	d0, host, r := &c.Domains[0], c.Cluster.Host(0), c.Params.Rules
-	graphs, err := graphxml.Write(d0.System, d0.Graphs)
-	if err != nil {
-		return nil, err
+// netChunk is the chunk of send/recv between nodes: -1 where the architecture has none of its own and -2 on
+// one node, as RCCL's sources have it; the communicator's chunk before it was kept apart.
+func netChunk(c *comm.Comm, arch string) int64 {
+	r := &c.Params.Rules.Connect
+	switch n, ok := r.NetChunkOf(arch, c.NRanks); {
+	case !r.PeersFit:
+		return int64(c.P2PChunkSize)
+	case c.NNodes == 1:
+		return -2
+	case ok:
+		return n
 	}
-	d := Graphs{NNodes: c.Cluster.NHosts(), GPUsPerNode: host.NRanks(), NRanks: c.NRanks,
-		Env:     map[string]string{},
-		TopoXML: string(topoxml.Write(host.Dump)), System: doc.System(c.Searched),
-		Paths:  doc.Paths(d0.System),
-		Graphs: graphsOf(&d0.Graphs, d0.System), GraphXML: string(graphs), RCCL: rcclOf(c),
-		Missing:     missing.Error(),
-		Reference:   r.Name() + " (" + r.Edition.Date + ", ROCm " + r.Edition.ROCm + ")",
-		NCCLVersion: r.Version()}
-	d.Channels = channelsOf(c)
-	for i := range d.Graphs {
-		of := c.Final[d.Graphs[i].ID]
-		g := finalOf(of)
-		g.TypeIntra, g.TypeInter = d0.System.PathName(of.TypeIntra), d0.System.PathName(of.TypeInter)
-		d.GraphsFinal = append(d.GraphsFinal, g)
+	return -1
+}
+
+// tables fills the windows of a table, by operation.
+func (r *RCCL) tables(t *rules.CostTable) {
+	r.Ranges, r.Thresholds = map[string]rows{}, map[string]rows{}
+	for _, f := range funcs {
+		var ranges rows
+		for p := range t.Ranges[f] {
+			w := t.Ranges[f][p]
+			ranges = append(ranges, []int64{w.From, w.To, w.Factor, w.Grain})
+		}
+		list := make(rows, 9)
+		for i := range list {
+			list[i] = []int64{0, 0, 0}
+			if ws := t.Channels[f]; i < len(ws) {
+				list[i] = []int64{ws[i].From, ws[i].To, int64(ws[i].Channels)}
+			}
+		}
+		r.Ranges[f.String()], r.Thresholds[f.String()] = ranges, list
 	}
-	for _, row := range settings {
-		d.Env[row[0]] = row[1]
-	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err = e.Encode(d)
-	return b.Bytes(), err
 }
 
 // rcclGraph gives a graph the form of RCCL's documents.
-func rcclGraph(g *Graph, of *search.Graph, sys *topo.System) {
-	g.TypeIntra, g.TypeInter = sys.PathName(of.TypeIntra), sys.PathName(of.TypeInter)
+func rcclGraph(g *Graph, of *search.Graph) {
 	g.NIntraChannels = &of.NIntraChannels
 	for i := range *g.Channels {
 		if c := &(*g.Channels)[i]; c.Inter == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
@@ -46,16 +47,22 @@ type Chosen struct {
 	NMaxChannels int         `json:"nMaxChannels"`
 	NWarps       int         `json:"nWarps"`
 	Threads      int         `json:"threads"`
-	ChannelLo    int         `json:"channelLo"`
-	ChannelHi    int         `json:"channelHi"`
-	NChannels    int         `json:"nChannels"`
-	ElemSize     units.Bytes `json:"elemSize"`
-	Lo           *Part       `json:"lo,omitempty"`
-	Mid          *Part       `json:"mid,omitempty"`
-	Hi           *Part       `json:"hi,omitempty"`
+	*Chunking
+	*RCCLChoice
+	Times [7][3]Num `json:"times"`
+}
+
+// Chunking is how an operation is split; nil where the rules stop before.
+type Chunking struct {
+	ChannelLo int         `json:"channelLo"`
+	ChannelHi int         `json:"channelHi"`
+	NChannels int         `json:"nChannels"`
+	ElemSize  units.Bytes `json:"elemSize"`
+	Lo        *Part       `json:"lo,omitempty"`
+	Mid       *Part       `json:"mid,omitempty"`
+	Hi        *Part       `json:"hi,omitempty"`
 	// Striped: all channels take chunks of lo, the whole operation, round-robin (CollNet).
-	Striped bool      `json:"striped,omitempty"`
-	Times   [7][3]Num `json:"times"`
+	Striped bool `json:"striped,omitempty"`
 }
 
 // Part is how one channel cuts its share.
@@ -132,7 +139,13 @@ func choose(c *comm.Comm, f coll.Func, count int64) (out *Chosen, note string, e
 			out.Times[a][p] = Num(v)
 		}
 	}
+	out.RCCLChoice = rcclChoice(c, &t)
 	s, err := build.Split(c.Layout, req)
+	var unbuilt *rules.UnbuiltError
+	if errors.As(err, &unbuilt) {
+		return out, "", nil
+	}
+	out.Chunking = &Chunking{}
 	if errors.Is(err, plan.ErrUnsupported) {
 		return out, "no chunking: " + err.Error(), nil
 	}

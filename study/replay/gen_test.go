@@ -8,15 +8,18 @@ import (
 	"github.com/simccl/simccl/study/replay"
 	"github.com/simccl/simccl/workload/gen"
 	"github.com/simccl/simccl/workload/load"
+	"github.com/simccl/simccl/workload/model"
 )
 
 // TestMadeJobs: jobs from hyper-parameters run on 8 and 64 GPUs, take no less than the
 // busiest rank computes, and move on the network what gen says.
 func TestMadeJobs(t *testing.T) {
 	gpu, _ := gen.Peak("h100", coll.BFloat16)
-	base := gen.Config{Layers: 4, Hidden: 1024, Heads: 16, KVHeads: 8, FFN: 4096, Vocab: 8192, Seq: 1024,
+	base := gen.Config{Model: model.Model{Layers: 4, Hidden: 1024, Heads: 16, KVHeads: 8, FFN: 4096,
+		Vocab: 8192, TopK: 1},
+		Seq:        1024,
 		MicroBatch: 1, GlobalBatch: 16, Type: coll.BFloat16, GradType: coll.BFloat16,
-		TP: 1, PP: 1, Virtual: 1, DP: 1, Bucket: 25 << 20, Prefetch: 1, EP: 1, TopK: 1, Capacity: 1, CP: 1,
+		TP: 1, PP: 1, Virtual: 1, DP: 1, Bucket: 25 << 20, Prefetch: 1, EP: 1, Capacity: 1, CP: 1,
 		Iterations: 1, GPU: gpu}
 	for name, change := range map[string]func(*gen.Config){
 		"fsdp":    func(c *gen.Config) { c.DP, c.FSDP = 8, 3 },
@@ -25,6 +28,11 @@ func TestMadeJobs(t *testing.T) {
 			c.PP, c.Schedule, c.TP, c.SequenceParallel = 4, gen.ZeroBubble, 2, true
 		},
 		"ring": func(c *gen.Config) { c.CP, c.Ring, c.GlobalBatch, c.DP = 4, true, 2, 2 },
+		// messages that no buffer holds: all ranks of a ring send at once
+		"interleaved ring": func(c *gen.Config) {
+			c.PP, c.DP, c.MicroBatch, c.GlobalBatch, c.Schedule, c.Virtual = 4, 2, 8, 256, gen.Interleaved, 2
+			c.Layers = 8
+		},
 		"interleaved": func(c *gen.Config) {
 			c.TP, c.PP, c.DP, c.Schedule, c.Virtual, c.SequenceParallel = 8, 2, 4, gen.Interleaved, 2, true
 		},

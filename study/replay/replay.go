@@ -71,13 +71,15 @@ type Report struct {
 	Ideal      []Ideal       `json:"ideal,omitempty"`
 	// Memory is what the fullest GPU of a made job holds, an estimate; null where it is not known.
 	Memory *workload.MemoryUse `json:"memoryBytesPerGpu,omitempty"`
-	Notes  []string            `json:"notes"`
+	*Training
+	Notes []string `json:"notes"`
 
 	Ranks    int    `json:"ranks"`
 	Fidelity string `json:"fidelity"`
 	Host     string `json:"host"`
 
-	made *workload.Program
+	made   *workload.Program
+	period float64 // what an iteration takes where others follow it, in microseconds
 }
 
 // Step is an iteration.
@@ -156,7 +158,9 @@ func Run(ctx context.Context, j *load.Job, p *workload.Program, m *job.Machine, 
 		return nil, nil, err
 	}
 	r := Summary(j, res, o)
-	return r, res, r.bounds(ctx, p, m, res, o)
+	err = r.bounds(ctx, p, m, res, o)
+	r.extend(res)
+	return r, res, err
 }
 
 // Summary is the report of a job that has run.

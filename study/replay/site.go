@@ -60,6 +60,7 @@ func (r *Report) On(site *scenario.Site, scaled *ongpu.Scaled, note string) {
 	} else if !known {
 		gpu, _ = datasheet.Find(r.made.GPU.Name)
 	}
+	r.Training = trained(r.made, gpu.Name, r.period)
 	if r.Memory = r.made.Memory.Use(units.Bytes(gpu.CapacityBytes())); r.Memory == nil {
 		return
 	}

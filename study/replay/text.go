@@ -34,6 +34,9 @@ func (r *Report) WriteText(to io.Writer, compare bool) error {
 		fmt.Fprintf(to, "   host without a profiler about %.3f", *r.HostAloneUs/1000)
 	}
 	fmt.Fprintln(to)
+	if r.Training != nil {
+		fmt.Fprintf(to, "  %s\n", r.Training)
+	}
 	if r.Memory != nil {
 		fmt.Fprintf(to, "  %s\n", r.Memory)
 	}

@@ -2,6 +2,7 @@ package gen
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/simccl/simccl/coll"
 )
@@ -43,7 +44,7 @@ func (c *Config) ranges() *Error {
 		most   int64
 	}{
 		{"layers", c.Layers, 1 << 14}, {"hidden", c.Hidden, 1 << 20}, {"heads", c.Heads, 1 << 16},
-		{"kv-heads", c.KVHeads, 1 << 16}, {"ffn", c.FFN, 1 << 24},
+		{"kv-heads", c.KVHeads, 1 << 16}, {"ffn", max(c.FFN, c.ExpertFFN), 1 << 24},
 		{"vocab", c.Vocab, 1 << 26}, {"seq", c.Seq, 1 << 26}, {"micro-batch", c.MicroBatch, 1 << 20},
 		{"global-batch", c.GlobalBatch, 1 << 24},
 		{"tp", int64(c.TP), maxWorld}, {"pp", int64(c.PP), maxWorld}, {"dp", int64(c.DP), maxWorld},
@@ -81,6 +82,7 @@ func (c *Config) ranges() *Error {
 
 // check finds what cannot be divided.
 func (c *Config) check() error {
+	c.SequenceParallel = c.SequenceParallel && c.TP > 1 // there is no rank to divide with
 	if err := c.ranges(); err != nil {
 		return err
 	}
@@ -91,28 +93,33 @@ func (c *Config) check() error {
 		n, by  int64
 		most   int64
 	}{
-		{c.Hidden%c.Heads != 0, "heads", "hidden size %d is not a multiple of %d heads", c.Hidden, c.Heads,
+		{c.HeadDim == 0 && c.KVRank == 0 && c.Hidden%c.Heads != 0, "heads",
+			"hidden size %d is not a multiple of %d heads", c.Hidden, c.Heads,
 			c.Heads},
 		{c.Heads%c.KVHeads != 0, "kv-heads", "%d heads are not a multiple of %d for keys and values", c.Heads,
 			c.KVHeads, c.KVHeads},
 		{c.Heads%int64(c.TP) != 0, "tp", "%d heads cannot be divided by %d", c.Heads, int64(c.TP),
 			int64(c.TP)},
-		{c.KVHeads%int64(c.TP) != 0, "tp", "%d heads of keys and values cannot be divided by %d", c.KVHeads,
+		{c.KVHeads%int64(c.TP) != 0 && int64(c.TP)%c.KVHeads != 0, "tp",
+			"%d heads of keys and values cannot be divided by %d", c.KVHeads,
 			int64(c.TP), int64(c.TP)},
 		{c.FFN%int64(c.TP) != 0, "tp", "a feed-forward size of %d cannot be divided by %d", c.FFN,
 			int64(c.TP), int64(c.TP)},
-		{c.Vocab%int64(c.TP) != 0, "tp", "a vocabulary of %d cannot be divided by %d (pad it)", c.Vocab,
+		{c.SharedFFN%int64(c.TP) != 0, "tp", "a shared expert of %d cannot be divided by %d", c.SharedFFN,
+			int64(c.TP), int64(c.TP)},
+		{c.SSMHeads%int64(c.TP) != 0, "tp", "%d heads of a state space cannot be divided by %d", c.SSMHeads,
 			int64(c.TP), int64(c.TP)},
 		{c.Seq%int64(c.CP) != 0, "cp", "sequences of %d cannot be divided by %d", c.Seq, int64(c.CP),
 			int64(c.CP)},
 		{c.SequenceParallel && c.Seq/int64(c.CP)%int64(c.TP) != 0, "sp",
 			"parts of %d of a sequence cannot be divided by --tp %d", c.Seq / int64(c.CP), int64(c.TP),
 			int64(c.TP)},
-		{c.Layers%int64(c.PP*c.Virtual) != 0, "pp", "%d layers cannot be divided into %d stages", c.Layers,
-			int64(c.PP * c.Virtual), int64(c.PP * c.Virtual)},
-		{int64(c.DP)%int64(c.EP) != 0, "ep",
-			"--dp %d is not a multiple of %d: experts are divided within data parallel groups", int64(c.DP),
-			int64(c.EP), int64(c.EP)},
+		// the embedding and the head may be stages of their own
+		{c.Layers+c.MTP+2 < int64(c.PP*c.Virtual), "pp", "%d layers cannot be divided into %d stages",
+			c.Layers, int64(c.PP * c.Virtual), c.Layers},
+		{c.perStage()%c.EP != 0, "ep",
+			"%d ranks of a stage (tp·cp·dp) are not a multiple of %d: experts are divided among them",
+			int64(c.perStage()), int64(c.EP), int64(c.EP)},
 		{c.Experts > 0 && c.Experts%c.EP != 0, "ep", "%d experts cannot be divided by %d", int64(c.Experts),
 			int64(c.EP), int64(c.EP)},
 		{c.GlobalBatch%(c.MicroBatch*int64(c.DP)) != 0, "global-batch",
@@ -154,13 +161,6 @@ func (c *Config) checkConflicts() error {
 	case c.Experts > 0 && c.TP > 1 && !c.SequenceParallel:
 		return &Error{"experts",
 			"without sequence parallelism each tensor parallel rank would send the same tokens", "add --sp"}
-	case c.SequenceParallel && c.TP < 2:
-		return &Error{"sp", "sequence parallelism divides among tensor parallel ranks",
-			"write --tp 2 or more, or leave --sp out"}
-	case c.FSDP >= 2 && c.PP > 1:
-		return &Error{"fsdp",
-			fmt.Sprintf("stage %d would gather and reduce for each microbatch of a pipeline", c.FSDP),
-			"write --fsdp 1 with --pp, or --pp 1"}
 	case c.FSDP > 0 && c.DP*c.CP < 2:
 		return &Error{"fsdp", "there is one data parallel rank", "write --dp 2 or more"}
 	case int64(c.TP)*int64(c.PP) > maxWorld || int64(c.TP)*int64(c.PP)*int64(c.CP) > maxWorld ||
@@ -170,13 +170,19 @@ func (c *Config) checkConflicts() error {
 	return nil
 }
 
-// size refuses jobs too large to write down, and sizes that do not fit into 64 bits.
-func (c *Config) size() error {
-	m, world := c.GlobalBatch/(c.MicroBatch*int64(c.DP)), c.TP*c.PP*c.CP*c.DP
-	if total := float64(m) * float64(c.Layers/int64(c.PP)) * float64(40+8*c.CP) * float64(c.Iterations) *
+// size refuses jobs of m microbatches that are too large to write down.
+func (c *Config) size(m int) error {
+	world := c.TP * c.PP * c.CP * c.DP
+	if total := float64(m) * math.Ceil(float64(c.Layers+c.MTP)/float64(c.PP)) * float64(40+8*c.CP) *
+		float64(c.Iterations) *
 		float64(world); total > maxSteps {
 		return tooMany(total, maxSteps)
 	}
+	return nil
+}
+
+// tensors refuses sizes that do not fit into 64 bits.
+func (c *Config) tensors() error {
 	widest := float64(max(c.Hidden, c.FFN, c.Vocab))
 	if tokens := float64(c.MicroBatch) * float64(c.Seq) * max(c.Capacity, 1) *
 		float64(max(c.TopK, 1)); tokens*widest > maxElements {
@@ -184,7 +190,8 @@ func (c *Config) size() error {
 			"write shorter sequences or a smaller microbatch"}
 	}
 	if params := float64(c.Layers)*float64(c.Hidden)*(4*float64(c.Hidden)+
-		3*float64(c.FFN)*float64(max(c.Experts, 1))) + 2*widest*float64(c.Hidden); params > maxElements {
+		3*float64(max(c.FFN, c.ExpertFFN, c.SharedFFN))*float64(max(c.Experts, 1))) +
+		2*widest*float64(c.Hidden); params > maxElements {
 		return &Error{"hidden", fmt.Sprintf("%.3g parameters", params), "write a smaller model"}
 	}
 	return nil

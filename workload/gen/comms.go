@@ -18,6 +18,16 @@ func (g *generator) place(rank int) place {
 	return place{rank % c.TP, rank / c.TP % c.CP, rank / (c.TP * c.CP) % c.DP, rank / (c.TP * c.CP * c.DP)}
 }
 
+// within is the number of a rank in its stage.
+func (p place) within(c *Config) int { return (p.dp*c.CP+p.cp)*c.TP + p.tp }
+
+// perStage is the ranks of a stage, among which experts are divided: a tensor or context parallel rank has
+// tokens of its own, and so experts of its own (Megatron-LM with an expert tensor parallel size of 1).
+func (c *Config) perStage() int { return c.DP * c.CP * c.TP }
+
+// apart reports whether gradients of experts are summed among other ranks than those of the rest.
+func (c *Config) apart() bool { return c.Experts > 0 && (c.EP > 1 || c.TP > 1) }
+
 // group is a family of communicators, one of which each rank is in.
 type group uint8
 
@@ -49,11 +59,11 @@ func (g *generator) index(f group, p place) (comm, member, size int) {
 	case context:
 		return (p.pp*c.DP+p.dp)*c.TP + p.tp, p.cp, c.CP
 	case expert:
-		return ((p.pp*(c.DP/c.EP)+p.dp/c.EP)*c.CP+p.cp)*c.TP + p.tp, p.dp % c.EP, c.EP
+		return p.pp*(c.perStage()/c.EP) + p.within(c)/c.EP, p.within(c) % c.EP, c.EP
 	case data:
 		return p.pp*c.TP + p.tp, p.dp*c.CP + p.cp, c.DP * c.CP
 	case expertData:
-		return (p.pp*c.EP+p.dp%c.EP)*c.TP + p.tp, p.dp/c.EP*c.CP + p.cp, c.DP / c.EP * c.CP
+		return p.pp*c.EP + p.within(c)%c.EP, p.within(c) / c.EP, c.perStage() / c.EP
 	case ends:
 		n := (p.dp*c.CP+p.cp)*c.TP + p.tp
 		switch {
@@ -78,7 +88,11 @@ func (g *generator) comms() {
 	}
 	for f := range numGroups {
 		g.base[f] = int32(len(g.p.Comms))
-		if _, _, size := g.index(f, place{}); size < 2 || f == expertData && g.c.EP < 2 || f == expert &&
+		if g.pairs(f) {
+			g.neighbours(f)
+			continue
+		}
+		if _, _, size := g.index(f, place{}); size < 2 || f == expertData && !g.c.apart() || f == expert &&
 			g.c.Experts == 0 {
 			continue
 		}
@@ -95,6 +109,46 @@ func (g *generator) comms() {
 			g.p.Comms[int(g.base[f])+n].Ranks[member] = int32(rank)
 		}
 	}
+}
+
+// pairs reports whether each two neighbours of a pipeline have a communicator of their own, as PyTorch
+// makes one for messages that are not batched. Stages that form a ring need them: kernels of one
+// communicator follow each other on a GPU, so all ranks could send, and none receive.
+func (g *generator) pairs(f group) bool {
+	return (f == ahead || f == back) && g.c.Schedule == Interleaved && g.c.PP > 1
+}
+
+// receiver is the stage that a stage sends to.
+func (g *generator) receiver(f group, from int) int {
+	if f == back {
+		return (from - 1 + g.c.PP) % g.c.PP
+	}
+	return (from + 1) % g.c.PP
+}
+
+// neighbours makes the communicators of neighbouring stages: of each stage that sends, one a rank of it.
+func (g *generator) neighbours(f group) {
+	n := g.c.perStage()
+	for from := range g.c.PP {
+		for i := range n {
+			g.p.Comms = append(g.p.Comms, workload.Comm{Name: fmt.Sprintf("%s%d-%d", groupNames[f], from, i),
+				Kind: workload.PP, Ranks: []int32{int32(from*n + i), int32(g.receiver(f, from)*n + i)}})
+		}
+	}
+}
+
+// edge is the communicator and the peer of a message; those of the family's only communicator where
+// neighbours have none of their own.
+func (w *writer) edge(f group, fn coll.Func, peer int32) (comm, to int32) {
+	g := w.g
+	if !g.pairs(f) || fn != coll.Send && fn != coll.Recv {
+		return w.comm[f], peer
+	}
+	from, to := w.at.pp, int32(1)
+	if fn == coll.Recv {
+		from, to = int(peer), 0
+	}
+	return g.base[f] + int32(from*g.c.perStage()+w.at.within(g.c)), to
 }
 
 // callKey identifies equal calls, which share an entry of the program's table.
@@ -131,6 +185,7 @@ func (g *generator) traffic() (out []Traffic) {
 	for _, k := range g.order {
 		perList := g.tally[k]
 		_, _, n := g.index(k.family, place{})
+		perList = g.extended(perList)
 		lo, hi := slices.Min(perList), slices.Max(perList)
 		bytes := int64(units.Bytes(k.count) * k.typ.Size())
 		size, sent := bytes, bytes
@@ -154,6 +209,20 @@ func (g *generator) traffic() (out []Traffic) {
 	slices.SortStableFunc(out, func(a, b Traffic) int {
 		return cmp.Compare(slices.Index(groupNames[:], a.Kind), slices.Index(groupNames[:], b.Kind))
 	})
+	return out
+}
+
+// extended are the calls of a whole iteration by list: those of the second of two iterations in its place,
+// and for each further microbatch what lies between the two.
+func (g *generator) extended(counts []int64) []int64 {
+	if g.rounds == nil {
+		return counts
+	}
+	out := make([]int64, g.classes)
+	for i := range out {
+		a, b := counts[i], counts[g.classes+i]
+		out[i] = b + (b-a)*int64(g.whole-g.rounds[1])/int64(g.rounds[1]-g.rounds[0])
+	}
 	return out
 }
 
@@ -184,7 +253,7 @@ func (g *generator) formula(k trafficKey) string {
 func (g *generator) count(list int32, k trafficKey) {
 	perList, known := g.tally[k]
 	if !known {
-		perList = make([]int64, g.classes)
+		perList = make([]int64, g.classes*max(len(g.rounds), 1))
 		g.tally[k] = perList
 		g.order = append(g.order, k)
 	}

@@ -14,35 +14,78 @@ import (
 type generator struct {
 	c          *Config
 	p          *workload.Folded
-	world, m   int
+	world, m   int   // m: microbatches of the iteration that is written
+	whole      int   // microbatches of an iteration of the job
+	rounds     []int // those of two iterations in its place, where it has too many steps; else nil
 	base       [numGroups]int32
 	calls      map[callKey]int32
 	ops        map[string]int32
 	times      []units.Time // by operation
 	mats       map[string]matrix
 	operations []Operation
+	layersOf   []int64                // by stage of the model
+	units      map[int][]unit         // by stage of the model
 	classes    int                    // lists of different ranks
-	tally      map[trafficKey][]int64 // by list
+	tally      map[trafficKey][]int64 // by iteration of rounds and list
 	order      []trafficKey
 	plan       [][]action // by rank of a pipeline
 }
 
-func newGenerator(c *Config) *generator {
-	g := &generator{c: c, p: &workload.Folded{}, world: c.TP * c.CP * c.DP * c.PP,
-		m:     int(c.GlobalBatch / (c.MicroBatch * int64(c.DP))),
+// mostSteps is how many steps of all ranks are written down before an iteration is cut.
+const mostSteps = 1 << 21
+
+// fitting is the generator of a job with its lists. A pipeline with many microbatches does the same over and
+// over: where the steps of all ranks are too many, two iterations of few microbatches represent it.
+func fitting(c *Config) (*generator, error) {
+	g := newGenerator(c, nil)
+	unit := max(c.PP, 2)
+	for _, cut := range [][]int{{2 * unit, 3 * unit}, {unit, 2 * unit}} {
+		if c.Iterations != 1 || g.whole <= 4*unit || g.rounds != nil || c.size(cut[0]+cut[1]) != nil {
+			continue
+		}
+		short := newGenerator(c, cut)
+		short.lists()
+		each := float64(short.steps()) / float64(cut[0]+cut[1])
+		if n := short.steps(); each*float64(g.whole) > mostSteps && n <= workload.MaxSteps {
+			g = short
+		}
+	}
+	if g.rounds == nil {
+		if err := c.size(g.whole); err != nil {
+			return nil, err
+		}
+		g.lists()
+	}
+	if n := g.steps(); n > workload.MaxSteps {
+		return nil, tooMany(float64(n), workload.MaxSteps)
+	}
+	return g, nil
+}
+
+func newGenerator(c *Config, rounds []int) *generator {
+	m := int(c.GlobalBatch / (c.MicroBatch * int64(c.DP)))
+	g := &generator{c: c, p: &workload.Folded{}, world: c.TP * c.CP * c.DP * c.PP, m: m, whole: m,
+		rounds: rounds,
+		units:  map[int][]unit{}, layersOf: c.layersOf(),
 		calls: map[callKey]int32{}, ops: map[string]int32{}, tally: map[trafficKey][]int64{}}
 	g.mats = g.matrices()
 	g.comms()
-	for r := range c.PP {
-		g.plan = append(g.plan, actions(c.Schedule, c.PP, r, g.m, c.Virtual))
-	}
 	return g
+}
+
+// passes are those of each rank of a pipeline, of m microbatches.
+func (g *generator) passes() {
+	g.plan = nil
+	for r := range g.c.PP {
+		g.plan = append(g.plan, actions(g.c.Schedule, g.c.PP, r, g.m, g.c.Virtual))
+	}
 }
 
 // writer writes the list of a rank.
 type writer struct {
 	g     *generator
 	list  int32
+	round int // of generator.rounds
 	at    place
 	steps []workload.Step
 	last  int32   // last computation, -1 none
@@ -65,6 +108,7 @@ func (g *generator) class(p place) int {
 
 // lists writes a list for the ranks of each class.
 func (g *generator) lists() {
+	g.passes()
 	of := map[int]int32{} // by class: its list
 	sizes := []int{}      // of lists: ranks
 	for rank := range g.world {
@@ -94,7 +138,7 @@ func (g *generator) rank(rank int, all bool) {
 	w := &writer{g: g, list: list, at: g.place(rank), last: -1}
 	for f := range numGroups {
 		n, me, size := g.index(f, w.at)
-		if f == expertData && g.c.EP < 2 {
+		if f == expertData && !g.c.apart() {
 			n, me, size = g.index(data, w.at)
 			w.comm[f] = g.base[data] + int32(n)
 		} else {
@@ -105,7 +149,11 @@ func (g *generator) rank(rank int, all bool) {
 	mark := func(name string) {
 		g.p.Marks = append(g.p.Marks, workload.Mark{List: list, Step: int32(len(w.steps)), Name: name})
 	}
-	for i := range g.c.Iterations {
+	for i := range max(g.c.Iterations, len(g.rounds)) {
+		if g.rounds != nil {
+			g.m, w.round = g.rounds[i], i
+			g.passes()
+		}
 		mark(fmt.Sprintf("iteration%d", i))
 		w.iteration()
 	}
@@ -150,7 +198,7 @@ func (w *writer) issue(f group, what string, fn coll.Func, typ coll.DataType, co
 		return -1
 	}
 	family := f
-	if f == expertData && w.g.c.EP < 2 {
+	if f == expertData && !w.g.c.apart() {
 		family = data
 	}
 	stream := streams[family]
@@ -160,11 +208,12 @@ func (w *writer) issue(f group, what string, fn coll.Func, typ coll.DataType, co
 	if w.last >= 0 {
 		deps = append(deps, w.last)
 	}
-	call := w.g.call(callKey{w.comm[f], fn, typ, count, peer})
+	comm, to := w.edge(f, fn, peer)
+	call := w.g.call(callKey{comm, fn, typ, count, to})
 	w.steps = append(w.steps, workload.Step{Kind: workload.Issue, Stream: stream, Call: call,
 		Deps: sorted(deps)})
 	if fn != coll.Recv {
-		w.g.count(w.list, trafficKey{family, what, fn, typ, count})
+		w.g.count(int32(w.round*w.g.classes)+w.list, trafficKey{family, what, fn, typ, count})
 	}
 	return int32(len(w.steps) - 1)
 }
@@ -249,13 +298,11 @@ func (w *writer) optimizer() {
 	}
 	n := share(dense, w.shards(data)) + share(experts, w.shards(expertData))
 	w.wait = append(w.wait, w.grads.done...)
-	// Adam reads the gradient, and reads and writes the parameter and two moments of 32
-	// bits.
 	name := fmt.Sprintf("optimizer_%d", n)
 	if _, given := w.g.c.Times["optimizer"]; given {
 		name = "optimizer"
 	}
-	w.compute(w.g.operation(name, product{}, float64(n)*float64(3*w.g.c.Type.Size()+16)))
+	w.compute(w.g.update(name, n))
 	if w.g.c.FSDP == 1 {
 		w.grads.gather()
 	}

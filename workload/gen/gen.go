@@ -15,6 +15,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/compute"
+	"github.com/simccl/simccl/workload/model"
 )
 
 // Schedule is the order in which a stage of a pipeline takes microbatches.
@@ -52,17 +54,17 @@ func ParseSchedule(word string) (Schedule, bool) {
 
 // Config is a model and how its training is divided. Sizes are of the whole model.
 type Config struct {
-	Layers, Hidden, Heads, KVHeads, FFN, Vocab, Seq int64
-	// Gated: the feed-forward network has three matrices (SwiGLU) and not two.
-	Gated bool
-	// Tied: the head multiplies by the embedding's matrix. First and last stages of a
-	// pipeline each have it, and sum its gradients up (Shoeybi et al., 2019, section 5).
-	Tied bool
+	// Model is what is trained. With Tied, first and last stages of a pipeline each have the matrix of
+	// the embedding, and sum its gradients up (Shoeybi et al., 2019, section 5).
+	model.Model
+	Seq int64 // tokens of a sequence
 	// MicroBatch and GlobalBatch are sequences.
 	MicroBatch, GlobalBatch int64
 	// Type is that of parameters and activations, GradType that in which gradients are
 	// reduced.
 	Type, GradType coll.DataType
+	// Precision is that of the operands of layers' matrix products.
+	Precision workload.Precision
 
 	TP int
 	// SequenceParallel divides what lies between the tensor parallel parts along the
@@ -82,11 +84,11 @@ type Config struct {
 	FSDP int
 	// Prefetch is how many layers ahead parameters are gathered.
 	Prefetch int
-	// EP divides the Experts of each layer; each token goes to TopK of them. Capacity
-	// multiplies what each pair of ranks exchanges over an even division.
-	EP, Experts, TopK int
-	Capacity          float64
-	CP                int
+	// EP divides the Experts of each layer among the ranks of a stage. Capacity multiplies what each pair
+	// of ranks exchanges over an even division.
+	EP       int
+	Capacity float64
+	CP       int
 	// Ring passes keys and values around (Liu et al., Ring Attention, 2023); otherwise
 	// they are gathered.
 	Ring bool
@@ -98,6 +100,8 @@ type Config struct {
 
 	Iterations int
 	GPU        Roofline
+	// Class is what computations take; nil: what the roofline says.
+	Class *compute.Class
 	// Times are measured times of operations by name, which override the roofline.
 	Times map[string]units.Time
 }
@@ -122,7 +126,7 @@ type Job struct {
 	Fullest      int   // rank whose memory Folded has
 	Traffic      []Traffic
 	Operations   []Operation
-	// FromRoofline are operations that the times of the Config do not have.
+	// FromRoofline are operations that the times of the Config do not have, but a class or a roofline.
 	FromRoofline []string
 }
 
@@ -154,7 +158,7 @@ type Operation struct {
 	FLOPs  int64   `json:"flops"`
 	Bytes  int64   `json:"bytes"`
 	Us     float64 `json:"us"`
-	Source string  `json:"source"` // roofline or file
+	Source string  `json:"source"` // class, roofline or file
 }
 
 // Program returns the program of all ranks.
@@ -171,22 +175,29 @@ func Make(c Config) (*Job, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	if err := c.size(); err != nil {
+	if err := c.tensors(); err != nil {
 		return nil, err
 	}
-	g := newGenerator(&c)
-	g.lists()
-	if n := g.steps(); n > workload.MaxSteps {
-		return nil, tooMany(float64(n), workload.MaxSteps)
+	g, err := fitting(&c)
+	if err != nil {
+		return nil, err
 	}
 	g.p.GPU = workload.GPU{Name: c.GPU.Name, Type: c.Type, Efficiency: c.GPU.Efficiency,
 		MemoryEfficiency: c.GPU.MemoryEfficiency, Overhead: c.GPU.Overhead}
+	if c.Class != nil {
+		g.p.GPU = workload.GPU{Name: c.GPU.Name, Class: c.Class.Name}
+	}
+	g.p.Model = workload.Trained{Name: c.Name, Params: g.allParams(), Tokens: c.GlobalBatch * c.Seq,
+		FLOPs: clip(c.FLOPs(c.Seq))}
+	if len(g.rounds) > 1 {
+		g.p.Model.Micro = [3]int64{int64(g.rounds[0]), int64(g.rounds[1]), int64(g.whole)}
+	}
 	memory, rank := g.memory()
 	g.p.Memory = memory
-	j := &Job{Folded: g.p, Fullest: rank, Microbatches: g.m, Params: g.allParams(), Traffic: g.traffic(),
+	j := &Job{Folded: g.p, Fullest: rank, Microbatches: g.whole, Params: g.allParams(), Traffic: g.traffic(),
 		Operations: g.operations}
 	for _, o := range g.operations {
-		if len(c.Times) > 0 && o.Source == fromRoofline {
+		if len(c.Times) > 0 && o.Source != fromFile {
 			j.FromRoofline = append(j.FromRoofline, o.Name)
 		}
 	}

@@ -13,15 +13,18 @@ import (
 	clock "github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/model"
 	"github.com/simccl/simccl/workload/transform"
 )
 
 // small is a model that all divisions of up to 4 fit.
 func small() Config {
 	gpu, _ := Peak("h200", coll.BFloat16)
-	return Config{Layers: 8, Hidden: 64, Heads: 8, KVHeads: 4, FFN: 256, Vocab: 128, Seq: 32, MicroBatch: 2,
+	return Config{Model: model.Model{Layers: 8, Hidden: 64, Heads: 8, KVHeads: 4, FFN: 256, Vocab: 128,
+		TopK: 1},
+		Seq: 32, MicroBatch: 2,
 		GlobalBatch: 8, Type: coll.BFloat16, GradType: coll.BFloat16,
-		TP: 1, PP: 1, Virtual: 1, DP: 1, Bucket: 25 << 20, Prefetch: 1, EP: 1, TopK: 1, Capacity: 1, CP: 1,
+		TP: 1, PP: 1, Virtual: 1, DP: 1, Bucket: 25 << 20, Prefetch: 1, EP: 1, Capacity: 1, CP: 1,
 		Iterations: 1, GPU: gpu}
 }
 
@@ -319,19 +322,17 @@ func TestErrors(t *testing.T) {
 		want   string
 	}{
 		{func(c *Config) { c.TP = 3 }, "--tp: 8 heads cannot be divided by 3; write --tp 2"},
-		{func(c *Config) { c.TP = 8 },
-			"--tp: 4 heads of keys and values cannot be divided by 8; write --tp 4"},
-		{func(c *Config) { c.PP = 3 }, "--pp: 8 layers cannot be divided into 3 stages; write --pp 2"},
+		{func(c *Config) { c.Hidden, c.Heads, c.KVHeads, c.TP = 96, 12, 6, 4 },
+			"--tp: 6 heads of keys and values cannot be divided by 4; write --tp 3"},
+		{func(c *Config) { c.PP = 11 }, "--pp: 8 layers cannot be divided into 11 stages; write --pp 8"},
 		{func(c *Config) { c.GlobalBatch = 7 }, "--global-batch: 7 sequences are not a multiple of " +
 			"micro-batch times dp, 2; write --global-batch 8"},
-		{func(c *Config) { c.DP, c.EP, c.Experts = 4, 3, 6 }, "--ep: --dp 4 is not a multiple of 3: " +
-			"experts are divided within data parallel groups; write --ep 2"},
+		{func(c *Config) { c.DP, c.EP, c.Experts = 4, 3, 6 }, "--ep: 4 ranks of a stage (tp·cp·dp) are " +
+			"not a multiple of 3: experts are divided among them; write --ep 2"},
 		{func(c *Config) { c.DP, c.EP = 4, 4 },
 			"--ep: there are no experts to divide; add --experts 8 --top-k 2"},
 		{func(c *Config) { c.Schedule = Interleaved }, "--schedule: interleaved needs several stages on " +
 			"each of several ranks; add --virtual 2 and --pp 2 or more"},
-		{func(c *Config) { c.FSDP, c.PP, c.DP = 3, 2, 2 }, "--fsdp: stage 3 would gather and reduce for " +
-			"each microbatch of a pipeline; write --fsdp 1 with --pp, or --pp 1"},
 		{func(c *Config) { c.Layers = 0 }, "--layers: 0; write a number from 1 to 16384"},
 		{func(c *Config) { c.DP, c.GlobalBatch, c.Layers = 32768, 1<<20, 4096 }, ""},
 		{func(c *Config) { c.GlobalBatch, c.MicroBatch, c.Iterations = 1<<24, 1, 1000 }, ""},

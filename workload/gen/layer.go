@@ -1,64 +1,99 @@
 package gen
 
 import (
+	"slices"
+
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/model"
 )
 
 // unit is what a stage is made of: the embedding, a layer, or the head. FSDP gathers
 // and reduces unit by unit.
 type unit struct {
-	kind           byte  // 'e', 'l', 'h'
-	dense, experts int64 // parameters of a rank, apart from FSDP
+	kind           byte       // 'e', 'l', 'h'; 'j' joins the inputs of a layer that predicts a further token
+	layer          model.Kind // of 'l'
+	dense, experts int64      // parameters of a rank, apart from FSDP
+}
+
+// layersOf are how many layers each stage of the model has. What does not divide is left out of the last
+// stage and of the first, which have the head and the embedding; layers that predict further tokens are
+// the last stage's.
+func (c *Config) layersOf() []int64 {
+	n := int64(c.PP * c.Virtual)
+	total := c.Layers + c.MTP
+	out := slices.Repeat([]int64{total / n}, int(n))
+	order := make([]int64, 0, n)
+	for i := int64(1); i < n-1; i++ {
+		order = append(order, i)
+	}
+	if order = append(order, 0); n > 1 {
+		order = append(order, n-1)
+	}
+	for i := range total % n {
+		out[order[i]]++
+	}
+	for i := int64(0); out[n-1] < c.MTP; i++ { // those before give theirs
+		if at := i % n; at != n-1 && out[at] > 0 {
+			out[at]--
+			out[n-1]++
+		}
+	}
+	return out
 }
 
 // units are those of a stage, in forward order.
-func (w *writer) units(chunk int) (out []unit) {
+func (w *writer) units(chunk int) []unit {
+	at := chunk*w.g.c.PP + w.at.pp
+	if known := w.g.units[at]; known != nil {
+		return known
+	}
 	c := w.g.c
+	of := w.g.layersOf
 	first, last := w.stageEnds(chunk)
+	from := int64(0)
+	for _, n := range of[:at] {
+		from += n
+	}
+	var out []unit
+	table := c.vocabulary() * c.Hidden / int64(c.TP)
 	if first {
-		out = append(out, unit{kind: 'e', dense: c.Vocab * c.Hidden / int64(c.TP)})
+		out = append(out, unit{kind: 'e', dense: table + c.Positions*c.Hidden})
 	}
-	dense, experts := c.layerParams()
-	for range c.Layers / int64(c.PP*c.Virtual) {
-		out = append(out, unit{'l', dense, experts})
+	head := unit{kind: 'h', dense: table + c.FinalNorm()}
+	if c.Tied && first {
+		head.dense = c.FinalNorm() // the matrix is the embedding's
 	}
-	if last {
-		head := c.Vocab * c.Hidden / int64(c.TP)
-		if c.Tied && first {
-			head = 0 // the embedding's
+	for i := from; i < from+of[at]; i++ {
+		if i == c.Layers {
+			out = append(out, head)
 		}
-		out = append(out, unit{kind: 'h', dense: head + c.Hidden})
+		k := c.Layer(i)
+		dense, experts := c.layerParams(k)
+		if i >= c.Layers {
+			out = append(out, unit{kind: 'j', dense: c.MTPExtra()})
+		}
+		out = append(out, unit{'l', k, dense, experts})
+		if i >= c.Layers {
+			out = append(out, unit{kind: 'h'})
+		}
 	}
+	if last && c.MTP == 0 {
+		out = append(out, head)
+	}
+	w.g.units[at] = out
 	return out
 }
 
 // layerParams are the parameters of a layer on a rank: norms, attention, and the
 // feed-forward network or router and experts.
-func (c *Config) layerParams() (dense, experts int64) {
-	tp := int64(c.TP)
-	matrices := int64(2)
-	if c.Gated {
-		matrices = 3
-	}
-	dense = 2*c.Hidden + c.Hidden*(c.Hidden+2*c.KVHeads*(c.Hidden/c.Heads))/tp + c.Hidden*c.Hidden/tp
-	if c.Experts == 0 {
-		return dense + matrices*c.Hidden*c.FFN/tp, 0
-	}
-	return dense + c.Hidden*int64(c.Experts), int64(c.Experts/c.EP) * matrices * c.Hidden * c.FFN
+func (c *Config) layerParams(k model.Kind) (dense, experts int64) {
+	n := c.LayerCount(k)
+	return n.Whole + (n.Attention+n.FFN)/int64(c.TP), n.Experts / int64(c.EP)
 }
 
-// allParams are the parameters of the model.
-func (g *generator) allParams() int64 {
-	whole := *g.c
-	whole.TP, whole.EP = 1, 1
-	dense, experts := whole.layerParams()
-	ends := int64(2)
-	if g.c.Tied {
-		ends = 1
-	}
-	return whole.Layers*(dense+experts) + ends*whole.Vocab*whole.Hidden + whole.Hidden
-}
+// allParams are the parameters of the model, without those that predict further tokens.
+func (g *generator) allParams() int64 { return g.c.Params() }
 
 // activation is the elements of a tensor parallel rank's input of a layer: all tokens.
 func (w *writer) activation() int64 { return int64(w.g.shape().tokens) * w.g.c.Hidden }
@@ -88,14 +123,16 @@ func (w *writer) forward(chunk int) {
 		switch u.kind {
 		case 'e':
 			s := w.g.shape()
-			w.compute(w.g.operation("embedding", product{}, 2*s.tokens*s.h*s.size))
+			w.compute(w.g.operation("embedding", kernel{extra: 2 * s.tokens * s.h * s.size, kernels: 1}))
 			w.leave("embedding")
 		case 'h':
 			w.enter("head")
 			w.matrix("head", forward)
 			w.loss()
+		case 'j':
+			w.matrix("mtp_join", forward)
 		default:
-			w.layer()
+			w.layer(u.layer)
 		}
 	}
 }
@@ -108,47 +145,100 @@ func (w *writer) loss() {
 	}
 }
 
-func (w *writer) layer() {
-	w.enter("attention")
-	w.matrix("qkv", forward)
-	w.attention(forward)
-	w.matrix("proj", forward)
-	w.leave("attention")
-	if w.g.c.Experts > 0 {
-		w.matrix("router", forward)
-		w.exchange("dispatch")
-		w.matrix("expert_up", forward)
-		w.matrix("expert_down", forward)
-		w.exchange("combine")
-		return
+// block is a part of a layer: matrix products, of which the first one has the input of the part, with
+// attention or a scan between some of them.
+type block struct {
+	what        string
+	first, then []string // before and after what lies between
+	between     func(w *writer, k kind)
+	experts     bool
+}
+
+// blocks are the parts of a layer.
+func (g *generator) blocks(of model.Kind) (out []block) {
+	c := g.c
+	if of == model.SSM {
+		return []block{{what: "state space", first: []string{"ssm_in"}, then: []string{"ssm_out"},
+			between: func(w *writer, k kind) { w.compute(g.scanOp(k)) }}}
 	}
-	w.enter("feed-forward")
-	w.matrix("up", forward)
-	w.matrix("down", forward)
-	w.leave("feed-forward")
+	if of.Attention() {
+		first := []string{"qkv"}
+		if c.KVRank > 0 {
+			first = []string{"qkv_down", "q_up", "kv_up"}
+		}
+		out = append(out, block{what: "attention", first: first, then: []string{"proj"},
+			between: func(w *writer, k kind) { w.attention(of, k) }})
+	}
+	if of.HasFFN() {
+		out = append(out, block{what: "feed-forward", first: []string{"up"}, then: []string{"down"}})
+	}
+	if of.HasExperts() {
+		out = append(out, block{what: "experts", experts: true})
+		if c.SharedFFN > 0 {
+			out = append(out, block{what: "shared expert", first: []string{"shared_up"},
+				then: []string{"shared_down"}})
+		}
+	}
+	return out
+}
+
+// layer is a layer's forward pass.
+func (w *writer) layer(of model.Kind) {
+	for _, b := range w.g.blocks(of) {
+		if b.experts {
+			w.experts()
+			continue
+		}
+		w.enter(b.what)
+		for _, name := range b.first {
+			w.matrix(name, forward)
+		}
+		if b.between != nil {
+			b.between(w, forward)
+		}
+		for _, name := range b.then {
+			w.matrix(name, forward)
+		}
+		w.leave(b.what)
+	}
+}
+
+// experts are the forward pass of a layer's experts.
+func (w *writer) experts() {
+	w.matrix("router", forward)
+	if w.g.c.Latent > 0 {
+		w.matrix("latent_down", forward)
+	}
+	w.exchange("dispatch")
+	w.matrix("expert_up", forward)
+	w.matrix("expert_down", forward)
+	w.exchange("combine")
+	if w.g.c.Latent > 0 {
+		w.matrix("latent_up", forward)
+	}
 }
 
 // exchange sends tokens to their experts, or back.
 func (w *writer) exchange(what string) {
 	tokens := int64(w.g.shape().routed+0.999999) / int64(w.g.c.EP)
-	w.blocking(expert, what, coll.AllToAll, max(tokens, 1)*w.g.c.Hidden)
+	w.blocking(expert, what, coll.AllToAll, max(tokens, 1)*w.g.c.ExpertInput())
 }
 
 // keys are the elements of the keys and values of a rank's part of the sequence.
 func (w *writer) keys() int64 {
 	c := w.g.c
-	return int64(w.g.shape().tokens) * 2 * c.KVHeads * (c.Hidden / c.Heads) / int64(c.TP)
+	return int64(w.g.shape().tokens) * c.kvHeads() * (c.Dim() + c.ValueSize())
 }
 
 // attention over all of the sequence: in a ring, part by part while the next part comes
 // in, or at once when all keys and values are gathered.
-func (w *writer) attention(k kind) {
+func (w *writer) attention(of model.Kind, k kind) {
 	c := w.g.c
 	if c.CP < 2 || !c.Ring {
 		if c.CP > 1 {
 			w.blocking(context, "keys and values", coll.AllGather, w.keys())
 		}
-		w.attentionPart(k, 1)
+		w.attentionPart(of, k, 1)
 		if c.CP > 1 && k == backward {
 			w.blocking(context, "gradients of keys and values", coll.ReduceScatter, w.keys())
 		}
@@ -160,7 +250,7 @@ func (w *writer) attention(k kind) {
 		if part < c.CP-1 {
 			passed = w.pass("keys and values", passed)
 		}
-		w.attentionPart(k, c.CP)
+		w.attentionPart(of, k, c.CP)
 		if k == backward { // gradients of the part travel with it, and home in the end
 			grads = w.pass("gradients of keys and values", grads)
 		}
@@ -170,11 +260,11 @@ func (w *writer) attention(k kind) {
 
 // attentionPart is attention of 1/parts of the keys, in a backward pass after its forward
 // pass where that is done again.
-func (w *writer) attentionPart(k kind, parts int) {
+func (w *writer) attentionPart(of model.Kind, k kind, parts int) {
 	if k == backward && w.g.c.Selective {
-		w.compute(w.g.attentionOp(forward, parts))
+		w.compute(w.g.attentionOp(of, forward, parts))
 	}
-	w.compute(w.g.attentionOp(k, parts))
+	w.compute(w.g.attentionOp(of, k, parts))
 }
 
 // pass sends a part of keys and values to the next rank of the ring and receives one.
@@ -189,124 +279,4 @@ func (w *writer) pass(what string, after int32) int32 {
 	got := w.issue(context, what, coll.Recv, w.g.c.Type, w.keys(), (me+n-1)%n, deps...)
 	w.steps = append(w.steps, workload.Step{Kind: workload.GroupEnd})
 	return got
-}
-
-// backward is a pass over a stage, with the gradients of weights or without.
-func (w *writer) backward(a action, both bool) {
-	list := w.units(a.chunk)
-	for n := range list {
-		i := len(list) - 1 - n
-		w.fully.before(n)
-		w.unitBackward(list[i].kind, both)
-		if both {
-			w.reduce(a, list[i])
-		}
-	}
-}
-
-// weights is the rest of a backward pass.
-func (w *writer) weights(a action) {
-	list := w.units(a.chunk)
-	for n := range list {
-		u := list[len(list)-1-n]
-		switch u.kind {
-		case 'h':
-			w.weight("head")
-		case 'l':
-			names := w.g.layerMatrices()
-			for k := range names {
-				w.weight(names[len(names)-1-k])
-			}
-		default:
-			w.embeddingWeights()
-		}
-		w.reduce(a, u)
-	}
-}
-
-// again gathers the input of a divided matrix for the gradient of its weight, where only
-// a part was kept (Korthikanti et al., 2022, section 4.2.2).
-func (w *writer) again() int32 {
-	if !w.g.c.SequenceParallel {
-		return -1
-	}
-	return w.issue(tensor, "input again", coll.AllGather, w.g.c.Type, w.message(), 0, w.wait...)
-}
-
-// divides reports whether a matrix is divided by columns, so that its input is needed
-// whole and the gradient of its input is a sum.
-func (w *writer) divides(name string) bool {
-	return name == "qkv" || name == "head" || name == "up"
-}
-
-// weight is the gradient of a matrix by itself.
-func (w *writer) weight(name string) {
-	if w.divides(name) {
-		w.then(w.again())
-	}
-	w.matrix(name, weights)
-}
-
-// product is the backward pass of a matrix: its input's gradient and, with both, its
-// weight's, beside which the former is summed up.
-func (w *writer) product(name, what string, both bool) {
-	gathered, sum := int32(-1), int32(-1)
-	if both && w.divides(name) {
-		gathered = w.again()
-	}
-	w.matrix(name, backward)
-	if w.divides(name) {
-		fn, n := coll.AllReduce, w.activation()
-		if w.g.c.SequenceParallel {
-			fn, n = coll.ReduceScatter, w.message()
-		}
-		sum = w.issue(tensor, what, fn, w.g.c.Type, n, 0)
-	}
-	if both {
-		w.then(gathered)
-		w.matrix(name, weights)
-	}
-	w.then(sum)
-}
-
-// unitBackward is the backward pass of a unit. What summed in the forward pass copies
-// here, and what copied sums.
-func (w *writer) unitBackward(kind byte, both bool) {
-	switch kind {
-	case 'h':
-		w.product("head", "head, backward", both)
-	case 'e':
-		w.enter("embedding, backward")
-		if both {
-			w.embeddingWeights()
-		}
-	default:
-		w.layerBackward(both)
-	}
-}
-
-func (w *writer) embeddingWeights() {
-	s := w.g.shape()
-	w.compute(w.g.operation("embedding_backward_weight", product{}, 3*s.tokens*s.h*s.size))
-}
-
-func (w *writer) layerBackward(both bool) {
-	if w.g.c.Recompute {
-		w.layer()
-	}
-	if w.g.c.Experts > 0 {
-		w.exchange("combine, backward")
-		w.product("expert_down", "", both)
-		w.product("expert_up", "", both)
-		w.exchange("dispatch, backward")
-		w.product("router", "", both)
-	} else {
-		w.enter("feed-forward, backward")
-		w.product("down", "", both)
-		w.product("up", "feed-forward, backward", both)
-	}
-	w.enter("attention, backward")
-	w.product("proj", "", both)
-	w.attention(backward)
-	w.product("qkv", "attention, backward", both)
 }

@@ -3,6 +3,7 @@ package gen
 import (
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/model"
 )
 
 // optimizerBytes returns the optimizer's bytes of one parameter: Adam's two moments of 32 bits, and a master
@@ -51,10 +52,10 @@ func (w *writer) states() (m workload.Memory) {
 	}
 	param, grad := int64(c.Type.Size()), int64(c.GradType.Size())
 	held, reduced := whole, whole
-	if c.FSDP >= 2 {
+	if c.FSDP >= 2 && c.PP == 1 {
 		reduced = min(part+unit, whole)
 	}
-	if c.FSDP == 3 {
+	if c.FSDP == 3 && c.PP == 1 {
 		held = min(part+longest(ahead, 1+c.Prefetch), whole)
 	}
 	return workload.Memory{Parameters: units.Bytes(held * param), Gradients: units.Bytes(reduced * grad),
@@ -79,14 +80,14 @@ func longest(list []int64, n int) (most int64) {
 func (w *writer) activations() int64 {
 	g := w.g
 	kept := make([]float64, g.c.Virtual) // of a microbatch, by stage of the rank
+	again := 0.0                         // a layer whose forward pass is done again
 	for chunk := range kept {
 		for _, u := range w.units(chunk) {
-			kept[chunk] += g.kept(u.kind)
+			kept[chunk] += g.kept(u)
+			if g.c.Recompute && u.kind == 'l' {
+				again = max(again, g.layerActivations(u.layer)-g.kept(u))
+			}
 		}
-	}
-	again := 0.0 // a layer whose forward pass is done again
-	if g.c.Recompute {
-		again = g.layerActivations() - g.kept('l')
 	}
 	now, most := 0.0, 0.0
 	for _, a := range g.plan[w.at.pp] {
@@ -107,19 +108,35 @@ func (w *writer) activations() int64 {
 }
 
 // kept are the bytes that a unit keeps of a microbatch for its backward pass.
-func (g *generator) kept(kind byte) float64 {
+func (g *generator) kept(u unit) float64 {
 	s := g.shape()
-	switch kind {
+	switch u.kind {
 	case 'e':
 		return 0 // its output is the first layer's input
 	// inputs of the last norm and of the head, and logits of 32 bits (Korthikanti et al., section 4.3)
 	case 'h':
 		return 2*s.part*s.h*s.size + 4*s.tokens*s.vocab
+	case 'j':
+		return 4 * s.part * s.h * s.size // two inputs, before and after their norms
 	}
 	if g.c.Recompute {
 		return s.part * s.h * s.size // its input (section 5)
 	}
-	return g.layerActivations()
+	return g.layerActivations(u.layer)
+}
+
+// operand is the bytes of an element that a matrix product keeps of its input: those of its precision
+// (Transformer Engine keeps the cast tensor, in the order that the gradient of weights needs).
+func (g *generator) operand() float64 {
+	switch g.c.Precision {
+	case workload.FP8:
+		return 1
+	case workload.MXFP8:
+		return 1 + 1.0/32
+	case workload.NVFP4:
+		return 0.5 + 1.0/16
+	}
+	return float64(g.c.Type.Size())
 }
 
 // layerActivations are the bytes of a layer's activations: Korthikanti et al., Reducing Activation
@@ -127,17 +144,35 @@ func (g *generator) kept(kind byte) float64 {
 // s·b·h·34/t with sequence parallelism for 16 bits, four hidden sizes of a feed-forward network and as
 // many heads of keys as of queries; less 2 for masks of dropout, which is not made. Scores of attention,
 // 5·a·s²·b, are not kept, as by flash attention (Dao et al., 2022, section 3.1), but their sums are.
-func (g *generator) layerActivations() float64 {
-	s, c := g.shape(), g.c
-	sum := 2 * s.part * s.h                              // inputs of the norm and of qkv
-	sum += s.tokens * (s.qkv + s.attn)                   // queries, keys, values; input of the projection
-	sum += 2 * s.part * s.h                              // inputs of the norm and of the feed-forward network
-	bytes := 4 * s.tokens * float64(c.Heads/int64(c.TP)) // sums of scores, 32 bits
-	if c.Experts == 0 {
-		sum += s.tokens * (s.up + 1) * s.ffn // before and after the activation function
-	} else {
-		sum += s.routed * (2*s.h + (s.up+1)*float64(c.FFN)) // tokens of experts, before and after
-		bytes += 4 * s.part * float64(c.Experts)            // of the router
+func (g *generator) layerActivations(of model.Kind) (bytes float64) {
+	s, c, in := g.shape(), g.c, g.operand()
+	norm := s.part * s.h * (s.size + in) // inputs of the norm and of the first product
+	if of == model.SSM {
+		inner := float64(c.Inner()) / s.tp
+		return norm + s.tokens*(2*float64(c.SSMInput())/s.tp*s.size+inner*(s.size+in))
 	}
-	return sum*s.size + bytes
+	if of.Attention() {
+		bytes += norm + s.tokens*(s.qkv*s.size+s.values*in) + 4*s.tokens*s.heads // sums of 32 bits
+		if in < s.size {
+			bytes += s.tokens * s.values * s.size // attention's output, beside what the product has of it
+		}
+		if c.KVRank > 0 {
+			bytes += s.tokens * (float64(c.QRank+c.KVRank)*(s.size+in) + float64(c.RopeDim)*s.size)
+		}
+	}
+	switch {
+	case of.HasFFN():
+		bytes += norm + s.tokens*s.ffn*(s.up*s.size+in) // before and after the activation function
+	case of.HasExperts():
+		x, f := float64(c.ExpertInput()), float64(c.ExpertSize())
+		bytes += norm + 4*s.part*float64(c.Experts) // of the router
+		if in < s.size {
+			bytes += s.routed * (x*in + x*s.size + f*(s.up*s.size+in))
+		} else {
+			bytes += s.routed * (2*x + (s.up+1)*f) * s.size // tokens of experts, before and after
+		}
+		bytes += s.tokens * float64(c.SharedFFN) / s.tp * (s.up*s.size + in)
+		bytes += 2 * s.part * float64(c.Latent) * s.size
+	}
+	return bytes
 }

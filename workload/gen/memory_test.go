@@ -51,7 +51,8 @@ func TestActivations(t *testing.T) {
 	c := gpt()
 	c.PP, c.Schedule = 4, GPipe
 	first := func() float64 {
-		g := newGenerator(&c)
+		g := newGenerator(&c, nil)
+		g.passes()
 		return float64((&writer{g: g}).activations())
 	}
 	one := first() / 8

@@ -30,11 +30,11 @@ func (p part) family() group {
 
 // reduce notes that the gradients of a unit are ready.
 func (w *writer) reduce(a action, u unit) {
-	if w.g.c.FSDP >= 2 {
-		w.fully.reduce(u)
+	if a.micro != w.g.m-1 && (w.g.c.FSDP < 2 || w.g.c.PP > 1) {
 		return
 	}
-	if a.micro != w.g.m-1 {
+	if w.g.c.FSDP >= 2 {
+		w.fully.reduce(u)
 		return
 	}
 	r := &w.grads
@@ -115,13 +115,14 @@ type sharding struct {
 }
 
 // begin starts a pass. ZeRO 3 gathers in each pass, ZeRO 2 in the first of an iteration,
-// as parameters then stay.
+// as parameters then stay; so does ZeRO 3 of a pipeline, as torchtitan has it (reshard_after_forward),
+// whose gradients are reduced once, too.
 func (s *sharding) begin(units []unit, ahead bool, micro int) {
 	if s.w.g.c.FSDP < 2 {
 		return
 	}
 	s.units, s.next, s.ready = nil, 0, nil
-	s.on = s.w.g.c.FSDP == 3 || ahead && micro == 0
+	s.on = s.w.g.c.FSDP == 3 && s.w.g.c.PP == 1 || ahead && micro == 0
 	for i := range units {
 		if ahead {
 			s.units = append(s.units, units[i])

@@ -101,7 +101,7 @@ func described(head []byte, m members) Kind {
 		has(head, "nodeName")):
 		return KubernetesNodes
 	case (m.has("architectures") || m.has("model_type")) && m.has("hidden_size"), m.has("hidden_size") &&
-		m.has("num_hidden_layers"):
+		m.has("num_hidden_layers"), m.has("text_config") && has(head, "hidden_size"):
 		return HFConfig
 	case len(m.names) > 0 && m.lists && !slices.ContainsFunc(m.names, notNumber):
 		return ChakraGroups

@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/topo/machine/datasheet"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/compute"
 	"github.com/simccl/simccl/workload/transform"
 )
 
@@ -33,10 +34,16 @@ type Scaled struct {
 	MatrixShare float64 `json:"matrixShare"`
 	// Factor is what all computing came to.
 	Factor float64 `json:"factor"`
+
+	old, now *compute.Class // where times are by a class
 }
 
 // String describes the scaling, and that it is an estimate.
 func (s *Scaled) String() string {
+	if s.now != nil {
+		return fmt.Sprintf("computing on %s instead of %s: %.2f times as long by the classes of both, an "+
+			"estimate, ±%.0f %% (%s)", s.To, s.From, s.Factor, 100*s.now.Uncertainty, s.now.Source)
+	}
 	return fmt.Sprintf("computing on %s instead of %s is an estimate: %.2f times as long; %.0f %% of its "+
 		"time by the peak of matrix products (%.2f), the rest by the rate of memory (%.2f), of NVIDIA's "+
 		"data sheets", s.To, s.From, s.Factor, 100*s.MatrixShare, s.Matrix, s.Memory)
@@ -69,6 +76,10 @@ func Scale(p *workload.Program, from, to string) (*workload.Program, *Scaled, er
 	}
 	s := &Scaled{From: a.Name, To: b.Name, Matrix: peak(&p.GPU, a) / peak(&p.GPU, b),
 		Memory: a.Memory / b.Memory}
+	if p.GPU.Class != "" {
+		s.old, _ = compute.Find(a.Name)
+		s.now, _ = compute.Find(b.Name)
+	}
 	q := *p
 	if q.GPU.Name != "" {
 		q.GPU.Name = b.Name
@@ -130,6 +141,12 @@ func (s *Scaled) factor(p *workload.Program, x *workload.Step, a, b datasheet.GP
 		return s.Matrix, true
 	}
 	w := &p.Works[x.Work-1]
+	if s.old != nil && s.now != nil {
+		if old, ok := s.old.Time(w); ok && old > 0 {
+			now, _ := s.now.Time(w)
+			return float64(now) / float64(old), w.FLOPs > 0
+		}
+	}
 	if w.FLOPs > 0 && w.Bytes > 0 {
 		old, product := roof(&p.GPU, w, a)
 		now, _ := roof(&p.GPU, w, b)

@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/gen"
+	"github.com/simccl/simccl/workload/model"
 )
 
 // TestGPU: what matrix products limit takes as much longer as the peaks differ, what
@@ -61,9 +62,11 @@ func TestMadeForAnother(t *testing.T) {
 		seq, typ := rapid.SampledFrom([]int64{8, 128, 4096}).Draw(t, "seq"),
 			rapid.SampledFrom([]coll.DataType{coll.BFloat16, coll.Float32}).Draw(t, "type")
 		made := func(name string) *workload.Program {
-			c := gen.Config{Layers: 2, Hidden: 1024, Heads: 8, KVHeads: 4, FFN: 4096, Vocab: 32000, Seq: seq,
+			c := gen.Config{Model: model.Model{Layers: 2, Hidden: 1024, Heads: 8, KVHeads: 4, FFN: 4096,
+				Vocab: 32000, TopK: 1},
+				Seq:        seq,
 				MicroBatch: 1, GlobalBatch: 2,
-				Type: typ, GradType: typ, TP: 1, PP: 2, Virtual: 1, DP: 1, Bucket: 1 << 20, EP: 1, TopK: 1,
+				Type: typ, GradType: typ, TP: 1, PP: 2, Virtual: 1, DP: 1, Bucket: 1 << 20, EP: 1,
 				Capacity: 1, CP: 1, Iterations: 1}
 			c.GPU, _ = gen.Peak(name, c.Type)
 			j, err := gen.Make(c)

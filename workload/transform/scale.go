@@ -34,6 +34,8 @@ func DataParallel(p *workload.Program, n int) (*workload.Program, error) {
 		return clone(p), nil
 	}
 	s.k = int32(n / size)
+	s.q.Model = p.Model
+	s.q.Model.Tokens *= int64(s.k)
 	if !slices.ContainsFunc(p.Comms, func(c workload.Comm) bool { return c.Kind == workload.FSDP }) {
 		s.q.Memory = p.Memory // what FSDP divides is less on each of more ranks
 	}

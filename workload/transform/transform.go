@@ -72,6 +72,9 @@ func Hosts(p *workload.Program, factors []float64) (*workload.Program, error) {
 func Between(p *workload.Program, from, to string) (*workload.Program, error) {
 	q := clone(p)
 	q.Marks = nil
+	if p.Model.Micro != [3]int64{} { // two iterations represent one
+		q.Model = workload.Trained{}
+	}
 	for i := range q.Lists {
 		first, last := -1, -1
 		for _, m := range p.Marks {
@@ -236,6 +239,7 @@ func Ranks(p *workload.Program, ranks []int32) (q *workload.Program, dropped int
 	}
 	q = clone(p)
 	q.Of, q.Lists, q.Marks, q.Factor = nil, nil, nil, nil
+	q.Model = workload.Trained{}                    // its tokens are those of all ranks
 	member := make([]map[int32]int32, len(p.Comms)) // by communicator: old rank in it → new
 	for i := range p.Comms {
 		member[i] = map[int32]int32{}

@@ -159,7 +159,8 @@ func (s *Spec) Any() bool {
 func Apply(p *workload.Program, s Spec) (q *workload.Program, notes []string, err error) {
 	q = separate(p)
 	if s.Schedule != AsRecorded || s.Microbatches > 0 {
-		q.Memory = workload.Memory{} // of activations there are more or fewer at a time
+		// of activations there are more or fewer at a time, and other tokens in an iteration
+		q.Memory, q.Model = workload.Memory{}, workload.Trained{}
 	}
 	if s.Skew != nil {
 		if err := skew(q, s.Skew); err != nil {

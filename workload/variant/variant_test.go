@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/gen"
+	"github.com/simccl/simccl/workload/model"
 	"github.com/simccl/simccl/workload/variant"
 )
 
@@ -139,9 +140,11 @@ func small(pp int, m int64, schedule gen.Schedule) gen.Config {
 	gpu, _ := gen.Peak("h200", coll.BFloat16)
 	times := map[string]units.Time{"optimizer": 0, "embedding": 0, "head": 0, "head_backward_input": 0,
 		"head_backward_weight": 0, "embedding_backward_weight": 0}
-	return gen.Config{Layers: 8, Hidden: 64, Heads: 8, KVHeads: 8, FFN: 256, Vocab: 128, Seq: 32,
+	return gen.Config{Model: model.Model{Layers: 8, Hidden: 64, Heads: 8, KVHeads: 8, FFN: 256, Vocab: 128,
+		TopK: 1},
+		Seq:        32,
 		MicroBatch: 1, GlobalBatch: m, Type: coll.BFloat16, GradType: coll.BFloat16,
-		TP: 1, PP: pp, Virtual: 1, DP: 1, Bucket: 1, EP: 1, TopK: 1, Capacity: 1, CP: 1, Iterations: 2,
+		TP: 1, PP: pp, Virtual: 1, DP: 1, Bucket: 1, EP: 1, Capacity: 1, CP: 1, Iterations: 2,
 		GPU: gpu, Times: times, Schedule: schedule}
 }
 

@@ -53,7 +53,7 @@ well a class predicts measured times.`,
 	o.Measure.register(cmd)
 	cmd.Flags().StringVar(&o.Data, "data", "",
 		"keep the measured times in `DIR` (default a new one next to the file)")
-	cmd.AddCommand(fit(a), check(a), measureCommand(a), set(a))
+	cmd.AddCommand(fit(a), check(a), measureCommand(a), set(a), computeCommand(a))
 	return cmd
 }
 

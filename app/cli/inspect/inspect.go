@@ -5,11 +5,9 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/simccl/simccl/app/cli"
-	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/decision"
 	"github.com/simccl/simccl/study/ncclog"
@@ -30,8 +28,8 @@ func Command(a *cli.App) *cobra.Command {
 and after all ranks agree, channels, cost model, and the choice with its
 chunking for every power of two. --json prints all of it as one document, and
 --nccl-log what NCCL would log of rank 0 (and of the first rank of nodes that differ),
-which check --log and topo convert read. Of a machine with GPUs of AMD --json prints
-what is modelled of RCCL, up to the channels, and what is missing.`,
+which check --log and topo convert read. Of a machine with GPUs of AMD it prints what
+RCCL decides, without chunking.`,
 		Example: `  simccl inspect --topo topo.xml --nodes 2 --json
   simccl inspect --topo topo.xml -g 4 --multicast off`,
 		Args: cli.Exactly(),
@@ -44,15 +42,6 @@ what is modelled of RCCL, up to the channels, and what is missing.`,
 // Run prints the decision.
 func (o *Options) Run(_ context.Context, a *cli.App) error {
 	x, err := o.Machine.Load(a)
-	var unbuilt *rules.UnbuiltError
-	if errors.As(err, &unbuilt) && a.JSON && !o.NCCLLog {
-		text, wrong := decision.Unfinished(x.Comm, x.Settings(), unbuilt)
-		if wrong != nil {
-			return wrong
-		}
-		_, err = a.Out.Write(text)
-		return err
-	}
 	if err != nil {
 		return err
 	}

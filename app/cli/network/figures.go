@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/report/chart"
@@ -84,7 +85,10 @@ func (o *Options) draw(a *cli.App, r *packetrun.Report) error {
 			return err
 		}
 		if err := save(a, name+".pdf", f.title, func(w io.Writer) error {
-			data, err := drawn.PDF()
+			doc := drawn.Document()
+			doc.SetCreationDate(time.Unix(0, 0).UTC()) // equal results give equal files
+			doc.SetModificationDate(time.Unix(0, 0).UTC())
+			data, err := drawn.PDF(doc)
 			if err == nil {
 				_, err = w.Write(data)
 			}

@@ -78,7 +78,8 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 		if m.GPUs == 0 {
 			m.GPUs = t.World
 		}
-		fmt.Fprintf(a.Notes(), "%d GPUs of %s, for the table's %s\n", m.GPUs, m.Topo, cmp.Or(t.Device, "GPUs"))
+		fmt.Fprintf(a.Notes(), "%d GPUs of %s, for the table's %s\n", m.GPUs, m.Topo,
+			cmp.Or(t.Device, "GPUs"))
 	}
 	if o.given == nil || !o.given.Changed("multicast") {
 		m.Multicast = "off"

@@ -21,6 +21,7 @@ import (
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload/gen"
+	"github.com/simccl/simccl/workload/model"
 )
 
 // made writes a job to a file.
@@ -40,10 +41,12 @@ func made(t *testing.T, c gen.Config) string {
 // random is a job of eight ranks.
 func random(r *rand.Rand) gen.Config {
 	pick := func(of ...int) int { return of[r.IntN(len(of))] }
-	c := gen.Config{Layers: 4, Hidden: 512, Heads: 8, KVHeads: 8, FFN: 2048, Vocab: 1024, Seq: 256,
+	c := gen.Config{Model: model.Model{Layers: 4, Hidden: 512, Heads: 8, KVHeads: 8, FFN: 2048, Vocab: 1024,
+		TopK: 1},
+		Seq:        256,
 		MicroBatch: 1, Type: coll.BFloat16, GradType: coll.BFloat16,
 		TP: pick(1, 2, 4), PP: pick(1, 2), Virtual: 1, Bucket: units.Bytes(pick(1<<20, 4<<20)), Prefetch: 1,
-		EP: 1, TopK: 1, Capacity: 1, CP: 1, Iterations: pick(1, 2)}
+		EP: 1, Capacity: 1, CP: 1, Iterations: pick(1, 2)}
 	c.DP = 8 / (c.TP * c.PP)
 	c.SequenceParallel = c.TP > 1 && r.IntN(2) == 0
 	c.Schedule = gen.Schedule(pick(0, 1, 3))

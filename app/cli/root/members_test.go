@@ -21,6 +21,7 @@ import (
 	"github.com/simccl/simccl/app/cli/calibrate"
 	"github.com/simccl/simccl/app/cli/check"
 	"github.com/simccl/simccl/app/cli/classes"
+	"github.com/simccl/simccl/app/cli/diagnose"
 	"github.com/simccl/simccl/app/cli/diff"
 	"github.com/simccl/simccl/app/cli/env"
 	"github.com/simccl/simccl/app/cli/explain"
@@ -101,12 +102,14 @@ func optionsOf() map[string]runner {
 	return map[string]runner{
 		"advise": &advise.Options{}, "bench": &bench.Options{}, "bench verbs": &bench.VerbsOptions{},
 		"calibrate": &calibrate.Options{}, "calibrate check": &calibrate.CheckOptions{},
-		"calibrate fit": &calibrate.FitOptions{}, "calibrate measure": &calibrate.MeasureOptions{},
+		"calibrate compute": &calibrate.ComputeOptions{},
+		"calibrate fit":     &calibrate.FitOptions{}, "calibrate measure": &calibrate.MeasureOptions{},
 		"calibrate set": &calibrate.SetOptions{}, "check": &check.Options{},
 		"class check": &classes.CheckOptions{}, "class diff": &classes.DiffOptions{},
 		"class show": &classes.ShowOptions{}, "diff": &diff.Options{}, "env": &env.Options{},
 		"explain": &explain.Options{}, "graph": &graph.Options{}, "groups": &groups.Options{},
-		"identify": &identify.Options{}, "inspect": &inspect.Options{}, "intercept": &intercept.Options{},
+		"diagnose": &diagnose.Options{}, "identify": &identify.Options{}, "inspect": &inspect.Options{},
+		"intercept":   &intercept.Options{},
 		"network run": &network.Options{}, "overlap": &overlap.Options{}, "plan": &plan.Options{},
 		"replay": &replay.Options{}, "report": &report.Options{}, "run": &run.Options{},
 		"scenario check": &scenariocmd.CheckOptions{}, "scenario show": &scenariocmd.ShowOptions{},

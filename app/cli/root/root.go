@@ -16,6 +16,7 @@ import (
 	"github.com/simccl/simccl/app/cli/check"
 	"github.com/simccl/simccl/app/cli/classes"
 	"github.com/simccl/simccl/app/cli/completion"
+	"github.com/simccl/simccl/app/cli/diagnose"
 	"github.com/simccl/simccl/app/cli/diff"
 	"github.com/simccl/simccl/app/cli/env"
 	"github.com/simccl/simccl/app/cli/explain"
@@ -52,7 +53,8 @@ import (
 func commands() []command {
 	all := []command{
 		{"run", run.Command}, {"inspect", inspect.Command}, {"explain", explain.Command},
-		{"diff", diff.Command}, {"advise", advise.Command}, {"topo", topo.Command},
+		{"diff", diff.Command}, {"diagnose", diagnose.Command}, {"advise", advise.Command},
+		{"topo", topo.Command},
 		{"graph", graph.Command}, {"tune", tune.Command}, {"plan", plan.Command},
 		{"check", check.Command}, {"scenario", scenario.Command}, {"replay", replay.Command},
 		{"sweep", sweep.Command}, {"overlap", overlap.Command}, {"workload", workload.Command},

@@ -48,6 +48,8 @@ type Options struct {
 	Save          string // a scenario file to be written
 	CSV           string
 	Schedule      string // a file; empty: NCCL's own
+	Kernel        string // in place of NCCL's choice
+	Serving       scenario.Serving
 
 	given *pflag.FlagSet // of a command line; nil: the values alone count
 }
@@ -62,6 +64,10 @@ broadcast, reduce, sendrecv, alltoall, gather or scatter, with or without _perf,
 or all_to_all_v, an alltoall of unequal parts (--counts, --imbalance). Sizes go
 from 8 B to 1 GiB by a factor of 2, unless -b, -e, -f or -i say otherwise.
 
+ep_dispatch, ep_combine (--experts, --top-k, --hidden, --tokens) and kv_transfer
+(--from-tp, --to-tp, --layers, --block-tokens, --kv-bytes, --tokens) are
+operations of serving, each of one size. --kernel takes one that is not NCCL's.
+
 Flags with a letter are nccl-tests' own, with its meaning. simccl help lists the
 topics that flags name.
 
@@ -70,7 +76,9 @@ topics that flags name.
 it has one, runs as with replay.`,
 		Example: `  simccl run all_reduce
   simccl run all_reduce_perf -b 8 -e 16M -f 8 -g 4 --topo topo.xml --nodes 4
-  simccl run all_gather --sizes 96,1M --trace out.json.gz --ops flows.csv`,
+  simccl run all_gather --sizes 96,1M --trace out.json.gz --ops flows.csv
+  simccl run all_reduce --nodes 1 --sizes 64K,1M -d half --kernel vllm --launch graph
+  simccl run ep_dispatch --experts 256 --top-k 8 --hidden 7168 --tokens 128 --kernel deepep-ll`,
 		Args: r.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Take(args)
@@ -111,6 +119,7 @@ func (r *Options) Register(c *cobra.Command) {
 	r.Test.Register(c)
 	r.RegisterTimes(c)
 	r.RegisterSchedule(c)
+	r.RegisterServing(c)
 	r.Test.RegisterOutput(c)
 	flags.Register(c.Flags(), r.Outputs.table(), flags.In(flags.Output,
 		flags.Of(&r.CSV, "csv", "", "", "write a row for each size to the CSV `FILE`, for pandas"),
@@ -181,6 +190,9 @@ func (r *Options) Run(ctx context.Context, a *cli.App) error {
 	}
 	if spec.Workload.Job != "" {
 		return r.job(ctx, a, spec, placed)
+	}
+	if scenario.OfServing(spec.Workload.Op) {
+		return r.serving(ctx, a, spec, placed)
 	}
 	s, err := r.prepare(a, spec, placed)
 	if err != nil {

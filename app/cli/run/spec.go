@@ -21,6 +21,7 @@ func (r *Options) Spec(a *cli.App) (scenario.Spec, error) {
 	if s.Workload, err = a.Pairs(r.Test.Workload(r.Op), r.Op, &r.Test.Options); err != nil {
 		return s, err
 	}
+	s.Workload.Kernel, s.Workload.Serving = r.Kernel, r.Serving
 	s.Network.Faults, s.Engine, s.Outputs = r.Faults, r.engine(), r.Outputs.spec()
 	s.Seed = r.Seed
 	return s, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/report/chart"
@@ -208,7 +209,11 @@ func (o *ShowOptions) draw(a *cli.App, m *sweep.Merged) error {
 		})
 	case strings.HasSuffix(o.File, ".pdf"):
 		return save(a, o.File, o.Kind, func(w io.Writer) error {
-			data, err := figure().PDF()
+			f := figure()
+			doc := f.Document()
+			doc.SetCreationDate(time.Unix(0, 0).UTC()) // equal results give equal files
+			doc.SetModificationDate(time.Unix(0, 0).UTC())
+			data, err := f.PDF(doc)
 			if err == nil {
 				_, err = w.Write(data)
 			}

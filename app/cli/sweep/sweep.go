@@ -4,6 +4,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,6 +70,7 @@ type Options struct {
 	MaxTime time.Duration // after which no point begins; 0: none
 	Retry   bool          // points again that failed
 	Claim   bool          // batches that no other process has
+	Format  string        // of files for a simulator of requests; empty: none
 }
 
 func run(a *cli.App) *cobra.Command {
@@ -105,7 +107,10 @@ from the variables of Slurm, Kubernetes, PBS, LSF, Grid Engine or an MPI launche
 		flags.Of(&resume, "resume", "", true, "go on where the results end; always so"),
 		flags.Of(&o.Retry, "retry", "", false, "run points again that failed"),
 		flags.Of(&o.Claim, "claim", "", false,
-			"take batches that no other process has, for points of uneven cost")))
+			"take batches that no other process has, for points of uneven cost"),
+		flags.Of(&o.Format, "format", "", "",
+			"write DIR/FORMAT, communication times as a simulator of requests reads them: vidur, "+
+				"aiconfigurator")))
 	_ = c.Flags().MarkHidden("resume")
 	return c
 }
@@ -125,8 +130,37 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	if o.Jobs < 0 {
 		return fail.Usage("--jobs %d: write 1 or more", o.Jobs)
 	}
+	if o.Format != "" && !slices.Contains(sweep.Formats(), o.Format) {
+		return fail.Usage("--format %s: write %s", o.Format, strings.Join(sweep.Formats(), " or "))
+	}
 	r.Dir, r.Jobs, r.MaxTime, r.Retry, r.Claim = a.Path(o.Out), o.Jobs, o.MaxTime, o.Retry, o.Claim
-	return finish(ctx, a, r)
+	if err := finish(ctx, a, r); err != nil || o.Format == "" {
+		return err
+	}
+	return o.files(a, cmp.Or(r.Spec.Base.NCCL.Version, cli.Rules().String()))
+}
+
+// files writes the times of the sweep as a simulator of requests reads them.
+func (o *Options) files(a *cli.App, nccl string) error {
+	m, err := merged(a, []string{o.Out}, false)
+	if err != nil {
+		return err
+	}
+	list, err := m.Files(o.Format, nccl)
+	if err != nil {
+		return err
+	}
+	for _, f := range list {
+		name := filepath.Join(o.Out, o.Format, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(a.Path(name)), 0o777); err != nil {
+			return fail.Input(err)
+		}
+		if err := newfile.Write(a.Path(name), f.Data); err != nil {
+			return fail.Input(err)
+		}
+		a.Wrote(name, "for "+o.Format)
+	}
+	return nil
 }
 
 // left reports whether an error says that points are left.

@@ -1,10 +1,13 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -13,25 +16,31 @@ import (
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/compute"
 	"github.com/simccl/simccl/workload/gen"
 	"github.com/simccl/simccl/workload/inputs"
+	"github.com/simccl/simccl/workload/model"
 	"github.com/spf13/cobra"
 )
 
 // GenOptions are the flags and arguments of gen.
 type GenOptions struct {
 	Model      gen.Config // the members that are numbers
+	Name       string     // a model by name, or a config.json; the members that are not 0 go first
 	Type       string     // of parameters and activations
 	GradType   string     // empty: Type
+	Precision  string     // of layers' matrix products
 	Schedule   string
-	Bucket     string // a size
-	CP         string // ring or all-gather
-	Recompute  string // none, selective or full
-	GPU        string // whose roofline
-	Efficiency float64
+	Bucket     string  // a size
+	CP         string  // ring or all-gather
+	Recompute  string  // none, selective or full
+	GPU        string  // whose class, or roofline
+	Class      string  // a file in place of the GPU's class
+	Efficiency float64 // 0: the class says it
 	Memory     float64 // what memory reaches of its peak
 	Times      string  // a file in place of the roofline
 	Out        string  // a file; empty: standard output
@@ -44,10 +53,12 @@ func generate(a *cli.App) *cobra.Command {
 		Long: `gen makes the training of a transformer: tensor parallel with --sp (sequence
 parallel), pipelines by --schedule, data parallel in buckets, ZeRO by --fsdp, experts
 and context parallel. It writes simccl's text and prints what each group moves, to be
-checked by hand (docs/WORKLOADS.md has the formulas). Compute is by the roofline of
---gpu, an estimate, or from a file of times.
+checked by hand (docs/WORKLOADS.md has the formulas). --model is a model by name or a
+config.json of Hugging Face; other sizes that are given go first. Computations take what
+the class of --gpu says, an estimate, or a file of times.
 Ranks: tp x cp x dp x pp. Microbatches: global-batch / (micro-batch x dp).`,
-		Example: `  simccl workload gen --layers 8 --hidden 1024 --heads 8 --tp 2 --sp --pp 2 --dp 2 --global-batch 16 -o job.txt
+		Example: `  simccl workload gen --model llama-3.1-70b --seq 8192 --tp 4 --sp --pp 4 --dp 2 --global-batch 64 --gpu h100 -o job.txt
+  simccl workload gen --layers 8 --hidden 1024 --heads 8 --tp 2 --sp --pp 2 --dp 2 --global-batch 16 -o job.txt
   simccl workload gen --layers 4 --hidden 1024 --heads 8 --dp 8 --fsdp 3 --global-batch 8 -o job.txt
   simccl workload gen --layers 4 --hidden 1024 --heads 8 --dp 4 --ep 4 --experts 8 --top-k 2 --global-batch 4 -o job.txt`,
 		Args: cli.Exactly(),
@@ -61,15 +72,18 @@ Ranks: tp x cp x dp x pp. Microbatches: global-batch / (micro-batch x dp).`,
 func (o *GenOptions) network() flags.Group {
 	m := &o.Model
 	return flags.In("Neural network",
-		flags.Of(&m.Layers, "layers", "", 32, "number of layers"),
-		flags.Of(&m.Hidden, "hidden", "", 4096, "hidden size"),
-		flags.Of(&m.Heads, "heads", "", 32, "heads of attention"),
+		flags.Of(&o.Name, "model", "", "", "`MODEL` by name, such as llama-3.1-70b, deepseek-v3 or "+
+			"qwen-3-30b-a3b, or a FILE, config.json of Hugging Face"),
+		flags.Of(&m.Layers, "layers", "", 0, "number of layers (default: the model's, or 32)"),
+		flags.Of(&m.Hidden, "hidden", "", 0, "hidden size (default: the model's, or 4096)"),
+		flags.Of(&m.Heads, "heads", "", 0, "heads of attention (default: the model's, or 32)"),
 		flags.Of(&m.KVHeads, "kv-heads", "", 0, "heads of keys and values (default: as --heads)"),
 		flags.Of(&m.FFN, "ffn", "", 0,
 			"size of the feed-forward network, or of an expert (default: 4 x hidden)"),
 		flags.Of(&m.Gated, "gated", "", false, "the feed-forward network has three matrices (SwiGLU)"),
 		flags.Of(&m.Tied, "tied", "", false, "the head multiplies by the embedding's matrix"),
-		flags.Of(&m.Vocab, "vocab", "", 32000, "size of the vocabulary; it divides by --tp"),
+		flags.Of(&m.Vocab, "vocab", "", 0, "size of the vocabulary, padded to what --tp divides "+
+			"(default: the model's, or 32000)"),
 		flags.Of(&m.Seq, "seq", "", 4096, "tokens of a sequence"),
 		flags.Of(&m.MicroBatch, "micro-batch", "", 1, "sequences of a microbatch"),
 		flags.Of(&m.GlobalBatch, "global-batch", "", 0,
@@ -78,8 +92,10 @@ func (o *GenOptions) network() flags.Group {
 		flags.Of(&o.Type, "dtype", "", "bfloat16", "`TYPE` of parameters and activations"),
 		flags.Of(&o.GradType, "grad-dtype", "", "",
 			"`TYPE` in which gradients are reduced (default: as --dtype)"),
+		flags.Of(&o.Precision, "precision", "", "bf16", "`PRECISION` of the operands of layers' matrix "+
+			"products: "+strings.Join(workload.Precisions(), ", ")),
 		flags.Of(&m.Experts, "experts", "", 0, "experts of each layer; 0: a feed-forward network"),
-		flags.Of(&m.TopK, "top-k", "", 1, "experts that a token goes to"),
+		flags.Of(&m.TopK, "top-k", "", 0, "experts that a token goes to (default: the model's, or 1)"),
 		flags.Of(&m.Capacity, "capacity", "", 1,
 			"what ranks exchange for experts, as a multiple of an even division"))
 }
@@ -89,10 +105,11 @@ func (o *GenOptions) division() flags.Group {
 	m := &o.Model
 	return flags.In("Division over ranks",
 		flags.Of(&m.TP, "tp", "", 1, "tensor parallel ranks"),
-		flags.Of(&m.SequenceParallel, "sp", "", false, "sequence parallel among tensor parallel ranks"),
+		flags.Of(&m.SequenceParallel, "sp", "", false,
+			"sequence parallel among tensor parallel ranks; no effect with --tp 1"),
 		flags.Of(&m.PP, "pp", "", 1, "pipeline stages"),
-		flags.Of(&o.Schedule, "schedule", "", "1f1b", "`ORDER` of microbatches: "+
-			strings.Join(gen.Schedules(), ", ")),
+		flags.Of(&o.Schedule, "schedule", "", "", "`ORDER` of microbatches: "+
+			strings.Join(gen.Schedules(), ", ")+" (default 1f1b, interleaved with --virtual 2 or more)"),
 		flags.Of(&m.Virtual, "virtual", "", 0, "stages of a rank with --schedule interleaved (default 2)"),
 		flags.Of(&m.DP, "dp", "", 1, "data parallel ranks"),
 		flags.Of(&o.Bucket, "bucket", "", "25MB", "`SIZE` of a bucket of gradients"),
@@ -101,7 +118,7 @@ func (o *GenOptions) division() flags.Group {
 		flags.Of(&m.FSDP, "fsdp", "", 0,
 			"stage of ZeRO: 1 (optimizer), 2 (and gradients), 3 (and parameters)"),
 		flags.Of(&m.Prefetch, "prefetch", "", 1, "layers whose parameters are gathered ahead"),
-		flags.Of(&m.EP, "ep", "", 1, "expert parallel ranks, within data parallel ones"),
+		flags.Of(&m.EP, "ep", "", 1, "expert parallel ranks, of those of a stage (tp x cp x dp)"),
 		flags.Of(&m.CP, "cp", "", 1, "context parallel ranks"),
 		flags.Of(&o.CP, "cp-mode", "", "ring", "`HOW` keys and values come: ring or all-gather"),
 		flags.Of(&o.Recompute, "recompute", "", "none",
@@ -113,27 +130,34 @@ func (o *GenOptions) division() flags.Group {
 // cost declares what computations take.
 func (o *GenOptions) cost() flags.Group {
 	return flags.In("Time and output",
-		flags.Of(&o.GPU, "gpu", "", "h100", "roofline of this `GPU`: "+strings.Join(gen.GPUs(), ", ")),
-		flags.Of(&o.Efficiency, "efficiency", "", gen.DefaultEfficiency,
-			"what matrix products reach of the peak"),
-		flags.Of(&o.Memory, "memory-efficiency", "", gen.DefaultMemoryEfficiency,
-			"what memory reaches of its peak"),
+		flags.Of(&o.GPU, "gpu", "", "h100", "times are of this `GPU`: "+strings.Join(gen.GPUs(), ", ")),
+		flags.Of(&o.Class, "compute-class", "", "", "class of the GPU from a `FILE`, which simccl calibrate "+
+			"compute writes"),
+		flags.Of(&o.Efficiency, "efficiency", "", 0.0,
+			"a roofline in place of the class: what matrix products reach of the peak"),
+		flags.Of(&o.Memory, "memory-efficiency", "", 0.0,
+			"a roofline in place of the class: what memory reaches of its peak"),
 		flags.Of(&o.Times, "times", "", "",
-			"times of operations instead of the roofline: a `FILE`, CSV (op,us) or JSON ({\"op\": us})"),
+			"times of operations, which go first: a `FILE`, CSV (op,us) or JSON ({\"op\": us})"),
 		flags.Of(&o.Out, "out", "o", "", "write to `FILE` instead of standard output"))
 }
 
 // config is what the options say.
 func (o *GenOptions) config(a *cli.App) (gen.Config, error) {
 	c := o.Model
-	if c.KVHeads == 0 {
-		c.KVHeads = c.Heads
-	}
-	if c.FFN == 0 {
-		c.FFN = 4 * c.Hidden
+	if err := o.sizes(a, &c.Model); err != nil {
+		return c, err
 	}
 	var ok bool
-	if c.Schedule, ok = gen.ParseSchedule(o.Schedule); !ok {
+	if c.Precision, ok = workload.ParsePrecision(o.Precision); !ok || c.Precision == workload.TF32 {
+		return c, fail.Usage("--precision %s: write one of %s", o.Precision,
+			strings.Join(workload.Precisions(), ", "))
+	}
+	if o.Schedule == "" && c.Virtual > 1 {
+		c.Schedule = gen.Interleaved
+	} else if o.Schedule == "" {
+		c.Schedule = gen.OneFOneB
+	} else if c.Schedule, ok = gen.ParseSchedule(o.Schedule); !ok {
 		return c, fail.Usage("--schedule %s: write one of %s", o.Schedule, strings.Join(gen.Schedules(),
 			", "))
 	}
@@ -176,21 +200,115 @@ func (o *GenOptions) config(a *cli.App) (gen.Config, error) {
 			return c, fail.Usage("--grad-dtype: %v", err)
 		}
 	}
-	if c.GPU, ok = gen.Peak(o.GPU, c.Type); !ok {
-		return c, fail.Usage("--gpu %s: write one of %s, or give --times", o.GPU,
-			strings.Join(gen.GPUs(), ", "))
+	if c.Experts > 0 && c.TP > 1 && !c.SequenceParallel {
+		c.SequenceParallel = true
+		fmt.Fprintln(a.Err,
+			"simccl: --sp is taken for granted: with experts, tensor parallel ranks divide the "+
+				"tokens")
 	}
-	c.GPU.Efficiency, c.GPU.MemoryEfficiency = o.Efficiency, o.Memory
+	return c, o.times(a, &c)
+}
+
+// sizes are those of the model, which --model names, and of the options over them.
+func (o *GenOptions) sizes(a *cli.App, given *model.Model) error {
+	m := &model.Model{Layers: 32, Hidden: 4096, Heads: 32, Vocab: 32000, TopK: 1}
+	if o.Name != "" {
+		known, err := o.named(a)
+		if err != nil {
+			return err
+		}
+		m = known
+	}
+	for _, x := range []struct{ to, from *int64 }{{&m.Layers, &given.Layers}, {&m.Hidden, &given.Hidden},
+		{&m.Heads, &given.Heads}, {&m.KVHeads, &given.KVHeads}, {&m.FFN, &given.FFN},
+		{&m.Vocab, &given.Vocab}} {
+		if *x.from != 0 {
+			*x.to = *x.from
+		}
+	}
+	if given.Experts != 0 {
+		m.Experts = given.Experts
+	}
+	if given.TopK != 0 {
+		m.TopK = given.TopK
+	}
+	m.Gated, m.Tied = m.Gated || given.Gated, m.Tied || given.Tied
+	if m.KVHeads == 0 {
+		m.KVHeads = m.Heads
+	}
+	if m.FFN == 0 && m.ExpertFFN == 0 {
+		m.FFN = 4 * m.Hidden
+	}
+	if n := int64(len(m.Pattern)); n > m.Layers && m.Layers > 0 {
+		m.Pattern = m.Pattern[:m.Layers]
+	} else if n > 0 && n < m.Layers {
+		return fail.Usage("--layers %d: %s has %d layers of several kinds; write at most that many", m.Layers,
+			o.Name, n)
+	}
+	*given = *m
+	return nil
+}
+
+// named is the model of --model: by its name, or else a file.
+func (o *GenOptions) named(a *cli.App) (*model.Model, error) {
+	if m, ok := model.Find(o.Name); ok {
+		return m, nil
+	}
+	if _, err := os.Stat(a.Path(o.Name)); err != nil {
+		hint := "simccl workload gen --help names some"
+		if n := config.Nearest(strings.ToLower(o.Name), model.Names()); n != "" {
+			hint = "did you mean " + n
+		}
+		return nil, fail.Usage("--model %s: no model of that name, nor a file; %s; all: %s", o.Name, hint,
+			strings.Join(model.Names(), ", "))
+	}
+	data, err := a.ReadAs(o.Name, model.MaxConfig, inputs.HFConfig)
+	if err != nil {
+		return nil, err
+	}
+	m, err := model.Parse(data, o.Name)
+	if err != nil {
+		return nil, err
+	}
+	m.Name = strings.TrimSuffix(filepath.Base(o.Name), ".json")
+	return m, nil
+}
+
+// times finds what computations take: by a class, or by a roofline where efficiencies are given.
+func (o *GenOptions) times(a *cli.App, c *gen.Config) (err error) {
+	var ok bool
+	if c.GPU, ok = gen.Peak(o.GPU, c.Type); !ok {
+		return fail.Usage("--gpu %s: write one of %s, or give --times", o.GPU, strings.Join(gen.GPUs(), ", "))
+	}
+	switch {
+	case o.Class != "":
+		data, err := a.Read(o.Class, compute.MaxFile)
+		if err != nil {
+			return err
+		}
+		if c.Class, err = compute.Parse(data, o.Class); err != nil {
+			return err
+		}
+		if c.Class.Name != c.GPU.Name {
+			return fail.Usage("--compute-class %s is of %s; write --gpu %s", o.Class, c.Class.Name,
+				c.Class.Name)
+		}
+	case o.Efficiency != 0 || o.Memory != 0:
+		c.GPU.Efficiency, c.GPU.MemoryEfficiency = cmp.Or(o.Efficiency, c.GPU.Efficiency), cmp.Or(o.Memory,
+			c.GPU.MemoryEfficiency)
+	default:
+		c.Class, _ = compute.Find(o.GPU)
+	}
 	if o.Times != "" {
 		data, err := a.ReadAs(o.Times, process.MaxSettings, inputs.OperationTimes)
 		if err != nil {
-			return c, err
+			return err
 		}
 		if c.Times, err = readTimes(data, o.Times); err != nil {
-			return c, fail.Input(err)
+			return fail.Input(err)
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // generated is what --json prints.
@@ -256,9 +374,25 @@ func notes(c *gen.Config, j *gen.Job) (out []string) {
 		}
 	}
 	if len(roof) > 0 {
-		out = append(out, fmt.Sprintf("%d operations take what the roofline of %s says, at %.0f %% of its "+
-			"peak and %.0f %% of its memory's: an estimate, ±%.0f %%",
-			len(roof), c.GPU.Name, 100*c.GPU.Efficiency, 100*c.GPU.MemoryEfficiency, 100*gen.Uncertainty))
+		if k := c.Class; k != nil {
+			out = append(out,
+				fmt.Sprintf("%d operations take what the class of %s says: an estimate, ±%.0f %% "+
+					"(%s)", len(roof), c.GPU.Name, 100*k.Uncertainty, k.Source))
+		} else {
+			out = append(out,
+				fmt.Sprintf("%d operations take what the roofline of %s says, at %.0f %% of its "+
+					"peak and %.0f %% of its memory's: an estimate, ±%.0f %%",
+					len(roof), c.GPU.Name, 100*c.GPU.Efficiency, 100*c.GPU.MemoryEfficiency,
+					100*gen.Uncertainty))
+		}
+	}
+	if k := c.Class; k != nil && c.Precision != workload.BF16 && !k.Has(c.Precision) {
+		instead := c.Precision.Wider()
+		for instead != workload.BF16 && !k.Has(instead) {
+			instead = instead.Wider()
+		}
+		out = append(out, fmt.Sprintf("%s has no rate of %s products: they take what those of %s do",
+			c.GPU.Name, c.Precision, instead))
 	}
 	var unused []string
 	for _, name := range slices.Sorted(maps.Keys(c.Times)) {

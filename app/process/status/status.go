@@ -72,7 +72,8 @@ var classes = []struct {
 	of     []func(error) bool
 }{
 	{NotImplemented, []func(error) bool{
-		is[*topo.SplitHostsError], is[*rules.UnbuiltError], matches(exec.ErrNotImplemented),
+		is[*topo.SplitHostsError], is[*rules.UnbuiltError], is[*config.UnmodelledError],
+		matches(exec.ErrNotImplemented),
 		matches(plan.ErrUnsupported)}},
 	{Absent, []func(error) bool{matches(exec.ErrUnsupported)}},
 	{Timeout, []func(error) bool{matches(context.DeadlineExceeded), matches(context.Canceled)}},

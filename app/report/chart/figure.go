@@ -43,7 +43,7 @@ const (
 // ink is a colour, 0xRRGGBB.
 type ink int
 
-// inks of curves are Okabe's and Ito's, which people with any colour vision tell apart
+// inks of curves are Okabe's and Ito's, which people with any colour vision distinguish
 // (https://jfly.uni-koeln.de/color), without yellow, which white paper swallows.
 var inks = []ink{0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x000000}
 
@@ -56,7 +56,7 @@ const (
 	size       = 7.0      // points of text
 )
 
-// strokes tell curves apart without their colour.
+// strokes distinguish curves without their colour.
 var strokes = [][]float64{nil, {4, 2}, {1, 1.6}, {6, 1.6, 1.2, 1.6}}
 
 // units are what columns of results are in.
@@ -69,9 +69,9 @@ func axis(name string) string {
 	if name == "bytes" {
 		name = "message size"
 	}
-	for ending, of := range map[string]string{"_us": "µs", "_ms": "ms", "_s": "s", "_h": "h"} {
-		if base, ok := strings.CutSuffix(name, ending); ok && u == "" {
-			name, u = base, of
+	for _, e := range [][2]string{{"_us", "µs"}, {"_ms", "ms"}, {"_s", "s"}, {"_h", "h"}} {
+		if base, ok := strings.CutSuffix(name, e[0]); ok && u == "" {
+			name, u = base, e[1]
 		}
 	}
 	if u == "" {
@@ -189,7 +189,7 @@ const mostMarks = 40
 // mostName is where names of curves are cut.
 const mostName = 18
 
-// thin leaves out values whose labels would stand closer than apart points.
+// thin leaves out values whose labels would be closer than apart points.
 func thin(values []float64, s svg.Scale, apart float64) (out []float64) {
 	for _, v := range values {
 		if n := len(out); n == 0 || math.Abs(s.At(v)-s.At(out[n-1])) >= apart {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
-	"time"
 
 	"codeberg.org/go-pdf/fpdf"
 
@@ -51,11 +50,15 @@ func (f *Figure) SVG() string {
 	return d.String() + "</svg>\n"
 }
 
-// PDF is the figure as a page of its size, in PDF's own Helvetica. Equal figures give equal bytes.
-func (f *Figure) PDF() ([]byte, error) {
-	p := fpdf.NewCustom(&fpdf.InitType{UnitStr: "pt", Size: fpdf.SizeType{Wd: f.Width, Ht: f.Height}})
-	p.SetCreationDate(time.Unix(0, 0).UTC())
-	p.SetModificationDate(time.Unix(0, 0).UTC())
+// Document is an empty document of the figure's size. Its dates are those of the clock where the caller sets
+// no others.
+func (f *Figure) Document() *fpdf.Fpdf {
+	return fpdf.NewCustom(&fpdf.InitType{UnitStr: "pt", Size: fpdf.SizeType{Wd: f.Width, Ht: f.Height}})
+}
+
+// PDF is the figure as the page of a document, in PDF's own Helvetica. Equal figures and dates give equal
+// bytes.
+func (f *Figure) PDF(p *fpdf.Fpdf) ([]byte, error) {
 	p.SetCatalogSort(true)
 	p.SetTitle(f.Title, true)
 	p.SetAutoPageBreak(false, 0)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"github.com/simccl/simccl/exec"
 	"slices"
 	"strings"
 
@@ -121,9 +122,11 @@ func (t *Table) Notes() []string {
 	most := int64(-1)
 	for i, f := range t.facts {
 		if f.Near != "" {
-			near = append(near,
-				fmt.Sprintf("Near, not exact, within about %.0f %%: %s; --fold exact leaves nothing out",
-					100*f.Margin, f.Near))
+			note := fmt.Sprintf("Near, not exact, within about %.0f %%: %s", 100*f.Margin, f.Near)
+			if f.Simulated != exec.Formula.String() {
+				note += "; --fold exact leaves nothing out"
+			}
+			near = append(near, note)
 		}
 		if f.NotProved != "" {
 			if unproved = append(unproved, f.NotProved); t.Rows[i].Size > most {

@@ -36,7 +36,8 @@ func TestSystemsAreCheckedBeforeAnythingIsWritten(t *testing.T) {
 // system, and a record of every file's hash and length, but its own.
 func TestWheelRecordsItsFiles(t *testing.T) {
 	t.Chdir(filepath.Join("..", "..", ".."))
-	for _, v := range [][2]string{{"0.1.0", "0.1.0"}, {"0.1.0-dev", "0.1.0.dev0"}, {"0.2.0-rc.1", "0.2.0rc1"}} {
+	for _, v := range [][2]string{{"0.1.0", "0.1.0"}, {"0.1.0-dev", "0.1.0.dev0"},
+		{"0.2.0-rc.1", "0.2.0rc1"}} {
 		if got := pythonVersion(v[0]); got != v[1] {
 			t.Errorf("%s is %s for Python, want %s", v[0], got, v[1])
 		}

@@ -106,18 +106,21 @@ type traffic struct {
 	class *gpu.Class
 	// crowds: many pairs of GPUs meet on a link to a switch.
 	crowds bool
-	links  []load // by link
+	// crowdLoad and crowdStore are the class's, or what takes their place.
+	crowdLoad, crowdStore float64
+	links                 []load // by link
 }
 
-// load is what a link carries: bytes that were loaded and stored, or that the switch
-// reduces and copies, of so many pairs of GPUs.
+// load is what a link carries: bytes that were loaded and stored, that the switch
+// reduces and copies, or that go between nodes, of so many pairs of GPUs.
 type load struct {
-	loads, stores, shared float64
-	pairs                 int
+	loads, stores, shared, wire float64
+	pairs                       int
 }
 
 func (m *Machine) newTraffic() *traffic {
-	w := &traffic{class: m.Class, crowds: len(m.Systems[0].Of(topo.NVS)) > 0}
+	w := &traffic{class: m.Class, crowdLoad: m.Class.Sym.CrowdLoad,
+		crowdStore: m.Class.Sym.CrowdStore, crowds: len(m.Systems[0].Of(topo.NVS)) > 0}
 	w.table = route.New(m.Comm, m.Systems, m.Class, &w.Layout)
 	return w
 }
@@ -218,8 +221,7 @@ func (w *traffic) time(id wire.LinkID, l *load) float64 {
 		}
 		return 1 - crowd*(1-1/float64(l.pairs))
 	}
-	s := &w.class.Sym
-	bytes := l.loads/left(s.CrowdLoad) + l.stores/left(s.CrowdStore) + l.shared/w.class.MulticastEff
+	bytes := l.loads/left(w.crowdLoad) + l.stores/left(w.crowdStore) + l.shared/w.class.MulticastEff + l.wire
 	return bytes / (float64(w.Capacity(id)) * 1e-3)
 }
 
@@ -231,13 +233,23 @@ func (w *traffic) fullest() (us float64) {
 	return us
 }
 
+// fullestOf is that of the links between nodes, or of the others.
+func (w *traffic) fullestOf(wired bool) (us float64) {
+	for id := range w.links {
+		if l := &w.links[id]; l.wire > 0 == wired {
+			us = max(us, w.time(wire.LinkID(id), l))
+		}
+	}
+	return us
+}
+
 // loads lists what the links carry.
 func (w *traffic) loads() []exec.LinkLoad {
 	var out []exec.LinkLoad
 	for i := range w.links {
 		id, l := wire.LinkID(i), &w.links[i]
 		load := exec.LinkLoad{Name: w.Name(id), Capacity: units.GBps(float64(w.Capacity(id)) * 1e-6),
-			Bytes: units.Bytes(l.loads + l.stores + l.shared)}
+			Bytes: units.Bytes(l.loads + l.stores + l.shared + l.wire)}
 		load.Busy = max(units.FromMicros(w.time(id, l)), load.Ideal())
 		out = append(out, load)
 	}

@@ -147,22 +147,23 @@ func New(root *decl.Element, s *Settings) (*Host, error) {
 	if s.Physical { // a dump, for which nothing is read
 		return v, nil
 	}
-	if err := v.strangers(); err != nil {
+	if err := v.unreported(); err != nil {
 		return nil, err
 	}
 	return v, v.required()
 }
 
-// strangers complains of nets that stay though the plugin does not report them, under numbers
+// unreported complains of nets that stay though the plugin does not report them, under numbers
 // that it does not have: NCCL would use devices that do not exist.
-func (v *Host) strangers() error {
+func (v *Host) unreported() error {
 	var errs decl.Errors
 	for _, n := range v.root.All("net") {
 		keep, _ := n.Get("keep")
 		if dev := n.Int("dev", -1); keep != "1" && dev >= len(v.Nets) && len(v.Nets) > 0 {
 			errs = append(errs, &decl.Error{Pos: n.AttrOrigin("dev"),
-				Path: decl.PathOf(n, n.Parent().Chain()), Attr: "dev", Problem: fmt.Sprintf("the plugin reports %d nets without this one, which NCCL "+
-					"keeps as number %d all the same%s", len(v.Nets), dev, v.rules.Aside(rules.AtTrim)),
+				Path: decl.PathOf(n, n.Parent().Chain()), Attr: "dev",
+				Problem: fmt.Sprintf("the plugin reports %d nets without this one, which NCCL keeps as "+
+					"number %d all the same%s", len(v.Nets), dev, v.rules.Aside(rules.AtTrim)),
 				Hint: "leave it out of the file, or let NCCL_IB_HCA allow it"})
 		}
 	}

@@ -1,0 +1,232 @@
+package accuracy
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/replay"
+	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/compute"
+	"github.com/simccl/simccl/workload/gen"
+	"github.com/simccl/simccl/workload/load"
+	"github.com/simccl/simccl/workload/model"
+)
+
+// trainingRow is a row of reference/training.json: a published run of training.
+type trainingRow struct {
+	Name, GPU, Network, Task, Precision, Recompute string
+	GPUs, Seq, GBS, MBS, TP, PP, VP, CP, EP, DP    int64
+	FSDPGroup                                      int64   `json:"fsdp_group"`
+	FSDP                                           int64   `json:"fsdp"`
+	Tokens                                         float64 `json:"tokens_per_s_per_gpu"`
+	Derived                                        float64 `json:"tokens_per_s_per_gpu_derived"`
+	LocalBatch                                     string  `json:"mbs_meaning"`
+	Framework                                      string
+	Model                                          struct {
+		Name                      string
+		Layers                    int64
+		Hidden, FFN, Heads, Vocab int64
+		KVHeads                   int64 `json:"kv_heads"`
+		HeadDim                   int64 `json:"head_dim"`
+		Experts, TopK             int
+		Top                       int   `json:"top_k"`
+		MoE                       int64 `json:"moe_ffn"`
+		Shared                    int64 `json:"shared_expert_ffn"`
+		KVRank                    int64 `json:"kv_lora_rank"`
+		QRank                     int64 `json:"q_lora_rank"`
+		Nope                      int64 `json:"qk_nope_head_dim"`
+		Rope                      int64 `json:"qk_rope_head_dim"`
+		Value                     int64 `json:"v_head_dim"`
+		Dense                     int64 `json:"first_dense_layers"`
+	}
+}
+
+// knownModels are the models of the rows by the names that they have here.
+var knownModels = map[string]string{"Llama 3/3.1 70B": "llama-3.1-70b", "Llama 3/3.1 8B": "llama-3.1-8b",
+	"Llama 3.1 405B": "llama-3.1-405b", "Qwen3-30B-A3B": "qwen-3-30b-a3b",
+	"Qwen3-235B-A22B": "qwen-3-235b-a22b", "DeepSeek-V3": "deepseek-v3", "Kimi K2": "kimi-k2",
+	"gpt-oss-120b": "gpt-oss-120b", "Nemotron 3 Nano 30B-A3B": "nemotron-3-nano-30b-a3b",
+	"Nemotron 3 Super 120B-A12B": "nemotron-3-super-120b-a12b",
+	"Nemotron 3 Ultra 550B-A55B": "nemotron-3-ultra-550b-a55b", "Mixtral 8x7B": "mixtral-8x7b"}
+
+// trainedOn are the machines of the rows' GPUs, and GPUs of a host.
+var trainedOn = map[string]struct {
+	topo string
+	gpus int64
+}{"H100": {"dgx-h100", 8}, "H200": {"dgx-h200", 8}, "B200": {"dgx-b200", 8}, "B300": {"hgx-b300-8", 8},
+	"GB200": {"gb200-nvl72", 4}, "GB300": {"gb300-nvl72", 4}, "A100-80G": {"dgx-a100", 8},
+	"H800": {"hgx-h800-8", 8}, "H100 96GB HBM2e, 500 W limit": {"dgx-h100", 8}}
+
+// config is the job of a row; "" why not otherwise.
+func (p *trainingRow) config() (c gen.Config, why string) {
+	if p.Tokens == 0 {
+		p.Tokens = p.Derived
+	}
+	if p.Seq == 0 && strings.Contains(p.Framework, "torchtitan") {
+		p.Seq = 8192
+	}
+	switch {
+	case p.Tokens == 0 || p.Seq == 0 || p.GBS == 0 || p.MBS == 0 || p.TP == 0:
+		return c, "incomplete"
+	case trainedOn[p.GPU].gpus == 0:
+		return c, "no class of " + p.GPU
+	case p.Task == "LoRA":
+		return c, "LoRA"
+	}
+	m := &p.Model
+	c.Model = model.Model{Name: m.Name, Layers: m.Layers, Hidden: m.Hidden, Heads: m.Heads,
+		KVHeads: m.KVHeads, FFN: m.FFN, Vocab: max(m.Vocab, 51200), HeadDim: m.HeadDim, Gated: true,
+		Experts: m.Experts, TopK: max(m.Top, 1), ExpertFFN: m.MoE, SharedFFN: m.Shared, QRank: m.QRank,
+		KVRank: m.KVRank, NopeDim: m.Nope, RopeDim: m.Rope, ValueDim: m.Value}
+	if m.Dense > 0 {
+		c.Pattern = strings.Repeat("f", int(m.Dense)) + strings.Repeat("e", int(m.Layers-m.Dense))
+	}
+	if m.Vocab == 0 {
+		c.Gated = false
+	}
+	if name := knownModels[m.Name]; name != "" {
+		found, _ := model.Find(name)
+		c.Model = *found
+	} else if m.Hidden == 0 || strings.Contains(m.Name, "V4") {
+		return c, "model"
+	}
+	c.Seq, c.MicroBatch, c.GlobalBatch = p.Seq, p.MBS, p.GBS
+	c.Type, c.GradType, c.TP, c.PP, c.CP, c.DP, c.EP = coll.BFloat16, coll.BFloat16, int(p.TP), int(p.PP),
+		int(p.CP), int(p.GPUs/(p.TP*p.PP*p.CP)), int(max(p.EP, 1))
+	c.Virtual, c.Capacity, c.Prefetch, c.Iterations, c.Bucket = int(max(p.VP, 1)), 1, 1, 1, 1<<28
+	if c.Virtual > 1 && c.PP > 1 {
+		c.Schedule = gen.Interleaved
+	} else {
+		c.Virtual = 1
+	}
+	if p.LocalBatch != "" && c.PP > 1 {
+		c.MicroBatch = 1
+	}
+	c.Ring, c.SequenceParallel = true, c.TP > 1
+	if c.DP*c.CP > 1 {
+		c.FSDP = 1
+	}
+	if p.FSDPGroup > 1 || p.FSDP > 1 {
+		c.FSDP = 3
+	}
+	c.Recompute = strings.HasPrefix(p.Recompute, "full")
+	switch w := strings.ToUpper(p.Precision); {
+	case strings.HasPrefix(w, "NVFP4"):
+		c.Precision = workload.NVFP4
+	case strings.HasPrefix(w, "MXFP8"), strings.HasPrefix(w, "FP8"):
+		c.Precision = workload.FP8
+	}
+	gpu := strings.Fields(p.GPU)[0]
+	c.GPU, _ = gen.Peak(gpu, c.Type)
+	c.Class, _ = compute.Find(gpu)
+	return c, ""
+}
+
+// TestTraining: tokens a second of published runs of training, made from their hyper-parameters alone. Rows
+// are halved by a hash of their names; those of SIMCCL_TRAINING_HALF (0, 1 or all) are shown.
+func TestTraining(t *testing.T) {
+	half := os.Getenv("SIMCCL_TRAINING_HALF")
+	if half == "" {
+		t.Skip("it takes minutes: SIMCCL_TRAINING_HALF=0, 1 or all asks for it")
+	}
+	data, err := os.ReadFile(filepath.Join(golden.Root(t), "..", "shared", "reference", "training.json"))
+	if err != nil {
+		t.Skip("needs ../shared/reference/training.json: ", err)
+	}
+	var rows []trainingRow
+	if err := json.Unmarshal(data, &rows); err != nil {
+		t.Fatal(err)
+	}
+	only := os.Getenv("SIMCCL_TRAINING_ONLY")
+	type done struct {
+		kind string
+		err  float64
+	}
+	var errs []done
+	for i := range rows {
+		p := &rows[i]
+		h := fnv.New32a()
+		h.Write([]byte(p.Name))
+		if half != "all" && fmt.Sprint(h.Sum32()%2) != half || only != "" && !strings.Contains(p.Name, only) {
+			continue
+		}
+		c, why := p.config()
+		if why != "" {
+			t.Logf("SKIP %d %s: %s", i, p.Name, why)
+			continue
+		}
+		begin := time.Now()
+		r, err := trainRow(t, p, c)
+		if err != nil {
+			t.Logf("FAIL %d %s: %v", i, p.Name, err)
+			continue
+		}
+		e := r.TokensPerSecond/p.Tokens - 1
+		t.Logf("ROW %d %-6s %4d %-20.20s T%d P%d V%d C%d E%d mbs%d m%d %-8s F%d published %.0f simulated "+
+			"%.0f %+.1f %% mem %.0f (compute %.0f exposed %.0f bubble %.0f ms) %.1fs",
+			i, strings.Fields(p.GPU)[0], p.GPUs, p.Model.Name, c.TP, c.PP, c.Virtual, c.CP, c.EP,
+			c.MicroBatch,
+			c.GlobalBatch/(c.MicroBatch*int64(c.DP)), c.Precision, c.FSDP, p.Tokens,
+			r.TokensPerSecond, 100*e, float64(r.Memory.Total)/(1<<30), r.ComputeUs/1000, r.ExposedUs/1000,
+			r.BubbleUs/1000, time.Since(begin).Seconds())
+		kind := "other"
+		if strings.HasPrefix(p.GPU, "H100") || p.GPU == "H200" {
+			kind = "hopper"
+		}
+		errs = append(errs, done{kind, e})
+	}
+	for _, kind := range []string{"hopper", "other"} {
+		var list []float64
+		sum := 0.0
+		for _, e := range errs {
+			if e.kind == kind {
+				list = append(list, math.Abs(e.err))
+				sum += math.Abs(e.err)
+			}
+		}
+		if len(list) > 0 {
+			slices.Sort(list)
+			t.Logf("%s: %d rows, mean %.1f %%, worst %.1f %%", kind, len(list), 100*sum/float64(len(list)),
+				100*list[len(list)-1])
+		}
+	}
+}
+
+func trainRow(t *testing.T, p *trainingRow, c gen.Config) (*replay.Report, error) {
+	j, err := gen.Make(c)
+	if err != nil {
+		return nil, err
+	}
+	b := trainedOn[p.GPU]
+	nodes := int(max(p.GPUs/b.gpus, 1))
+	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: b.topo, Count: nodes}}}}
+	if b.gpus == 4 && nodes > 16 {
+		spec.Machine.NVLinkDomain = 16
+	}
+	site, err := scenario.Load(&spec, scenario.Options{})
+	if err != nil {
+		return nil, err
+	}
+	m, err := site.Session(&spec)
+	if err != nil {
+		return nil, err
+	}
+	prog := j.Program()
+	r, _, err := replay.Run(t.Context(), &load.Job{Program: prog}, prog, m, replay.Options{Host: 1})
+	if err != nil {
+		return nil, err
+	}
+	r.On(site, nil, "")
+	return r, nil
+}

@@ -1,0 +1,135 @@
+package peer
+
+import (
+	"slices"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
+)
+
+// Kernels of all_reduce over the memory of peers.
+const (
+	OneShot     = "one-shot"
+	OneShotPush = "one-shot-push"
+	TwoShot     = "two-shot"
+)
+
+// Limits of the kernels: vLLM's csrc/custom_all_reduce.cuh (defaultBlockLimit, threads), which
+// SGLang's sgl-kernel shares.
+const (
+	mostBlocks = 36
+	threads    = 512
+	pack       = 16 // bytes that a thread loads at a time
+	// MostRanks is what the kernels are compiled for.
+	MostRanks = 8
+)
+
+// AllReduce plans an all_reduce of so many elements by a kernel over the memory of peers. In
+// one shot every rank loads all ranks' buffers and adds them up, or (push) stores its own to
+// all and adds up what came, which carries its own flags; in two, each adds up its part and
+// then loads the parts of the others. Errors: a *plan.UnsupportedError.
+func AllReduce(kernel string, ranks int, count int64, typ coll.DataType, op coll.RedOp) (*Plan, error) {
+	no := func(why string) (*Plan, error) {
+		return nil, &plan.UnsupportedError{What: "all_reduce by kernel " + kernel, Why: why}
+	}
+	bytes := count * int64(typ.Size())
+	switch {
+	case ranks < 2 || ranks > MostRanks || ranks%2 != 0:
+		return no("the kernels are compiled for 2, 4, 6 and 8 ranks")
+	case op != coll.Sum:
+		return no("the kernels add up; other reductions are NCCL's")
+	case typ != coll.Float32 && typ != coll.Float16 && typ != coll.BFloat16:
+		return no("the kernels know float, half and bfloat16")
+	case bytes%pack != 0:
+		return no("the kernels take multiples of 16 bytes; frameworks give others to NCCL")
+	}
+	packs := bytes / pack
+	blocks := min(mostBlocks, (packs+threads-1)/threads)
+	p := &Plan{Op: "all_reduce", Kernel: kernel, Ranks: ranks, Meet: true, Blocks: int(blocks),
+		Threads: threads}
+	all := make([]int32, ranks)
+	for r := range all {
+		all[r] = int32(r)
+	}
+	if kernel == OneShotPush {
+		p.push(bytes, all)
+		return p, nil
+	}
+	if kernel == OneShot {
+		p.part(bytes)
+		p.begin(all)
+		p.Phases = []Phase{{Name: "reduce", Meet: true, Moves: p.gather(all)}}
+		return p, nil
+	}
+	part := packs / int64(ranks) * pack // the last rank has the rest
+	for r := range ranks {
+		if r == ranks-1 {
+			part = bytes - int64(r)*part
+		}
+		p.part(part)
+	}
+	p.begin(all)
+	reduce := Phase{Name: "reduce-scatter", Meet: true}
+	gather := Phase{Name: "all-gather", Meet: true, Serial: true}
+	for _, r := range all {
+		reduce.Moves = append(reduce.Moves, Move{By: r, Sources: sources(all, In, r), To: Place{r, Tmp, r}})
+		for _, s := range all {
+			gather.Moves = append(gather.Moves, Move{By: r, Sources: []Place{{s, Tmp, s}},
+				To: Place{r, Out, s}})
+		}
+	}
+	p.Phases = []Phase{reduce, gather}
+	return p, nil
+}
+
+// part adds a part of so many bytes.
+func (p *Plan) part(bytes int64) { p.Parts = append(p.Parts, Part{Bytes: bytes, Items: 1, Of: -1}) }
+
+// begin has all parts in all ranks' input, and wants their sum in all ranks' output.
+func (p *Plan) begin(all []int32) {
+	for _, r := range all {
+		for i := range p.Parts {
+			p.Has = append(p.Has, Place{r, In, int32(i)})
+			p.Goals = append(p.Goals, Goal{Place{r, Out, int32(i)}, slices.Clone(all)})
+		}
+	}
+}
+
+// push has each rank store its buffer to all, and add up what came.
+func (p *Plan) push(bytes int64, all []int32) {
+	p.Meet = false
+	store, sum := Phase{Name: "push"}, Phase{Name: "sum"}
+	for range len(all) + 1 { // a part for each rank's buffer, and their sum
+		p.part(bytes)
+	}
+	for _, d := range all {
+		var of []Place
+		for _, s := range all {
+			store.Moves = append(store.Moves, Move{By: s, Way: Store, Sources: []Place{{s, In, s}},
+				To: Place{d, Tmp, s}})
+			of = append(of, Place{d, Tmp, s})
+		}
+		to := Place{d, Out, int32(len(all))}
+		sum.Moves = append(sum.Moves, Move{By: d, Sources: of, To: to})
+		p.Has = append(p.Has, Place{d, In, d})
+		p.Goals = append(p.Goals, Goal{to, slices.Clone(all)})
+	}
+	p.Phases = []Phase{store, sum}
+}
+
+// gather has each rank add up all ranks' inputs.
+func (p *Plan) gather(all []int32) (out []Move) {
+	for _, r := range all {
+		for i := range p.Parts {
+			out = append(out, Move{By: r, Sources: sources(all, In, int32(i)), To: Place{r, Out, int32(i)}})
+		}
+	}
+	return out
+}
+
+func sources(ranks []int32, b Buffer, part int32) (out []Place) {
+	for _, r := range ranks {
+		out = append(out, Place{r, b, part})
+	}
+	return out
+}

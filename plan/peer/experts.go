@@ -1,0 +1,326 @@
+package peer
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"github.com/simccl/simccl/plan"
+)
+
+// Kernels of experts.
+const (
+	DeepEP           = "deepep"
+	DeepEPLowLatency = "deepep-ll"
+	HybridEP         = "hybridep"
+)
+
+// Experts is a dispatch of tokens to the ranks of their experts, or the combination of what
+// the experts made of them.
+type Experts struct {
+	Kernel                        string
+	Combine                       bool
+	Experts, TopK, Hidden, Tokens int64 // Tokens of each rank
+	// bytes of a value that moves: 1 for FP8, with a scale for 128 of them
+	Element int64
+	SMs     int // blocks of the kernel, 0 for its default
+	GPUSMs  int // multiprocessors of a GPU
+	NodeOf  []int32
+}
+
+// Sizes that the kernels move with each token: DeepEP's csrc/kernels/intranode.cu and
+// internode_ll.cu. A scale (float) belongs to 128 values of FP8.
+const (
+	scaled      = 128
+	scaleBytes  = 4
+	indexBytes  = 8  // of a chosen expert, in dispatch of the normal kernels
+	weightBytes = 4  // of its weight
+	headBytes   = 16 // of a message of the low-latency kernels: the token's index, aligned
+)
+
+// Bounds of plans: parts are numbers of 32 bits, bytes of a rank exact as float64.
+const (
+	mostRanks = 1024
+	mostBytes = 1 << 52
+)
+
+// copyBytes is what a copy of a token takes.
+func (e *Experts) copyBytes() int64 {
+	b := e.Hidden * e.Element
+	if e.Element == 1 {
+		b += (e.Hidden + scaled - 1) / scaled * scaleBytes
+	}
+	switch {
+	case e.Kernel == DeepEPLowLatency && e.Combine:
+		return b
+	case e.Kernel == DeepEPLowLatency:
+		return b + headBytes
+	case e.Combine:
+		return b + e.TopK*weightBytes
+	}
+	return b + e.TopK*(indexBytes+weightBytes)
+}
+
+// hit is the chance that a token goes to a group of ranks that has so many of the experts, the
+// router choosing TopK different ones evenly.
+func (e *Experts) hit(of int64) float64 {
+	miss := 1.0
+	for i := range e.TopK {
+		miss *= math.Max(0, float64(e.Experts-of-i)) / float64(e.Experts-i)
+	}
+	return 1 - miss
+}
+
+// Plan plans it. Errors: a *plan.UnsupportedError.
+func (e *Experts) Plan() (*Plan, error) {
+	name := "ep_dispatch"
+	if e.Combine {
+		name = "ep_combine"
+	}
+	ranks := len(e.NodeOf)
+	no := func(why string, args ...any) (*Plan, error) {
+		return nil, &plan.UnsupportedError{What: name + " by kernel " + e.Kernel,
+			Why: fmt.Sprintf(why, args...)}
+	}
+	switch n := int64(ranks); {
+	case ranks < 2:
+		return no("it needs two ranks or more")
+	case ranks > mostRanks:
+		return no("plans have a part for each pair of at most %d ranks", mostRanks)
+	case float64(e.Tokens)*float64(e.TopK)*float64(e.copyBytes()) > mostBytes:
+		return no("a rank sends more than %g bytes", float64(mostBytes))
+	case e.Experts%n != 0:
+		return no("%d experts do not divide evenly over %d ranks", e.Experts, n)
+	case e.TopK > e.Experts:
+		return no("a token has %d experts of %d", e.TopK, e.Experts)
+	}
+	p := &Plan{Op: name, Kernel: e.Kernel, Ranks: ranks, Threads: 1024, Blocks: cmp.Or(e.SMs, 20),
+		Assumed: []string{"tokens choose their experts evenly and at random; counts are the mean"}}
+	t := &Tokens{Combine: e.Combine, Count: e.Tokens, Values: e.Hidden, Bytes: e.copyBytes()}
+	p.Tokens = t
+	for _, v := range e.NodeOf {
+		t.Remote = t.Remote || v != e.NodeOf[0]
+	}
+	b := builder{Experts: e, Plan: p, pairs: make([]int32, ranks*ranks)}
+	switch {
+	case e.Kernel == DeepEPLowLatency:
+		t.LowLatency, t.Copies = true, float64(e.TopK)
+		t.Groups = int((e.Experts + int64(e.GPUSMs) - 1) / int64(e.GPUSMs))
+		p.Blocks = int((e.Experts + int64(t.Groups) - 1) / int64(t.Groups))
+		b.direct()
+		return p, nil
+	case t.Remote:
+		if err := b.rails(); err != nil {
+			return no("%v", err)
+		}
+	}
+	t.Copies = float64(ranks) * e.hit(e.Experts/int64(ranks))
+	if nodes := int64(len(b.peers)); nodes > 0 {
+		t.Crossing = float64(nodes) * e.hit(e.Experts/nodes)
+	}
+	b.staged()
+	return p, nil
+}
+
+// builder makes the parts and moves.
+type builder struct {
+	*Experts
+	*Plan
+	pairs []int32   // part of rank s's tokens that rank d has experts for, by s, d
+	peers [][]int32 // ranks of a node, by local index
+	local []int32   // local index of a rank
+}
+
+// rails finds the ranks of each node, which must be equally many: tokens go between nodes
+// from a rank to that of its own index.
+func (b *builder) rails() error {
+	b.local = make([]int32, len(b.NodeOf))
+	for r, v := range b.NodeOf {
+		for int(v) >= len(b.peers) {
+			b.peers = append(b.peers, nil)
+		}
+		b.local[r] = int32(len(b.peers[v]))
+		b.peers[v] = append(b.peers[v], int32(r))
+	}
+	for _, of := range b.peers {
+		if len(of) != len(b.peers[0]) {
+			return fmt.Errorf("nodes have %d and %d ranks; tokens cross to the rank of equal index",
+				len(b.peers[0]), len(of))
+		}
+	}
+	return nil
+}
+
+// add adds a part of so many items on average, which is a piece of another, -1 for none.
+func (b *builder) add(items float64, of int32) int32 {
+	n := int64(math.Round(items))
+	b.Parts = append(b.Parts, Part{Items: n, Bytes: n * b.copyBytes(), Of: of})
+	return int32(len(b.Parts) - 1)
+}
+
+// direct: each token goes to the rank of each of its experts, once for each.
+func (b *builder) direct() {
+	n := int64(b.Ranks)
+	each := float64(b.Experts.Tokens*b.TopK) / float64(n)
+	send := Phase{Name: "send"}
+	for s := range int32(n) {
+		whole := b.whole(s)
+		for d := range int32(n) {
+			part := b.add(each, whole)
+			b.pairs[int64(s)*n+int64(d)] = part
+			way := Store
+			if b.NodeOf[s] != b.NodeOf[d] {
+				way = Write
+			}
+			if b.Combine {
+				send.Moves = append(send.Moves, b.give(d, s, part, Tmp, way))
+			} else {
+				send.Moves = append(send.Moves, b.give(s, d, part, Out, way))
+			}
+		}
+	}
+	b.Phases = append(b.Phases, send)
+	b.finish(nil)
+}
+
+// whole is the part of all of a rank's tokens. In a dispatch the rank has it.
+func (b *builder) whole(s int32) int32 {
+	if b.Combine {
+		return -1
+	}
+	part := b.add(float64(b.Experts.Tokens), -1)
+	b.Has = append(b.Has, Place{s, In, part})
+	return part
+}
+
+// give moves a pair's part out of a rank's input into a buffer of another.
+func (b *builder) give(from, to, part int32, at Buffer, way Way) Move {
+	if b.Combine {
+		b.Has = append(b.Has, Place{from, In, part})
+	} else if at == Out {
+		b.Goals = append(b.Goals, Goal{Place{to, at, part}, []int32{from}})
+	}
+	return Move{By: from, Way: way, Sources: []Place{{from, In, part}}, To: Place{to, at, part}}
+}
+
+// finish adds up what came back of each rank's tokens; from are the places, by rank, nil for
+// the pairs' own.
+func (b *builder) finish(from [][]Place) {
+	if !b.Combine {
+		return
+	}
+	n := int32(b.Ranks)
+	all := make([]int32, n)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	sum := Phase{Name: "sum", Meet: true}
+	for s := range n {
+		part := b.add(float64(b.Experts.Tokens), -1)
+		var of []Place
+		if from != nil {
+			of = from[s]
+		} else {
+			for d := range n {
+				of = append(of, Place{s, Tmp, b.pairs[s*n+d]})
+			}
+		}
+		sum.Moves = append(sum.Moves, Move{By: s, Sources: of, To: Place{s, Out, part}})
+		b.Goals = append(b.Goals, Goal{Place{s, Out, part}, all})
+	}
+	b.Phases = append(b.Phases, sum)
+}
+
+// staged: a token goes once to each rank that has experts for it; between nodes once to each
+// node, to the rank of the sender's own index, which passes it on (or adds up what comes back).
+func (b *builder) staged() {
+	n, nodes := int32(b.Ranks), int32(max(1, len(b.peers)))
+	perRank := b.Experts.Experts / int64(n)
+	cross, inside := Phase{Name: "between nodes"}, Phase{Name: "in nodes"}
+	toRank := float64(b.Experts.Tokens) * b.hit(perRank)
+	toNode := float64(b.Experts.Tokens) * b.hit(perRank*int64(n/nodes))
+	back := make([][]Place, n)
+	b.owner = make(map[int32]int32, n*n)
+	for s := range n {
+		whole := b.whole(s)
+		for v := range nodes {
+			peers, via, node := b.members(s, v)
+			if via != s {
+				node = b.add(toNode, whole)
+			}
+			var sum []Place
+			for _, d := range peers {
+				of := whole
+				if via != s {
+					of = node
+				}
+				if b.Combine {
+					of = -1
+				}
+				part := b.add(toRank, of)
+				b.pairs[s*n+d] = part
+				b.owner[part] = s
+				switch {
+				case b.Combine:
+					inside.Moves = append(inside.Moves, b.give(d, via, part, Tmp, Store))
+					sum = append(sum, Place{via, Tmp, part})
+				case via == s:
+					inside.Moves = append(inside.Moves, b.give(s, d, part, Out, Store))
+				default:
+					b.Goals = append(b.Goals, Goal{Place{d, Out, part}, []int32{s}})
+					inside.Moves = append(inside.Moves, Move{By: via, Way: Store,
+						Sources: []Place{{via, Tmp, part}}, To: Place{d, Out, part}})
+				}
+			}
+			switch {
+			case via == s:
+				back[s] = append(back[s], sum...)
+			case b.Combine:
+				cross.Moves = append(cross.Moves, Move{By: via, Way: Write, Sources: sum,
+					To: Place{s, Tmp, node}})
+				back[s] = append(back[s], Place{s, Tmp, node})
+			default:
+				cross.Moves = append(cross.Moves, Move{By: s, Way: Write, Sources: []Place{{s, In, node}},
+					To: Place{via, Tmp, node}})
+			}
+		}
+	}
+	b.order(cross, inside)
+	b.finish(back)
+}
+
+// order puts the phases in the order of an operation.
+func (b *builder) order(cross, inside Phase) {
+	list := []Phase{cross, inside}
+	if b.Combine {
+		list[0], list[1] = inside, cross
+	}
+	for _, ph := range list {
+		if len(ph.Moves) > 0 {
+			b.Phases = append(b.Phases, ph)
+		}
+	}
+}
+
+// members are the ranks of a node, and the one of them that rank s's tokens pass.
+func (b *builder) members(s, node int32) (peers []int32, via, none int32) {
+	if b.peers == nil {
+		for r := range int32(b.Ranks) {
+			peers = append(peers, r)
+		}
+		return peers, s, -1
+	}
+	if b.NodeOf[s] == node {
+		return b.peers[node], s, -1
+	}
+	return b.peers[node], b.peers[node][b.local[s]], -1
+}
+
+// Pair is whose tokens a move within a node has, and whose experts they are for. It is of the
+// plans of Experts that go by stages.
+func (p *Plan) Pair(m *Move) (src, dst int32) {
+	if p.Tokens.Combine {
+		return m.By, p.owner[m.To.Part]
+	}
+	return p.owner[m.Sources[0].Part], m.To.Rank
+}

@@ -1,0 +1,190 @@
+package symk
+
+import (
+	"math"
+	"slices"
+
+	"github.com/simccl/simccl/plan/peer"
+	"github.com/simccl/simccl/sim/internal/route"
+	"github.com/simccl/simccl/topo"
+)
+
+// Peer times a kernel of serving. Phases that a meeting of all ranks begins come one after
+// the other, each with its loads' round trips and its bytes; kernels that move tokens stream,
+// so that the busier of SMs and links bounds them. Errors as Kernel.
+func (m *Machine) Peer(p *peer.Plan) (Time, error) {
+	w := m.newTraffic()
+	for i := range p.Phases {
+		if err := m.moves(w, p, p.Phases[i].Moves); err != nil {
+			return Time{}, err
+		}
+	}
+	t := Time{Links: w.loads()}
+	var err error
+	switch {
+	case p.Tokens != nil:
+		t.Gap, t.Busy = m.tokens(w, p)
+	case p.Blocks > 0:
+		err = m.shots(p, &t)
+	default:
+		t.Gap, t.Busy = m.posted(w, p)
+	}
+	return t, err
+}
+
+// shots are the phases of an all_reduce over peers' memory.
+func (m *Machine) shots(p *peer.Plan, t *Time) error {
+	c := &m.Class.Peer
+	if t.Gap = c.Gap; p.Kernel == peer.OneShotPush { // data and flags are one
+		w := m.newTraffic()
+		err := m.moves(w, p, p.Phases[0].Moves)
+		w.crowdStore = c.Crowd
+		t.Gap += c.Flag
+		t.Busy = w.fullest() / c.Share * max(1, m.Slow)
+		return err
+	}
+	if p.Meet {
+		t.Gap += c.Flag
+	}
+	for i := range p.Phases {
+		ph := &p.Phases[i]
+		if ph.Meet {
+			t.Gap += c.Flag
+		}
+		w := m.newTraffic()
+		if w.crowdLoad = c.Crowd; ph.Serial {
+			w.crowdLoad = 0
+		}
+		if err := m.moves(w, p, ph.Moves); err != nil {
+			return err
+		}
+		chain, links := m.chain(p, ph), w.fullest()/c.Share
+		if ph.Serial { // threads wait for different peers at a time
+			t.Busy += math.Max(chain, links)
+		} else {
+			t.Busy += chain + links
+		}
+	}
+	t.Busy *= max(1, m.Slow)
+	return nil
+}
+
+// chain is what a thread waits for its loads, one pass after the other: each of all threads
+// loads 16 bytes of a rank's part from all peers at a time, or from one after the other.
+func (m *Machine) chain(p *peer.Plan, ph *peer.Phase) float64 {
+	c, peers := &m.Class.Peer, float64(p.Ranks-1)
+	bytes := int64(0)
+	for i := range p.Parts {
+		bytes = max(bytes, p.Parts[i].Bytes)
+	}
+	turn := int64(p.Blocks) * int64(p.Threads) * 16
+	passes := float64((bytes + turn - 1) / turn)
+	if ph.Serial {
+		return passes * peers * c.Serial
+	}
+	return passes * (c.Load + float64(c.More*(peers-1)))
+}
+
+// tokens is the time of a kernel that dispatches tokens or combines them.
+func (m *Machine) tokens(w *traffic, p *peer.Plan) (gap, busy float64) {
+	c, t := &m.Class.Peer, p.Tokens
+	cost := &c.Dispatch
+	switch {
+	case t.Combine && t.LowLatency:
+		cost = &c.LowCombine
+	case t.LowLatency:
+		cost = &c.LowDispatch
+	case t.Combine:
+		cost = &c.Combine
+	}
+	gap = cost.Gap + float64(cost.Group*float64(t.Groups))
+	if t.Remote && (t.LowLatency || t.Combine) { // a normal dispatch has met all ranks before it sends
+		gap += c.Cross
+	}
+	links := math.Max(w.fullestOf(false)/cost.Share, w.fullestOf(true))
+	sms := cost.SMTime(t.Count, t.Copies, t.Bytes, t.Values, p.Blocks)
+	switch {
+	case t.LowLatency:
+		return gap, sms*max(1, m.Slow) + links
+	case p.Kernel == peer.HybridEP:
+		sms = float64(t.Count) / float64(p.Blocks) *
+			(c.HybridToken + float64(c.HybridRank*float64(p.Ranks)))
+	case t.Remote: // the same SMs send, and pass on what comes from other nodes
+		sms += cost.SMTime(t.Count, t.Crossing, t.Bytes, t.Values, p.Blocks)
+		sms *= c.Relay
+	}
+	return gap, norm4(sms*max(1, m.Slow), links)
+}
+
+// norm4 is the time of two things of which the longer hides the other but where both are
+// about as long.
+func norm4(a, b float64) float64 { return math.Pow(math.Pow(a, 4)+math.Pow(b, 4), 0.25) }
+
+// posted is the time of writes that hosts post, block by block: as long as their bytes, or
+// as their posting, and the wire.
+func (m *Machine) posted(w *traffic, p *peer.Plan) (gap, busy float64) {
+	c := &m.Class.Peer
+	posts := make([]int64, p.Ranks)
+	for i := range p.Phases {
+		for _, mv := range p.Phases[i].Moves {
+			posts[mv.By] += p.Parts[mv.To.Part].Items
+		}
+	}
+	return c.Request + m.Class.Net.Wire, math.Max(w.fullest(), float64(slices.Max(posts))*c.Post)
+}
+
+// moves puts the bytes of moves on the links.
+func (m *Machine) moves(w *traffic, p *peer.Plan, list []peer.Move) error {
+	for i := range list {
+		mv := &list[i]
+		for k, s := range mv.Sources {
+			if s.Rank == mv.To.Rank || k > 0 && mv.Sources[k-1].Rank == s.Rank { // added up first
+				continue
+			}
+			bytes := float64(p.Parts[mv.To.Part].Bytes)
+			var err error
+			switch {
+			case mv.Way == peer.Write && m.Comm.NodeOf[s.Rank] != m.Comm.NodeOf[mv.To.Rank]:
+				err = w.across(s.Rank, mv.To.Rank, bytes)
+			case mv.Way == peer.Load:
+				err = w.between(s.Rank, mv.To.Rank, bytes, 0)
+			default:
+				err = w.between(s.Rank, mv.To.Rank, 0, bytes)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// across puts bytes on the way between GPUs of two nodes, each by the nets nearest to it, in
+// equal parts.
+func (w *traffic) across(src, dst int32, bytes float64) error {
+	for _, end := range []struct {
+		rank int32
+		out  bool
+	}{{src, true}, {dst, false}} {
+		node, gpu := w.table.GPU(end.rank)
+		s := w.table.Systems[node]
+		nets := s.LocalNets(s.Index(gpu))
+		if len(nets) == 0 {
+			return &route.Error{Node: int(node), From: w.table.Name(node, gpu), To: "a NIC"}
+		}
+		for _, n := range nets {
+			net := s.Of(topo.NET)[n]
+			w.table.Uses = w.table.Uses[:0]
+			w.table.ThroughRoot(node, gpu, net, end.out)
+			from, to := gpu, net
+			if !end.out {
+				from, to = net, gpu
+			}
+			if err := w.table.Walk(node, from, to); err != nil {
+				return err
+			}
+			w.each(func(l *load, times float64) { l.wire += bytes * times / float64(len(nets)) })
+		}
+	}
+	return nil
+}

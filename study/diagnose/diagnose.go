@@ -1,0 +1,191 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/scenario"
+)
+
+// Request is files and what is known beside them.
+type Request struct {
+	Files []File
+	// Spec names the machine as far as it is known; files complete it.
+	Spec    scenario.Spec
+	Options scenario.Options
+	// NoSuspects leaves the suspects out: the verdict alone.
+	NoSuspects bool
+}
+
+// Verdict is how a measured time compares with the expected one.
+type Verdict string
+
+// Verdicts.
+const (
+	AsExpected Verdict = "as expected"
+	Slower     Verdict = "slower"
+	Faster     Verdict = "faster"
+	Unknown    Verdict = "unknown"
+)
+
+// Size is one measured size.
+type Size struct {
+	Bytes    int64   `json:"bytes"`
+	Measured float64 `json:"measuredUs"`
+	// Expected is the least, the middle and the most time, microseconds.
+	Expected [3]float64 `json:"expectedUs"`
+	Verdict  Verdict    `json:"verdict"`
+	Table    string     `json:"table,omitempty"` // of several
+	Choice   string     `json:"choice,omitempty"`
+}
+
+// Suspect is a cause that may explain the measured times.
+type Suspect struct {
+	Kind string `json:"kind"`
+	What string `json:"what"`
+	// Explains is the part of the slowdown that it explains from 1 MiB on: the geometric mean of
+	// simulated times with it over those without.
+	Explains float64  `json:"explains"`
+	Evidence []string `json:"evidence"`
+	Prove    string   `json:"prove"`
+	Remedy   string   `json:"remedy"`
+
+	misfit float64
+}
+
+// Report is the answer.
+type Report struct {
+	Verdict  Verdict   `json:"verdict"`
+	From     *int64    `json:"from"`
+	Sizes    []Size    `json:"sizes"`
+	Suspects []Suspect `json:"suspects"`
+	Missing  []string  `json:"missing"`
+	Machine  string    `json:"machine,omitempty"`
+	Shape    string    `json:"shape,omitempty"` // where the curve parts: latency, crossover, plateau
+	// Stuck is what logs and dumps say of a job that hangs or fails.
+	Stuck []string `json:"stuck,omitempty"`
+	Notes []string `json:"notes,omitempty"`
+}
+
+// What is missing, in the order in which it would decide.
+const (
+	missTable = iota
+	missHead
+	missMachine
+	missLog
+	missFabric
+	missRelease
+	missCount
+)
+
+// work is a Request in progress.
+type work struct {
+	*Request
+	m       *material
+	given   given
+	logged  map[string]string
+	left    []string // settings of the log that are suspects
+	missing [missCount]string
+	rep     *Report
+	benches []*bench
+	expects [][]expected
+}
+
+func (q *work) miss(what int, text string) { q.missing[what] = text }
+
+func (q *work) note(format string, args ...any) {
+	if n := fmt.Sprintf(format, args...); !slices.Contains(q.rep.Notes, n) {
+		q.rep.Notes = append(q.rep.Notes, n)
+	}
+}
+
+// New diagnoses. Errors are of files that cannot be read, and those of scenario.Prepare.
+func New(ctx context.Context, req Request) (*Report, error) {
+	m, err := read(req.Files)
+	if err != nil {
+		return nil, err
+	}
+	q := &work{Request: &req, m: m, given: givenBy(&req.Spec),
+		rep: &Report{Verdict: Unknown, Sizes: []Size{}, Suspects: []Suspect{}, Missing: []string{},
+			Notes: m.notes}}
+	q.logged = loggedSettings(m)
+	q.leftOvers()
+	if len(m.tables) == 0 && len(m.logs) == 0 && len(m.dumps) == 0 && len(m.facts) == 0 && len(m.wrong) == 0 {
+		return nil,
+			fail.Input(fmt.Errorf("nothing to diagnose in the files: give a table of nccl-tests, or a " +
+				"log of NCCL or dumps of PyTorch's Flight Recorder of what hangs"))
+	}
+	if err := q.tables(ctx); err != nil {
+		return nil, err
+	}
+	q.stuck()
+	if !req.NoSuspects {
+		if err := q.suspects(ctx); err != nil {
+			return nil, err
+		}
+	}
+	q.said()
+	q.lack()
+	return q.rep, nil
+}
+
+// tables compares every table with what its machine should give.
+func (q *work) tables(ctx context.Context) error {
+	if len(q.m.tables) == 0 {
+		q.miss(missTable,
+			"a table of nccl-tests, for example of all_reduce_perf -b 8 -e 8G -f 2: there are no "+
+				"times to judge")
+		return nil
+	}
+	for _, t := range q.m.tables {
+		b, err := q.benchOf(t)
+		if err != nil {
+			return err
+		}
+		es, err := b.expect(ctx)
+		if err != nil {
+			return err
+		}
+		q.benches, q.expects = append(q.benches, b), append(q.expects, es)
+		for i, r := range t.rows {
+			z := Size{Bytes: r.bytes, Measured: r.us, Choice: es[i].choice,
+				Expected: [3]float64{round(es[i].least), round(es[i].us), round(es[i].most)}}
+			if len(q.m.tables) > 1 {
+				z.Table = t.name()
+			}
+			z.Verdict = judge(r.us, &es[i])
+			q.rep.Sizes = append(q.rep.Sizes, z)
+		}
+	}
+	site := q.benches[0].run.Site
+	q.rep.Machine = fmt.Sprintf("%d x %s: %s", site.Comm.NNodes, site.Name, site.Times())
+	q.whole()
+	return nil
+}
+
+// lack lists what is missing, what would decide first.
+func (q *work) lack() {
+	if len(q.m.logs) == 0 && q.rep.Verdict != AsExpected {
+		text := "a log of one rank (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH): it names " +
+			"settings, transports and channels"
+		if len(q.benches) > 0 && q.benches[0].run.Site.Comm.NNodes > 1 {
+			text = "a log of one rank (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH): it names " +
+				"GPUDirect, the HCAs in use, settings and channels"
+		}
+		q.miss(missLog, text)
+	}
+	if len(q.benches) > 0 {
+		if b := q.benches[0]; b.run.Site.Comm.NNodes > 1 && b.spec.Network.Fabric == "" {
+			q.miss(missFabric,
+				"the network (--fabric, or simccl topo fabric --from ibnetdiscover.txt): an ideal "+
+					"non-blocking one is assumed")
+		}
+	}
+	for _, text := range q.missing {
+		if text != "" {
+			q.rep.Missing = append(q.rep.Missing, text)
+		}
+	}
+}

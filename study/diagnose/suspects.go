@@ -1,0 +1,380 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/fabric"
+)
+
+// candidate is a suspect before it is tried: an entry of a table.
+type candidate struct {
+	kind string
+	what string // %s is the strength where it has one
+	// assumes is how much the suspect supposes: -ln of how often such a cause is met, of all.
+	assumes float64
+	// fitted is a change by a factor, which is found from the times.
+	fitted bool
+	change func(t *trial, factor float64) error
+	prove  string
+	remedy string
+}
+
+// shared names a change that several candidates have, so that it is simulated once; empty: its own.
+func (c *candidate) shared() string {
+	if c.fitted && (c.kind == "acs" || c.kind == "congestion") {
+		return "every NIC"
+	}
+	return ""
+}
+
+// place is what a machine has, for the conditions of candidates.
+type place struct {
+	nodes, gpus       int
+	nics              []string
+	nvlink, nvls, c2c bool
+	fabric, p2p       bool
+	version           string
+}
+
+func placeOf(b *bench) place {
+	site := b.run.Site
+	sys := site.Cluster.Host(0).Systems[0]
+	p := place{nodes: site.Comm.NNodes, gpus: site.Comm.NRanks / max(site.Comm.NNodes, 1), nics: b.nics(),
+		fabric: site.Network != nil, p2p: b.table.fn.IsP2P(), version: site.Config.Rules.Version()}
+	xml := string(b.xml())
+	p.nvlink, p.c2c = strings.Contains(xml, "<nvlink"), strings.Contains(xml, "<c2c")
+	p.nvls = len(sys.Of(topo.NVS)) > 0
+	return p
+}
+
+// xml is the topology file of the first node.
+func (b *bench) xml() []byte {
+	opt := b.opt
+	opt.Warn = nil
+	name := ""
+	if len(b.spec.Machine.Nodes) > 0 {
+		name = b.spec.Machine.Nodes[0].Topo
+	}
+	if name == "" {
+		name = "dgx-h100"
+	}
+	f, err := opt.ReadTopology(name)
+	if err != nil {
+		return nil
+	}
+	return f.Data
+}
+
+// ports are the rates of a node's NICs, GB/s.
+func (b *bench) ports() (out []float64) {
+	sys := b.run.Site.Cluster.Host(0).Systems[0]
+	for _, id := range sys.Of(topo.NET) {
+		out = append(out, float64(sys.Nodes[id].Net.BW))
+	}
+	return out
+}
+
+func setting(kv ...string) func(*trial, float64) error {
+	return func(t *trial, _ float64) error {
+		t.env(kv...)
+		return nil
+	}
+}
+
+// candidates are all suspects that a machine may have, and settings that a log shows.
+func candidates(b *bench, left []string) (out []candidate) {
+	p := placeOf(b)
+	for _, kv := range left {
+		out = append(out, ofSetting(kv, 0))
+	}
+	if p.nodes > 1 && len(p.nics) > 0 {
+		out = append(out, nics(&p)...)
+		if p.fabric || p.nodes*p.gpus <= many { // each rank is simulated
+			out = append(out, wires(&p)...)
+		}
+	}
+	out = append(out, inside(&p)...)
+	return append(out, settings(&p)...)
+}
+
+// everyNIC slows the NICs of all nodes down.
+func (p *place) everyNIC(t *trial, f float64) error {
+	for n := range p.nodes {
+		for i := range p.nics {
+			t.fault("nic=node%d/%d:slow=%g", n, i, f)
+		}
+	}
+	return nil
+}
+
+// nics are suspects of what lies between GPU and network.
+func nics(p *place) []candidate {
+	return append(append(rates(p), paths(p)...), missing(p)...)
+}
+
+// rates are NICs that have a part of their rate.
+func rates(p *place) []candidate {
+	return []candidate{
+		{"nic-slow", "one NIC has 1/%s of its rate", 1, true, func(t *trial, f float64) error {
+			t.fault("nic=node0/0:slow=%g", f)
+			return nil
+		}, "ib_write_bw -d " + p.nics[0] +
+			" --report_gbits between two nodes, for each NIC of each node; ibstat",
+			"reseat or replace cable and transceiver of the NIC that lags; check rate and width in ibstat, " +
+				"symbol " +
+				"errors in ethtool -S or perfquery"},
+		{"slow-node", "all NICs of one node have 1/%s of their rate", 2, true,
+			func(t *trial, f float64) error {
+				for i := range p.nics {
+					t.fault("nic=node0/%d:slow=%g", i, f)
+				}
+				return nil
+			}, "the same table on pairs of nodes: every pair with the slow node is slow",
+			"take the node out; compare its BIOS, PCIe settings and firmware with its neighbours'"},
+		{"pcie", "the PCIe links of NICs and GPUs have 1/%s of their lanes", 1.8, true,
+			func(t *trial, f float64) error { return t.topology(lanes(max(1, int(16/f+0.5)))) },
+			"lspci -vv | grep -E 'LnkCap|LnkSta': width and speed of every NIC, GPU and switch",
+			"reseat the card or riser; set link speed and bifurcation in the BIOS"},
+		{"acs", "ACS sends what goes between NIC and GPU through the CPU: 1/%s of the rate of all NICs", 2.2,
+			true,
+			p.everyNIC, "lspci -vvv | grep ACSCtl: SrcValid+ on a bridge is ACS",
+			"disable ACS on bridges (setpci -s BRIDGE ECAP_ACS+0x6.w=0000, BIOS), or use ATS in virtual " +
+				"machines"},
+		{"congestion", "traffic of others leaves 1/%s of the rate of all NICs", 2.6, true, p.everyNIC,
+			"repeat the table when the network is idle, and compare; counters of paused frames and ECN " +
+				"marks on the " +
+				"switches", "separate jobs by rails or leaves; tune ECN and PFC; adaptive routing"},
+		{"mtu", "small frames: headers leave 1/%s of the rate of all NICs", 3, true,
+			func(t *trial, f float64) error {
+				if f > 1.35 {
+					return fmt.Errorf("headers take no more than a quarter")
+				}
+				return p.everyNIC(t, f)
+			}, "ip link; ibv_devinfo | grep mtu: active_mtu 4096, of interfaces 9000",
+			"set MTU 9000 on interfaces and switches, so that RoCE has 4096"},
+	}
+}
+
+// paths are other ways between GPU and network than NCCL should take.
+func paths(*place) []candidate {
+	return []candidate{
+		{"no-gpudirect", "no GPUDirect RDMA: data between GPU and NIC goes through host memory", 1, false,
+			setting("NCCL_NET_GDR_LEVEL=LOC", "NCCL_NET_GDR_C2C=0"),
+			"NCCL_DEBUG=INFO: lines with GDRDMA on " +
+				"\"via NET\"; lsmod | grep nvidia_peermem; dmesg",
+			"modprobe nvidia_peermem, or a kernel and driver with DMA-BUF; NCCL_NET_GDR_LEVEL unset; in " +
+				"virtual " +
+				"machines ATS and a topology file"},
+		{"wrong-transport", "TCP in place of RDMA", 1, false, setting("NCCL_IB_DISABLE=1"),
+			"NCCL_DEBUG=INFO: \"Using network Socket\" in place of IB",
+			"install rdma-core and the network's plugin in the container, give it /dev/infiniband; unset " +
+				"NCCL_IB_DISABLE and NCCL_NET; NCCL_IB_HCA must name devices that exist"},
+		{"virtualised", "a virtual machine hides PCIe switches: GPUs and NICs seem to hang on the CPU", 2.4,
+			false,
+			func(t *trial, _ float64) error { return t.topology(flat) },
+			"nvidia-smi topo -m: PHB or SYS where PIX or PXB should be",
+			"give NCCL the real topology: NCCL_TOPO_FILE, from the cloud's image"},
+	}
+}
+
+// missing are NICs that are not used.
+func missing(p *place) (out []candidate) {
+	for _, n := range []int{1, 2, 3} {
+		if n < len(p.nics) {
+			out = append(out, candidate{"nic-down", fmt.Sprintf("%d of %d NICs of a node are not there", n,
+				len(p.nics)), 1.4 + 0.3*float64(n), false, func(t *trial, _ float64) error {
+				for i := range n {
+					t.fault("nic=node0/%s:absent", p.nics[i])
+				}
+				return nil
+			}, "ibstat on every node: State Active, Physical state LinkUp for each NIC",
+				"bring the port up: cable, switch port, subnet manager; ip link set up for RoCE"})
+		}
+	}
+	for n := 1; n < len(p.nics); n *= 2 {
+		out = append(out, candidate{"wrong-hca", fmt.Sprintf("NCCL uses %d of %d NICs of each node", n,
+			len(p.nics)), 1.4, false, setting("NCCL_IB_HCA==" + strings.Join(p.nics[:n], ",")),
+			"NCCL_DEBUG=INFO: the devices in the line \"NET/IB : Using\"",
+			"unset NCCL_IB_HCA or name every compute NIC; give the container all of /dev/infiniband"})
+	}
+	if n := len(p.nics); n > 1 && p.gpus <= n/2 {
+		out = append(out, candidate{"numa", "the NICs in use are at the other CPU than the GPUs", 1.6, false,
+			setting("NCCL_IB_HCA==" + strings.Join(p.nics[n/2:], ",")),
+			"nvidia-smi topo -m: SYS between the GPUs " +
+				"and NICs of the job; numactl --show in the ranks",
+			"allocate NICs of the GPUs' NUMA node; bind ranks to it"})
+	}
+	return out
+}
+
+// between switches.
+func tiers(n *fabric.Network, f func(c *fabric.Cable)) {
+	for i := range n.Cables {
+		if c := &n.Cables[i]; !strings.Contains(c.A, "/") && !strings.Contains(c.B, "/") {
+			f(c)
+		}
+	}
+}
+
+// wires are suspects of the network.
+func wires(p *place) []candidate {
+	sure := 1.0
+	if !p.fabric {
+		sure = 2.2 // that there is more than one switch is assumed as well
+	}
+	return []candidate{
+		{"link-slow", "one cable between switches has 1/%s of its rate", sure, true,
+			func(t *trial, f float64) error {
+				return t.network(fabric.Layout{Oversub: 1, Routing: fabric.Adaptive},
+					func(n *fabric.Network) {
+						first := true
+						tiers(n, func(c *fabric.Cable) {
+							if first {
+								c.Gbit /= f
+							}
+							first = false
+						})
+					})
+			}, "counters and rate of every port of the switches (iblinkinfo; ethtool on RoCE switches)",
+			"replace the cable or transceiver; take the port out until then"},
+		{"oversubscription", "leaves have %s times the rate to hosts that they have upwards", sure + 0.4,
+			true,
+			func(t *trial, f float64) error {
+				return t.network(fabric.Layout{Oversub: 1, Routing: fabric.Adaptive},
+					func(n *fabric.Network) {
+						tiers(n, func(c *fabric.Cable) { c.Gbit /= f })
+					})
+			}, "the same table on nodes of one leaf: it is as fast as expected; simccl topo fabric show",
+			"place the job within leaves (simccl topo fabric place), or add uplinks"},
+		{"hash-collision", "queue pairs share cables by an unlucky hash of their routes", sure + 0.2, false,
+			func(t *trial, _ float64) error {
+				t.worst = true
+				return t.network(fabric.Layout{Oversub: 1, Routing: fabric.ECMP}, nil)
+			}, "repeat: times differ from run to run; NCCL_IB_QPS_PER_CONNECTION=4 changes them",
+			"adaptive routing, or NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1"},
+		{"routing", "static routes share cables where adaptive routing would not", sure + 0.8, false,
+			func(t *trial, _ float64) error {
+				return t.network(fabric.Layout{Oversub: 1, Routing: fabric.Static}, func(n *fabric.Network) {
+					n.Routing = fabric.Static
+				})
+			}, "whether the switches route adaptively (SHIELD/AR of the subnet manager; DLB on Ethernet)",
+			"turn adaptive routing on, and NCCL_IB_ADAPTIVE_ROUTING=1"},
+	}
+}
+
+// inside are suspects of a node.
+func inside(p *place) []candidate {
+	var out []candidate
+	if p.gpus*p.nodes > 1 {
+		out = append(out, candidate{"late-rank", "one rank takes %s times as long for all it does", 1.6, true,
+			func(t *trial, f float64) error {
+				t.fault("rank=0:slow=%g", f)
+				return nil
+			}, "nvidia-smi -q -d CLOCK,PERFORMANCE on every GPU; NCCL_TESTS with each GPU left out in turn",
+			"cool or power the GPU that throttles, or take it out; bind each rank to cores of its own"})
+	}
+	if p.nvls {
+		out = append(out, candidate{"nvls-off", "NVLS is off: no reduction in the NVSwitches", 1, false,
+			setting("NCCL_NVLS_ENABLE=0"), "NCCL_DEBUG=INFO: \"NVLS multicast support is available\"; " +
+				"NVLS comm lines",
+			"start nvidia-fabricmanager or IMEX; unset NCCL_NVLS_ENABLE; in containers allow " +
+				"multicast handles (CUDA 12.1 and driver 530 at least)"})
+	}
+	if p.gpus > 1 {
+		out = append(out, candidate{"shm", "GPUs of a node exchange through shared host memory", 1.5, false,
+			setting("NCCL_P2P_DISABLE=1"), "NCCL_DEBUG=INFO: \"via SHM\" in place of \"via P2P\"; " +
+				"nvidia-smi topo -p2p r",
+			"unset NCCL_P2P_DISABLE and NCCL_P2P_LEVEL; disable IOMMU or ACS, allow " +
+				"P2P in the virtual machine"})
+	}
+	if p.gpus > 1 && p.nvlink {
+		out = append(out, candidate{"p2p-pcie", "GPUs of a node reach each other over PCIe, not NVLink", 2,
+			false,
+			func(t *trial, _ float64) error { return t.topology(withoutNVLinks) },
+			"nvidia-smi topo -m: NV18 between GPUs; nvidia-smi nvlink -s",
+			"start nvidia-fabricmanager; reset GPUs whose NVLinks are down; check the bridge"})
+	}
+	if p.nodes == 1 && p.gpus > 1 && !p.nvlink {
+		out = append(out, candidate{"pcie", "PCIe links have 1/%s of their lanes", 1.2, true,
+			func(t *trial, f float64) error { return t.topology(lanes(max(1, int(16/f+0.5)))) },
+			"lspci -vv | grep LnkSta; nvidia-smi -q | grep -A4 'Link Width'",
+			"reseat the cards; set bifurcation and link speed in the BIOS"},
+			candidate{"acs", "ACS sends what GPUs exchange through the CPU", 1.6, false,
+				func(t *trial, _ float64) error { return t.topology(flat) },
+				"lspci -vvv | grep ACSCtl", "disable ACS on bridges, or the IOMMU"})
+	}
+	out = append(out, candidate{"launch", "one process and one thread launch for all GPUs of a node", 1.4,
+		false,
+		func(t *trial, _ float64) error {
+			t.spec.Engine.Processes, t.spec.Engine.Threads = 1, 1
+			return nil
+		}, "the same table with a process a GPU (mpirun, -g 1), or with -G 1",
+		"a process a GPU; CUDA graphs; bind ranks to cores (NCCL_IGNORE_CPU_AFFINITY unset)"})
+	return out
+}
+
+// leftOver is what a setting that is left over in an environment is called as a suspect.
+func leftOver(kv string) (kind string) {
+	name, value, _ := strings.Cut(kv, "=")
+	for _, o := range []struct{ part, kind string }{
+		{"GDR", "no-gpudirect"}, {"P2P_DISABLE", "shm"}, {"P2P_LEVEL", "shm"}, {"SHM_", "shm"},
+		{"NVLS", "nvls-off"},
+		{"PXN", "pxn"}, {"IB_HCA", "wrong-hca"}, {"IB_DISABLE", "wrong-transport"},
+		{"NCCL_NET", "wrong-transport"},
+		{"IB_QPS", "qp"}, {"IB_SPLIT", "qp"}, {"NCHANNELS", "channels"}, {"CTAS", "channels"},
+		{"RINGS", "channels"},
+		{"TOPO_FILE", "topology"}, {"CROSS_NIC", "routing"}, {"IB_TC", "congestion"},
+	} {
+		if strings.Contains(name, o.part) && (o.part != "NCCL_NET" || name == "NCCL_NET" &&
+			value == "Socket") {
+			return o.kind
+		}
+	}
+	return "setting"
+}
+
+// settings are variables that are met where no user meant them, and other releases.
+func settings(p *place) (out []candidate) {
+	var list []string
+	if !p.p2p {
+		for _, a := range []coll.Algorithm{coll.Ring, coll.Tree} {
+			list = append(list, "NCCL_ALGO="+a.String())
+		}
+		list = append(list, "NCCL_PROTO=LL", "NCCL_PROTO=LL128", "NCCL_PROTO=Simple", "NCCL_MAX_NCHANNELS=1",
+			"NCCL_MAX_NCHANNELS=2", "NCCL_MAX_NCHANNELS=4", "NCCL_MAX_NCHANNELS=8")
+	} else {
+		list = append(list, "NCCL_MAX_P2P_NCHANNELS=1", "NCCL_MAX_P2P_NCHANNELS=2",
+			"NCCL_MAX_P2P_NCHANNELS=4",
+			"NCCL_NCHANNELS_PER_NET_PEER=1", "NCCL_PROTO=LL")
+	}
+	list = append(list, "NCCL_BUFFSIZE=65536", "NCCL_BUFFSIZE=524288", "NCCL_NTHREADS=64")
+	if p.nodes > 1 {
+		list = append(list, "NCCL_PXN_DISABLE=1", "NCCL_IB_QPS_PER_CONNECTION=16")
+	}
+	for _, kv := range list {
+		out = append(out, ofSetting(kv, 2))
+	}
+	for _, v := range []string{"2.21.5", "2.23.4", "2.25.1", "2.27.5", "2.28.9", "2.29.7"} {
+		if _, err := rules.For(v); err == nil && v != p.version {
+			out = append(out, candidate{"release", "NCCL " + v + " runs in place of " + p.version, 2.6, false,
+				func(t *trial, _ float64) error {
+					t.spec.NCCL.Version = v
+					return nil
+				}, "NCCL_DEBUG=VERSION; python -c 'import torch; print(torch.cuda.nccl.version())'; ldd",
+				"LD_LIBRARY_PATH and the container's libnccl.so.2: one release on all nodes"})
+		}
+	}
+	return out
+}
+
+// ofSetting is a setting that is left over.
+func ofSetting(kv string, assumes float64) candidate {
+	name, _, _ := strings.Cut(kv, "=")
+	return candidate{leftOver(kv), kv + " is left over in the environment", assumes, false, setting(kv),
+		"env | grep NCCL_ in the ranks; /etc/nccl.conf and ~/.nccl.conf; NCCL_DEBUG=INFO: \"" + name +
+			" set by environment\"", "unset " + name}
+}

@@ -1,0 +1,129 @@
+package replay
+
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/job"
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/compute"
+)
+
+// Training is how fast a job trains its model, by what is known of a made one.
+type Training struct {
+	Model string `json:"model"`
+	// TokensPerSecond and FLOPs, operations a second, are of each GPU; FLOPs are the model's, without what
+	// is computed again.
+	TokensPerSecond float64 `json:"tokensPerSecondPerGpu"`
+	FLOPs           float64 `json:"modelFlopsPerGpu"`
+	// MFU is FLOPs as a fraction of the GPU's dense peak in the precision of most products.
+	MFU       float64 `json:"mfu"`
+	Precision string  `json:"precision"`
+	// PeakFLOPs is that peak, in operations a second.
+	PeakFLOPs float64 `json:"peakFlops"`
+}
+
+// String is a line for a person.
+func (t *Training) String() string {
+	return fmt.Sprintf("%s: %.0f tokens/s a GPU, %.0f TFLOP/s of the model, %.1f %% of %.0f in %s (MFU)",
+		t.Model, t.TokensPerSecond, t.FLOPs/1e12, 100*t.MFU, t.PeakFLOPs/1e12, t.Precision)
+}
+
+// trained is what an iteration that takes so many microseconds on GPUs of a name comes to; nil where the job
+// does not say what it trains.
+func trained(p *workload.Program, gpu string, us float64) *Training {
+	m := &p.Model
+	if m.Tokens == 0 || m.FLOPs == 0 || us <= 0 {
+		return nil
+	}
+	perSecond := float64(m.Tokens) / us * 1e6 / float64(p.Ranks())
+	t := &Training{Model: m.Name, TokensPerSecond: perSecond, FLOPs: perSecond * float64(m.FLOPs)}
+	if t.Model == "" {
+		t.Model = "model"
+	}
+	precision := mostly(p)
+	if peak, at := compute.Peak(gpu, precision); peak > 0 {
+		t.PeakFLOPs, t.Precision, t.MFU = peak, at.String(), t.FLOPs/peak
+	}
+	return t
+}
+
+// mostly is the precision in which most operations of matrix products are.
+func mostly(p *workload.Program) (most workload.Precision) {
+	sums := map[workload.Precision]float64{}
+	for i := range p.Lists {
+		for k := range p.Lists[i].Steps {
+			s := &p.Lists[i].Steps[k]
+			if s.Kind != workload.Compute || s.Work == 0 || p.Works[s.Work-1].Shape.Op !=
+				workload.ProductShape {
+				continue
+			}
+			w := &p.Works[s.Work-1]
+			x := w.Shape.Precision
+			if sums[x] += float64(w.FLOPs); sums[x] > sums[most] {
+				most = x
+			}
+		}
+	}
+	return most
+}
+
+// firstEnd is when the last rank is through with the first iteration, in microseconds.
+func firstEnd(res *job.Result) (last float64) {
+	p := res.Program
+	second := make([]int32, len(p.Lists))
+	seen := make([]int, len(p.Lists))
+	for _, m := range p.Marks { // those of a list are in order
+		if seen[m.List]++; seen[m.List] == 2 {
+			second[m.List] = m.Step
+		}
+	}
+	for rank, list := range p.Of {
+		if seen[list] > 1 {
+			last = max(last, us(moment(p, rank, int(second[list]), true, func(rank, step int) units.Time {
+				return res.Spans[rank][step].End
+			})))
+		}
+	}
+	return last
+}
+
+// extend makes an iteration of all microbatches of one of few and one of some more: each further one takes
+// what lies between the two. Other figures of an iteration grow as it does.
+//
+// Iterations follow each other where their slowest ranks end, which is what the second one takes: stages
+// that are through before others begin it no sooner. So the first one is counted to its last rank's end.
+func (r *Report) extend(res *job.Result) {
+	m := res.Program.Model.Micro
+	r.period = r.IterationUs
+	if len(r.Steps) == 1 {
+		r.period = max(r.IterationUs, firstEnd(res))
+	}
+	if m == [3]int64{} || len(r.Steps) != 2 || r.IterationUs <= 0 {
+		return
+	}
+	first, second := firstEnd(res), r.Steps[1].Us
+	whole := second + (second-first)*float64(m[2]-m[1])/float64(m[1]-m[0])
+	factor := whole / r.IterationUs
+	r.period = whole
+	r.IterationUs, r.Steps = whole, []Step{{Name: r.Steps[1].Name, Us: whole}}
+	for _, x := range []*float64{&r.ComputeUs, &r.ExposedUs, &r.HostUs, &r.CommUs, &r.LateUs, &r.BubbleUs,
+		&r.IdleUs, &r.BoundUs, &r.Bounds.ComputeUs, &r.Bounds.LinkUs, &r.Bounds.PathUs} {
+		*x *= factor
+	}
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		g.Calls, g.BytesPerRank, g.BusyUs, g.ExposedUs = g.Calls*factor, g.BytesPerRank*factor,
+			g.BusyUs*factor, g.ExposedUs*factor
+	}
+	for i := range r.ByRank {
+		b := &r.ByRank[i]
+		b.ComputeUs, b.MovingUs, b.BubbleUs, b.HostUs, b.IdleUs = b.ComputeUs*factor, b.MovingUs*factor,
+			b.BubbleUs*factor, b.HostUs*factor, b.IdleUs*factor
+	}
+	for i := range r.Path {
+		r.Path[i].Us *= factor
+	}
+	r.Notes = append(r.Notes, fmt.Sprintf("an iteration of %d microbatches is made of iterations of %d and "+
+		"%d: each further one takes what lies between them", m[2], m[0], m[1]))
+}

@@ -1,0 +1,140 @@
+// Package model has what the training and the serving of a transformer need of it: sizes, kinds of
+// layers, parameters. Models are known by name, or read from a config.json as Hugging Face keeps it.
+//
+// What it must not know: ranks, GPUs, programs.
+package model
+
+// Model is a decoder. Sizes are of the whole model.
+type Model struct {
+	Name string
+	// Layers, without those that predict further tokens (MTP).
+	Layers, Hidden, Heads, KVHeads, FFN, Vocab int64
+	// HeadDim is the size of a head, 0: Hidden/Heads.
+	HeadDim int64
+	// Gated: the feed-forward network has three matrices (SwiGLU) and not two.
+	Gated bool
+	// Tied: the head multiplies by the embedding's matrix.
+	Tied bool
+	// Experts of a layer; each token goes to TopK of them.
+	Experts, TopK int
+	// ExpertFFN is the size of an expert, 0: FFN. SharedFFN is that of the experts which every token
+	// goes to, together. Latent is the size to which a token is brought before it goes to experts, 0: as
+	// it is.
+	ExpertFFN, SharedFFN, Latent int64
+	// Pattern is the kind of each layer, a Kind a byte; "": all layers have attention over all tokens,
+	// and experts where there are any.
+	Pattern string
+	// Window is how many tokens a layer with a window sees.
+	Window int64
+	// Attention by latent vectors (DeepSeek-V2, arXiv:2405.04434, section 2.1): ranks of what queries,
+	// and keys and values, are made of, parts of a head without and with a position, and of a value.
+	// KVRank 0: ordinary attention; QRank 0: queries are made at once.
+	QRank, KVRank, NopeDim, RopeDim, ValueDim int64
+	// A state space layer (Mamba-2, arXiv:2405.21060): heads and their size, groups, states, width of the
+	// convolution.
+	SSMHeads, SSMHeadDim, SSMGroups, SSMState, SSMConv int64
+	// MTP is how many layers predict further tokens (DeepSeek-V3, arXiv:2412.19437, section 2.2).
+	MTP int64
+	// Small parts, which only the number of parameters shows.
+	QKVBias, OutBias, FFNBias, QKNorm, Sinks, RouterBias, NormBias bool
+	Positions                                                      int64 // learned, 0 none
+}
+
+// Kind is what a layer is made of.
+type Kind byte
+
+// Kinds of layers. A layer with both attention and a feed-forward network is the usual one; hybrid
+// models have layers of one part.
+const (
+	Dense         Kind = 'f' // attention, a feed-forward network
+	Sparse        Kind = 'e' // attention, experts
+	DenseWindow   Kind = 'w' // attention in a window, a feed-forward network
+	SparseWindow  Kind = 'x' // attention in a window, experts
+	SSM           Kind = 'M'
+	OnlyAttention Kind = '*'
+	OnlyExperts   Kind = 'E'
+	OnlyFFN       Kind = '-'
+)
+
+// Attention, Windowed, HasExperts and HasFFN report what a layer has.
+func (k Kind) Attention() bool { return k != SSM && k != OnlyExperts && k != OnlyFFN }
+
+// Windowed reports whether attention sees a window.
+func (k Kind) Windowed() bool { return k == DenseWindow || k == SparseWindow }
+
+// HasExperts reports whether a layer has experts.
+func (k Kind) HasExperts() bool { return k == Sparse || k == SparseWindow || k == OnlyExperts }
+
+// HasFFN reports whether a layer has a feed-forward network that is no expert.
+func (k Kind) HasFFN() bool { return k == Dense || k == DenseWindow || k == OnlyFFN }
+
+// Layer is the kind of a layer, from 0.
+func (m *Model) Layer(i int64) Kind {
+	switch {
+	case i < int64(len(m.Pattern)):
+		return Kind(m.Pattern[i])
+	case m.Pattern != "" && i >= m.Layers: // what predicts a further token is as the last layer
+		return m.last()
+	case m.Experts > 0:
+		return Sparse
+	}
+	return Dense
+}
+
+// last is a layer with attention as the last ones are: that of a module which predicts a further token.
+func (m *Model) last() Kind {
+	if m.Experts > 0 {
+		return Sparse
+	}
+	return Dense
+}
+
+// Dim is the size of a head of queries and keys.
+func (m *Model) Dim() int64 {
+	switch {
+	case m.KVRank > 0:
+		return m.NopeDim + m.RopeDim
+	case m.HeadDim > 0:
+		return m.HeadDim
+	}
+	return m.Hidden / m.Heads
+}
+
+// ValueSize is the size of a head of values.
+func (m *Model) ValueSize() int64 {
+	if m.KVRank > 0 {
+		return m.ValueDim
+	}
+	return m.Dim()
+}
+
+// ExpertSize is the size of an expert's feed-forward network.
+func (m *Model) ExpertSize() int64 {
+	if m.ExpertFFN > 0 {
+		return m.ExpertFFN
+	}
+	return m.FFN
+}
+
+// ExpertInput is the size of a token when it goes to an expert.
+func (m *Model) ExpertInput() int64 {
+	if m.Latent > 0 {
+		return m.Latent
+	}
+	return m.Hidden
+}
+
+// Matrices is how many matrices a feed-forward network has.
+func (m *Model) Matrices() int64 {
+	if m.Gated {
+		return 3
+	}
+	return 2
+}
+
+// Inner is the size of a state space layer's heads together.
+func (m *Model) Inner() int64 { return m.SSMHeads * m.SSMHeadDim }
+
+// SSMInput is the width of a state space layer's first product: gate, input, groups' inputs and outputs
+// of the state, a step a head.
+func (m *Model) SSMInput() int64 { return 2*m.Inner() + 2*m.SSMGroups*m.SSMState + m.SSMHeads }

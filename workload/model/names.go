@@ -1,0 +1,74 @@
+package model
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// models are the models that have a name: what their publishers say, in the words of config.json.
+//
+//go:embed models.json
+var models []byte
+
+// Published is a model by name, with where its sizes are from.
+type Published struct {
+	Name string `json:"name"`
+	// Parameters is what is published, exactly or rounded as Rounded says of it.
+	Parameters int64           `json:"parameters"`
+	Rounded    string          `json:"published"`
+	Source     string          `json:"source"`
+	Config     json.RawMessage `json:"config"`
+}
+
+// table is the file, read once.
+var table = sync.OnceValue(func() (list []Published) {
+	if err := json.Unmarshal(models, &list); err != nil {
+		panic(fmt.Sprintf("models.json: %v", err)) // a file of ours, which a test reads
+	}
+	return list
+})
+
+// List is the models by name.
+func List() []Published { return table() }
+
+// Names are the names that Find knows.
+func Names() (out []string) {
+	for _, p := range table() {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+// plain is a name without what people write in several ways: case, dashes, blanks.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("-_ ", r) {
+			return -1
+		}
+		return r
+	}, strings.ToLower(name))
+}
+
+// Find is the model of a name, as people write it: Llama-3.1-70B, llama3.1 70b, meta-llama/Llama-3.1-70B.
+func Find(name string) (*Model, bool) {
+	word := plain(name[strings.LastIndexByte(name, '/')+1:])
+	word = strings.TrimPrefix(strings.TrimPrefix(word, "meta"), "nvidia")
+	for _, suffix := range []string{"instruct", "hf", "base", "v01"} {
+		word = strings.TrimSuffix(word, suffix)
+	}
+	for _, p := range table() {
+		if plain(p.Name) != word {
+			continue
+		}
+		m, err := Parse(p.Config, "models.json")
+		if err != nil {
+			return nil, false // a test reads them all
+		}
+		m.Name = p.Name
+		return m, true
+	}
+	return nil, false
+}

@@ -1,0 +1,195 @@
+package workload
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Precision is that of the operands of a matrix product.
+type Precision uint8
+
+// Precisions: BF16 means all of 16 bits; FP8 has a scale for a tensor or a block, MXFP8 one for 32
+// elements (OCP Microscaling, 2023), NVFP4 one of 8 bits for 16; TF32 is what 32 bits are multiplied as.
+const (
+	BF16 Precision = iota
+	FP8
+	MXFP8
+	NVFP4
+	TF32
+	numPrecisions
+)
+
+var precisionNames = [numPrecisions]string{"bf16", "fp8", "mxfp8", "nvfp4", "tf32"}
+
+// String is the word of a precision.
+func (p Precision) String() string { return precisionNames[p] }
+
+// Precisions are the words of --precision.
+func Precisions() []string { return precisionNames[:TF32] }
+
+// ParsePrecision is the precision of a word.
+func ParsePrecision(word string) (Precision, bool) {
+	for i, n := range precisionNames {
+		if n == strings.ToLower(word) {
+			return Precision(i), true
+		}
+	}
+	return 0, false
+}
+
+// Wider is the precision in place of one that a GPU does not have.
+func (p Precision) Wider() Precision {
+	switch p {
+	case NVFP4, MXFP8:
+		return FP8
+	}
+	return BF16
+}
+
+// ShapeOp is what kind of kernel a Shape is of.
+type ShapeOp uint8
+
+// Kinds of shapes; NoShape where bytes, or nothing, decide.
+const (
+	NoShape        ShapeOp = iota
+	ProductShape           // Count products of M×K by K×N at once
+	ForwardShape           // attention of M queries in heads of K, Count heads of all sequences
+	BackwardShape          // its backward pass
+	OptimizerShape         // an optimizer's step, by its bytes
+	numShapeOps
+)
+
+var shapeNames = [numShapeOps]string{"", "product", "attention", "attention-backward", "optimizer"}
+
+// Shape is what decides, beside operations and bytes, how long a kernel takes on another GPU.
+type Shape struct {
+	Op             ShapeOp
+	M, N, K, Count int64
+	Precision      Precision
+	// Quantised: the operands are in their precision already.
+	Quantised bool
+}
+
+// format is the word of a text: product:4096x6144x4096:fp8, with xCOUNT after it where that is not 1.
+func (s *Shape) format() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s:%dx%dx%d", shapeNames[s.Op], s.M, s.N, s.K)
+	if s.Count != 1 {
+		fmt.Fprintf(&b, "x%d", s.Count)
+	}
+	if s.Precision != BF16 {
+		fmt.Fprintf(&b, ":%s", s.Precision)
+	}
+	if s.Quantised {
+		b.WriteString(":quantised")
+	}
+	return b.String()
+}
+
+// parseShape is the inverse of format.
+func parseShape(text string) (s Shape, ok bool) {
+	parts := strings.Split(text, ":")
+	for i, n := range shapeNames {
+		if i > 0 && n == parts[0] {
+			s.Op = ShapeOp(i)
+		}
+	}
+	if s.Op == NoShape || len(parts) < 2 {
+		return s, false
+	}
+	s.Count = 1
+	to := []*int64{&s.M, &s.N, &s.K, &s.Count}
+	numbers := strings.Split(parts[1], "x")
+	if len(numbers) < 3 || len(numbers) > len(to) {
+		return s, false
+	}
+	for i, n := range numbers {
+		v, err := strconv.ParseInt(n, 10, 64)
+		if err != nil || v < 0 || v > 1<<48 {
+			return s, false
+		}
+		*to[i] = v
+	}
+	for _, p := range parts[2:] {
+		if p == "quantised" {
+			s.Quantised = true
+		} else if s.Precision, ok = ParsePrecision(p); !ok {
+			return s, false
+		}
+	}
+	return s, true
+}
+
+// Trained is the model that a job is of and what an iteration of it does; the zero value: not known.
+type Trained struct {
+	Name   string
+	Params int64
+	// Tokens are those of an iteration, of all ranks. FLOPs are the model's operations of a token,
+	// forward and backward, without what is computed again.
+	Tokens int64
+	FLOPs  int64
+	// Micro are microbatches: of the first and of the second iteration of the program, and of an iteration
+	// of the job, where those are too many to be written down; zeros where each iteration is whole.
+	Micro [3]int64
+}
+
+// model reads NAME and what an iteration does.
+func (r *reader) model(w []word) error {
+	const hint = "write model NAME parameters=N tokens=N flops=N"
+	if len(w) < 2 || r.p.Model != (Trained{}) {
+		return r.fail(w[0].col, hint, "the model has a name, and there is one")
+	}
+	name, err := r.name(w[1])
+	if err != nil {
+		return err
+	}
+	m := Trained{Name: name}
+	for _, x := range w[2:] {
+		key, value := option(x)
+		if key == "microbatches" {
+			if !microbatches(value.text, &m.Micro) {
+				return r.fail(value.col,
+					"write microbatches=16,24,128: of the first, the second and a whole "+
+						"iteration", "%s are none", value.text)
+			}
+			continue
+		}
+		to := map[string]*int64{"parameters": &m.Params, "tokens": &m.Tokens, "flops": &m.FLOPs}[key]
+		n, err := strconv.ParseInt(value.text, 10, 64)
+		if to == nil || err != nil || n < 0 {
+			return r.fail(x.col, hint, "%s is not known here", x.text)
+		}
+		*to = n
+	}
+	r.p.Model = m
+	return nil
+}
+
+// microbatches reads three numbers, each larger than the one before.
+func microbatches(text string, to *[3]int64) bool {
+	list := strings.Split(text, ",")
+	if len(list) != len(to) {
+		return false
+	}
+	least := int64(0)
+	for i, x := range list {
+		n, err := strconv.ParseInt(x, 10, 64)
+		if err != nil || n <= least || n > 1<<40 {
+			return false
+		}
+		to[i], least = n, n
+	}
+	return true
+}
+
+func (p *Program) formatModel(b *strings.Builder) {
+	if m := &p.Model; *m != (Trained{}) {
+		fmt.Fprintf(b, "model %s parameters=%d tokens=%d flops=%d", quote(m.Name), m.Params, m.Tokens,
+			m.FLOPs)
+		if m.Micro != [3]int64{} {
+			fmt.Fprintf(b, " microbatches=%d,%d,%d", m.Micro[0], m.Micro[1], m.Micro[2])
+		}
+		b.WriteByte('\n')
+	}
+}
