@@ -44,6 +44,7 @@ type worker struct {
 	starts  port.Starts
 	solo    *port.HostSender   // hosts that only send; nil: the settings need the general path
 	sink    *port.HostReceiver // hosts that only receive
+	pauses  []spec.PauseSample // with Config.Every
 }
 
 type ending = qp.Ending[tiebreak.Number]
@@ -120,13 +121,16 @@ type engine struct {
 	team     *parallel.Team // of the workers
 	each     []int32        // 0, 1, …: the workers' numbers
 	phase    phase          // what all do now
+	samples  *spec.Sampler  // with Config.Every
 }
 
 // Run simulates flows until all have ended, nothing moves any more (Result.Stall), or Config.Stop.
 //
 // A run begins with the cheapest rules and begins anew with stricter ones where these turn out to matter:
 // without the order of simultaneous events until a frame is marked or a port paused (errOrder), and with
-// windows of two delays until frames are lost (errAgain). Errors: *InputError, *UnsupportedError.
+// windows of two delays until frames are lost (errAgain). Samples are taken in one more run, in which windows
+// end where samples are due: the number of windows decides when a run begins anew, and so which rules it has.
+// Errors: *InputError, *UnsupportedError.
 func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
@@ -144,7 +148,11 @@ func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		return e.collect(windows), nil
+		r := e.collect(windows)
+		if cfg.Every > 0 {
+			r.Series, err = sampled(n, flows, cfg, ordered)
+		}
+		return r, err
 	}
 }
 
@@ -187,7 +195,7 @@ func (e *engine) run() (int64, error) {
 		port.Refund(e.links, &e.cfg.Buffer)
 		if e.ordered {
 			e.ranker.Close(end)
-		} else if e.mustOrder(windows) {
+		} else if e.samples == nil && e.mustOrder(windows) {
 			return windows, errOrder
 		}
 		for i := 0; i < len(e.workers) && e.lag > 0; i++ {
@@ -208,6 +216,11 @@ func (e *engine) run() (int64, error) {
 			if e.cfg.Watchdog.After > 0 && now > end+8*e.lookahead { // nothing moves until then
 				e.findDeadlock(end)
 				e.findDeadlock(end)
+			}
+		}
+		if e.samples != nil {
+			if err := e.sample(end, now); err != nil {
+				return windows, err
 			}
 		}
 	}
@@ -284,7 +297,7 @@ func (e *engine) collect(windows int64) *Result {
 	for i := range e.workers {
 		r.Add(&e.workers[i].Counts)
 	}
-	port.Count(e.links, r)
+	port.Count(e.links, int64(e.cfg.Frames.Payload+e.cfg.Frames.Header), r)
 	if e.unfinished > 0 {
 		r.Stall = e.stall()
 	}

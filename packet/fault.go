@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/packet/internal/port"
 	"github.com/simccl/simccl/packet/spec"
+	"github.com/simccl/simccl/units"
 )
 
 // errOrder requests a restart with the order of simultaneous events, as it has begun to matter.
@@ -62,6 +63,9 @@ func (e *engine) windowEnd(now, end int64) int64 {
 	}
 	if len(e.changes) > 0 {
 		end = min(end, e.changes[0].At)
+	}
+	if e.samples != nil {
+		end = int64(e.samples.Before(units.Time(end)))
 	}
 	return end
 }

@@ -29,6 +29,8 @@ type (
 	FlowResult = spec.FlowResult
 	Result     = spec.Result
 	Stall      = spec.Stall
+	Series     = spec.Series
+	Busy       = spec.Busy
 	State      = spec.State
 	Port       = spec.Port
 )

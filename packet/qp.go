@@ -93,9 +93,7 @@ func (e *engine) sendData(w *worker, h *host, s *sender, l *link, id int32, now 
 	w.DataPacketHops++
 	f := e.beginFrame(w, l, size, 0, now)
 	f.Flow, f.Psn, f.Route, f.Aux, f.Size, f.Flags, f.Class = id, psn, route, aux, size, 0, s.Class
-	if e.live != nil {
-		l.Data += int64(size)
-	}
+	l.Data += int64(size)
 	if l.Credit != nil {
 		l.Spend(f)
 		e.gate(l, now)

@@ -10,6 +10,8 @@ import (
 	"github.com/simccl/simccl/packet/internal/rng"
 	"github.com/simccl/simccl/packet/internal/route"
 	"github.com/simccl/simccl/packet/internal/tiebreak"
+	"github.com/simccl/simccl/packet/spec"
+	"github.com/simccl/simccl/units"
 )
 
 // switchNode is a switch: per-port queues are those of its outgoing links, and its shared buffer accounts for
@@ -267,6 +269,10 @@ func (e *engine) pause(w *worker, l *link, f *frame) {
 	if l.Ask(f.Psn, pause, f.At); pause {
 		w.Pauses++
 	}
+	if e.samples != nil && f.Flow != port.PauseEnds {
+		w.pauses = append(w.pauses, spec.PauseSample{At: units.Time(f.At), Link: l.ID, Class: uint8(f.Psn),
+			Pause: pause})
+	}
 }
 
 // enqueue puts a frame into its egress queue and starts it if the link is idle.
@@ -327,9 +333,7 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	}
 	if f.Flags&(flagAck|flagTrim) == 0 && f.Flow >= 0 {
 		w.DataPacketHops++
-		if e.live != nil {
-			l.Data += int64(f.Size)
-		}
+		l.Data += int64(f.Size)
 		if e.cfg.CC.Kind == HPCC && l.Queues != nil {
 			f.Aux = e.controls.Stamp(f.Aux, e.controls.Record(at, l.TxBytes, l.Held()), l.Coded)
 		}

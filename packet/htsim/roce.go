@@ -13,13 +13,8 @@ import (
 // Lossless returns the scenario as a network and flows of package packet, on the paths that htsim_roce hashes
 // them to. Nodes: hosts, leaves, spines, cores; cables: hosts' first, then leaf to spine, spine to core.
 func (x *Scenario) Lossless(seed uint64, frame, ack int) (packet.Network, []packet.Flow) {
-	n := &x.Network
-	r := newRouter(n, seed, x.Flows, [2]int{frame, ack})
-	p := packet.Network{Nodes: r.cores + n.Cores, Cables: r.cables}
-	p.Switch = make([]bool, p.Nodes)
-	for v := r.hosts; v < p.Nodes; v++ {
-		p.Switch[v] = true
-	}
+	r := newRouter(&x.Network, seed, x.Flows, [2]int{frame, ack})
+	p := x.Graph()
 	flows := make([]packet.Flow, len(x.Flows))
 	for i, f := range x.Flows {
 		flows[i] = packet.Flow{Src: f.Src, Dst: f.Dst, Bytes: f.Bytes, Priority: 3, Start: f.Start,
@@ -29,6 +24,21 @@ func (x *Scenario) Lossless(seed uint64, frame, ack int) (packet.Network, []pack
 		flows[i].Path, flows[i].Back = paths[0], paths[1]
 	}
 	return p, flows
+}
+
+// Graph returns the network alone, with the nodes of Lossless.
+func (x *Scenario) Graph() packet.Network {
+	n := &x.Network
+	r := &router{n: n, hosts: n.Hosts()}
+	r.leaves = r.hosts + n.Leaves
+	r.cores = r.leaves + n.AllSpines()
+	r.join()
+	p := packet.Network{Nodes: r.cores + n.Cores, Cables: r.cables}
+	p.Switch = make([]bool, p.Nodes)
+	for v := r.hosts; v < p.Nodes; v++ {
+		p.Switch[v] = true
+	}
+	return p
 }
 
 // router finds the paths of flows. A switch shuffles its table of uplinks when it first needs it, so the

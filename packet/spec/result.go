@@ -38,7 +38,17 @@ type Result struct {
 	DataPacketHops int64     // data frames, counted on each link
 	FrameHops      int64     // all frames, counted on each link
 	Windows        int64     // windows simulated, a measure of the work
+	Busiest        Busy      // the direction of a cable that carried most, in proportion to its rate
+	Series         *Series   // with Config.Every
 	Stall          *Stall    // why unfinished flows did not go on; nil: all ended
+}
+
+// Busy is what a direction of a cable carried.
+type Busy struct {
+	Link  [2]int32   // from, to
+	Data  int64      // bytes of data frames, those sent again counted too
+	Rate  int64      // bit/s, without faults
+	Lasts units.Time // of these bytes, in full frames
 }
 
 // Stall explains why flows did not end.

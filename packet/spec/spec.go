@@ -4,6 +4,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -78,6 +79,25 @@ type Marking struct {
 	Rate       int64 // bit/s
 	KMin, KMax int64 // bytes
 	PMax       float64
+}
+
+// MarksOf lists thresholds for each rate of a network's cables: those of the nearest rate of Marking, in
+// proportion.
+func (c *Config) MarksOf(n *Network) (out []Marking) {
+	if len(c.Marking) == 0 {
+		return nil
+	}
+	rates, _ := n.Speeds()
+	for _, rate := range rates {
+		distance := func(m Marking) float64 { return math.Abs(math.Log(float64(m.Rate) / float64(rate))) }
+		near := slices.MinFunc(c.Marking, func(a, b Marking) int {
+			return cmp.Compare(distance(a), distance(b))
+		})
+		scale := float64(rate) / float64(near.Rate)
+		out = append(out, Marking{Rate: rate, KMin: int64(float64(near.KMin) * scale),
+			KMax: int64(float64(near.KMax) * scale), PMax: near.PMax})
+	}
+	return out
 }
 
 // Control replaces the congestion control and what goes with it: INT in HPCC's frames, an acknowledgement for
@@ -200,6 +220,9 @@ type Config struct {
 	Watchdog Watchdog
 	Stop     units.Time // end of the simulation; 0: when all flows have ended
 	Workers  int        // goroutines; 0 and 1: the caller's alone
+	// Every, if not 0, keeps Result.Series: queues, rates and pauses at this interval. Nothing else depends
+	// on it.
+	Every units.Time
 	// Poll is called periodically; an error ends the run.
 	Poll func() error
 }
@@ -339,6 +362,8 @@ func (c *Config) check() error {
 			"one out")
 	case c.MessageGap < 0:
 		return Wrong("%v between messages: write 0 or more", c.MessageGap)
+	case c.Every < 0:
+		return Wrong("a sample each %v: write 0 (none) or more", c.Every)
 	case c.NackGap < 0:
 		return Wrong("%v between NAKs: write 0 or more", c.NackGap)
 	}

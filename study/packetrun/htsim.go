@@ -23,6 +23,7 @@ type Htsim struct {
 // payload of 1000 bytes and the thresholds of our reference runs.
 const (
 	uecMTU      = 4150
+	uecHeader   = 64
 	uecPaths    = 64
 	rocePayload = 1000
 	roceHeader0 = 64
@@ -34,6 +35,8 @@ const (
 func RunHtsim(h Htsim, o Options) (*Report, error) {
 	balance, err := uec.ParseBalance(h.Balance)
 	switch {
+	case h.CC == "nscc" && o.EveryUs != 0:
+		return nil, fail.NotYet("its engine keeps no queues and rates over time", "{EveryUs} with {CC} nscc")
 	case err != nil:
 		return nil, fail.Usage("{Balance}: %v", err)
 	case h.CC != "nscc" && h.CC != "roce":
@@ -64,7 +67,7 @@ func RunHtsim(h Htsim, o Options) (*Report, error) {
 	if err != nil {
 		return nil, refused(err)
 	}
-	y := ofUEC(x.Flows, r)
+	y := ofUEC(x, int(c.MTU), r)
 	y.Model, y.Seed = fmt.Sprintf("htsim's UEC, NSCC, %s", h.Balance), o.Seed
 	if o.Timing {
 		s := cpuSeconds() - before
@@ -73,7 +76,9 @@ func RunHtsim(h Htsim, o Options) (*Report, error) {
 	return y, nil
 }
 
-func ofUEC(flows []uec.Flow, r *uec.Result) *Report {
+func ofUEC(s *htsim.Scenario, mtu int, r *uec.Result) *Report {
+	flows, net := s.Flows, s.Graph()
+	alone := newIdeals(&net, mtu-uecHeader, uecHeader)
 	x := &Report{Flows: make([]Flow, len(flows)), PeakQueueBytes: r.PeakQueue, PeakLink: r.PeakLink,
 		Marks: r.Marks, Drops: r.Drops,
 		Trims: r.Trims, Retransmitted: r.Retransmitted, DataPacketHops: r.DataPacketHops}
@@ -86,20 +91,51 @@ func ofUEC(flows []uec.Flow, r *uec.Result) *Report {
 	}
 	for i := range flows {
 		y := Flow{Src: flows[i].Src, Dst: flows[i].Dst, Bytes: flows[i].Bytes}
+		y.IdealNs = alone.of(y.Src, y.Dst, y.Bytes)
 		if got := &r.Flows[i]; got.Done {
 			fct := int64(got.End-got.Start) / nanosecond
 			y.FctNs, y.StartNs = &fct, int64(got.Start-first)/nanosecond
+			y.Slowdown = y.slowdownOf()
 		}
 		x.Flows[i] = y
 	}
+	x.Slowdown = slowdown(x.Flows)
 	if done > 0 {
 		x.MakespanNs = int64(last-first) / nanosecond
+		if done == len(flows) {
+			x.Line = hostLine(&net, flows, mtu, last-first)
+		}
 	}
 	if done < len(flows) {
 		x.Unfinished = fmt.Sprintf("%d flows did not end: the triggers that they wait for never fire",
 			len(flows)-done)
 	}
 	return x
+}
+
+// hostLine is the busiest line of a host, with each frame of the flows once: the engine counts no bytes by
+// link.
+func hostLine(n *packet.Network, flows []uec.Flow, mtu int, span units.Time) *Line {
+	sent, payload := make([]int64, 2*len(n.Cables)), int64(mtu-uecHeader)
+	for i := range flows {
+		f := &flows[i]
+		bytes := f.Bytes + (f.Bytes+payload-1)/payload*uecHeader
+		sent[2*f.Src] += bytes // cables of hosts are the first, by number
+		sent[2*f.Dst+1] += bytes
+	}
+	var most packet.Busy
+	for i, c := range n.Cables {
+		for k, ends := range [][2]int32{{c.A, c.B}, {c.B, c.A}} {
+			if lasts := units.Time(float64(sent[2*i+k]) * 8e12 / float64(c.Rate)); lasts > most.Lasts {
+				most = packet.Busy{Link: ends, Data: sent[2*i+k], Rate: c.Rate, Lasts: lasts}
+			}
+		}
+	}
+	l := line(&most, span)
+	if l != nil {
+		l.Hosts = true
+	}
+	return l
 }
 
 // roce runs a scenario with PFC alone, as htsim's RoCE without congestion
@@ -120,7 +156,7 @@ func roce(x *htsim.Scenario, h Htsim, o Options) (*Report, error) {
 	frame := int64(c.Frames.Payload + c.Frames.Header)
 	c.Buffer = packet.Buffer{Bytes: 1 << 40, XOff: roceXOff * frame, XOn: roceXOn * frame}
 	p, flows := x.Lossless(o.Seed, int(frame), c.Frames.Ack)
-	r, err := run(&p, flows, &c, o)
+	r, err := run(&p, flows, &c, 0, o)
 	if err != nil {
 		return nil, err
 	}

@@ -81,12 +81,21 @@ func (v *Override) apply(x *ns3.Scenario, ethernet bool) error {
 	if v.Paths > 1 || c.Routing.Balance == packet.PerPacket {
 		c.Repair.Reorder = packet.Overtaken
 	}
+	if err := v.faults(&x.Network, x.Flows, numbered, c); err != nil {
+		return err
+	}
+	return v.ends(x)
+}
+
+// faults adds those of the options, which count from the first start.
+func (v *Override) faults(n *packet.Network, flows []packet.Flow, node func(string) int,
+	c *packet.Config) error {
 	first := units.Time(1<<63 - 1)
-	for i := range x.Flows {
-		first = min(first, x.Flows[i].Start)
+	for i := range flows {
+		first = min(first, flows[i].Start)
 	}
 	for _, text := range v.Faults {
-		all, err := parseFault(&x.Network, text)
+		all, err := parseFault(n, node, text)
 		if err != nil {
 			return err
 		}
@@ -98,7 +107,7 @@ func (v *Override) apply(x *ns3.Scenario, ethernet bool) error {
 			c.Faults = append(c.Faults, f)
 		}
 	}
-	return v.ends(x)
+	return nil
 }
 
 // ends refuses timeouts that send the same frames again for ever: over a link that carries nothing
@@ -275,17 +284,18 @@ const leastRate = 1e6
 // flaps is how often a link may flap within a fault.
 const flaps = 10000
 
-// parseFault reads A-B:WHAT or A-B:WHAT@FROM-TO: two nodes that a cable joins,
-// down, slow=SHARE, loss=SHARE, storm (B pauses A) or flap=DOWN/PERIOD, and times in
-// µs after the first start.
-func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
-	wrong := fail.Usage("{Faults} %q: write A-B:down, slow=0.5, loss=0.01, storm or flap=20/100, and when, "+
-		"as 0-7:down@100-300 (µs after the first start)", text)
-	nodes, what, ok := strings.Cut(text, ":")
-	a, b, ok2 := strings.Cut(nodes, "-")
-	va, err1 := strconv.Atoi(a)
-	vb, err2 := strconv.Atoi(b)
-	if !ok || !ok2 || err1 != nil || err2 != nil {
+// parseFault reads link=A~B:WHAT or link=A~B:WHAT@FROM-TO: two nodes that a cable joins, down, slow=FACTOR,
+// loss=SHARE, storm (B pauses A) or flap=DOWN/PERIOD, and times in µs after the first start. A-B:WHAT is the
+// same, but for slow=SHARE of the speed. node is a node's number, -1 for a name that is none.
+func parseFault(n *packet.Network, node func(name string) int, text string) ([]packet.Fault, error) {
+	wrong := fail.Usage("{Faults} %q: write link=A~B:down, slow=2 (half the speed), loss=0.01, storm or "+
+		"flap=20/100, and when, as link=0~7:down@100-300 (µs after the first start); or A-B:slow=0.5, whose "+
+		"slow is the share of the speed that is left", text)
+	named, common := strings.CutPrefix(text, "link=") // the language of run --fault
+	nodes, what, ok := strings.Cut(named, ":")
+	a, b, ok2 := strings.Cut(nodes, map[bool]string{true: "~", false: "-"}[common])
+	va, vb := node(a), node(b)
+	if !ok || !ok2 || va < 0 || vb < 0 {
 		return nil, wrong
 	}
 	what, when, timed := strings.Cut(what, "@")
@@ -300,6 +310,10 @@ func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
 		f.Down = true
 	case name == "storm" && !valued:
 		f.Storm = true
+	case common && name == "slow":
+		if f.Slow = 1 / share; err != nil || !(share >= 1 && share <= 1e9) {
+			ok = false
+		}
 	case name == "slow" && err == nil && share > 0 && share <= 1:
 		f.Slow = share
 	case name == "loss" && err == nil && share >= 0 && share <= 1:
@@ -309,8 +323,8 @@ func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
 		down, period, fine = parsePair(value, "/")
 		f.Down, ok = true, ok && fine && down < period && int64((f.To-f.From)/period) < flaps
 	case name == "flap" && !timed:
-		return nil, fail.Usage("{Faults} %q: a link flaps for a time: write when, as %s:flap=20/100@0-1000 "+
-			"(µs after the first start)", text, nodes)
+		return nil, fail.Usage("{Faults} %q: a link flaps for a time: write when, as %s@0-1000 (µs after "+
+			"the first start)", text, text)
 	default:
 		ok = false
 	}
@@ -328,7 +342,15 @@ func parseFault(n *packet.Network, text string) ([]packet.Fault, error) {
 			return flap(f, down, period), nil
 		}
 	}
-	return nil, fail.Usage("{Faults} %q: no link joins nodes %d and %d", text, va, vb)
+	return nil, fail.Usage("{Faults} %q: no link joins nodes %s and %s", text, a, b)
+}
+
+// numbered is a node of a scenario whose nodes have no names.
+func numbered(name string) int {
+	if v, err := strconv.Atoi(name); err == nil {
+		return v
+	}
+	return -1
 }
 
 // parsePair reads two positive times in µs.

@@ -3,6 +3,7 @@ package packetrun
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/simccl/simccl/packet"
@@ -18,6 +19,10 @@ type Flow struct {
 	Bytes   int64  `json:"bytes"`
 	StartNs int64  `json:"startNs"`
 	FctNs   *int64 `json:"fctNs"`
+	// IdealNs is the time that it would take alone; Slowdown is by how much it took longer, at least 1, and
+	// 0 for a flow that did not end.
+	IdealNs  int64   `json:"idealNs"`
+	Slowdown float64 `json:"slowdown,omitempty"`
 }
 
 // Report is what became of a run. Times are in ns; StartNs counts from the first
@@ -43,6 +48,32 @@ type Report struct {
 	Blocked    []Blocked  `json:"blocked,omitempty"` // head-of-line blocking, the longest first
 	Unfinished string     `json:"unfinished,omitempty"`
 	CPUSeconds *float64   `json:"cpuSeconds,omitempty"`
+	Slowdown   *Slowdown  `json:"slowdown,omitempty"` // of the flows that ended
+	Line       *Line      `json:"line,omitempty"`
+	Series     *Series    `json:"series,omitempty"` // with an interval
+	// Nodes are the names of nodes by number, where they have some.
+	Nodes []string `json:"nodes,omitempty"`
+	raw   *raw
+}
+
+// Line is the busiest direction of a cable: what share of its rate carried data, headers included, from the
+// first start to the last acknowledgement. Of a run whose flows did not all end there is none.
+type Line struct {
+	Link [2]int32 `json:"link"` // from, to
+	Rate int64    `json:"bitsPerSecond"`
+	Data int64    `json:"dataBytes"`
+	Use  float64  `json:"use"`
+	// Hosts: lines of hosts alone were looked at, and frames that were sent again do not count.
+	Hosts bool `json:"hostsOnly,omitempty"`
+}
+
+// raw is a run of package packet.
+type raw struct {
+	net    *packet.Network
+	flows  []packet.Flow
+	result *packet.Result
+	every  units.Time // between samples; 0: none
+	first  int64      // the first start of a flow, ps
 }
 
 // Deadlock is a cycle of nodes each of which may not send to the next, and when it
@@ -66,7 +97,8 @@ const mostBlocked = 20
 
 const nanosecond = int64(units.Nanosecond)
 
-func report(flows []packet.Flow, r *packet.Result) *Report {
+func report(n *packet.Network, flows []packet.Flow, c *packet.Config, carried int,
+	r *packet.Result) *Report {
 	x := &Report{Flows: make([]Flow, len(flows)), PeakQueueBytes: r.PeakQueue, PeakLink: r.PeakLink,
 		Pauses: r.Pauses, Marks: r.Marks, Drops: r.Drops, Trims: r.Trims,
 		Lost: r.Lost, Retransmitted: r.Retransmitted, DataPacketHops: r.DataPacketHops, Timeouts: r.Timeouts,
@@ -77,9 +109,11 @@ func report(flows []packet.Flow, r *packet.Result) *Report {
 			first = min(first, int64(f.Start))
 		}
 	}
+	alone := newIdeals(n, c.Frames.Payload, c.Frames.Header-carried)
 	for i := range flows {
 		f, got := &flows[i], &r.Flows[i]
-		y := Flow{Src: f.Src, Dst: f.Dst, SrcPort: got.SrcPort, Bytes: f.Bytes}
+		y := Flow{Src: f.Src, Dst: f.Dst, SrcPort: got.SrcPort, Bytes: f.Bytes,
+			IdealNs: alone.of(f.Src, f.Dst, f.Bytes)}
 		if got.Begun() {
 			y.StartNs = (int64(got.Start) - first) / nanosecond
 		}
@@ -87,10 +121,17 @@ func report(flows []packet.Flow, r *packet.Result) *Report {
 			fct := int64(got.End-got.Start) / nanosecond
 			y.FctNs = &fct
 			last = max(last, int64(got.End)-first)
+			y.Slowdown = y.slowdownOf()
 		}
 		x.Flows[i] = y
 	}
 	x.MakespanNs = last / nanosecond
+	x.raw = &raw{n, flows, r, c.Every, first}
+	x.Slowdown = slowdown(x.Flows)
+	if x.Line = line(&r.Busiest, units.Time(last)); r.Stall != nil {
+		x.Line = nil // of a run that does not go on a share of its time says nothing
+	}
+	x.Series = x.raw.series()
 	if r.Stall != nil {
 		x.Unfinished = r.Stall.String()
 	}
@@ -101,6 +142,15 @@ func report(flows []packet.Flow, r *packet.Result) *Report {
 		x.Blocked = append(x.Blocked, Blocked{b.Flow, b.Link, b.Behind, int64(b.Time) / nanosecond})
 	}
 	return x
+}
+
+// line is the busiest line of a run; nil: nothing was sent.
+func line(b *packet.Busy, span units.Time) *Line {
+	if b.Data == 0 || span == 0 {
+		return nil
+	}
+	return &Line{Link: b.Link, Rate: b.Rate, Data: b.Data,
+		Use: float64(b.Lasts) / float64(span)}
 }
 
 // Text is the report for people.
@@ -123,7 +173,19 @@ func (x *Report) Text() string {
 		row("completion", "min %s, median %s, p99 %s, max %s us", micros(fct[0]), micros(fct[n/2]),
 			micros(fct[min(n-1, n*99/100)]), micros(fct[n-1]))
 	}
-	row("deepest queue", "%d bytes, switch %d to node %d", x.PeakQueueBytes, x.PeakLink[0], x.PeakLink[1])
+	if x.Slowdown != nil {
+		row("slowdown", "%v", &x.Slowdown.Quantiles)
+	}
+	if l := x.Line; l != nil {
+		of := "line"
+		if l.Hosts {
+			of = "host's line"
+		}
+		row("line's use", "%.1f %% of the busiest %s, %s > %s at %g Gb/s, carried data", 100*l.Use, of,
+			x.Node(l.Link[0]), x.Node(l.Link[1]), float64(l.Rate)/1e9)
+	}
+	row("deepest queue", "%d bytes, switch %s to node %s", x.PeakQueueBytes, x.Node(x.PeakLink[0]),
+		x.Node(x.PeakLink[1]))
 	row("pause frames", "%d", x.Pauses)
 	row("ECN-marked frames", "%d", x.Marks)
 	row("losses", "%d lost on cables, %d dropped for lack of buffer, %d trimmed; %d frames retransmitted",
@@ -140,14 +202,26 @@ func (x *Report) Text() string {
 		row("watchdogs", "%d queues dropped", x.Watchdogs)
 	}
 	for _, v := range x.Blocked[:min(len(x.Blocked), 3)] {
-		row("HOL blocking", "flow %d (%d > %d) waited %s us on paused link %d > %d for the queue of port "+
-			"%d > %d, which it does not use", v.Flow, x.Flows[v.Flow].Src, x.Flows[v.Flow].Dst,
-			micros(v.TimeNs), v.Link[0], v.Link[1], v.Behind[0], v.Behind[1])
+		row("HOL blocking", "flow %d (%s > %s) waited %s us on paused link %s > %s for the queue of port "+
+			"%s > %s, which it does not use", v.Flow, x.Node(x.Flows[v.Flow].Src),
+			x.Node(x.Flows[v.Flow].Dst),
+			micros(v.TimeNs), x.Node(v.Link[0]), x.Node(v.Link[1]), x.Node(v.Behind[0]), x.Node(v.Behind[1]))
 	}
 	if x.Unfinished != "" {
 		row("unfinished", "%s", x.Unfinished)
 	}
+	if x.Slowdown != nil {
+		b.WriteString(x.Slowdown.text())
+	}
 	return b.String()
+}
+
+// Node is what a node is called.
+func (x *Report) Node(v int32) string {
+	if int(v) < len(x.Nodes) {
+		return x.Nodes[v]
+	}
+	return strconv.Itoa(int(v))
 }
 
 func micros(ns int64) string { return fmt.Sprintf("%d.%03d", ns/1000, ns%1000) }

@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/packet/ns3"
 	"github.com/simccl/simccl/packet/uec"
+	"github.com/simccl/simccl/units"
 )
 
 // Presets are the congestion controls by name.
@@ -20,7 +21,10 @@ type Options struct {
 	Seed    uint64
 	Workers int
 	Timing  bool // measure the CPU time of the simulation
+	// EveryUs is the interval of samples of queues and rates, in µs; 0: none.
+	EveryUs float64
 	Compat  string
+	Traffic
 	Override
 	Poll func() error
 	Warn func(format string, args ...any)
@@ -62,6 +66,9 @@ func NS3(config string, o Options) (*Report, error) {
 	default:
 		return nil, fail.Usage("{Compat} %q: write ns3, ns3:exact or none", o.Compat)
 	}
+	if err := o.traffic(x); err != nil {
+		return nil, err
+	}
 	if err := o.apply(x, o.Compat == "none"); err != nil {
 		return nil, err
 	}
@@ -79,7 +86,7 @@ func NS3(config string, o Options) (*Report, error) {
 			fail.Input(fmt.Errorf("%s: CC_MODE 3 with HAS_WIN 0: HPCC divides queues by the window: write "+
 				"HAS_WIN 1", config))
 	}
-	r, err := run(&x.Network, x.Flows, &x.Config, o)
+	r, err := run(&x.Network, x.Flows, &x.Config, x.Carried, o)
 	if err != nil {
 		return nil, err
 	}
@@ -90,14 +97,33 @@ func NS3(config string, o Options) (*Report, error) {
 	return r, nil
 }
 
-func run(n *packet.Network, flows []packet.Flow, c *packet.Config, o Options) (*Report, error) {
-	c.Seed, c.Workers, c.Poll = o.Seed, o.Workers, o.Poll
+// traffic replaces the flows of a scenario where others are asked for: they start when its own would.
+func (o *Options) traffic(x *ns3.Scenario) (err error) {
+	if o.Kind == "" {
+		return nil
+	}
+	first := 2 * units.Second // as the simulator's generator has it
+	for i := range x.Flows {
+		if i == 0 || x.Flows[i].Start < first {
+			first = x.Flows[i].Start
+		}
+	}
+	x.Flows, err = o.generate(&x.Network, first, o.Seed)
+	return err
+}
+
+// run simulates and reports. carried is the bytes of each frame that congestion control adds.
+func run(n *packet.Network, flows []packet.Flow, c *packet.Config, carried int, o Options) (*Report, error) {
+	if us := o.EveryUs; us != 0 && !(us >= 0.001 && us <= 1e9) {
+		return nil, fail.Usage("{EveryUs} %g: write 0 (no samples), or 0.001 to 1e9 us", us)
+	}
+	c.Seed, c.Workers, c.Poll, c.Every = o.Seed, o.Workers, o.Poll, units.FromMicros(o.EveryUs)
 	before := cpuSeconds()
 	r, err := packet.Run(n, flows, c)
 	if err != nil {
 		return nil, refused(err)
 	}
-	x := report(flows, r)
+	x := report(n, flows, c, carried, r)
 	if x.Seed = o.Seed; r.Stall != nil {
 		x.Unfinished = unfinished(n, flows, c, r)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/study/packetrun"
+	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,11 +17,13 @@ import (
 
 // Options are the flags and arguments of run.
 type Options struct {
-	NS3     string // a configuration of ns-3; empty: the files of htsim
+	NS3     string // a configuration of ns-3
+	Fabric  string // a fabric file; this and NS3 empty: the files of htsim
 	Htsim   packetrun.Htsim
 	CC      string            // congestion control of either; empty: its own
 	Packets packetrun.Options // of both, and of ns-3
-	given   *pflag.FlagSet    // of a command line; nil: the values alone count
+	Output
+	given *pflag.FlagSet // of a command line; nil: the values alone count
 }
 
 // maxFile bounds an input file.
@@ -46,11 +49,17 @@ Flow files may have dependency columns: the number of flows that a flow waits fo
 then their indices, from 0. The options can replace its congestion control, loss
 recovery and routing, and add link faults.
 
+--traffic puts generated flows in place of those: an incast, a permutation, an
+alltoall, or flows of a web search or Hadoop cluster at a load. --fabric runs them over
+a fabric file of simccl (simccl topo fabric) with the switches and NICs that it describes.
+
 --htsim reads a connection matrix of htsim, and --topo its topology of two or three
 tiers: Ultra Ethernet (--cc nscc: trimming, selective acknowledgements, packet
 spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 		Example: "  simccl network run --ns3 config.txt\n" +
 			"  simccl network run --ns3 config.txt --seed 2 --timing --json\n" +
+			"  simccl network run --ns3 config.txt --csv flows.csv --out files --interval 5\n" +
+			"  simccl network run --ns3 config.txt --traffic websearch --load 30 --report load.html\n" +
 			"  simccl network run --ns3 config.txt --cc swift --routing flowlet --watchdog 200\n" +
 			"  simccl network run --htsim perm.cm --topo leafspine.topo --cc nscc --lb reps",
 		Args: cli.Exactly(),
@@ -58,9 +67,13 @@ spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 	o.given = c.Flags()
 	flags.Register(c.Flags(), flags.In("Files",
 		flags.Of(&o.NS3, "ns3", "", "", "configuration `FILE` of the HPCC simulator on ns-3"),
+		flags.Of(&o.Fabric, "fabric", "", "",
+			"fabric `FILE`, as simccl topo fabric writes it, with --traffic",
+			"Fabric"),
 		flags.Of(&o.Htsim.Matrix, "htsim", "", "", "connection matrix `FILE` of htsim"),
 		flags.Of(&o.Htsim.Topo, "topo", "", "", "topology `FILE` of htsim, with --htsim")),
-		o.senders(), switches(&o.Packets), links(&o.Packets), simulation(&o.Packets))
+		traffic(&o.Packets.Traffic), o.senders(), switches(&o.Packets), links(&o.Packets),
+		simulation(&o.Packets), o.output())
 	return c
 }
 
@@ -70,8 +83,11 @@ func (o *Options) changed(name string) bool { return o.given != nil && o.given.C
 // Run simulates what is named and prints the report.
 func (o *Options) Run(_ context.Context, a *cli.App) error {
 	others, of := []string{"compat", "flowlet"}, "--ns3"
-	if o.NS3 != "" {
+	switch {
+	case o.NS3 != "":
 		others, of = []string{"topo", "lb", "mtu"}, "--htsim"
+	case o.Fabric != "":
+		others, of = []string{"topo", "lb", "mtu", "compat", "flowlet"}, "--ns3 or --htsim"
 	}
 	for _, name := range others {
 		if o.changed(name) {
@@ -81,11 +97,17 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 	switch {
 	case o.Packets.Workers < 1:
 		return fail.Usage("network run: --workers %d: write at least 1", o.Packets.Workers)
+	case o.Packets.Kind == "" && (o.changed("bytes") || o.changed("load") || o.changed("span")):
+		return fail.Usage("network run: --bytes, --load and --span are for --traffic")
 	case o.changed("flowlet") && o.Packets.Routing != "flowlet":
 		return fail.Usage("network run: --flowlet is for --routing flowlet")
 	}
+	o.samples()
 	r, err := o.simulate(a)
 	if err != nil {
+		return a.AsFlags(err)
+	}
+	if err := o.write(a, r); err != nil {
 		return a.AsFlags(err)
 	}
 	if a.JSON {
@@ -94,13 +116,31 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 	return a.PrintText(r.Text())
 }
 
+// traffic are the options of generated flows.
+func traffic(t *packetrun.Traffic) flags.Group {
+	return flags.In("Traffic",
+		flags.Of(&t.Kind, "traffic", "", "",
+			"generated flows, of --fabric or in place of those of --ns3: `WHAT` "+packetrun.Kinds+
+				" (each to the first host; random pairs; all pairs; sizes of flows as in a web search and a "+
+				"Hadoop "+
+				"cluster, at random times)", "Kind"),
+		flags.Of(&t.Bytes, "bytes", "", 1000000, "`BYTES` of each flow of incast, permutation and alltoall",
+			"Bytes"),
+		flags.Of(&t.Load, "load", "", 30,
+			"websearch and hadoop: `PERCENT` of its line that each host is to send",
+			"Load"),
+		flags.Of(&t.SpanUs, "span", "", 10000,
+			"websearch and hadoop: for how many `US` (microseconds) flows "+
+				"start", "SpanUs"))
+}
+
 // senders are the options of hosts.
 func (o *Options) senders() flags.Group {
 	p, h := &o.Packets, &o.Htsim
 	return flags.In("Hosts",
 		flags.Of(&o.CC, "cc", "", "",
-			"congestion control `NAME`; with --htsim: nscc (default) or roce; with --ns3 (default the "+
-				"configuration's): "+packetrun.Presets, "CC"),
+			"congestion control `NAME`; with --htsim: nscc (default) or roce; with --ns3 and --fabric "+
+				"(default the file's): "+packetrun.Presets, "CC"),
 		flags.Of(&h.Balance, "lb", "", "mixed",
 			"load balancing `NAME` with --htsim: ecmp, oblivious, reps, bitmap or mixed; "+
 				"roce has ecmp alone", "Balance"),
@@ -158,10 +198,10 @@ func links(o *packetrun.Options) flags.Group {
 			"InfiniBand credits instead of PFC, for `BYTES` of buffer behind each link",
 			"Credits"),
 		flags.Of(&o.Faults, "fault", "", nil,
-			"faulty link A-B:`WHAT`[@FROM-TO] between nodes A and B: down, slow=0.5, "+
-				"loss=0.01, storm (B keeps A paused) or flap=20/100; times in µs after the first flow "+
-				"start; "+
-				"repeatable",
+			"faulty link, as with run --fault: link=A~B:`WHAT`[@FROM-TO] between nodes A and B: down, "+
+				"slow=2 "+
+				"(half the speed), loss=0.01, storm (B keeps A paused) or flap=20/100; times in µs after "+
+				"the first flow start; A-B:slow=0.5 (the share that is left) is read, too; repeatable",
 			"Faults"))
 }
 
@@ -183,21 +223,38 @@ func (o *Options) simulate(a *cli.App) (*packetrun.Report, error) {
 	p, h := o.Packets, o.Htsim
 	p.Poll, p.Warn = a.Cancelled, a.Warn
 	p.Read = func(name string) ([]byte, error) {
+		if o.Fabric != "" {
+			return a.Read(name, fabric.MaxBytes)
+		}
 		return a.ReadAs(name, maxFile, inputs.NS3Config, inputs.NS3Network, inputs.NS3Flows,
 			inputs.HTSimMatrix, inputs.HTSimNetwork)
 	}
-	switch {
-	case (o.NS3 == "") == (h.Matrix == ""):
-		return nil, fail.Usage("network run: name a configuration with --ns3, or a matrix with --htsim")
+	given, own := 0, p.Repair != "" || p.TimeoutUs != 0 || p.Retries != 0 || p.Paths != 0 || p.Credits != 0 ||
+		p.Routing != "" || p.WatchUs != 0 || p.MarkAt != "" || p.Quanta != 0 || p.Alpha != 0 ||
+		p.Through != 0 || p.CNP != "" || p.Messages != 0
+	for _, name := range []string{o.NS3, o.Fabric, h.Matrix} {
+		if name != "" {
+			given++
+		}
+	}
+	const list = "--repair, --timeout, --retries, --paths, --credits, --routing, --watchdog, --alpha, " +
+		"--pause-quanta, --cut-through, --cnp, --mark-at and --message-rate"
+	switch p.CC = o.CC; {
+	case given != 1:
+		return nil, fail.Usage("network run: name a configuration with --ns3, a matrix with --htsim, or a " +
+			"fabric with --fabric")
 	case o.NS3 != "":
-		p.CC = o.CC
 		return packetrun.NS3(o.NS3, p)
-	case p.Repair != "" || p.TimeoutUs != 0 || p.Retries != 0 || p.Paths != 0 || p.Credits != 0 ||
-		len(p.Faults) > 0 || p.Routing != "" || p.WatchUs != 0 || p.MarkAt != "" || p.Quanta != 0 ||
-		p.Alpha != 0 || p.Through != 0 || p.CNP != "" || p.Messages != 0:
-		return nil, fail.Usage("network run: --repair, --timeout, --retries, --paths, --credits, " +
-			"--routing, --watchdog, --alpha, --pause-quanta, --cut-through, --cnp, --mark-at, " +
-			"--message-rate and --fault are for --ns3")
+	case own && o.Fabric != "":
+		return nil,
+			fail.Usage("network run: " + list + " are for --ns3: a fabric file has them in its member " +
+				"packets")
+	case o.Fabric != "":
+		return packetrun.Fabric(o.Fabric, p)
+	case own || len(p.Faults) > 0 || p.Kind != "":
+		return nil,
+			fail.Usage("network run: " + list + " are for --ns3, --fault and --traffic for --ns3 and " +
+				"--fabric")
 	case h.Topo == "":
 		return nil, fail.Usage("network run: --htsim needs --topo")
 	}

@@ -183,6 +183,9 @@ func (c *Chart) nameOf(s *Series) string {
 	return svg.Short(s.Name, mostName)
 }
 
+// mostMarks is the most points of a line that are marked: of more the line says it.
+const mostMarks = 40
+
 // mostName is where names of curves are cut.
 const mostName = 18
 
@@ -261,7 +264,9 @@ func (c *Chart) CurvesFigure() *Figure {
 				f.line(colour, 0.6, [2]float64{at[0] - 2, lo}, [2]float64{at[0] + 2, lo})
 				f.line(colour, 0.6, [2]float64{at[0] - 2, hi}, [2]float64{at[0] + 2, hi})
 			}
-			f.add(shape{at: [][2]float64{at}, kind: aMark, ink: colour, wide: 1.3})
+			if !joined || len(s.Points) <= mostMarks {
+				f.add(shape{at: [][2]float64{at}, kind: aMark, ink: colour, wide: 1.3})
+			}
 		}
 		if joined && len(path) > 1 {
 			f.add(shape{at: path, kind: aLine, ink: colour, wide: 1.1,

@@ -226,7 +226,7 @@ func (x *HostSender) send(now, before int64) {
 	if l.Sizes[0] != size {
 		l.Measure(x.config, 0, size)
 	}
-	l.Sent, l.TxBytes = l.Sent+1, l.TxBytes+int64(size)
+	l.Sent, l.TxBytes, l.Data = l.Sent+1, l.TxBytes+int64(size), l.Data+int64(size)
 	l.Free = now + l.Lasts[0]
 	if l.Wire.Full() {
 		l.Wire.Grow()

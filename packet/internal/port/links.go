@@ -168,10 +168,14 @@ func Deepest(links []Link, some []int32, class uint8) int32 {
 	return best
 }
 
-// Count adds the links' frame count and deepest queue to a result.
-func Count(links []Link, r *spec.Result) {
+// Count adds the links' frame count, deepest queue and busiest line to a result. full is the bytes of a full
+// data frame.
+func Count(links []Link, full int64, r *spec.Result) {
 	for i := range links {
 		l := &links[i]
+		if lasts := units.Time(float64(l.Data) / float64(full) * float64(l.Whole)); lasts > r.Busiest.Lasts {
+			r.Busiest = spec.Busy{Link: [2]int32{l.From, l.To}, Data: l.Data, Rate: l.Nominal, Lasts: lasts}
+		}
 		r.FrameHops += int64(l.Sent)
 		if l.Peak > r.PeakQueue {
 			r.PeakQueue, r.PeakLink = l.Peak, [2]int32{l.From, l.To}
@@ -239,6 +243,9 @@ func (l *Link) State(now int64) spec.State {
 	return spec.State{Cable: l.ID / 2, Back: l.ID%2 == 1, Queue: -1, At: units.Time(now), Queued: l.Held(),
 		Marks: l.Stats.Marks, Paused: l.Asked != 0 || l.Storm}
 }
+
+// DataHeld returns the queued bytes of data.
+func (l *Link) DataHeld() int64 { return l.Held() - l.Queues[0].Bytes }
 
 // TakeDown removes a link for good: queued frames are dropped and only their credits returned. It returns how
 // many were dropped.

@@ -269,7 +269,7 @@ func (m *Model) Seal() {
 		queues[i] = q
 		m.settle(&m.queues[i], q.Limit)
 	}
-	m.set.Marking = m.marking()
+	m.set.Marking = m.set.MarksOf(&m.net)
 	for i := range m.cables {
 		if c := &m.cables[i]; c.on {
 			c.most = m.act(c)
@@ -301,31 +301,6 @@ func (m *Model) settle(q *queue, limit int64) {
 		q.from = append(q.from, int32(i))
 	}
 }
-
-// marking lists the thresholds of every rate in the network.
-func (m *Model) marking() []packet.Marking {
-	if len(m.set.Marking) == 0 {
-		return nil
-	}
-	var out []packet.Marking
-	for _, c := range m.net.Cables {
-		if slices.ContainsFunc(out, func(x packet.Marking) bool { return x.Rate == c.Rate }) {
-			continue
-		}
-		near := m.set.Marking[0]
-		for _, x := range m.set.Marking {
-			if distance(x.Rate, c.Rate) < distance(near.Rate, c.Rate) {
-				near = x
-			}
-		}
-		scale := float64(c.Rate) / float64(near.Rate)
-		out = append(out, packet.Marking{Rate: c.Rate, KMin: int64(float64(near.KMin) * scale),
-			KMax: int64(float64(near.KMax) * scale), PMax: near.PMax})
-	}
-	return out
-}
-
-func distance(a, b int64) float64 { return math.Abs(math.Log(float64(a) / float64(b))) }
 
 // Start implements wire.Model: a flow within a host.
 func (m *Model) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Work, mult,
