@@ -123,11 +123,9 @@ var jobs = []string{"replay", "workload show", "workload lint", "workload conver
 var traces = []string{"trace validate", "trace stats", "trace diff", "trace merge"}
 
 var (
-	noAMD = "AMD's RCCL decides by rules of its own, of which simccl has no more than those up to the " +
-		"channels; " +
-		"give what NCCL or nvidia-smi wrote on a machine of NVIDIA's GPUs, or the topology file of the AMD " +
-		"machine " +
-		"to simccl inspect --json"
+	noAMD = "AMD's RCCL decides by rules of its own, of which simccl has decisions, and no plans and " +
+		"times; give what NCCL or nvidia-smi wrote on a machine of NVIDIA's GPUs, or the topology file of " +
+		"the AMD machine to simccl inspect --json"
 	schedules = []string{"schedule check", "schedule show", "schedule convert", "run --schedule",
 		"bench --schedule"}
 	networks = []string{"run --fabric", "explain --fabric", "report --fabric", "diff --fabric",
@@ -135,7 +133,8 @@ var (
 	siteNetworks = []string{"topo fabric --from"}
 	hostLists    = []string{"topo fabric place --hosts", "run --hosts"}
 	sweeps       = []string{"sweep", "sweep plan", "sweep search", "sweep emit"}
-	tables       = []string{"report --measured", "run --measured"}
+	tables       = []string{"report --measured", "run --measured", "diagnose"}
+	hangs        = slices.Concat(jobs, []string{"diagnose"})
 )
 
 // table has a row for each kind.
@@ -155,8 +154,8 @@ var table = [numKinds]row{
 	SystemPrint: {"NCCL system print", "NCCL's print of a machine", machines, ""},
 	Settings: {"NCCL settings", "a file of NCCL's settings", []string{"env --env NCCL_CONF_FILE=FILE"},
 		""},
-	NCCLLog:   {"NCCL log", "a log of NCCL", []string{"check --log"}, ""},
-	NCCLCalls: {"NCCL log of calls", "a log of NCCL with its calls", jobs, ""},
+	NCCLLog:   {"NCCL log", "a log of NCCL", []string{"check --log", "diagnose"}, ""},
+	NCCLCalls: {"NCCL log of calls", "a log of NCCL with its calls", hangs, ""},
 	Graphs: {"NCCL graphs", "a file of NCCL's graphs", []string{"run --env NCCL_GRAPH_FILE=FILE",
 		"inspect --env NCCL_GRAPH_FILE=FILE", "explain --env NCCL_GRAPH_FILE=FILE"}, ""},
 	Fabric: {"fabric", "a network between nodes", networks, ""},
@@ -186,8 +185,8 @@ var table = [numKinds]row{
 	ChakraJSON: {"Chakra trace as JSON", "a Chakra trace as JSON", jobs, ""},
 	ChakraGroups: {"Chakra groups", "a list of process groups of Chakra traces", jobs,
 		"it goes with the traces"},
-	FlightJSON:   {"Flight Recorder dump as JSON", "a Flight Recorder dump as JSON", jobs, ""},
-	FlightPickle: {"Flight Recorder dump", "a Flight Recorder dump", jobs, ""},
+	FlightJSON:   {"Flight Recorder dump as JSON", "a Flight Recorder dump as JSON", hangs, ""},
+	FlightPickle: {"Flight Recorder dump", "a Flight Recorder dump", hangs, ""},
 	SimAI:        {"SimAI workload", "a workload of SimAI", jobs, ""},
 	AICB:         {"AICB log", "a log of AICB", jobs, ""},
 	GOAL:         {"GOAL schedule", "a GOAL schedule", jobs, ""},
@@ -214,8 +213,9 @@ var table = [numKinds]row{
 
 	RCCLLog:   {"RCCL log", "a log of AMD's RCCL", nil, noAMD},
 	RCCLTable: {"rccl-tests table", "a table of AMD's rccl-tests", nil, noAMD},
-	AMDTopology: {"AMD topology", "a topology file of AMD GPUs (RCCL)", []string{"inspect --json --topo"},
-		"of RCCL's decisions those up to the channels are modelled, and no more yet"},
+	AMDTopology: {"AMD topology", "a topology file of AMD GPUs (RCCL)", []string{"inspect --json --topo",
+		"explain --topo", "tune --topo", "graph --topo", "env --topo"},
+		"RCCL's decisions are modelled, its plans and times are not yet"},
 	RocmSMI: {"rocm-smi output", "the output of AMD's rocm-smi", nil, noAMD},
 
 	P2PMatrix: {"nvidia-smi topo -p2p matrix", "a matrix of nvidia-smi topo -p2p", nil,
