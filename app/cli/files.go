@@ -3,8 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
+	"strings"
+	"time"
 
 	"github.com/simccl/simccl/app/process"
+	"github.com/simccl/simccl/app/report/chart"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/scenario"
@@ -17,6 +21,37 @@ func Directory(flag, name string) error {
 		return fail.Input(fmt.Errorf("%s %s: no such directory", flag, name))
 	}
 	return nil
+}
+
+// Save writes a file, which appears whole or not at all, and says so with a word on what it is.
+func (a *App) Save(name, what string, write func(io.Writer) error) error {
+	f, err := newfile.Create(a.Path(name))
+	if err != nil {
+		return fail.Input(err)
+	}
+	if err := f.Finish(write(f)); err != nil {
+		return fail.Input(err)
+	}
+	a.Wrote(name, what)
+	return nil
+}
+
+// SaveFigure writes a figure as the ending of its name says: .pdf, else SVG. Equal figures give equal files.
+func (a *App) SaveFigure(name, what string, f *chart.Figure) error {
+	return a.Save(name, what, func(w io.Writer) error {
+		if !strings.HasSuffix(name, ".pdf") {
+			_, err := io.WriteString(w, f.SVG())
+			return err
+		}
+		doc := f.Document()
+		doc.SetCreationDate(time.Unix(0, 0).UTC())
+		doc.SetModificationDate(time.Unix(0, 0).UTC())
+		data, err := f.PDF(doc)
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		return err
+	})
 }
 
 // ReadScenario reads a scenario file; placed gives errors about its members their

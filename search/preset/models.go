@@ -88,7 +88,9 @@ var models = sync.OnceValue(func() []*model {
 	return all
 })
 
-// named finds a model.
+// named finds a model. No input reaches it: names are those of this package's own rows, which
+// TestGraphsAreRCCLs takes, and lines of the embedded file are read whole by TestModelsAreWhole, so
+// that a panic here or in read is a defect of the program.
 func named(name string) *model {
 	for _, m := range models() {
 		if m.name == name {

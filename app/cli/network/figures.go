@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/report/chart"
@@ -63,7 +62,7 @@ func figures(r *packetrun.Report) (out []figure) {
 func (o *Options) draw(a *cli.App, r *packetrun.Report) error {
 	all := figures(r)
 	if o.Page != "" {
-		if err := save(a, o.Page, "open it in a browser", func(w io.Writer) error {
+		if err := a.Save(o.Page, "open it in a browser", func(w io.Writer) error {
 			return o.page(w, r, all)
 		}); err != nil {
 			return err
@@ -78,23 +77,10 @@ func (o *Options) draw(a *cli.App, r *packetrun.Report) error {
 	for _, f := range all {
 		drawn := f.chart.CurvesFigure()
 		name := filepath.Join(o.Figures, f.file)
-		if err := save(a, name+".svg", f.title, func(w io.Writer) error {
-			_, err := io.WriteString(w, drawn.SVG())
-			return err
-		}); err != nil {
-			return err
-		}
-		if err := save(a, name+".pdf", f.title, func(w io.Writer) error {
-			doc := drawn.Document()
-			doc.SetCreationDate(time.Unix(0, 0).UTC()) // equal results give equal files
-			doc.SetModificationDate(time.Unix(0, 0).UTC())
-			data, err := drawn.PDF(doc)
-			if err == nil {
-				_, err = w.Write(data)
+		for _, ending := range []string{".svg", ".pdf"} {
+			if err := a.SaveFigure(name+ending, f.title, drawn); err != nil {
+				return err
 			}
-			return err
-		}); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/study/packetrun"
 )
 
@@ -50,7 +49,7 @@ func (o *Options) samples() {
 // write writes the files that are asked for.
 func (o *Options) write(a *cli.App, r *packetrun.Report) error {
 	if o.CSV != "" {
-		if err := save(a, o.CSV, "a row a flow", r.WriteCSV); err != nil {
+		if err := a.Save(o.CSV, "a row a flow", r.WriteCSV); err != nil {
 			return err
 		}
 	}
@@ -64,25 +63,12 @@ func (o *Options) write(a *cli.App, r *packetrun.Report) error {
 		return fail.Input(err)
 	}
 	for _, name := range packetrun.FileNames() {
-		err := save(a, filepath.Join(o.Dir, name), "columns of the HPCC simulator", func(w io.Writer) error {
+		err := a.Save(filepath.Join(o.Dir, name), "columns of the HPCC simulator", func(w io.Writer) error {
 			return r.WriteFile(name, w)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// save writes a file, which appears whole or not at all.
-func save(a *cli.App, name, what string, write func(io.Writer) error) error {
-	f, err := newfile.Create(a.Path(name))
-	if err != nil {
-		return fail.Input(err)
-	}
-	if err := f.Finish(write(f)); err != nil {
-		return fail.Input(err)
-	}
-	a.Wrote(name, what)
 	return nil
 }

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/report/chart"
 	"github.com/simccl/simccl/app/report/page"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/study/sweep"
 	"github.com/spf13/cobra"
 )
@@ -202,39 +200,12 @@ func (o *ShowOptions) draw(a *cli.App, m *sweep.Merged) error {
 			"categories": c.Cats, "series": c.Series, "front": c.Front()})
 	case o.File == "":
 		return a.PrintText(text())
-	case strings.HasSuffix(o.File, ".svg"):
-		return save(a, o.File, o.Kind, func(w io.Writer) error {
-			_, err := io.WriteString(w, figure().SVG())
-			return err
-		})
-	case strings.HasSuffix(o.File, ".pdf"):
-		return save(a, o.File, o.Kind, func(w io.Writer) error {
-			f := figure()
-			doc := f.Document()
-			doc.SetCreationDate(time.Unix(0, 0).UTC()) // equal results give equal files
-			doc.SetModificationDate(time.Unix(0, 0).UTC())
-			data, err := f.PDF(doc)
-			if err == nil {
-				_, err = w.Write(data)
-			}
-			return err
-		})
+	case strings.HasSuffix(o.File, ".svg"), strings.HasSuffix(o.File, ".pdf"):
+		return a.SaveFigure(o.File, o.Kind, figure())
 	case strings.HasSuffix(o.File, ".html"):
-		return save(a, o.File, o.Kind, func(w io.Writer) error { return o.page(w, m, c, svg()) })
+		return a.Save(o.File, o.Kind, func(w io.Writer) error { return o.page(w, m, c, svg()) })
 	}
 	return fail.Usage("-o %s: the name must end in .html, .svg or .pdf", o.File)
-}
-
-func save(a *cli.App, file, kind string, write func(w io.Writer) error) error {
-	f, err := newfile.Create(a.Path(file))
-	if err != nil {
-		return fail.Input(err)
-	}
-	if err := f.Finish(write(f)); err != nil {
-		return fail.Input(err)
-	}
-	a.Wrote(file, kind)
-	return nil
 }
 
 // page writes a page of its own: the drawing, and its values as a table.
