@@ -230,6 +230,9 @@ func (c *costing) smaller(ctx context.Context, at *communicator, x *planned) (*p
 	if x.group {
 		return x, nil
 	}
+	if x.plan == nil { // a kernel that is timed as a whole
+		return nil, nil
+	}
 	most := units.Bytes(0)
 	for i := range x.alone.Links {
 		most = max(most, x.alone.Links[i].Bytes)

@@ -268,6 +268,11 @@ func (c *costing) plannedCall(ctx context.Context, i int, op comm.Op) (*planned,
 	if t := c.isFused(i); t != nil {
 		return c.kernel(ctx, at, t)
 	}
+	if k := c.p.Calls[i].Kernel; k.Name != "" {
+		if x, err := c.byKernel(ctx, at, op, k); x != nil || err != nil {
+			return x, err
+		}
+	}
 	return c.planned(ctx, at, op)
 }
 

@@ -103,7 +103,7 @@ func batches(p *workload.Program, list int) map[int32][]batch {
 			if !mail {
 				count[call.Comm]++
 			}
-			if depth == 0 {
+			if depth == 0 || call.Kernel.Name != "" {
 				continue
 			}
 			b := open[call.Comm]

@@ -3,7 +3,6 @@ package scenario
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -25,7 +24,7 @@ const (
 // Kernels of Workload.Kernel.
 const (
 	SymmetricKernel = "symmetric"
-	VLLMKernel      = "vllm" // its choice between one shot, two shots and NCCL
+	VLLMKernel      = peer.VLLM // its choice between one shot, two shots and NCCL
 	NCCLKernel      = "nccl"
 )
 
@@ -311,35 +310,9 @@ func (r *Running) peers(op comm.Op) (p *peer.Plan, ok bool, err error) {
 	if kernel == "" || kernel == SymmetricKernel {
 		return nil, false, nil
 	}
-	bytes := op.Count * int64(op.Type.Size())
-	if kernel == VLLMKernel {
-		if kernel = vllm(r.Site.Comm.NRanks, bytes, s.P2P && s.Nodes == 1, s.DirectNVLink); kernel == "" {
-			return nil, false, nil
-		}
-	}
-	if s.Nodes > 1 || !s.P2P {
-		return nil, false, &plan.UnsupportedError{What: "all_reduce by kernel " + kernel,
-			Why: "its threads reach the memory of all peers, within one node or NVLink domain"}
-	}
-	p, err = peer.AllReduce(kernel, r.Site.Comm.NRanks, op.Count, op.Type, op.RedOp)
-	var no *plan.UnsupportedError
-	if errors.As(err, &no) && r.Spec.Workload.Kernel == VLLMKernel {
-		return nil, false, nil
-	}
-	return p, err == nil, err
-}
-
-// vllm is the kernel that vLLM and SGLang take for so many bytes, empty for NCCL: one shot
-// between two ranks or for little, two shots to below 8 MiB, among more than two over NVLink alone
-// (vLLM csrc/custom_all_reduce.cuh, device_communicators/custom_all_reduce.py).
-func vllm(ranks int, bytes int64, p2p, nvlink bool) string {
-	switch {
-	case !p2p, bytes >= 8<<20, bytes%16 != 0, ranks > 2 && !nvlink:
-		return ""
-	case ranks == 2, ranks <= 4 && bytes < 512<<10, ranks <= 8 && bytes < 256<<10:
-		return peer.OneShot
-	}
-	return peer.TwoShot
+	p, err = peer.Chosen(kernel, r.Site.Comm.NRanks, op.Count, op.Type, op.RedOp, s.P2P && s.Nodes == 1,
+		s.DirectNVLink)
+	return p, p != nil, err
 }
 
 // noSymmetric says why NCCL has no symmetric kernel for an operation that wants one.

@@ -148,6 +148,8 @@ type Call struct {
 	// Window: the buffers are in a window that all members registered together
 	// (ncclCommWindowRegister). Registered: they are registered (ncclCommRegister).
 	Window, Registered bool
+	// Kernel is what moves the data in place of NCCL.
+	Kernel Kernel
 	// Splits are the elements that the caller sends to each rank of the
 	// communicator in an alltoall of variable counts; nil for Count to each.
 	Splits []int64
@@ -186,12 +188,13 @@ type plainCall struct {
 	count                       int64
 	root, peer                  int32
 	inPlace, window, registered bool
+	kernel                      Kernel
 	recorded                    units.Time
 }
 
 func (c *Call) plain() plainCall {
 	return plainCall{c.Comm, c.Func, c.Type, c.RedOp, c.Count, c.Root, c.Peer, c.InPlace, c.Window,
-		c.Registered, c.Recorded}
+		c.Registered, c.Kernel, c.Recorded}
 }
 
 // Bytes returns the bytes that a call moves out of one rank's buffer.

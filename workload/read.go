@@ -571,6 +571,12 @@ func (r *reader) callOption(c *Call, x word) error {
 		c.Root = int32(n)
 	case key == "peer" && number && message(c.Func):
 		c.Peer = int32(n)
+	case key == "kernel" && (c.Func == coll.AllReduce || c.Func == coll.AllToAll):
+		var ok bool
+		if c.Kernel, ok = parseKernel(value.text); !ok {
+			return r.fail(value.col, "write kernel=vllm, or kernel=deepep:EXPERTS:TOP-K:HIDDEN:TOKENS, with "+
+				":combine after it for the way back", "%s is no kernel", value.text)
+		}
 	case key == "time":
 		var ok bool
 		if c.Recorded, ok = picoseconds(value.text); !ok {

@@ -55,12 +55,13 @@ const (
 	NoShape        ShapeOp = iota
 	ProductShape           // Count products of M×K by K×N at once
 	ForwardShape           // attention of M queries in heads of K, Count heads of all sequences
+	DecodeShape            // attention of M sequences' next token, each over N keys
 	BackwardShape          // its backward pass
 	OptimizerShape         // an optimizer's step, by its bytes
 	numShapeOps
 )
 
-var shapeNames = [numShapeOps]string{"", "product", "attention", "attention-backward", "optimizer"}
+var shapeNames = [numShapeOps]string{"", "product", "attention", "decode", "attention-backward", "optimizer"}
 
 // Shape is what decides, beside operations and bytes, how long a kernel takes on another GPU.
 type Shape struct {
@@ -121,6 +122,51 @@ func parseShape(text string) (s Shape, ok bool) {
 	return s, true
 }
 
+// Kernel moves the data of a call in place of NCCL: of an all_reduce over the memory of peers, or, by their
+// experts, tokens of an alltoall. The zero value: NCCL does.
+type Kernel struct {
+	Name string // as of run --kernel
+	// Of each layer's experts a token, of Hidden values, goes to TopK; Tokens are those of each rank.
+	Experts, TopK, Hidden, Tokens int64
+	// Combine: what experts made of the tokens goes back.
+	Combine bool
+}
+
+// String is the word of a text: vllm, or deepep:256:8:7168:64:combine.
+func (k Kernel) String() string {
+	out := k.Name
+	if k.Experts > 0 {
+		out += fmt.Sprintf(":%d:%d:%d:%d", k.Experts, k.TopK, k.Hidden, k.Tokens)
+	}
+	if k.Combine {
+		out += ":combine"
+	}
+	return out
+}
+
+// parseKernel is the inverse of String.
+func parseKernel(text string) (k Kernel, ok bool) {
+	parts := strings.Split(text, ":")
+	if k.Name = parts[0]; k.Name == "" || len(parts) == 1 {
+		return k, k.Name != ""
+	}
+	if parts = parts[1:]; len(parts) == 5 && parts[4] == "combine" {
+		k.Combine, parts = true, parts[:4]
+	}
+	to := []*int64{&k.Experts, &k.TopK, &k.Hidden, &k.Tokens}
+	if len(parts) != len(to) {
+		return k, false
+	}
+	for i, p := range parts {
+		n, err := strconv.ParseInt(p, 10, 64)
+		if err != nil || n < 1 || n > 1<<40 {
+			return k, false
+		}
+		*to[i] = n
+	}
+	return k, true
+}
+
 // Trained is the model that a job is of and what an iteration of it does; the zero value: not known.
 type Trained struct {
 	Name   string
@@ -129,6 +175,8 @@ type Trained struct {
 	// forward and backward, without what is computed again.
 	Tokens int64
 	FLOPs  int64
+	// Phase is what a step of serving does, "prefill" or "decode"; "" trains.
+	Phase string
 	// Micro are microbatches: of the first and of the second iteration of the program, and of an iteration
 	// of the job, where those are too many to be written down; zeros where each iteration is whole.
 	Micro [3]int64
@@ -147,6 +195,10 @@ func (r *reader) model(w []word) error {
 	m := Trained{Name: name}
 	for _, x := range w[2:] {
 		key, value := option(x)
+		if key == "phase" && (value.text == "prefill" || value.text == "decode") {
+			m.Phase = value.text
+			continue
+		}
 		if key == "microbatches" {
 			if !microbatches(value.text, &m.Micro) {
 				return r.fail(value.col,
@@ -187,6 +239,9 @@ func (p *Program) formatModel(b *strings.Builder) {
 	if m := &p.Model; *m != (Trained{}) {
 		fmt.Fprintf(b, "model %s parameters=%d tokens=%d flops=%d", quote(m.Name), m.Params, m.Tokens,
 			m.FLOPs)
+		if m.Phase != "" {
+			b.WriteString(" phase=" + m.Phase)
+		}
 		if m.Micro != [3]int64{} {
 			fmt.Fprintf(b, " microbatches=%d,%d,%d", m.Micro[0], m.Micro[1], m.Micro[2])
 		}

@@ -234,6 +234,9 @@ func (p *Program) formatCall(c *Call, own bool) string {
 			t += " " + f.word
 		}
 	}
+	if c.Kernel != (Kernel{}) {
+		t += " kernel=" + c.Kernel.String()
+	}
 	if c.Splits != nil {
 		parts := make([]string, len(c.Splits))
 		for i, n := range c.Splits {

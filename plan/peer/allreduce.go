@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/simccl/simccl/coll"
@@ -12,6 +13,8 @@ const (
 	OneShot     = "one-shot"
 	OneShotPush = "one-shot-push"
 	TwoShot     = "two-shot"
+	// VLLM is the choice of vLLM and SGLang among one shot, two shots and NCCL.
+	VLLM = "vllm"
 )
 
 // Limits of the kernels: vLLM's csrc/custom_all_reduce.cuh (defaultBlockLimit, threads), which
@@ -132,4 +135,36 @@ func sources(ranks []int32, b Buffer, part int32) (out []Place) {
 		out = append(out, Place{r, b, part})
 	}
 	return out
+}
+
+// Chosen plans an all_reduce by a kernel where ranks reach each other's memory (p2p), over NVLink alone
+// (nvlink); nil where VLLM leaves it to NCCL. Errors: a *plan.UnsupportedError.
+func Chosen(kernel string, ranks int, count int64, typ coll.DataType, op coll.RedOp, p2p, nvlink bool) (*Plan,
+	error) {
+	if kernel == VLLM {
+		if !p2p || count*int64(typ.Size()) >= 8<<20 || ranks > 2 && !nvlink {
+			return nil, nil
+		}
+		p, err := AllReduce(vllm(ranks, count*int64(typ.Size())), ranks, count, typ, op)
+		var no *plan.UnsupportedError
+		if errors.As(err, &no) {
+			return nil, nil
+		}
+		return p, err
+	}
+	if !p2p {
+		return nil, &plan.UnsupportedError{What: "all_reduce by kernel " + kernel,
+			Why: "its threads reach the memory of all peers, within one node or NVLink domain"}
+	}
+	return AllReduce(kernel, ranks, count, typ, op)
+}
+
+// vllm is the kernel that vLLM and SGLang take for so many bytes, below 8 MiB and among more than two
+// ranks over NVLink alone: one shot between two ranks or for little, else two (vLLM
+// csrc/custom_all_reduce.cuh, device_communicators/custom_all_reduce.py).
+func vllm(ranks int, bytes int64) string {
+	if ranks == 2 || ranks <= 4 && bytes < 512<<10 || bytes < 256<<10 {
+		return OneShot
+	}
+	return TwoShot
 }

@@ -21,12 +21,24 @@ type Training struct {
 	Precision string  `json:"precision"`
 	// PeakFLOPs is that peak, in operations a second.
 	PeakFLOPs float64 `json:"peakFlops"`
+	// TTFTUs is what a step of prefill takes, to the first token of its requests; TPOTUs what a step of
+	// decoding takes, to one more token of each. Neither has a queue, the host's work between steps, or
+	// steps of the other phase between its own. 0 for a step of another phase.
+	TTFTUs float64 `json:"ttftUs,omitempty"`
+	TPOTUs float64 `json:"tpotUs,omitempty"`
 }
 
 // String is a line for a person.
 func (t *Training) String() string {
-	return fmt.Sprintf("%s: %.0f tokens/s a GPU, %.0f TFLOP/s of the model, %.1f %% of %.0f in %s (MFU)",
-		t.Model, t.TokensPerSecond, t.FLOPs/1e12, 100*t.MFU, t.PeakFLOPs/1e12, t.Precision)
+	step := ""
+	if t.TTFTUs > 0 {
+		step = fmt.Sprintf("\n  first token after %.3f ms (TTFT of a step: no queue, no host)", t.TTFTUs/1e3)
+	} else if t.TPOTUs > 0 {
+		step = fmt.Sprintf("\n  a token of each request every %.3f ms (TPOT of a step: no host, no prompts between)",
+			t.TPOTUs/1e3)
+	}
+	return fmt.Sprintf("%s: %.0f tokens/s a GPU, %.0f TFLOP/s of the model, %.1f %% of %.0f in %s (MFU)%s",
+		t.Model, t.TokensPerSecond, t.FLOPs/1e12, 100*t.MFU, t.PeakFLOPs/1e12, t.Precision, step)
 }
 
 // trained is what an iteration that takes so many microseconds on GPUs of a name comes to; nil where the job
@@ -40,6 +52,12 @@ func trained(p *workload.Program, gpu string, us float64) *Training {
 	t := &Training{Model: m.Name, TokensPerSecond: perSecond, FLOPs: perSecond * float64(m.FLOPs)}
 	if t.Model == "" {
 		t.Model = "model"
+	}
+	switch m.Phase {
+	case "prefill":
+		t.TTFTUs = us
+	case "decode":
+		t.TPOTUs = us
 	}
 	precision := mostly(p)
 	if peak, at := compute.Peak(gpu, precision); peak > 0 {

@@ -27,11 +27,14 @@ type Class struct {
 	SMs         int64   `json:"sms"`
 	// Gap is what lies between two kernels in a stream, in microseconds.
 	Gap float64 `json:"gap_us"`
+	// Kernel is what a kernel takes at least in a CUDA graph, however little it moves, in microseconds.
+	Kernel float64 `json:"kernel_us"`
 	// Sustained is what rates of products fall to while a GPU is at its limit of power, a fraction.
 	Sustained float64            `json:"sustained"`
 	Products  map[string]Product `json:"products"` // by precision: bf16, fp8, nvfp4, tf32
 	Forward   Attention          `json:"attention_forward"`
 	Backward  Attention          `json:"attention_backward"`
+	Decode    Decode             `json:"decode"`
 	Memory    Memory             `json:"memory"`
 }
 
@@ -59,6 +62,14 @@ type Attention struct {
 	Narrow float64 `json:"narrow"`
 	// Tokens is the length of a sequence at which half of the rate is reached.
 	Tokens float64 `json:"tokens"`
+	Start  float64 `json:"start_us"`
+}
+
+// Decode is what a step of decoding has beside its products.
+type Decode struct {
+	// Memory is the fraction of the memory's rate at which attention reads keys and values; Start is its
+	// fixed cost, with the kernel that joins its parts.
+	Memory float64 `json:"memory"`
 	Start  float64 `json:"start_us"`
 }
 
@@ -119,7 +130,7 @@ func (c *Class) Product(s *workload.Shape, sustained bool) units.Time {
 	bytes := count * ((m*k+k*n)*width(s.Precision) + 2*m*n)
 	us = max(us, bytes/(c.Memory.Peak*p.Memory*1e3))
 	if p.Cast > 0 && !s.Quantised {
-		us += count * p.Cast * m * k / (c.Memory.Peak * c.Memory.Stream * 1e3)
+		us += max(count*p.Cast*m*k/(c.Memory.Peak*c.Memory.Stream*1e3), c.Kernel)
 	}
 	return units.Time((us + p.Start) * 1e6)
 }
@@ -158,7 +169,15 @@ func (c *Class) attend(a *Attention, s *workload.Shape, flops float64) units.Tim
 
 // Stream is what bytes take that are read and written element by element in a number of kernels.
 func (c *Class) Stream(bytes float64, kernels int) units.Time {
-	return units.Time((bytes/(c.Memory.Peak*c.Memory.Stream*1e3) + float64(kernels)*c.Gap) * 1e6)
+	us := bytes/(c.Memory.Peak*c.Memory.Stream*1e3) + float64(kernels)*c.Gap
+	return units.Time(max(us, float64(kernels)*c.Kernel) * 1e6)
+}
+
+// decode is what attention of one token a sequence takes: its keys and values, or its operations.
+func (c *Class) decode(w *workload.Work) units.Time {
+	us := max(float64(w.Bytes-w.Extra)/(c.Memory.Peak*c.Decode.Memory*1e3),
+		float64(w.FLOPs)/(c.Forward.Peak*c.Forward.Efficiency*1e6))
+	return units.Time((us + c.Decode.Start) * 1e6)
 }
 
 // Time is what a computation takes by its shape: the product or attention, what is moved beside it, and
@@ -171,6 +190,8 @@ func (c *Class) Time(w *workload.Work) (units.Time, bool) {
 		t = c.Product(&w.Shape, true)
 	case workload.ForwardShape:
 		t = c.attend(&c.Forward, &w.Shape, float64(w.FLOPs))
+	case workload.DecodeShape:
+		t = c.decode(w)
 	case workload.BackwardShape:
 		t = c.attend(&c.Backward, &w.Shape, float64(w.FLOPs))
 	case workload.OptimizerShape:

@@ -15,7 +15,7 @@ import (
 
 // Row is a line of a measurement: a kernel, what it computes, and its time in a CUDA graph.
 type Row struct {
-	Kind  string `json:"kind"` // machine, gemm, attn_fwd, attn_bwd+fwd, rms, swiglu, adam; others are skipped
+	Kind  string `json:"kind"` // machine, gemm, attn_fwd, attn_bwd+fwd, rms, swiglu, adam, decode; others are skipped
 	GPU   string `json:"gpu"`
 	SMs   int64  `json:"sm"`
 	Torch string `json:"torch"`
@@ -35,6 +35,18 @@ type Row struct {
 	Cols     int64   `json:"cols"`
 	Elements int64   `json:"elements"`
 	Us       float64 `json:"us"`
+
+	// Of kind decode: a layer of D values with H heads, KV of keys and values, and a feed-forward network of
+	// FF, on one of TP ranks, for Batch requests of Context tokens.
+	D       int64   `json:"d"`
+	H       int64   `json:"h"`
+	KV      int64   `json:"kv"`
+	FF      int64   `json:"ff"`
+	Gated   *bool   `json:"gated"` // nil: it is
+	Batch   int64   `json:"batch"`
+	Context int64   `json:"context"`
+	TP      int64   `json:"tp"`
+	LayerUs float64 `json:"graph_us_per_layer"`
 }
 
 // MaxRows bounds a measurement.
@@ -97,6 +109,49 @@ func (r *Row) bytes() float64 {
 	return 0
 }
 
+// layer is what a decoder's layer computes for one more token of each request; nil for rows of other kinds.
+// PyTorch has six kernels beside products and attention: norms, an activation function in two parts, sums.
+func (r *Row) layer() []workload.Work {
+	if r.Kind != "decode" || min(r.D, r.H, r.KV, r.FF, r.Batch, r.Context, r.TP) < 1 || r.LayerUs <= 0 {
+		return nil
+	}
+	heads, kv, ff, dim, in := max(r.H/r.TP, 1), max(r.KV/r.TP, 1), r.FF/r.TP, r.D/r.H, int64(2)
+	if r.Gated != nil && !*r.Gated {
+		in = 1
+	}
+	out := []workload.Work{
+		{Shape: workload.Shape{Op: workload.DecodeShape}, Bytes: 4 * r.Batch * kv * r.Context * dim,
+			FLOPs: 4 * r.Batch * heads * r.Context * dim},
+		{Bytes: 2 * r.Batch * (6*r.D + (2*in+1)*ff), Kernels: 6}}
+	for _, nk := range [][2]int64{{(heads + 2*kv) * dim, r.D}, {r.D, heads * dim}, {in * ff, r.D}, {r.D, ff}} {
+		out = append(out, workload.Work{Shape: workload.Shape{Op: workload.ProductShape, M: r.Batch, N: nk[0],
+			K: nk[1], Count: 1, Quantised: true}})
+	}
+	return out
+}
+
+// decoding fits what layers of decoding have beside their products.
+func (c *Class) decoding(rows []Row) {
+	c.Kernel, c.Decode = 2.5, Decode{Memory: 0.9, Start: 10}
+	loss := func() float64 {
+		sum := 0.0
+		for i := range rows {
+			works, us := rows[i].layer(), 0.0
+			for k := range works {
+				t, _ := c.Time(&works[k])
+				us += t.Micros()
+			}
+			if works != nil {
+				sum += math.Abs(math.Log(us / rows[i].LayerUs))
+			}
+		}
+		return sum
+	}
+	if loss() > 0 {
+		descend([]*float64{&c.Kernel, &c.Decode.Memory, &c.Decode.Start}, []float64{100, 1, 200}, loss)
+	}
+}
+
 // long is the number of operations from which a GPU that repeats a kernel is at its limit of power.
 const long = 1e12
 
@@ -128,6 +183,7 @@ func Fit(rows []Row, source string) (*Class, error) {
 		return nil, fmt.Errorf("the measurement has no matrix products, lines of kind gemm")
 	}
 	c.attention(rows, g.Matrix)
+	c.decoding(rows)
 	return c, nil
 }
 

@@ -62,6 +62,8 @@ func (c *Class) check(p *jsonfile.Places) error {
 		least, to float64
 	}{
 		{"uncertainty", c.Uncertainty, 0, 1}, {"sms", float64(c.SMs), 0, 4096}, {"gap_us", c.Gap, 0, 1000},
+		{"kernel_us", c.Kernel, 0, 1000}, {"decode.memory", c.Decode.Memory, 0, 1},
+		{"decode.start_us", c.Decode.Start, 0, 1e4},
 		{"sustained", c.Sustained, 0, 1}, {"memory.peak_gbps", c.Memory.Peak, 0, 1e6},
 		{"memory.stream", c.Memory.Stream, 0, 1}, {"memory.norm", c.Memory.Norm, 0, 1},
 		{"memory.optimizer", c.Memory.Optimizer, 0, 1},
@@ -136,6 +138,9 @@ func (c *Class) complete(g *datasheet.GPU) *Class {
 	}
 	fill(&out.SMs, from.SMs)
 	fill(&out.Gap, from.Gap)
+	fill(&out.Kernel, from.Kernel)
+	fill(&out.Decode.Memory, from.Decode.Memory)
+	fill(&out.Decode.Start, from.Decode.Start)
 	fill(&out.Sustained, from.Sustained)
 	fill(&out.Memory.Peak, g.Memory)
 	fill(&out.Memory.Stream, from.Memory.Stream)

@@ -158,7 +158,7 @@ func (c *Config) checkConflicts() error {
 			fmt.Sprintf("write --global-batch %d", (m/int64(c.PP)+1)*int64(c.PP)*c.MicroBatch*int64(c.DP))}
 	case c.EP > 1 && c.Experts == 0:
 		return &Error{"ep", "there are no experts to divide", "add --experts 8 --top-k 2"}
-	case c.Experts > 0 && c.TP > 1 && !c.SequenceParallel:
+	case c.Experts > 0 && c.TP > 1 && !c.SequenceParallel && c.Phase == Train:
 		return &Error{"experts",
 			"without sequence parallelism each tensor parallel rank would send the same tokens", "add --sp"}
 	case c.FSDP > 0 && c.DP*c.CP < 2:

@@ -158,6 +158,8 @@ type callKey struct {
 	typ   coll.DataType
 	count int64
 	peer  int32
+
+	kernel workload.Kernel
 }
 
 func (g *generator) call(k callKey) int32 {
@@ -166,7 +168,7 @@ func (g *generator) call(k callKey) int32 {
 		i = int32(len(g.p.Calls))
 		g.calls[k] = i
 		g.p.Calls = append(g.p.Calls, workload.Call{Comm: k.comm, Func: k.fn, Type: k.typ, Count: k.count,
-			Peer: k.peer})
+			Peer: k.peer, Kernel: k.kernel})
 	}
 	return i
 }

@@ -74,6 +74,7 @@ type kernel struct {
 	extra   float64
 	kernels int32
 	shape   workload.Shape
+	moved   float64 // bytes of p, 0: those of its operands
 }
 
 // operation is a computation by name. Matrix products take the longer of computing and
@@ -84,7 +85,9 @@ func (g *generator) operation(name string, k kernel) int32 {
 	}
 	flops, bytes := k.p.flops(), 0.0
 	if flops > 0 {
-		bytes = k.p.bytes(float64(g.c.Type.Size()))
+		if bytes = k.moved; bytes == 0 {
+			bytes = k.p.bytes(float64(g.c.Type.Size()))
+		}
 	}
 	work := workload.Work{Name: name, FLOPs: clip(flops), Bytes: clip(bytes + k.extra)}
 	if flops > 0 {

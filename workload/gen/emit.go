@@ -68,7 +68,9 @@ func newGenerator(c *Config, rounds []int) *generator {
 		rounds: rounds,
 		units:  map[int][]unit{}, layersOf: c.layersOf(),
 		calls: map[callKey]int32{}, ops: map[string]int32{}, tally: map[trafficKey][]int64{}}
-	g.mats = g.matrices()
+	if g.mats = g.matrices(); c.Phase != Train {
+		g.mats = g.served()
+	}
 	g.comms()
 	return g
 }
@@ -95,6 +97,8 @@ type writer struct {
 	me    [numGroups]int
 	grads reduction
 	fully sharding
+	// kernel is that of the calls which are issued, in place of NCCL
+	kernel workload.Kernel
 }
 
 // class numbers what ranks do that differs in more than communicators: the stage of a pipeline, and the
@@ -209,7 +213,7 @@ func (w *writer) issue(f group, what string, fn coll.Func, typ coll.DataType, co
 		deps = append(deps, w.last)
 	}
 	comm, to := w.edge(f, fn, peer)
-	call := w.g.call(callKey{comm, fn, typ, count, to})
+	call := w.g.call(callKey{comm, fn, typ, count, to, w.kernel})
 	w.steps = append(w.steps, workload.Step{Kind: workload.Issue, Stream: stream, Call: call,
 		Deps: sorted(deps)})
 	if fn != coll.Recv {
@@ -233,6 +237,10 @@ func (w *writer) blocking(f group, what string, fn coll.Func, count int64) {
 // iteration writes one: passes in the order of the schedule, gradients, the optimizer.
 func (w *writer) iteration() {
 	g := w.g
+	if g.c.Phase != Train {
+		w.serve()
+		return
+	}
 	w.grads = reduction{w: w}
 	w.fully = sharding{w: w}
 	split := g.c.Schedule == ZeroBubble

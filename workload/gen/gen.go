@@ -98,6 +98,14 @@ type Config struct {
 	// operations for most of the memory (Korthikanti et al., 2022, section 5).
 	Selective bool
 
+	// Phase is training, or a step of serving MicroBatch requests of Length tokens. DPAttention divides
+	// the requests among tensor parallel ranks, each of which has all heads. AllReduce is the kernel that
+	// sums up what they have, as of run --kernel, or ByNCCL; Dispatch is how tokens go to experts.
+	Phase               Phase
+	Length              int64
+	DPAttention         bool
+	AllReduce, Dispatch string
+
 	Iterations int
 	GPU        Roofline
 	// Class is what computations take; nil: what the roofline says.
@@ -172,6 +180,9 @@ func (j *Job) Program() *workload.Program {
 
 // Make generates a training job from hyper-parameters. The error is an *Error.
 func Make(c Config) (*Job, error) {
+	if err := c.serving(); err != nil {
+		return nil, err
+	}
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -189,6 +200,14 @@ func Make(c Config) (*Job, error) {
 	}
 	g.p.Model = workload.Trained{Name: c.Name, Params: g.allParams(), Tokens: c.GlobalBatch * c.Seq,
 		FLOPs: clip(c.FLOPs(c.Seq))}
+	if c.Phase != Train {
+		g.p.Model.Phase = c.Phase.String()
+		seq := c.Seq
+		if c.Phase == Decode { // FLOPs has the mean of a sequence's tokens, which see half of it
+			seq = 2 * c.Length
+		}
+		g.p.Model.FLOPs = clip(c.FLOPs(seq) / 3) // without the backward pass
+	}
 	if len(g.rounds) > 1 {
 		g.p.Model.Micro = [3]int64{int64(g.rounds[0]), int64(g.rounds[1]), int64(g.whole)}
 	}

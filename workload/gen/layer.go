@@ -89,6 +89,9 @@ func (w *writer) units(chunk int) []unit {
 // feed-forward network or router and experts.
 func (c *Config) layerParams(k model.Kind) (dense, experts int64) {
 	n := c.LayerCount(k)
+	if c.Phase != Train { // ranks that have no expert of their own divide one
+		return n.Whole + n.Attention/c.among() + n.FFN/int64(c.TP), n.Experts / int64(c.TP)
+	}
 	return n.Whole + (n.Attention+n.FFN)/int64(c.TP), n.Experts / int64(c.EP)
 }
 

@@ -28,8 +28,13 @@ func (g *generator) memory() (most workload.Memory, rank int) {
 		for f := range numGroups {
 			_, _, w.size[f] = g.index(f, w.at)
 		}
-		m := w.states()
-		m.Activations = units.Bytes(w.activations())
+		m := workload.Memory{}
+		if g.c.Phase != Train {
+			m = w.servedMemory()
+		} else {
+			m = w.states()
+			m.Activations = units.Bytes(w.activations())
+		}
 		if m.Total() > most.Total() {
 			most, rank = m, pp*g.c.DP*g.c.CP*g.c.TP
 		}

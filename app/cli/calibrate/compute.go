@@ -30,7 +30,8 @@ and precision, attention forward and backward, norms, activation functions, the
 optimizer. FILE has a JSON object a line, as testdata/measured/h200x1/compute.jsonl:
 one of kind machine with gpu and sm, then gemm (m, n, k, dtype), attn_fwd and
 attn_bwd+fwd (b, heads, seq, head_dim), rms and swiglu (rows, cols), adam
-(elements), each with us, its time in a CUDA graph. What it writes is what
+(elements), each with us, its time in a CUDA graph, and decode (d, h, kv, ff, batch,
+context, tp), a layer's step with graph_us_per_layer. What it writes is what
 --compute-class of workload gen takes.`,
 		Example: `  simccl calibrate compute compute.jsonl -o h200.json
   simccl workload gen --model llama-3.1-8b --gpu h200 --compute-class h200.json -o job.txt`,

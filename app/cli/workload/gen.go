@@ -18,6 +18,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/plan/peer"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/compute"
@@ -44,6 +45,8 @@ type GenOptions struct {
 	Memory     float64 // what memory reaches of its peak
 	Times      string  // a file in place of the roofline
 	Out        string  // a file; empty: standard output
+	Phase      string
+	Batch      int64 // requests of a step of serving
 }
 
 func generate(a *cli.App) *cobra.Command {
@@ -63,7 +66,7 @@ Ranks: tp x cp x dp x pp. Microbatches: global-batch / (micro-batch x dp).`,
   simccl workload gen --layers 4 --hidden 1024 --heads 8 --dp 4 --ep 4 --experts 8 --top-k 2 --global-batch 4 -o job.txt`,
 		Args: cli.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.Run(cmd.Context(), a) }}
-	flags.Register(c.Flags(), o.network(), o.division(), o.cost())
+	flags.Register(c.Flags(), o.network(), o.division(), o.serving(), o.cost())
 	c.Flags().Lookup("recompute").NoOptDefVal = "full"
 	return c
 }
@@ -127,6 +130,24 @@ func (o *GenOptions) division() flags.Group {
 		flags.Of(&m.Iterations, "iterations", "", 1, "iterations"))
 }
 
+// serving declares the options of a step of serving.
+func (o *GenOptions) serving() flags.Group {
+	m := &o.Model
+	return flags.In("Serving",
+		flags.Of(&o.Phase, "phase", "", "train", "`PHASE`: "+strings.Join(gen.Phases(), ", ")+
+			"; one step of serving, of all tokens of its prompts or of one more token a request"),
+		flags.Of(&o.Batch, "batch", "", 0, "requests of a step (default 1)"),
+		flags.Of(&m.Length, "context", "", 0, "tokens of a request's prompt, or those before the one that is "+
+			"decoded (default: --seq)"),
+		flags.Of(&m.DPAttention, "dp-attention", "", false,
+			"each of the --tp ranks has all heads and its part of the requests"),
+		flags.Of(&m.AllReduce, "all-reduce", "", peer.VLLM, "`KERNEL` that sums up what --tp ranks have: "+
+			strings.Join([]string{peer.VLLM, peer.OneShot, peer.OneShotPush, peer.TwoShot, gen.ByNCCL}, ", ")),
+		flags.Of(&m.Dispatch, "dispatch", "", gen.Gathered, "`HOW` tokens go to experts with --dp-attention: "+
+			strings.Join([]string{gen.Gathered, gen.ByNCCL, peer.DeepEP, peer.DeepEPLowLatency, peer.HybridEP},
+				", ")))
+}
+
 // cost declares what computations take.
 func (o *GenOptions) cost() flags.Group {
 	return flags.In("Time and output",
@@ -152,6 +173,12 @@ func (o *GenOptions) config(a *cli.App) (gen.Config, error) {
 	if c.Precision, ok = workload.ParsePrecision(o.Precision); !ok || c.Precision == workload.TF32 {
 		return c, fail.Usage("--precision %s: write one of %s", o.Precision,
 			strings.Join(workload.Precisions(), ", "))
+	}
+	if c.Phase, ok = gen.ParsePhase(o.Phase); !ok {
+		return c, fail.Usage("--phase %s: write one of %s", o.Phase, strings.Join(gen.Phases(), ", "))
+	}
+	if c.Phase != gen.Train {
+		c.MicroBatch, c.Length = cmp.Or(o.Batch, c.MicroBatch), cmp.Or(c.Length, c.Seq)
 	}
 	if o.Schedule == "" && c.Virtual > 1 {
 		c.Schedule = gen.Interleaved
@@ -200,7 +227,7 @@ func (o *GenOptions) config(a *cli.App) (gen.Config, error) {
 			return c, fail.Usage("--grad-dtype: %v", err)
 		}
 	}
-	if c.Experts > 0 && c.TP > 1 && !c.SequenceParallel {
+	if c.Experts > 0 && c.TP > 1 && !c.SequenceParallel && c.Phase == gen.Train {
 		c.SequenceParallel = true
 		fmt.Fprintln(a.Err,
 			"simccl: --sp is taken for granted: with experts, tensor parallel ranks divide the "+
