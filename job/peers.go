@@ -20,7 +20,8 @@ func (c *costing) byKernel(ctx context.Context, at *communicator, op comm.Op, k 
 		return nil, &exec.NotImplementedError{Feature: "kernel " + k.Name + " in a job",
 			Missing: "it is timed as a whole; write fidelity share"}
 	}
-	key := opKey{shape: at.key, comm: at.id, op: op, group: "kernel " + k.String(), order: fmt.Sprint(at.rankOf)}
+	key := opKey{shape: at.key, comm: at.id, op: op, group: "kernel " + k.String(),
+		order: fmt.Sprint(at.rankOf)}
 	if x, ok := c.known[key]; ok {
 		return x, nil
 	}
@@ -54,6 +55,7 @@ func (c *costing) peerPlan(at *communicator, op comm.Op, k workload.Kernel) (*pe
 			s.DirectNVLink)
 	}
 	e := &peer.Experts{Kernel: k.Name, Combine: k.Combine, Experts: k.Experts, TopK: k.TopK, Hidden: k.Hidden,
-		Tokens: k.Tokens, Element: int64(op.Type.Size()), GPUSMs: int(c.m.Sim.Class.Share.SMs), NodeOf: at.layout.NodeOf}
+		Tokens: k.Tokens, Element: int64(op.Type.Size()), GPUSMs: int(c.m.Sim.Class.Share.SMs),
+		NodeOf: at.layout.NodeOf}
 	return e.Plan()
 }

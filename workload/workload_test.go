@@ -229,3 +229,29 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestKernelsInPlaceOfNCCL survive their text, and other words of them are refused with what to write.
+func TestKernelsInPlaceOfNCCL(t *testing.T) {
+	text := "workload 1\nranks 2\nmodel m parameters=9 tokens=4 flops=3 phase=decode\ncomm w *\nlist a 0-1\n" +
+		"  call 0 w all_reduce half sum 8 kernel=vllm\n" +
+		"  call 0 w alltoall half sum 8 kernel=deepep:8:2:64:5:combine\n"
+	p, err := Parse(text, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(text, p.Format()); diff != "" {
+		t.Error(diff)
+	}
+	want := Kernel{Name: "deepep", Experts: 8, TopK: 2, Hidden: 64, Tokens: 5, Combine: true}
+	if p.Calls[1].Kernel != want || p.Calls[0].Equal(Call{Func: p.Calls[0].Func, Count: 8}) {
+		t.Errorf("%+v", p.Calls)
+	}
+	for _, bad := range []string{"deepep:8", "deepep:8:2:64:0", "deepep:8:2:64:5:dispatch", ":8:2:64:5",
+		"vllm:"} {
+		if _, err := Parse(strings.Replace(text, "deepep:8:2:64:5:combine", bad, 1), "p"); err == nil ||
+			!strings.Contains(err.Error(), "p:7:39: ") || !strings.Contains(err.Error(),
+			"write kernel=vllm") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}

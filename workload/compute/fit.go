@@ -15,7 +15,8 @@ import (
 
 // Row is a line of a measurement: a kernel, what it computes, and its time in a CUDA graph.
 type Row struct {
-	Kind  string `json:"kind"` // machine, gemm, attn_fwd, attn_bwd+fwd, rms, swiglu, adam, decode; others are skipped
+	// machine, gemm, attn_fwd, attn_bwd+fwd, rms, swiglu, adam, decode; others are skipped
+	Kind  string `json:"kind"`
 	GPU   string `json:"gpu"`
 	SMs   int64  `json:"sm"`
 	Torch string `json:"torch"`
@@ -123,7 +124,8 @@ func (r *Row) layer() []workload.Work {
 		{Shape: workload.Shape{Op: workload.DecodeShape}, Bytes: 4 * r.Batch * kv * r.Context * dim,
 			FLOPs: 4 * r.Batch * heads * r.Context * dim},
 		{Bytes: 2 * r.Batch * (6*r.D + (2*in+1)*ff), Kernels: 6}}
-	for _, nk := range [][2]int64{{(heads + 2*kv) * dim, r.D}, {r.D, heads * dim}, {in * ff, r.D}, {r.D, ff}} {
+	for _, nk := range [][2]int64{{(heads + 2*kv) * dim, r.D}, {r.D, heads * dim}, {in * ff, r.D},
+		{r.D, ff}} {
 		out = append(out, workload.Work{Shape: workload.Shape{Op: workload.ProductShape, M: r.Batch, N: nk[0],
 			K: nk[1], Count: 1, Quantised: true}})
 	}

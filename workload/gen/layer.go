@@ -57,6 +57,9 @@ func (w *writer) units(chunk int) []unit {
 	}
 	var out []unit
 	table := c.vocabulary() * c.Hidden / int64(c.TP)
+	if c.dispatched() {
+		table = c.vocabulary() * c.Hidden
+	}
 	if first {
 		out = append(out, unit{kind: 'e', dense: table + c.Positions*c.Hidden})
 	}
@@ -90,7 +93,7 @@ func (w *writer) units(chunk int) []unit {
 func (c *Config) layerParams(k model.Kind) (dense, experts int64) {
 	n := c.LayerCount(k)
 	if c.Phase != Train { // ranks that have no expert of their own divide one
-		return n.Whole + n.Attention/c.among() + n.FFN/int64(c.TP), n.Experts / int64(c.TP)
+		return n.Whole + n.Attention/c.among() + n.FFN/c.wide(), n.Experts / int64(c.TP)
 	}
 	return n.Whole + (n.Attention+n.FFN)/int64(c.TP), n.Experts / int64(c.EP)
 }

@@ -57,24 +57,25 @@ func (c *Config) serving() error {
 	if c.Phase == Prefill {
 		c.Seq = c.Length
 	}
-	apart := c.Dispatch != Gathered
 	for _, x := range []struct {
 		bad                   bool
 		option, problem, hint string
 	}{
 		{c.Length < 1 || c.Length > 1<<26, "context", fmt.Sprintf("%d tokens", c.Length),
 			"write the tokens of a request, from 1 to 67108864"},
-		{c.DP > 1, "dp", "a step is of one replica", "leave it out; --dp-attention divides requests among --tp ranks"},
+		{c.DP > 1, "dp", "a step is of one replica",
+			"leave it out; --dp-attention divides requests among --tp ranks"},
 		{c.CP > 1, "cp", "requests are not divided along their tokens", "leave it out"},
 		{c.FSDP > 0, "fsdp", "a step of serving has no optimizer", "leave it out"},
 		{c.Virtual > 1, "virtual", "a step of serving has one batch", "leave it out"},
 		{c.Iterations != 1, "iterations", "a step of serving is one", "leave it out"},
-		{c.TP%max(c.EP, 1) != 0, "ep", fmt.Sprintf("%d ranks are not a multiple of %d: experts are divided among them",
-			c.TP, c.EP), "write a divisor of --tp"},
+		{c.TP%max(c.EP, 1) != 0, "ep",
+			fmt.Sprintf("%d ranks are not a multiple of %d: experts are divided among them",
+				c.TP, c.EP), "write a divisor of --tp"},
 		{c.DPAttention && c.MicroBatch%int64(c.TP) != 0, "dp-attention",
 			fmt.Sprintf("%d requests cannot be divided by %d", c.MicroBatch, c.TP), "write --batch " +
 				fmt.Sprint((c.MicroBatch/int64(c.TP)+1)*int64(c.TP))},
-		{apart && (!c.DPAttention || c.EP != c.TP || c.Experts == 0), "dispatch",
+		{c.dispatched() && (!c.DPAttention || c.EP != c.TP || c.Experts == 0), "dispatch",
 			"tokens go to the ranks of their experts where each rank has tokens and experts of its own",
 			"add --dp-attention, --ep as --tp and a model with experts, or write --dispatch gather"},
 	} {
@@ -88,6 +89,19 @@ func (c *Config) serving() error {
 // among is how many ranks divide a layer's heads.
 func (c *Config) among() int64 {
 	if c.DPAttention {
+		return 1
+	}
+	return int64(c.TP)
+}
+
+// dispatched reports whether tokens go to the ranks of their experts. What is not an expert each rank then
+// has whole, for its own tokens (DeepSeek-V3, arXiv:2412.19437, section 3.4; SGLang's moe-dense-tp-size and
+// enable-dp-lm-head of 1).
+func (c *Config) dispatched() bool { return c.Phase != Train && c.Dispatch != Gathered }
+
+// wide is how many ranks divide feed-forward networks, shared experts and the head.
+func (c *Config) wide() int64 {
+	if c.dispatched() {
 		return 1
 	}
 	return int64(c.TP)
@@ -110,9 +124,13 @@ func (g *generator) served() map[string]matrix {
 	if c.DPAttention {
 		mine /= float64(c.TP)
 	}
-	tp, heads := float64(c.TP), float64(c.Heads)/among
-	q, v, kv := heads*float64(c.Dim()), heads*float64(c.ValueSize()), float64(max(c.KVHeads/c.among(), 1)*c.Dim())
-	ffn, shared, up := float64(c.FFN)/tp, float64(c.SharedFFN)/tp, float64(c.Matrices()-1)
+	heads, wide, seen := float64(c.Heads)/among, float64(c.wide()), all // seen: tokens of what is wide
+	if c.dispatched() {
+		seen = mine
+	}
+	q, v, kv := heads*float64(c.Dim()), heads*float64(c.ValueSize()),
+		float64(max(c.KVHeads/c.among(), 1)*c.Dim())
+	ffn, shared, up := float64(c.FFN)/wide, float64(c.SharedFFN)/wide, float64(c.Matrices()-1)
 	out := map[string]matrix{}
 	add := func(name string, p product, values float64, kernels int32, wide bool) {
 		out[name] = matrix{name: name, p: p, extra: values * size, kernels: kernels, wide: wide}
@@ -131,21 +149,24 @@ func (g *generator) served() map[string]matrix {
 	add("absorb", product{mine, rank, float64(c.NopeDim), heads}, mine*heads*float64(c.RopeDim), 1, true)
 	add("values", product{mine, float64(c.ValueDim), rank, heads}, 0, 0, true)
 	add("proj", product{mine, h, v, 1}, 0, 0, false)
-	add("up", product{all, up * ffn, h, 1}, all*(2*h+(up+1)*ffn), 2, false)
-	add("down", product{all, h, ffn, 1}, all*2*h, 1, false)
+	add("up", product{seen, up * ffn, h, 1}, seen*(2*h+(up+1)*ffn), 2, false)
+	add("down", product{seen, h, ffn, 1}, seen*2*h, 1, false)
 	g.servedExperts(all, up, add)
-	add("shared_up", product{all, up * shared, h, 1}, all*(up+1)*shared, 1, false)
-	add("shared_down", product{all, h, shared, 1}, all*2*h, 1, false)
-	add("ssm_in", product{mine, float64(c.SSMInput()) / among, h, 1}, mine*(2*h+2*float64(c.SSMInput())/among), 3,
+	add("shared_up", product{seen, up * shared, h, 1}, seen*(up+1)*shared, 1, false)
+	add("shared_down", product{seen, h, shared, 1}, seen*2*h, 1, false)
+	add("ssm_in", product{mine, float64(c.SSMInput()) / among, h, 1},
+		mine*(2*h+2*float64(c.SSMInput())/among), 3,
 		false)
 	add("ssm_out", product{mine, h, float64(c.Inner()) / among, 1}, 2*mine*float64(c.Inner())/among, 2, false)
 	// the last token of each request; its choice reads the logits of all ranks in 32 bits
-	add("head", product{float64(c.MicroBatch), float64(c.vocabulary()) / tp, h, 1},
-		float64(c.MicroBatch*(2*c.Hidden+4*c.vocabulary())), 5, true)
+	last := float64(c.MicroBatch) * seen / all
+	add("head", product{last, float64(c.vocabulary()) / wide, h, 1}, last*(2*h+4*float64(c.vocabulary())), 5,
+		true)
 	return out
 }
 
-// servedExperts are the products of experts: those that the step's tokens choose, as the busiest rank has them.
+// servedExperts are the products of experts: those that the step's tokens choose, as the busiest rank has
+// them.
 func (g *generator) servedExperts(all, up float64, add func(string, product, float64, int32, bool)) {
 	c := g.c
 	if c.Experts == 0 {
@@ -157,11 +178,12 @@ func (g *generator) servedExperts(all, up float64, add func(string, product, flo
 	here := max(min(busiest(chosen, ep), experts/float64(ep)), 1)
 	rows := min(busiest(all*float64(c.TopK), ep), all*float64(c.TopK))
 	tokens := all
-	if c.Dispatch != Gathered {
+	if c.dispatched() {
 		tokens /= float64(c.TP)
 	}
 	// the choice, the order of tokens by experts, and their sum afterwards
-	add("router", product{tokens, experts, float64(c.Hidden), 1}, tokens*(2*float64(c.Hidden)+3*experts), 3, true)
+	add("router", product{tokens, experts, float64(c.Hidden), 1}, tokens*(2*float64(c.Hidden)+3*experts), 3,
+		true)
 	add("latent_down", product{tokens, in, float64(c.Hidden), 1}, 0, 0, false)
 	add("latent_up", product{tokens, float64(c.Hidden), in, 1}, 0, 0, false)
 	add("expert_up", product{rows / here, up * f, in, here}, rows*(2*in+(up+1)*f), 2, false)
@@ -223,13 +245,15 @@ func (w *writer) serve() {
 	for _, u := range w.units(0) {
 		switch u.kind {
 		case 'e':
-			tokens := float64(c.MicroBatch * c.Seq)
+			tokens := float64(c.MicroBatch*c.Seq*c.wide()) / float64(c.TP)
 			w.compute(w.g.operation("embedding", kernel{extra: 2 * tokens * float64(c.Hidden) *
 				float64(c.Type.Size()), kernels: 1}))
 			w.sum("embedding")
 		case 'h':
 			w.matrix("head", forward)
-			w.blocking(tensor, "logits", coll.AllGather, c.MicroBatch*c.vocabulary()/int64(c.TP))
+			if !c.dispatched() {
+				w.blocking(tensor, "logits", coll.AllGather, c.MicroBatch*c.vocabulary()/int64(c.TP))
+			}
 		default:
 			w.servedLayer(u.layer)
 		}
@@ -285,41 +309,30 @@ func (w *writer) servedLayer(of model.Kind) {
 // servedLayerExperts are a layer's experts.
 func (w *writer) servedLayerExperts(products func(...string)) {
 	c := w.g.c
-	apart := c.Dispatch != Gathered
-	if !apart {
-		w.gather()
-	}
+	w.gather()
 	products("router")
 	if c.Latent > 0 {
 		products("latent_down")
 	}
-	if apart {
+	if c.dispatched() {
 		w.toExperts(false)
 	}
 	products("expert_up", "expert_down")
-	if apart {
+	if c.dispatched() {
 		w.toExperts(true)
 	}
 	if c.Latent > 0 {
 		products("latent_up")
 	}
 	if c.SharedFFN > 0 {
-		if apart {
-			w.gather()
-		}
 		products("shared_up", "shared_down")
-		if apart {
-			w.sum("shared expert")
-		}
 	}
-	if !apart {
-		w.sum("experts")
-	}
+	w.sum("experts")
 }
 
-// gather brings the tokens of all ranks to each of them.
+// gather brings the tokens of all ranks to each of them, where they divide what follows.
 func (w *writer) gather() {
-	if c := w.g.c; c.DPAttention {
+	if c := w.g.c; c.DPAttention && !c.dispatched() {
 		w.blocking(tensor, "tokens", coll.AllGather, c.MicroBatch*c.Seq/int64(c.TP)*c.Hidden)
 	}
 }
@@ -327,11 +340,13 @@ func (w *writer) gather() {
 // sum adds up what tensor parallel ranks have of all tokens.
 func (w *writer) sum(what string) {
 	c := w.g.c
-	if c.DPAttention {
+	switch {
+	case c.dispatched():
+		return
+	case c.DPAttention:
 		w.blocking(tensor, what, coll.ReduceScatter, c.MicroBatch*c.Seq/int64(c.TP)*c.Hidden)
 		return
-	}
-	if c.AllReduce != ByNCCL {
+	case c.AllReduce != ByNCCL:
 		w.kernel = workload.Kernel{Name: c.AllReduce}
 	}
 	w.blocking(tensor, what, coll.AllReduce, c.MicroBatch*c.Seq*c.Hidden)

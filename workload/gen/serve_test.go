@@ -80,13 +80,18 @@ func TestStepsOfServing(t *testing.T) {
 		change func(c *Config)
 		want   []string
 	}{
-		{"llama-3.1-70b", func(*Config) {}, []string{"all_reduce bfloat16 sum 262144 kernel=vllm", "phase=decode"}},
-		{"llama-3.1-70b", func(c *Config) { c.Phase, c.PP = Prefill, 2 }, []string{"send bfloat16", "phase=prefill"}},
+		{"llama-3.1-70b", func(*Config) {}, []string{"all_reduce bfloat16 sum 262144 kernel=vllm",
+			"phase=decode"}},
+		{"llama-3.1-70b", func(c *Config) { c.Phase, c.PP = Prefill, 2 },
+			[]string{"send bfloat16", "phase=prefill"}},
 		{"gpt-oss-120b", func(c *Config) { c.EP = 8 }, []string{"kernel=vllm"}},
-		{"nemotron-3-super-120b-a12b", func(c *Config) { c.AllReduce = ByNCCL }, []string{"ssm_step", "all_reduce"}},
-		{"deepseek-v3", func(c *Config) { c.DPAttention, c.EP = true, 8 }, []string{"all_gather", "reduce_scatter"}},
+		{"nemotron-3-super-120b-a12b", func(c *Config) { c.AllReduce = ByNCCL },
+			[]string{"ssm_step", "all_reduce"}},
+		{"deepseek-v3", func(c *Config) { c.DPAttention, c.EP = true, 8 },
+			[]string{"all_gather", "reduce_scatter"}},
 		{"deepseek-v3", func(c *Config) { c.DPAttention, c.EP, c.Dispatch = true, 8, peer.DeepEPLowLatency },
-			[]string{"f8e4m3 sum 28672 kernel=deepep-ll:256:8:7168:4", "kernel=deepep-ll:256:8:7168:4:combine"}},
+			[]string{"f8e4m3 sum 28672 kernel=deepep-ll:256:8:7168:4",
+				"kernel=deepep-ll:256:8:7168:4:combine"}},
 	} {
 		c := decoding(t, x.name)
 		x.change(&c)
@@ -106,7 +111,8 @@ func TestStepsOfServing(t *testing.T) {
 			t.Errorf("%s: %v", x.name, err)
 			continue
 		}
-		if p.Model.Phase != c.Phase.String() || j.Folded.Memory.Optimizer != 0 || j.Folded.Memory.Activations <= 0 {
+		if p.Model.Phase != c.Phase.String() || j.Folded.Memory.Optimizer != 0 ||
+			j.Folded.Memory.Activations <= 0 {
 			t.Errorf("%s: %+v %+v", x.name, p.Model, j.Folded.Memory)
 		}
 	}

@@ -137,15 +137,19 @@ func (o *GenOptions) serving() flags.Group {
 		flags.Of(&o.Phase, "phase", "", "train", "`PHASE`: "+strings.Join(gen.Phases(), ", ")+
 			"; one step of serving, of all tokens of its prompts or of one more token a request"),
 		flags.Of(&o.Batch, "batch", "", 0, "requests of a step (default 1)"),
-		flags.Of(&m.Length, "context", "", 0, "tokens of a request's prompt, or those before the one that is "+
-			"decoded (default: --seq)"),
+		flags.Of(&m.Length, "context", "", 0,
+			"tokens of a request's prompt, or those before the one that is "+
+				"decoded (default: --seq)"),
 		flags.Of(&m.DPAttention, "dp-attention", "", false,
 			"each of the --tp ranks has all heads and its part of the requests"),
 		flags.Of(&m.AllReduce, "all-reduce", "", peer.VLLM, "`KERNEL` that sums up what --tp ranks have: "+
-			strings.Join([]string{peer.VLLM, peer.OneShot, peer.OneShotPush, peer.TwoShot, gen.ByNCCL}, ", ")),
-		flags.Of(&m.Dispatch, "dispatch", "", gen.Gathered, "`HOW` tokens go to experts with --dp-attention: "+
-			strings.Join([]string{gen.Gathered, gen.ByNCCL, peer.DeepEP, peer.DeepEPLowLatency, peer.HybridEP},
-				", ")))
+			strings.Join([]string{peer.VLLM, peer.OneShot, peer.OneShotPush, peer.TwoShot, gen.ByNCCL},
+				", ")),
+		flags.Of(&m.Dispatch, "dispatch", "", gen.Gathered,
+			"`HOW` tokens go to experts with --dp-attention: "+
+				strings.Join([]string{gen.Gathered, gen.ByNCCL, peer.DeepEP, peer.DeepEPLowLatency,
+					peer.HybridEP},
+					", ")))
 }
 
 // cost declares what computations take.
