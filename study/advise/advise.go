@@ -25,6 +25,8 @@ type Request struct {
 	Options scenario.Options
 	// Try are settings beside those that are tried anyway.
 	Try []Setting
+	// Kernels: symmetric windows and kernels of serving are tried too, which applications call for.
+	Kernels bool
 	// Least is the least gain that is worth a line, 1.03 for 3 %; 0: worthwhile.
 	Least float64
 	// Within, if not nil, is called before settings are tried, and gives a context that ends once there
@@ -53,11 +55,11 @@ const worthwhile = 1.03
 
 // Setting is one or two variables and their values.
 type Setting struct {
-	Env  [][2]string // NAME, value; for adaptive what switches are set to
+	Env  [][2]string // NAME, value; of no variable what is set to what
 	kind kind
-	// adaptive is no variable: switches choose routes by load, in place of a hash.
-	adaptive bool
-	Risk     string // what else it changes
+	// says is what to do where there is no variable to set.
+	says string
+	Risk string // what else it changes
 }
 
 // Name is the variables, joined by commas.
@@ -76,8 +78,8 @@ func (s *Setting) join(i int) string {
 
 // export is the setting as a line of a shell.
 func (s *Setting) export() string {
-	if s.adaptive {
-		return "adaptive routing on the switches (routing: adaptive in the fabric's file)"
+	if s.says != "" {
+		return s.says
 	}
 	return "export " + strings.Join(s.Lines(), " ")
 }
@@ -190,7 +192,7 @@ func New(ctx context.Context, q Request) (*Report, error) {
 	q.Options.Warn = nil // said once
 	r := &Report{What: what(&q.Spec), op: q.Spec.Workload.Op, job: base.job, base: base, site: site,
 		Refused: []Refusal{}, Advice: []Advice{}}
-	all := append(slices.Clone(q.Try), candidates(site, base, &q.Spec)...)
+	all := append(slices.Clone(q.Try), q.candidates(site, base)...)
 	if q.Least <= 0 {
 		q.Least = worthwhile
 	}
@@ -265,7 +267,7 @@ func (q *Request) found(r *Report, t *trial, tried, of int) {
 // queue pairs, then choices, channels and the rest.
 func promising(all []Setting, site *scenario.Site) []int {
 	ranks := map[kind]int{own: 0, switches: 1, nics: 4, choice: 2, channels: 3, multicast: 5, buffers: 6,
-		relays: 7, threads: 8}
+		relays: 7, threads: 8, kernels: 9}
 	if site.Network != nil {
 		ranks[nics] = 1
 	}
@@ -301,7 +303,14 @@ func with(spec *scenario.Spec, s *Setting) scenario.Spec {
 	if out.NCCL.Env == nil {
 		out.NCCL.Env = map[string]string{}
 	}
-	if s.adaptive {
+	switch {
+	case s.kind == switches:
+		return out
+	case s.kind == kernels && s.Env[0][0] == "buffers":
+		out.Workload.Buffers = s.Env[0][1]
+		return out
+	case s.kind == kernels:
+		out.Workload.Kernel = s.Env[0][1]
 		return out
 	}
 	for _, kv := range s.Env {
@@ -336,7 +345,7 @@ func (q *Request) run(ctx context.Context, s *Setting) (*trial, *scenario.Site, 
 	r.OfDraws = 5 // of a setting the median draw alone
 	if s != nil {
 		r.OfDraws = 1
-		if s.adaptive {
+		if s.kind == switches {
 			r.Adaptive()
 		}
 	}

@@ -251,3 +251,30 @@ func TestJob(t *testing.T) {
 		}
 	}
 }
+
+// TestKernelsAreAdvised: kernels that applications call are tried where they are asked for, and say what to
+// call; a setting of NCCL gains less for a decode's all_reduce of eight GPUs.
+func TestKernelsAreAdvised(t *testing.T) {
+	q := Request{Kernels: true, Spec: scenario.Spec{
+		Machine:  scenario.Machine{Nodes: []scenario.Nodes{{Topo: "dgx-h200", Count: 1}}},
+		Workload: scenario.Workload{Op: "all_reduce", Types: []string{"bfloat16"}, Sizes: []string{"64K"}},
+		Engine:   scenario.Engine{Launch: "graph"}}}
+	r, err := New(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Advice) == 0 || r.Advice[0].Setting != "kernel" || !strings.Contains(r.Advice[0].Line,
+		"docs/SERVING.md") ||
+		r.Advice[0].Uncertainty <= 0 || r.Rows[0].BestUs >= r.Rows[0].Us {
+		t.Errorf("%+v %+v", r.Advice, r.Rows)
+	}
+	q.Kernels = false
+	if r, err = New(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range r.Advice {
+		if a.Setting == "kernel" || a.Setting == "buffers" {
+			t.Errorf("not asked for: %+v", a)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan/peer"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/topo/fabric"
@@ -24,6 +25,7 @@ const (
 	relays   // PXN, cross-NIC
 	nics     // queue pairs, sockets, GPUDirect
 	switches // how they choose routes
+	kernels  // in place of NCCL's over plain buffers
 	own      // what the user asks for
 	numKinds
 )
@@ -39,8 +41,8 @@ func risky(s Setting, risk string) Setting { s.Risk = risk; return s }
 func Try(name, value string) Setting { return one(own, name, value) }
 
 // candidates are the settings that are tried on a machine, the simpler ones first.
-func candidates(site *scenario.Site, base *trial, spec *scenario.Spec) []Setting {
-	p2p := false
+func (q *Request) candidates(site *scenario.Site, base *trial) []Setting {
+	p2p, spec := false, &q.Spec
 	if f, err := coll.ParseFunc(spec.Workload.Op); err == nil {
 		p2p = f.IsP2P()
 	}
@@ -57,7 +59,10 @@ func candidates(site *scenario.Site, base *trial, spec *scenario.Spec) []Setting
 		out = append(out, between(site)...)
 	}
 	if job { // whose network has one routing
-		out = slices.DeleteFunc(out, func(s Setting) bool { return s.adaptive })
+		out = slices.DeleteFunc(out, func(s Setting) bool { return s.kind == switches })
+	}
+	if q.Kernels && !job {
+		out = append(out, others(spec)...)
 	}
 	return distinct(out, site, base)
 }
@@ -224,7 +229,8 @@ func between(site *scenario.Site) []Setting {
 		return out
 	}
 	if n := site.Network; n != nil && n.Routing != fabric.Adaptive {
-		out = append(out, Setting{Env: [][2]string{{"routing", "adaptive"}}, kind: switches, adaptive: true,
+		out = append(out, Setting{Env: [][2]string{{"routing", "adaptive"}}, kind: switches,
+			says: "adaptive routing on the switches (routing: adaptive in the fabric's file)",
 			Risk: "switches and NICs must be able to do it, for RoCE with reordering at the receiver"})
 	}
 	for _, n := range []int{2, 4, 8} {
@@ -238,4 +244,20 @@ func between(site *scenario.Site) []Setting {
 	}
 	return append(out, one(nics, "NCCL_NET_GDR_READ", 0), one(nics, "NCCL_NET_GDR_READ", 1),
 		one(choice, "NCCL_PAT_ENABLE", 1))
+}
+
+// others are kernels that applications call in place of NCCL's over plain buffers.
+func others(spec *scenario.Spec) []Setting {
+	out := []Setting{{Env: [][2]string{{"buffers", "windows"}}, kind: kernels,
+		says: "register both buffers as windows of all ranks (ncclCommWindowRegister; nccl-tests -R 2)",
+		Risk: "memory of ncclMemAlloc, registered by all ranks together"}}
+	if spec.Workload.Op != "all_reduce" {
+		return out
+	}
+	for _, k := range []string{peer.OneShot, peer.OneShotPush, peer.TwoShot} {
+		out = append(out, Setting{Env: [][2]string{{"kernel", k}}, kind: kernels,
+			says: "all_reduce by kernel " + k + " of a framework for serving (docs/SERVING.md)",
+			Risk: "buffers that all ranks of a node have mapped; times are estimates of the class"})
+	}
+	return out
 }

@@ -44,6 +44,9 @@ func trust(site *scenario.Site, op string, k kind, was, is *cell) float64 {
 	}
 	key := map[gpu.Network]string{gpu.RDMA: "nic_wire", gpu.Sockets: "tcp_wire"}[site.Between()]
 	e = max(e, site.Class().Origins[key].Uncertainty)
+	if k == kernels {
+		e = max(e, site.Class().Origins["peer_gap"].Uncertainty)
+	}
 	if was.algo != is.algo {
 		e *= math.Sqrt2
 	}

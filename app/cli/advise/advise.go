@@ -37,7 +37,8 @@ type Options struct {
 	Launch   string // eager or graph
 	Host     string // of a job: recorded, ideal, unprofiled, auto or a factor
 	Faults   []string
-	Try      []string      // settings, NCCL_K=V
+	Try      []string // settings, NCCL_K=V
+	Kernels  bool
 	Within   time.Duration // for which settings are tried; 0: all of them
 	Write    string        // a file for NCCL's example tuner to be written
 	Tuner    string        // such a file to be checked in place of advice
@@ -105,6 +106,8 @@ func (o *Options) register(c *cobra.Command) {
 				"factor"),
 			flags.Of(&o.Faults, "fault", "", nil,
 				"advise for a machine with a `FAULT`, as run has it; repeatable", "network.faults"),
+			flags.Of(&o.Kernels, "kernels", "", false,
+				"try symmetric windows and kernels of frameworks for serving too"),
 			flags.Of(&o.Try, "try", "", nil, "try `NCCL_K=V` too; repeatable"),
 			flags.Of(&o.Within, "max-time", "", most100,
 				"try settings for so `LONG`, those that promise most first; 0: all of them"),
@@ -153,6 +156,7 @@ func (o *Options) request(ctx context.Context, a *cli.App) (advise.Request, erro
 	if o.Launch == "eager" {
 		q.Spec.Engine.Launch = ""
 	}
+	q.Kernels = o.Kernels
 	for _, kv := range o.Try {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok || !strings.HasPrefix(k, "NCCL_") {
