@@ -54,8 +54,12 @@ func (c *costing) peerPlan(at *communicator, op comm.Op, k workload.Kernel) (*pe
 		return peer.Chosen(k.Name, at.layout.NRanks, op.Count, op.Type, op.RedOp, s.P2P && s.Nodes == 1,
 			s.DirectNVLink)
 	}
-	e := &peer.Experts{Kernel: k.Name, Combine: k.Combine, Experts: k.Experts, TopK: k.TopK, Hidden: k.Hidden,
-		Tokens: k.Tokens, Element: int64(op.Type.Size()), GPUSMs: int(c.m.Sim.Class.Share.SMs),
-		NodeOf: at.layout.NodeOf}
-	return e.Plan()
+	a := k.Args
+	if k.Name == workload.KVKernel {
+		return (&peer.Cache{From: int(a[0]), To: int(a[1]), Layers: a[2], Tokens: a[3], BlockTokens: a[4],
+			Bytes: a[5], Behind: true}).Plan()
+	}
+	return (&peer.Experts{Kernel: k.Name, Combine: k.Combine, Experts: a[0], TopK: a[1], Hidden: a[2],
+		Tokens: a[3], Element: int64(op.Type.Size()), GPUSMs: int(c.m.Sim.Class.Share.SMs),
+		NodeOf: at.layout.NodeOf}).Plan()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/peer"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 )
 
@@ -38,11 +39,10 @@ func TestKernelsOfServingAreCalls(t *testing.T) {
 		}
 		c := &p.Calls[0]
 		pl, err := peer.Chosen(c.Kernel.Name, 8, c.Count, c.Type, c.RedOp, true, true)
-		if k := c.Kernel; k.Experts > 0 {
-			pl, err = (&peer.Experts{Kernel: k.Name, Combine: k.Combine, Experts: k.Experts, TopK: k.TopK,
-				Hidden: k.Hidden, Tokens: k.Tokens, Element: int64(c.Type.Size()),
-				GPUSMs: int(cfg.Class.Share.SMs),
-				NodeOf: s.Comm.NodeOf}).Plan()
+		if k := c.Kernel; k.Args[0] > 0 {
+			pl, err = (&peer.Experts{Kernel: k.Name, Combine: k.Combine, Experts: k.Args[0], TopK: k.Args[1],
+				Hidden: k.Args[2], Tokens: k.Args[3], Element: int64(c.Type.Size()),
+				GPUSMs: int(cfg.Class.Share.SMs), NodeOf: s.Comm.NodeOf}).Plan()
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -78,5 +78,33 @@ func TestKernelsOfServingAreCalls(t *testing.T) {
 	_, err = two.Run(context.Background(), p, job.Options{})
 	if no := new(plan.UnsupportedError); !errors.As(err, &no) {
 		t.Errorf("one shot between nodes: %v", err)
+	}
+}
+
+// TestCacheBesideCollectives: the cache of a request that comes from another node holds no SM and does not
+// slow what a node does over NVLink; what goes over the same NICs shares them: both take longer than alone,
+// and together no more than one after the other.
+func TestCacheBesideCollectives(t *testing.T) {
+	m, _ := machine(t, "dgx-h100.xml", 2)
+	const cache = "  call 3 kv alltoall int8 sum 8388608 kernel=kv:8:8:64:2048:64:4096\n"
+	at := func(others, decode string) (all, first units.Time) {
+		text := "workload 1\nranks 16\ncomm kv *\ncomm node 0-7\ncomm all *\nlist decode 0-7\n" + cache +
+			decode +
+			others + "list filled 8-15\n" + cache + others
+		r := run(t, m, text, job.Options{})
+		return r.Elapsed(), r.Spans[0][len(r.Spans[0])-1].End
+	}
+	alone, _ := at("", "")
+	inside := "  call 0 node all_reduce bfloat16 sum 1048576\n"
+	only := run(t, m, "workload 1\nranks 16\ncomm node 0-7\nlist a 0-7\n"+inside+"list b 8-15\n",
+		job.Options{})
+	beside := only.Spans[0][0].End
+	if all, first := at("", inside); all != alone || first != beside {
+		t.Errorf("over NVLink %v, alone %v; the cache %v, alone %v", first, beside, all, alone)
+	}
+	gather := "  call 0 all all_gather bfloat16 sum 16777216\n"
+	over := run(t, m, "workload 1\nranks 16\ncomm all *\nlist a 0-15\n"+gather, job.Options{}).Elapsed()
+	if both, _ := at(gather, ""); both <= max(alone, over) || float64(both) > 1.05*float64(alone+over) {
+		t.Errorf("both take %v, alone %v and %v", both, alone, over)
 	}
 }

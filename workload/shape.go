@@ -122,21 +122,28 @@ func parseShape(text string) (s Shape, ok bool) {
 	return s, true
 }
 
-// Kernel moves the data of a call in place of NCCL: of an all_reduce over the memory of peers, or, by their
-// experts, tokens of an alltoall. The zero value: NCCL does.
+// Kernel moves the data of a call in place of NCCL: of an all_reduce over the memory of peers; of an alltoall
+// tokens, by their experts, or a KV cache. The zero value: NCCL does.
 type Kernel struct {
-	Name string // as of run --kernel
-	// Of each layer's experts a token, of Hidden values, goes to TopK; Tokens are those of each rank.
-	Experts, TopK, Hidden, Tokens int64
+	Name string // as of run --kernel, or KVKernel
+	// Of experts: experts of a layer, those that a token goes to, values of a token, tokens of each rank. Of
+	// a KV cache: the communicator's last ranks, which filled it, its first ones, which get it, layers,
+	// tokens, tokens of a block, bytes of a token in a layer.
+	Args [6]int64
 	// Combine: what experts made of the tokens goes back.
 	Combine bool
 }
 
-// String is the word of a text: vllm, or deepep:256:8:7168:64:combine.
+// KVKernel is the name of the transfer of a request's KV cache.
+const KVKernel = "kv"
+
+// String is the word of a text: vllm, deepep:256:8:7168:64:combine, or kv:8:4:61:4096:64:131072.
 func (k Kernel) String() string {
 	out := k.Name
-	if k.Experts > 0 {
-		out += fmt.Sprintf(":%d:%d:%d:%d", k.Experts, k.TopK, k.Hidden, k.Tokens)
+	for _, n := range k.Args {
+		if n > 0 {
+			out += ":" + strconv.FormatInt(n, 10)
+		}
 	}
 	if k.Combine {
 		out += ":combine"
@@ -147,14 +154,12 @@ func (k Kernel) String() string {
 // parseKernel is the inverse of String.
 func parseKernel(text string) (k Kernel, ok bool) {
 	parts := strings.Split(text, ":")
-	if k.Name = parts[0]; k.Name == "" || len(parts) == 1 {
-		return k, k.Name != ""
+	k.Name, parts = parts[0], parts[1:]
+	want := map[bool]int{true: 6, false: 4}[k.Name == KVKernel]
+	if len(parts) == want+1 && want == 4 && parts[want] == "combine" {
+		k.Combine, parts = true, parts[:want]
 	}
-	if parts = parts[1:]; len(parts) == 5 && parts[4] == "combine" {
-		k.Combine, parts = true, parts[:4]
-	}
-	to := []*int64{&k.Experts, &k.TopK, &k.Hidden, &k.Tokens}
-	if len(parts) != len(to) {
+	if k.Name == "" || len(parts) != 0 && len(parts) != want {
 		return k, false
 	}
 	for i, p := range parts {
@@ -162,7 +167,7 @@ func parseKernel(text string) (k Kernel, ok bool) {
 		if err != nil || n < 1 || n > 1<<40 {
 			return k, false
 		}
-		*to[i] = n
+		k.Args[i] = n
 	}
 	return k, true
 }

@@ -242,7 +242,7 @@ func TestKernelsInPlaceOfNCCL(t *testing.T) {
 	if diff := cmp.Diff(text, p.Format()); diff != "" {
 		t.Error(diff)
 	}
-	want := Kernel{Name: "deepep", Experts: 8, TopK: 2, Hidden: 64, Tokens: 5, Combine: true}
+	want := Kernel{Name: "deepep", Args: [6]int64{8, 2, 64, 5}, Combine: true}
 	if p.Calls[1].Kernel != want || p.Calls[0].Equal(Call{Func: p.Calls[0].Func, Count: 8}) {
 		t.Errorf("%+v", p.Calls)
 	}

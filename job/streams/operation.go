@@ -201,7 +201,9 @@ func (r *run) beginKernel(k int32) {
 	n := &r.graphs[r.p.Of[p.rank]].nodes[p.node]
 	g := &r.gpus[p.rank]
 	g.free -= x.sms - x.early
-	g.calls++
+	if x.sms > 0 { // a NIC's transfer has none
+		g.calls++
+	}
 	r.touch(p.rank)
 	r.spans[p.rank][p.node].Begin = r.now
 	if n.kind == kernel {
@@ -453,8 +455,9 @@ func (r *run) leaveOp(x *operation, member int32) {
 		return
 	}
 	p := kr.place
-	g.free += kr.sms
-	g.calls--
+	if g.free += kr.sms; kr.sms > 0 {
+		g.calls--
+	}
 	r.freeKern = append(r.freeKern, k)
 	if r.shared(p.rank) {
 		r.freed(p.rank)

@@ -14,9 +14,11 @@ type Cache struct {
 	BlockTokens int64 // tokens of a block of the cache
 	Bytes       int64 // keys and values of all heads, of a token in a layer
 	Tokens      int64 // of the request
+	// Behind: the filling ranks are those after the decoding ones.
+	Behind bool
 }
 
-// Plan plans it: decoding ranks are those after the filling ones. Each layer's blocks move
+// Plan plans it: decoding ranks are those after the filling ones, but for Behind. Each layer's blocks move
 // by themselves. Errors: a *plan.UnsupportedError.
 func (c *Cache) Plan() (*Plan, error) {
 	no := func(why string, args ...any) (*Plan, error) {
@@ -39,6 +41,9 @@ func (c *Cache) Plan() (*Plan, error) {
 	pieces := max(from, to)
 	for i := range pieces {
 		src, dst := int32(i*from/pieces), int32(from+i*to/pieces)
+		if c.Behind {
+			src, dst = int32(to)+src, dst-int32(from)
+		}
 		part := int32(len(p.Parts))
 		p.Parts = append(p.Parts, Part{Items: blocks, Bytes: blocks * c.BlockTokens * c.Bytes / pieces,
 			Of: -1})

@@ -40,19 +40,26 @@ const (
 	ahead      // pipeline, forward
 	back       // pipeline, backward
 	ends       // first and last stage, which have one embedding
+	caches     // ranks that decode, and those that filled a cache
 	numGroups
 )
 
 // streams of the groups: each has one, as calls of a communicator run one by one; those
 // of pipelines have one to send and one to receive.
-var streams = [numGroups]int32{1, 2, 3, 4, 5, 6, 8, 10}
+var streams = [numGroups]int32{1, 2, 3, 4, 5, 6, 8, 10, 11}
 
-var groupNames = [numGroups]string{"tp", "cp", "ep", "dp", "edp", "pp-forward", "pp-backward", "embedding"}
+var groupNames = [numGroups]string{"tp", "cp", "ep", "dp", "edp", "pp-forward", "pp-backward", "embedding",
+	"kv"}
 
 // index numbers the communicator of a family that a rank is in, and the rank within it;
 // a rank that is in none has -1.
 func (g *generator) index(f group, p place) (comm, member, size int) {
 	c := g.c
+	if f == caches && c.KVFrom > 0 {
+		return 0, p.pp*c.TP + p.tp, g.world
+	} else if f == caches || p.pp >= c.PP { // a rank that filled a cache is in no other
+		return 0, -1, 1
+	}
 	switch f {
 	case tensor:
 		return (p.pp*c.DP+p.dp)*c.CP + p.cp, p.tp, c.TP
@@ -82,7 +89,7 @@ func (g *generator) index(f group, p place) (comm, member, size int) {
 // comms makes the communicators of more than one rank.
 func (g *generator) comms() {
 	kinds := [numGroups]workload.CommKind{workload.TP, workload.CP, workload.EP, workload.DP, workload.DP,
-		workload.PP, workload.PP, workload.NoKind}
+		workload.PP, workload.PP, workload.NoKind, workload.NoKind}
 	if g.c.FSDP > 0 {
 		kinds[data], kinds[expertData] = workload.FSDP, workload.FSDP
 	}

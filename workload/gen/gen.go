@@ -105,6 +105,8 @@ type Config struct {
 	Length              int64
 	DPAttention         bool
 	AllReduce, Dispatch string
+	// KVFrom ranks behind those that decode write a request's KV cache to them meanwhile.
+	KVFrom int
 
 	Iterations int
 	GPU        Roofline

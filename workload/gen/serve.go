@@ -67,6 +67,8 @@ func (c *Config) serving() error {
 			"leave it out; --dp-attention divides requests among --tp ranks"},
 		{c.CP > 1, "cp", "requests are not divided along their tokens", "leave it out"},
 		{c.FSDP > 0, "fsdp", "a step of serving has no optimizer", "leave it out"},
+		{c.KVFrom < 0 || c.KVFrom > 0 && (c.Phase != Decode || c.PP > 1), "kv-from",
+			"a cache comes while one stage decodes", "write --phase decode and --pp 1, or leave it out"},
 		{c.Virtual > 1, "virtual", "a step of serving has one batch", "leave it out"},
 		{c.Iterations != 1, "iterations", "a step of serving is one", "leave it out"},
 		{c.TP%max(c.EP, 1) != 0, "ep",
@@ -240,6 +242,13 @@ func (g *generator) cached() float64 {
 // serve is a step of a stage.
 func (w *writer) serve() {
 	c := w.g.c
+	if w.at.pp >= c.PP { // it filled a cache
+		w.cache()
+		return
+	}
+	if c.KVFrom > 0 {
+		w.cache()
+	}
 	first, last := w.stageEnds(0)
 	w.receive(ahead, !first)
 	for _, u := range w.units(0) {
@@ -262,6 +271,33 @@ func (w *writer) serve() {
 	if len(w.wait) > 0 { // the step ends with its last call
 		w.compute(w.g.operation("tokens", kernel{extra: 8 * float64(c.MicroBatch), kernels: 1}))
 	}
+}
+
+// cacheBlock is the tokens of a block of a KV cache, and cacheSize the bytes of a token in a layer that
+// transfers move: those of all heads.
+const cacheBlock = 64
+
+func (c *Config) cacheSize() int64 {
+	if c.KVRank > 0 {
+		return (c.KVRank + c.RopeDim) * int64(c.Type.Size())
+	}
+	return c.KVHeads * (c.Dim() + c.ValueSize()) * int64(c.Type.Size())
+}
+
+// cache writes a request's cache to the ranks that decode, which do not wait for it.
+func (w *writer) cache() {
+	c := w.g.c
+	layers, tokens := int64(0), (c.Length+cacheBlock-1)/cacheBlock*cacheBlock
+	for i := range c.Layers {
+		if c.Layer(i).Attention() {
+			layers++
+		}
+	}
+	w.kernel = workload.Kernel{Name: workload.KVKernel,
+		Args: [6]int64{int64(c.KVFrom), int64(c.TP), layers, tokens, cacheBlock, c.cacheSize()}}
+	each := layers * tokens * c.cacheSize() / int64(c.KVFrom) // what a rank that filled it writes
+	w.issue(caches, "KV cache", coll.AllToAll, coll.Int8, max(each, 1), 0)
+	w.kernel = workload.Kernel{}
 }
 
 // servedLayer is a layer of a step.
@@ -361,8 +397,8 @@ func (w *writer) toExperts(combine bool) {
 		what = "combine"
 	}
 	if c.Dispatch != ByNCCL {
-		w.kernel = workload.Kernel{Name: c.Dispatch, Combine: combine, Experts: int64(c.Experts),
-			TopK: int64(c.TopK), Hidden: c.ExpertInput(), Tokens: tokens}
+		w.kernel = workload.Kernel{Name: c.Dispatch, Combine: combine,
+			Args: [6]int64{int64(c.Experts), int64(c.TopK), c.ExpertInput(), tokens}}
 		if !combine {
 			typ = coll.Float8e4m3
 		}

@@ -87,6 +87,8 @@ func TestStepsOfServing(t *testing.T) {
 		{"gpt-oss-120b", func(c *Config) { c.EP = 8 }, []string{"kernel=vllm"}},
 		{"nemotron-3-super-120b-a12b", func(c *Config) { c.AllReduce = ByNCCL },
 			[]string{"ssm_step", "all_reduce"}},
+		{"llama-3.1-8b", func(c *Config) { c.KVFrom = 4 }, []string{"ranks 12", "list rank* 8-11",
+			"alltoall int8 sum 67108864 kernel=kv:4:8:32:2048:64:4096"}},
 		{"deepseek-v3", func(c *Config) { c.DPAttention, c.EP = true, 8 },
 			[]string{"all_gather", "reduce_scatter"}},
 		{"deepseek-v3", func(c *Config) { c.DPAttention, c.EP, c.Dispatch = true, 8, peer.DeepEPLowLatency },
@@ -125,6 +127,7 @@ func TestStepsThatCannotBe(t *testing.T) {
 		"--context: 0 tokens":                   func(c *Config) { c.Length = 0 },
 		"write --batch 40":                      func(c *Config) { c.MicroBatch, c.DPAttention = 33, true },
 		"--dispatch: ":                          func(c *Config) { c.Dispatch = peer.DeepEP },
+		"--kv-from: ":                           func(c *Config) { c.KVFrom, c.PP = 4, 2 },
 		"--ep: 8 ranks are not a multiple of 3": func(c *Config) { c.EP = 3 },
 	} {
 		c := decoding(t, "deepseek-v3")
