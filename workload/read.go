@@ -575,7 +575,8 @@ func (r *reader) callOption(c *Call, x word) error {
 		var ok bool
 		if c.Kernel, ok = parseKernel(value.text); !ok {
 			return r.fail(value.col, "write kernel=vllm, or kernel=deepep:EXPERTS:TOP-K:HIDDEN:TOKENS, with "+
-				":combine after it for the way back, or kernel=kv:FROM:TO:LAYERS:TOKENS:BLOCK:BYTES", "%s is no kernel", value.text)
+				":combine after it for the way back, or kernel=kv:FROM:TO:LAYERS:TOKENS:BLOCK:BYTES",
+				"%s is no kernel", value.text)
 		}
 	case key == "time":
 		var ok bool

@@ -142,8 +142,8 @@ func (o *GenOptions) serving() flags.Group {
 				"decoded (default: --seq)"),
 		flags.Of(&m.DPAttention, "dp-attention", "", false,
 			"each of the --tp ranks has all heads and its part of the requests"),
-		flags.Of(&m.KVFrom, "kv-from", "", 0, "with --phase decode so many ranks more, which have filled the "+
-			"KV cache of a request of --context tokens and write it to the others meanwhile"),
+		flags.Of(&m.KVFrom, "kv-from", "", 0, "with --phase decode so many ranks more, which have filled "+
+			"the KV cache of a request of --context tokens and write it to the others meanwhile"),
 		flags.Of(&m.AllReduce, "all-reduce", "", peer.VLLM, "`KERNEL` that sums up what --tp ranks have: "+
 			strings.Join([]string{peer.VLLM, peer.OneShot, peer.OneShotPush, peer.TwoShot, gen.ByNCCL},
 				", ")),
