@@ -574,9 +574,7 @@ func (r *reader) callOption(c *Call, x word) error {
 	case key == "kernel" && (c.Func == coll.AllReduce || c.Func == coll.AllToAll):
 		var ok bool
 		if c.Kernel, ok = parseKernel(value.text); !ok {
-			return r.fail(value.col, "write kernel=vllm, or kernel=deepep:EXPERTS:TOP-K:HIDDEN:TOKENS, with "+
-				":combine after it for the way back, or kernel=kv:FROM:TO:LAYERS:TOKENS:BLOCK:BYTES",
-				"%s is no kernel", value.text)
+			return r.fail(value.col, kernelHint, "%s is no kernel", value.text)
 		}
 	case key == "time":
 		var ok bool

@@ -134,6 +134,10 @@ type Kernel struct {
 	Combine bool
 }
 
+const kernelHint = "write kernel=vllm, or kernel=deepep:EXPERTS:TOP-K:HIDDEN:TOKENS, with :combine after " +
+	"it for " +
+	"the way back, or kernel=kv:FROM:TO:LAYERS:TOKENS:BLOCK:BYTES"
+
 // KVKernel is the name of the transfer of a request's KV cache.
 const KVKernel = "kv"
 
