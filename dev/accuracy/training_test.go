@@ -16,6 +16,7 @@ import (
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/replay"
+	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/compute"
 	"github.com/simccl/simccl/workload/gen"
@@ -33,6 +34,9 @@ type trainingRow struct {
 	Derived                                        float64 `json:"tokens_per_s_per_gpu_derived"`
 	LocalBatch                                     string  `json:"mbs_meaning"`
 	Framework                                      string
+	Recipe                                         json.RawMessage
+	PeakAlloc                                      float64 `json:"peak_alloc_gib"`
+	PeakMem                                        float64 `json:"peak_mem_gib"`
 	Model                                          struct {
 		Name                      string
 		Layers                    int64
@@ -121,11 +125,22 @@ func (p *trainingRow) config() (c gen.Config, why string) {
 		c.FSDP = 3
 	}
 	c.Recompute = strings.HasPrefix(p.Recompute, "full")
+	c.Fit = p.Recompute == "" // it is not stated
+	if strings.HasPrefix(p.Framework, "Megatron-LM") { // --accumulate-allreduce-grads-in-fp32
+		c.GradType = coll.Float32
+	}
 	switch w := strings.ToUpper(p.Precision); {
 	case strings.HasPrefix(w, "NVFP4"):
 		c.Precision = workload.NVFP4
 	case strings.HasPrefix(w, "MXFP8"), strings.HasPrefix(w, "FP8"):
 		c.Precision = workload.FP8
+	}
+	c.Launch = gen.DefaultLaunch
+	switch recipe := string(p.Recipe); {
+	case strings.Contains(recipe, `"local"`) && strings.Contains(recipe, "cuda_graph"):
+		c.Graphs = gen.FullGraphs
+	case strings.Contains(recipe, `cuda_graph_impl": "transformer_engine"`):
+		c.Graphs = gen.LayerGraphs
 	}
 	gpu := strings.Fields(p.GPU)[0]
 	c.GPU, _ = gen.Peak(gpu, c.Type)
@@ -202,6 +217,43 @@ func TestTraining(t *testing.T) {
 		}
 	}
 }
+
+// TestMemory: what gen says of the GPUs of published runs is within 8 % of what they held allocated at most
+// (SimuMax v1.2, Megatron-LM on B200). torchtitan's rows are printed beside: they are reserved memory.
+func TestMemory(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(golden.Root(t), "..", "shared", "reference", "training.json"))
+	if err != nil {
+		t.Skip("needs ../shared/reference/training.json: ", err)
+	}
+	var rows []trainingRow
+	if err := json.Unmarshal(data, &rows); err != nil {
+		t.Fatal(err)
+	}
+	for i := range rows {
+		p := &rows[i]
+		held := max(p.PeakAlloc, p.PeakMem)
+		c, why := p.config()
+		if held == 0 || why != "" {
+			continue
+		}
+		j, err := gen.Make(c)
+		if err != nil {
+			t.Logf("FAIL %d %s: %v", i, p.Name, err)
+			continue
+		}
+		m := j.Folded.Memory
+		if e := gib(m.Total())/held - 1; p.PeakAlloc > 0 && math.Abs(e) > 0.08 {
+			t.Errorf("%s: %+.1f %%", p.Name, 100*e)
+		}
+		t.Logf("ROW %d %-40.40s T%d P%d C%d E%d D%d m%d %s held %.2f GiB, made %.2f %+.1f %% (parameters %.1f gradients "+
+			"%.1f optimizer %.1f activations %.1f)", i, p.Name, c.TP, c.PP, c.CP, c.EP, c.DP, j.Microbatches,
+			p.Recompute, held,
+			gib(m.Total()), 100*(gib(m.Total())/held-1), gib(m.Parameters), gib(m.Gradients), gib(m.Optimizer),
+			gib(m.Activations))
+	}
+}
+
+func gib(b units.Bytes) float64 { return float64(b) / (1 << 30) }
 
 func trainRow(t *testing.T, p *trainingRow, c gen.Config) (*replay.Report, error) {
 	j, err := gen.Make(c)

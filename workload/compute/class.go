@@ -116,7 +116,7 @@ func (c *Class) Product(s *workload.Shape, sustained bool) units.Time {
 	if sustained {
 		us /= c.Sustained
 	}
-	bytes := count * ((m*k+k*n)*width(s.Precision) + 2*m*n)
+	bytes := count * ((m*k+k*n)*width(s.Precision) + float64(cmp.Or(s.Sums, 2))*m*n)
 	us = max(us, bytes/(c.Memory.Peak*p.Memory*1e3))
 	if p.Cast > 0 && !s.Quantised {
 		us += count * p.Cast * m * k / (c.Memory.Peak * c.Memory.Stream * 1e3)

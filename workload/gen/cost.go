@@ -100,6 +100,7 @@ func (g *generator) operation(name string, k kernel) int32 {
 	}
 	g.p.Works = append(g.p.Works, work)
 	g.times = append(g.times, min(t, workload.MaxTime/2))
+	g.hosts = append(g.hosts, g.launching(k))
 	i := int32(len(g.p.Works))
 	g.ops[name] = i
 	g.operations = append(g.operations, Operation{Name: name, FLOPs: clip(flops),
@@ -152,7 +153,7 @@ func (g *generator) matrices() map[string]matrix {
 		{"up", product{s.tokens, s.up * s.ffn, s.h, 1}, norm + (s.up+1)*s.tokens*s.ffn*s.size, 3, false},
 		{"down", product{s.tokens, s.h, s.ffn, 1}, 0, 0, false},
 		{"router", product{s.part, float64(c.Experts), s.h, 1}, (4+2*float64(c.TopK))*s.part*s.h*s.size +
-			24*s.part*float64(c.Experts), 8, true},
+			24*s.part*float64(c.Experts), 20, true},
 		{"latent_down", product{s.part, in, s.h, 1}, 0, 0, false},
 		{"latent_up", product{s.part, s.h, in, 1}, 0, 0, false},
 		{"expert_up", product{each, s.up * f, in, mine},
@@ -187,7 +188,10 @@ func (g *generator) matrixOp(name string, k kind) int32 {
 		name += "_backward_weight"
 		p.m, p.k, extra, kernels, quantised = p.k, p.m, 0, 0, true
 	}
-	precision := g.c.Precision
+	precision, sums := g.c.Precision, int64(0)
+	if k == weights && g.sums() {
+		sums = 2 * int64(g.c.GradType.Size())
+	}
 	if m.wide {
 		precision = workload.BF16
 	}
@@ -196,8 +200,13 @@ func (g *generator) matrixOp(name string, k kind) int32 {
 	}
 	return g.operation(name, kernel{p: p, extra: extra, kernels: kernels,
 		shape: workload.Shape{Op: workload.ProductShape, M: whole(p.m), N: whole(p.n), K: whole(p.k),
-			Count: int64(p.times()), Precision: precision, Quantised: quantised}})
+			Count: int64(p.times()), Precision: precision, Quantised: quantised, Sums: sums}})
 }
+
+// sums reports whether gradients of weights are added to those of the microbatches before, in their own type,
+// by the product itself (Megatron-LM's gradient_accumulation_fusion); shards of ZeRO 2 and 3 are added when
+// they are reduced.
+func (g *generator) sums() bool { return g.whole > 1 && (g.c.FSDP < 2 || g.c.PP > 1) }
 
 // whole is a dimension, of at least one.
 func whole(x float64) int64 { return max(int64(math.Ceil(x)), 1) }

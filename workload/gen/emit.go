@@ -21,6 +21,7 @@ type generator struct {
 	calls      map[callKey]int32
 	ops        map[string]int32
 	times      []units.Time // by operation
+	hosts      []units.Time // by operation: of the host that launches it
 	mats       map[string]matrix
 	operations []Operation
 	layersOf   []int64                // by stage of the model
@@ -95,6 +96,9 @@ type writer struct {
 	me    [numGroups]int
 	grads reduction
 	fully sharding
+	// pending is what the host has to launch; captured: a graph has what is written, but for experts.
+	pending  units.Time
+	captured bool
 }
 
 // class numbers what ranks do that differs in more than communicators: the stage of a pipeline, and the
@@ -171,6 +175,7 @@ func (w *writer) compute(op int32) {
 	w.steps = append(w.steps, workload.Step{Kind: workload.Compute, Time: w.g.times[op-1], Work: op,
 		Deps: sorted(w.wait)})
 	w.last, w.wait = int32(len(w.steps)-1), nil
+	w.launches(w.g.hosts[op-1])
 }
 
 // sorted are dependencies in order, each once; w.wait is short.
@@ -210,6 +215,7 @@ func (w *writer) issue(f group, what string, fn coll.Func, typ coll.DataType, co
 	}
 	comm, to := w.edge(f, fn, peer)
 	call := w.g.call(callKey{comm, fn, typ, count, to})
+	w.launches(w.g.c.Launch)
 	w.steps = append(w.steps, workload.Step{Kind: workload.Issue, Stream: stream, Call: call,
 		Deps: sorted(deps)})
 	if fn != coll.Recv {
@@ -306,6 +312,7 @@ func (w *writer) optimizer() {
 	if w.g.c.FSDP == 1 {
 		w.grads.gather()
 	}
+	w.launched(true) // an iteration ends where its loss is asked for
 }
 
 // shards is among how many ranks the optimizer's state is divided.

@@ -94,12 +94,18 @@ type Config struct {
 	Ring bool
 	// Recompute: a layer's forward pass is done again in its backward pass, all of it.
 	Recompute bool
+	// Fit: Recompute where the job does not fit into the GPU's memory otherwise, and does so.
+	Fit bool
 	// Selective: only attention's scores and values are computed again, a tenth of the
 	// operations for most of the memory (Korthikanti et al., 2022, section 5).
 	Selective bool
 
 	Iterations int
-	GPU        Roofline
+	// Launch is what the host takes for an operator; 0: nothing is known of the host. Graphs are launched
+	// in its place.
+	Launch units.Time
+	Graphs Graphs
+	GPU    Roofline
 	// Class is what computations take; nil: what the roofline says.
 	Class *compute.Class
 	// Times are measured times of operations by name, which override the roofline.
@@ -126,6 +132,8 @@ type Job struct {
 	Fullest      int   // rank whose memory Folded has
 	Traffic      []Traffic
 	Operations   []Operation
+	// Recomputed is what the fullest GPU would hold where Config.Fit has set Recompute; 0: it has not.
+	Recomputed units.Bytes
 	// FromRoofline are operations that the times of the Config do not have, but a class or a roofline.
 	FromRoofline []string
 }
@@ -178,6 +186,7 @@ func Make(c Config) (*Job, error) {
 	if err := c.tensors(); err != nil {
 		return nil, err
 	}
+	recomputed := c.fit()
 	g, err := fitting(&c)
 	if err != nil {
 		return nil, err
@@ -195,7 +204,7 @@ func Make(c Config) (*Job, error) {
 	memory, rank := g.memory()
 	g.p.Memory = memory
 	j := &Job{Folded: g.p, Fullest: rank, Microbatches: g.whole, Params: g.allParams(), Traffic: g.traffic(),
-		Operations: g.operations}
+		Operations: g.operations, Recomputed: recomputed}
 	for _, o := range g.operations {
 		if len(c.Times) > 0 && o.Source != fromFile {
 			j.FromRoofline = append(j.FromRoofline, o.Name)

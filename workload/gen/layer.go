@@ -120,6 +120,7 @@ func (w *writer) matrix(name string, k kind) { w.compute(w.g.matrixOp(name, k)) 
 func (w *writer) forward(chunk int) {
 	for i, u := range w.units(chunk) {
 		w.fully.before(i)
+		w.captured = u.kind == 'l'
 		switch u.kind {
 		case 'e':
 			s := w.g.shape()
@@ -134,6 +135,8 @@ func (w *writer) forward(chunk int) {
 		default:
 			w.layer(u.layer)
 		}
+		w.captured = false
+		w.launched(false)
 	}
 }
 
@@ -209,6 +212,10 @@ func (w *writer) experts() {
 	if w.g.c.Latent > 0 {
 		w.matrix("latent_down", forward)
 	}
+	w.launched(true) // the host reads how many tokens go where
+	captured := w.captured
+	w.captured = false
+	defer func() { w.captured = captured }()
 	w.exchange("dispatch")
 	w.matrix("expert_up", forward)
 	w.matrix("expert_down", forward)

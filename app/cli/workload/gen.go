@@ -43,6 +43,8 @@ type GenOptions struct {
 	Efficiency float64 // 0: the class says it
 	Memory     float64 // what memory reaches of its peak
 	Times      string  // a file in place of the roofline
+	Graphs     string
+	Launch     float64 // of an operator, in microseconds
 	Out        string  // a file; empty: standard output
 }
 
@@ -121,9 +123,9 @@ func (o *GenOptions) division() flags.Group {
 		flags.Of(&m.EP, "ep", "", 1, "expert parallel ranks, of those of a stage (tp x cp x dp)"),
 		flags.Of(&m.CP, "cp", "", 1, "context parallel ranks"),
 		flags.Of(&o.CP, "cp-mode", "", "ring", "`HOW` keys and values come: ring or all-gather"),
-		flags.Of(&o.Recompute, "recompute", "", "none",
+		flags.Of(&o.Recompute, "recompute", "", "auto",
 			"`WHAT` of a layer's forward pass is done again in its backward pass: "+
-				"none, selective (attention) or full"),
+				"none, selective (attention), full, or auto: full where the job fits only so"),
 		flags.Of(&m.Iterations, "iterations", "", 1, "iterations"))
 }
 
@@ -139,6 +141,10 @@ func (o *GenOptions) cost() flags.Group {
 			"a roofline in place of the class: what memory reaches of its peak"),
 		flags.Of(&o.Times, "times", "", "",
 			"times of operations, which go first: a `FILE`, CSV (op,us) or JSON ({\"op\": us})"),
+		flags.Of(&o.Graphs, "cuda-graphs", "", "none", "`WHAT` is launched by graphs in place of the host: "+
+			"none, layers (but for what experts compute) or full (an iteration)"),
+		flags.Of(&o.Launch, "host-launch", "", gen.DefaultLaunch.Micros(),
+			"what the host takes for an operator, in microseconds; 0: no host"),
 		flags.Of(&o.Out, "out", "o", "", "write to `FILE` instead of standard output"))
 }
 
@@ -179,14 +185,24 @@ func (o *GenOptions) config(a *cli.App) (gen.Config, error) {
 	}
 	switch o.Recompute {
 	case "none":
+	case "auto":
+		c.Fit = true
 	case "selective":
 		c.Selective = true
 	case "full":
 		c.Recompute = true
 	default:
-		return c, fail.Usage("--recompute %s: write none, selective or full (--recompute=selective)",
+		return c, fail.Usage("--recompute %s: write auto, none, selective or full (--recompute=selective)",
 			o.Recompute)
 	}
+	if c.Graphs, ok = gen.ParseGraphs(o.Graphs); !ok {
+		return c, fail.Usage("--cuda-graphs %s: write one of %s", o.Graphs, strings.Join(gen.GraphWords(),
+			", "))
+	}
+	if !(o.Launch >= 0 && o.Launch <= 1e5) {
+		return c, fail.Usage("--host-launch %g: write microseconds, from 0 to 100000", o.Launch)
+	}
+	c.Launch = units.Time(o.Launch * float64(units.Microsecond))
 	var err error
 	if c.Bucket, err = units.ParseBytes(o.Bucket); err != nil {
 		return c, fail.Usage("--bucket: %v", err)
@@ -338,6 +354,11 @@ func (o *GenOptions) Run(_ context.Context, a *cli.App) error {
 	r := generated{Ranks: j.Folded.Ranks(), Microbatches: j.Microbatches, Params: j.Params,
 		Traffic: j.Traffic, Operations: j.Operations, Memory: j.Folded.Memory.Use(c.GPU.Capacity),
 		Notes: notes(&c, j)}
+	if j.Recomputed > 0 {
+		r.Notes = append([]string{fmt.Sprintf("layers are computed again in the backward pass (--recompute full): "+
+			"otherwise the fullest GPU would hold %.1f GB of %.1f", float64(j.Recomputed)/(1<<30),
+			float64(c.GPU.Capacity)/(1<<30))}, r.Notes...)
+	}
 	if p := r.Memory.Problem(c.GPU.Name); p != "" {
 		r.Notes = append([]string{p}, r.Notes...)
 	}
