@@ -118,6 +118,7 @@ func (p *trainingRow) config() (c gen.Config, why string) {
 		c.MicroBatch = 1
 	}
 	c.Ring, c.SequenceParallel = true, c.TP > 1
+	c.TPOverlap = strings.HasPrefix(p.Framework, "Megatron-Bridge, NeMo") // its performance recipes' default
 	if c.DP*c.CP > 1 {
 		c.FSDP = 1
 	}
@@ -125,7 +126,7 @@ func (p *trainingRow) config() (c gen.Config, why string) {
 		c.FSDP = 3
 	}
 	c.Recompute = strings.HasPrefix(p.Recompute, "full")
-	c.Fit = p.Recompute == "" // it is not stated
+	c.Fit = p.Recompute == ""                          // it is not stated
 	if strings.HasPrefix(p.Framework, "Megatron-LM") { // --accumulate-allreduce-grads-in-fp32
 		c.GradType = coll.Float32
 	}

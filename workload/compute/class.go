@@ -49,6 +49,8 @@ type Product struct {
 	// Cast is the bytes that are moved for each element of an operand to bring it to this precision:
 	// read in 16 bits, written with its scales.
 	Cast float64 `json:"cast_bytes,omitempty"`
+	// Grouped is the rate of several products at once, as of experts, as a fraction of one as large; 0: 1.
+	Grouped float64 `json:"grouped,omitempty"`
 }
 
 // Attention is the rate of attention.
@@ -115,6 +117,9 @@ func (c *Class) Product(s *workload.Shape, sustained bool) units.Time {
 	us := c.product(p, m, n, k, count)
 	if sustained {
 		us /= c.Sustained
+	}
+	if count > 1 {
+		us /= cmp.Or(p.Grouped, 1)
 	}
 	bytes := count * ((m*k+k*n)*width(s.Precision) + float64(cmp.Or(s.Sums, 2))*m*n)
 	us = max(us, bytes/(c.Memory.Peak*p.Memory*1e3))

@@ -231,8 +231,9 @@ func (g *generator) attentionOp(of model.Kind, k kind, parts int) int32 {
 			Count: whole(float64(c.MicroBatch) * s.heads)}})
 }
 
-// scanOp is what a state space layer computes beside its matrices: its kernels (convolution, steps, states
-// of chunks in 32 bits, their scan, outputs) read and write its heads a dozen times.
+// scanOp is what a state space layer computes beside its matrices (mamba_ssm's ssd kernels): the convolution
+// reads and writes heads and groups, the states of chunks read heads and outputs read and write them; states of
+// 32 bits are written, read and written by their scan, and read. A backward pass is two and a half times as much.
 func (g *generator) scanOp(k kind) int32 {
 	s, c := g.shape(), g.c
 	name, times := "ssm_scan", 1.0
@@ -241,7 +242,8 @@ func (g *generator) scanOp(k kind) int32 {
 	}
 	in := float64(c.Inner()) / s.tp
 	p := product{s.tokens, times * c.SSMProducts() / s.tp, 1, 1}
-	return g.operation(name, kernel{p: p, extra: times * 24 * s.tokens * in * s.size, kernels: 6,
+	return g.operation(name, kernel{p: p, extra: times * s.tokens *
+		((5*in+4*float64(c.SSMGroups*c.SSMState)/s.tp)*s.size + 16*in*c.SSMStates()), kernels: 6,
 		shape: workload.Shape{Op: workload.ForwardShape, M: c.Seq / int64(c.CP), N: 1, K: c.SSMHeadDim,
 			Count: whole(float64(c.MicroBatch*c.SSMHeads) / s.tp)}})
 }

@@ -91,6 +91,7 @@ type writer struct {
 	steps []workload.Step
 	last  int32   // last computation, -1 none
 	wait  []int32 // what the next computation waits for
+	soon  []int32 // what the one after it waits for
 	comm  [numGroups]int32
 	size  [numGroups]int
 	me    [numGroups]int
@@ -174,7 +175,7 @@ func (g *generator) rank(rank int, all bool) {
 func (w *writer) compute(op int32) {
 	w.steps = append(w.steps, workload.Step{Kind: workload.Compute, Time: w.g.times[op-1], Work: op,
 		Deps: sorted(w.wait)})
-	w.last, w.wait = int32(len(w.steps)-1), nil
+	w.last, w.wait, w.soon = int32(len(w.steps)-1), w.soon, nil
 	w.launches(w.g.hosts[op-1])
 }
 

@@ -70,8 +70,11 @@ type Config struct {
 	// SequenceParallel divides what lies between the tensor parallel parts along the
 	// sequence (Korthikanti et al., 2022).
 	SequenceParallel bool
-	PP               int
-	Schedule         Schedule
+	// TPOverlap lets a product run beside the call that brings its input or sums its output, as Transformer
+	// Engine's user buffers do part by part.
+	TPOverlap bool
+	PP        int
+	Schedule  Schedule
 	// Virtual is how many stages each rank has with Interleaved.
 	Virtual int
 	DP      int

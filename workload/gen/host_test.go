@@ -3,6 +3,10 @@ package gen
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/simccl/simccl/coll"
+	clock "github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 )
@@ -97,5 +101,36 @@ func TestRecomputeWhereItFits(t *testing.T) {
 		if j := makeJob(t, d); j.Recomputed != 0 || j.Folded.Memory == (workload.Memory{}) {
 			t.Errorf("%s: %v", name, j.Recomputed)
 		}
+	}
+}
+
+// TestProductsBesideCalls: with overlap a layer takes the longer of each product and its call, not their sum, and
+// moves the same bytes.
+func TestProductsBesideCalls(t *testing.T) {
+	c := small()
+	c.TP, c.SequenceParallel, c.GlobalBatch = 4, true, 2
+	c.Times = uniform(units.Millisecond, 0, 0)
+	play := func() (units.Time, []Traffic) {
+		j := makeJob(t, c)
+		r, err := clock.Run(t.Context(), clock.Apart(j.Program(), func(call *workload.Call) units.Time {
+			if call.Func == coll.AllReduce {
+				return 0
+			}
+			return units.Millisecond / 2
+		}, 32<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Elapsed(), j.Traffic
+	}
+	apart, moved := play()
+	c.TPOverlap = true
+	beside, same := play()
+	if diff := cmp.Diff(moved, same); diff != "" {
+		t.Error(diff)
+	}
+	// forward: 4 calls a layer beside products
+	if got, want := apart-beside, 8*4*units.Millisecond/2; got < want*9/10 || got > want*3/2 {
+		t.Errorf("%v less than %v, want about %v", got, apart, want)
 	}
 }

@@ -109,6 +109,8 @@ func (o *GenOptions) division() flags.Group {
 		flags.Of(&m.TP, "tp", "", 1, "tensor parallel ranks"),
 		flags.Of(&m.SequenceParallel, "sp", "", false,
 			"sequence parallel among tensor parallel ranks; no effect with --tp 1"),
+		flags.Of(&m.TPOverlap, "tp-overlap", "", false,
+			"products run beside the tensor parallel calls that bring their input or sum their output"),
 		flags.Of(&m.PP, "pp", "", 1, "pipeline stages"),
 		flags.Of(&o.Schedule, "schedule", "", "", "`ORDER` of microbatches: "+
 			strings.Join(gen.Schedules(), ", ")+" (default 1f1b, interleaved with --virtual 2 or more)"),
