@@ -64,7 +64,7 @@ func fitting(c *Config) (*generator, error) {
 }
 
 func newGenerator(c *Config, rounds []int) *generator {
-	m := int(c.GlobalBatch / (c.MicroBatch * int64(c.DP)))
+	m := c.Microbatches()
 	g := &generator{c: c, p: &workload.Folded{}, world: c.TP * c.CP * c.DP * c.PP, m: m, whole: m,
 		rounds: rounds,
 		units:  map[int][]unit{}, layersOf: c.layersOf(),

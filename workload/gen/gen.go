@@ -39,18 +39,8 @@ var scheduleNames = [numSchedules]string{"1f1b", "gpipe", "interleaved", "zb-h1"
 // String is the word of --schedule.
 func (s Schedule) String() string { return scheduleNames[s] }
 
-// Schedules are the words that ParseSchedule reads.
+// Schedules are the words of --schedule.
 func Schedules() []string { return scheduleNames[:] }
-
-// ParseSchedule returns the pipeline schedule of a name.
-func ParseSchedule(word string) (Schedule, bool) {
-	for i, n := range scheduleNames {
-		if n == word {
-			return Schedule(i), true
-		}
-	}
-	return 0, false
-}
 
 // Config is a model and how its training is divided. Sizes are of the whole model.
 type Config struct {

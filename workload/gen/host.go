@@ -20,18 +20,8 @@ const (
 
 var graphNames = [numGraphs]string{"none", "layers", "full"}
 
-// GraphWords are the words that ParseGraphs reads.
+// GraphWords are the words of --cuda-graphs.
 func GraphWords() []string { return graphNames[:] }
-
-// ParseGraphs returns what a word of --cuda-graphs says.
-func ParseGraphs(word string) (Graphs, bool) {
-	for i, n := range graphNames {
-		if n == word {
-			return Graphs(i), true
-		}
-	}
-	return 0, false
-}
 
 const (
 	// DefaultLaunch is what the host takes for an operator of PyTorch, from Python to the launch of its

@@ -15,7 +15,6 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/process"
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/units"
@@ -29,21 +28,15 @@ import (
 
 // GenOptions are the flags and arguments of gen.
 type GenOptions struct {
-	Model      gen.Config // the members that are numbers
-	Name       string     // a model by name, or a config.json; the members that are not 0 go first
-	Type       string     // of parameters and activations
-	GradType   string     // empty: Type
-	Precision  string     // of layers' matrix products
-	Schedule   string
+	Model gen.Config // the members that are numbers
+	Name  string     // a model by name, or a config.json; the members that are not 0 go first
+	gen.Words
 	Bucket     string  // a size
-	CP         string  // ring or all-gather
-	Recompute  string  // none, selective or full
 	GPU        string  // whose class, or roofline
 	Class      string  // a file in place of the GPU's class
 	Efficiency float64 // 0: the class says it
 	Memory     float64 // what memory reaches of its peak
 	Times      string  // a file in place of the roofline
-	Graphs     string
 	Launch     float64 // of an operator, in microseconds
 	Out        string  // a file; empty: standard output
 }
@@ -156,68 +149,21 @@ func (o *GenOptions) config(a *cli.App) (gen.Config, error) {
 	if err := o.sizes(a, &c.Model); err != nil {
 		return c, err
 	}
-	var ok bool
-	if c.Precision, ok = workload.ParsePrecision(o.Precision); !ok || c.Precision == workload.TF32 {
-		return c, fail.Usage("--precision %s: write one of %s", o.Precision,
-			strings.Join(workload.Precisions(), ", "))
-	}
-	if o.Schedule == "" && c.Virtual > 1 {
-		c.Schedule = gen.Interleaved
-	} else if o.Schedule == "" {
-		c.Schedule = gen.OneFOneB
-	} else if c.Schedule, ok = gen.ParseSchedule(o.Schedule); !ok {
-		return c, fail.Usage("--schedule %s: write one of %s", o.Schedule, strings.Join(gen.Schedules(),
-			", "))
-	}
-	if c.Virtual == 0 {
-		c.Virtual = 1
-		if c.Schedule == gen.Interleaved {
-			c.Virtual = 2
-		}
-	}
 	if c.GlobalBatch == 0 {
 		c.GlobalBatch = c.MicroBatch * int64(max(c.DP, 1)) * int64(max(c.PP, 1))
 	}
-	switch o.CP {
-	case "ring":
-		c.Ring = true
-	case "all-gather":
-	default:
-		return c, fail.Usage("--cp-mode %s: write ring or all-gather", o.CP)
-	}
-	switch o.Recompute {
-	case "none":
-	case "auto":
-		c.Fit = true
-	case "selective":
-		c.Selective = true
-	case "full":
-		c.Recompute = true
-	default:
-		return c, fail.Usage("--recompute %s: write auto, none, selective or full (--recompute=selective)",
-			o.Recompute)
-	}
-	if c.Graphs, ok = gen.ParseGraphs(o.Graphs); !ok {
-		return c, fail.Usage("--cuda-graphs %s: write one of %s", o.Graphs, strings.Join(gen.GraphWords(),
-			", "))
+	if err := o.Apply(&c); err != nil {
+		return c, fail.Argument(err)
 	}
 	if !(o.Launch >= 0 && o.Launch <= 1e5) {
 		return c, fail.Usage("--host-launch %g: write microseconds, from 0 to 100000", o.Launch)
 	}
 	c.Launch = units.Time(o.Launch * float64(units.Microsecond))
-	var err error
-	if c.Bucket, err = units.ParseBytes(o.Bucket); err != nil {
+	bucket, err := units.ParseBytes(o.Bucket)
+	if err != nil {
 		return c, fail.Usage("--bucket: %v", err)
 	}
-	if c.Type, err = coll.ParseDataType(o.Type); err != nil {
-		return c, fail.Usage("--dtype: %v", err)
-	}
-	c.GradType = c.Type
-	if o.GradType != "" {
-		if c.GradType, err = coll.ParseDataType(o.GradType); err != nil {
-			return c, fail.Usage("--grad-dtype: %v", err)
-		}
-	}
+	c.Bucket = bucket
 	if c.Experts > 0 && c.TP > 1 && !c.SequenceParallel {
 		c.SequenceParallel = true
 		fmt.Fprintln(a.Err,
