@@ -80,11 +80,6 @@ func member(v reflect.Value, name string) (reflect.Value, bool) {
 		if tag == name {
 			return v.Field(i), true
 		}
-		if v.Type().Field(i).Anonymous {
-			if f, ok := member(v.Field(i), name); ok {
-				return f, true
-			}
-		}
 	}
 	return reflect.Value{}, false
 }

@@ -109,6 +109,8 @@ func (c *checks) workload(w *Workload) {
 		if !reflect.DeepEqual(*w, Workload{Train: w.Train}) {
 			c.add("workload.train", w.Train.Model, "takes the place of operation, sizes and job",
 				"leave one of them out")
+		} else if member, err := w.Train.Check(); err != nil {
+			c.add("workload.train."+member, "", err.Problem, err.Hint)
 		}
 		return
 	}

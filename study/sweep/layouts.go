@@ -57,7 +57,7 @@ func (x *searcher) layouts(ctx context.Context, w *worker) error {
 		l := &all[i]
 		var illegal *gen.Error
 		switch {
-		case errors.As(l.err, &illegal):
+		case errors.As(l.err, &illegal) && illegal.Option != "gpu":
 			x.fit.Illegal++
 		case errors.Is(l.err, errUnfit):
 			x.fit.Unfit++

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -132,5 +133,38 @@ func TestProductsBesideCalls(t *testing.T) {
 	// forward: 4 calls a layer beside products
 	if got, want := apart-beside, 8*4*units.Millisecond/2; got < want*9/10 || got > want*3/2 {
 		t.Errorf("%v less than %v, want about %v", got, apart, want)
+	}
+}
+
+// TestStagesAreTheJob: over links that take no time one rank a stage takes what the job does with calls that take
+// none; over slower ones it takes longer.
+func TestStagesAreTheJob(t *testing.T) {
+	for name, change := range map[string]func(c *Config){
+		"1f1b":        func(c *Config) { c.PP, c.DP = 4, 2 },
+		"interleaved": func(c *Config) { c.PP, c.Virtual, c.Schedule, c.TP = 2, 2, Interleaved, 2 },
+		"ring":        func(c *Config) { c.CP, c.Ring, c.PP = 2, true, 2 },
+		"sharded":     func(c *Config) { c.DP, c.FSDP = 4, 3 },
+	} {
+		c := small()
+		c.GlobalBatch, c.Times = 32, uniform(units.Millisecond, units.Millisecond, units.Millisecond)
+		change(&c)
+		play := func(l Links) units.Time {
+			p, err := c.Stages(l, 1<<20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := clock.Run(t.Context(), clock.Apart(p, clock.Recorded, 32<<20))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.Elapsed()
+		}
+		free := Links{Near: math.Inf(1), Far: math.Inf(1), Domain: 8}
+		if got, want := play(free), elapsed(t, makeJob(t, c)); got != want {
+			t.Errorf("%s: stages take %v, the job %v", name, got, want)
+		}
+		if slow := (Links{Near: 1e6, Far: 1e6, Domain: 8}); play(slow) <= play(free) {
+			t.Errorf("%s: slow links take no time", name)
+		}
 	}
 }

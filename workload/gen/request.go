@@ -1,6 +1,9 @@
 package gen
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -11,13 +14,13 @@ import (
 
 // Words are what a Config has as words of people; each may be empty.
 type Words struct {
-	Type      string `json:"dtype,omitempty"`     // of parameters and activations: bfloat16
-	GradType  string `json:"gradDtype,omitempty"` // as Type
-	Precision string `json:"precision,omitempty"` // of layers' matrix products: bf16
-	Schedule  string `json:"schedule,omitempty"`  // 1f1b, interleaved with several stages a rank
-	CP        string `json:"cpMode,omitempty"`    // how keys and values come: ring or all-gather
-	Recompute string `json:"recompute,omitempty"` // auto, none, selective or full
-	Graphs    string `json:"cudaGraphs,omitempty"`
+	Type      string // of parameters and activations: bfloat16
+	GradType  string // as Type
+	Precision string // of layers' matrix products: bf16
+	Schedule  string // 1f1b, interleaved with several stages a rank
+	CP        string // how keys and values come: ring or all-gather
+	Recompute string // auto, none, selective or full
+	Graphs    string
 }
 
 // word finds a word in a list; empty is the first one.
@@ -93,15 +96,40 @@ type Request struct {
 	DP          int   `json:"dp,omitempty"` // 0: as many as the machine has GPUs for
 	FSDP        int   `json:"fsdp,omitempty"`
 	TPOverlap   bool  `json:"tpOverlap,omitempty"`
-	Words
+	// Words, as of Words.
+	Type      string `json:"dtype,omitempty"`     // of parameters and activations: bfloat16
+	GradType  string `json:"gradDtype,omitempty"` // as Type
+	Precision string `json:"precision,omitempty"` // of layers' matrix products: bf16
+	Schedule  string `json:"schedule,omitempty"`  // 1f1b, interleaved with several stages a rank
+	CPMode    string `json:"cpMode,omitempty"`    // how keys and values come: ring or all-gather
+	Recompute string `json:"recompute,omitempty"` // auto, none, selective or full
+	Graphs    string `json:"cudaGraphs,omitempty"`
+}
+
+// Check finds a model that is not known and words that say nothing; member is the one of the request.
+func (r *Request) Check() (member string, err *Error) {
+	if _, ok := model.Find(r.Model); !ok {
+		return "model", &Error{"model", fmt.Sprintf("%q is not known", r.Model),
+			"write one of " + strings.Join(model.Names(), ", ")}
+	}
+	w := r.words()
+	if errors.As(w.Apply(&Config{}), &err) {
+		other := map[string]string{"cp-mode": "cpMode", "cuda-graphs": "cudaGraphs", "grad-dtype": "gradDtype"}
+		return cmp.Or(other[err.Option], err.Option), err
+	}
+	return "", nil
+}
+
+func (r *Request) words() Words {
+	return Words{r.Type, r.GradType, r.Precision, r.Schedule, r.CPMode, r.Recompute, r.Graphs}
 }
 
 // Config is the request for the ranks of a machine and its GPU. The error is an *Error.
 func (r Request) Config(ranks int, gpu string) (Config, error) {
-	m, ok := model.Find(r.Model)
-	if !ok {
-		return Config{}, &Error{"model", r.Model, "write one of " + strings.Join(model.Names(), ", ")}
+	if _, err := r.Check(); err != nil {
+		return Config{}, err
 	}
+	m, _ := model.Find(r.Model)
 	c := Config{Model: *m, Seq: r.Seq, MicroBatch: max(r.MicroBatch, 1), GlobalBatch: r.GlobalBatch,
 		TP: max(r.TP, 1), PP: max(r.PP, 1), Virtual: r.Virtual, CP: max(r.CP, 1), EP: max(r.EP, 1), DP: r.DP,
 		FSDP: r.FSDP, TPOverlap: r.TPOverlap, Capacity: 1, Prefetch: 1, Iterations: 1, Bucket: 25 << 20,
@@ -119,9 +147,11 @@ func (r Request) Config(ranks int, gpu string) (Config, error) {
 	if c.GlobalBatch == 0 {
 		c.GlobalBatch = c.MicroBatch * int64(c.DP*c.PP)
 	}
-	if err := r.Apply(&c); err != nil {
+	w := r.words()
+	if err := w.Apply(&c); err != nil {
 		return c, err
 	}
+	var ok bool
 	if c.GPU, ok = Peak(gpu, c.Type); !ok {
 		return c, &Error{"gpu", "the machine does not say which GPUs it has", "write a machine of known GPUs"}
 	}
