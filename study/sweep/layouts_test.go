@@ -9,8 +9,8 @@ import (
 // less than its bound; what cannot be, does not fit or is beaten is counted and not simulated.
 func TestLayouts(t *testing.T) {
 	const text = "base:\n  machine: {nodes: [{topo: dgx-h100}]}\n" +
-		"  workload: {train: {model: llama-3.2-3b, seq: 2048, globalBatch: 8, recompute: none}}\n" +
-		"grid: {tp: [1, 2, 4, 3], pp: [1, 2, 4], virtual: [1, 2], microBatch: [1, 4, 8]}\n"
+		"  workload: {train: {model: llama-3.1-8b, seq: 2048, globalBatch: 8, recompute: none}}\n" +
+		"grid: {tp: [1, 2, 8, 3], pp: [1, 2, 4], virtual: [1, 2], microBatch: [1, 2]}\n"
 	dir := filepath.Join(t.TempDir(), "out")
 	s := Search{Run: start(t, text, dir), Goal: "time_us", Points: 1000}
 	found, err := s.Do(t.Context())
@@ -33,7 +33,7 @@ func TestLayouts(t *testing.T) {
 		if _, err := x.first(w, &l); err != nil {
 			continue
 		}
-		if legal++; i%4 != 0 && l.key != found.Best.key {
+		if legal++; i%5 != 0 && l.key != found.Best.key {
 			continue // enough of them
 		}
 		least, err := pipeline(t.Context(), &l.config, l.links)
@@ -60,8 +60,8 @@ func TestLayouts(t *testing.T) {
 		t.Errorf("the search found %.0f us, one of all takes %.0f", found.Best.TimeUs, best)
 	}
 	n := found.Layouts
-	if n.Illegal != len(jobs)-legal-n.Unfit || n.Unfit == 0 || n.Beaten == 0 || n.Open != 0 ||
-		found.Tried+n.Beaten != legal || len(found.Top) != bestOf || len(found.Front) != 1 {
+	if n.Illegal != len(jobs)-legal-n.Unfit || n.Unfit == 0 || n.Open != 0 ||
+		found.Tried+n.Beaten != legal || len(found.Top) != min(bestOf, found.Tried) || len(found.Front) != 1 {
 		t.Errorf("%d points, %d legal, %d tried: %+v", len(jobs), legal, found.Tried, n)
 	}
 }

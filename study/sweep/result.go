@@ -104,6 +104,8 @@ func runJob(ctx context.Context, site *scenario.Site, s *scenario.Spec, opt scen
 		Method: r.Fidelity, Class: site.Class().Name, Doubt: site.Uncertainty(), Bill: b}
 	if r.Training != nil {
 		row.TokensPerSecond, row.MFU = r.TokensPerSecond, r.MFU
+		// until the slowest rank ends, which is when the next iteration may begin
+		row.TimeUs = float64(p.Model.Tokens) / (r.TokensPerSecond * float64(p.Ranks())) * 1e6
 	}
 	if r.Memory != nil {
 		row.MemoryBytes = units.Bytes(r.Memory.Total)
