@@ -107,8 +107,8 @@ type Workload struct {
 	// Job is a file with a job of several operations (docs/JOBS.md), in place of all
 	// else here; RunJob runs it.
 	Job string `json:"job,omitempty"`
-	// Train is the training of a model by name, made for the machine (docs/WORKLOADS.md), in place of all else
-	// here; RunJob runs it.
+	// Train is the training of a model by name, made for the machine (docs/WORKLOADS.md), in place of all
+	// else here; RunJob runs it.
 	Train gen.Request `json:"train,omitzero"`
 	// Sizes are in bytes, each "8", "1M", "1G" (binary): exactly these. Empty:
 	// those of Range.

@@ -135,6 +135,15 @@ func (p *trainingRow) config() (c gen.Config, why string) {
 	case strings.HasPrefix(w, "MXFP8"), strings.HasPrefix(w, "FP8"):
 		c.Precision = workload.FP8
 	}
+	p.host(&c)
+	gpu := strings.Fields(p.GPU)[0]
+	c.GPU, _ = gen.Peak(gpu, c.Type)
+	c.Class, _ = compute.Find(gpu)
+	return c, ""
+}
+
+// host is what launches the kernels of a row.
+func (p *trainingRow) host(c *gen.Config) {
 	c.Launch = gen.DefaultLaunch
 	switch recipe := string(p.Recipe); {
 	case strings.Contains(recipe, `"local"`) && strings.Contains(recipe, "cuda_graph"):
@@ -142,10 +151,6 @@ func (p *trainingRow) config() (c gen.Config, why string) {
 	case strings.Contains(recipe, `cuda_graph_impl": "transformer_engine"`):
 		c.Graphs = gen.LayerGraphs
 	}
-	gpu := strings.Fields(p.GPU)[0]
-	c.GPU, _ = gen.Peak(gpu, c.Type)
-	c.Class, _ = compute.Find(gpu)
-	return c, ""
 }
 
 // TestTraining: tokens a second of published runs of training, made from their hyper-parameters alone. Rows
@@ -192,11 +197,13 @@ func TestTraining(t *testing.T) {
 		}
 		e := trained{p, of, r.TokensPerSecond, r.TokensPerSecond/p.Tokens - 1}
 		all = append(all, e)
-		t.Logf("ROW %d half %d %-6s %4d %-20.20s T%d P%d V%d C%d E%d mbs%d m%d %-8s F%d published %.0f simulated "+
+		t.Logf("ROW %d half %d %-6s %4d %-20.20s T%d P%d V%d C%d E%d mbs%d m%d %-8s F%d published %.0f "+
+			"simulated "+
 			"%.0f %+.1f %% mem %.0f (compute %.0f exposed %.0f bubble %.0f host %.0f ms)", i, of,
 			strings.Fields(p.GPU)[0], p.GPUs, p.Model.Name, c.TP, c.PP, c.Virtual, c.CP, c.EP, c.MicroBatch,
 			c.Microbatches(), c.Precision, c.FSDP, p.Tokens, r.TokensPerSecond, 100*e.err,
-			float64(r.Memory.Total)/(1<<30), r.ComputeUs/1000, r.ExposedUs/1000, r.BubbleUs/1000, r.HostUs/1000)
+			float64(r.Memory.Total)/(1<<30), r.ComputeUs/1000, r.ExposedUs/1000, r.BubbleUs/1000,
+			r.HostUs/1000)
 	}
 	for _, of := range []int{0, 1} {
 		summarise(t, all, of)
@@ -211,8 +218,8 @@ type trained struct {
 	err    float64 // as a fraction
 }
 
-// summarise prints the errors of a half by the GPUs' generation, and in how many pairs of layouts of one model on
-// one machine, which differ by more than 10 %, the faster one is the faster.
+// summarise prints the errors of a half by the GPUs' generation, and in how many pairs of layouts of one
+// model on one machine, which differ by more than 10 %, the faster one is the faster.
 func summarise(t *testing.T, all []trained, half int) {
 	errs := map[string][]float64{}
 	pairs, right := 0, 0
@@ -279,10 +286,12 @@ func TestMemory(t *testing.T) {
 		if e := gib(m.Total())/held - 1; p.PeakAlloc > 0 && math.Abs(e) > 0.08 {
 			t.Errorf("%s: %+.1f %%", p.Name, 100*e)
 		}
-		t.Logf("ROW %d %-40.40s T%d P%d C%d E%d D%d m%d %s held %.2f GiB, made %.2f %+.1f %% (parameters %.1f gradients "+
+		t.Logf("ROW %d %-40.40s T%d P%d C%d E%d D%d m%d %s held %.2f GiB, made %.2f %+.1f %% (parameters "+
+			"%.1f gradients "+
 			"%.1f optimizer %.1f activations %.1f)", i, p.Name, c.TP, c.PP, c.CP, c.EP, c.DP, j.Microbatches,
 			p.Recompute, held,
-			gib(m.Total()), 100*(gib(m.Total())/held-1), gib(m.Parameters), gib(m.Gradients), gib(m.Optimizer),
+			gib(m.Total()), 100*(gib(m.Total())/held-1), gib(m.Parameters), gib(m.Gradients),
+			gib(m.Optimizer),
 			gib(m.Activations))
 	}
 }
@@ -309,7 +318,8 @@ func trainRow(t *testing.T, p *trainingRow, c gen.Config) (*replay.Report, error
 		return nil, err
 	}
 	prog := j.Program()
-	r, _, err := replay.Run(t.Context(), &load.Job{Program: prog}, prog, m, replay.Options{Host: 1, Quick: true})
+	r, _, err := replay.Run(t.Context(), &load.Job{Program: prog}, prog, m,
+		replay.Options{Host: 1, Quick: true})
 	if err != nil {
 		return nil, err
 	}

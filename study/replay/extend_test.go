@@ -43,12 +43,13 @@ func twoStages(head string, iterations ...int) string {
 	for rank := range 2 {
 		fmt.Fprintf(&lists[rank], "  mark end\n")
 	}
-	return "workload 1\nranks 2\n" + head + "comm forward 0-1\ncomm back 0-1\nlist a 0\n" + lists[0].String() +
+	return "workload 1\nranks 2\n" + head + "comm forward 0-1\ncomm back 0-1\nlist a 0\n" +
+		lists[0].String() +
 		"list b 1\n" + lists[1].String()
 }
 
-// TestIterationOfTwo: an iteration of many microbatches that two short ones represent takes what it takes when
-// it is written whole, a stage that is through before the others included.
+// TestIterationOfTwo: an iteration of many microbatches that two short ones represent takes what it takes
+// when it is written whole, a stage that is through before the others included.
 func TestIterationOfTwo(t *testing.T) {
 	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "dgx-h100", Count: 1}}}}
 	site, err := scenario.Load(&spec, scenario.Options{Files: osFS{}})

@@ -37,8 +37,8 @@ type layout struct {
 	err    error
 }
 
-// layouts simulates the trainings that may be among the five fastest of their machine, the most promising first, until no
-// other can be faster or the budget is spent. Machines have an equal part of it.
+// layouts simulates the trainings that may be among the five fastest of their machine, the most promising
+// first, until no other can be faster or the budget is spent. Machines have an equal part of it.
 func (x *searcher) layouts(ctx context.Context, w *worker) error {
 	begun := time.Now()
 	workers := cmpOr(x.Jobs, runtime.GOMAXPROCS(0))
@@ -156,8 +156,8 @@ func computes(c *gen.Config, l gen.Links) (most float64, err error) {
 	return most, nil
 }
 
-// pipeline is what an iteration takes at least with the calls of its stages, in microseconds: of a long one, what
-// two of few microbatches say.
+// pipeline is what an iteration takes at least with the calls of its stages, in microseconds: of a long one,
+// what two of few microbatches say.
 func pipeline(ctx context.Context, c *gen.Config, l gen.Links) (float64, error) {
 	m, unit := c.Microbatches(), max(c.PP, 2)
 	var took []float64
@@ -241,6 +241,12 @@ func (x *searcher) best(ctx context.Context, w *worker, list []*layout, budget, 
 			enough = times[bestOf-1]
 		}
 	}
+	x.rest(list, enough)
+	return ctx.Err()
+}
+
+// rest counts the trainings that were not simulated.
+func (x *searcher) rest(list []*layout, enough float64) {
 	for _, l := range list {
 		if l.known < 2 && l.least >= enough {
 			x.fit.Beaten++
@@ -248,7 +254,6 @@ func (x *searcher) best(ctx context.Context, w *worker, list []*layout, budget, 
 			x.fit.Open++
 		}
 	}
-	return ctx.Err()
 }
 
 // training reads what a row says of a training.

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLayouts: the best layout that a search finds is the best of all that were simulated one by one; none takes
-// less than its bound; what cannot be, does not fit or is beaten is counted and not simulated.
+// TestLayouts: the best layout that a search finds is the best of all that were simulated one by one; none
+// takes less than its bound; what cannot be, does not fit or is beaten is counted and not simulated.
 func TestLayouts(t *testing.T) {
 	const text = "base:\n  machine: {nodes: [{topo: dgx-h100}]}\n" +
 		"  workload: {train: {model: llama-3.1-8b, seq: 2048, globalBatch: 8, recompute: none}}\n" +
@@ -48,9 +48,11 @@ func TestLayouts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := &rows[0]; r.TimeUs < least*0.999 || least < l.least*0.999 || r.TokensPerSecond <= 0 || r.MFU <= 0 ||
+		if r := &rows[0]; r.TimeUs < least*0.999 || least < l.least*0.999 || r.TokensPerSecond <= 0 ||
+			r.MFU <= 0 ||
 			r.MemoryBytes <= 0 {
-			t.Errorf("%s: %.0f us, at least %.0f, stages compute %.0f; %+v", p.labels(), r.TimeUs, least, l.least, r)
+			t.Errorf("%s: %.0f us, at least %.0f, stages compute %.0f; %+v", p.labels(), r.TimeUs, least,
+				l.least, r)
 		}
 		if v := rows[0].TimeUs; best == 0 || v < best {
 			best = v

@@ -37,7 +37,8 @@ type Row struct {
 	// what communication adds to it; 0 of an operation.
 	ComputeUs float64 `json:"compute_us"`
 	ExposedUs float64 `json:"exposed_us"`
-	// TokensPerSecond is of a GPU, MFU a fraction, MemoryBytes what the fullest GPU holds; 0 where it is not known.
+	// TokensPerSecond is of a GPU, MFU a fraction, MemoryBytes what the fullest GPU holds; 0 where it is not
+	// known.
 	TokensPerSecond float64     `json:"tokens_s_gpu"`
 	MFU             float64     `json:"mfu"`
 	MemoryBytes     units.Bytes `json:"memory_bytes"`

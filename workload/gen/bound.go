@@ -6,8 +6,8 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Links are what joins GPUs, in bytes a second of one GPU and direction: Near among Domain ranks in a row, Far
-// beyond.
+// Links are what joins GPUs, in bytes a second of one GPU and direction: Near among Domain ranks in a row,
+// Far beyond.
 type Links struct {
 	Near, Far float64
 	Domain    int
@@ -96,5 +96,5 @@ func (c Config) Stages(l Links, m int) (*workload.Program, error) {
 	return out, nil
 }
 
-// Microbatches is how many an iteration has.
+// Microbatches is the number in an iteration.
 func (c *Config) Microbatches() int { return int(c.GlobalBatch / (c.MicroBatch * int64(c.DP))) }

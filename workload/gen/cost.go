@@ -232,8 +232,9 @@ func (g *generator) attentionOp(of model.Kind, k kind, parts int) int32 {
 }
 
 // scanOp is what a state space layer computes beside its matrices (mamba_ssm's ssd kernels): the convolution
-// reads and writes heads and groups, the states of chunks read heads and outputs read and write them; states of
-// 32 bits are written, read and written by their scan, and read. A backward pass is two and a half times as much.
+// reads and writes heads and groups, the states of chunks read heads and outputs read and write them; states
+// of 32 bits are written, read and written by their scan, and read. A backward pass is two and a half times
+// as much.
 func (g *generator) scanOp(k kind) int32 {
 	s, c := g.shape(), g.c
 	name, times := "ssm_scan", 1.0

@@ -13,15 +13,15 @@ import (
 )
 
 // TestHostLaunches: kernels that take nothing take what the host needs to launch them, one operator after the
-// other; those that take longer than it does hide it but for the first ones; graphs launch in its place, those
-// of layers all but what lies outside of them and what experts compute.
+// other; those that take longer than it does hide it but for the first ones; graphs launch in its place,
+// those of layers all but what lies outside of them and what experts compute.
 func TestHostLaunches(t *testing.T) {
 	c := small()
 	c.GlobalBatch = 2 // one microbatch
 	c.Times = uniform(0, 0, 0)
 	c.Launch = 10 * units.Microsecond
-	// forward: 8 layers of 4 products with 6 kernels beside and attention, embedding, the head with 4; backward:
-	// as many products twice, what lies beside once; the optimizer
+	// forward: 8 layers of 4 products with 6 kernels beside and attention, embedding, the head with 4;
+	// backward: as many products twice, what lies beside once; the optimizer
 	const operators = 8*(4+6+1) + 1 + 5 + 8*(2*4+6+1) + 1 + 6 + 1
 	if got, want := elapsed(t, makeJob(t, c)), operators*c.Launch; got != want {
 		t.Errorf("%v for %d operators, want %v", got, operators, want)
@@ -46,8 +46,8 @@ func TestHostLaunches(t *testing.T) {
 	}
 }
 
-// TestGradientsAreAdded: products of gradients of weights add to those of the microbatches before, in the type
-// of gradients; with one microbatch, or where shards are reduced each time, they are written.
+// TestGradientsAreAdded: products of gradients of weights add to those of the microbatches before, in the
+// type of gradients; with one microbatch, or where shards are reduced each time, they are written.
 func TestGradientsAreAdded(t *testing.T) {
 	for _, x := range []struct {
 		batch int64
@@ -61,7 +61,8 @@ func TestGradientsAreAdded(t *testing.T) {
 		g := newGenerator(&c, nil)
 		g.matrixOp("up", forward)
 		g.matrixOp("up", weights)
-		if a, b := g.p.Works[0].Shape.Sums, g.p.Works[1].Shape.Sums; a != 0 || g.c.Class != nil && b != x.want {
+		if a, b := g.p.Works[0].Shape.Sums, g.p.Works[1].Shape.Sums; a != 0 || g.c.Class != nil &&
+			b != x.want {
 			t.Errorf("%+v: %d and %d", x, a, b)
 		}
 	}
@@ -105,8 +106,8 @@ func TestRecomputeWhereItFits(t *testing.T) {
 	}
 }
 
-// TestProductsBesideCalls: with overlap a layer takes the longer of each product and its call, not their sum, and
-// moves the same bytes.
+// TestProductsBesideCalls: with overlap a layer takes the longer of each product and its call, not their
+// sum, and moves the same bytes.
 func TestProductsBesideCalls(t *testing.T) {
 	c := small()
 	c.TP, c.SequenceParallel, c.GlobalBatch = 4, true, 2
@@ -136,8 +137,8 @@ func TestProductsBesideCalls(t *testing.T) {
 	}
 }
 
-// TestStagesAreTheJob: over links that take no time one rank a stage takes what the job does with calls that take
-// none; over slower ones it takes longer.
+// TestStagesAreTheJob: over links that take no time one rank a stage takes what the job does with calls that
+// take none; over slower ones it takes longer.
 func TestStagesAreTheJob(t *testing.T) {
 	for name, change := range map[string]func(c *Config){
 		"1f1b":        func(c *Config) { c.PP, c.DP = 4, 2 },

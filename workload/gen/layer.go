@@ -106,7 +106,8 @@ func (w *writer) enter(what string) {
 	}
 	if !w.g.c.TPOverlap {
 		w.blocking(tensor, what, coll.AllGather, w.message())
-	} else if step := w.issue(tensor, what, coll.AllGather, w.g.c.Type, w.message(), 0, w.wait...); step >= 0 {
+	} else if step := w.issue(tensor, what, coll.AllGather, w.g.c.Type, w.message(), 0, w.wait...); step >=
+		0 {
 		w.soon = append(w.soon, step)
 	}
 }

@@ -21,8 +21,8 @@ func gpt() Config {
 
 // TestActivations: a layer keeps s·b·h·(34/t - 2) bytes with sequence parallelism and (10 + 24/t - 2)
 // without, and the sums of its scores (Korthikanti et al., 2022, equations 2 and 4, without masks of
-// dropout and without scores), and the gradients within one layer; the first stage of 1F1B holds those of all layers, however many stages there
-// are; done again, a layer keeps its input, and one layer all of it.
+// dropout and without scores), and the gradients within one layer; the first stage of 1F1B holds those of
+// all layers, however many stages there are; done again, a layer keeps its input, and one layer all of it.
 func TestActivations(t *testing.T) {
 	const sbh = 2048 * 4 * 6144
 	for _, x := range []struct {
@@ -36,13 +36,15 @@ func TestActivations(t *testing.T) {
 			c := gpt()
 			c.TP, c.SequenceParallel, c.PP = x.tp, x.sp, pp
 			j := makeJob(t, c)
-			if got, want := float64(j.Folded.Memory.Activations), 48*(x.layer*sbh+sums)+x.inner*sbh; got/want < 0.9999 ||
+			if got, want := float64(j.Folded.Memory.Activations), 48*(x.layer*sbh+sums)+
+				x.inner*sbh; got/want < 0.9999 ||
 				got/want > 1.0001 || j.Fullest != 0 {
 				t.Errorf("tp %d sp %v pp %d: %.4g bytes of rank %d, want %.4g of the first stage", x.tp, x.sp,
 					pp, got, j.Fullest, want)
 			}
 			c.Recompute = true
-			if got, want := float64(makeJob(t, c).Folded.Memory.Activations), 48*x.in*sbh+(x.layer-x.in+x.inner)*sbh+
+			if got, want := float64(makeJob(t, c).Folded.Memory.Activations), 48*x.in*sbh+
+				(x.layer-x.in+x.inner)*sbh+
 				sums; got/want < 0.9999 || got/want > 1.0001 {
 				t.Errorf("tp %d sp %v pp %d, done again: %.4g bytes, want %.4g", x.tp, x.sp, pp, got, want)
 			}

@@ -33,7 +33,8 @@ func word(option, text string, list ...string) (int, error) {
 	return 0, &Error{option, text, "write " + strings.Join(list, ", ")}
 }
 
-// Apply sets what the words say, and how many stages a rank has where nothing says it. The error is an *Error.
+// Apply sets what the words say, and how many stages a rank has where nothing says it. The error is an
+// *Error.
 func (w *Words) Apply(c *Config) error {
 	schedule := w.Schedule
 	if schedule == "" && c.Virtual > 1 {
@@ -80,8 +81,8 @@ func (w *Words) Apply(c *Config) error {
 	return nil
 }
 
-// Request is a training on a machine, as a scenario says it: a model by name and how it is divided. Numbers that
-// are 0 are 1; of --fsdp, none.
+// Request is a training on a machine, as a scenario says it: a model by name and how it is divided. Numbers
+// that are 0 are 1; of --fsdp, none.
 type Request struct {
 	Model string `json:"model"`
 	Seq   int64  `json:"seq,omitempty"` // 4096
@@ -114,7 +115,8 @@ func (r *Request) Check() (member string, err *Error) {
 	}
 	w := r.words()
 	if errors.As(w.Apply(&Config{}), &err) {
-		other := map[string]string{"cp-mode": "cpMode", "cuda-graphs": "cudaGraphs", "grad-dtype": "gradDtype"}
+		other := map[string]string{"cp-mode": "cpMode", "cuda-graphs": "cudaGraphs",
+			"grad-dtype": "gradDtype"}
 		return cmp.Or(other[err.Option], err.Option), err
 	}
 	return "", nil

@@ -156,8 +156,8 @@ func TestDataParallel(t *testing.T) {
 	}
 }
 
-// TestTokensOfWhatIsLeft: an iteration's tokens are known of more replicas, and of one whole iteration; of some
-// ranks, and of a part of two iterations that represent one, they are not.
+// TestTokensOfWhatIsLeft: an iteration's tokens are known of more replicas, and of one whole iteration; of
+// some ranks, and of a part of two iterations that represent one, they are not.
 func TestTokensOfWhatIsLeft(t *testing.T) {
 	p := parse(t)
 	p.Model = workload.Trained{Name: "m", Params: 7, Tokens: 100, FLOPs: 42}

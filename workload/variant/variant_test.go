@@ -290,8 +290,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTokensOfVariants: another schedule or number of microbatches has other tokens, which nothing says; buckets
-// change none.
+// TestTokensOfVariants: another schedule or number of microbatches has other tokens, which nothing says;
+// buckets change none.
 func TestTokensOfVariants(t *testing.T) {
 	p := pipeline(t, small(2, 4, gen.OneFOneB), 1)
 	if p.Model.Tokens == 0 || p.Memory.Total() == 0 {

@@ -86,8 +86,9 @@ func report(a *cli.App, f *sweep.Found) error {
 		"%d of %d points tried in %d rounds, %d failed, %.1f s of CPU; all would take about %.1f s\n",
 		f.Tried, f.Points, f.Rounds, f.Failed, f.CPU, f.Exhaustive)
 	if l := f.Layouts; l != nil {
-		fmt.Fprintf(&b, "%d cannot be divided so, %d do not fit, %d take at least as long as the best five of "+
-			"their machine, %d were not tried\n", l.Illegal, l.Unfit, l.Beaten, l.Open)
+		fmt.Fprintf(&b,
+			"%d cannot be divided so, %d do not fit, %d take at least as long as the best five of "+
+				"their machine, %d were not tried\n", l.Illegal, l.Unfit, l.Beaten, l.Open)
 	}
 	if f.Best == nil {
 		b.WriteString("no point has a result\n")
@@ -98,7 +99,8 @@ func report(a *cli.App, f *sweep.Found) error {
 		lines := func(head string, list []sweep.Tried) {
 			b.WriteString(head)
 			for _, t := range list {
-				fmt.Fprintf(&b, "  %6d GPUs %10.0f tokens/s a GPU %8.1f GB %12.1f ms  %s\n", t.GPUs, t.TokensPerSecond,
+				fmt.Fprintf(&b, "  %6d GPUs %10.0f tokens/s a GPU %8.1f GB %12.1f ms  %s\n", t.GPUs,
+					t.TokensPerSecond,
 					float64(t.MemoryBytes)/(1<<30), t.TimeUs/1e3, t.Point)
 			}
 		}

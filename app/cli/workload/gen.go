@@ -303,7 +303,8 @@ func (o *GenOptions) Run(_ context.Context, a *cli.App) error {
 		Traffic: j.Traffic, Operations: j.Operations, Memory: j.Folded.Memory.Use(c.GPU.Capacity),
 		Notes: notes(&c, j)}
 	if j.Recomputed > 0 {
-		r.Notes = append([]string{fmt.Sprintf("layers are computed again in the backward pass (--recompute full): "+
+		r.Notes = append([]string{fmt.Sprintf("layers are computed again in the backward pass (--recompute "+
+			"full): "+
 			"otherwise the fullest GPU would hold %.1f GB of %.1f", float64(j.Recomputed)/(1<<30),
 			float64(c.GPU.Capacity)/(1<<30))}, r.Notes...)
 	}
