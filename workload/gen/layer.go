@@ -226,7 +226,6 @@ func (w *writer) experts() {
 	if w.g.c.Latent > 0 {
 		w.matrix("latent_down", forward)
 	}
-	w.launched(true) // the host reads how many tokens go where
 	captured := w.captured
 	w.captured = false
 	defer func() { w.captured = captured }()
