@@ -102,7 +102,7 @@ func Prepare(spec Spec, opt Options) (*Running, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
-	if spec.Workload.Job != "" {
+	if spec.Workload.IsJob() {
 		return nil, &FieldError{Path: "workload.job", Value: spec.Workload.Job,
 			Problem: "a job has no table of sizes", Hint: "run it with scenario.RunJob"}
 	}

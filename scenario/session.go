@@ -11,6 +11,7 @@ import (
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/gen"
 	"github.com/simccl/simccl/workload/inputs"
 	"github.com/simccl/simccl/workload/ongpu"
 )
@@ -78,15 +79,46 @@ func PrepareJob(spec Spec, opt Options) (*ReadyJob, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
-	p, err := ReadJob(&spec, opt)
-	if err != nil {
-		return nil, err
+	var p *workload.Program
+	if spec.Workload.Job != "" { // before the machine is loaded, which takes longer
+		var err error
+		if p, err = ReadJob(&spec, opt); err != nil {
+			return nil, err
+		}
 	}
 	site, err := Load(&spec, opt)
 	if err != nil {
 		return nil, err
 	}
+	if p == nil {
+		if p, err = site.Made(&spec); err != nil {
+			return nil, err
+		}
+	}
 	return JobOn(site, spec, p)
+}
+
+// IsJob reports whether a workload is a job: a file, or the training of a model.
+func (w *Workload) IsJob() bool { return w.Job != "" || w.Train != (gen.Request{}) }
+
+// Training is the configuration that Workload.Train is on the machine. The error is an *InputError.
+func (m *Site) Training(spec *Spec) (gen.Config, error) {
+	of, _ := m.GPU()
+	c, err := spec.Workload.Train.Config(m.Cluster.NRanks(), of.Name)
+	return c, bad(err)
+}
+
+// Made is the job that Workload.Train is on the machine.
+func (m *Site) Made(spec *Spec) (*workload.Program, error) {
+	c, err := m.Training(spec)
+	if err != nil {
+		return nil, err
+	}
+	j, err := gen.Make(c)
+	if err != nil {
+		return nil, bad(err)
+	}
+	return j.Program(), nil
 }
 
 // ReadJob reads the job of a Spec.

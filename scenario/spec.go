@@ -3,6 +3,8 @@ package scenario
 import (
 	"maps"
 	"slices"
+
+	"github.com/simccl/simccl/workload/gen"
 )
 
 // FormatVersion is the version of the scenario file that this package writes.
@@ -105,6 +107,9 @@ type Workload struct {
 	// Job is a file with a job of several operations (docs/JOBS.md), in place of all
 	// else here; RunJob runs it.
 	Job string `json:"job,omitempty"`
+	// Train is the training of a model by name, made for the machine (docs/WORKLOADS.md), in place of all
+	// else here; RunJob runs it.
+	Train gen.Request `json:"train,omitzero"`
 	// Sizes are in bytes, each "8", "1M", "1G" (binary): exactly these. Empty:
 	// those of Range.
 	Sizes []string `json:"sizes,omitempty"`

@@ -15,6 +15,7 @@ import (
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload/gen"
 )
 
 // Validate reports every member that means nothing by itself, as joined
@@ -104,6 +105,15 @@ func (c *checks) env(env map[string]string) {
 }
 
 func (c *checks) workload(w *Workload) {
+	if w.Train != (gen.Request{}) {
+		if !reflect.DeepEqual(*w, Workload{Train: w.Train}) {
+			c.add("workload.train", w.Train.Model, "takes the place of operation, sizes and job",
+				"leave one of them out")
+		} else if member, err := w.Train.Check(); err != nil {
+			c.add("workload.train."+member, "", err.Problem, err.Hint)
+		}
+		return
+	}
 	if w.Job != "" {
 		if !reflect.DeepEqual(*w, Workload{Job: w.Job}) {
 			c.add("workload.job", w.Job, "takes the place of operation and sizes", "leave one of them out")
@@ -153,7 +163,7 @@ const maxGroup = 1024
 func (c *checks) engine(s *Spec) {
 	e := &s.Engine
 	words := []string{"alpha", "step", "flow"}
-	if s.Workload.Job != "" {
+	if s.Workload.IsJob() {
 		words = []string{"alpha", "step", "share"}
 	}
 	c.word("engine.fidelity", e.Fidelity, words...)
@@ -187,7 +197,7 @@ func (c *checks) engine(s *Spec) {
 		case e.Rivals:
 			c.add("machine.split", s.Machine.Split, "rivals are compared one operation at a time",
 				"leave one of them out")
-		case s.Workload.Job != "":
+		case s.Workload.IsJob():
 			c.add("machine.split", s.Machine.Split, "a job says its communicators itself",
 				"leave the split out")
 		}

@@ -70,6 +70,9 @@ type Shape struct {
 	Precision      Precision
 	// Quantised: the operands are in their precision already.
 	Quantised bool
+	// Sums is how many bytes move for each element of the result where it is added to what is there
+	// already, as gradients of weights are; 0: it is written in 16 bits.
+	Sums int64
 }
 
 // format is the word of a text: product:4096x6144x4096:fp8, with xCOUNT after it where that is not 1.
@@ -84,6 +87,9 @@ func (s *Shape) format() string {
 	}
 	if s.Quantised {
 		b.WriteString(":quantised")
+	}
+	if s.Sums != 0 {
+		fmt.Fprintf(&b, ":sum%d", s.Sums)
 	}
 	return b.String()
 }
@@ -113,7 +119,12 @@ func parseShape(text string) (s Shape, ok bool) {
 		*to[i] = v
 	}
 	for _, p := range parts[2:] {
-		if p == "quantised" {
+		if n, is := strings.CutPrefix(p, "sum"); is {
+			var err error
+			if s.Sums, err = strconv.ParseInt(n, 10, 64); err != nil || s.Sums < 1 || s.Sums > 64 {
+				return s, false
+			}
+		} else if p == "quantised" {
 			s.Quantised = true
 		} else if s.Precision, ok = ParsePrecision(p); !ok {
 			return s, false

@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/replay"
 	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
 )
 
@@ -36,6 +37,11 @@ type Row struct {
 	// what communication adds to it; 0 of an operation.
 	ComputeUs float64 `json:"compute_us"`
 	ExposedUs float64 `json:"exposed_us"`
+	// TokensPerSecond is of a GPU, MFU a fraction, MemoryBytes what the fullest GPU holds; 0 where it is not
+	// known.
+	TokensPerSecond float64     `json:"tokens_s_gpu"`
+	MFU             float64     `json:"mfu"`
+	MemoryBytes     units.Bytes `json:"memory_bytes"`
 	Bill
 }
 
@@ -48,7 +54,8 @@ var columns = append([]Col{
 	{"nchannels", "int", ""}, {"model_us", "float", "us"}, {"limiting_link", "text", ""},
 	{"limiting_use", "float", ""}, {"method", "text", ""}, {"margin", "float", ""}, {"regret", "float", ""},
 	{"class", "text", ""}, {"uncertainty", "float", ""}, {"compute_us", "float", "us"},
-	{"exposed_us", "float", "us"},
+	{"exposed_us", "float", "us"}, {"tokens_s_gpu", "float", "1/s"}, {"mfu", "float", ""},
+	{"memory_bytes", "int", "B"},
 }, billColumns...)
 
 // summary is what a dataset keeps of a result.
@@ -73,7 +80,13 @@ const jobFunc = "job"
 // runJob runs a job on a machine that is loaded; its time is that of an iteration, as replay has it.
 func runJob(ctx context.Context, site *scenario.Site, s *scenario.Spec, opt scenario.Options, b Bill) ([]Row,
 	error) {
-	p, err := scenario.ReadJob(s, opt)
+	var p *workload.Program
+	var err error
+	if s.Workload.Job != "" {
+		p, err = scenario.ReadJob(s, opt)
+	} else {
+		p, err = site.Made(s)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -81,15 +94,24 @@ func runJob(ctx context.Context, site *scenario.Site, s *scenario.Spec, opt scen
 	if err != nil {
 		return nil, err
 	}
-	res, err := j.Machine.Run(ctx, j.Program, j.Options)
+	r, _, err := replay.Run(ctx, &load.Job{Program: j.Program}, j.Program, j.Machine,
+		replay.Options{Fidelity: j.Options.Fidelity, Host: 1, Quick: true})
 	if err != nil {
 		return nil, err
 	}
-	r := replay.Summary(&load.Job{Program: j.Program}, res, replay.Options{Fidelity: j.Options.Fidelity,
-		Host: 1})
-	return []Row{{Func: jobFunc, Ranks: p.Ranks(), Nodes: site.Cluster.NHosts(), TimeUs: r.IterationUs,
+	r.On(site, j.Scaled, j.Note)
+	row := Row{Func: jobFunc, Ranks: p.Ranks(), Nodes: site.Cluster.NHosts(), TimeUs: r.IterationUs,
 		ComputeUs: r.ComputeUs, ExposedUs: r.ExposedUs,
-		Method: r.Fidelity, Class: site.Class().Name, Doubt: site.Uncertainty(), Bill: b}}, nil
+		Method: r.Fidelity, Class: site.Class().Name, Doubt: site.Uncertainty(), Bill: b}
+	if r.Training != nil {
+		row.TokensPerSecond, row.MFU = r.TokensPerSecond, r.MFU
+		// until the slowest rank ends, which is when the next iteration may begin
+		row.TimeUs = float64(p.Model.Tokens) / (r.TokensPerSecond * float64(p.Ranks())) * 1e6
+	}
+	if r.Memory != nil {
+		row.MemoryBytes = units.Bytes(r.Memory.Total)
+	}
+	return []Row{row}, nil
 }
 
 func us(t units.Time) float64 { return float64(t) / 1e6 }

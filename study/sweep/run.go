@@ -336,32 +336,13 @@ func (w *worker) simulate(ctx context.Context, s *scenario.Spec) ([]Row, error) 
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	about, err := json.Marshal([]any{s.Machine, s.NCCL, s.Network})
+	at, err := w.machine(s)
 	if err != nil {
 		return nil, err
 	}
-	w.mu.Lock()
-	at := w.sites[string(about)]
-	if at == nil {
-		at = &site{}
-		w.sites[string(about)] = at
-		if w.order = append(w.order, string(about)); len(w.order) > maxSites {
-			delete(w.sites, w.order[0])
-			w.order = w.order[1:]
-		}
-	}
-	w.mu.Unlock()
 	opt := w.run.Options
 	opt.Workers = 1 // points are what runs side by side
-	at.once.Do(func() {
-		if at.site, at.err = scenario.Load(s, opt); at.err == nil {
-			at.bill = billOf(at.site)
-		}
-	})
-	if at.err != nil {
-		return nil, at.err
-	}
-	if s.Workload.Job != "" {
+	if s.Workload.IsJob() {
 		return runJob(ctx, at.site, s, opt, at.bill)
 	}
 	res, err := scenario.RunOn(ctx, at.site, *s, opt)
@@ -369,4 +350,37 @@ func (w *worker) simulate(ctx context.Context, s *scenario.Spec) ([]Row, error) 
 		return nil, err
 	}
 	return summary(res, at.bill), nil
+}
+
+// machineKey names a machine: points of one key share it.
+func machineKey(s *scenario.Spec) (string, error) {
+	about, err := json.Marshal([]any{s.Machine, s.NCCL, s.Network})
+	return string(about), err
+}
+
+// machine is the machine of a point, loaded once.
+func (w *worker) machine(s *scenario.Spec) (*site, error) {
+	about, err := machineKey(s)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	at := w.sites[about]
+	if at == nil {
+		at = &site{}
+		w.sites[about] = at
+		if w.order = append(w.order, about); len(w.order) > maxSites {
+			delete(w.sites, w.order[0])
+			w.order = w.order[1:]
+		}
+	}
+	w.mu.Unlock()
+	opt := w.run.Options
+	opt.Workers = 1
+	at.once.Do(func() {
+		if at.site, at.err = scenario.Load(s, opt); at.err == nil {
+			at.bill = billOf(at.site)
+		}
+	})
+	return at, at.err
 }

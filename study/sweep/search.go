@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload/gen"
 )
 
 // Search looks for the point of a sweep with the least goal, within a budget.
@@ -43,7 +45,10 @@ type Found struct {
 	Front []Tried `json:"front"`
 	// CPU is what was spent in seconds, Exhaustive what all points would take, by the mean
 	// of those that were tried.
-	CPU        float64 `json:"cpu_s"`
+	CPU float64 `json:"cpu_s"`
+	*Layouts
+	// Top are the best points of each machine of a search over trainings, five at most.
+	Top        []Tried `json:"top,omitempty"`
 	Exhaustive float64 `json:"exhaustive_s"`
 }
 
@@ -53,7 +58,11 @@ type Tried struct {
 	Value  float64         `json:"value"`   // of the goal
 	TimeUs float64         `json:"time_us"` // sum over its rows
 	Rate   float64         `json:"usd_h,omitempty"`
-	key    Key
+	// GPUs, TokensPerSecond of each and MemoryBytes are of a training.
+	GPUs            int         `json:"gpus,omitempty"`
+	TokensPerSecond float64     `json:"tokensPerSecondPerGpu,omitempty"`
+	MemoryBytes     units.Bytes `json:"memoryBytes,omitempty"`
+	key             Key
 }
 
 // searcher is a Search in progress.
@@ -66,6 +75,9 @@ type searcher struct {
 	rng    *rand.Rand
 	failed int
 	cpu    float64
+	fit    *Layouts // of a search over trainings
+	// machines are those of trainings that fit.
+	machines map[Key]string
 }
 
 // Do searches. Where MaxTime ends first, the error is fail.LeftOver's and what was found is
@@ -91,7 +103,12 @@ func (s *Search) Do(ctx context.Context) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	rounds, err := x.rounds(ctx, w)
+	rounds := 0
+	if s.Spec.Base.Workload.Train != (gen.Request{}) {
+		err = x.layouts(ctx, w)
+	} else {
+		rounds, err = x.rounds(ctx, w)
+	}
 	if err := errors.Join(err, w.file.close()); err != nil && !leftOver(err) {
 		return nil, err
 	}
@@ -246,6 +263,9 @@ func (x *searcher) learn(batch []job) error {
 		us, _ := row["time_us"].(float64)
 		t.TimeUs += us
 		t.Rate, _ = row["usd_h"].(float64)
+		if x.fit != nil {
+			t.training(row)
+		}
 		return nil
 	})
 }
@@ -254,14 +274,18 @@ func (x *searcher) learn(batch []job) error {
 func (x *searcher) found() *Found {
 	best := x.ranked()
 	f := &Found{Goal: x.Goal, Points: len(x.jobs), Tried: len(x.tried), Failed: x.failed, CPU: x.cpu,
-		Front: []Tried{}}
-	if f.Tried > 0 {
+		Front: []Tried{}, Layouts: x.fit}
+	if f.Tried > 0 && x.fit == nil {
 		f.Exhaustive = x.cpu * float64(f.Points) / float64(f.Tried)
 	}
 	if len(best) == 0 {
 		return f
 	}
 	f.Best = best[0]
+	if x.fit != nil {
+		x.trainings(f, best)
+		return f
+	}
 	slices.SortFunc(best, func(a, b *Tried) int {
 		return cmp.Or(cmp.Compare(a.Rate, b.Rate), cmp.Compare(a.TimeUs, b.TimeUs), cmp.Compare(a.key, b.key))
 	})

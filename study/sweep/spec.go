@@ -66,6 +66,12 @@ var shortNames = map[string]string{
 	"op": "workload.op", "job": "workload.job", "size": "workload.sizes[]", "type": "workload.types[]",
 	"redop": "workload.reductions[]", "root": "workload.root",
 	"fabric": "network.fabric", "fidelity": "engine.fidelity", "launch": "engine.launch",
+	"model": "workload.train.model", "seq": "workload.train.seq",
+	"microBatch": "workload.train.microBatch", "globalBatch": "workload.train.globalBatch",
+	"tp": "workload.train.tp", "pp": "workload.train.pp", "virtual": "workload.train.virtual",
+	"cp": "workload.train.cp", "ep": "workload.train.ep", "dp": "workload.train.dp",
+	"fsdp": "workload.train.fsdp", "schedule": "workload.train.schedule",
+	"precision": "workload.train.precision", "recompute": "workload.train.recompute",
 	"jitter": "engine.jitter", "version": "nccl.version", "seed": "seed",
 }
 

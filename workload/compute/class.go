@@ -52,6 +52,8 @@ type Product struct {
 	// Cast is the bytes that are moved for each element of an operand to bring it to this precision:
 	// read in 16 bits, written with its scales.
 	Cast float64 `json:"cast_bytes,omitempty"`
+	// Grouped is the rate of several products at once, as of experts, as a fraction of one as large; 0: 1.
+	Grouped float64 `json:"grouped,omitempty"`
 }
 
 // Attention is the rate of attention.
@@ -127,7 +129,10 @@ func (c *Class) Product(s *workload.Shape, sustained bool) units.Time {
 	if sustained {
 		us /= c.Sustained
 	}
-	bytes := count * ((m*k+k*n)*width(s.Precision) + 2*m*n)
+	if count > 1 {
+		us /= cmp.Or(p.Grouped, 1)
+	}
+	bytes := count * ((m*k+k*n)*width(s.Precision) + float64(cmp.Or(s.Sums, 2))*m*n)
 	us = max(us, bytes/(c.Memory.Peak*p.Memory*1e3))
 	if p.Cast > 0 && !s.Quantised {
 		us += max(count*p.Cast*m*k/(c.Memory.Peak*c.Memory.Stream*1e3), c.Kernel)

@@ -78,7 +78,8 @@ func (c *Class) check(p *jsonfile.Places) error {
 	}
 	for name, q := range c.Products { //lint:sorted each by itself
 		if !(q.Peak >= 0 && q.Peak <= 1e6 && q.Efficiency >= 0 && q.Efficiency <= 1 && q.Memory >= 0 &&
-			q.Memory <= 1 && q.Depth >= 0 && q.Edge >= 0 && q.Start >= 0 && q.Cast >= 0) {
+			q.Memory <= 1 && q.Depth >= 0 && q.Edge >= 0 && q.Start >= 0 && q.Cast >= 0 &&
+			q.Grouped >= 0 && q.Grouped <= 1) {
 			return p.Fail("products."+name, "write fractions from 0 to 1, other numbers of 0 or more",
 				"a rate that no GPU has")
 		}
@@ -177,6 +178,7 @@ func (c *Class) complete(g *datasheet.GPU) *Class {
 		fill(&own.Start, like.Start)
 		fill(&own.Memory, like.Memory)
 		fill(&own.Cast, like.Cast)
+		fill(&own.Grouped, like.Grouped)
 		out.Products[name] = own
 	}
 	return &out

@@ -13,10 +13,13 @@ func (w *writer) backward(a action, both bool) {
 	for n := range list {
 		i := len(list) - 1 - n
 		w.fully.before(n)
+		w.captured = list[i].kind == 'l'
 		w.unitBackward(list[i], both)
+		w.captured = false
 		if both {
 			w.reduce(a, list[i])
 		}
+		w.launched(false)
 	}
 }
 
@@ -39,6 +42,7 @@ func (w *writer) weights(a action) {
 			w.embeddingWeights()
 		}
 		w.reduce(a, u)
+		w.launched(false)
 	}
 }
 
@@ -153,14 +157,16 @@ func (w *writer) layerBackward(of model.Kind, both bool) {
 
 // expertsBackward is the backward pass of a layer's experts.
 func (w *writer) expertsBackward(both bool) {
-	latent := w.g.c.Latent > 0
+	latent, captured := w.g.c.Latent > 0, w.captured
 	if latent {
 		w.product("latent_up", "", both)
 	}
+	w.captured = false
 	w.exchange("combine, backward")
 	w.product("expert_down", "", both)
 	w.product("expert_up", "", both)
 	w.exchange("dispatch, backward")
+	w.captured = captured
 	if latent {
 		w.product("latent_down", "", both)
 	}

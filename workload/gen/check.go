@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
 )
 
 // Error is a Config that cannot be.
@@ -51,6 +52,7 @@ func (c *Config) ranges() *Error {
 		{"ep", int64(c.EP), maxWorld}, {"cp", int64(c.CP), maxWorld},
 		{"virtual", int64(c.Virtual), 1 << 10}, {"bucket", int64(c.Bucket), maxSize},
 		{"iterations", int64(c.Iterations), 1000},
+		{"host-launch", int64(c.Launch/units.Microsecond) + 1, 100_001},
 	} {
 		if x.v < 1 || x.v > x.most {
 			return &Error{x.option, fmt.Sprintf("%d", x.v), fmt.Sprintf("write a number from 1 to %d",

@@ -103,6 +103,7 @@ func (g *generator) operation(name string, k kernel) int32 {
 	}
 	g.p.Works = append(g.p.Works, work)
 	g.times = append(g.times, min(t, workload.MaxTime/2))
+	g.hosts = append(g.hosts, g.launching(k))
 	i := int32(len(g.p.Works))
 	g.ops[name] = i
 	g.operations = append(g.operations, Operation{Name: name, FLOPs: clip(flops),
@@ -155,7 +156,7 @@ func (g *generator) matrices() map[string]matrix {
 		{"up", product{s.tokens, s.up * s.ffn, s.h, 1}, norm + (s.up+1)*s.tokens*s.ffn*s.size, 3, false},
 		{"down", product{s.tokens, s.h, s.ffn, 1}, 0, 0, false},
 		{"router", product{s.part, float64(c.Experts), s.h, 1}, (4+2*float64(c.TopK))*s.part*s.h*s.size +
-			24*s.part*float64(c.Experts), 8, true},
+			24*s.part*float64(c.Experts), 20, true},
 		{"latent_down", product{s.part, in, s.h, 1}, 0, 0, false},
 		{"latent_up", product{s.part, s.h, in, 1}, 0, 0, false},
 		{"expert_up", product{each, s.up * f, in, mine},
@@ -190,7 +191,10 @@ func (g *generator) matrixOp(name string, k kind) int32 {
 		name += "_backward_weight"
 		p.m, p.k, extra, kernels, quantised = p.k, p.m, 0, 0, true
 	}
-	precision := g.c.Precision
+	precision, sums := g.c.Precision, int64(0)
+	if k == weights && g.sums() {
+		sums = 2 * int64(g.c.GradType.Size())
+	}
 	if m.wide {
 		precision = workload.BF16
 	}
@@ -199,8 +203,13 @@ func (g *generator) matrixOp(name string, k kind) int32 {
 	}
 	return g.operation(name, kernel{p: p, extra: extra, kernels: kernels,
 		shape: workload.Shape{Op: workload.ProductShape, M: whole(p.m), N: whole(p.n), K: whole(p.k),
-			Count: int64(p.times()), Precision: precision, Quantised: quantised}})
+			Count: int64(p.times()), Precision: precision, Quantised: quantised, Sums: sums}})
 }
+
+// sums reports whether gradients of weights are added to those of the microbatches before, in their own type,
+// by the product itself (Megatron-LM's gradient_accumulation_fusion); shards of ZeRO 2 and 3 are added when
+// they are reduced.
+func (g *generator) sums() bool { return g.whole > 1 && (g.c.FSDP < 2 || g.c.PP > 1) }
 
 // whole is a dimension, of at least one.
 func whole(x float64) int64 { return max(int64(math.Ceil(x)), 1) }
@@ -225,8 +234,10 @@ func (g *generator) attentionOp(of model.Kind, k kind, parts int) int32 {
 			Count: whole(float64(c.MicroBatch) * s.heads)}})
 }
 
-// scanOp is what a state space layer computes beside its matrices: its kernels (convolution, steps, states
-// of chunks in 32 bits, their scan, outputs) read and write its heads a dozen times.
+// scanOp is what a state space layer computes beside its matrices (mamba_ssm's ssd kernels): the convolution
+// reads and writes heads and groups, the states of chunks read heads and outputs read and write them; states
+// of 32 bits are written, read and written by their scan, and read. A backward pass is two and a half times
+// as much.
 func (g *generator) scanOp(k kind) int32 {
 	s, c := g.shape(), g.c
 	name, times := "ssm_scan", 1.0
@@ -235,7 +246,8 @@ func (g *generator) scanOp(k kind) int32 {
 	}
 	in := float64(c.Inner()) / s.tp
 	p := product{s.tokens, times * c.SSMProducts() / s.tp, 1, 1}
-	return g.operation(name, kernel{p: p, extra: times * 24 * s.tokens * in * s.size, kernels: 6,
+	return g.operation(name, kernel{p: p, extra: times * s.tokens *
+		((5*in+4*float64(c.SSMGroups*c.SSMState)/s.tp)*s.size + 16*in*c.SSMStates()), kernels: 6,
 		shape: workload.Shape{Op: workload.ForwardShape, M: c.Seq / int64(c.CP), N: 1, K: c.SSMHeadDim,
 			Count: whole(float64(c.MicroBatch*c.SSMHeads) / s.tp)}})
 }

@@ -21,6 +21,7 @@ type generator struct {
 	calls      map[callKey]int32
 	ops        map[string]int32
 	times      []units.Time // by operation
+	hosts      []units.Time // by operation: of the host that launches it
 	mats       map[string]matrix
 	operations []Operation
 	layersOf   []int64                // by stage of the model
@@ -63,7 +64,7 @@ func fitting(c *Config) (*generator, error) {
 }
 
 func newGenerator(c *Config, rounds []int) *generator {
-	m := int(c.GlobalBatch / (c.MicroBatch * int64(c.DP)))
+	m := c.Microbatches()
 	g := &generator{c: c, p: &workload.Folded{}, world: c.TP*c.CP*c.DP*c.PP + c.KVFrom, m: m, whole: m,
 		rounds: rounds,
 		units:  map[int][]unit{}, layersOf: c.layersOf(),
@@ -92,6 +93,7 @@ type writer struct {
 	steps []workload.Step
 	last  int32   // last computation, -1 none
 	wait  []int32 // what the next computation waits for
+	soon  []int32 // what the one after it waits for
 	comm  [numGroups]int32
 	size  [numGroups]int
 	me    [numGroups]int
@@ -99,6 +101,9 @@ type writer struct {
 	fully sharding
 	// kernel is that of the calls which are issued, in place of NCCL
 	kernel workload.Kernel
+	// pending is what the host has to launch; captured: a graph has what is written, but for experts.
+	pending  units.Time
+	captured bool
 }
 
 // class numbers what ranks do that differs in more than communicators: the stage of a pipeline, and the
@@ -174,7 +179,8 @@ func (g *generator) rank(rank int, all bool) {
 func (w *writer) compute(op int32) {
 	w.steps = append(w.steps, workload.Step{Kind: workload.Compute, Time: w.g.times[op-1], Work: op,
 		Deps: sorted(w.wait)})
-	w.last, w.wait = int32(len(w.steps)-1), nil
+	w.last, w.wait, w.soon = int32(len(w.steps)-1), w.soon, nil
+	w.launches(w.g.hosts[op-1])
 }
 
 // sorted are dependencies in order, each once; w.wait is short.
@@ -214,6 +220,7 @@ func (w *writer) issue(f group, what string, fn coll.Func, typ coll.DataType, co
 	}
 	comm, to := w.edge(f, fn, peer)
 	call := w.g.call(callKey{comm, fn, typ, count, to, w.kernel})
+	w.launches(w.g.c.Launch)
 	w.steps = append(w.steps, workload.Step{Kind: workload.Issue, Stream: stream, Call: call,
 		Deps: sorted(deps)})
 	if fn != coll.Recv {
@@ -314,6 +321,7 @@ func (w *writer) optimizer() {
 	if w.g.c.FSDP == 1 {
 		w.grads.gather()
 	}
+	w.launched(true) // an iteration ends where its loss is asked for
 }
 
 // shards is among how many ranks the optimizer's state is divided.

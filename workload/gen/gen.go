@@ -39,18 +39,8 @@ var scheduleNames = [numSchedules]string{"1f1b", "gpipe", "interleaved", "zb-h1"
 // String is the word of --schedule.
 func (s Schedule) String() string { return scheduleNames[s] }
 
-// Schedules are the words that ParseSchedule reads.
+// Schedules are the words of --schedule.
 func Schedules() []string { return scheduleNames[:] }
-
-// ParseSchedule returns the pipeline schedule of a name.
-func ParseSchedule(word string) (Schedule, bool) {
-	for i, n := range scheduleNames {
-		if n == word {
-			return Schedule(i), true
-		}
-	}
-	return 0, false
-}
 
 // Config is a model and how its training is divided. Sizes are of the whole model.
 type Config struct {
@@ -70,8 +60,11 @@ type Config struct {
 	// SequenceParallel divides what lies between the tensor parallel parts along the
 	// sequence (Korthikanti et al., 2022).
 	SequenceParallel bool
-	PP               int
-	Schedule         Schedule
+	// TPOverlap lets a product run beside the call that brings its input or sums its output, as Transformer
+	// Engine's user buffers do part by part.
+	TPOverlap bool
+	PP        int
+	Schedule  Schedule
 	// Virtual is how many stages each rank has with Interleaved.
 	Virtual int
 	DP      int
@@ -94,6 +87,8 @@ type Config struct {
 	Ring bool
 	// Recompute: a layer's forward pass is done again in its backward pass, all of it.
 	Recompute bool
+	// Fit: Recompute where the job does not fit into the GPU's memory otherwise, and does so.
+	Fit bool
 	// Selective: only attention's scores and values are computed again, a tenth of the
 	// operations for most of the memory (Korthikanti et al., 2022, section 5).
 	Selective bool
@@ -109,7 +104,11 @@ type Config struct {
 	KVFrom int
 
 	Iterations int
-	GPU        Roofline
+	// Launch is what the host takes for an operator; 0: nothing is known of the host. Graphs are launched
+	// in its place.
+	Launch units.Time
+	Graphs Graphs
+	GPU    Roofline
 	// Class is what computations take; nil: what the roofline says.
 	Class *compute.Class
 	// Times are measured times of operations by name, which override the roofline.
@@ -136,6 +135,8 @@ type Job struct {
 	Fullest      int   // rank whose memory Folded has
 	Traffic      []Traffic
 	Operations   []Operation
+	// Recomputed is what the fullest GPU would hold where Config.Fit has set Recompute; 0: it has not.
+	Recomputed units.Bytes
 	// FromRoofline are operations that the times of the Config do not have, but a class or a roofline.
 	FromRoofline []string
 }
@@ -191,6 +192,7 @@ func Make(c Config) (*Job, error) {
 	if err := c.tensors(); err != nil {
 		return nil, err
 	}
+	recomputed := c.fit()
 	g, err := fitting(&c)
 	if err != nil {
 		return nil, err
@@ -216,7 +218,7 @@ func Make(c Config) (*Job, error) {
 	memory, rank := g.memory()
 	g.p.Memory = memory
 	j := &Job{Folded: g.p, Fullest: rank, Microbatches: g.whole, Params: g.allParams(), Traffic: g.traffic(),
-		Operations: g.operations}
+		Operations: g.operations, Recomputed: recomputed}
 	for _, o := range g.operations {
 		if len(c.Times) > 0 && o.Source != fromFile {
 			j.FromRoofline = append(j.FromRoofline, o.Name)

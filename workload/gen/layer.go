@@ -107,8 +107,14 @@ func (w *writer) activation() int64 { return int64(w.g.shape().tokens) * w.g.c.H
 // enter gathers the input of a tensor parallel part; leave sums its output. Without
 // sequence parallelism the input is there and the sum is an all_reduce.
 func (w *writer) enter(what string) {
-	if w.g.c.SequenceParallel {
+	if !w.g.c.SequenceParallel {
+		return
+	}
+	if !w.g.c.TPOverlap {
 		w.blocking(tensor, what, coll.AllGather, w.message())
+	} else if step := w.issue(tensor, what, coll.AllGather, w.g.c.Type, w.message(), 0, w.wait...); step >=
+		0 {
+		w.soon = append(w.soon, step)
 	}
 }
 
@@ -126,6 +132,7 @@ func (w *writer) matrix(name string, k kind) { w.compute(w.g.matrixOp(name, k)) 
 func (w *writer) forward(chunk int) {
 	for i, u := range w.units(chunk) {
 		w.fully.before(i)
+		w.captured = u.kind == 'l'
 		switch u.kind {
 		case 'e':
 			s := w.g.shape()
@@ -140,6 +147,8 @@ func (w *writer) forward(chunk int) {
 		default:
 			w.layer(u.layer)
 		}
+		w.captured = false
+		w.launched(false)
 	}
 }
 
@@ -202,10 +211,18 @@ func (w *writer) layer(of model.Kind) {
 		if b.between != nil {
 			b.between(w, forward)
 		}
-		for _, name := range b.then {
+		for i, name := range b.then {
+			if last := i == len(b.then)-1; last && w.g.c.TPOverlap {
+				wait := w.wait // the product's
+				w.wait = append([]int32{}, wait...)
+				w.leave(b.what)
+				w.soon, w.wait = append(w.soon, w.wait[len(wait):]...), wait
+			}
 			w.matrix(name, forward)
 		}
-		w.leave(b.what)
+		if !w.g.c.TPOverlap {
+			w.leave(b.what)
+		}
 	}
 }
 
@@ -215,6 +232,9 @@ func (w *writer) experts() {
 	if w.g.c.Latent > 0 {
 		w.matrix("latent_down", forward)
 	}
+	captured := w.captured
+	w.captured = false
+	defer func() { w.captured = captured }()
 	w.exchange("dispatch")
 	w.matrix("expert_up", forward)
 	w.matrix("expert_down", forward)

@@ -42,6 +42,42 @@ func (g *generator) memory() (most workload.Memory, rank int) {
 	return most, rank
 }
 
+// Memory is what the fullest GPU holds of the job of a Config, without making it. The error is an *Error.
+func (c Config) Memory() (workload.Memory, error) {
+	if err := c.check(); err != nil {
+		return workload.Memory{}, err
+	}
+	if err := c.tensors(); err != nil {
+		return workload.Memory{}, err
+	}
+	c.fit()
+	return c.held(), nil
+}
+
+// held is the memory of a Config that is checked.
+func (c *Config) held() workload.Memory {
+	g := newGenerator(c, nil)
+	g.passes()
+	m, _ := g.memory()
+	return m
+}
+
+// fit sets Recompute where Fit asks for it and the job fits only so, and returns what it would hold
+// otherwise.
+func (c *Config) fit() units.Bytes {
+	if !c.Fit || c.Recompute || c.GPU.Capacity == 0 {
+		return 0
+	}
+	whole := c.held().Total()
+	if whole <= c.GPU.Capacity {
+		return 0
+	}
+	if c.Recompute = true; c.held().Total() > c.GPU.Capacity {
+		c.Recompute, whole = false, 0
+	}
+	return whole
+}
+
 // states are parameters, gradients and the optimizer of a rank.
 func (w *writer) states() (m workload.Memory) {
 	c := w.g.c
@@ -85,12 +121,18 @@ func longest(list []int64, n int) (most int64) {
 func (w *writer) activations() int64 {
 	g := w.g
 	kept := make([]float64, g.c.Virtual) // of a microbatch, by stage of the rank
-	again := 0.0                         // a layer whose forward pass is done again
+	head := make([]float64, g.c.Virtual) // of it the head's, which is through when layers begin
+	beside := 0.0                        // gradients within a layer, and what of it is computed again
 	for chunk := range kept {
 		for _, u := range w.units(chunk) {
 			kept[chunk] += g.kept(u)
-			if g.c.Recompute && u.kind == 'l' {
-				again = max(again, g.layerActivations(u.layer)-g.kept(u))
+			switch {
+			case u.kind == 'h':
+				head[chunk] += g.kept(u)
+			case u.kind == 'l' && g.c.Recompute:
+				beside = max(beside, g.inner(u.layer)+g.layerActivations(u.layer)-g.kept(u))
+			case u.kind == 'l':
+				beside = max(beside, g.inner(u.layer))
 			}
 		}
 	}
@@ -101,7 +143,7 @@ func (w *writer) activations() int64 {
 			now += kept[a.chunk]
 			most = max(most, now)
 		case a.kind == backward:
-			most = max(most, now+again)
+			most = max(most, now-head[a.chunk]+beside)
 			if g.c.Schedule != ZeroBubble {
 				now -= kept[a.chunk]
 			}
@@ -118,9 +160,10 @@ func (g *generator) kept(u unit) float64 {
 	switch u.kind {
 	case 'e':
 		return 0 // its output is the first layer's input
-	// inputs of the last norm and of the head, and logits of 32 bits (Korthikanti et al., section 4.3)
+	// inputs of the last norm and of the head, logits of 32 bits (Korthikanti et al., section 4.3), and those
+	// that the head has made, or their gradients, beside them while the loss is computed
 	case 'h':
-		return 2*s.part*s.h*s.size + 4*s.tokens*s.vocab
+		return 2*s.part*s.h*s.size + (4+s.size)*s.tokens*s.vocab
 	case 'j':
 		return 4 * s.part * s.h * s.size // two inputs, before and after their norms
 	}
@@ -128,6 +171,20 @@ func (g *generator) kept(u unit) float64 {
 		return s.part * s.h * s.size // its input (section 5)
 	}
 	return g.layerActivations(u.layer)
+}
+
+// inner are the bytes of the gradients that a layer's backward pass has at a time: of what lies before and
+// after the activation function, the widest tensors.
+func (g *generator) inner(of model.Kind) float64 {
+	s := g.shape()
+	wide := s.up + 1
+	switch {
+	case of.HasFFN():
+		return s.tokens * wide * s.ffn * s.size
+	case of.HasExperts():
+		return s.routed * wide * float64(g.c.ExpertSize()) * s.size
+	}
+	return 0
 }
 
 // operand is the bytes of an element that a matrix product keeps of its input: those of its precision

@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
+	"github.com/simccl/simccl/workload/model"
 )
 
 // gpt is the 22B model of Korthikanti et al., 2022, table 3.
@@ -20,27 +21,30 @@ func gpt() Config {
 
 // TestActivations: a layer keeps s·b·h·(34/t - 2) bytes with sequence parallelism and (10 + 24/t - 2)
 // without, and the sums of its scores (Korthikanti et al., 2022, equations 2 and 4, without masks of
-// dropout and without scores); the first stage of 1F1B holds those of all layers, however many stages there
-// are; done again, a layer keeps its input, and one layer all of it.
+// dropout and without scores), and the gradients within one layer; the first stage of 1F1B holds those of
+// all layers, however many stages there are; done again, a layer keeps its input, and one layer all of it.
 func TestActivations(t *testing.T) {
 	const sbh = 2048 * 4 * 6144
 	for _, x := range []struct {
 		tp        int
 		sp        bool
 		layer, in float64 // in s·b·h bytes
-	}{{1, false, 32, 2}, {8, false, 8 + 24.0/8, 2}, {8, true, 32.0 / 8, 2.0 / 8}} {
+		inner     float64 // gradients of one layer: 4·h before and after the activation function
+	}{{1, false, 32, 2, 16}, {8, false, 8 + 24.0/8, 2, 2}, {8, true, 32.0 / 8, 2.0 / 8, 2}} {
 		sums := 4.0 * 2048 * 4 * 64 / float64(x.tp)
 		for _, pp := range []int{2, 4, 8} {
 			c := gpt()
 			c.TP, c.SequenceParallel, c.PP = x.tp, x.sp, pp
 			j := makeJob(t, c)
-			if got, want := float64(j.Folded.Memory.Activations), 48*(x.layer*sbh+sums); got/want < 0.9999 ||
+			if got, want := float64(j.Folded.Memory.Activations), 48*(x.layer*sbh+sums)+
+				x.inner*sbh; got/want < 0.9999 ||
 				got/want > 1.0001 || j.Fullest != 0 {
 				t.Errorf("tp %d sp %v pp %d: %.4g bytes of rank %d, want %.4g of the first stage", x.tp, x.sp,
 					pp, got, j.Fullest, want)
 			}
 			c.Recompute = true
-			if got, want := float64(makeJob(t, c).Folded.Memory.Activations), 48*x.in*sbh+(x.layer-x.in)*sbh+
+			if got, want := float64(makeJob(t, c).Folded.Memory.Activations), 48*x.in*sbh+
+				(x.layer-x.in+x.inner)*sbh+
 				sums; got/want < 0.9999 || got/want > 1.0001 {
 				t.Errorf("tp %d sp %v pp %d, done again: %.4g bytes, want %.4g", x.tp, x.sp, pp, got, want)
 			}
@@ -53,7 +57,7 @@ func TestActivations(t *testing.T) {
 	first := func() float64 {
 		g := newGenerator(&c, nil)
 		g.passes()
-		return float64((&writer{g: g}).activations())
+		return float64((&writer{g: g}).activations()) - g.inner(model.Dense) // beside those that are held
 	}
 	one := first() / 8
 	c.Schedule = OneFOneB

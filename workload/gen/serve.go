@@ -53,6 +53,7 @@ func (c *Config) serving() error {
 	if c.Phase == Train {
 		return nil
 	}
+	c.Launch, c.Fit = 0, false // graphs launch what decodes; there is no backward pass
 	c.GlobalBatch, c.MTP, c.Capacity, c.SequenceParallel, c.Seq = c.MicroBatch, 0, 1, false, 1
 	if c.Phase == Prefill {
 		c.Seq = c.Length

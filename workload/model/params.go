@@ -129,6 +129,9 @@ func (m *Model) Context(k Kind, seq int64) float64 {
 // ssmChunk is the part of a sequence that Mamba-2 multiplies at a time (chunk_size of its kernels).
 const ssmChunk = 128
 
+// SSMStates is how many elements of state a chunk leaves for each element of a head of a token.
+func (m *Model) SSMStates() float64 { return float64(m.SSMState) / ssmChunk }
+
 // SSMProducts is the multiplications that a state space layer has of a token beside its matrices: within
 // a chunk as attention has them, and those that make and read the states (Dao and Gu, 2024, section 6).
 func (m *Model) SSMProducts() float64 {

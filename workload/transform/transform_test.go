@@ -155,3 +155,26 @@ func TestDataParallel(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTokensOfWhatIsLeft: an iteration's tokens are known of more replicas, and of one whole iteration; of
+// some ranks, and of a part of two iterations that represent one, they are not.
+func TestTokensOfWhatIsLeft(t *testing.T) {
+	p := parse(t)
+	p.Model = workload.Trained{Name: "m", Params: 7, Tokens: 100, FLOPs: 42}
+	more, err := DataParallel(p, 4)
+	if err != nil || more.Model.Tokens != 200 || more.Model.FLOPs != 42 {
+		t.Errorf("%+v, %v", more.Model, err)
+	}
+	one, err := Between(p, "step1", "")
+	if err != nil || one.Model != p.Model {
+		t.Errorf("%+v, %v", one.Model, err)
+	}
+	some, _, err := Ranks(p, []int32{0, 1})
+	if err != nil || some.Model != (workload.Trained{}) {
+		t.Errorf("%+v, %v", some.Model, err)
+	}
+	p.Model.Micro = [3]int64{2, 4, 10}
+	if one, err = Between(p, "step1", ""); err != nil || one.Model != (workload.Trained{}) {
+		t.Errorf("%+v, %v", one.Model, err)
+	}
+}

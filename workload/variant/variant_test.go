@@ -289,3 +289,17 @@ func TestRefused(t *testing.T) {
 		t.Error("buckets of nothing")
 	}
 }
+
+// TestTokensOfVariants: another schedule or number of microbatches has other tokens, which nothing says;
+// buckets change none.
+func TestTokensOfVariants(t *testing.T) {
+	p := pipeline(t, small(2, 4, gen.OneFOneB), 1)
+	if p.Model.Tokens == 0 || p.Memory.Total() == 0 {
+		t.Fatalf("%+v %+v", p.Model, p.Memory)
+	}
+	for _, setting := range []string{"schedule=gpipe", "microbatches=2"} {
+		if q, _ := apply(t, p, setting); q.Model != (workload.Trained{}) || q.Memory.Total() != 0 {
+			t.Errorf("%s: %+v", setting, q.Model)
+		}
+	}
+}

@@ -85,11 +85,29 @@ func report(a *cli.App, f *sweep.Found) error {
 	fmt.Fprintf(&b,
 		"%d of %d points tried in %d rounds, %d failed, %.1f s of CPU; all would take about %.1f s\n",
 		f.Tried, f.Points, f.Rounds, f.Failed, f.CPU, f.Exhaustive)
+	if l := f.Layouts; l != nil {
+		fmt.Fprintf(&b,
+			"%d cannot be divided so, %d do not fit, %d take at least as long as the best five of "+
+				"their machine, %d were not tried\n", l.Illegal, l.Unfit, l.Beaten, l.Open)
+	}
 	if f.Best == nil {
 		b.WriteString("no point has a result\n")
 		return a.PrintText(b.String())
 	}
 	fmt.Fprintf(&b, "best by %s: %.6g  %s\n", f.Goal, f.Best.Value, f.Best.Point)
+	if f.Layouts != nil {
+		lines := func(head string, list []sweep.Tried) {
+			b.WriteString(head)
+			for _, t := range list {
+				fmt.Fprintf(&b, "  %6d GPUs %10.0f tokens/s a GPU %8.1f GB %12.1f ms  %s\n", t.GPUs,
+					t.TokensPerSecond,
+					float64(t.MemoryBytes)/(1<<30), t.TimeUs/1e3, t.Point)
+			}
+		}
+		lines("best of each machine:\n", f.Top)
+		lines("front of tokens a second by GPUs:\n", f.Front)
+		return a.PrintText(b.String())
+	}
 	if len(f.Front) > 1 {
 		b.WriteString("front of cost and time:\n")
 		for _, t := range f.Front {

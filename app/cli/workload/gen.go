@@ -15,7 +15,6 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/process"
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/plan/peer"
@@ -30,20 +29,16 @@ import (
 
 // GenOptions are the flags and arguments of gen.
 type GenOptions struct {
-	Model      gen.Config // the members that are numbers
-	Name       string     // a model by name, or a config.json; the members that are not 0 go first
-	Type       string     // of parameters and activations
-	GradType   string     // empty: Type
-	Precision  string     // of layers' matrix products
-	Schedule   string
+	Model gen.Config // the members that are numbers
+	Name  string     // a model by name, or a config.json; the members that are not 0 go first
+	gen.Words
 	Bucket     string  // a size
-	CP         string  // ring or all-gather
-	Recompute  string  // none, selective or full
 	GPU        string  // whose class, or roofline
 	Class      string  // a file in place of the GPU's class
 	Efficiency float64 // 0: the class says it
 	Memory     float64 // what memory reaches of its peak
 	Times      string  // a file in place of the roofline
+	Launch     float64 // of an operator, in microseconds
 	Out        string  // a file; empty: standard output
 	Phase      string
 	Batch      int64 // requests of a step of serving
@@ -110,6 +105,8 @@ func (o *GenOptions) division() flags.Group {
 		flags.Of(&m.TP, "tp", "", 1, "tensor parallel ranks"),
 		flags.Of(&m.SequenceParallel, "sp", "", false,
 			"sequence parallel among tensor parallel ranks; no effect with --tp 1"),
+		flags.Of(&m.TPOverlap, "tp-overlap", "", false,
+			"products run beside the tensor parallel calls that bring their input or sum their output"),
 		flags.Of(&m.PP, "pp", "", 1, "pipeline stages"),
 		flags.Of(&o.Schedule, "schedule", "", "", "`ORDER` of microbatches: "+
 			strings.Join(gen.Schedules(), ", ")+" (default 1f1b, interleaved with --virtual 2 or more)"),
@@ -124,9 +121,9 @@ func (o *GenOptions) division() flags.Group {
 		flags.Of(&m.EP, "ep", "", 1, "expert parallel ranks, of those of a stage (tp x cp x dp)"),
 		flags.Of(&m.CP, "cp", "", 1, "context parallel ranks"),
 		flags.Of(&o.CP, "cp-mode", "", "ring", "`HOW` keys and values come: ring or all-gather"),
-		flags.Of(&o.Recompute, "recompute", "", "none",
+		flags.Of(&o.Recompute, "recompute", "", "auto",
 			"`WHAT` of a layer's forward pass is done again in its backward pass: "+
-				"none, selective (attention) or full"),
+				"none, selective (attention), full, or auto: full where the job fits only so"),
 		flags.Of(&m.Iterations, "iterations", "", 1, "iterations"))
 }
 
@@ -166,6 +163,10 @@ func (o *GenOptions) cost() flags.Group {
 			"a roofline in place of the class: what memory reaches of its peak"),
 		flags.Of(&o.Times, "times", "", "",
 			"times of operations, which go first: a `FILE`, CSV (op,us) or JSON ({\"op\": us})"),
+		flags.Of(&o.Graphs, "cuda-graphs", "", "none", "`WHAT` is launched by graphs in place of the host: "+
+			"none, layers (but for what experts compute) or full (an iteration)"),
+		flags.Of(&o.Launch, "host-launch", "", gen.DefaultLaunch.Micros(),
+			"what the host takes for an operator, in microseconds; 0: no host"),
 		flags.Of(&o.Out, "out", "o", "", "write to `FILE` instead of standard output"))
 }
 
@@ -175,64 +176,29 @@ func (o *GenOptions) config(a *cli.App) (gen.Config, error) {
 	if err := o.sizes(a, &c.Model); err != nil {
 		return c, err
 	}
-	var ok bool
-	if c.Precision, ok = workload.ParsePrecision(o.Precision); !ok || c.Precision == workload.TF32 {
-		return c, fail.Usage("--precision %s: write one of %s", o.Precision,
-			strings.Join(workload.Precisions(), ", "))
-	}
-	if c.Phase, ok = gen.ParsePhase(o.Phase); !ok {
+	if phase, ok := gen.ParsePhase(o.Phase); ok {
+		c.Phase = phase
+	} else {
 		return c, fail.Usage("--phase %s: write one of %s", o.Phase, strings.Join(gen.Phases(), ", "))
 	}
 	if c.Phase != gen.Train {
 		c.MicroBatch, c.Length = cmp.Or(o.Batch, c.MicroBatch), cmp.Or(c.Length, c.Seq)
 	}
-	if o.Schedule == "" && c.Virtual > 1 {
-		c.Schedule = gen.Interleaved
-	} else if o.Schedule == "" {
-		c.Schedule = gen.OneFOneB
-	} else if c.Schedule, ok = gen.ParseSchedule(o.Schedule); !ok {
-		return c, fail.Usage("--schedule %s: write one of %s", o.Schedule, strings.Join(gen.Schedules(),
-			", "))
-	}
-	if c.Virtual == 0 {
-		c.Virtual = 1
-		if c.Schedule == gen.Interleaved {
-			c.Virtual = 2
-		}
-	}
 	if c.GlobalBatch == 0 {
 		c.GlobalBatch = c.MicroBatch * int64(max(c.DP, 1)) * int64(max(c.PP, 1))
 	}
-	switch o.CP {
-	case "ring":
-		c.Ring = true
-	case "all-gather":
-	default:
-		return c, fail.Usage("--cp-mode %s: write ring or all-gather", o.CP)
+	if err := o.Apply(&c); err != nil {
+		return c, fail.Argument(err)
 	}
-	switch o.Recompute {
-	case "none":
-	case "selective":
-		c.Selective = true
-	case "full":
-		c.Recompute = true
-	default:
-		return c, fail.Usage("--recompute %s: write none, selective or full (--recompute=selective)",
-			o.Recompute)
+	if !(o.Launch >= 0 && o.Launch <= 1e5) {
+		return c, fail.Usage("--host-launch %g: write microseconds, from 0 to 100000", o.Launch)
 	}
-	var err error
-	if c.Bucket, err = units.ParseBytes(o.Bucket); err != nil {
+	c.Launch = units.Time(o.Launch * float64(units.Microsecond))
+	bucket, err := units.ParseBytes(o.Bucket)
+	if err != nil {
 		return c, fail.Usage("--bucket: %v", err)
 	}
-	if c.Type, err = coll.ParseDataType(o.Type); err != nil {
-		return c, fail.Usage("--dtype: %v", err)
-	}
-	c.GradType = c.Type
-	if o.GradType != "" {
-		if c.GradType, err = coll.ParseDataType(o.GradType); err != nil {
-			return c, fail.Usage("--grad-dtype: %v", err)
-		}
-	}
+	c.Bucket = bucket
 	if c.Experts > 0 && c.TP > 1 && !c.SequenceParallel && c.Phase == gen.Train {
 		c.SequenceParallel = true
 		fmt.Fprintln(a.Err,
@@ -371,6 +337,12 @@ func (o *GenOptions) Run(_ context.Context, a *cli.App) error {
 	r := generated{Ranks: j.Folded.Ranks(), Microbatches: j.Microbatches, Params: j.Params,
 		Traffic: j.Traffic, Operations: j.Operations, Memory: j.Folded.Memory.Use(c.GPU.Capacity),
 		Notes: notes(&c, j)}
+	if j.Recomputed > 0 {
+		r.Notes = append([]string{fmt.Sprintf("layers are computed again in the backward pass (--recompute "+
+			"full): "+
+			"otherwise the fullest GPU would hold %.1f GB of %.1f", float64(j.Recomputed)/(1<<30),
+			float64(c.GPU.Capacity)/(1<<30))}, r.Notes...)
+	}
 	if p := r.Memory.Problem(c.GPU.Name); p != "" {
 		r.Notes = append([]string{p}, r.Notes...)
 	}
