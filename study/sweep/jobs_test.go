@@ -67,7 +67,8 @@ func TestPointsAreChecked(t *testing.T) {
 		head + "  workload: {train: {model: llama}}\ngrid:\n  gpus: [2]\n": "s.yaml:3:29: " +
 			"base: workload.train.model: " +
 			`"llama" is not known`,
-		head + "  workload: {train: {model: llama-3.1-8b}}\ngrid:\n  schedule: [1f2b]\n": "s.yaml:5:14: schedule: 1f2b",
+		head + "  workload: {train: {model: llama-3.1-8b}}\ngrid:\n" +
+			"  schedule: [1f2b]\n": "s.yaml:5:14: schedule: 1f2b",
 		head + "  workload: {op: all_reduce}\ngrid:\n  gpus: [2]\n  job: [a.txt]\n": "s.yaml:6:9: job: " +
 			"a.txt: takes the place of operation and sizes",
 		head + "  workload: {op: all_reduce}\ngrid:\n" +

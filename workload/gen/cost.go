@@ -156,7 +156,7 @@ func (g *generator) matrices() map[string]matrix {
 		{"up", product{s.tokens, s.up * s.ffn, s.h, 1}, norm + (s.up+1)*s.tokens*s.ffn*s.size, 3, false},
 		{"down", product{s.tokens, s.h, s.ffn, 1}, 0, 0, false},
 		{"router", product{s.part, float64(c.Experts), s.h, 1}, (4+2*float64(c.TopK))*s.part*s.h*s.size +
-			24*s.part*float64(c.Experts), 20, true},
+			24*s.part*float64(c.Experts), 8, true},
 		{"latent_down", product{s.part, in, s.h, 1}, 0, 0, false},
 		{"latent_up", product{s.part, s.h, in, 1}, 0, 0, false},
 		{"expert_up", product{each, s.up * f, in, mine},

@@ -187,7 +187,7 @@ func (r *Options) Run(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	if spec.Workload.Job != "" {
+	if spec.Workload.IsJob() {
 		return r.job(ctx, a, spec, placed)
 	}
 	if scenario.OfServing(spec.Workload.Op) {
