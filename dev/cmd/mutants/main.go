@@ -156,7 +156,8 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 }
 
 // testAll tests places, one after the other, and says how many compile.
-func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place, f *reductions.Resumed[row]) (
+func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place,
+	f *reductions.Resumed[row]) (
 	counted int, err error) {
 	s, err := switchedSuite(m, o, places)
 	if err != nil {

@@ -83,8 +83,8 @@ func (w *walk) switchable(p *Place) {
 	p.from, p.to = w.file.Offset(e.Pos()), w.file.Offset(e.End())
 }
 
-// declared sets how a constant becomes a variable: one of this package alone, of one type wherever it is used,
-// whose value names nothing of other packages.
+// declared sets how a constant becomes a variable: one of this package alone, of one type wherever it is
+// used, whose value names nothing of other packages.
 func (w *walk) declared(p *Place, s *ast.ValueSpec) {
 	if len(s.Names) != 1 || len(s.Values) != 1 || s.Names[0].IsExported() {
 		return
@@ -397,9 +397,13 @@ func drop(files []*parsed, errs []types.Error) (some bool) {
 	}
 	for _, e := range errs {
 		at := e.Fset.Position(e.Pos)
-		words := strings.FieldsFunc(e.Msg, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		words := strings.FieldsFunc(e.Msg, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		})
 		named := func(f *parsed) []*Place {
-			return slices.DeleteFunc(constants(f), func(p *Place) bool { return !slices.Contains(words, p.name) })
+			return slices.DeleteFunc(constants(f), func(p *Place) bool {
+				return !slices.Contains(words, p.name)
+			})
 		}
 		if slices.ContainsFunc(files, func(f *parsed) bool { return len(named(f)) > 0 }) {
 			without(named)
@@ -422,7 +426,8 @@ func drop(files []*parsed, errs []types.Error) (some bool) {
 func (s *source) least(line int) (least []*Place) {
 	at := func(offset int) int { return 1 + bytes.Count(s.text[:offset], []byte("\n")) }
 	for _, p := range s.places {
-		if at(p.from) <= line && line <= at(p.to) && (least == nil || p.to-p.from < least[0].to-least[0].from) {
+		if at(p.from) <= line && line <= at(p.to) &&
+			(least == nil || p.to-p.from < least[0].to-least[0].from) {
 			least = []*Place{p}
 		}
 	}

@@ -75,7 +75,8 @@ func (s *suite) close() error { return os.RemoveAll(s.dir) }
 
 // goes runs the go command with the suite's files; wrong is what it says where it fails.
 func (s *suite) goes(ctx context.Context, command string, args ...string) (wrong, err error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{command, "-overlay", s.file("overlay.json")}, args...)...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{command, "-overlay", s.file("overlay.json")},
+		args...)...)
 	out, err := cmd.CombinedOutput()
 	exit := (*exec.ExitError)(nil)
 	switch {
@@ -153,7 +154,8 @@ func (s *suite) run(ctx context.Context, t *tests, pkg string, short bool, id in
 	defer cancel()
 	cmd := exec.CommandContext(within, "sh", "-c", bounded, t.program, "-test.failfast", "-test.timeout",
 		limit.String(), "-test.short="+strconv.FormatBool(short), "-test.run", s.o.tests)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = s.m.Packages[pkg].Dir, append(os.Environ(), "RAPID_SEED=1"), 10*time.Second
+	cmd.Dir, cmd.Env, cmd.WaitDelay = s.m.Packages[pkg].Dir, append(os.Environ(), "RAPID_SEED=1"),
+		10*time.Second
 	out, err := cmd.CombinedOutput()
 	exit := (*exec.ExitError)(nil)
 	switch {
@@ -210,7 +212,8 @@ func (s *suite) test(ctx context.Context, p *Place) (*row, error) {
 				continue
 			}
 			for _, short := range []bool{true, false}[:1+max(0, 1-far)] {
-				took, err := s.dies(ctx, r, pkg, short, time.Duration((s.o.seconds-spent)*float64(time.Second)), far)
+				took, err := s.dies(ctx, r, pkg, short,
+					time.Duration((s.o.seconds-spent)*float64(time.Second)), far)
 				if r.Seconds += took; err != nil || r.Verdict == dies {
 					return r, err
 				}
