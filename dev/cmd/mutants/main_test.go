@@ -189,7 +189,7 @@ const _ = 4
 func f(a uint8, b float64, s []int, name string) float64 {
 	if !mutant_(4) { if (mutant_(5) && (a <= CONST) || !mutant_(5) && (((a < CONST) != mutant_(3)))) {
 		if !mutant_(10) { s[mutantPick_[int](11, 0, 1)]++ }
-	} }
+	} }/*line :8:1*/
 	if !mutant_(12) { name += "s" + name }
 	return func() float64 { if mutant_(14) { return b - limit }; return b + limit }()
 }

@@ -75,7 +75,7 @@ func (w *walk) switchable(p *Place) {
 		return
 	}
 	if p.Kind == number || p.Kind == sign {
-		if p.typed = w.types.text(e); p.typed == "" {
+		if p.typed = w.types.text(e); p.typed == "" || p.Kind == sign && p.typed == "string" {
 			return
 		}
 		p.constant = constant(e)
@@ -142,7 +142,9 @@ func (s *source) render(from, to int) string {
 			}
 		}
 		b.WriteString(out)
-		from = p.to
+		if from = p.to; strings.Contains(out, "\n") { // which a mutant may have twice
+			fmt.Fprintf(&b, "/*line :%d:1*/", s.line(from))
+		}
 	}
 	b.Write(s.text[from:to])
 	return b.String()
@@ -382,7 +384,7 @@ func variables(files []*parsed) string {
 }
 
 // drop takes out what errors are about: the constants that they name, or the smallest place on their line;
-// where neither is there, every constant. It says whether there was any.
+// where neither is there, every constant, or all. It says whether there was any.
 func drop(files []*parsed, errs []types.Error) (some bool) {
 	without := func(of func(f *parsed) []*Place) {
 		for _, f := range files {
@@ -419,14 +421,18 @@ func drop(files []*parsed, errs []types.Error) (some bool) {
 	if !some {
 		without(constants)
 	}
+	if !some {
+		without(func(f *parsed) []*Place { return f.source.places })
+	}
 	return some
 }
 
+func (s *source) line(offset int) int { return 1 + bytes.Count(s.text[:offset], []byte("\n")) }
+
 // least is the smallest place on a line.
 func (s *source) least(line int) (least []*Place) {
-	at := func(offset int) int { return 1 + bytes.Count(s.text[:offset], []byte("\n")) }
 	for _, p := range s.places {
-		if at(p.from) <= line && line <= at(p.to) &&
+		if s.line(p.from) <= line && line <= s.line(p.to) &&
 			(least == nil || p.to-p.from < least[0].to-least[0].from) {
 			least = []*Place{p}
 		}
