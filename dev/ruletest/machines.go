@@ -40,6 +40,7 @@ import (
 //	local                         nets of each GPU by turn
 //	graph ring|tree|nvls|...      what is found
 //	channels, rings, trees        of all hosts
+//	nvls                          channels by rank, and chunks
 //	collnet                       heads, chains and routes of the network that reduces, or why there is none
 //	route FROM TO CHANNEL [ring|tree|p2p]
 //	choose OP SIZE... [type=T] [op=R]
@@ -67,7 +68,7 @@ var (
 		"paths": (*machine).paths, "peers": (*machine).peers, "direct": (*machine).direct,
 		"refused": (*machine).refused, "local": (*machine).local}
 	ofComm = map[string]func(*machine, *datadriven.TestData) string{"graph": (*machine).graph,
-		"collnet": (*machine).collnet, "channels": (*machine).channels, "rings": (*machine).rings,
+		"collnet": (*machine).collnet, "nvls": (*machine).nvls, "channels": (*machine).channels, "rings": (*machine).rings,
 		"trees": (*machine).trees,
 		"route": (*machine).route, "choose": (*machine).choose, "times": (*machine).times}
 )
@@ -371,6 +372,11 @@ func (m *machine) route(d *datadriven.TestData) string {
 	name := func(net int32) string { return m.sys.Nodes[m.sys.Of(topo.NET)[net]].Net.Name }
 	return fmt.Sprintf("NET %s by proxy of %d%s → %s by proxy of %d%s", name(r.SrcNet), r.SrcProxy,
 		direct(r.SrcGDR), name(r.DstNet), r.DstProxy, direct(r.DstGDR))
+}
+
+func (m *machine) nvls(*datadriven.TestData) string {
+	return fmt.Sprintf("channels %v, chunk %v, of the tree %v", m.comm.NVLSCount, m.comm.NVLSChunkSize,
+		m.comm.NVLSTreeChunk)
 }
 
 func (m *machine) collnet(*datadriven.TestData) string {

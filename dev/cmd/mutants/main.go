@@ -1,15 +1,19 @@
 // Command mutants changes the code in one place at a time and runs the tests: a change that none of them
 // notices is a rule that no test holds.
 //
-//	go run ./dev/cmd/mutants [-seed N] [-n N] [-in ROOMS] [-cited] [-each N] [-seconds S] [-by PACKAGES] [-run TESTS] FILE
+//	go run ./dev/cmd/mutants [-seed N] [-n N] [-in ROOMS] [-cited] [-each N] [-seconds S] FILE
 //
 // Places are drawn by the seed from the code of the rooms, each kind of change equally often: an integer by
 // one more or less, a condition negated, a comparison shifted, "and" for "or", a sign, a statement taken
 // out. A mutant has to die by the tests of its package, the short ones first, or by the short tests of those
-// that import it, the nearest first, as long as these take S seconds in all. FILE gets a line for each
-// mutant; a later call goes on where it ends. The source stays as it is: the compiler reads the mutant in
-// its place (go build
-// -overlay).
+// that import it, the nearest first, as long as these take S seconds in all. -by and -run bound both, to see
+// what the cases of a rule decide alone. FILE gets a line for each mutant; a later call goes on where it
+// ends.
+//
+// All that are drawn are compiled into the tests once, each behind a switch (switch.go), and tests run first
+// without any, to see which they meet: others need not run. What cannot be switched, as a constant that an
+// array's length needs, is compiled by itself. The source stays as it is: the compiler reads another file in
+// its place (go build -overlay).
 //
 // With -cited, places are those of rules that cite NCCL (enqueue.cc:258 in the comment of the function, the
 // value or the line), N of each, and what is printed are the rules that no test decides.
@@ -157,8 +161,7 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 
 // testAll tests places, one after the other, and says how many compile.
 func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place,
-	f *reductions.Resumed[row]) (
-	counted int, err error) {
+	f *reductions.Resumed[row]) (counted int, err error) {
 	s, err := switchedSuite(m, o, places)
 	if err != nil {
 		return 0, err
