@@ -16,7 +16,7 @@ import (
 
 // TestConversations: a release in, its rules out.
 //
-//	rules RELEASE STAGE        the rules of a stage (topo, search, connect, tuning, plan, sym, log), zeros left out
+//	rules RELEASE STAGE        those of a stage (topo, search, connect, tuning, plan, sym, log) that are set
 //	since OLDER NEWER          what the newer release changed, older → newer
 //	peers RELEASE [per=N]      channels a peer between nodes: a line for ranks, channels and nets
 //	registered RELEASE OP [busbw=GB/s] [net=GB/s]   channels of NVLS over registered buffers

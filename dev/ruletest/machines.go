@@ -68,9 +68,9 @@ var (
 		"paths": (*machine).paths, "peers": (*machine).peers, "direct": (*machine).direct,
 		"refused": (*machine).refused, "local": (*machine).local}
 	ofComm = map[string]func(*machine, *datadriven.TestData) string{"graph": (*machine).graph,
-		"collnet": (*machine).collnet, "nvls": (*machine).nvls, "channels": (*machine).channels, "rings": (*machine).rings,
-		"trees": (*machine).trees,
-		"route": (*machine).route, "choose": (*machine).choose, "times": (*machine).times}
+		"collnet": (*machine).collnet, "nvls": (*machine).nvls, "channels": (*machine).channels,
+		"rings": (*machine).rings, "trees": (*machine).trees, "route": (*machine).route,
+		"choose": (*machine).choose, "times": (*machine).times}
 )
 
 func (m *machine) answer(t *testing.T, d *datadriven.TestData) string {

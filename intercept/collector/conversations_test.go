@@ -20,7 +20,7 @@ import (
 //	programs         four processes of a rank each: communicator 0 of all, 1 of ranks 0 and 1
 //	ask              the requests below, in order: what is refused, and who waits
 //	ends             when events happened, by rank, ps; "?" where their stream still waits
-//	warned           what the user is told
+//	warned           what the user is warned of
 //
 // A request is of a rank: "0 call COMM OP COUNT [stream=N] [type=N] [op=N] [root=R]", with more of a group
 // behind a semicolon; "0 mark [stream=N]" records an event, "0 behind N [stream=N]" lets a stream wait for

@@ -17,10 +17,11 @@ import (
 // TestConversations: programs and costs in, spans out.
 //
 //	gpus [sms=N] [memory=GB/s] [busy=F] [traffic=F] [wait=F] [tail=US] [unknown=F]   of all ranks
-//	costs      of calls by number, a line each: N time=US sms=N [ends=US,...] [slack=US,...] [need=SHARE[/BYTES]@R]
-//	           [behind=RATE@COMM] [buffered=US] [slowed=KERNELS/TAKES/WAITS] [empty]; else 10 us and 24 SMs
-//	job        the program below, without its first line: of each rank when its steps begin and end, us; what is
-//	           issued earlier says when
+//	costs      of calls by number, a line each: N time=US sms=N [ends=US,...] [slack=US,...]
+//	           [need=SHARE[/BYTES]@R] [behind=RATE@COMM] [buffered=US] [slowed=KERNELS/TAKES/WAITS]
+//	           [empty]; else 10 us and 24 SMs
+//	job        the program below, without its first line: of each rank when its steps begin and
+//	           end, us; what is issued earlier says when
 //
 // Costs and GPUs hold for the jobs that follow.
 func TestConversations(t *testing.T) {
