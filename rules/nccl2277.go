@@ -15,6 +15,8 @@ func nccl2277() *Ruleset {
 	t.TrimNets = true      // graph/paths.cc:779
 	t.FusedDevice = false  // graph/topo.cc:1116
 
+	r.Search.CapNets = false // there is no NCCL_NETDEVS_POLICY before 2.28.3
+
 	c := &r.Connect
 	c.NVLSMinGPUs = 3           // transport/nvls.cc:161
 	c.CollNetOfNVLS = false     // transport/coll_net.cc:1480

@@ -171,7 +171,7 @@ func tuning2289() Tuning {
 		RingLL128: .92, RingLL128Sparse: .92,
 		NetLatOfTree: true,                         // tuning.cc:352; since 2.23.4
 		NetRoundTrip: false,                        // tuning.cc:378; true before 2.23 (2.22.3 tuning.cc:159)
-		LLMixedAsAMD: true,                         // tuning.cc:252; since 2.25
+		LLMixedAsAMD: true,                         // tuning.cc:252; since 2.24.3
 		LL128MinSM:   70,                           // tuning.cc:493; 70, 80 and 90 alone before 2.27.3
 		LL128MixedSM: 0,                            // tuning.cc:492; 90 from 2.30.3 (2.30.3 tuning.cc:501)
 		PAT:          true, PATSM: 60, PATEff: .75, // tuning.cc:202-208, 310; .85 in 2.23.4, none before

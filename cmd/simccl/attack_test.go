@@ -135,7 +135,10 @@ func TestEndlessInputs(t *testing.T) {
 			filepath.Join(t.TempDir(), "page.html") + " --measured",
 		"topo diff ../../testdata/topos/dgx-h100.xml"}, readers...)
 	for _, name := range names {
-		for _, command := range commands {
+		for i, command := range commands {
+			if testing.Short() && name == "/dev/zero" && i%4 != 0 {
+				continue
+			}
 			if code, said := attack(t, t.Context(), command, name); code != status.Input {
 				t.Errorf("simccl %s %s: status %d: %s", command, name, code, said)
 			}

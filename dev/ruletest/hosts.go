@@ -16,7 +16,7 @@ import (
 //	    card 12               a PCI device with a <nic>
 //	      net mlx5_0 speed=200000
 //
-// GPUs and nets are numbered as they come.
+// GPUs and nets are numbered as they come. "link_width=" leaves the attribute out.
 func XML(text string) (string, error) {
 	w := &writer{}
 	w.b.WriteString("<system version=\"1\">\n")
@@ -91,7 +91,9 @@ func (w *writer) open(depth int, words []string) error {
 	add := func(tag string, a attributes) {
 		fmt.Fprintf(&w.b, "<%s", tag)
 		for _, x := range a {
-			fmt.Fprintf(&w.b, " %s=%q", x[0], x[1])
+			if x[1] != "" {
+				fmt.Fprintf(&w.b, " %s=%q", x[0], x[1])
+			}
 		}
 		w.b.WriteString(">")
 		e.tags = append(e.tags, tag)

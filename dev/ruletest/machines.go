@@ -26,12 +26,13 @@ import (
 
 // Machines runs the conversations of a package about machines. Each begins with hosts:
 //
-//	hosts [NAME] [n=N] [release=V] [multicast=on|off] [keep=0,1] [K=V...]
+//	hosts [NAME] [more] [n=N] [release=V] [multicast=on|off] [keep=0,1] [K=V...]
 //
 // makes N equal hosts of the lines below (XML), of testdata/topos/NAME.xml or, without both, of the lines
-// before, with settings of NCCL, and says what is on one; what else is asked is about these.
+// before, with settings of NCCL, and says what is on the first; what else is asked is about these. With more
+// they come after the hosts before.
 //
-//	nets                          speed, ports and owner of each net
+//	nets                          speed, ports, owner, rail and plane of each net
 //	paths KIND KIND               kind, GB/s and nodes of each path (gpu, net, cpu, switch)
 //	peers                         transport between GPUs of the first host
 //	direct                        who has GPUDirect RDMA, sending and receiving
@@ -39,6 +40,8 @@ import (
 //	local                         nets of each GPU by turn
 //	graph ring|tree|nvls|...      what is found
 //	channels, rings, trees        of all hosts
+//	nvls                          channels by rank, and chunks
+//	collnet                       heads, chains and routes of the network that reduces, or why there is none
 //	route FROM TO CHANNEL [ring|tree|p2p]
 //	choose OP SIZE... [type=T] [op=R]
 //	times OP SIZE [ALGO|PROTO]    of what is on, or of one algorithm or protocol, or why it is off
@@ -52,6 +55,7 @@ func Machines(t *testing.T) {
 // machine is what a conversation is about.
 type machine struct {
 	spec *topo.Spec
+	of   []fabric.Member
 	comm *comm.Comm
 	sys  *topo.System // of the first host, without what later ones are
 	host *topo.Host
@@ -64,8 +68,9 @@ var (
 		"paths": (*machine).paths, "peers": (*machine).peers, "direct": (*machine).direct,
 		"refused": (*machine).refused, "local": (*machine).local}
 	ofComm = map[string]func(*machine, *datadriven.TestData) string{"graph": (*machine).graph,
-		"channels": (*machine).channels, "rings": (*machine).rings, "trees": (*machine).trees,
-		"route": (*machine).route, "choose": (*machine).choose, "times": (*machine).times}
+		"collnet": (*machine).collnet, "nvls": (*machine).nvls, "channels": (*machine).channels,
+		"rings": (*machine).rings, "trees": (*machine).trees, "route": (*machine).route,
+		"choose": (*machine).choose, "times": (*machine).times}
 )
 
 func (m *machine) answer(t *testing.T, d *datadriven.TestData) string {
@@ -119,7 +124,11 @@ func (m *machine) hosts(t *testing.T, d *datadriven.TestData) (string, error) {
 			of.Keep = append(of.Keep, local)
 		}
 	}
-	cluster, err := fabric.New([]fabric.Member{of}, c.Topo)
+	if !more(d) {
+		m.of = nil
+	}
+	m.of = append(m.of, of)
+	cluster, err := fabric.New(m.of, c.Topo)
 	if err != nil {
 		return "", err
 	}
@@ -139,11 +148,13 @@ func (m *machine) hosts(t *testing.T, d *datadriven.TestData) (string, error) {
 	return said, nil
 }
 
+func more(d *datadriven.TestData) bool { return Word(d, 0) == "more" || Word(d, 1) == "more" }
+
 // read takes the host of the lines, of a file by name, or the one before.
 func (m *machine) read(t *testing.T, d *datadriven.TestData) error {
 	text, err := XML(d.Input)
 	name := d.Pos
-	if file := Word(d, 0); file != "" {
+	if file := Word(d, 0); file != "" && file != "more" {
 		var data []byte
 		name = file
 		data, err = os.ReadFile(golden.Root(t, "testdata", "topos", file+".xml"))
@@ -171,6 +182,9 @@ func (m *machine) nets(*datadriven.TestData) string {
 		}
 		if !n.GDR {
 			b.WriteString(", no GPUDirect")
+		}
+		if n.Rail >= 0 || n.Plane >= 0 {
+			fmt.Fprintf(&b, ", rail %d, plane %d", n.Rail, n.Plane)
 		}
 		b.WriteString("\n")
 	}
@@ -358,6 +372,40 @@ func (m *machine) route(d *datadriven.TestData) string {
 	name := func(net int32) string { return m.sys.Nodes[m.sys.Of(topo.NET)[net]].Net.Name }
 	return fmt.Sprintf("NET %s by proxy of %d%s → %s by proxy of %d%s", name(r.SrcNet), r.SrcProxy,
 		direct(r.SrcGDR), name(r.DstNet), r.DstProxy, direct(r.DstGDR))
+}
+
+func (m *machine) nvls(*datadriven.TestData) string {
+	return fmt.Sprintf("channels %v, chunk %v, of the tree %v", m.comm.NVLSCount, m.comm.NVLSChunkSize,
+		m.comm.NVLSTreeChunk)
+}
+
+func (m *machine) collnet(*datadriven.TestData) string {
+	n := &m.comm.CollNet
+	if !n.Enabled {
+		return n.Off
+	}
+	var b strings.Builder
+	for node, heads := range n.Heads {
+		fmt.Fprintf(&b, "host %d: heads %v, to the network %v\n", node, heads, n.NetHeads[node])
+		for h, order := range n.Order[node] {
+			fmt.Fprintf(&b, "  head %d takes %v\n", h, order)
+		}
+	}
+	for ch, up := range n.ChainUp {
+		fmt.Fprintf(&b, "chain %d: up %v, down %v\n", ch, up, n.ChainDown[ch])
+	}
+	fmt.Fprintf(&b, "chains of channels: %v\n", n.ChainOf)
+	for _, r := range n.NetHeads[0] {
+		s, d := m.comm.RouteOf(r, connect.Network, 0, connect.CollNetRoute),
+			m.comm.RouteOf(connect.Network, r, 0, connect.CollNetRoute)
+		fmt.Fprintf(&b, "%d sends by net %d%s, receives by net %d%s\n", r, s.SrcNet, direct(s.SrcGDR),
+			d.DstNet,
+			direct(d.DstGDR))
+	}
+	if m.comm.ChainHeadless() {
+		b.WriteString("a chain begins at no head\n")
+	}
+	return b.String()
 }
 
 func direct(gdr bool) string {

@@ -127,7 +127,7 @@ func TestClockIsThatOfReplay(t *testing.T) {
 }
 
 // begin makes a communicator of four ranks, and one of the first two.
-func begin(t *rapid.T, c *Core) (out []*program) {
+func begin(t rapid.TB, c *Core) (out []*program) {
 	for r := range int64(4) {
 		p := &program{t: &thread{}}
 		c.handle(p.t, &request{kind: reqHello, a: [6]int64{r + 100, 1, r, 0}}, &Peer{PID: int(r) + 100})

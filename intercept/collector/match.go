@@ -153,6 +153,12 @@ func (c *Core) check(ops []wireOp) ([]*member, *reply) {
 				r.text)
 			return nil, &r
 		}
+		ranks := int32(len(m.c.members))
+		if f := coll.Func(ops[i].fn); (isMessage(&ops[i]) || f.Rooted()) && (ops[i].root < 0 ||
+			ops[i].root >= ranks) {
+			r := refuse(invalidArgument, "%s of a communicator of %d ranks", describe(&ops[i]), ranks)
+			return nil, &r
+		}
 		if out[i] = m; isMessage(&ops[i]) && ops[i].root == m.rank {
 			if selves[m]++; coll.Func(ops[i].fn) == coll.Recv {
 				selves[m] -= 2

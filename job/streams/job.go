@@ -83,8 +83,8 @@ type GPU struct {
 	// some of them have to wait for SMs that collectives hold: about a tile of a
 	// block's, at most the kernel's own time.
 	Tail units.Time
-	// Unknown is by how much longer compute takes beside collectives where its
-	// blocks are not known.
+	// Unknown is how many times as long compute takes beside collectives where its
+	// blocks are not known, at least 1.
 	Unknown float64
 }
 

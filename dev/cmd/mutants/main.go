@@ -1,15 +1,19 @@
 // Command mutants changes the code in one place at a time and runs the tests: a change that none of them
 // notices is a rule that no test holds.
 //
-//	go run ./dev/cmd/mutants [-seed N] [-n N] [-in ROOMS] [-cited] [-each N] [-seconds S] [-diff] FILE
+//	go run ./dev/cmd/mutants [-seed N] [-n N] [-in ROOMS] [-cited] [-each N] [-seconds S] FILE
 //
 // Places are drawn by the seed from the code of the rooms, each kind of change equally often: an integer by
 // one more or less, a condition negated, a comparison shifted, "and" for "or", a sign, a statement taken
 // out. A mutant has to die by the tests of its package, the short ones first, or by the short tests of those
-// that import it, the nearest first, as long as these take S seconds in all. FILE gets a line for each
-// mutant; a later call goes on where it ends. The source stays as it is: the compiler reads the mutant in
-// its place (go build
-// -overlay).
+// that import it, the nearest first, as long as these take S seconds in all. -by and -run bound both, to see
+// what the cases of a rule decide alone. FILE gets a line for each mutant; a later call goes on where it
+// ends.
+//
+// All that are drawn are compiled into the tests once, each behind a switch (switch.go), and tests run first
+// without any, to see which they meet: others need not run. What cannot be switched, as a constant that an
+// array's length needs, is compiled by itself. The source stays as it is: the compiler reads another file in
+// its place (go build -overlay).
 //
 // With -cited, places are those of rules that cite NCCL (enqueue.cc:258 in the comment of the function, the
 // value or the line), N of each, and what is printed are the rules that no test decides.
@@ -42,6 +46,8 @@ func main() {
 	flag.BoolVar(&o.cited, "cited", false, "mutants of rules that cite NCCL")
 	flag.IntVar(&o.each, "each", 2, "with -cited, of each rule")
 	flag.Float64Var(&o.seconds, "seconds", 120, "that the tests of importers may take for one mutant")
+	flag.StringVar(&o.tests, "run", "", "tests to run alone, as of go test, short and whole")
+	by := flag.String("by", "", "packages to run tests of alone, with commas")
 	flag.BoolVar(&o.list, "list", false, "print what would be drawn, and test nothing")
 	flag.Parse()
 	if flag.NArg() != 1 {
@@ -52,6 +58,9 @@ func main() {
 		o.in = strings.Split(decided, ",")
 	} else if *in == "" {
 		o.in = nil
+	}
+	if *by != "" {
+		o.by = strings.Split(*by, ",")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -68,7 +77,8 @@ func main() {
 type options struct {
 	seed        uint64
 	n, each     int
-	in          []string
+	in, by      []string
+	tests       string
 	seconds     float64
 	cited, list bool
 }
@@ -120,31 +130,62 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 	if o.cited {
 		counted = 0
 	}
-	for p := range o.draws(places) {
-		if counted >= o.n || ctx.Err() != nil {
-			break
+	for counted < o.n && ctx.Err() == nil {
+		var batch []*Place
+		for p := range o.draws(places) {
+			if counted+len(batch) >= o.n {
+				break
+			}
+			if !done[p.Key()] {
+				done[p.Key()] = true
+				batch = append(batch, p)
+			}
 		}
-		if done[p.Key()] {
-			continue
+		if len(batch) == 0 {
+			break
 		}
 		if o.list {
-			fmt.Println(p)
-			counted++
-			continue
-		}
-		r, err := test(ctx, m, p, o.seconds)
-		if errors.Is(err, context.Canceled) {
+			for _, p := range batch {
+				fmt.Println(p)
+			}
 			break
-		} else if err != nil {
+		}
+		n, err := o.testAll(ctx, m, batch, f)
+		if err != nil {
 			return 0, err
+		}
+		counted += n
+	}
+	return show(os.Stdout, f.All, o), f.Close()
+}
+
+// testAll tests places, one after the other, and says how many compile.
+func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place,
+	f *reductions.Resumed[row]) (counted int, err error) {
+	s, err := switchedSuite(m, o, places)
+	if err != nil {
+		return 0, err
+	}
+	defer s.close()
+	for _, p := range places {
+		var r *row
+		if p.id > 0 {
+			r, err = s.test(ctx, p)
+		} else {
+			r, err = alone(ctx, m, o, p)
+		}
+		if errors.Is(err, context.Canceled) {
+			return counted, nil
+		} else if err != nil {
+			return counted, err
 		}
 		if err := f.Add(r); err != nil {
-			return 0, err
+			return counted, err
 		}
-		fmt.Fprintf(os.Stderr, "%-16s %4.0f s  %v  %s\n", r.Verdict, r.Seconds, p, r.By)
+		fmt.Fprintf(os.Stderr, "%-16s %4.1f s  %v  %s\n", r.Verdict, r.Seconds, p, r.By)
 		if r.Verdict != unusable {
 			counted++
 		}
 	}
-	return show(os.Stdout, f.All, o), f.Close()
+	return counted, nil
 }

@@ -1,15 +1,18 @@
 package main
 
 import (
-	"context"
+	"fmt"
+	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/simccl/simccl/dev/golist"
+	"github.com/simccl/simccl/dev/reductions"
 )
 
 // TestPlaces: what is changed, and what is not: texts, capacities, types.
@@ -35,7 +38,7 @@ func f(a, b int) error {
 	return fmt.Errorf("%d is not 5", 6+a)
 }
 `
-	places, err := placesOf("p.go", []byte(text))
+	places, err := placesOf(token.NewFileSet(), "p.go", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +67,7 @@ func f(a, b int) error {
 // TestDrawsGoOn: the seed says which places come in which order, and each comes once.
 func TestDrawsGoOn(t *testing.T) {
 	text := "package p\n\nfunc f(a int) int {\n\tif a < 1 {\n\t\ta++\n\t}\n\treturn a + 2\n}\n"
-	places, err := placesOf("p.go", []byte(text))
+	places, err := placesOf(token.NewFileSet(), "p.go", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +117,7 @@ func TestVerdicts(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod": "module example.com/m\n\ngo 1.26\n",
-		"a/a.go": "package a\n\nfunc F(n int) int {\n\tif n > 3 {\n\t\tn = 3\n\t}\n" +
+		"a/a.go": "package a\n\nconst limit = 3\n\nfunc F(n int) int {\n\tif n > limit {\n\t\tn = 3\n\t}\n" +
 			"\treturn n + 1\n}\n",
 		"a/a_test.go": "package a\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {\n" +
 			"\tif F(1) != 2 {\n\t\tt.Fatal()\n\t}\n}\n",
@@ -139,23 +142,100 @@ func TestVerdicts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	places = slices.DeleteFunc(places, func(p *Place) bool {
+		return p.Kind != sign && p.Kind != shifted && p.Old != "n = 3" && p.Func != "H" && p.Func != "limit"
+	})
+	f, err := reductions.Resume[row](filepath.Join(t.TempDir(), "rows"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options{seconds: 60}
+	if _, err := o.testAll(t.Context(), m, places, f); err != nil {
+		t.Fatal(err)
+	}
 	got := map[string]string{}
-	for _, p := range places {
-		switch {
-		case p.Kind == sign, p.Kind == shifted, p.Kind == removed && p.Old == "n = 3", p.Func == "H":
-			r, err := test(context.Background(), m, p, 60)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got[p.Kind+" "+p.Old+" → "+p.New] = r.Verdict + " " + r.By
-		}
+	for _, r := range f.All {
+		got[r.Kind+" "+r.Old+" → "+r.New] = r.Verdict + " " + r.By
 	}
 	for key, want := range map[string]string{"sign + → -": "dies TestOne",
 		"comparison shifted > → >=":  "survives ",
 		"statement removed n = 3 → ": "dies TestNine", "number 1 → 2": "no tests ",
-		"number 1 → 0": "no tests "} {
+		"number 1 → 0": "no tests ", "number 3 → 2": "survives ", "number 3 → 4": "survives "} {
 		if got[key] != want {
 			t.Errorf("%s: %q, want %q", key, got[key], want)
 		}
+	}
+}
+
+// TestSwitches: a place becomes its mutant where that is on, also inside another; a constant's declaration
+// and what would not compile cannot.
+func TestSwitches(t *testing.T) {
+	const text = `package p
+
+const limit = 4
+
+func f(a uint8, b float64, s []int, name string) float64 {
+	if a < 2*3 {
+		s[0]++
+	}
+	name += "s" + name
+	return b + limit
+}
+`
+	const want = `package p
+
+const _ = 4
+
+func f(a uint8, b float64, s []int, name string) float64 {
+	if !mutant_(4) { if (mutant_(5) && (a <= CONST) || !mutant_(5) && (((a < CONST) != mutant_(3)))) {
+		if !mutant_(10) { s[mutantPick_[int](11, 0, 1)]++ }
+	} }/*line :8:1*/
+	if !mutant_(12) { name += "s" + name }
+	return func() float64 { if mutant_(14) { return b - limit }; return b + limit }()
+}
+`
+	constant := "2*3"
+	for i, mutant := range []string{"3*3", "1*3", "2*4", "2*2"} {
+		constant = fmt.Sprintf("mutantPick_[uint8](%d, %s, %s)", 6+i, constant, mutant)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n", "p.go": text} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	m, err := golist.Load(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	places, err := placesIn(m, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := switchedSuite(m, &options{}, places)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	for i, p := range places {
+		if alone := p.Kind == sign && p.Line == 9; (p.id == 0) != alone || p.id > 0 && p.id != i+1 {
+			t.Errorf("number %d for %v", p.id, p)
+		}
+	}
+	helper, err := os.ReadFile(s.file("0.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := "\nvar limit = mutantPick_[float64](2, mutantPick_[float64](1, 4, 5), 3)\n"; !strings.HasSuffix(
+		string(helper), v) {
+		t.Errorf("%s\nends without %s", helper, v)
+	}
+	got, err := os.ReadFile(s.file("1.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.ReplaceAll(want, "CONST", constant), string(got)); diff != "" {
+		t.Error(diff)
 	}
 }

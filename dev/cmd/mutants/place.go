@@ -27,6 +27,24 @@ type Place struct {
 	Cites    string `json:",omitempty"` // what the rule cites, "enqueue.cc:258"
 
 	offset, end int // bytes of Old in the file
+	id          int // from 1, of what is switched while the program runs
+	switching
+}
+
+// switching is how a place is switched: what becomes something else, an expression or a statement (to is
+// nought where that cannot be), and of an expression its type.
+type switching struct {
+	from, to int
+	typed    string
+	constant bool
+
+	// Of a constant that becomes a variable: its name, what it is and what it becomes.
+	name, is, becomes string
+}
+
+// pkg is the import path of the place's package.
+func (p *Place) pkg(m *golist.Module) string {
+	return strings.TrimSuffix(m.Path+"/"+filepath.ToSlash(filepath.Dir(p.File)), "/.")
 }
 
 // Key names a change though lines move.
@@ -89,7 +107,7 @@ func placesIn(m *golist.Module, rooms []string) ([]*Place, error) {
 			if err != nil {
 				return nil, err
 			}
-			places, err := placesOf(filepath.Join(rel, f), text)
+			places, err := placesOf(token.NewFileSet(), filepath.Join(rel, f), text)
 			if err != nil {
 				return nil, err
 			}
@@ -100,16 +118,20 @@ func placesIn(m *golist.Module, rooms []string) ([]*Place, error) {
 }
 
 // placesOf lists the places of a file, none of a generated one.
-func placesOf(name string, text []byte) ([]*Place, error) {
-	fset := token.NewFileSet()
+func placesOf(fset *token.FileSet, name string, text []byte) ([]*Place, error) {
 	f, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil || ast.IsGenerated(f) {
 		return nil, err
 	}
-	w := &walk{name: name, text: text, file: fset.File(f.Pos()), nth: map[string]int{}}
+	return places(fset, f, name, text, nil), nil
+}
+
+// places lists the places of a parsed file; with its types they say what can be switched.
+func places(fset *token.FileSet, f *ast.File, name string, text []byte, types *typesOf) []*Place {
+	w := &walk{name: name, text: text, file: fset.File(f.Pos()), nth: map[string]int{}, types: types}
 	w.cites(f)
 	ast.Inspect(f, w.visit)
-	return w.out, nil
+	return w.out
 }
 
 // walk gathers the places of a file.
@@ -121,6 +143,7 @@ type walk struct {
 	above map[int]string // citation of a comment, by the line that follows it
 	on    map[int]string // or that it is on
 	nth   map[string]int
+	types *typesOf
 	out   []*Place
 }
 
@@ -269,6 +292,9 @@ func (w *walk) add(kind string, from, to token.Pos, text string) {
 		New: text, Cites: w.cited(), offset: w.file.Offset(from), end: w.file.Offset(to)}
 	w.nth[p.Key()]++ // with the number nought
 	p.Nth = w.nth[p.Key()]
+	if w.types != nil {
+		w.switchable(p)
+	}
 	w.out = append(w.out, p)
 }
 

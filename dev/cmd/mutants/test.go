@@ -6,146 +6,249 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/simccl/simccl/dev/golist"
 )
 
+// A suite is the tests of packages, compiled with one mutant, or with all that are switched.
+type suite struct {
+	m        *golist.Module
+	o        *options
+	dir      string // of its files
+	switched bool
+	compiled map[string]*tests // by package
+}
+
+// tests of a package.
+type tests struct {
+	program string
+	none    bool // they fail without a mutant, too, or take too long
+	short   *mode
+	full    *mode
+}
+
+// A mode of tests, short or full, without a mutant: which ones it meets, and how long it takes.
+type mode struct {
+	fails bool
+	meets map[int]bool // all where that is nil
+	usual time.Duration
+}
+
+func newSuite(m *golist.Module, o *options, switched bool) (*suite, error) {
+	dir, err := os.MkdirTemp("", "mutants-")
+	return &suite{m: m, o: o, dir: dir, switched: switched, compiled: map[string]*tests{}}, err
+}
+
+// replace puts texts in the places of files.
+func (s *suite) replace(texts map[string]string) error {
+	to := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		original, err := filepath.Abs(name)
+		if err != nil {
+			return err
+		}
+		to[original] = s.file(fmt.Sprintf("%d.go", len(to)))
+		if err := os.WriteFile(to[original], []byte(texts[name]), 0o644); err != nil {
+			return err
+		}
+	}
+	list, err := json.Marshal(map[string]any{"Replace": to})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.file("overlay.json"), list, 0o644)
+}
+
+func (s *suite) file(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *suite) close() error { return os.RemoveAll(s.dir) }
+
+// goes runs the go command with the suite's files; wrong is what it says where it fails.
+func (s *suite) goes(ctx context.Context, command string, args ...string) (wrong, err error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{command, "-overlay", s.file("overlay.json")},
+		args...)...)
+	out, err := cmd.CombinedOutput()
+	exit := (*exec.ExitError)(nil)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Canceled
+	case errors.As(err, &exit):
+		return fmt.Errorf("%s", out), nil
+	}
+	return nil, err
+}
+
+// of compiles the tests of a package, once.
+func (s *suite) of(ctx context.Context, pkg string) (*tests, error) {
+	if t := s.compiled[pkg]; t != nil {
+		return t, nil
+	}
+	t := &tests{program: s.file(fmt.Sprintf("%d.test", len(s.compiled)))}
+	wrong, err := s.goes(ctx, "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", t.program, pkg)
+	if err != nil {
+		return nil, err
+	}
+	t.none = wrong != nil
+	s.compiled[pkg] = t
+	return t, nil
+}
+
+// usual runs tests without a mutant, once.
+func (s *suite) usual(ctx context.Context, t *tests, pkg string, short bool) (*mode, error) {
+	of := &t.full
+	if short {
+		of = &t.short
+	}
+	if *of != nil || t.none {
+		return *of, nil
+	}
+	*of = &mode{usual: time.Minute}
+	if !s.switched {
+		return *of, nil
+	}
+	if err := os.WriteFile(s.file("met"), nil, 0o600); err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	by, err := s.run(ctx, t, pkg, short, -1, 10*time.Minute)
+	if err != nil {
+		return nil, err
+	}
+	met, err := os.ReadFile(s.file("met"))
+	if err != nil {
+		return nil, err
+	}
+	**of = mode{fails: by != "", meets: map[int]bool{}, usual: time.Since(begin)}
+	for _, id := range strings.Fields(string(met)) {
+		n, _ := strconv.Atoi(id)
+		(*of).meets[n] = true
+	}
+	if by != "" {
+		fmt.Fprintf(os.Stderr, "mutants: %s fails without any: %s\n", pkg, by)
+	}
+	return *of, nil
+}
+
+// bounded gives a test so much address space (KiB): a mutant may allocate without an end.
+const bounded = `ulimit -v 16000000; exec "$0" "$@"`
+
+var failing = regexp.MustCompile(`(?m)^(?:\s*--- FAIL: (\S+)|panic: (.*))`)
+
+// run runs tests with a mutant, 0 for none, and says which one fails. Random tests draw the same for each.
+func (s *suite) run(ctx context.Context, t *tests, pkg string, short bool, id int,
+	limit time.Duration) (by string, err error) {
+	if err := os.WriteFile(s.file("on"), []byte(strconv.Itoa(id)), 0o600); err != nil {
+		return "", err
+	}
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(within, "sh", "-c", bounded, t.program, "-test.failfast", "-test.timeout",
+		limit.String(), "-test.short="+strconv.FormatBool(short), "-test.run", s.o.tests)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = s.m.Packages[pkg].Dir, append(os.Environ(), "RAPID_SEED=1"),
+		10*time.Second
+	out, err := cmd.CombinedOutput()
+	exit := (*exec.ExitError)(nil)
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Canceled
+	case within.Err() != nil:
+		return "no end within " + limit.String(), nil
+	case errors.As(err, &exit):
+		if f := failing.FindSubmatch(out); f != nil {
+			return strings.TrimSpace(string(bytes.Join(f[1:], nil))), nil
+		}
+		return pkg, nil
+	}
+	return "", err
+}
+
+// alone tests a mutant that cannot be switched.
+func alone(ctx context.Context, m *golist.Module, o *options, p *Place) (*row, error) {
+	text, err := os.ReadFile(p.File)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSuite(m, o, false)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if err := s.replace(map[string]string{p.File: string(mutated(text, p))}); err != nil {
+		return nil, err
+	}
+	return s.test(ctx, p)
+}
+
 // mutated is the text of a file with the change.
 func mutated(text []byte, p *Place) []byte {
 	return bytes.Join([][]byte{text[:p.offset], []byte(p.New), text[p.end:]}, nil)
 }
 
-// test runs the tests that may notice a mutant until one does.
-func test(ctx context.Context, m *golist.Module, p *Place, seconds float64) (*row, error) {
-	begin := time.Now()
-	dir, err := os.MkdirTemp("", "mutant-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	text, err := os.ReadFile(p.File)
-	if err != nil {
-		return nil, err
-	}
-	file := filepath.Join(dir, filepath.Base(p.File))
-	if err := os.WriteFile(file, mutated(text, p), 0o644); err != nil {
-		return nil, err
-	}
-	original, err := filepath.Abs(p.File)
-	if err != nil {
-		return nil, err
-	}
-	overlay := filepath.Join(dir, "overlay.json")
-	list, err := json.Marshal(map[string]any{"Replace": map[string]string{original: file}})
-	if err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(overlay, list, 0o644); err != nil {
-		return nil, err
-	}
-	name := m.Path
-	if d := filepath.ToSlash(filepath.Dir(p.File)); d != "." {
-		name += "/" + d
-	}
+// test runs the tests that may notice a mutant until one does: those of its package, short and whole, and the
+// short ones of its importers, ring by ring.
+func (s *suite) test(ctx context.Context, p *Place) (*row, error) {
 	r := &row{Place: *p, Verdict: forgotten}
-	err = r.circles(ctx, m, name, overlay, seconds)
-	r.Seconds = math.Round(time.Since(begin).Seconds())
-	return r, err
+	name := p.pkg(s.m)
+	if !s.switched {
+		if wrong, err := s.goes(ctx, "build", name); err != nil || wrong != nil {
+			r.Verdict = unusable
+			return r, err
+		}
+	}
+	spent := 0.0 // by importers
+	for far, ring := range s.m.Rings([]string{name}) {
+		for _, pkg := range ring {
+			if s.o.by != nil && !slices.Contains(s.o.by, strings.TrimPrefix(pkg, s.m.Path+"/")) {
+				continue
+			}
+			for _, short := range []bool{true, false}[:1+max(0, 1-far)] {
+				took, err := s.dies(ctx, r, pkg, short,
+					time.Duration((s.o.seconds-spent)*float64(time.Second)), far)
+				if r.Seconds += took; err != nil || r.Verdict == dies {
+					return r, err
+				}
+				if far > 0 {
+					spent += took
+				}
+			}
+		}
+	}
+	return r, nil
 }
 
-// circles runs the package's tests, short and whole, and the short ones of its importers, ring by ring.
-func (r *row) circles(ctx context.Context, m *golist.Module, name, overlay string, seconds float64) error {
-	if err := run(ctx, 10*time.Minute, "build", "-overlay", overlay, name); err != nil {
-		if ctx.Err() != nil {
-			return context.Canceled
-		}
-		r.Verdict = unusable
-		return nil
+// dies runs the tests of a package with a mutant, if they meet it and are not longer than is left.
+func (s *suite) dies(ctx context.Context, r *row, pkg string, short bool, left time.Duration,
+	far int) (took float64, err error) {
+	t, err := s.of(ctx, pkg)
+	if err != nil || t.none {
+		return 0, err
 	}
-	own := m.Packages[name].Tested()
+	usual, err := s.usual(ctx, t, pkg, short)
+	if err != nil || usual.fails {
+		return 0, err
+	}
+	r.Verdict = survives
+	if usual.meets != nil && !usual.meets[r.id] || far > 0 && usual.usual > left {
+		return 0, nil
+	}
 	begin := time.Now()
-	for far, ring := range m.Rings([]string{name}) {
-		var runs [][]string
-		switch {
-		case far == 0 && own:
-			runs = [][]string{{"-short", name}, {name}}
-		case far == 0:
-			begin = time.Now()
-		case time.Since(begin).Seconds() > seconds:
-			return nil
-		case len(ring) > 0:
-			runs = [][]string{append([]string{"-short"}, ring...)}
-		}
-		for _, args := range runs {
-			r.Verdict = survives
-			limit := 20 * time.Minute
-			if far > 0 {
-				limit = time.Duration((seconds - time.Since(begin).Seconds() + 1) * float64(time.Second))
-			}
-			err := run(ctx, limit, append([]string{"test", "-overlay", overlay, "-vet=off", "-failfast",
-				"-timeout", "10m", "-exec", bounded}, args...)...)
-			switch failed := (*failure)(nil); {
-			case ctx.Err() != nil:
-				return context.Canceled
-			case errors.Is(err, context.DeadlineExceeded):
-				return nil // the importers' time is over
-			case errors.As(err, &failed):
-				r.Verdict, r.By = dies, failed.by
-				return nil
-			case err != nil:
-				return err
-			}
-		}
-		if far == 0 {
-			begin = time.Now()
-		}
+	limit := 20 * time.Minute
+	if usual.meets != nil {
+		limit = time.Minute + 5*usual.usual
 	}
-	return nil
-}
-
-// bounded gives a test so much address space (KiB): a mutant may allocate without an end.
-const bounded = `sh -c 'ulimit -v 16000000; exec "$0" "$@"'`
-
-// A failure is a run of the go command that noticed the mutant.
-type failure struct{ by string }
-
-func (f *failure) Error() string { return f.by }
-
-var failing = regexp.MustCompile(`(?m)^(?:\s*--- FAIL: (\S+)|panic: (.*)|FAIL\t(\S+))`)
-
-// run runs the go command. Random tests draw the same for each mutant.
-func run(ctx context.Context, limit time.Duration, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Env = append(os.Environ(), "RAPID_SEED=1")
-	cmd.WaitDelay = 10 * time.Second
-	// The command's own end lets it end its tests, which a kill would leave behind.
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	out, err := cmd.CombinedOutput()
-	if err == nil {
-		return nil
+	by, err := s.run(ctx, t, pkg, short, r.id, limit)
+	if by != "" {
+		r.Verdict, r.By = dies, by
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	exit := (*exec.ExitError)(nil)
-	if !errors.As(err, &exit) {
-		return err
-	}
-	if args[0] == "build" {
-		return fmt.Errorf("%s", out)
-	}
-	by := "?"
-	if f := failing.FindSubmatch(out); f != nil {
-		by = strings.TrimSpace(string(bytes.Join(f[1:], nil)))
-	}
-	return &failure{by}
+	return math.Round(time.Since(begin).Seconds()*10) / 10, err
 }
