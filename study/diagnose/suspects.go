@@ -226,7 +226,7 @@ func wires(p *place) []candidate {
 	if !p.fabric {
 		sure = 2.2 // that there is more than one switch is assumed as well
 	}
-	return []candidate{
+	out := []candidate{
 		{"link-slow", "one cable between switches has 1/%s of its rate", sure, true,
 			func(t *trial, f float64) error {
 				return t.network(fabric.Layout{Oversub: 1, Routing: fabric.Adaptive},
@@ -250,12 +250,6 @@ func wires(p *place) []candidate {
 					})
 			}, "the same table on nodes of one leaf: it is as fast as expected; simccl topo fabric show",
 			"place the job within leaves (simccl topo fabric place), or add uplinks"},
-		{"hash-collision", "queue pairs share cables by an unlucky hash of their routes", sure + 0.2, false,
-			func(t *trial, _ float64) error {
-				t.worst = true
-				return t.network(fabric.Layout{Oversub: 1, Routing: fabric.ECMP}, nil)
-			}, "repeat: times differ from run to run; NCCL_IB_QPS_PER_CONNECTION=4 changes them",
-			"adaptive routing, or NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1"},
 		{"routing", "static routes share cables where adaptive routing would not", sure + 0.8, false,
 			func(t *trial, _ float64) error {
 				return t.network(fabric.Layout{Oversub: 1, Routing: fabric.Static}, func(n *fabric.Network) {
@@ -264,6 +258,18 @@ func wires(p *place) []candidate {
 			}, "whether the switches route adaptively (SHIELD/AR of the subnet manager; DLB on Ethernet)",
 			"turn adaptive routing on, and NCCL_IB_ADAPTIVE_ROUTING=1"},
 	}
+	for seed := range uint64(3) { // draws: the one that fits best is reported
+		out = append(out, candidate{"hash-collision",
+			"queue pairs share cables by an unlucky hash of their routes, as in draw " + fmt.Sprint(seed+1),
+			sure + 0.2, false, func(t *trial, _ float64) error {
+				t.spec.Seed = seed + 1
+				return t.network(fabric.Layout{Oversub: 1, Routing: fabric.ECMP}, func(n *fabric.Network) {
+					n.Routing = fabric.ECMP
+				})
+			}, "repeat: times differ from run to run; NCCL_IB_QPS_PER_CONNECTION=4 changes them",
+			"adaptive routing, or NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1"})
+	}
+	return out
 }
 
 // inside are suspects of a node.

@@ -8,13 +8,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
 )
 
-// Suspects are simulated at so many sizes of a table: of the others the ratio lies between.
+// Suspects are simulated at so many sizes of a table: of the others the ratio lies between. Of more
+// than many ranks they are tried on as many nodes as have these, where nothing describes a network.
 const (
-	sampled     = 10
-	sampledMany = 4 // of more than many ranks
-	many        = 32
+	sampled = 10
+	many    = 32
 )
 
 // Times whose median differs from the expected one by no more than quiet are not explained: two
@@ -37,6 +40,8 @@ type hunt struct {
 	es       []expected
 	every    []float64          // ln of measured to expected time, at all rows
 	rows     []int              // sampled rows
+	on       *bench             // what suspects are tried on: b, or fewer of its nodes
+	base     []float64          // us at sampled rows, without a suspect
 	measured []float64          // ln of measured to expected time, at them
 	spread   []float64          // what a difference of logarithms is measured by
 	anchors  []int              // places in rows
@@ -56,54 +61,90 @@ func (q *work) suspects(ctx context.Context) error {
 	if worst == nil {
 		return nil
 	}
+	if err := worst.bench(ctx); err != nil {
+		return err
+	}
 	return worst.run(ctx)
+}
+
+// bench makes what suspects are tried on: the machine in lockstep, of many ranks and where nothing
+// describes a network between them fewer of its nodes. Ratios of times are much the same there.
+func (h *hunt) bench(ctx context.Context) error {
+	site, t := h.b.run.Site, *h.b.table
+	h.on = &bench{table: &t, spec: h.b.spec.Clone(), opt: h.b.opt}
+	h.on.spec.Engine.Jitter = "off"
+	per := site.Comm.NRanks / max(site.Comm.NNodes, 1)
+	n := max(2, many/per)
+	if nodes := h.on.spec.Machine.Nodes; site.Comm.NRanks > many && n < site.Comm.NNodes && site.Network == nil &&
+		len(nodes) == 1 {
+		nodes[0].Count = n
+	}
+	if err := h.on.prepare(); err != nil || h.on.run.Site.Comm.NRanks != h.on.run.Site.Comm.NNodes*per {
+		h.on.spec.Machine.Nodes = h.b.spec.Machine.Nodes // a part of the machine is none by itself
+		if err = h.on.prepare(); err != nil {
+			return err
+		}
+	}
+	on := h.on.run.Site.Comm
+	t.rows = slices.Clone(t.rows)
+	for i := range t.rows {
+		if r := &t.rows[i]; on.NRanks != site.Comm.NRanks {
+			r.op.Count = coll.ExactSizes(t.fn, units.Bytes(r.bytes), r.op.Type, on.NRanks).Count
+		}
+	}
+	if on.NNodes != site.Comm.NNodes {
+		h.note("suspects were tried on %d of the %d nodes", on.NNodes, site.Comm.NNodes)
+	}
+	outs, err := h.on.simulate(ctx, h.on.run, h.rows)
+	for k := range outs {
+		h.base = append(h.base, outs[k].Result.Elapsed.Micros())
+	}
+	return err
 }
 
 func newHunt(q *work, b *bench, es []expected) *hunt {
 	h := &hunt{work: q, b: b, es: es, known: map[string]float64{}}
-	farthest := 0
 	for i, row := range b.table.rows {
 		h.every = append(h.every, math.Log(row.us/es[i].us))
-		if math.Abs(h.every[i]) > math.Abs(h.every[farthest]) {
-			farthest = i
-		}
 	}
-	h.rows = sample(b)
-	if !slices.Contains(h.rows, farthest) {
-		h.rows = append(h.rows, farthest)
-		slices.Sort(h.rows)
-	}
+	h.rows = h.sample()
 	for _, i := range h.rows {
-		row := b.table.rows[i]
-		h.measured = append(h.measured, math.Log(row.us/es[i].us))
-		below, _ := b.widths(row.bytes)
+		h.measured = append(h.measured, h.every[i])
+		below, _ := b.widths(b.table.rows[i].bytes)
 		h.spread = append(h.spread, below/2)
 	}
-	largest, far := len(h.rows)-1, 0
-	for k, m := range h.measured {
-		if math.Abs(m)/h.spread[k] > math.Abs(h.measured[far])/h.spread[far] {
-			far = k
-		}
-	}
+	z := func(k int) float64 { return math.Abs(h.measured[k]) / h.spread[k] }
+	most := slices.MaxFunc(all(len(h.rows)), func(i, k int) int { return cmp.Compare(z(i), z(k)) })
+	// Of sizes that are about as far off the smallest is simulated soonest.
+	far := slices.IndexFunc(all(len(h.rows)), func(k int) bool { return z(k) >= 0.8*z(most) })
 	h.anchors = []int{far}
-	if largest != far {
+	if largest := len(h.rows) - 1; largest != far {
 		h.anchors = append(h.anchors, largest)
 	}
 	return h
 }
 
-// sample spreads rows over the table, the smallest and the largest among them.
-func sample(b *bench) []int {
-	n, k := len(b.table.rows), sampled
-	if b.run.Site.Comm.NRanks > many {
-		k = sampledMany
+// sample spreads rows over the table, the smallest, the farthest off and the last that counts among
+// them: beyond plateau sizes that are off as much as it say nothing new.
+func (h *hunt) sample() (out []int) {
+	const plateau = 256 << 20
+	rows := h.b.table.rows
+	n := len(rows)
+	for n > 2 && rows[n-2].bytes >= plateau && math.Abs(h.every[n-1]-h.every[n-2]) < 0.05 {
+		n--
 	}
-	if n <= k {
+	if n <= sampled {
 		return all(n)
 	}
-	out := make([]int, 0, k)
-	for i := range k {
-		out = append(out, (i*(n-1)+(k-1)/2)/(k-1))
+	for i := range sampled {
+		out = append(out, (i*(n-1)+(sampled-1)/2)/(sampled-1))
+	}
+	farthest := slices.MaxFunc(all(n), func(i, k int) int {
+		return cmp.Compare(math.Abs(h.every[i]), math.Abs(h.every[k]))
+	})
+	if !slices.Contains(out, farthest) {
+		out = append(out, farthest)
+		slices.Sort(out)
 	}
 	return out
 }
@@ -150,7 +191,7 @@ func ones(n int) []float64 {
 func (h *hunt) run(ctx context.Context) error {
 	base := h.fit(ones(len(h.anchors)), h.anchors)
 	var left []tried
-	for _, c := range candidates(h.b, h.left) {
+	for _, c := range candidates(h.on, h.left) {
 		t, ratio := h.begin(ctx, c)
 		if err := ctx.Err(); err != nil {
 			return err
@@ -189,8 +230,8 @@ func (h *hunt) run(ctx context.Context) error {
 }
 
 // deep is how many candidates are simulated at all sampled sizes, and apart by how much they may be
-// worse than the best at the anchors; few of more than many ranks.
-const deep, few, apart = 10, 4, 2.5
+// worse than the best at the anchors.
+const deep, apart = 10, 2.5
 
 // promising are the candidates that are simulated at all sampled sizes, of those that are sorted.
 func (h *hunt) promising(left []tried) []tried {
@@ -199,15 +240,8 @@ func (h *hunt) promising(left []tried) []tried {
 		best = min(best, left[i].misfit)
 	}
 	left = slices.DeleteFunc(left, func(t tried) bool { return t.misfit > best+apart })
-	most := deep
-	if h.large() {
-		most = few
-	}
-	return left[:min(len(left), most)]
+	return left[:min(len(left), deep)]
 }
-
-// large reports whether a run of every rank by itself takes long.
-func (h *hunt) large() bool { return h.b.run.Site.Comm.NRanks > many }
 
 // facts is what lines of the files say of a kind, as an addition to its score.
 func (h *hunt) facts(kind string) float64 {
@@ -229,11 +263,7 @@ func (h *hunt) begin(ctx context.Context, c candidate) (*tried, []float64) {
 		return t, nil
 	}
 	t.factor = 4
-	steps := 3
-	if h.large() {
-		steps = 1
-	}
-	for range steps {
+	for range 3 {
 		r := h.ratios(ctx, t, h.anchors[:1])
 		if r == nil {
 			return t, nil
@@ -290,7 +320,7 @@ func (h *hunt) ratios(ctx context.Context, t *tried, places []int) []float64 {
 }
 
 func (h *hunt) ratiosOf(ctx context.Context, t *tried, places []int) []float64 {
-	tr := h.b.trial()
+	tr := h.on.trial()
 	if t.change(tr, t.factor) != nil {
 		return nil
 	}
@@ -298,24 +328,17 @@ func (h *hunt) ratiosOf(ctx context.Context, t *tried, places []int) []float64 {
 	if err != nil {
 		return nil
 	}
-	if tr.worst {
-		r.OfDraws = 5
-	}
 	rows := make([]int, len(places))
 	for k, at := range places {
 		rows[k] = h.rows[at]
 	}
-	outs, err := h.b.simulate(ctx, r, rows)
+	outs, err := h.on.simulate(ctx, r, rows)
 	if err != nil {
 		return nil
 	}
 	ratio := make([]float64, len(outs))
 	for k := range outs {
-		us := outs[k].Result.Elapsed.Micros()
-		if d := outs[k].Draws; d != nil && tr.worst {
-			us = d.MostUs
-		}
-		ratio[k] = us / h.es[rows[k]].us
+		ratio[k] = outs[k].Result.Elapsed.Micros() / h.base[places[k]]
 	}
 	return ratio
 }
