@@ -14,10 +14,11 @@ import (
 )
 
 // Suspects are simulated at so many sizes of a table: of the others the ratio lies between. Of more
-// than many ranks they are tried on as many nodes as have these, where nothing describes a network.
+// than many ranks they are tried on two nodes or as many as have enough, where nothing describes a network.
 const (
 	sampled = 10
 	many    = 32
+	enough  = 16
 )
 
 // Times whose median differs from the expected one by no more than quiet are not explained: two
@@ -74,7 +75,7 @@ func (h *hunt) bench(ctx context.Context) error {
 	h.on = &bench{table: &t, spec: h.b.spec.Clone(), opt: h.b.opt}
 	h.on.spec.Engine.Jitter = "off"
 	per := site.Comm.NRanks / max(site.Comm.NNodes, 1)
-	n := max(2, many/per)
+	n := max(2, enough/per)
 	if nodes := h.on.spec.Machine.Nodes; site.Comm.NRanks > many && n < site.Comm.NNodes && site.Network == nil &&
 		len(nodes) == 1 {
 		nodes[0].Count = n
@@ -167,16 +168,29 @@ func (h *hunt) off() bool {
 	return math.Abs(median(h.every)) > quiet
 }
 
-// fit is how badly ratios follow the measured ones, over some places: the mean square of their
-// difference by its spread, of no place more than capped.
+// scatter is by how much single sizes of a table are off a curve that is right, as ln: 5 % from run to
+// run, and as much that a simulated difference is wrong by.
+const scatter = 0.07
+
+// fit is how badly ratios follow the measured ones, over some places: -2 ln of their likelihood by
+// place. All times of a machine may be off by one factor, within what its class states (spread), and
+// each by scatter; no place counts more than capped.
 func (h *hunt) fit(ratio []float64, places []int) float64 {
 	const capped = 16
-	sum := 0.0
+	d := make([]float64, len(places))
+	sum, class := 0.0, 0.0
 	for k, at := range places {
-		d := (h.measured[at] - math.Log(ratio[k])) / h.spread[at]
-		sum += min(d*d, capped)
+		d[k] = h.measured[at] - math.Log(ratio[k])
+		sum += max(-2*h.spread[at], min(d[k], 2*h.spread[at]))
+		class += h.spread[at] / float64(len(places))
 	}
-	return sum / float64(len(places))
+	factor := sum / (float64(len(places)) + scatter*scatter/(class*class))
+	out := factor * factor / (class * class)
+	for _, v := range d {
+		v = (v - factor) / scatter
+		out += min(v*v, capped)
+	}
+	return out / float64(len(places))
 }
 
 func ones(n int) []float64 {
@@ -231,7 +245,7 @@ func (h *hunt) run(ctx context.Context) error {
 
 // deep is how many candidates are simulated at all sampled sizes, and apart by how much they may be
 // worse than the best at the anchors.
-const deep, apart = 10, 2.5
+const deep, apart = 10, 6
 
 // promising are the candidates that are simulated at all sampled sizes, of those that are sorted.
 func (h *hunt) promising(left []tried) []tried {
@@ -262,21 +276,21 @@ func (h *hunt) begin(ctx context.Context, c candidate) (*tried, []float64) {
 	if want < 0.05 {
 		return t, nil
 	}
-	t.factor = 4
+	t.factor = min(math.Exp(want), strongest)
 	for range 3 {
 		r := h.ratios(ctx, t, h.anchors[:1])
 		if r == nil {
 			return t, nil
 		}
 		got := math.Log(r[0])
-		if math.Abs(got-want) < 0.02 {
+		if math.Abs(got-want) < 0.03 {
 			break
 		}
-		if got < 0.03 && t.factor >= 4 {
+		if got < 0.03 {
 			if t.factor >= strongest {
 				return t, nil
 			}
-			t.factor = strongest
+			t.factor = min(4*t.factor, strongest)
 			continue
 		}
 		// What bounds takes as many times as long as it is slower, beyond a factor that hides it.
