@@ -14,11 +14,10 @@ import (
 )
 
 // Suspects are simulated at so many sizes of a table: of the others the ratio lies between. Of more
-// than many ranks they are tried on two nodes or as many as have enough, where nothing describes a network.
+// than many ranks they are tried on as many nodes as have these, where nothing describes a network.
 const (
 	sampled = 10
 	many    = 32
-	enough  = 16
 )
 
 // Times whose median differs from the expected one by no more than quiet are not explained: two
@@ -75,7 +74,7 @@ func (h *hunt) bench(ctx context.Context) error {
 	h.on = &bench{table: &t, spec: h.b.spec.Clone(), opt: h.b.opt}
 	h.on.spec.Engine.Jitter = "off"
 	per := site.Comm.NRanks / max(site.Comm.NNodes, 1)
-	n := max(2, enough/per)
+	n := max(2, many/per)
 	if nodes := h.on.spec.Machine.Nodes; site.Comm.NRanks > many && n < site.Comm.NNodes && site.Network == nil &&
 		len(nodes) == 1 {
 		nodes[0].Count = n
@@ -174,24 +173,29 @@ const scatter = 0.07
 
 // fit is how badly ratios follow the measured ones, over some places: -2 ln of their likelihood by
 // place. All times of a machine may be off by one factor, within what its class states (spread), and
-// each by scatter; no place counts more than capped.
+// each by scatter, in Student's distribution of tails degrees of freedom: a size that is off for a
+// reason of its own decides nothing.
 func (h *hunt) fit(ratio []float64, places []int) float64 {
-	const capped = 16
+	const tails = 3
 	d := make([]float64, len(places))
-	sum, class := 0.0, 0.0
+	class := 0.0
 	for k, at := range places {
 		d[k] = h.measured[at] - math.Log(ratio[k])
-		sum += max(-2*h.spread[at], min(d[k], 2*h.spread[at]))
 		class += h.spread[at] / float64(len(places))
 	}
-	factor := sum / (float64(len(places)) + scatter*scatter/(class*class))
+	sorted := slices.Sorted(slices.Values(d))
+	factor := (sorted[(len(d)-1)/2] + sorted[len(d)/2]) / 2
+	factor = max(-2*class, min(factor, 2*class))
 	out := factor * factor / (class * class)
 	for _, v := range d {
 		v = (v - factor) / scatter
-		out += min(v*v, capped)
+		out += (tails + 1) * math.Log1p(v*v/tails)
 	}
 	return out / float64(len(places))
 }
+
+// gain is by how much n places are likelier with a suspect than without, as ln.
+func gain(without, with float64, n int) float64 { return float64(n) * (without - with) / 2 }
 
 func ones(n int) []float64 {
 	out := make([]float64, n)
@@ -213,7 +217,7 @@ func (h *hunt) run(ctx context.Context) error {
 		if ratio == nil {
 			continue
 		}
-		if t.misfit = h.fit(ratio, h.anchors); t.misfit < 0.7*base {
+		if t.misfit = h.fit(ratio, h.anchors); gain(base, t.misfit, len(h.anchors)) > 1 {
 			left = append(left, *t)
 		}
 	}
@@ -235,7 +239,7 @@ func (h *hunt) run(ctx context.Context) error {
 		if t.fitted {
 			t.score++ // the factor is one more assumption
 		}
-		if t.misfit < 0.6*whole {
+		if gain(whole, t.misfit, int(n)) > t.assumes+3 {
 			out = append(out, *t)
 		}
 	}
