@@ -197,7 +197,12 @@ func missing(p *place) (out []candidate) {
 	}
 	for n := 1; n < len(p.nics); n *= 2 {
 		out = append(out, candidate{"wrong-hca", fmt.Sprintf("NCCL uses %d of %d NICs of each node", n,
-			len(p.nics)), 1.4, false, setting("NCCL_IB_HCA==" + strings.Join(p.nics[:n], ",")),
+			len(p.nics)), 1, false, func(t *trial, _ float64) error {
+			for _, name := range p.nics[n:] { // of any plugin, also those that NCCL_IB_HCA does not reach
+				t.fault("nic=%s:absent", name)
+			}
+			return nil
+		},
 			"NCCL_DEBUG=INFO: the devices in the line \"NET/IB : Using\"",
 			"unset NCCL_IB_HCA or name every compute NIC; give the container all of /dev/infiniband"})
 	}
@@ -362,11 +367,15 @@ func settings(p *place) (out []candidate) {
 		list = append(list, "NCCL_PXN_DISABLE=1", "NCCL_IB_QPS_PER_CONNECTION=16")
 	}
 	for _, kv := range list {
-		out = append(out, ofSetting(kv, 2))
+		c := ofSetting(kv, 2.5)
+		if c.kind == "setting" {
+			c.assumes++ // one of many that it might be
+		}
+		out = append(out, c)
 	}
 	for _, v := range []string{"2.21.5", "2.23.4", "2.25.1", "2.27.5", "2.28.9", "2.29.7"} {
 		if _, err := rules.For(v); err == nil && v != p.version {
-			out = append(out, candidate{"release", "NCCL " + v + " runs in place of " + p.version, 2.6, false,
+			out = append(out, candidate{"release", "NCCL " + v + " runs in place of " + p.version, 3.5, false,
 				func(t *trial, _ float64) error {
 					t.spec.NCCL.Version = v
 					return nil
