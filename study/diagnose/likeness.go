@@ -26,15 +26,17 @@ type likeness struct {
 
 // words of a text, in lower case; a rate is written as the titles of machines do, 400Gb/s as 400g.
 func words(text string) []string {
-	text = rates400().ReplaceAllString(text, "${1}G ")
+	text = bitRates().ReplaceAllString(text, "${1}G ")
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
 }
 
 var (
-	rates400 = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d+) ?G(?:b/s|bps|bit/s)\b`) })
-	models   = sync.OnceValue(func() *regexp.Regexp {
+	bitRates = sync.OnceValue(
+		func() *regexp.Regexp { return regexp.MustCompile(`(\d+) ?G(?:b/s|bps|bit/s)\b`) },
+	)
+	models = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(?:gb|gh|a|b|h|l|t|v)\d+[a-z]?$|^\d{4}$`)
 	})
 	nets = sync.OnceValue(func() *regexp.Regexp {
@@ -87,7 +89,8 @@ func alike(r *calibrate.Run) *likeness {
 	var best *likeness
 	for _, m := range machines {
 		own := telling(m)
-		if !slices.Contains(words(m.Name+" "+m.Title), model) || slices.Contains(said, "sxm4") && slices.Contains(own, "pcie") {
+		if !slices.Contains(words(m.Name+" "+m.Title), model) ||
+			slices.Contains(said, "sxm4") && slices.Contains(own, "pcie") {
 			continue
 		}
 		l := likeness{name: m.Name, xml: string(m.XML())}
@@ -133,7 +136,13 @@ func (q *work) fit(b *bench, l *likeness) {
 				s.Network.Faults = append(s.Network.Faults, "nic="+net[1]+":absent")
 			}
 		}
-		q.note("%s has %d NICs; %d of them are left out, since the table says %d", l.name, len(all), len(all)-n, n)
+		q.note(
+			"%s has %d NICs; %d of them are left out, since the table says %d",
+			l.name,
+			len(all),
+			len(all)-n,
+			n,
+		)
 	}
 	kind := builtin.Lookup(l.name).Network.Kind
 	if s.Network.Class == "" && (kind == "" || kind == "infiniband") {

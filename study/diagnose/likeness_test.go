@@ -49,7 +49,8 @@ func TestMachineIsTheOneMostLikeTheTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(b.nics()); n != 4 || !strings.Contains(strings.Join(q.rep.Notes, "\n"), "4 of them are left out") {
+		if n := len(b.nics()); n != 4 ||
+			!strings.Contains(strings.Join(q.rep.Notes, "\n"), "4 of them are left out") {
 			t.Errorf("%d NICs, want the table's 4; notes %q", n, q.rep.Notes)
 		}
 	}

@@ -75,7 +75,8 @@ func (h *hunt) bench(ctx context.Context) error {
 	h.on.spec.Engine.Jitter = "off"
 	per := site.Comm.NRanks / max(site.Comm.NNodes, 1)
 	n := max(2, many/per)
-	if nodes := h.on.spec.Machine.Nodes; site.Comm.NRanks > many && n < site.Comm.NNodes && site.Network == nil &&
+	if nodes := h.on.spec.Machine.Nodes; site.Comm.NRanks > many && n < site.Comm.NNodes &&
+		site.Network == nil &&
 		len(nodes) == 1 {
 		nodes[0].Count = n
 	}

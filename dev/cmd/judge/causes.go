@@ -14,7 +14,10 @@ import (
 // called are the kinds of suspects by what the collection of causes calls them.
 var called = [...]struct{ cause, kinds string }{
 	{"no_gdr", "no-gpudirect"}, {"wrong_hca", "wrong-hca nic-down"}, {"wrong_nic", "numa wrong-hca"},
-	{"slow_node", "slow-node"}, {"acs", "acs"}, {"channels", "channels"}, {"mtu", "mtu"}, {"pxn", "pxn release"},
+	{
+		"slow_node",
+		"slow-node",
+	}, {"acs", "acs"}, {"channels", "channels"}, {"mtu", "mtu"}, {"pxn", "pxn release"},
 	{"tuning", "setting channels release"}, {"routing", "routing congestion hash-collision"},
 	{"host_memory", "host-memory"},
 }
@@ -55,7 +58,7 @@ func causeOf(d document) (diagnose.Request, error) {
 	}
 	rows := bandwidths(table)
 	gpu, nodes := "", 1.0
-	for _, g := range []string{"GB300", "GB200", "GB10", "H200", "H100", "H20", "A100", "V100", "MI300X", "MI350X"} {
+	for _, g := range strings.Fields("GB300 GB200 GB10 H200 H100 H20 A100 V100 MI300X MI350X") {
 		if strings.Contains(words, g) && gpu == "" {
 			gpu = g
 		}
@@ -82,8 +85,10 @@ func causeOf(d document) (diagnose.Request, error) {
 	if gpu == "" || strings.HasPrefix(gpu, "MI") || len(rows) == 0 {
 		return diagnose.Request{}, fmt.Errorf("no table of a GPU of NVIDIA can be made of it")
 	}
-	data, err := json.Marshal(document{"name": d.text("name"), "collective": fn, "env": settingsOf(d), "rows": rows,
-		"system": map[string]any{"gpu": gpu, "nodes": nodes, "gpus_per_node": per, "nic": words}})
+	data, err := json.Marshal(
+		document{"name": d.text("name"), "collective": fn, "env": settingsOf(d), "rows": rows,
+			"system": map[string]any{"gpu": gpu, "nodes": nodes, "gpus_per_node": per, "nic": words}},
+	)
 	return diagnose.Request{Files: []diagnose.File{{Name: "table.json", Data: data},
 		{Name: "report.txt", Data: []byte(words + "\n")}}}, err
 }
@@ -125,7 +130,8 @@ func bandwidths(table map[string]any) (out []point) {
 				var n int64
 				var unit string
 				if k, _ := fmt.Sscanf(name, "%d %s", &n, &unit); k == 2 && strings.HasSuffix(unit, "iB") {
-					out = append(out, point{Bytes: n << map[string]int{"MiB": 20, "GiB": 30}[unit], BusBW: bw})
+					shift := map[string]int{"MiB": 20, "GiB": 30}[unit]
+					out = append(out, point{Bytes: n << shift, BusBW: bw})
 				} else {
 					take(bw, f, alg)
 				}

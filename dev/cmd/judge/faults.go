@@ -17,8 +17,18 @@ import (
 )
 
 // machines are those that faults are made on: of every kind of node, with 1 to 4 of them.
-var machines = [...]string{"dgx-h100", "dgx-a100", "dgx-b200", "hgx-a100-4", "pcie-l40s-8", "oci-bm.gpu.h100.8",
-	"gcp-a3-ultra", "dgx-1v", "azure-nd96asr-v4", "hgx-h100-4"}
+var machines = [...]string{
+	"dgx-h100",
+	"dgx-a100",
+	"dgx-b200",
+	"hgx-a100-4",
+	"pcie-l40s-8",
+	"oci-bm.gpu.h100.8",
+	"gcp-a3-ultra",
+	"dgx-1v",
+	"azure-nd96asr-v4",
+	"hgx-h100-4",
+}
 
 // fault changes a machine. It returns false where the machine cannot have it.
 type fault struct {
@@ -61,7 +71,8 @@ func (m *made) far() bool { return m.nodes > 1 && len(m.nics) > 0 }
 // among are the faults that the simulator makes, with its own options.
 var among = [...]fault{
 	{"nic-slow", func(m *made) bool {
-		return m.far() && m.fault("nic=node%d/%d:slow=%g", m.rnd.IntN(m.nodes), m.rnd.IntN(len(m.nics)), m.factor())
+		return m.far() &&
+			m.fault("nic=node%d/%d:slow=%g", m.rnd.IntN(m.nodes), m.rnd.IntN(len(m.nics)), m.factor())
 	}},
 	{"nic-down", func(m *made) bool {
 		return m.far() && len(m.nics) > 1 && m.fault("nic=node%d/%d:absent", m.rnd.IntN(m.nodes),
@@ -88,7 +99,8 @@ var among = [...]fault{
 	}},
 	{"wrong-hca", func(m *made) bool {
 		n := len(m.nics)
-		return m.far() && n > 1 && m.env("NCCL_IB_HCA=="+strings.Join(m.nics[:max(1, n>>(1+m.rnd.IntN(3)))], ","))
+		return m.far() && n > 1 &&
+			m.env("NCCL_IB_HCA=="+strings.Join(m.nics[:max(1, n>>(1+m.rnd.IntN(3)))], ","))
 	}},
 	{"no-gpudirect", func(m *made) bool { return m.far() && m.env("NCCL_NET_GDR_LEVEL=LOC") }},
 	{"wrong-transport", func(m *made) bool { return m.far() && m.env("NCCL_IB_DISABLE=1") }},
@@ -101,7 +113,10 @@ var among = [...]fault{
 		return m.env(one(m, "NCCL_PROTO=LL", "NCCL_PROTO=Simple", "NCCL_ALGO=Ring", "NCCL_ALGO=Tree",
 			"NCCL_BUFFSIZE=65536"))
 	}},
-	{"release", func(m *made) bool { m.spec.NCCL.Version = one(m, "2.21.5", "2.23.4", "2.25.1"); return true }},
+	{
+		"release",
+		func(m *made) bool { m.spec.NCCL.Version = one(m, "2.21.5", "2.23.4", "2.25.1"); return true },
+	},
 	{"launch", func(m *made) bool { m.spec.Engine.Processes = 1; return m.gpus > 1 }},
 	{"pcie", func(m *made) bool {
 		return m.topology(`link_width="16"`, fmt.Sprintf(`link_width="%d"`, one(m, 2, 4, 8)))
@@ -208,8 +223,10 @@ func request(name string, f *fault) (diagnose.Request, error) {
 		if f != nil && most < felt {
 			continue
 		}
-		data, err := json.Marshal(document{"name": name, "collective": op, "rows": bad, "nccl_version": "2.28.9",
-			"system": map[string]any{"nodes": m.nodes, "gpus_per_node": m.gpus}})
+		data, err := json.Marshal(
+			document{"name": name, "collective": op, "rows": bad, "nccl_version": "2.28.9",
+				"system": map[string]any{"nodes": m.nodes, "gpus_per_node": m.gpus}},
+		)
 		return diagnose.Request{Files: []diagnose.File{{Name: "table.json", Data: data}}, Spec: m.told,
 			Options: opt}, err
 	}

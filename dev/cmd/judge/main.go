@@ -107,7 +107,14 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 
 // ask has a case diagnosed.
 func (t *trial) ask(ctx context.Context, verdictAlone bool) answer {
-	a := answer{Name: t.name, Group: t.group, Right: t.verdict, Kinds: t.kinds, None: t.none, Suspects: []string{}}
+	a := answer{
+		Name:     t.name,
+		Group:    t.group,
+		Right:    t.verdict,
+		Kinds:    t.kinds,
+		None:     t.none,
+		Suspects: []string{},
+	}
 	req, err := t.make()
 	if err == nil {
 		req.NoSuspects, req.Options.Settings = verdictAlone, config.Sources{NoEnv: true}

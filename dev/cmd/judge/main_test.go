@@ -14,8 +14,11 @@ import (
 // TestCutBoundsThePlateauAlone: times of a cut table follow a part of the best bandwidth, sizes below
 // that keep theirs, and a table of one node has no cut.
 func TestCutBoundsThePlateauAlone(t *testing.T) {
-	d := document{"system": map[string]any{"nodes": 2.0}, "rows": []point{{8, 10, 0.001, 0}, {1 << 20, 100, 10, 0},
-		{1 << 30, 1000, 100, 0}}}
+	d := document{
+		"system": map[string]any{"nodes": 2.0},
+		"rows": []point{{8, 10, 0.001, 0}, {1 << 20, 100, 10, 0},
+			{1 << 30, 1000, 100, 0}},
+	}
 	var us []float64
 	for _, r := range d.cut(2).rows() {
 		us = append(us, r.Us)
@@ -44,15 +47,18 @@ func TestRunGoesOnFromItsLog(t *testing.T) {
 		}
 	}
 	log := filepath.Join(shared, "log")
-	if err := os.WriteFile(log, []byte(`{"name":"a","group":"H100","right":"as expected","verdict":"as expected"}`+
+	if err := os.WriteFile(log, []byte(`{"name":"a","group":"H100","right":"slower",`+
+		`"verdict":"slower"}`+
 		"\n"+`{"name":"b","gro`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"tables", "-half", "all", "-shared", shared, "-log", log}, &out); err != nil {
+	args := []string{"tables", "-half", "all", "-shared", shared, "-log", log}
+	if err := run(t.Context(), args, &out); err != nil {
 		t.Fatal(err)
 	}
-	if s := out.String(); !strings.Contains(s, "left out b: ") || !strings.Contains(s, "verdict 1 of 1 (100 %)") ||
+	if s := out.String(); !strings.Contains(s, "left out b: ") ||
+		!strings.Contains(s, "verdict 1 of 1 (100 %)") ||
 		strings.Contains(s, "cause") {
 		t.Errorf("%s", s)
 	}
@@ -77,13 +83,15 @@ func TestEveryFaultIsMade(t *testing.T) {
 // TestCausesAreMadeOfTheirWords: a bandwidth in words is a point, and a cause of no table is left out.
 func TestCausesAreMadeOfTheirWords(t *testing.T) {
 	trials, err := causes(fstest.MapFS{"reference/causes.json": {Data: []byte(`[
-		{"name": "own", "kind": "acs", "topology": "2 nodes A100", "table": {"collective": "all_reduce", "avg_busbw": 10}},
+		{"name": "own", "kind": "acs", "topology": "2 nodes A100",
+			"table": {"collective": "all_reduce", "avg_busbw": 10}},
 		{"name": "copy", "kind": "host_memory", "table": {"tool": "own"}}]`)}})
 	if err != nil || len(trials) != 2 {
 		t.Fatal(len(trials), err)
 	}
 	req, err := trials[0].make()
-	if err != nil || !strings.Contains(string(req.Files[0].Data), `"busbw":10`) || trials[0].verdict != diagnose.Slower {
+	if err != nil || !strings.Contains(string(req.Files[0].Data), `"busbw":10`) ||
+		trials[0].verdict != diagnose.Slower {
 		t.Errorf("%s %v", req.Files, err)
 	}
 	if _, err := trials[1].make(); err == nil {

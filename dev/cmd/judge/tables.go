@@ -119,11 +119,16 @@ func (d document) cut(part float64) document {
 
 func (d document) trial(suffix string, v diagnose.Verdict, of document) trial {
 	gpu, _ := d.system("gpu").(string)
-	return trial{name: d.text("name") + suffix, source: d.text("source"), group: first(gpu) + suffix, verdict: v,
+	return trial{
+		name:    d.text("name") + suffix,
+		source:  d.text("source"),
+		group:   first(gpu) + suffix,
+		verdict: v,
 		make: func() (diagnose.Request, error) {
 			data, err := json.Marshal(of)
 			return diagnose.Request{Files: []diagnose.File{{Name: "table.json", Data: data}}}, err
-		}}
+		},
+	}
 }
 
 // first is the first word of a GPU's name.
