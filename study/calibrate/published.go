@@ -30,6 +30,10 @@ type published struct {
 		Of    int    `json:"gpus_per_node"`
 		Used  int    `json:"gpus_used"`
 		Nodes int    `json:"nodes"`
+		NIC   string `json:"nic"`
+		NICs  any    `json:"nics_per_node"` // a number, or words that begin with one
+		Intra string `json:"intra"`
+		Cloud string `json:"cloud"`
 	} `json:"system"`
 	NCCL       string            `json:"nccl_version"`
 	Command    string            `json:"command"`
@@ -98,7 +102,9 @@ func (p *published) run(file string, s settings) (r *Run, why string, err error)
 		per = p.System.Of
 	}
 	r = &Run{File: file, Name: p.Name, Source: p.Source, GPU: p.System.GPU, Date: dateIn().FindString(p.Date),
-		Nodes: max(1, p.System.Nodes)}
+		Nodes: max(1, p.System.Nodes), PerNode: p.System.Of,
+		System: strings.Join([]string{p.System.NIC, p.System.Intra, p.System.Cloud}, "; ")}
+	r.NICs, _ = strconv.Atoi(numberIn().FindString(fmt.Sprint(p.System.NICs)))
 	if r.Ranks = per * r.Nodes; r.Ranks < 1 || r.Ranks > maxPublished || len(p.Rows) > maxPublished {
 		return nil, "",
 			&FileError{File: file, Problem: "system: write gpus_per_node, or gpus_used, and nodes"}
@@ -141,6 +147,8 @@ func (p *published) run(file string, s settings) (r *Run, why string, err error)
 
 // maxPublished bounds ranks and rows of a table.
 const maxPublished = 1 << 20
+
+var numberIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{1,4}\b`) })
 
 var versionIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+\.\d+\.\d+`) })
 

@@ -15,13 +15,18 @@ type Run struct {
 	Name   string // of a published table
 	Source string // where it was published
 	GPU    string // as the file names it, empty where it does not
-	NCCL   int    // 22809 for 2.28.9, 0 where the file does not say
-	Date   string // YYYY-MM-DD, empty where the file does not say
-	Ranks  int
-	Nodes  int
-	Env    []string // NCCL_NAME=VALUE, sorted: the environment given to NCCL
-	From   string   // where Env was found, for people
-	Launch sim.Launch
+	// System is what a published table says of its machine besides: NICs, cloud.
+	System string
+	// PerNode and NICs are a node's GPUs and NICs as a published table says, of which it may use
+	// fewer; 0 where it does not say.
+	PerNode, NICs int
+	NCCL          int    // 22809 for 2.28.9, 0 where the file does not say
+	Date          string // YYYY-MM-DD, empty where the file does not say
+	Ranks         int
+	Nodes         int
+	Env           []string // NCCL_NAME=VALUE, sorted: the environment given to NCCL
+	From          string   // where Env was found, for people
+	Launch        sim.Launch
 	// PerThread counts the GPUs that one host thread launches for; it matters
 	// to eager runs only.
 	PerThread int

@@ -19,7 +19,6 @@ type trial struct {
 	*bench
 	spec  scenario.Spec
 	files map[string][]byte
-	worst bool // of the draws of hashed routes
 }
 
 func (b *bench) trial() *trial {

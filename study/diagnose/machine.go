@@ -12,7 +12,6 @@ import (
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/study/logcheck"
-	"github.com/simccl/simccl/study/replay"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"
 )
@@ -124,6 +123,9 @@ func (q *work) settings(b *bench) {
 	if s.NCCL.Env = env; len(env) == 0 {
 		s.NCCL.Env = nil
 	}
+	if env["NCCL_MNNVL_ENABLE"] == "0" && s.Machine.NVLinkDomain == 0 {
+		s.Machine.NVLinkDomain = 1 // each node by itself
+	}
 	if s.NCCL.Version != "" {
 		return
 	}
@@ -150,19 +152,17 @@ func (q *work) settings(b *bench) {
 // place says which nodes there are.
 func (q *work) place(b *bench) error {
 	s, r := &b.spec, b.table.run
+	var like *likeness
 	if !q.given.topo {
 		topo := q.m.machine
 		if topo != "" {
 			topo = q.healthy(b, topo)
 		}
 		if topo == "" {
-			per := r.Ranks / max(r.Nodes, 1)
-			name, ok := replay.Builtin(r.GPU, per)
-			if r.Nodes > 1 && ok {
-				name, _ = replay.Builtin(r.GPU, r.Ranks)
-			}
-			switch {
-			case ok:
+			name := ""
+			switch like = alike(r); {
+			case like != nil:
+				name = like.name
 				q.miss(missMachine, fmt.Sprintf("a topology of a node (NCCL_TOPO_DUMP_FILE=topo.xml, or "+
 					"nvidia-smi topo -m): the built-in %s is assumed, for the table's %s", name, r.GPU))
 			case r.GPU != "":
@@ -184,6 +184,9 @@ func (q *work) place(b *bench) error {
 	}
 	if !q.given.nodes && len(s.Machine.Nodes) == 1 {
 		s.Machine.Nodes[0].Count = r.Nodes
+	}
+	if like != nil {
+		q.fit(b, like)
 	}
 	if per, threads := max(r.PerThread, 1), max(r.Threads, 1); per*threads > 1 && r.Nodes > 0 {
 		s.Engine.Threads = threads

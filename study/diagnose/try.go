@@ -8,13 +8,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/units"
 )
 
-// Suspects are simulated at so many sizes of a table: of the others the ratio lies between.
+// Suspects are simulated at so many sizes of a table: of the others the ratio lies between. Of more
+// than many ranks they are tried on as many nodes as have these, where nothing describes a network.
 const (
-	sampled     = 10
-	sampledMany = 4 // of more than many ranks
-	many        = 32
+	sampled = 10
+	many    = 32
 )
 
 // Times whose median differs from the expected one by no more than quiet are not explained: two
@@ -37,6 +40,8 @@ type hunt struct {
 	es       []expected
 	every    []float64          // ln of measured to expected time, at all rows
 	rows     []int              // sampled rows
+	on       *bench             // what suspects are tried on: b, or fewer of its nodes
+	base     []float64          // us at sampled rows, without a suspect
 	measured []float64          // ln of measured to expected time, at them
 	spread   []float64          // what a difference of logarithms is measured by
 	anchors  []int              // places in rows
@@ -56,54 +61,91 @@ func (q *work) suspects(ctx context.Context) error {
 	if worst == nil {
 		return nil
 	}
+	if err := worst.bench(ctx); err != nil {
+		return err
+	}
 	return worst.run(ctx)
+}
+
+// bench makes what suspects are tried on: the machine in lockstep, of many ranks and where nothing
+// describes a network between them fewer of its nodes. Ratios of times are much the same there.
+func (h *hunt) bench(ctx context.Context) error {
+	site, t := h.b.run.Site, *h.b.table
+	h.on = &bench{table: &t, spec: h.b.spec.Clone(), opt: h.b.opt}
+	h.on.spec.Engine.Jitter = "off"
+	per := site.Comm.NRanks / max(site.Comm.NNodes, 1)
+	n := max(2, many/per)
+	if nodes := h.on.spec.Machine.Nodes; site.Comm.NRanks > many && n < site.Comm.NNodes &&
+		site.Network == nil &&
+		len(nodes) == 1 {
+		nodes[0].Count = n
+	}
+	if err := h.on.prepare(); err != nil || h.on.run.Site.Comm.NRanks != h.on.run.Site.Comm.NNodes*per {
+		h.on.spec.Machine.Nodes = h.b.spec.Machine.Nodes // a part of the machine is none by itself
+		if err = h.on.prepare(); err != nil {
+			return err
+		}
+	}
+	on := h.on.run.Site.Comm
+	t.rows = slices.Clone(t.rows)
+	for i := range t.rows {
+		if r := &t.rows[i]; on.NRanks != site.Comm.NRanks {
+			r.op.Count = coll.ExactSizes(t.fn, units.Bytes(r.bytes), r.op.Type, on.NRanks).Count
+		}
+	}
+	if on.NNodes != site.Comm.NNodes {
+		h.note("suspects were tried on %d of the %d nodes", on.NNodes, site.Comm.NNodes)
+	}
+	outs, err := h.on.simulate(ctx, h.on.run, h.rows)
+	for k := range outs {
+		h.base = append(h.base, outs[k].Result.Elapsed.Micros())
+	}
+	return err
 }
 
 func newHunt(q *work, b *bench, es []expected) *hunt {
 	h := &hunt{work: q, b: b, es: es, known: map[string]float64{}}
-	farthest := 0
 	for i, row := range b.table.rows {
 		h.every = append(h.every, math.Log(row.us/es[i].us))
-		if math.Abs(h.every[i]) > math.Abs(h.every[farthest]) {
-			farthest = i
-		}
 	}
-	h.rows = sample(b)
-	if !slices.Contains(h.rows, farthest) {
-		h.rows = append(h.rows, farthest)
-		slices.Sort(h.rows)
-	}
+	h.rows = h.sample()
 	for _, i := range h.rows {
-		row := b.table.rows[i]
-		h.measured = append(h.measured, math.Log(row.us/es[i].us))
-		below, _ := b.widths(row.bytes)
+		h.measured = append(h.measured, h.every[i])
+		below, _ := b.widths(b.table.rows[i].bytes)
 		h.spread = append(h.spread, below/2)
 	}
-	largest, far := len(h.rows)-1, 0
-	for k, m := range h.measured {
-		if math.Abs(m)/h.spread[k] > math.Abs(h.measured[far])/h.spread[far] {
-			far = k
-		}
-	}
+	z := func(k int) float64 { return math.Abs(h.measured[k]) / h.spread[k] }
+	most := slices.MaxFunc(all(len(h.rows)), func(i, k int) int { return cmp.Compare(z(i), z(k)) })
+	// Of sizes that are about as far off the smallest is simulated soonest.
+	far := slices.IndexFunc(all(len(h.rows)), func(k int) bool { return z(k) >= 0.8*z(most) })
 	h.anchors = []int{far}
-	if largest != far {
+	if largest := len(h.rows) - 1; largest != far {
 		h.anchors = append(h.anchors, largest)
 	}
 	return h
 }
 
-// sample spreads rows over the table, the smallest and the largest among them.
-func sample(b *bench) []int {
-	n, k := len(b.table.rows), sampled
-	if b.run.Site.Comm.NRanks > many {
-		k = sampledMany
+// sample spreads rows over the table, the smallest, the farthest off and the last that counts among
+// them: beyond plateau sizes that are off as much as it say nothing new.
+func (h *hunt) sample() (out []int) {
+	const plateau = 256 << 20
+	rows := h.b.table.rows
+	n := len(rows)
+	for n > 2 && rows[n-2].bytes >= plateau && math.Abs(h.every[n-1]-h.every[n-2]) < 0.05 {
+		n--
 	}
-	if n <= k {
+	if n <= sampled {
 		return all(n)
 	}
-	out := make([]int, 0, k)
-	for i := range k {
-		out = append(out, (i*(n-1)+(k-1)/2)/(k-1))
+	for i := range sampled {
+		out = append(out, (i*(n-1)+(sampled-1)/2)/(sampled-1))
+	}
+	farthest := slices.MaxFunc(all(n), func(i, k int) int {
+		return cmp.Compare(math.Abs(h.every[i]), math.Abs(h.every[k]))
+	})
+	if !slices.Contains(out, farthest) {
+		out = append(out, farthest)
+		slices.Sort(out)
 	}
 	return out
 }
@@ -126,17 +168,35 @@ func (h *hunt) off() bool {
 	return math.Abs(median(h.every)) > quiet
 }
 
-// fit is how badly ratios follow the measured ones, over some places: the mean square of their
-// difference by its spread, of no place more than capped.
+// scatter is by how much single sizes of a table are off a curve that is right, as ln: 5 % from run to
+// run, and as much that a simulated difference is wrong by.
+const scatter = 0.07
+
+// fit is how badly ratios follow the measured ones, over some places: -2 ln of their likelihood by
+// place. All times of a machine may be off by one factor, within what its class states (spread), and
+// each by scatter, in Student's distribution of tails degrees of freedom: a size that is off for a
+// reason of its own decides nothing.
 func (h *hunt) fit(ratio []float64, places []int) float64 {
-	const capped = 16
-	sum := 0.0
+	const tails = 3
+	d := make([]float64, len(places))
+	class := 0.0
 	for k, at := range places {
-		d := (h.measured[at] - math.Log(ratio[k])) / h.spread[at]
-		sum += min(d*d, capped)
+		d[k] = h.measured[at] - math.Log(ratio[k])
+		class += h.spread[at] / float64(len(places))
 	}
-	return sum / float64(len(places))
+	sorted := slices.Sorted(slices.Values(d))
+	factor := (sorted[(len(d)-1)/2] + sorted[len(d)/2]) / 2
+	factor = max(-2*class, min(factor, 2*class))
+	out := factor * factor / (class * class)
+	for _, v := range d {
+		v = (v - factor) / scatter
+		out += (tails + 1) * math.Log1p(v*v/tails)
+	}
+	return out / float64(len(places))
 }
+
+// gain is by how much n places are likelier with a suspect than without, as ln.
+func gain(without, with float64, n int) float64 { return float64(n) * (without - with) / 2 }
 
 func ones(n int) []float64 {
 	out := make([]float64, n)
@@ -150,7 +210,7 @@ func ones(n int) []float64 {
 func (h *hunt) run(ctx context.Context) error {
 	base := h.fit(ones(len(h.anchors)), h.anchors)
 	var left []tried
-	for _, c := range candidates(h.b, h.left) {
+	for _, c := range candidates(h.on, h.left) {
 		t, ratio := h.begin(ctx, c)
 		if err := ctx.Err(); err != nil {
 			return err
@@ -158,7 +218,7 @@ func (h *hunt) run(ctx context.Context) error {
 		if ratio == nil {
 			continue
 		}
-		if t.misfit = h.fit(ratio, h.anchors); t.misfit < 0.7*base {
+		if t.misfit = h.fit(ratio, h.anchors); gain(base, t.misfit, len(h.anchors)) > 1 {
 			left = append(left, *t)
 		}
 	}
@@ -180,7 +240,7 @@ func (h *hunt) run(ctx context.Context) error {
 		if t.fitted {
 			t.score++ // the factor is one more assumption
 		}
-		if t.misfit < 0.6*whole {
+		if gain(whole, t.misfit, int(n)) > t.assumes+3 {
 			out = append(out, *t)
 		}
 	}
@@ -189,8 +249,8 @@ func (h *hunt) run(ctx context.Context) error {
 }
 
 // deep is how many candidates are simulated at all sampled sizes, and apart by how much they may be
-// worse than the best at the anchors; few of more than many ranks.
-const deep, few, apart = 10, 4, 2.5
+// worse than the best at the anchors.
+const deep, apart = 10, 6
 
 // promising are the candidates that are simulated at all sampled sizes, of those that are sorted.
 func (h *hunt) promising(left []tried) []tried {
@@ -199,15 +259,8 @@ func (h *hunt) promising(left []tried) []tried {
 		best = min(best, left[i].misfit)
 	}
 	left = slices.DeleteFunc(left, func(t tried) bool { return t.misfit > best+apart })
-	most := deep
-	if h.large() {
-		most = few
-	}
-	return left[:min(len(left), most)]
+	return left[:min(len(left), deep)]
 }
-
-// large reports whether a run of every rank by itself takes long.
-func (h *hunt) large() bool { return h.b.run.Site.Comm.NRanks > many }
 
 // facts is what lines of the files say of a kind, as an addition to its score.
 func (h *hunt) facts(kind string) float64 {
@@ -228,25 +281,21 @@ func (h *hunt) begin(ctx context.Context, c candidate) (*tried, []float64) {
 	if want < 0.05 {
 		return t, nil
 	}
-	t.factor = 4
-	steps := 3
-	if h.large() {
-		steps = 1
-	}
-	for range steps {
+	t.factor = min(math.Exp(want), strongest)
+	for range 3 {
 		r := h.ratios(ctx, t, h.anchors[:1])
 		if r == nil {
 			return t, nil
 		}
 		got := math.Log(r[0])
-		if math.Abs(got-want) < 0.02 {
+		if math.Abs(got-want) < 0.03 {
 			break
 		}
-		if got < 0.03 && t.factor >= 4 {
+		if got < 0.03 {
 			if t.factor >= strongest {
 				return t, nil
 			}
-			t.factor = strongest
+			t.factor = min(4*t.factor, strongest)
 			continue
 		}
 		// What bounds takes as many times as long as it is slower, beyond a factor that hides it.
@@ -290,7 +339,7 @@ func (h *hunt) ratios(ctx context.Context, t *tried, places []int) []float64 {
 }
 
 func (h *hunt) ratiosOf(ctx context.Context, t *tried, places []int) []float64 {
-	tr := h.b.trial()
+	tr := h.on.trial()
 	if t.change(tr, t.factor) != nil {
 		return nil
 	}
@@ -298,24 +347,17 @@ func (h *hunt) ratiosOf(ctx context.Context, t *tried, places []int) []float64 {
 	if err != nil {
 		return nil
 	}
-	if tr.worst {
-		r.OfDraws = 5
-	}
 	rows := make([]int, len(places))
 	for k, at := range places {
 		rows[k] = h.rows[at]
 	}
-	outs, err := h.b.simulate(ctx, r, rows)
+	outs, err := h.on.simulate(ctx, r, rows)
 	if err != nil {
 		return nil
 	}
 	ratio := make([]float64, len(outs))
 	for k := range outs {
-		us := outs[k].Result.Elapsed.Micros()
-		if d := outs[k].Draws; d != nil && tr.worst {
-			us = d.MostUs
-		}
-		ratio[k] = us / h.es[rows[k]].us
+		ratio[k] = outs[k].Result.Elapsed.Micros() / h.base[places[k]]
 	}
 	return ratio
 }

@@ -1,0 +1,238 @@
+// Command judge says how well simccl diagnose does, against the bars of its issue:
+//
+//	go run ./dev/cmd/judge tables             published tables: as expected
+//	go run ./dev/cmd/judge slower             the same, 1.7 times as slow from 1 MiB on
+//	go run ./dev/cmd/judge cuts               of several nodes, cut to 1/2, 1/4 and 1/8 of the plateau
+//	go run ./dev/cmd/judge causes             causes that maintainers found
+//	go run ./dev/cmd/judge faults -draws 10   faults that the simulator makes, and none
+//
+// -half fit is the half of the tables and causes that rules may be chosen on, held the other (the
+// hash of accuracy.Fitted). Each answer is a line of JSON in -log, which a second run goes on from.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/dev/accuracy"
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/diagnose"
+)
+
+func main() {
+	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "judge:", err)
+		os.Exit(1)
+	}
+}
+
+// trial is a case: what is pasted, what is known beside it, and the answer that is right.
+type trial struct {
+	name, source string
+	group        string // what misses are counted by
+	verdict      diagnose.Verdict
+	kinds        []string // any of them, among the suspects; empty: none is asked for
+	none         bool     // no suspect is right
+	make         func() (diagnose.Request, error)
+}
+
+// answer is a line of the log.
+type answer struct {
+	Name     string           `json:"name"`
+	Group    string           `json:"group"`
+	Right    diagnose.Verdict `json:"right,omitempty"`
+	Kinds    []string         `json:"kinds,omitempty"`
+	None     bool             `json:"none,omitempty"`
+	Verdict  diagnose.Verdict `json:"verdict"`
+	Suspects []string         `json:"suspects"`
+	Skipped  string           `json:"skipped,omitempty"`
+}
+
+// place is where among the suspects a right kind comes, from 1; 0: nowhere.
+func (a *answer) place() int {
+	return 1 + slices.IndexFunc(a.Suspects, func(s string) bool { return slices.Contains(a.Kinds, s) })
+}
+
+func run(ctx context.Context, args []string, w io.Writer) error {
+	if len(args) < 1 {
+		return fmt.Errorf("usage: judge tables|slower|cuts|causes|faults [flags]")
+	}
+	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	shared := f.String("shared", "../shared", "directory of published tables and causes")
+	half := f.String("half", "fit", "fit, held or all")
+	only := f.String("only", "", "beginning of the names that are meant")
+	every := f.Int("every", 1, "every so many-th case")
+	draws := f.Int("draws", 10, "faults: machines of each kind")
+	log := f.String("log", "", "file of answers; cases in it are not run again")
+	if err := f.Parse(args[1:]); err != nil {
+		return err
+	}
+	trials, err := trialsOf(args[0], os.DirFS(*shared), *draws)
+	if err != nil {
+		return err
+	}
+	trials = slices.DeleteFunc(trials, func(t trial) bool {
+		return !strings.HasPrefix(t.name, *only) ||
+			*half != "all" && t.source != "" && accuracy.Fitted(t.source, t.name) != (*half == "fit")
+	})
+	answers, err := answered(*log)
+	if err != nil {
+		return err
+	}
+	var all []answer
+	for i := 0; i < len(trials); i += *every {
+		t := &trials[i]
+		a, ok := answers[t.name]
+		if !ok {
+			a = t.ask(ctx, args[0] == "tables" || args[0] == "slower")
+			if err := record(*log, &a); err != nil {
+				return err
+			}
+		}
+		all = append(all, a)
+	}
+	sum(w, all)
+	return nil
+}
+
+// ask has a case diagnosed.
+func (t *trial) ask(ctx context.Context, verdictAlone bool) answer {
+	a := answer{
+		Name:     t.name,
+		Group:    t.group,
+		Right:    t.verdict,
+		Kinds:    t.kinds,
+		None:     t.none,
+		Suspects: []string{},
+	}
+	req, err := t.make()
+	if err == nil {
+		req.NoSuspects, req.Options.Settings = verdictAlone, config.Sources{NoEnv: true}
+		var r *diagnose.Report
+		if r, err = diagnose.New(ctx, req); err == nil {
+			a.Verdict = r.Verdict
+			for _, s := range r.Suspects {
+				a.Suspects = append(a.Suspects, s.Kind)
+			}
+		}
+	}
+	if err != nil {
+		a.Skipped = err.Error()
+	}
+	return a
+}
+
+// answered reads a log.
+func answered(name string) (map[string]answer, error) {
+	out := map[string]answer{}
+	if name == "" {
+		return out, nil
+	}
+	data, err := os.ReadFile(name)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	for s := bufio.NewScanner(bytes.NewReader(data)); s.Scan(); {
+		var a answer
+		if json.Unmarshal(s.Bytes(), &a) == nil { // a line that was cut short is asked again
+			out[a.Name] = a
+		}
+	}
+	return out, nil
+}
+
+func record(name string, a *answer) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	line, err := json.Marshal(a)
+	if err == nil {
+		_, err = f.Write(append(line, '\n'))
+	}
+	if bad := f.Close(); err == nil {
+		err = bad
+	}
+	return err
+}
+
+// tally counts a group.
+type tally struct{ cases, verdict, first, three, none, ofVerdict, ofKinds, ofNone int }
+
+func (t *tally) add(a *answer) {
+	t.cases++
+	count := func(n *int, is bool) {
+		if is {
+			*n++
+		}
+	}
+	count(&t.ofVerdict, a.Right != "")
+	count(&t.verdict, a.Right != "" && a.Verdict == a.Right)
+	count(&t.ofKinds, len(a.Kinds) > 0)
+	p := a.place()
+	count(&t.first, p == 1)
+	count(&t.three, p >= 1 && p <= 3)
+	count(&t.ofNone, a.None)
+	count(&t.none, a.None && len(a.Suspects) == 0)
+}
+
+// sum prints every miss, then the shares by group and of all.
+func sum(w io.Writer, all []answer) {
+	by := map[string]*tally{}
+	total := new(tally)
+	for i := range all {
+		a := &all[i]
+		if a.Skipped != "" {
+			fmt.Fprintf(w, "left out %s: %s\n", a.Name, a.Skipped)
+			continue
+		}
+		if by[a.Group] == nil {
+			by[a.Group] = new(tally)
+		}
+		by[a.Group].add(a)
+		total.add(a)
+		p := a.place()
+		if a.Right != "" && a.Verdict != a.Right || len(a.Kinds) > 0 && p != 1 ||
+			a.None && len(a.Suspects) > 0 {
+			fmt.Fprintf(w, "miss %s: %s, not %s; suspects %s, not %s (%d)\n", a.Name, a.Verdict, a.Right,
+				strings.Join(a.Suspects, " "), strings.Join(a.Kinds, "|"), p)
+		}
+	}
+	for _, g := range slices.Sorted(maps.Keys(by)) {
+		by[g].print(w, g)
+	}
+	total.print(w, "all")
+}
+
+func (t *tally) print(w io.Writer, name string) {
+	fmt.Fprintf(w, "%-24s %4d cases", name, t.cases)
+	share := func(what string, n, of int) {
+		if of > 0 {
+			fmt.Fprintf(w, "  %s %d of %d (%.0f %%)", what, n, of, 100*float64(n)/float64(of))
+		}
+	}
+	share("verdict", t.verdict, t.ofVerdict)
+	share("first", t.first, t.ofKinds)
+	share("among three", t.three, t.ofKinds)
+	share("no suspect", t.none, t.ofNone)
+	fmt.Fprintln(w)
+}
+
+// machine is a Spec of equal nodes.
+func machine(topo string, nodes, gpus int) scenario.Spec {
+	return scenario.Spec{Machine: scenario.Machine{GPUs: gpus, Nodes: []scenario.Nodes{{Topo: topo,
+		Count: nodes}}}}
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/study/calibrate"
+	"github.com/simccl/simccl/study/diagnose"
+)
+
+// document is a published table, as its JSON has it.
+type document map[string]any
+
+// point is a size of a table. Others of its members are left out: times decide.
+type point struct {
+	Bytes int64   `json:"bytes"`
+	Us    float64 `json:"time_us,omitempty"`
+	AlgBW float64 `json:"algbw,omitempty"`
+	BusBW float64 `json:"busbw,omitempty"`
+}
+
+func (d document) text(key string) string {
+	s, _ := d[key].(string)
+	return s
+}
+
+func (d document) rows() (out []point) {
+	data, err := json.Marshal(d["rows"])
+	if err != nil || json.Unmarshal(data, &out) != nil {
+		return nil
+	}
+	return out
+}
+
+func (d document) system(key string) any {
+	s, _ := d["system"].(map[string]any)
+	return s[key]
+}
+
+func (d document) nodes() int {
+	n, _ := d.system("nodes").(float64)
+	return max(1, int(n))
+}
+
+// with is the document with times changed, of the only rows that it keeps.
+func (d document) with(change func(r point) point) document {
+	out := maps.Clone(d)
+	delete(out, "rows_in_place")
+	var rows []point
+	for _, r := range d.rows() {
+		rows = append(rows, change(r))
+	}
+	out["rows"] = rows
+	return out
+}
+
+// slowed is a point that takes f times as long.
+func (r point) slowed(f float64) point { return point{r.Bytes, r.Us * f, r.AlgBW / f, r.BusBW / f} }
+
+// trialsOf are the cases of a kind.
+func trialsOf(kind string, shared fs.FS, draws int) ([]trial, error) {
+	if kind == "faults" {
+		return faults(draws), nil
+	}
+	if kind == "causes" {
+		return causes(shared)
+	}
+	docs, err := documents(shared)
+	if err != nil {
+		return nil, err
+	}
+	var out []trial
+	for _, d := range docs {
+		switch kind {
+		case "tables":
+			out = append(out, d.trial("", diagnose.AsExpected, d))
+		case "slower":
+			out = append(out, d.trial("", diagnose.Slower, d.with(func(r point) point {
+				if r.Bytes < 1<<20 {
+					return r
+				}
+				return r.slowed(1.7)
+			})))
+		case "cuts":
+			for _, part := range []float64{2, 4, 8} {
+				if cut := d.cut(part); cut != nil {
+					t := d.trial(fmt.Sprintf("/%g", part), diagnose.Slower, cut)
+					t.kinds = []string{"wrong-hca", "nic-down"}
+					out = append(out, t)
+				}
+			}
+		default:
+			return nil, fmt.Errorf("no cases of the kind %q", kind)
+		}
+	}
+	return out, nil
+}
+
+// cut is a table of several nodes whose bandwidth goes no further than a part of its plateau; nil
+// where it has none.
+func (d document) cut(part float64) document {
+	most, n := 0.0, 0
+	for _, r := range d.rows() {
+		if r.AlgBW > 0 {
+			most = max(most, r.AlgBW)
+			n++
+		}
+	}
+	if d.nodes() < 2 || n < 3 {
+		return nil
+	}
+	return d.with(func(r point) point { return r.slowed(max(1, r.AlgBW/(most/part))) })
+}
+
+func (d document) trial(suffix string, v diagnose.Verdict, of document) trial {
+	gpu, _ := d.system("gpu").(string)
+	return trial{
+		name:    d.text("name") + suffix,
+		source:  d.text("source"),
+		group:   first(gpu) + suffix,
+		verdict: v,
+		make: func() (diagnose.Request, error) {
+			data, err := json.Marshal(of)
+			return diagnose.Request{Files: []diagnose.File{{Name: "table.json", Data: data}}}, err
+		},
+	}
+}
+
+// first is the first word of a GPU's name.
+func first(gpu string) string {
+	word, _, _ := strings.Cut(gpu, " ")
+	return word
+}
+
+// documents are the published tables of NVIDIA's GPUs that no cause is known of, and our own.
+func documents(shared fs.FS) (out []document, err error) {
+	var known []document
+	if err := read(shared, "reference/causes.json", &known); err != nil {
+		return nil, err
+	}
+	var all []document
+	if err := read(shared, "reference/tables.json", &all); err != nil {
+		return nil, err
+	}
+	names, err := fs.Glob(shared, "measured/public/*.json")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		var d document
+		if err := read(shared, name, &d); err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	own, err := ours(shared)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range append(all, own...) {
+		gpu, _ := d.system("gpu").(string)
+		if strings.HasPrefix(gpu, "MI") || strings.Contains(d.text("nccl_version"), "RCCL") ||
+			slices.ContainsFunc(known, func(k document) bool { return k.text("name") == d.text("name") }) {
+			continue
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+func read(dir fs.FS, name string, to any) error {
+	data, err := fs.ReadFile(dir, name)
+	if err == nil {
+		if err = json.Unmarshal(data, to); err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return err
+}
+
+// ours are the measured tables of nccl-tests' form in shared/measured/h200x4, but those whose
+// algorithm was forced, in the form of the published ones.
+func ours(shared fs.FS) (out []document, err error) {
+	names, err := fs.Glob(shared, "measured/h200x4/nccl-tests/*.txt")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if strings.Contains(name, "/forced_") {
+			continue
+		}
+		runs, _, err := calibrate.ReadFile(shared, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range runs {
+			out = append(out, documentOf(r))
+		}
+	}
+	return out, nil
+}
+
+// documentOf writes a run of one operation as a published table.
+func documentOf(r *calibrate.Run) document {
+	var rows []point
+	var fn coll.Func
+	for i := range r.Samples {
+		if s := &r.Samples[i]; !s.Op.InPlace {
+			fn = s.Op.Func
+			rows = append(rows, point{Bytes: s.Bytes, Us: s.Us, AlgBW: float64(s.Bytes) / s.Us * 1e-3})
+		}
+	}
+	env := map[string]string{"NCCL_NVLS_ENABLE": "0"} // multicast was off on that machine
+	if _, n, ok := strings.Cut(r.File, "/chan_"); ok {
+		env["NCCL_MAX_NCHANNELS"], n, _ = strings.Cut(n, "_")
+		if p, _, ok := strings.Cut(n, "_"); ok {
+			env["NCCL_PROTO"] = p
+		}
+	}
+	return document{"name": r.File, "source": "simccl", "nccl_version": "2.28.9", "env": env,
+		"system":     map[string]any{"gpu": r.GPU, "gpus_per_node": r.Ranks, "nodes": 1.0},
+		"command":    fmt.Sprintf("%s_perf -g %d", fn.TestName(), r.PerThread),
+		"collective": fn.TestName(), "rows": rows}
+}
