@@ -127,7 +127,7 @@ func (x *Executor) window(p *plan.Plan) (*method, error) {
 	all := p.Iterations()
 	some := all
 	if all > 0 {
-		some = min(all, windowOf(p, all, most, work))
+		some = min(all, windowOf(p, all, most, x.workOf(p, work)))
 	}
 	if p.Members() != nil && 2*some >= all {
 		some = all
@@ -248,6 +248,18 @@ func pieces(p *plan.Plan) (most, all int64) {
 		all += n * ranks
 	}
 	return max(1, most), max(1, all)
+}
+
+// workOf is how many of a plan's pieces bound its window. Equivalent ranks of an alltoall that share draws
+// fold, so that those of one are simulated. With those of all in their place, 8 of 682 iterations were simulated
+// of 4 GiB over six DGX B200 whose blocks begin at odd addresses: some transfers are slower there, and fall
+// behind for longer than that. It came out 7.3 % too fast, of 58 iterations it is 0.2 % too slow.
+func (x *Executor) workOf(p *plan.Plan, all int64) int64 {
+	ranks := int64(p.Comm.NRanks)
+	if p.Req.Func == coll.AllToAll && p.Members() == nil && ranks > alwaysDrawn && x.plain() {
+		return max(1, all/ranks)
+	}
+	return all
 }
 
 // windowOf is how many of n iterations are simulated, an even number.

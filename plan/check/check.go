@@ -60,7 +60,7 @@ func prove(p *plan.Plan, listedUpTo int) error {
 // outputs compares every output with what the operation delivers, of each block of it
 // what lies from begin to end.
 func (m *symbols) outputs(begin, end units.Bytes) error {
-	for rank := range int32(m.p.Comm.NRanks) {
+	for _, rank := range m.ranks {
 		if err := m.p.Req.Params.Poll(); err != nil {
 			return err
 		}

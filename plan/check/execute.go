@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/connect"
@@ -40,7 +41,7 @@ func Execute[V any](p *plan.Plan, m Memory[V]) error {
 	if err := p.Distinct(); err != nil {
 		return err
 	}
-	c, err := newRunner(p, m, allChannels)
+	c, err := newRunner(p, m, allChannels, allRanks(p))
 	if err != nil {
 		return err
 	}
@@ -91,6 +92,11 @@ type runner[V any] struct {
 	progs    []running
 	conns    []fifo[V] // from the id lo on
 	lo       int32
+	at       map[int32]int32 // id → place in conns, of some ranks alone; nil: all are there
+	// fill and empty are what ranks that do not run do at a FIFO, where it is theirs: put the next step
+	// into it, if it is there by then, and take what was sent.
+	fill  func(k *fifo[V]) bool
+	empty func(k *fifo[V]) error
 	queue    []int32
 	// blockOf is the thread block of each program, an index in blocks.
 	blockOf []int32
@@ -111,24 +117,12 @@ type block struct {
 // allChannels is no channel.
 const allChannels = -1
 
-// newRunner makes the runner of a plan, or of one channel of it.
-func newRunner[V any](p *plan.Plan, m Memory[V], channel int32) (*runner[V], error) {
+// newRunner makes the runner of some ranks of a plan, or of one channel of it.
+func newRunner[V any](p *plan.Plan, m Memory[V], channel int32, ranks []int32) (*runner[V], error) {
 	c := &runner[V]{p: p, m: m}
-	n := p.NumConns()
-	if channel != allChannels {
-		n = p.ConnsPerRank() * int32(p.Comm.NRanks)
-		c.lo = (channel - int32(p.Split.ChannelLo)) * n
-	}
-	c.conns = make([]fifo[V], n)
-	for i := range c.conns {
-		k := &c.conns[i]
-		k.sender, k.receiver = -1, -1
-		p.EndsInto(&k.conn, c.lo+int32(i))
-	}
-	c.layNetworks()
 	c.observer, _ = m.(Observer)
 	var progs []plan.Program
-	for rank := range int32(p.Comm.NRanks) {
+	for _, rank := range ranks {
 		if err := c.poll(); err != nil {
 			return nil, err
 		}
@@ -146,10 +140,61 @@ func newRunner[V any](p *plan.Plan, m Memory[V], channel int32) (*runner[V], err
 			c.blockOf = append(c.blockOf, int32(len(c.blocks)-1))
 		}
 	}
+	if n := p.NumConns(); len(ranks) < p.Comm.NRanks {
+		c.layUsed()
+	} else {
+		if channel != allChannels {
+			n = p.ConnsPerRank() * int32(p.Comm.NRanks)
+			c.lo = (channel - int32(p.Split.ChannelLo)) * n
+		}
+		c.conns = make([]fifo[V], n)
+		for i := range c.conns {
+			c.layConn(i, c.lo+int32(i))
+		}
+		c.layNetworks()
+	}
 	for i := range c.progs {
 		p.OpenInto(&c.progs[i].cur, &c.progs[i].pr)
 	}
 	return c, nil
+}
+
+func (c *runner[V]) layConn(i int, id int32) {
+	k := &c.conns[i]
+	k.sender, k.receiver = -1, -1
+	c.p.EndsInto(&k.conn, id)
+}
+
+// layUsed lays out the connections that the programs use.
+func (c *runner[V]) layUsed() {
+	c.at = map[int32]int32{}
+	var op plan.Op
+	for i := range c.progs {
+		g := &c.progs[i]
+		for c.p.OpenInto(&g.cur, &g.pr); g.cur.Next(&op); {
+			for _, id := range slices.Concat(op.From, op.To) {
+				if _, ok := c.at[id]; !ok && id >= 0 && id < c.p.NumConns() {
+					c.at[id] = int32(len(c.at))
+				}
+			}
+		}
+	}
+	c.conns = make([]fifo[V], len(c.at))
+	for id, i := range c.at {
+		c.layConn(int(i), id)
+	}
+}
+
+// fifo is that of a connection; nil where there is no such connection.
+func (c *runner[V]) fifo(id int32) *fifo[V] {
+	at, ok := id-c.lo, true
+	if c.at != nil {
+		at, ok = c.at[id]
+	}
+	if !ok || at < 0 || int(at) >= len(c.conns) {
+		return nil
+	}
+	return &c.conns[at]
 }
 
 // poll checks periodically whether to continue.
@@ -248,13 +293,15 @@ func (c *runner[V]) advance(i int32) error {
 func (c *runner[V]) blockedOn(g *running) int32 {
 	steps := int64(g.pr.OpSteps())
 	for _, id := range g.op.From {
-		k := &c.conns[id-c.lo]
-		if k.posted < k.released+int64(g.op.RecvAhead)+steps {
-			return id
+		k := c.fifo(id)
+		for k.posted < k.released+int64(g.op.RecvAhead)+steps {
+			if c.fill == nil || !c.fill(k) {
+				return id
+			}
 		}
 	}
 	for _, id := range g.op.To {
-		k := &c.conns[id-c.lo]
+		k := c.fifo(id)
 		if k.posted+int64(g.op.SendAhead)+steps > k.released+plan.FIFOSteps {
 			return id
 		}
@@ -308,10 +355,10 @@ func (c *runner[V]) wellFormed(i int32) error {
 // own checks that program i may use an end of a connection, and that no other
 // program does.
 func (c *runner[V]) own(i, id int32, send bool) error {
-	if id < c.lo || int(id-c.lo) >= len(c.conns) {
+	k, g := c.fifo(id), &c.progs[i]
+	if k == nil {
 		return c.fault(i, "connection %d does not exist", id)
 	}
-	k, g := &c.conns[id-c.lo], &c.progs[i]
 	end, owner, word := k.conn.Dst, &k.receiver, "receives"
 	if send {
 		end, owner, word = k.conn.Src, &k.sender, "sends"
@@ -415,9 +462,9 @@ func (c *runner[V]) deliver(i int32, val V, steps int64) error {
 func (c *runner[V]) step(op *plan.Op) int64 {
 	switch {
 	case len(op.To) > 0:
-		return c.conns[op.To[0]-c.lo].posted
+		return c.fifo(op.To[0]).posted
 	case len(op.From) > 0:
-		return c.conns[op.From[0]-c.lo].released
+		return c.fifo(op.From[0]).released
 	}
 	return int64(op.Step)
 }
@@ -428,7 +475,7 @@ func (c *runner[V]) local(i int32) (v V, ok bool, err error) {
 	src := op.Src
 	switch {
 	case op.Do&plan.Accum != 0 && op.Do&plan.Send != 0:
-		k := &c.conns[op.To[0]-c.lo]
+		k := c.fifo(op.To[0])
 		for _, pc := range k.slots[(k.posted+int64(op.SendAhead))%plan.FIFOSteps] {
 			if pc.off == op.SendOff && pc.bytes == op.Bytes {
 				return pc.val, true, nil
@@ -449,7 +496,7 @@ func (c *runner[V]) local(i int32) (v V, ok bool, err error) {
 // receive finds the piece that the op reads from a connection.
 func (c *runner[V]) receive(i, id int32) (*piece[V], error) {
 	op := &c.progs[i].op
-	k := &c.conns[id-c.lo]
+	k := c.fifo(id)
 	slot := k.slots[(k.released+int64(op.RecvAhead))%plan.FIFOSteps]
 	for j := range slot {
 		if pc := &slot[j]; pc.off == op.RecvOff {
@@ -467,7 +514,7 @@ func (c *runner[V]) receive(i, id int32) (*piece[V], error) {
 
 // release gives the steps of an op back to the sender.
 func (c *runner[V]) release(i, id int32, steps int64) error {
-	k := &c.conns[id-c.lo]
+	k := c.fifo(id)
 	for range steps {
 		slot := &k.slots[k.released%plan.FIFOSteps]
 		for _, pc := range *slot {
@@ -482,7 +529,7 @@ func (c *runner[V]) release(i, id int32, steps int64) error {
 }
 
 func (c *runner[V]) send(op *plan.Op, id int32, val V, steps int64) error {
-	k := &c.conns[id-c.lo]
+	k := c.fifo(id)
 	slot := &k.slots[(k.posted+int64(op.SendAhead))%plan.FIFOSteps]
 	pc := piece[V]{off: op.SendOff, bytes: op.Bytes, val: val}
 	replaced := false
@@ -501,13 +548,18 @@ func (c *runner[V]) send(op *plan.Op, id int32, val V, steps int64) error {
 		return nil
 	}
 	k.posted += steps
+	if c.empty != nil {
+		if err := c.empty(k); err != nil {
+			return err
+		}
+	}
 	return c.wake(k.receiver, id)
 }
 
 // wake puts the program at the other end of a connection, or the network, back
 // to work if it waits for it.
 func (c *runner[V]) wake(i, id int32) error {
-	if k := &c.conns[id-c.lo]; k.conn.Kind == connect.CollNetRoute {
+	if k := c.fifo(id); k.conn.Kind == connect.CollNetRoute {
 		return c.network(k.conn.NetGroup)
 	}
 	c.rouse(id, i)
@@ -536,7 +588,7 @@ func (c *runner[V]) deadlock() error {
 			who = int32(i)
 		}
 		if n++; n <= 4 {
-			k := &c.conns[g.waiting-c.lo]
+			k := c.fifo(g.waiting)
 			fmt.Fprintf(&b, "; rank %d group %d op %d (%v) waits for %d->%d, %d steps sent, %d taken",
 				g.pr.Rank, g.pr.Group, g.op.Seq, g.op.Do, k.conn.Src, k.conn.Dst, k.posted, k.released)
 		}

@@ -12,7 +12,7 @@ import (
 // Parts is as the function, but proves once what several plans repeat.
 func (s *Proofs) Parts(p *plan.Plan) (missing string, err error) {
 	ops := opsOf(p)
-	why := tooMany(p, ops)
+	why := tooMany(ops)
 	switch {
 	case why == "":
 		return "", s.whole(p, ops)
@@ -32,6 +32,9 @@ func (s *Proofs) Parts(p *plan.Plan) (missing string, err error) {
 	}
 	if tooLarge(short) == "" {
 		return "", s.short(p, short)
+	}
+	if ok, err := ofTree(short); ok {
+		return "", err
 	}
 	return fewChannels(short)
 }
@@ -226,7 +229,7 @@ const maxConns = 1 << 21
 // proveChannel proves what a plan does on one channel.
 func proveChannel(p *plan.Plan, ch int32) error {
 	m := newSymbols(p, maxSetRanks)
-	c, err := newRunner[value](p, m, ch)
+	c, err := newRunner[value](p, m, ch, m.ranks)
 	if err != nil {
 		return err
 	}
@@ -236,12 +239,17 @@ func proveChannel(p *plan.Plan, ch int32) error {
 	if err := c.drained(); err != nil {
 		return err
 	}
-	k := int(ch) - p.Split.ChannelLo
+	return m.ofChannel(ch)
+}
+
+// ofChannel compares what a channel does of every output.
+func (m *symbols) ofChannel(ch int32) error {
+	k := int(ch) - m.p.Split.ChannelLo
 	begin := units.Bytes(0)
 	for i := range k {
-		begin += partBytes(p, i)
+		begin += partBytes(m.p, i)
 	}
-	return m.outputs(begin, begin+partBytes(p, k))
+	return m.outputs(begin, begin+partBytes(m.p, k))
 }
 
 // partBytes is what the k-th channel of the split does of a rank's block.

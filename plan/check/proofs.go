@@ -81,8 +81,8 @@ const wholeOps = 3e4
 const wholeTurns = 4e3
 
 // whole proves a plan of so many ops, not too many. Of many ops that repeat, all are compared
-// with those that are proved: iterations with one of them, and the ranks of a ring with
-// the first. Plan says what is at fault where they do not repeat.
+// with those that are proved: iterations with one of them, the ranks of a ring with the first,
+// and nodes of a tree with one of their shape. Plan says what is at fault where they do not repeat.
 func (s *Proofs) whole(p *plan.Plan, ops float64) error {
 	if p.Members() == nil && p.Req.Cut == nil && ops > wholeOps && rootedTransfers(p) {
 		return nil
@@ -100,12 +100,15 @@ func (s *Proofs) whole(p *plan.Plan, ops float64) error {
 	if isChain(p) && ops > wholeTurns && p.Distinct() == nil && ofChain(p, allRanks(p)) == nil {
 		return nil
 	}
-	if p.Iterations() < fewIterated || ops <= wholeOps {
+	if ops <= wholeOps {
 		return Plan(p)
 	}
 	short, err := fewIterations(p, allRanks(p))
 	if err != nil {
 		return Plan(p)
+	}
+	if ok, err := ofTree(short); ok && err == nil {
+		return nil
 	}
 	return s.short(p, short)
 }

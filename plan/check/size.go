@@ -7,30 +7,19 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// maxProved bounds the ops of a plan that is proved; beyond it the proof would
-// take longer than the simulation. Of many ranks, which each have a few, provedEach
-// for each are proved, and at most mostProved, which take some 2 s of a processor and
-// 1 GB.
-const (
-	maxProved  = 2e5
-	provedEach = 8
-	mostProved = 1e6
-)
+// maxProved bounds the ops of a plan that is proved one by one; beyond it the proof would take longer than
+// the simulation.
+const maxProved = 2e5
 
 // tooLarge says of a plan whose proof would take too long how many ops it has and how
 // many are proved at most; empty: Plan proves it in a few seconds.
-func tooLarge(p *plan.Plan) string { return tooMany(p, opsOf(p)) }
+func tooLarge(p *plan.Plan) string { return tooMany(opsOf(p)) }
 
-func tooMany(p *plan.Plan, ops float64) string {
-	if most := mostOps(p); ops > most {
-		return fmt.Sprintf("%.3g ops, more than %g", ops, most)
+func tooMany(ops float64) string {
+	if ops > maxProved {
+		return fmt.Sprintf("%.3g ops, more than %g", ops, maxProved)
 	}
 	return ""
-}
-
-// mostOps is how many ops of a plan are proved one by one.
-func mostOps(p *plan.Plan) float64 {
-	return max(maxProved, min(mostProved, provedEach*float64(p.Comm.NRanks)))
 }
 
 // opsOf is how many ops a plan has, judged by its root's and another rank's. What a

@@ -13,7 +13,7 @@ import (
 // byte i being their inputs' byte off+i.
 type seg struct {
 	n, off units.Bytes
-	set    int32 // below the number of ranks: that rank alone
+	set    int32 // below the number of symbols.ranks: that one alone
 	post   bool  // scaled
 }
 
@@ -28,9 +28,11 @@ type interval struct {
 
 // symbols holds what every rank's buffers contain, and the sets of ranks met.
 type symbols struct {
-	p    *plan.Plan
-	bufs [][3][]interval // rank → Input, Output, Scratch, sorted; the first alone where they are shared
-	sets ranks
+	p     *plan.Plan
+	ranks []int32         // whose buffers there are
+	at    map[int32]int32 // rank → its place in ranks, nil where these are all
+	bufs  [][3][]interval // of ranks: Input, Output, Scratch, sorted; the first alone where they are shared
+	sets  ranks
 	all  int32
 
 	layout layoutOf
@@ -78,33 +80,44 @@ type ranks interface {
 
 func newSymbols(p *plan.Plan, listedUpTo int) *symbols {
 	n := p.Comm.NRanks
-	m := &symbols{p: p, bufs: make([][3][]interval, n)}
+	m := &symbols{p: p, ranks: allRanks(p)}
 	if n <= listedUpTo {
 		m.sets, m.all = newListed(n)
 	} else {
 		m.sets, m.all = newSummed(n)
 	}
-	for r := range n {
-		if l := p.Layout(int32(r)); l.Input > 0 {
-			m.bufs[r][0] = []interval{{l.InputAt, seg{n: l.Input, set: int32(r)}}}
+	m.fillInputs()
+	return m
+}
+
+// fillInputs makes the ranks' buffers, of which the inputs hold what is theirs.
+func (m *symbols) fillInputs() {
+	m.bufs = make([][3][]interval, len(m.ranks))
+	for i, r := range m.ranks {
+		if l := m.p.Layout(r); l.Input > 0 {
+			m.bufs[i][0] = []interval{{l.InputAt, seg{n: l.Input, set: int32(i)}}}
 		}
 	}
-	return m
 }
 
 // place returns the buffer and the offset in it of a Ref.
 func (m *symbols) place(rank int32, r plan.Ref) (*[]interval, units.Bytes) {
+	i := rank
+	if m.at != nil {
+		i = m.at[rank]
+	}
+	bufs := &m.bufs[i]
 	if r.Buf == plan.Scratch {
-		return &m.bufs[rank][2], r.Off
+		return &bufs[2], r.Off
 	}
 	l := m.layout.get(m.p, rank)
-	b := &m.bufs[rank][1]
+	b := &bufs[1]
 	off := r.Off + l.OutputAt
 	if r.Buf == plan.Input {
-		b, off = &m.bufs[rank][0], r.Off+l.InputAt
+		b, off = &bufs[0], r.Off+l.InputAt
 	}
 	if l.Shared {
-		b = &m.bufs[rank][0]
+		b = &bufs[0]
 	}
 	return b, off
 }
