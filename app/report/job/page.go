@@ -25,6 +25,9 @@ type Page struct {
 var classes = []struct{ class, name string }{{"kgreen", "compute"}, {"kblue", "exposed communication"},
 	{"kgrey thin", "waiting for other ranks"}, {"kolive", "host"}, {"off thin", "idle"}}
 
+// short are the names of the parts in figures of one column.
+var short = [...]string{"compute", "exposed", "waiting", "host", "idle"}
+
 // css is what the page has beside the common style.
 const css = ".stack { align-items: center; display: flex; height: 16px; min-width: 260px } .stack i { " +
 	"display: block; height: 100% } .stack i.thin { height: 4px } .off { background: none; border-bottom: " +

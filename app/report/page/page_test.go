@@ -51,7 +51,7 @@ func sample() *Page {
 func write(t *testing.T, p *Page) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Write(&out, p); err != nil {
+	if err := p.Write(&out); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

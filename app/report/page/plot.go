@@ -13,6 +13,7 @@ import (
 // series is one line of the curves.
 type series struct {
 	class, name string
+	short       string // the name in a figure of one column
 	points      []Sample
 	what        func(i int) string // added to a point's hint
 	within      []Sample           // that are drawn otherwise, and lie within the axes
@@ -22,6 +23,9 @@ type series struct {
 // marks are the shapes of measured points, a file each: around a centre.
 var marks = []string{"M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z", "M-4 -4H4V4H-4z", "M0 -5L5 4H-5z",
 	"M0 -5.5L5 0L0 5.5L-5 0z"}
+
+// drawnLast is the place of the simulated curve among those of a run.
+const drawnLast = 3
 
 // lines lists what the curves show, the most important last, on top.
 func lines(points []Point, measured []Measured) []series {
@@ -38,13 +42,15 @@ func lines(points []Point, measured []Measured) []series {
 			points: of(func(p Point) (float64, float64) { return 0, p.LimitBW }), what: func(i int) string {
 				return points[i].Link
 			}},
-		{class: "model", name: "NCCL's cost model", points: of(func(p Point) (float64, float64) {
-			return p.ModelUs, p.ModelBW
-		}), what: choice},
-		{class: "best", name: "best of all choices", points: of(func(p Point) (float64, float64) {
-			return p.BestUs, p.BestBW
-		}), what: func(i int) string { return points[i].Best }},
-		{class: "sim", name: "simulated", points: of(func(p Point) (float64, float64) {
+		{class: "model", name: "NCCL's cost model", short: "NCCL's model",
+			points: of(func(p Point) (float64, float64) {
+				return p.ModelUs, p.ModelBW
+			}), what: choice},
+		{class: "best", name: "best of all choices", short: "best choice",
+			points: of(func(p Point) (float64, float64) {
+				return p.BestUs, p.BestBW
+			}), what: func(i int) string { return points[i].Best }},
+		{class: "sim", name: "simulated", short: "simulated", points: of(func(p Point) (float64, float64) {
 			return p.TimeUs, p.BusBW
 		}), what: choice},
 	}
@@ -55,9 +61,10 @@ func lines(points []Point, measured []Measured) []series {
 				within = append(within, x)
 			}
 		}
-		out = append(out, series{class: "measured", name: m.Name, points: within, what: func(int) string {
-			return "measured"
-		}, marks: 1 + i%len(marks)})
+		out = append(out, series{class: "measured", name: m.Name, short: m.Name, points: within,
+			what: func(int) string {
+				return "measured"
+			}, marks: 1 + i%len(marks)})
 	}
 	return out
 }
