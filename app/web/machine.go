@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/simccl/simccl/app/report/machine"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/explain/words"
@@ -84,6 +85,9 @@ type Machine struct {
 	Command   string    `json:"command"`
 	Devices   []Device  `json:"devices"`
 	Links     []Link    `json:"links"`
+	Width     float64   `json:"width"` // of the drawing, px
+	Height    float64   `json:"height"`
+	Lines     []Line    `json:"lines"` // of it
 	Paths     Paths     `json:"paths"`
 	NodeOf    []int32   `json:"nodeOf"` // rank → node
 	Rings     [][]int32 `json:"rings"`  // by channel, ranks in order
@@ -103,6 +107,15 @@ type Device struct {
 	Label string `json:"label"` // short, as links are named
 	Title string `json:"title"`
 	Rank  int    `json:"rank"` // of a GPU, within the host
+	// Boxes are where it is drawn; none of a NIC that is drawn as its only port.
+	Boxes []machine.Box `json:"boxes"`
+	Name  string        `json:"name"` // in the box
+}
+
+// Line is a line of the drawing: an SVG path, and the Links that it stands for.
+type Line struct {
+	Path  string        `json:"path"`
+	Links []topo.LinkID `json:"links"`
 }
 
 // Link is a directed link between Devices.
@@ -160,7 +173,7 @@ func (s *Service) machine(ctx context.Context, q *Query, _ Emit) (any, error) {
 		Hosts: site.Cluster.NHosts(), Channels: c.NChannels, NVLS: c.NVLSChannels,
 		P2P: c.P2PChannels, Multicast: c.Multicast, Times: site.Times(), Command: Command(&q.Spec),
 		NodeOf: c.NodeOf, Warnings: x.warnings,
-		Rings: [][]int32{}, Trees: [][]int32{}, Settings: []Setting{}, NICs: []string{}, Findings: []string{}}
+		Rings: [][]int32{}, Trees: [][]int32{}, Settings: []Setting{}, NICs: []string{}, Findings: []string{}, Lines: []Line{}}
 	m.draw(sys)
 	m.paths(sys)
 	m.channels(x.site)
@@ -179,9 +192,19 @@ func (s *Service) machine(ctx context.Context, q *Query, _ Emit) (any, error) {
 
 // draw lists the devices and links of a host.
 func (m *Machine) draw(sys *topo.System) {
+	drawn := machine.Of(sys)
+	m.Width, m.Height = drawn.Width, drawn.Height
+	for i := range drawn.Lines {
+		l := &drawn.Lines[i]
+		m.Lines = append(m.Lines, Line{l.Path(machine.Point{}), l.Links})
+	}
 	for i := range sys.Nodes {
 		id, n := topo.NodeID(i), &sys.Nodes[i]
-		d := Device{Kind: n.Kind.String(), Label: sys.Short(id), Title: sys.Name(id), Rank: -1}
+		d := Device{Kind: n.Kind.String(), Label: sys.Short(id), Title: sys.Name(id), Rank: -1,
+			Boxes: drawn.Boxes[i], Name: machine.Label(sys, id)}
+		if d.Boxes == nil {
+			d.Boxes = []machine.Box{}
+		}
 		switch n.Kind {
 		case topo.GPU:
 			d.Rank, d.Title = n.GPU.Rank, fmt.Sprintf("%s, sm_%d, %s", d.Title, n.GPU.SM, n.GPU.BusID)

@@ -251,7 +251,8 @@ function series(of: (r: Row) => number, ofModel: number[], limit: (r: Row) => nu
   if (other.size) out.push({ name: "what if", cls: "before", points: pts(other, of) });
   else out.push({ name: "NCCL's model", cls: "model", points: model!.sizes.map((z, i) => [z, ofModel[i]!]) });
   out.push({ name: "limit of the fullest link", cls: "limit", bound: true, points: pts(rows, limit) });
-  if (drawn && [...rows.values()].some((r) => r.facts.draws)) out.push({ name: "slowest draw of hashed routes", cls: "band", points: pts(rows, drawn[0]) }, { name: "fastest draw", cls: "band", points: pts(rows, drawn[1]) });
+  const seeds = new Map([...rows].filter(([, r]) => r.facts.draws)), n = [...seeds.values()][0]?.facts.draws?.n;
+  if (drawn && n) out.unshift({ name: `${n} draws of hashed routes, slowest to fastest`, cls: "band", points: pts(seeds, drawn[1]), from: pts(seeds, drawn[0]) });
   const shapes = ["circle", "square", "triangle", "diamond"] as const;
   measured.forEach((m, i) => out.push({ name: `measured: ${m.Name}`, cls: "measured", marks: shapes[i % 4], points: m.Points.map((p) => [p.Size, of2(p)]) }));
   return out;
