@@ -28,6 +28,7 @@ type Hello struct {
 	Settings   []SettingEntry `json:"settings"`
 	Networks   Networks       `json:"networks"`
 	Words      []words.Word   `json:"words"` // the glossary
+	Walk       []words.Word   `json:"walk"`  // one all_reduce from call to wire
 }
 
 // MachineEntry is a built-in machine.
@@ -46,7 +47,7 @@ type SettingEntry struct {
 
 func (s *Service) hello(context.Context, *Query, Emit) (any, error) {
 	h := Hello{Program: s.program, Release: rules.Default().Release.String(), Networks: networks(),
-		Words: words.All()}
+		Words: words.All(), Walk: words.Walk()}
 	for _, r := range rules.Known() {
 		h.Releases = append(h.Releases, r.String())
 	}

@@ -18,7 +18,7 @@ export interface Hello {
   program: string; releases: string[]; release: string; operations: string[]; types: string[]; reductions: string[];
   machines: { name: string; title: string; domain?: number }[];
   settings: { name: string; default: string; meaning: string }[];
-  words: Word[];
+  words: Word[]; walk: Word[];
   networks: { models: string[]; fabrics: { name: string; what: string }[]; controls: string[]; balances: string[]; classes: string[] };
 }
 

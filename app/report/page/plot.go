@@ -69,7 +69,8 @@ func lines(points []Point, measured []Measured) []series {
 	return out
 }
 
-// axis maps values to a side of a plot. All values that are drawn lie on it.
+// axis maps values to a side of a plot. All values that are drawn lie on it; a bound above it is a mark at
+// its edge.
 type axis struct {
 	svg.Scale
 	ticks []float64
@@ -103,6 +104,9 @@ func sizes(points []Point) axis {
 func values(all []series, of func(Sample) float64, log bool) axis {
 	lo, hi := math.Inf(1), 0.0
 	for _, l := range all {
+		if l.class == "limit" && len(all) > 1 {
+			continue // the axis gives the room to what was simulated
+		}
 		for _, p := range slices.Concat(l.points, l.within) {
 			if v := of(p); v > 0 {
 				lo, hi = min(lo, v), max(hi, v)
@@ -183,6 +187,10 @@ func plot(points []Point, all []series, label, unit string, time bool) markup {
 		s.WriteString(string(points[i].band(x, y, of)))
 	}
 	for _, l := range all {
+		if over := l.above(y.Hi, of); over > 0 {
+			s.Add(`<text class="soft" x="%g" y="%g" text-anchor="end">↑ bound: %.0f %s</text>`, plotW-plotRight-4,
+				plotTop+12, over, strings.TrimPrefix(unit, "busbw "))
+		}
 		s.WriteString(string(l.draw(x, y, of)))
 	}
 	s.WriteString(`</svg>`)
@@ -215,7 +223,7 @@ func (l *series) draw(x, y axis, of func(Sample) float64) markup {
 	cmd := "M"
 	for i, p := range l.points {
 		v, size := of(p), float64(max(p.Size, 1))
-		if v <= 0 {
+		if v <= 0 || v > y.Hi*1.0001 {
 			cmd = "M"
 			continue
 		}
@@ -238,6 +246,16 @@ func (l *series) draw(x, y axis, of func(Sample) float64) markup {
 		return markup(dots.String())
 	}
 	return markup(fmt.Sprintf(`<path class="line %s" d="%s"/>%s`, l.class, path.String(), dots.String()))
+}
+
+// above is the largest value of a bound that is above the axis; 0: none.
+func (l *series) above(axis float64, of func(Sample) float64) (most float64) {
+	for _, p := range l.points {
+		if v := of(p); l.class == "limit" && v > axis*1.0001 {
+			most = max(most, v)
+		}
+	}
+	return most
 }
 
 func (l *series) hint(i int) string {
