@@ -91,7 +91,7 @@ const walkName = "walk"
 // Find is the entry of a word, by its name or an alias; of "walk" the stations of Walk.
 func Find(word string) (Word, bool) {
 	if key(word) == walkName {
-		w := Word{Name: "One all_reduce, from call to wire", Try: "simccl serve"}
+		w := Word{Name: walkName, Text: "One all_reduce, from call to wire\n\n", Try: "simccl serve"}
 		for i, s := range Walk() {
 			text, _ := strings.CutPrefix(s.Print(), s.Name)
 			w.Text += fmt.Sprintf("%d. %s%s\n", i+1, s.Name, text)
