@@ -113,7 +113,7 @@ type Device struct {
 	Name  string        `json:"name"` // in the box
 }
 
-// Line is a line of the drawing: an SVG path, and the Links that it stands for.
+// Line is a line of the drawing: an SVG path, and the Links that it represents.
 type Line struct {
 	Path  string        `json:"path"`
 	Links []topo.LinkID `json:"links"`
@@ -174,7 +174,8 @@ func (s *Service) machine(ctx context.Context, q *Query, _ Emit) (any, error) {
 		Hosts: site.Cluster.NHosts(), Channels: c.NChannels, NVLS: c.NVLSChannels,
 		P2P: c.P2PChannels, Multicast: c.Multicast, Times: site.Times(), Command: Command(&q.Spec),
 		NodeOf: c.NodeOf, Warnings: x.warnings,
-		Rings: [][]int32{}, Trees: [][]int32{}, Settings: []Setting{}, NICs: []string{}, Findings: []string{}, Lines: []Line{}}
+		Rings: [][]int32{}, Trees: [][]int32{}, Settings: []Setting{}, NICs: []string{}, Findings: []string{},
+		Lines: []Line{}}
 	m.draw(sys)
 	m.paths(sys)
 	m.channels(x.site)

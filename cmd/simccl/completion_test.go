@@ -51,8 +51,9 @@ func TestCompletionInShells(t *testing.T) {
 				t.Fatal(err)
 			}
 			for line, want := range map[string]string{"simccl run all_reduce --topo dgx-": "dgx-h100",
-				"simccl run all_reduce --fabric u": "ultra-ethernet", "simccl run all_reduce --nccl-version 2.2": "2.21.5",
-				"simccl explain L": "LL128"} {
+				"simccl run all_reduce --fabric u":         "ultra-ethernet",
+				"simccl run all_reduce --nccl-version 2.2": "2.21.5",
+				"simccl explain L":                         "LL128"} {
 				c := exec.CommandContext(t.Context(), program, file)
 				c.Dir, c.Env = s.dir, append(s.env, "LINE="+line, "WANT="+want)
 				out, err := c.CombinedOutput()

@@ -51,8 +51,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestWalk: each station has a text of five lines at most whose links are entries, and a command; explain walk
-// prints all of them.
+// TestWalk: each station has a text of five lines at most whose links are entries, and a command; explain
+// walk prints all of them.
 func TestWalk(t *testing.T) {
 	all, _ := Find("walk")
 	if len(Walk()) < 8 {

@@ -286,11 +286,12 @@ const flaps = 10000
 
 // parseFault reads link=A~B:WHAT or link=A~B:WHAT@FROM-TO: two nodes that cables join, down, slow=FACTOR,
 // latency=US, loss=SHARE, storm (B pauses A) or flap=DOWN/PERIOD, and times in µs after the first start.
-// nic=A:WHAT is of the cables of a host, whose NIC is what pauses. A-B:WHAT is as link=, but for slow=SHARE of
-// the speed. node is a node's number, -1 for a name that is none. Latency is added to n.
+// nic=A:WHAT is of the cables of a host, whose NIC is what pauses. A-B:WHAT is as link=, but for slow=SHARE
+// of the speed. node is a node's number, -1 for a name that is none. Latency is added to n.
 func parseFault(n *packet.Network, node func(name string) int, text string) ([]packet.Fault, error) {
 	wrong := fail.Usage("{Faults} %q: write link=A~B:down, slow=2 (half the speed), latency=5, loss=0.01, "+
-		"storm or flap=20/100, and when, as link=0~7:down@100-300 (µs after the first start); nic=A:… of the "+
+		"storm or flap=20/100, and when, as link=0~7:down@100-300 (µs after the first start); nic=A:… of "+
+		"the "+
 		"cables of host A; or A-B:slow=0.5, whose slow is the share of the speed that is left", text)
 	named, common := strings.CutPrefix(text, "link=") // the language of run --fault
 	host, nic := strings.CutPrefix(named, "nic=")
@@ -343,8 +344,8 @@ func parseFault(n *packet.Network, node func(name string) int, text string) ([]p
 	return along(n, [2]int{va, vb}, text, a+" and "+b, flap(f, down, period), late)
 }
 
-// along gives a fault, or several one after the other, to all cables between two nodes, or where these are one,
-// to all of that host.
+// along gives a fault, or several one after the other, to all cables between two nodes, or where these are
+// one, to all of that host.
 func along(n *packet.Network, ends [2]int, text, named string, all []packet.Fault, late units.Time) (
 	out []packet.Fault, err error) {
 	nic, found := ends[0] == ends[1], false
@@ -354,7 +355,8 @@ func along(n *packet.Network, ends [2]int, text, named string, all []packet.Faul
 	for i := range n.Cables {
 		c := &n.Cables[i]
 		at := [2]int{int(c.A), int(c.B)}
-		if nic && at[0] != ends[0] && at[1] != ends[0] || !nic && at != ends && at != [2]int{ends[1], ends[0]} {
+		if nic && at[0] != ends[0] && at[1] != ends[0] || !nic && at != ends &&
+			at != [2]int{ends[1], ends[0]} {
 			continue
 		}
 		found = true

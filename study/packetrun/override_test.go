@@ -148,10 +148,11 @@ func TestOverridesAreChecked(t *testing.T) {
 	}
 }
 
-// TestFaultsOfNICs: a NIC's fault is one of its host's link, which the NIC pauses where it storms; latency adds to
-// both ways.
+// TestFaultsOfNICs: a NIC's fault is one of its host's link, which the NIC pauses where it storms; latency
+// adds to both ways.
 func TestFaultsOfNICs(t *testing.T) {
-	for nic, link := range map[string]string{"nic=1:slow=10": "link=1~7:slow=10", "nic=1:storm@100-2100": "link=7~1:storm@100-2100"} {
+	for nic, link := range map[string]string{"nic=1:slow=10": "link=1~7:slow=10",
+		"nic=1:storm@100-2100": "link=7~1:storm@100-2100"} {
 		a, err1 := runExample(t, Override{Faults: []string{nic}})
 		b, err2 := runExample(t, Override{Faults: []string{link}})
 		if err1 != nil || err2 != nil || a.MakespanNs != b.MakespanNs || a.Pauses != b.Pauses {

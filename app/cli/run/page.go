@@ -38,8 +38,9 @@ func (s *Prepared) writeReport(ctx context.Context) error {
 // readMeasured reads the results of --measured.
 func (s *Prepared) readMeasured() (out []page.Measured, err error) {
 	if len(s.opt.Outputs.Measured) > 0 && s.opt.Outputs.Report+s.opt.Outputs.Figures == "" {
-		return nil, fail.Usage("--measured: is drawn on the page and the figures; write --report FILE.html or " +
-			"--figures DIR as well")
+		return nil,
+			fail.Usage("--measured: is drawn on the page and the figures; write --report FILE.html or " +
+				"--figures DIR as well")
 	}
 	w := page.Wanted{Program: s.Config.Program, Ranks: s.Running.Site.Comm.NRanks}
 	out, err = page.ReadAll(s.opt.Outputs.Measured, w, func(name string) ([]byte, error) {

@@ -177,7 +177,8 @@ var beside = []string{"scenario", "save-scenario", "schedule", "columns", "outpu
 	"explain-method", "report", "figures", "measured", "iters", "warmup-iters", "env", "no-env", "json"}
 
 // tables are those of beside that belong to a table of sizes, which a job has not.
-var tables = []string{"columns", "output-file", "nccl-log", "explain-method", "report", "figures", "measured", "iters",
+var tables = []string{"columns", "output-file", "nccl-log", "explain-method", "report", "figures", "measured",
+	"iters",
 	"warmup-iters", "save-scenario"}
 
 // Run simulates what the options say and prints it.

@@ -19,7 +19,8 @@ func (n Named) Figure() *Figure {
 // stackFigure has a bar for each category of X, of one part for each group: Y over the bars' length.
 func (c *Chart) stackFigure() *Figure {
 	const row, head = 14.0, 20.0
-	f := &Figure{Width: column, Height: head + row*float64(len(c.Cats)) + 26, Title: c.YName + " by " + c.XName}
+	f := &Figure{Width: column, Height: head + row*float64(len(c.Cats)) + 26, Title: c.YName + " by " +
+		c.XName}
 	left, most := 8.0, 0.0
 	sums := make([]float64, len(c.Cats))
 	for i, name := range c.Cats {
@@ -48,8 +49,9 @@ func (c *Chart) stackFigure() *Figure {
 			k := int(p.X)
 			y := head + row*float64(k)
 			if p.Y > 0 {
-				f.add(shape{at: [][2]float64{{x.At(from[k]), y}, {x.At(from[k] + p.Y), y + row - 4}}, kind: aBox,
-					ink: colour})
+				f.add(shape{at: [][2]float64{{x.At(from[k]), y}, {x.At(from[k] + p.Y), y + row - 4}},
+					kind: aBox,
+					ink:  colour})
 			}
 			from[k] += p.Y
 		}

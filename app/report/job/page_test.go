@@ -130,7 +130,7 @@ func TestManySlices(t *testing.T) {
 }
 
 // TestFigures: the bars of an iteration are as long as its parts, beside other options where there are some,
-// else by rank; calls stand beside what was recorded of them.
+// else by rank; calls are beside what was recorded of them.
 func TestFigures(t *testing.T) {
 	p := sample(t)
 	for _, rows := range [][]string{{"as given", "--gpu H100"}, {"rank 0", "rank 1"}} {

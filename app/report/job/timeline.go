@@ -19,7 +19,7 @@ const (
 // hidden is the colour of calls beside which the GPU computes: that of others, pale.
 const hidden = "kblue hid"
 
-// classOf is the colour of a slice.
+// classOf is the colour of a slice; those that wait have none.
 var classOf = map[timeline.SliceKind]string{timeline.Computes: "kgreen", timeline.Moves: "kblue",
 	timeline.Hides: hidden, timeline.Hosts: "kolive"}
 
@@ -41,18 +41,16 @@ func (w *writer) timeline() {
 	var s svg.Drawing
 	y, lanes, slices := 18.0, 0, 0
 	lane := func(name string, list []timeline.Slice) {
-		drawn := 0
 		fmt.Fprintf(&s,
 			`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-6, y+13, svg.Escape(name), left, width, y+row-.5, y+row-.5)
 		for _, e := range timeline.Join(list, apart) {
 			if e.To <= from || e.From >= to || slices == slicesShown {
 				continue
 			}
-			drawn++
 			slices++
 			wide, tip := max(0.4, x(e.To)-x(e.From)), fmt.Sprintf("%s, %.3f us from %.3f us", e.Name,
 				(e.To-e.From).Micros(), (e.From-from).Micros())
-			if e.Kind == timeline.Waits || e.Kind == timeline.Queues {
+			if classOf[e.Kind] == "" {
 				s.Wait(x(e.From), y+5, wide, row-11, tip)
 				continue
 			}

@@ -1,6 +1,6 @@
-// Package machine lays out the drawing of one host, for the report, for topo show and for the page: CPUs above,
-// PCI trees below them with all GPUs and NICs in one row, NVSwitches at the foot. No line runs through a box
-// that is not its end.
+// Package machine lays out the drawing of one host, for the report, for topo show and for the page: CPUs
+// above, PCI trees below them with all GPUs and NICs in one row, NVSwitches at the foot. No line runs
+// through a box that is not its end.
 //
 // What it must not know: colours, loads, what writes the drawing.
 package machine
@@ -108,7 +108,8 @@ func Of(s *topo.System) *Layout {
 // place finds the boxes.
 func (d *Layout) place() {
 	peers := slices.ContainsFunc(d.s.Links, func(l topo.Link) bool {
-		return l.Kind == topo.LinkNVL && d.s.Nodes[l.From].Kind != topo.NVS && d.s.Nodes[l.To].Kind != topo.NVS
+		return l.Kind == topo.LinkNVL && d.s.Nodes[l.From].Kind != topo.NVS &&
+			d.s.Nodes[l.To].Kind != topo.NVS
 	})
 	y, switches := high/2+2, d.s.Of(topo.NVS)
 	if len(d.s.Of(topo.CPU)) > 1 {

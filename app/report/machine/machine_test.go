@@ -38,8 +38,8 @@ func systems(t *testing.T, each func(name string, s *topo.System)) {
 	}
 }
 
-// TestNoLineThroughABox: of every built-in machine no line runs through a box that is not its end, boxes do not
-// touch, all is within the drawing, and every device but a NIC that is its port has a box.
+// TestNoLineThroughABox: of every built-in machine no line runs through a box that is not its end, boxes do
+// not touch, all is within the drawing, and every device but a NIC that is its port has a box.
 func TestNoLineThroughABox(t *testing.T) {
 	n, largest := 0, 0
 	systems(t, func(name string, s *topo.System) {

@@ -130,7 +130,8 @@ func (d *drawing) edges() {
 		}
 		style := `class="link idle"`
 		if l := &d.s.Links[best]; len(d.loads) == 0 { // a machine without an operation
-			style = fmt.Sprintf(`class="link %s" stroke-width="%.1f"`, linkClass[l.Kind], d.widthOf(float64(l.BW)))
+			style = fmt.Sprintf(`class="link %s" stroke-width="%.1f"`, linkClass[l.Kind],
+				d.widthOf(float64(l.BW)))
 		}
 		if most >= 0 {
 			style = fmt.Sprintf(`class="link l%d" stroke-width="%.1f"`, loadStep(most), loadWidth(most))

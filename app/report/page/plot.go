@@ -188,7 +188,8 @@ func plot(points []Point, all []series, label, unit string, time bool) markup {
 	}
 	for _, l := range all {
 		if over := l.above(y.Hi, of); over > 0 {
-			s.Add(`<text class="soft" x="%g" y="%g" text-anchor="end">↑ bound: %.0f %s</text>`, plotW-plotRight-4,
+			s.Add(`<text class="soft" x="%g" y="%g" text-anchor="end">↑ bound: %.0f %s</text>`,
+				plotW-plotRight-4,
 				plotTop+12, over, strings.TrimPrefix(unit, "busbw "))
 		}
 		s.WriteString(string(l.draw(x, y, of)))

@@ -31,7 +31,8 @@ const (
 // its colour too.
 var look = [activities]struct{ class, name string }{waits: {"wait", "waiting (hatched)"},
 	calls: {"kolive", "call, launch"}, kernels: {"kpurple", "kernel"},
-	flushes: {"kteal", "flush"}, reads: {"korange", "receive: the kernel reads"}, sends: {"kblue", "on the wire"}}
+	flushes: {"kteal", "flush"}, reads: {"korange", "receive: the kernel reads"},
+	sends: {"kblue", "on the wire"}}
 
 // meaning is what a name of a trace means: the activity and plain words.
 var meaning = map[string]struct {

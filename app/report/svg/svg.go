@@ -69,7 +69,8 @@ func Step(v float64) float64 {
 
 // Wait adds a hatched bar: time in which something waits. What works is filled.
 func (d *Drawing) Wait(x, y, w, high float64, title string) {
-	d.Add(`<path class="wait" stroke-width="%g" d="M%.2f %.1fh%.2f"><title>%s</title></path>`, high, x, y+high/2, w,
+	d.Add(`<path class="wait" stroke-width="%g" d="M%.2f %.1fh%.2f"><title>%s</title></path>`, high, x,
+		y+high/2, w,
 		Escape(title))
 }
 
