@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -52,6 +54,21 @@ func (a *App) SaveFigure(name, what string, f *chart.Figure) error {
 		}
 		return err
 	})
+}
+
+// SaveFigures writes charts to a directory, each as SVG and as PDF.
+func (a *App) SaveFigures(dir string, all []chart.Named) error {
+	if err := os.MkdirAll(a.Path(dir), 0o777); err != nil {
+		return fail.Input(err)
+	}
+	for _, c := range all {
+		for _, ending := range []string{".svg", ".pdf"} {
+			if err := a.SaveFigure(filepath.Join(dir, c.File+ending), c.Title, c.Figure()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // ReadScenario reads a scenario file; placed gives errors about its members their

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/simccl/simccl/app/report/machine"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/explain/words"
@@ -27,6 +28,7 @@ type Hello struct {
 	Settings   []SettingEntry `json:"settings"`
 	Networks   Networks       `json:"networks"`
 	Words      []words.Word   `json:"words"` // the glossary
+	Walk       []words.Word   `json:"walk"`  // one all_reduce from call to wire
 }
 
 // MachineEntry is a built-in machine.
@@ -45,7 +47,7 @@ type SettingEntry struct {
 
 func (s *Service) hello(context.Context, *Query, Emit) (any, error) {
 	h := Hello{Program: s.program, Release: rules.Default().Release.String(), Networks: networks(),
-		Words: words.All()}
+		Words: words.All(), Walk: words.Walk()}
 	for _, r := range rules.Known() {
 		h.Releases = append(h.Releases, r.String())
 	}
@@ -84,6 +86,9 @@ type Machine struct {
 	Command   string    `json:"command"`
 	Devices   []Device  `json:"devices"`
 	Links     []Link    `json:"links"`
+	Width     float64   `json:"width"` // of the drawing, px
+	Height    float64   `json:"height"`
+	Lines     []Line    `json:"lines"` // of it
 	Paths     Paths     `json:"paths"`
 	NodeOf    []int32   `json:"nodeOf"` // rank → node
 	Rings     [][]int32 `json:"rings"`  // by channel, ranks in order
@@ -103,6 +108,15 @@ type Device struct {
 	Label string `json:"label"` // short, as links are named
 	Title string `json:"title"`
 	Rank  int    `json:"rank"` // of a GPU, within the host
+	// Boxes are where it is drawn; none of a NIC that is drawn as its only port.
+	Boxes []machine.Box `json:"boxes"`
+	Name  string        `json:"name"` // in the box
+}
+
+// Line is a line of the drawing: an SVG path, and the Links that it represents.
+type Line struct {
+	Path  string        `json:"path"`
+	Links []topo.LinkID `json:"links"`
 }
 
 // Link is a directed link between Devices.
@@ -160,7 +174,8 @@ func (s *Service) machine(ctx context.Context, q *Query, _ Emit) (any, error) {
 		Hosts: site.Cluster.NHosts(), Channels: c.NChannels, NVLS: c.NVLSChannels,
 		P2P: c.P2PChannels, Multicast: c.Multicast, Times: site.Times(), Command: Command(&q.Spec),
 		NodeOf: c.NodeOf, Warnings: x.warnings,
-		Rings: [][]int32{}, Trees: [][]int32{}, Settings: []Setting{}, NICs: []string{}, Findings: []string{}}
+		Rings: [][]int32{}, Trees: [][]int32{}, Settings: []Setting{}, NICs: []string{}, Findings: []string{},
+		Lines: []Line{}}
 	m.draw(sys)
 	m.paths(sys)
 	m.channels(x.site)
@@ -179,9 +194,19 @@ func (s *Service) machine(ctx context.Context, q *Query, _ Emit) (any, error) {
 
 // draw lists the devices and links of a host.
 func (m *Machine) draw(sys *topo.System) {
+	drawn := machine.Of(sys)
+	m.Width, m.Height = drawn.Width, drawn.Height
+	for i := range drawn.Lines {
+		l := &drawn.Lines[i]
+		m.Lines = append(m.Lines, Line{l.Path(machine.Point{}), l.Links})
+	}
 	for i := range sys.Nodes {
 		id, n := topo.NodeID(i), &sys.Nodes[i]
-		d := Device{Kind: n.Kind.String(), Label: sys.Short(id), Title: sys.Name(id), Rank: -1}
+		d := Device{Kind: n.Kind.String(), Label: sys.Short(id), Title: sys.Name(id), Rank: -1,
+			Boxes: drawn.Boxes[i], Name: machine.Label(sys, id)}
+		if d.Boxes == nil {
+			d.Boxes = []machine.Box{}
+		}
 		switch n.Kind {
 		case topo.GPU:
 			d.Rank, d.Title = n.GPU.Rank, fmt.Sprintf("%s, sm_%d, %s", d.Title, n.GPU.SM, n.GPU.BusID)

@@ -54,12 +54,13 @@ const (
 	idle
 )
 
-var kindWords = []string{"operation", "wait", "send", "receive", "compute", "kernel", "launch", "proxy"}
+var kindWords = []string{"operation", "waiting", "on the wire", "receive", "compute", "kernel", "launch",
+	"proxy"}
 
 // kinds are those of slices by name; names of the profiler plugin, ours, and a job's.
 var kinds = map[string]uint8{
 	"SendPeerWait": waits, "SendGpuWait": waits, "RecvGpuWait": waits, "RecvFlushWait": waits, "wait": waits,
-	"paused": waits, nccl.NoCredits: waits, "SendWait": sends, "send": sends, "RecvWait": receives,
+	"paused": waits, nccl.NoCredits: waits, "SendWait": sends, "send": sends, "RecvWait": waits,
 	"recv":     receives,
 	"KernelCh": kernel, "kernel": kernel, "KernelLaunch": launches, "launch": launches, "Group API": launches,
 	"Idle": idle, "Sleep": idle,

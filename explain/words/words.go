@@ -1,11 +1,13 @@
 // Package words is the glossary: what a word of NCCL or of networks means, in five lines, with a drawing
-// where one says more, and the command that shows it on a machine. words.md is both its page and its source.
+// where one says more, and the command that shows it on a machine; and one all_reduce from call to wire.
+// words.md and walk.md are both pages and source.
 //
 // What it must not know: machines.
 package words
 
 import (
 	_ "embed"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +16,9 @@ import (
 
 //go:embed words.md
 var page string
+
+//go:embed walk.md
+var walk string
 
 // Word is one entry.
 type Word struct {
@@ -25,15 +30,23 @@ type Word struct {
 	See     []string `json:"see,omitempty"`     // words of Text that are entries
 }
 
-// link is [text](#entry).
+// link is [text](#entry), in walk.md [text](words.md#entry).
 var link = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\[([^\]]+)\]\(#([a-z0-9-]+)\)`)
+	return regexp.MustCompile(`\[([^\]]+)\]\((?:words\.md)?#([a-z0-9-]+)\)`)
 })
 
 // All are the words in the order of the page: by the alphabet.
 func All() []Word { return slices.Clone(entries()) }
 
-var entries = sync.OnceValue(func() (all []Word) {
+// Walk are the stations of one all_reduce from the call to the wire, in their order.
+func Walk() []Word { return slices.Clone(stations()) }
+
+var (
+	entries  = sync.OnceValue(func() []Word { return read(page) })
+	stations = sync.OnceValue(func() []Word { return read(walk) })
+)
+
+func read(page string) (all []Word) {
 	for _, entry := range strings.Split(page, "\n## ")[1:] {
 		name, rest, _ := strings.Cut(entry, "\n")
 		w := Word{Name: name}
@@ -41,7 +54,7 @@ var entries = sync.OnceValue(func() (all []Word) {
 		all = append(all, w)
 	}
 	return all
-})
+}
 
 // read takes paragraphs: those that are indented by four are the command, by more a picture.
 func (w *Word) read(entry string) {
@@ -72,8 +85,20 @@ func key(s string) string {
 	return strings.NewReplacer(" ", "", "-", "", "_", "").Replace(s)
 }
 
-// Find is the entry of a word, by its name or an alias.
+// walkName is what Find knows all stations by.
+const walkName = "walk"
+
+// Find is the entry of a word, by its name or an alias; of "walk" the stations of Walk.
 func Find(word string) (Word, bool) {
+	if key(word) == walkName {
+		w := Word{Name: walkName, Text: "One all_reduce, from call to wire\n\n", Try: "simccl serve"}
+		for i, s := range Walk() {
+			text, _ := strings.CutPrefix(s.Print(), s.Name)
+			w.Text += fmt.Sprintf("%d. %s%s\n", i+1, s.Name, text)
+		}
+		w.Text = strings.TrimSuffix(w.Text, "\n\n")
+		return w, true
+	}
 	for _, w := range All() {
 		for _, name := range append([]string{w.Name}, w.Aliases...) {
 			if key(name) == key(word) {

@@ -50,3 +50,25 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+// TestWalk: each station has a text of five lines at most whose links are entries, and a command; explain
+// walk prints all of them.
+func TestWalk(t *testing.T) {
+	all, _ := Find("walk")
+	if len(Walk()) < 8 {
+		t.Errorf("%d stations", len(Walk()))
+	}
+	for _, w := range Walk() {
+		if n := strings.Count(w.Text, "\n") + 1; n > 5 || !strings.HasPrefix(w.Try, "simccl ") {
+			t.Errorf("%s has %d lines, and the command %q", w.Name, n, w.Try)
+		}
+		for _, to := range w.See {
+			if _, ok := Find(to); !ok {
+				t.Errorf("%s links to %s, which is no entry", w.Name, to)
+			}
+		}
+		if strings.Contains(w.Text, "](") || !strings.Contains(all.Print(), w.Text) {
+			t.Errorf("%s is not printed, or with a link: %s", w.Name, w.Text)
+		}
+	}
+}

@@ -284,16 +284,22 @@ const leastRate = 1e6
 // flaps is how often a link may flap within a fault.
 const flaps = 10000
 
-// parseFault reads link=A~B:WHAT or link=A~B:WHAT@FROM-TO: two nodes that a cable joins, down, slow=FACTOR,
-// loss=SHARE, storm (B pauses A) or flap=DOWN/PERIOD, and times in µs after the first start. A-B:WHAT is the
-// same, but for slow=SHARE of the speed. node is a node's number, -1 for a name that is none.
+// parseFault reads link=A~B:WHAT or link=A~B:WHAT@FROM-TO: two nodes that cables join, down, slow=FACTOR,
+// latency=US, loss=SHARE, storm (B pauses A) or flap=DOWN/PERIOD, and times in µs after the first start.
+// nic=A:WHAT is of the cables of a host, whose NIC is what pauses. A-B:WHAT is as link=, but for slow=SHARE
+// of the speed. node is a node's number, -1 for a name that is none. Latency is added to n.
 func parseFault(n *packet.Network, node func(name string) int, text string) ([]packet.Fault, error) {
-	wrong := fail.Usage("{Faults} %q: write link=A~B:down, slow=2 (half the speed), loss=0.01, storm or "+
-		"flap=20/100, and when, as link=0~7:down@100-300 (µs after the first start); or A-B:slow=0.5, whose "+
-		"slow is the share of the speed that is left", text)
+	wrong := fail.Usage("{Faults} %q: write link=A~B:down, slow=2 (half the speed), latency=5, loss=0.01, "+
+		"storm or flap=20/100, and when, as link=0~7:down@100-300 (µs after the first start); nic=A:… of "+
+		"the "+
+		"cables of host A; or A-B:slow=0.5, whose slow is the share of the speed that is left", text)
 	named, common := strings.CutPrefix(text, "link=") // the language of run --fault
-	nodes, what, ok := strings.Cut(named, ":")
+	host, nic := strings.CutPrefix(named, "nic=")
+	nodes, what, ok := strings.Cut(host, ":")
 	a, b, ok2 := strings.Cut(nodes, map[bool]string{true: "~", false: "-"}[common])
+	if nic {
+		a, b, common, ok2 = nodes, nodes, true, !common
+	}
 	va, vb := node(a), node(b)
 	if !ok || !ok2 || va < 0 || vb < 0 {
 		return nil, wrong
@@ -304,7 +310,7 @@ func parseFault(n *packet.Network, node func(name string) int, text string) ([]p
 		f.From, f.To, ok = parseSpan(when)
 	}
 	name, value, valued := strings.Cut(what, "=")
-	down, period := units.Time(0), units.Time(0)
+	down, period, late := units.Time(0), units.Time(0), units.Time(0)
 	switch share, err := strconv.ParseFloat(value, 64); {
 	case name == "down" && !valued:
 		f.Down = true
@@ -318,6 +324,10 @@ func parseFault(n *packet.Network, node func(name string) int, text string) ([]p
 		f.Slow = share
 	case name == "loss" && err == nil && share >= 0 && share <= 1:
 		f.Loss = share
+	case name == "latency" && timed:
+		return nil, fail.Usage("{Faults} %q: latency is of the whole run: leave out @%s", text, when)
+	case name == "latency" && err == nil && share > 0 && share <= 1e6:
+		late = units.FromMicros(share)
 	case name == "flap" && f.To > 0:
 		var fine bool
 		down, period, fine = parsePair(value, "/")
@@ -331,18 +341,42 @@ func parseFault(n *packet.Network, node func(name string) int, text string) ([]p
 	if !ok {
 		return nil, wrong
 	}
-	for i, c := range n.Cables {
-		if int(c.A) == va && int(c.B) == vb || int(c.A) == vb && int(c.B) == va {
+	return along(n, [2]int{va, vb}, text, a+" and "+b, flap(f, down, period), late)
+}
+
+// along gives a fault, or several one after the other, to all cables between two nodes, or where these are
+// one, to all of that host.
+func along(n *packet.Network, ends [2]int, text, named string, all []packet.Fault, late units.Time) (
+	out []packet.Fault, err error) {
+	nic, found := ends[0] == ends[1], false
+	if nic && n.Switch[ends[0]] {
+		return nil, fail.Usage("{Faults} %q: a switch has no NIC: write link=A~B", text)
+	}
+	for i := range n.Cables {
+		c := &n.Cables[i]
+		at := [2]int{int(c.A), int(c.B)}
+		if nic && at[0] != ends[0] && at[1] != ends[0] || !nic && at != ends &&
+			at != [2]int{ends[1], ends[0]} {
+			continue
+		}
+		found = true
+		if c.Delay += late; late > 0 {
+			continue
+		}
+		for _, f := range all {
 			if f.Slow > 0 && f.Slow*float64(c.Rate) < leastRate {
-				return nil,
-					fail.Usage("{Faults} %q: leaves less than 1 Mb/s of %d bit/s: write a larger share, or "+
-						"down", text, c.Rate)
+				return nil, fail.Usage("{Faults} %q: leaves less than 1 Mb/s of %d bit/s: write a larger "+
+					"share, or down", text, c.Rate)
 			}
-			f.Cable, f.Back = i, f.Storm && int(c.A) != va
-			return flap(f, down, period), nil
+			// The second end pauses the first; the NIC whatever it is joined to.
+			f.Cable, f.Back = i, f.Storm && (at[0] == ends[0]) == nic
+			out = append(out, f)
 		}
 	}
-	return nil, fail.Usage("{Faults} %q: no link joins nodes %s and %s", text, a, b)
+	if !found {
+		return nil, fail.Usage("{Faults} %q: no link joins nodes %s", text, named)
+	}
+	return out, nil
 }
 
 // numbered is a node of a scenario whose nodes have no names.

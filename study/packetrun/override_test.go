@@ -133,6 +133,9 @@ func TestOverridesAreChecked(t *testing.T) {
 		{Override{Faults: []string{"7-8:slow=1e-9"}}, "leaves less than 1 Mb/s"},
 		{Override{Faults: []string{"7-8:loss=1"}, TimeoutUs: 100}, "without an end: add Retries"},
 		{Override{Faults: []string{"7-8:down@50"}, TimeoutUs: 100}, "link of nodes 7 and 8"},
+		{Override{Faults: []string{"nic=7:down"}}, "a switch has no NIC"},
+		{Override{Faults: []string{"nic=0~7:down"}}, "write link=A~B:down"},
+		{Override{Faults: []string{"link=0~7:latency=5@1-2"}}, "leave out @1-2"},
 		{Override{Faults: []string{"0-8:down"}}, "no link joins nodes 0 and 8"},
 		{Override{Faults: []string{"7-8:flap=20/10@0-100"}}, "write link=A~B:down"},
 		{Override{Routing: "random"}, "write ecmp, adaptive or flowlet"},
@@ -142,6 +145,25 @@ func TestOverridesAreChecked(t *testing.T) {
 		if _, err := runExample(t, c.v); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: got %v, want %q", c.v, err, c.want)
 		}
+	}
+}
+
+// TestFaultsOfNICs: a NIC's fault is one of its host's link, which the NIC pauses where it storms; latency
+// adds to both ways.
+func TestFaultsOfNICs(t *testing.T) {
+	for nic, link := range map[string]string{"nic=1:slow=10": "link=1~7:slow=10",
+		"nic=1:storm@100-2100": "link=7~1:storm@100-2100"} {
+		a, err1 := runExample(t, Override{Faults: []string{nic}})
+		b, err2 := runExample(t, Override{Faults: []string{link}})
+		if err1 != nil || err2 != nil || a.MakespanNs != b.MakespanNs || a.Pauses != b.Pauses {
+			t.Errorf("%s: %v, %v\n%v\n%v", nic, err1, err2, a, b)
+		}
+	}
+	plain, err1 := runExample(t, Override{CC: "none"})
+	late, err2 := runExample(t, Override{CC: "none", Faults: []string{"nic=1:latency=50"}})
+	if err1 != nil || err2 != nil || late.Flows[4].IdealNs != plain.Flows[4].IdealNs+100_000 ||
+		late.Flows[0].IdealNs != plain.Flows[0].IdealNs || *late.Flows[4].FctNs == *plain.Flows[4].FctNs {
+		t.Errorf("%v, %v: %v, without %v", err1, err2, late.Flows, plain.Flows)
 	}
 }
 

@@ -3,7 +3,7 @@ import { scaleLinear, scaleLog } from "d3-scale";
 import { line } from "d3-shape";
 import { bytes, h, s } from "./dom";
 
-export interface Series { name: string; cls: string; points: [number, number][]; marks?: "circle" | "square" | "triangle" | "diamond"; bound?: boolean }
+export interface Series { name: string; cls: string; points: [number, number][]; marks?: "circle" | "square" | "triangle" | "diamond"; bound?: boolean; /** Of a band: its other edge. */ from?: [number, number][] }
 export interface Plot {
   title: string; unit: string; width: number; series: Series[]; selected?: number;
   format: (y: number) => string; onSelect?: (x: number) => void;
@@ -30,7 +30,7 @@ function powers(lo: number, hi: number, base: number, most: number): number[] {
 export function chart(p: Plot): HTMLElement {
   // Drawn at its own size, so that its text is never smaller than that of the page.
   const W = Math.max(300, Math.min(1100, Math.round(p.width))), H = Math.round(Math.max(240, Math.min(420, W * 0.55)));
-  const series = p.least ? p.series.map((q) => ({ ...q, points: q.points.filter(([z]) => z >= p.least!) })) : p.series;
+  const series = p.least ? p.series.map((q) => ({ ...q, points: q.points.filter(([z]) => z >= p.least!), from: q.from?.filter(([z]) => z >= p.least!) })) : p.series;
   const all = series.flatMap((x) => x.points).filter(([x, y]) => x > 0 && y > 0);
   const caption = h("figcaption", {}, p.title, p.controls ? h("span", { class: "controls" }, p.controls) : null);
   const key = h("p", { class: "key" }, ...series.filter((x) => x.points.length > 0).map((x) => h("span", {}, mark(x), x.name)));
@@ -51,6 +51,7 @@ export function chart(p: Plot): HTMLElement {
   svg.append(s("text", { class: "axis", x: (L + W - R) / 2, y: H - 4, "text-anchor": "middle" }, "size"), s("text", { class: "axis", x: 12, y: (T + H - B) / 2, transform: `rotate(-90 12 ${(T + H - B) / 2})`, "text-anchor": "middle" }, p.unit));
   const path = line<[number, number]>((d) => x(d[0]), (d) => y(d[1]));
   for (const q of series) {
+    if (q.from) { svg.append(s("path", { class: q.cls, d: (path([...q.points, ...[...q.from].reverse()].filter((d) => d[1] > 0).map(([a, b]) => [a, Math.min(top, Math.max(p.linear ? 0 : bottom, b))])) ?? "M0 0") + "Z" })); continue; }
     const given = q.points.filter((d) => d[0] > 0 && d[1] > 0), pts = p.linear ? given.filter((d) => d[1] <= top) : above(given, bottom);
     if (q.bound && p.linear && pts.length < given.length) svg.append(s("text", { class: "axis", x: W - R - 4, y: T + 10, "text-anchor": "end" }, `↑ ${q.name}: ${p.format(Math.max(...given.map((d) => d[1])))} ${p.unit}`));
     if (q.marks) for (const d of pts) svg.append(s("path", { class: "mark " + q.cls, d: shapes[q.marks], transform: `translate(${x(d[0]).toFixed(1)} ${y(d[1]).toFixed(1)})` }));
@@ -71,7 +72,7 @@ export function chart(p: Plot): HTMLElement {
   frame.addEventListener("pointermove", (e) => {
     const v = nearest(e), box = frame.getBoundingClientRect();
     at(v);
-    tip.replaceChildren(h("b", {}, bytes(v)), ...series.flatMap((q) => { const d = q.points.find((c) => c[0] === v); return d ? [h("div", {}, mark(q), `${q.name}: ${p.format(d[1])} ${p.unit}`)] : []; }));
+    tip.replaceChildren(h("b", {}, bytes(v)), ...series.flatMap((q) => { const d = q.points.find((c) => c[0] === v); return d ? [h("div", {}, mark(q), `${q.name}: ${q.from ? p.format(q.from.find((c) => c[0] === v)?.[1] ?? d[1]) + " to " : ""}${p.format(d[1])} ${p.unit}`)] : []; }));
     tip.hidden = false;
     const left = (x(v) / W) * box.width;
     tip.style.left = `${left > box.width / 2 ? left - tip.offsetWidth - 12 : left + 12}px`;
@@ -83,7 +84,7 @@ export function chart(p: Plot): HTMLElement {
 
 function mark(q: Series): SVGSVGElement {
   const svg = s("svg", { class: "sample", viewBox: "0 0 24 10", "aria-hidden": "true" });
-  svg.append(q.marks ? s("path", { class: "mark " + q.cls, d: shapes[q.marks], transform: "translate(12 5)" }) : s("path", { class: "line " + q.cls, d: "M0 5H24" }));
+  svg.append(q.from ? s("path", { class: q.cls, d: "M0 0H24V10H0Z" }) : q.marks ? s("path", { class: "mark " + q.cls, d: shapes[q.marks], transform: "translate(12 5)" }) : s("path", { class: "line " + q.cls, d: "M0 5H24" }));
   return svg;
 }
 

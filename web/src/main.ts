@@ -10,6 +10,7 @@ import { decode, encode, type State, tidy } from "./state";
 import { explained, matrix, winners } from "./tables";
 import { drawTimeline } from "./timeline";
 import type { Advised, Bytes, Compared, Congestion, Explained, Hello, Job, Machine, Measured, Model, Progress, Ran, Recognised, Row, Spec, Timeline } from "./types";
+import { chunks, walk, type Here } from "./walk";
 import { whatIfSpec } from "./whatif";
 
 const sim = new Simulator();
@@ -70,7 +71,7 @@ function build(): void {
 /** Parts: id, heading, whether it takes all of the width, and its name in the index. */
 const contents: [string, string, boolean, string?][] = [
   ["curves", "Bandwidth and latency", true, "Curves"], ["machine-part", "Machine and load", true, "Machine"], ["wins", "Who wins at which size", false, "Winners"], ["why", "Why", false], ["channels", "Rings and trees", false],
-  ["whatif", "What if", false], ["advice", "Advice and log check", true, "Advice"], ["time", "Timeline", true], ["results-table", "Results", true], ["matrix", "Path matrix", false, "Paths"], ["more", "Downloads and settings", false, "Downloads"],
+  ["walk", "One operation, from call to wire", true, "Walk"], ["whatif", "What if", false], ["advice", "Advice and log check", true, "Advice"], ["time", "Timeline", true], ["results-table", "Results", true], ["matrix", "Path matrix", false, "Paths"], ["more", "Downloads and settings", false, "Downloads"],
 ];
 
 async function copy(text: string, what: string): Promise<void> {
@@ -251,7 +252,8 @@ function series(of: (r: Row) => number, ofModel: number[], limit: (r: Row) => nu
   if (other.size) out.push({ name: "what if", cls: "before", points: pts(other, of) });
   else out.push({ name: "NCCL's model", cls: "model", points: model!.sizes.map((z, i) => [z, ofModel[i]!]) });
   out.push({ name: "limit of the fullest link", cls: "limit", bound: true, points: pts(rows, limit) });
-  if (drawn && [...rows.values()].some((r) => r.facts.draws)) out.push({ name: "slowest draw of hashed routes", cls: "band", points: pts(rows, drawn[0]) }, { name: "fastest draw", cls: "band", points: pts(rows, drawn[1]) });
+  const seeds = new Map([...rows].filter(([, r]) => r.facts.draws)), n = [...seeds.values()][0]?.facts.draws?.n;
+  if (drawn && n) out.unshift({ name: `${n} draws of hashed routes, slowest to fastest`, cls: "band", points: pts(seeds, drawn[1]), from: pts(seeds, drawn[0]) });
   const shapes = ["circle", "square", "triangle", "diamond"] as const;
   measured.forEach((m, i) => out.push({ name: `measured: ${m.Name}`, cls: "measured", marks: shapes[i % 4], points: m.Points.map((p) => [p.Size, of2(p)]) }));
   return out;
@@ -284,6 +286,7 @@ function showMachine(): void {
 }
 
 function showLoad(): void {
+  if (!parts.get("walk")!.contains(document.activeElement)) showWalk();
   const r = rows.get(state.size), host = machine!.hosts > 1 ? `One of ${machine!.hosts} hosts` : "The host";
   shownLoad = r;
   put("machine-part", h("p", { class: "soft" }, r ? `${host}; colour and width are the share of the ${r.time} µs of ${r.label} that a link's bytes need.${r.merged ? " Equivalent ranks were simulated once: their links are drawn with the load of the fullest of their kind." : ""}` : `${host}. Load is drawn once ${bytes(state.size)} is simulated.`),
@@ -319,6 +322,25 @@ function showChannels(): void {
   };
   draw();
   put("channels", h("div", { class: "bar" }, h("label", { for: "channel" }, "Channel"), slider, out, play), figures, h("p", { class: "soft" }, "Filled and outlined ranks alternate by node; orange arrows leave the node."), channelTable(m));
+}
+
+/** The walk, with what its stations are at the size that is looked at. */
+function showWalk(): void {
+  const m = machine!, i = model!.sizes.indexOf(state.size), r = rows.get(state.size), ring = (m.rings[0] ?? []).slice(0, 8);
+  const part = (kinds: string[]) => r?.loads.find((l) => kinds.some((k) => l.name.includes(k)));
+  const busy = (l: { name: string; use: number } | undefined) => (l ? `Here ${l.name} is the fullest: its bytes need ${percent(l.use)} of the time.` : undefined);
+  const here = (n: number): Here => [
+    { text: `Here: ${state.spec.workload.op} of ${bytes(state.size)} on ${m.ranks} ranks of ${m.hosts} hosts.` },
+    { text: model!.choice[i] ? `Here: ${model!.choice[i]}, which the model expects to take ${micros(model!.us[i]!)}.` : undefined },
+    { text: `Here: ${model!.channels[i] || m.channels} channels. This is the ring of channel 0.`, drawing: ring.length > 1 ? drawRing(m, 0, moving) : null },
+    { text: `Here each channel has ${bytes(state.size / (model!.channels[i] || m.channels))} to move.` },
+    { text: m.ranks > 8 ? "Drawn for the first 8 ranks of the ring, as if they were all." : undefined, drawing: ring.length > 1 ? chunks(ring) : null },
+    { text: busy(part(["GPU"])), drawing: drawMachine(m, r?.use) },
+    { text: m.hosts > 1 ? "The timeline below has the steps of the proxies of this operation." : "Here there is one host: no proxy takes part." },
+    { text: m.hosts > 1 ? busy(part(["NIC", ...m.nics])) : "Here there is one host: nothing goes over a wire.", drawing: m.hosts > 1 ? drawMachine(m, r?.use) : null },
+    { text: r ? `Here: ${r.time} µs, ${r.busText} GB/s busbw at ${r.label}.` : undefined },
+  ][n] ?? {};
+  put("walk", walk(hello.walk, here, (el) => glossary.link(el)));
 }
 
 function showResults(): void {

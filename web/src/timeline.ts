@@ -43,6 +43,7 @@ export function drawTimeline(t: Timeline): HTMLElement {
     c.font = "12px system-ui, sans-serif";
     axis(c, w, ht, v);
     const fill = colours.map((k) => v(k)), on = v("--on-kind"), fg = v("--fg"), edge = v("--edge");
+    const hatch = hatched(c, edge, v("--card"));
     c.save();
     c.beginPath();
     c.rect(left(), 0, w - left(), ht);
@@ -56,9 +57,8 @@ export function drawTimeline(t: Timeline): HTMLElement {
         const kind = kinds[i]!, wide = Math.max(0.6, b - a);
         if (wide < 1 && Math.floor(a) === lastX) continue;
         lastX = Math.floor(a);
-        c.fillStyle = fill[kind]!;
+        c.fillStyle = kind === 1 ? hatch : fill[kind]!;
         c.fillRect(a, y + 1, wide, ROW - 3);
-        if (kind === 1 && wide > 2) { c.strokeStyle = edge; c.lineWidth = 1; c.strokeRect(a + 0.5, y + 1.5, wide - 1, ROW - 4); }
         const name = t.names[t.name[i]!]!;
         if (wide > name.length * 6.6 + 6) { c.fillStyle = kind === 1 ? fg : on; c.fillText(name, Math.max(a, left()) + 4, y + 12.5, wide - 6); }
       }
@@ -120,6 +120,18 @@ export function drawTimeline(t: Timeline): HTMLElement {
   if (processes.length > 3 && busiest) choose.value = busiest;
   queueMicrotask(pick);
   return h("div", {}, bar, key(t), frame, t.left ? h("p", { class: "soft" }, `${t.left.toLocaleString("en")} slices are not drawn; the trace has them all.`) : null, sums(t, kinds));
+}
+
+/** Diagonal lines on a ground: waiting, in place of the fill of what works. */
+function hatched(c: CanvasRenderingContext2D, ink: string, ground: string): CanvasPattern | string {
+  const tile = document.createElement("canvas"), t = tile.getContext("2d")!;
+  tile.width = tile.height = 6;
+  t.fillStyle = ground;
+  t.fillRect(0, 0, 6, 6);
+  t.strokeStyle = ink;
+  t.lineWidth = 1.2;
+  for (const d of [-6, 0, 6]) { t.beginPath(); t.moveTo(d, 6); t.lineTo(d + 6, 0); t.stroke(); }
+  return c.createPattern(tile, "repeat") ?? ground;
 }
 
 /** A text without as much of its beginning as has no room: lanes differ at their ends. */

@@ -18,15 +18,15 @@ export interface Hello {
   program: string; releases: string[]; release: string; operations: string[]; types: string[]; reductions: string[];
   machines: { name: string; title: string; domain?: number }[];
   settings: { name: string; default: string; meaning: string }[];
-  words: Word[];
+  words: Word[]; walk: Word[];
   networks: { models: string[]; fabrics: { name: string; what: string }[]; controls: string[]; balances: string[]; classes: string[] };
 }
 
-export interface Device { kind: string; label: string; title: string; rank: number }
+export interface Device { kind: string; label: string; title: string; rank: number; boxes: { x: number; y: number; w: number; h: number }[]; name: string }
 export interface Link { from: number; to: number; kind: string; gbps: number }
 export interface Machine {
   name: string; nccl: string; ranks: number; nodes: number; hosts: number; channels: number; nvlsChannels: number; p2pChannels: number; multicast: boolean;
-  times: string; command: string; devices: Device[]; links: Link[]; paths: { ends: string[]; kinds: string[][]; gbps: number[][] };
+  times: string; command: string; devices: Device[]; links: Link[]; width: number; height: number; lines: { path: string; links: number[] }[]; paths: { ends: string[]; kinds: string[][]; gbps: number[][] };
   nodeOf: number[]; rings: number[][]; trees: number[][]; kept: number;
   graphs: { name: string; channels: number; bwIntra: number; bwInter: number; typeIntra: string; typeInter: string }[] | null;
   settings: { name: string; value: string; origin: string; effect: string }[];

@@ -266,6 +266,43 @@ test("a word of the glossary says what it means, as simccl explain does", slow, 
   assert.equal(await page.locator("#word").isVisible(), false);
 });
 
+test("a walk from call to wire has the words of simccl explain walk, this machine's numbers, and sums that end whole", slow, async () => {
+  await visit("#topo=dgx-h100&nodes=2&gpus=2&op=all_reduce&sizes=1M");
+  await done();
+  const said = cli("explain", "walk").replaceAll(/\s+/g, " ");
+  const seen = [];
+  for (let i = 0; i < 9; i++) {
+    const at = await page.textContent("#walk h3");
+    assert.match(at, new RegExp(`^${i + 1} of 9: `));
+    seen.push(at);
+    assert.ok(said.includes((await page.textContent("#walk .text")).replaceAll(/\s+/g, " ")), at);
+    if (i === 0) assert.match(await page.textContent("#walk .now"), /1 MiB on 4 ranks of 2 hosts/);
+    if (i === 4) {
+      const cells = () => page.$$eval("#walk .chunks text[class^=ink]", (l) => l.map((e) => Number(e.textContent)));
+      await page.locator("#walk-step").fill("0");
+      assert.deepEqual(await cells(), new Array(16).fill(1));
+      await page.locator("#walk-step").fill("3"); // a reduce_scatter: each chunk is whole at one rank
+      assert.equal((await cells()).filter((n) => n === 4).length, 4);
+      await page.locator("#walk-step").fill("6");
+      assert.deepEqual(await cells(), new Array(16).fill(4));
+    }
+    if (i < 8) await page.click("#walk-next");
+  }
+  assert.equal(new Set(seen).size, 9);
+  assert.equal(await page.isDisabled("#walk-next"), true);
+});
+
+test("the machine is drawn as in the report, and draws of hashed routes are a band around the curve", slow, async () => {
+  await visit("#topo=dgx-h100&nodes=4&gpus=2&op=all_reduce&sizes=16M%2C64M&fabric=meta");
+  await done();
+  const svg = cli("topo", "show", "dgx-h100", "-g", "2", "--format", "svg");
+  const drawn = await page.$$eval("#machine-part svg.machine path.link", (l) => l.map((e) => e.getAttribute("d")));
+  assert.ok(drawn.length > 4);
+  for (const d of drawn) assert.ok(svg.includes(`d="${d}"`), d);
+  assert.equal(await page.locator("#curves .plot path.band").count(), 2);
+  assert.match(await page.textContent("#curves .key"), /21 draws of hashed routes/);
+});
+
 test("on a narrow screen the answer comes before the settings", slow, async () => {
   await page.setViewportSize({ width: 390, height: 844 });
   await visit("#topo=dgx-h100&nodes=1&op=all_reduce&sizes=1M");

@@ -35,7 +35,8 @@ is split, the limiting link, and every path that a rule refuses. With --fabric i
 network, as run does: the time, the fullest link, which cables queue pairs share by chance, and what would spread them.
 With --network packet it also names where messages meet congestion and what other settings would change, each tried.
 
-explain WORD says what a word means: ring, NVLS, LL128, busbw, PXN, rail (simccl help glossary has all).`,
+explain WORD says what a word means: ring, NVLS, LL128, busbw, PXN, rail (simccl help glossary has all).
+explain walk leads one all_reduce from call to wire.`,
 		Example: `  simccl explain all_reduce 2M
   simccl explain LL128
   simccl explain all_reduce 2M --topo topo.xml --nodes 4 --env NCCL_ALGO=Ring --json

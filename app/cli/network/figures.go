@@ -3,24 +3,15 @@ package network
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/report/chart"
 	"github.com/simccl/simccl/app/report/page"
-	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/study/packetrun"
 )
 
-// figure is a drawing of a run.
-type figure struct {
-	file, title, text string
-	chart             *chart.Chart
-}
-
 // figures are the drawings that a run has: those of no flow that ended, or of no samples, are left out.
-func figures(r *packetrun.Report) (out []figure) {
+func figures(r *packetrun.Report) (out []chart.Named) {
 	add := func(file, title, text, x, y string, curves []packetrun.Curve) *chart.Chart {
 		var all []chart.Sample
 		for _, c := range curves {
@@ -33,7 +24,7 @@ func figures(r *packetrun.Report) (out []figure) {
 		}
 		c := chart.New(all, x, y, "")
 		c.LogY = false
-		out = append(out, figure{file, title, text, c})
+		out = append(out, chart.Named{File: file, Title: title, Text: text, Chart: c})
 		return c
 	}
 	if r.Series != nil {
@@ -71,23 +62,11 @@ func (o *Options) draw(a *cli.App, r *packetrun.Report) error {
 	if o.Figures == "" {
 		return nil
 	}
-	if err := os.MkdirAll(a.Path(o.Figures), 0o777); err != nil {
-		return fail.Input(err)
-	}
-	for _, f := range all {
-		drawn := f.chart.CurvesFigure()
-		name := filepath.Join(o.Figures, f.file)
-		for _, ending := range []string{".svg", ".pdf"} {
-			if err := a.SaveFigure(name+ending, f.title, drawn); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return a.SaveFigures(o.Figures, all)
 }
 
 // page is the report as a page: its text, and the figures.
-func (o *Options) page(w io.Writer, r *packetrun.Report, all []figure) error {
+func (o *Options) page(w io.Writer, r *packetrun.Report, all []chart.Named) error {
 	facts := []page.Fact{{Name: "model", Value: r.Model}, {Name: "seed", Value: fmt.Sprint(r.Seed)},
 		{Name: "flows", Value: fmt.Sprint(len(r.Flows))}}
 	if r.Line != nil {
@@ -97,7 +76,7 @@ func (o *Options) page(w io.Writer, r *packetrun.Report, all []figure) error {
 	}
 	var sections []page.Section
 	for _, f := range all {
-		sections = append(sections, page.Section{Title: f.title, Text: f.text, Markup: f.chart.SVG()})
+		sections = append(sections, page.Section{Title: f.Title, Text: f.Text, Markup: f.SVG()})
 	}
 	return page.WriteDocument(w, "Network run", "simccl network run "+o.input(), facts,
 		append(sections, page.Section{Title: "Summary", Markup: "<pre>" + page.Escape(r.Text()) +

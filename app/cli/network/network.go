@@ -200,8 +200,10 @@ func links(o *packetrun.Options) flags.Group {
 		flags.Of(&o.Faults, "fault", "", nil,
 			"faulty link, as with run --fault: link=A~B:`WHAT`[@FROM-TO] between nodes A and B: down, "+
 				"slow=2 "+
-				"(half the speed), loss=0.01, storm (B keeps A paused) or flap=20/100; times in µs after "+
-				"the first flow start; A-B:slow=0.5 (the share that is left) is read, too; repeatable",
+				"(half the speed), latency=5 (µs more), loss=0.01, storm (B keeps A paused) or "+
+				"flap=20/100; times in µs after "+
+				"the first flow start; nic=A:WHAT of the cables of host A; A-B:slow=0.5 (the share that is "+
+				"left) is read, too; repeatable",
 			"Faults"))
 }
 

@@ -25,6 +25,7 @@ type Options struct {
 	Job     workload.Files
 	Trace   string // files to be written; empty: none
 	Report  string
+	Figures string   // directory of the page's figures, as SVG and PDF
 	Versus  []string // options of further runs, as a command line has them
 	Shared  []string // options that these begin with, a word each
 	Compare bool     // each call beside what was recorded
@@ -69,6 +70,8 @@ version such as 2.21.5 for --nccl-version.`,
 			"write the timeline to `FILE` (.json, .json.gz, .pftrace)", "outputs.trace"),
 		flags.Of(&o.Report, "report", "", "",
 			"write a page to `FILE`.html: iteration by rank, groups, calls, timeline"),
+		flags.Of(&o.Figures, "figures", "", "",
+			"write figures for papers to `DIR`, as SVG and PDF: parts of an iteration, calls by size"),
 		flags.Of(&o.Versus, "vs", "", nil, "run it with these `OPTIONS` too, and compare; repeatable"),
 		flags.Of(&o.Compare, "compare", "", false, "each call beside what was recorded")))
 	return c
@@ -98,7 +101,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 		}
 		a.WroteOf(o.Trace, "a timeline, ", "open it in https://ui.perfetto.dev")
 	}
-	if o.Report != "" {
+	if o.Report+o.Figures != "" {
 		if err := o.page(a, first, list); err != nil {
 			return err
 		}
@@ -115,19 +118,19 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	return first.report.WriteVersus(a.Out, list)
 }
 
-// page writes the page.
+// page writes the page and the figures.
 func (o *Options) page(a *cli.App, first *outcome, list []replay.Versus) error {
-	w, err := newfile.Create(a.Path(o.Report))
-	if err != nil {
-		return err
-	}
 	p := job.Page{Title: strings.Join(o.Job.Names, " "), Command: "simccl " + strings.Join(a.Args, " "),
 		Machine: fmt.Sprintf("%d × %s", first.site.Cluster.NHosts(), first.site.Name),
 		Rules:   first.site.Config.Rules.Version(), Program: a.Version, Times: first.site.Times(),
 		Report: first.report, Timeline: first.line, Rank: first.rank, Versus: list}
-	if err := w.Finish(p.Write(w)); err != nil {
-		return err
+	if o.Report != "" {
+		if err := a.Save(o.Report, "open it in a browser", p.Write); err != nil {
+			return err
+		}
 	}
-	a.Wrote(o.Report, "open it in a browser")
+	if o.Figures != "" {
+		return a.SaveFigures(o.Figures, p.Figures())
+	}
 	return nil
 }

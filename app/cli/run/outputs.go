@@ -16,7 +16,8 @@ import (
 type Outputs struct {
 	Trace, Profile, Ops string
 	Report              string   // page
-	Measured            []string // drawn on the page
+	Figures             string   // directory of its curves, as SVG and PDF
+	Measured            []string // drawn on them
 	Detail, Ranks       string   // of the trace
 	Style               string
 	Deps                bool
@@ -55,6 +56,7 @@ func (o *Outputs) table() flags.Group {
 		flags.Of(&o.Ops, "ops", "", "",
 			"write its point-to-point operations to `FILE` (.csv of SimCCL, .goal)", "outputs.ops"),
 		flags.Of(&o.Report, "report", "", "", "write an HTML page about the run to `FILE` (.html)"),
+		flags.Of(&o.Figures, "figures", "", "", "write its curves for papers to `DIR`, as SVG and PDF"),
 		flags.Of(&o.Measured, "measured", "", nil,
 			"draw measured times on that page: a `FILE` that nccl-tests or bench "+
 				"printed or wrote (-J); repeatable"),

@@ -9,7 +9,6 @@ import (
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/app/report/page"
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/workload/inputs"
 )
 
@@ -25,20 +24,23 @@ func (s *Prepared) writeReport(ctx context.Context) error {
 			p.Trace = out.Trace // no path leads there: as it was given
 		}
 	}
-	text, err := p.Bytes()
-	if err == nil {
-		err = newfile.Write(s.opt.Outputs.Report, text)
+	if name := s.opt.Outputs.Report; name != "" {
+		if err := s.app.Save(name, "open it in a browser", p.Write); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		s.app.Wrote(s.opt.Outputs.Report, "open it in a browser")
+	if dir := s.opt.Outputs.Figures; dir != "" {
+		return s.app.SaveFigures(dir, p.Figures())
 	}
-	return err
+	return nil
 }
 
 // readMeasured reads the results of --measured.
 func (s *Prepared) readMeasured() (out []page.Measured, err error) {
-	if len(s.opt.Outputs.Measured) > 0 && s.opt.Outputs.Report == "" {
-		return nil, fail.Usage("--measured: is drawn on the page; write --report FILE.html as well")
+	if len(s.opt.Outputs.Measured) > 0 && s.opt.Outputs.Report+s.opt.Outputs.Figures == "" {
+		return nil,
+			fail.Usage("--measured: is drawn on the page and the figures; write --report FILE.html or " +
+				"--figures DIR as well")
 	}
 	w := page.Wanted{Program: s.Config.Program, Ranks: s.Running.Site.Comm.NRanks}
 	out, err = page.ReadAll(s.opt.Outputs.Measured, w, func(name string) ([]byte, error) {

@@ -174,10 +174,11 @@ func (r *Options) RegisterSchedule(c *cobra.Command) {
 
 // beside are the options of run that a scenario does not hold.
 var beside = []string{"scenario", "save-scenario", "schedule", "columns", "output-file", "nccl-log",
-	"explain-method", "report", "measured", "iters", "warmup-iters", "env", "no-env", "json"}
+	"explain-method", "report", "figures", "measured", "iters", "warmup-iters", "env", "no-env", "json"}
 
 // tables are those of beside that belong to a table of sizes, which a job has not.
-var tables = []string{"columns", "output-file", "nccl-log", "explain-method", "report", "measured", "iters",
+var tables = []string{"columns", "output-file", "nccl-log", "explain-method", "report", "figures", "measured",
+	"iters",
 	"warmup-iters", "save-scenario"}
 
 // Run simulates what the options say and prints it.
@@ -382,7 +383,7 @@ func (s *Prepared) outputs(ctx context.Context) error {
 	if err != nil {
 		return s.opt.named(err)
 	}
-	if s.opt.Outputs.Report != "" {
+	if s.opt.Outputs.Report+s.opt.Outputs.Figures != "" {
 		if err := s.writeReport(ctx); err != nil {
 			return err
 		}

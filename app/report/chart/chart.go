@@ -29,6 +29,7 @@ type Chart struct {
 	Series               []Series
 	Cats                 []string // of X where it is text, in order
 	LogX, LogY           bool
+	Stacked              bool // a bar of all groups' Y at each category, in place of curves
 	Samples              int
 }
 

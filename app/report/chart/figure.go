@@ -110,6 +110,9 @@ func (c *Chart) figure(names bool) (*Figure, *plot) {
 	}
 	p.x, p.y = c.scales()
 	p.x.From, p.x.To, p.y.From, p.y.To = p.left, p.right, p.bottom, p.top
+	if units[c.XName] == "B" && p.x.Log && p.x.Hi < 4*p.x.Lo { // of few sizes: the powers of two around them
+		p.x.Lo, p.x.Hi = math.Exp2(math.Ceil(math.Log2(p.x.Lo))-1), math.Exp2(math.Floor(math.Log2(p.x.Hi))+1)
+	}
 	least, _ := c.bounds(func(p Point) float64 { return p.Least })
 	_, most := c.bounds(func(p Point) float64 { return p.Most })
 	p.y.Log = p.y.Log && least > 0 // means are positive where samples need not be

@@ -21,9 +21,12 @@ type Page struct {
 	Versus         []replay.Versus
 }
 
-// classes are the colours of the parts of an iteration; waiting and idle are thin.
+// classes are the colours of the parts of an iteration; waiting is hatched, idle thin.
 var classes = []struct{ class, name string }{{"kgreen", "compute"}, {"kblue", "exposed communication"},
-	{"kgrey thin", "waiting for other ranks"}, {"kolive", "host"}, {"off thin", "idle"}}
+	{"wait", "waiting for other ranks (hatched)"}, {"kolive", "host"}, {"off thin", "idle"}}
+
+// short are the names of the parts in figures of one column.
+var short = [...]string{"compute", "exposed", "waiting", "host", "idle"}
 
 // css is what the page has beside the common style.
 const css = ".stack { align-items: center; display: flex; height: 16px; min-width: 260px } .stack i { " +
@@ -207,7 +210,7 @@ func (w *writer) path() {
 		if i == rowsShown {
 			break
 		}
-		class := map[string]string{"compute": "kgreen", "host": "kolive", "waiting for SMs": "kgrey"}[s.What]
+		class := map[string]string{"compute": "kgreen", "host": "kolive", "waiting for SMs": "wait"}[s.What]
 		if class == "" {
 			class = "kblue"
 		}

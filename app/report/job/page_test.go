@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,5 +126,35 @@ func TestManySlices(t *testing.T) {
 	}
 	if out := timeline.Join(list, 0); len(out) != len(list) {
 		t.Errorf("%d slices of %d", len(out), len(list))
+	}
+}
+
+// TestFigures: the bars of an iteration are as long as its parts, beside other options where there are some,
+// else by rank; calls are beside what was recorded of them.
+func TestFigures(t *testing.T) {
+	p := sample(t)
+	for _, rows := range [][]string{{"as given", "--gpu H100"}, {"rank 0", "rank 1"}} {
+		all := p.Figures()
+		if len(all) != 2 || !slices.Equal(all[0].Cats, rows) {
+			t.Fatalf("%d figures, rows %q, want %q", len(all), all[0].Cats, rows)
+		}
+		for i := range rows {
+			sum := 0.0
+			for _, s := range all[0].Series {
+				sum += s.Points[i].Y
+			}
+			if sum != 3 {
+				t.Errorf("%s: parts of %g ms, want 3", rows[i], sum)
+			}
+		}
+		if s := all[1].Series; len(s) != 2 || s[0].Points[0].Y != 1000 || s[1].Points[0].Y != 2900 {
+			t.Errorf("calls %+v", s)
+		}
+		for _, f := range all {
+			if svg := f.Figure().SVG(); !strings.Contains(svg, "(ms)") && !strings.Contains(svg, "(µs)") {
+				t.Errorf("%s has no unit", f.File)
+			}
+		}
+		p.Versus = nil
 	}
 }

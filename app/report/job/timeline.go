@@ -2,7 +2,6 @@ package job
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/simccl/simccl/app/report/svg"
 	"github.com/simccl/simccl/job/timeline"
@@ -20,9 +19,9 @@ const (
 // hidden is the colour of calls beside which the GPU computes: that of others, pale.
 const hidden = "kblue hid"
 
-// classOf is the colour of a slice.
+// classOf is the colour of a slice; those that wait have none.
 var classOf = map[timeline.SliceKind]string{timeline.Computes: "kgreen", timeline.Moves: "kblue",
-	timeline.Hides: hidden, timeline.Waits: "kgrey", timeline.Hosts: "kolive", timeline.Queues: "kgrey"}
+	timeline.Hides: hidden, timeline.Hosts: "kolive"}
 
 // timeline draws one iteration: the first ranks, a row a stream, and the critical path.
 // Slices of one kind that are too near to be seen apart are drawn as one.
@@ -39,25 +38,24 @@ func (w *writer) timeline() {
 		return left + (width-left-10)*float64(min(max(at, from), to)-from)/float64(to-from)
 	}
 	apart := units.Time(float64(to-from) / (width - left) / 2)
-	var s strings.Builder
+	var s svg.Drawing
 	y, lanes, slices := 18.0, 0, 0
 	lane := func(name string, list []timeline.Slice) {
-		drawn := 0
 		fmt.Fprintf(&s,
 			`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-6, y+13, svg.Escape(name), left, width, y+row-.5, y+row-.5)
 		for _, e := range timeline.Join(list, apart) {
 			if e.To <= from || e.From >= to || slices == slicesShown {
 				continue
 			}
-			drawn++
 			slices++
-			top, high := y+2, row-5
-			if e.Kind == timeline.Waits || e.Kind == timeline.Queues {
-				top, high = y+7, 3
+			wide, tip := max(0.4, x(e.To)-x(e.From)), fmt.Sprintf("%s, %.3f us from %.3f us", e.Name,
+				(e.To-e.From).Micros(), (e.From-from).Micros())
+			if classOf[e.Kind] == "" {
+				s.Wait(x(e.From), y+5, wide, row-11, tip)
+				continue
 			}
-			fmt.Fprintf(&s,
-				`<rect class="%s" x="%.2f" y="%.1f" width="%.2f" height="%g"><title>%s, %.3f us from %.3f us</title></rect>`, classOf[e.Kind], x(e.From), top, max(0.4, x(e.To)-x(e.From)), high,
-				svg.Escape(e.Name), (e.To - e.From).Micros(), (e.From - from).Micros())
+			s.Add(`<rect class="%s" x="%.2f" y="%.1f" width="%.2f" height="%g"><title>%s</title></rect>`,
+				classOf[e.Kind], x(e.From), y+2, wide, row-5, svg.Escape(tip))
 		}
 		y += row
 		lanes++

@@ -32,12 +32,12 @@ func bandwidth(v float64) string {
 // Bytes is the file.
 func (p *Page) Bytes() ([]byte, error) {
 	var out bytes.Buffer
-	err := Write(&out, p)
+	err := p.Write(&out)
 	return out.Bytes(), err
 }
 
 // Write writes the file.
-func Write(w io.Writer, p *Page) error {
+func (p *Page) Write(w io.Writer) error {
 	l := &layout{Page: p, critical: critical(p.Timeline), hasBest: slices.ContainsFunc(p.Points,
 		func(x Point) bool { return x.Best != "" })}
 	channels := routes(p)

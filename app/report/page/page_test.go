@@ -51,7 +51,7 @@ func sample() *Page {
 func write(t *testing.T, p *Page) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Write(&out, p); err != nil {
+	if err := p.Write(&out); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -74,7 +74,8 @@ func TestPageStandsAlone(t *testing.T) {
 		"1 MiB, simulated: 100.00 GB/s, 10.00 us (RING/LL128)", "channels 0,1",
 		"1 KiB, best of all choices: 0.60 GB/s, 1.60 us (TREE/LL)",
 		"1 MiB, h100.txt: 95.00 GB/s, 11.00 us (measured)", "<td>95.00</td>", `class="rank root"`,
-		"rank 0 → rank 1", "ch 00 → rank 1: sending, 0 to 3 us", "50.0 %", "dgx.xml:3:4: odd", "NCCL_ALGO"} {
+		"rank 0 → rank 1", "ch 00 → rank 1: on the wire, 0 to 3 us", "50.0 %", "dgx.xml:3:4: odd",
+		"NCCL_ALGO"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q", want)
 		}
@@ -237,7 +238,8 @@ func TestGains(t *testing.T) {
 	}
 }
 
-// No line leaves its plot: every point of every curve lies inside, the bound too.
+// No line leaves its plot: every point of every curve lies inside; a bound above the curves is a mark at the
+// edge.
 func TestCurvesStayInside(t *testing.T) {
 	points := []Point{{Size: 8, TimeUs: 5, BusBW: 0.001, LimitBW: 40}, {Size: 4096, TimeUs: 9, BusBW: 0.8,
 		ModelUs: 1e4, ModelBW: 0.01, LimitBW: 608}, {Size: 1 << 30, TimeUs: 7e3, BusBW: 150, LimitBW: 3000}}
@@ -258,8 +260,9 @@ func TestCurvesStayInside(t *testing.T) {
 	if n := strings.Count(string(bw), "dot measured"); n != 1 {
 		t.Errorf("%d measured points, want that of the sizes which ran", n)
 	}
-	if !strings.Contains(string(bw), ">3000</text>") {
-		t.Error("the axis of bandwidths ends below the bound")
+	if !strings.Contains(string(bw), ">↑ bound: 3000 GB/s</text>") || strings.Contains(string(bw),
+		">3000</text>") {
+		t.Error("the axis of bandwidths is for the bound, which is no mark at its edge")
 	}
 	for _, want := range []string{">0.1</text>", ">10000</text>"} {
 		if !strings.Contains(string(times), want) {

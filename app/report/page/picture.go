@@ -7,56 +7,24 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/app/report/machine"
 	"github.com/simccl/simccl/app/report/svg"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/topo"
 )
 
-// place is where a node is drawn.
-type place struct {
-	x, y float64
-	set  bool
-}
-
-// drawing lays out one System: CPUs above, the PCI trees below them, NVLink
-// switches at the foot.
+// drawing draws one System as package machine lays it out.
 type drawing struct {
 	svg.Drawing
-	s      *topo.System
-	at     []place
-	next   float64 // columns of the row so far
-	widest float64
-	top    float64 // y of the row's first line
-	deep   float64 // of the row
-	loads  map[string]*exec.LinkLoad
-	page   *Page
-	height float64
-	box    float64                 // width of a node
-	gapX   float64                 // of a column
-	drawn  [kindsOfLinks][]float64 // bandwidths of links of a kind, GB/s, of a machine without loads
+	*machine.Layout
+	s     *topo.System
+	loads map[string]*exec.LinkLoad
+	page  *Page
+	drawn [kindsOfLinks][]float64 // bandwidths of links of a kind, GB/s, of a machine without loads
 }
 
-const (
-	gapY     = 66.0
-	gap      = 12.0
-	letter   = 7.4 // width of a character of 12 px
-	switches = 96.0
-	leastBox = 46.0
-	mostName = 14 // characters of a node's name
-	// rowColumns is where a further CPU begins a new row.
-	rowColumns = 17
-)
-
-// boxes is the width of the drawing's nodes: that of the longest name.
-func boxes(s *topo.System) float64 {
-	w := leastBox
-	for n := range s.Nodes {
-		if s.Nodes[n].Kind != topo.NVS {
-			w = max(w, letter*float64(len([]rune(svg.Short(s.Short(topo.NodeID(n)), mostName))))+10)
-		}
-	}
-	return w
-}
+// letter is the width of a character of 12 px.
+const letter = 7.4
 
 // Links of a drawing by their load: classes l0 to l3 of the style, and the width.
 const loadSteps = 4
@@ -69,10 +37,7 @@ func loadWidth(share float64) float64 { return 1.5 + 4.5*max(0, min(1, share)) }
 var linkClass = [kindsOfLinks]string{topo.LinkNVL: "nvl", topo.LinkC2C: "c2c", topo.LinkPCI: "pcie",
 	topo.LinkSYS: "sys", topo.LinkNET: "wire"}
 
-const (
-	keyHeight    = 34.0
-	kindsOfLinks = int(topo.LinkNET) + 1
-)
+const kindsOfLinks = int(topo.LinkNET) + 1
 
 // widthOf is a link's width by its bandwidth, GB/s.
 func (d *drawing) widthOf(bw float64) float64 { return 1.2 + 0.9*math.Log2(1+max(0, bw)/16) }
@@ -84,11 +49,12 @@ func (d *drawing) note(l *topo.Link) {
 	}
 }
 
-// kinds is the key of a machine without loads: each kind of link with its bandwidths.
-func (d *drawing) kinds(y float64) {
-	x := 8.0
+// kinds is the key of a machine without loads below it: each kind of link with its bandwidths. It returns the
+// height with it.
+func (d *drawing) kinds(height float64) float64 {
+	x, y := d.Width, height
 	for k, bws := range d.drawn {
-		if len(bws) == 0 {
+		if len(bws) == 0 || len(d.loads) > 0 {
 			continue
 		}
 		slices.Sort(bws)
@@ -97,10 +63,18 @@ func (d *drawing) kinds(y float64) {
 			words = append(words, strconv.FormatFloat(bw, 'g', 4, 64))
 		}
 		label := fmt.Sprintf("%s %s GB/s", topo.LinkKind(k), strings.Join(words, ", "))
+		long := 54 + letter*float64(len([]rune(label)))
+		if x+long > d.Width {
+			x, y = 8, y+20
+		}
 		d.Add(`<path class="link %s" stroke-width="3" d="M%.0f %.0fh24"/><text x="%.0f" y="%.0f">%s</text>`,
 			linkClass[k], x, y-4, x+30, y, svg.Escape(label))
-		x += 54 + letter*float64(len([]rune(label)))
+		x += long
 	}
+	if y > height {
+		y += 10
+	}
+	return y
 }
 
 // loadKey names the steps.
@@ -118,113 +92,52 @@ func picture(p *Page, channels []route) markup {
 	if p.System == nil {
 		return ""
 	}
-	d := &drawing{s: p.System, at: make([]place, len(p.System.Nodes)), page: p, box: boxes(p.System)}
-	d.gapX = d.box + gap
+	d := &drawing{Layout: machine.Of(p.System), s: p.System, page: p}
 	d.loads, _ = Loads(p.System, p.Host, p.Links, p.Folded)
-	for _, c := range d.s.Of(topo.CPU) {
-		if d.next >= rowColumns {
-			d.top, d.next, d.deep = d.top+(d.deep+1.2)*gapY, 0, 0
-		}
-		d.tree(c, 0)
-	}
-	for n := range d.s.Nodes { // what hangs on no CPU
-		if d.s.Nodes[n].Kind != topo.NVS && !d.at[n].set {
-			d.tree(topo.NodeID(n), 1)
-		}
-	}
-	width := max(d.widest*d.gapX, 200)
-	foot := d.top + (d.deep+1.3)*gapY
-	nvs := d.s.Of(topo.NVS)
-	for i, n := range nvs {
-		d.at[n] = place{width * (float64(i) + 0.5) / float64(len(nvs)), 30 + foot, true}
-	}
-	d.height = d.top + (d.deep+1)*gapY
-	if len(nvs) > 0 {
-		d.height = 60 + foot
-	}
-	if len(d.loads) == 0 {
-		d.height += keyHeight
-	}
-	d.Add(`<svg viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="topology">`,
-		width, d.height, width, width*1.35)
 	d.edges()
 	d.routeLayers(channels)
 	for n := range d.s.Nodes {
 		d.node(topo.NodeID(n))
 	}
-	d.kinds(d.height - 12)
-	d.WriteString(`</svg>`)
+	height := d.kinds(d.Height)
+	body := d.String()
+	d.Reset()
+	d.Add(`<svg viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="topology">`,
+		d.Width, height, d.Width, d.Width*1.35)
+	d.WriteString(body + `</svg>`)
 	return markup(d.String())
 }
 
-// tree places a node and what hangs below it on PCI.
-func (d *drawing) tree(n topo.NodeID, depth float64) {
-	d.at[n] = place{0, 30 + d.top + depth*gapY, true}
-	d.deep = max(d.deep, depth)
-	first, last, children := 0.0, 0.0, 0
-	for _, l := range d.s.Nodes[n].Links {
-		link := &d.s.Links[l]
-		k := d.s.Nodes[link.To].Kind
-		down := link.Kind == topo.LinkPCI || link.Kind == topo.LinkNET || link.Kind == topo.LinkC2C ||
-			d.s.OnDevice(l)
-		if !down || d.at[link.To].set || k == topo.CPU || k == topo.NVS {
-			continue
-		}
-		d.tree(link.To, depth+1)
-		x := d.at[link.To].x
-		if children == 0 {
-			first = x
-		}
-		last = x
-		children++
-	}
-	if children == 0 {
-		d.at[n].x = (d.next + 0.5) * d.gapX
-		d.next++
-		d.widest = max(d.widest, d.next)
-		return
-	}
-	d.at[n].x = (first + last) / 2
-}
-
-// edges draws each pair of links once, with the fuller direction's colour.
+// edges draws each line with the fuller direction's colour.
 func (d *drawing) edges() {
-	for i := range d.s.Links {
-		l := &d.s.Links[i]
-		back := slices.ContainsFunc(d.s.Nodes[l.To].Links, func(b topo.LinkID) bool {
-			return d.s.Links[b].To == l.From && d.s.Links[b].Kind == l.Kind
-		})
-		if l.From == l.To || back && l.From > l.To || l.Kind == topo.LinkLOC &&
-			!d.s.OnDevice(topo.LinkID(i)) {
-			continue
-		}
-		a, b := d.at[l.From], d.at[l.To]
-		tip := fmt.Sprintf("%s – %s: %s %.1f GB/s", d.s.Name(l.From), d.s.Name(l.To), l.Kind, l.BW)
-		most := -1.0
-		for _, way := range [][2]topo.NodeID{{l.From, l.To}, {l.To, l.From}} {
-			if x := d.loads[fmt.Sprintf("%s %s→%s", d.page.Host, d.s.Short(way[0]), d.s.Short(way[1]))]; x !=
-				nil {
+	for i := range d.Lines {
+		line := &d.Lines[i]
+		most, tips, best := -1.0, []string{}, line.Links[0]
+		for _, id := range line.Links {
+			l := &d.s.Links[id]
+			if l.BW > d.s.Links[best].BW {
+				best = id
+			}
+			from, to := d.s.Short(l.From), d.s.Short(l.To)
+			tip := fmt.Sprintf("%s → %s: %s %.1f GB/s", d.s.Name(l.From), d.s.Name(l.To), l.Kind, l.BW)
+			if x := d.loads[fmt.Sprintf("%s %s→%s", d.page.Host, from, to)]; x != nil {
 				part := share(x, d.page.Elapsed)
 				most = max(most, part)
-				tip += fmt.Sprintf("; %s→%s %d B, busy %.0f %% of the time at least", d.s.Short(way[0]),
-					d.s.Short(way[1]), x.Bytes, 100*part)
+				tip += fmt.Sprintf(", %d B, busy %.0f %% of the time at least", x.Bytes, 100*part)
 			}
+			tips = append(tips, tip)
+			d.note(l)
 		}
 		style := `class="link idle"`
-		if len(d.loads) == 0 { // a machine without an operation
+		if l := &d.s.Links[best]; len(d.loads) == 0 { // a machine without an operation
 			style = fmt.Sprintf(`class="link %s" stroke-width="%.1f"`, linkClass[l.Kind],
 				d.widthOf(float64(l.BW)))
-			d.note(l)
 		}
 		if most >= 0 {
 			style = fmt.Sprintf(`class="link l%d" stroke-width="%.1f"`, loadStep(most), loadWidth(most))
 		}
-		shape := fmt.Sprintf("M%.1f %.1fL%.1f %.1f", a.x, a.y, b.x, b.y)
-		if a.y == b.y { // side by side: an arc below GPUs, above CPUs
-			shape = fmt.Sprintf("M%.1f %.1fQ%.1f %.1f %.1f %.1f", a.x, a.y, (a.x+b.x)/2,
-				a.y+bow(a, b, l.Kind), b.x, b.y)
-		}
-		d.Add(`<path %s fill="none" d="%s"><title>%s</title></path>`, style, shape, svg.Escape(tip))
+		d.Add(`<path %s fill="none" d="%s"><title>%s</title></path>`, style, line.Path(machine.Point{}),
+			svg.Escape(strings.Join(tips, "\n")))
 	}
 }
 
@@ -232,16 +145,16 @@ var kindClass = [topo.NumNodeKinds]string{topo.GPU: "gpu", topo.PCI: "pci", topo
 	topo.NIC: "nic", topo.NET: "net", topo.GIN: "net", topo.DEV: "gpu"}
 
 func (d *drawing) node(id topo.NodeID) {
-	n, at := &d.s.Nodes[id], d.at[id]
-	w, label, tip := d.box, svg.Short(d.s.Short(id), mostName), d.s.Name(id)
+	n, tip := &d.s.Nodes[id], d.s.Name(id)
 	switch n.Kind {
 	case topo.GPU:
 		tip += fmt.Sprintf(", rank %d, sm_%d, %s", n.GPU.Rank, n.GPU.SM, n.GPU.BusID)
 	case topo.NET:
 		tip += fmt.Sprintf(", %s, %.1f GB/s", n.Net.Name, n.Net.BW)
-	case topo.NVS:
-		w = switches
 	}
-	d.Add(`<g class="node %s"><rect x="%.1f" y="%.1f" width="%g" height="24" rx="5"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text><title>%s</title></g>`,
-		kindClass[n.Kind], at.x-w/2, at.y-12, w, at.x, at.y+4, svg.Escape(label), svg.Escape(tip))
+	for _, b := range d.Boxes[id] {
+		d.Add(`<g class="node %s"><rect x="%.1f" y="%.1f" width="%g" height="%g" rx="5"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text><title>%s</title></g>`,
+			kindClass[n.Kind], b.X-b.W/2, b.Y-b.H/2, b.W, b.H, b.X, b.Y+4, svg.Escape(machine.Label(d.s, id)),
+			svg.Escape(tip))
+	}
 }

@@ -13,6 +13,7 @@ import (
 // series is one line of the curves.
 type series struct {
 	class, name string
+	short       string // the name in a figure of one column
 	points      []Sample
 	what        func(i int) string // added to a point's hint
 	within      []Sample           // that are drawn otherwise, and lie within the axes
@@ -22,6 +23,9 @@ type series struct {
 // marks are the shapes of measured points, a file each: around a centre.
 var marks = []string{"M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z", "M-4 -4H4V4H-4z", "M0 -5L5 4H-5z",
 	"M0 -5.5L5 0L0 5.5L-5 0z"}
+
+// drawnLast is the place of the simulated curve among those of a run.
+const drawnLast = 3
 
 // lines lists what the curves show, the most important last, on top.
 func lines(points []Point, measured []Measured) []series {
@@ -38,13 +42,15 @@ func lines(points []Point, measured []Measured) []series {
 			points: of(func(p Point) (float64, float64) { return 0, p.LimitBW }), what: func(i int) string {
 				return points[i].Link
 			}},
-		{class: "model", name: "NCCL's cost model", points: of(func(p Point) (float64, float64) {
-			return p.ModelUs, p.ModelBW
-		}), what: choice},
-		{class: "best", name: "best of all choices", points: of(func(p Point) (float64, float64) {
-			return p.BestUs, p.BestBW
-		}), what: func(i int) string { return points[i].Best }},
-		{class: "sim", name: "simulated", points: of(func(p Point) (float64, float64) {
+		{class: "model", name: "NCCL's cost model", short: "NCCL's model",
+			points: of(func(p Point) (float64, float64) {
+				return p.ModelUs, p.ModelBW
+			}), what: choice},
+		{class: "best", name: "best of all choices", short: "best choice",
+			points: of(func(p Point) (float64, float64) {
+				return p.BestUs, p.BestBW
+			}), what: func(i int) string { return points[i].Best }},
+		{class: "sim", name: "simulated", short: "simulated", points: of(func(p Point) (float64, float64) {
 			return p.TimeUs, p.BusBW
 		}), what: choice},
 	}
@@ -55,14 +61,16 @@ func lines(points []Point, measured []Measured) []series {
 				within = append(within, x)
 			}
 		}
-		out = append(out, series{class: "measured", name: m.Name, points: within, what: func(int) string {
-			return "measured"
-		}, marks: 1 + i%len(marks)})
+		out = append(out, series{class: "measured", name: m.Name, short: m.Name, points: within,
+			what: func(int) string {
+				return "measured"
+			}, marks: 1 + i%len(marks)})
 	}
 	return out
 }
 
-// axis maps values to a side of a plot. All values that are drawn lie on it.
+// axis maps values to a side of a plot. All values that are drawn lie on it; a bound above it is a mark at
+// its edge.
 type axis struct {
 	svg.Scale
 	ticks []float64
@@ -96,6 +104,9 @@ func sizes(points []Point) axis {
 func values(all []series, of func(Sample) float64, log bool) axis {
 	lo, hi := math.Inf(1), 0.0
 	for _, l := range all {
+		if l.class == "limit" && len(all) > 1 {
+			continue // the axis gives the room to what was simulated
+		}
 		for _, p := range slices.Concat(l.points, l.within) {
 			if v := of(p); v > 0 {
 				lo, hi = min(lo, v), max(hi, v)
@@ -176,6 +187,11 @@ func plot(points []Point, all []series, label, unit string, time bool) markup {
 		s.WriteString(string(points[i].band(x, y, of)))
 	}
 	for _, l := range all {
+		if over := l.above(y.Hi, of); over > 0 {
+			s.Add(`<text class="soft" x="%g" y="%g" text-anchor="end">↑ bound: %.0f %s</text>`,
+				plotW-plotRight-4,
+				plotTop+12, over, strings.TrimPrefix(unit, "busbw "))
+		}
 		s.WriteString(string(l.draw(x, y, of)))
 	}
 	s.WriteString(`</svg>`)
@@ -208,7 +224,7 @@ func (l *series) draw(x, y axis, of func(Sample) float64) markup {
 	cmd := "M"
 	for i, p := range l.points {
 		v, size := of(p), float64(max(p.Size, 1))
-		if v <= 0 {
+		if v <= 0 || v > y.Hi*1.0001 {
 			cmd = "M"
 			continue
 		}
@@ -231,6 +247,16 @@ func (l *series) draw(x, y axis, of func(Sample) float64) markup {
 		return markup(dots.String())
 	}
 	return markup(fmt.Sprintf(`<path class="line %s" d="%s"/>%s`, l.class, path.String(), dots.String()))
+}
+
+// above is the largest value of a bound that is above the axis; 0: none.
+func (l *series) above(axis float64, of func(Sample) float64) (most float64) {
+	for _, p := range l.points {
+		if v := of(p); l.class == "limit" && v > axis*1.0001 {
+			most = max(most, v)
+		}
+	}
+	return most
 }
 
 func (l *series) hint(i int) string {

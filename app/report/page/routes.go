@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/simccl/simccl/app/report/machine"
 	"github.com/simccl/simccl/app/report/svg"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
@@ -150,10 +151,14 @@ func (d *drawing) routeLayers(all []route) {
 
 // tip draws the arrow of a hop on the last of its links.
 func (d *drawing) tip(path *topo.Path) {
-	if n := len(path.Links); n > 0 {
-		l := &d.s.Links[path.Links[n-1]]
-		a, b := d.at[l.From], d.at[l.To]
-		d.Add(`<path class="tip" d="%s"/>`, head(a.x, a.y, b.x, b.y, 14))
+	for i := len(path.Links) - 1; i >= 0; i-- {
+		l := &d.s.Links[path.Links[i]]
+		if line := d.Between(l.From, l.To); line != nil {
+			at := line.Along()
+			a, b := at[len(at)-2], at[len(at)-1]
+			d.Add(`<path class="tip" d="%s"/>`, head(a[0], a[1], b[0], b[1], 1))
+			return
+		}
 	}
 }
 
@@ -162,40 +167,24 @@ func (d *drawing) tip(path *topo.Path) {
 func (d *drawing) along(h hop) string {
 	const aside = 3.0
 	var b strings.Builder
-	at := d.at[h.from]
-	for i, l := range d.s.Path(h.from, h.to).Links {
-		next := d.at[d.s.Links[l].To]
-		dx, dy := next.x-at.x, next.y-at.y
-		n := math.Hypot(dx, dy)
-		if n == 0 {
+	for _, l := range d.s.Path(h.from, h.to).Links {
+		line := d.Between(d.s.Links[l].From, d.s.Links[l].To)
+		if line == nil { // from a NIC to the port that is drawn
 			continue
 		}
-		ox, oy := -dy/n*aside, dx/n*aside
+		from, to := line.Points[0], line.Points[len(line.Points)-1]
+		dx, dy := to[0]-from[0], to[1]-from[1]
+		by := machine.Point{-dy / math.Hypot(dx, dy) * aside, dx / math.Hypot(dx, dy) * aside}
 		if h.both {
-			ox, oy = 0, 0
+			by = machine.Point{}
 		}
-		cmd := "L"
-		if i == 0 {
-			cmd = "M"
+		path := line.Path(by)
+		if b.Len() > 0 { // on from the device before
+			path = "L" + path[1:]
 		}
-		if at.y == next.y { // as edges draws nodes that are side by side
-			fmt.Fprintf(&b, "%s%.1f %.1fQ%.1f %.1f %.1f %.1f", cmd, at.x+ox, at.y+oy, (at.x+next.x)/2,
-				at.y+bow(at, next, d.s.Links[l].Kind)+oy, next.x+ox, next.y+oy)
-		} else {
-			fmt.Fprintf(&b, "%s%.1f %.1fL%.1f %.1f", cmd, at.x+ox, at.y+oy, next.x+ox, next.y+oy)
-		}
-		at = next
+		b.WriteString(path)
 	}
 	return b.String()
-}
-
-// bow is how far below the straight line a link between neighbours is bent.
-func bow(a, b place, k topo.LinkKind) float64 {
-	bend := 0.25 * math.Abs(b.x-a.x)
-	if k == topo.LinkSYS {
-		return -min(bend, 24)
-	}
-	return min(bend, 90)
 }
 
 // buttons choose which channel is shown, without a script: each is a radio

@@ -27,11 +27,12 @@ const (
 	activities
 )
 
-// look is how an activity is drawn: waits are thin, so that work is seen without its
-// colour too.
-var look = [activities]struct{ class, name string }{waits: {"kgrey", "waiting (thin)"},
+// look is how an activity is drawn: waits are hatched, so that work is seen without
+// its colour too.
+var look = [activities]struct{ class, name string }{waits: {"wait", "waiting (hatched)"},
 	calls: {"kolive", "call, launch"}, kernels: {"kpurple", "kernel"},
-	flushes: {"kteal", "flush"}, reads: {"korange", "receive: the kernel reads"}, sends: {"kblue", "sending"}}
+	flushes: {"kteal", "flush"}, reads: {"korange", "receive: the kernel reads"},
+	sends: {"kblue", "on the wire"}}
 
 // meaning is what a name of a trace means: the activity and plain words.
 var meaning = map[string]struct {
@@ -234,11 +235,13 @@ func (s *strip) draw(to *svg.Drawing, y, row, left, right float64, end units.Tim
 		if a == nothing {
 			continue
 		}
-		top, high := y+2, row-5
+		tip := fmt.Sprintf("%s: %s, %.4g to %.4g us", s.name, look[a].name, us(from), us(c))
 		if a == waits {
-			top, high = y+7, 3
+			to.Wait(at(from), y+5, at(c)-at(from), row-11, tip)
+			continue
 		}
-		to.Add(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%g"><title>%s: %s, %.4g to %.4g us</title></rect>`, look[a].class, at(from), top, at(c)-at(from), high, svg.Escape(s.name), look[a].name, us(from), us(c))
+		to.Add(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%g"><title>%s</title></rect>`,
+			look[a].class, at(from), y+2, at(c)-at(from), row-5, svg.Escape(tip))
 	}
 }
 
@@ -246,11 +249,7 @@ func (s *strip) draw(to *svg.Drawing, y, row, left, right float64, end units.Tim
 func timelineKey() markup {
 	var s svg.Drawing
 	for a := activities - 1; a > nothing; a-- {
-		thin := ""
-		if a == waits {
-			thin = " thin"
-		}
-		s.Add(`<span><i class="%s%s"></i>%s</span>`, look[a].class, thin, look[a].name)
+		s.Add(`<span><i class="%s"></i>%s</span>`, look[a].class, look[a].name)
 	}
 	s.WriteString(`<span>empty: idle</span>`)
 	return markup(s.String())

@@ -67,6 +67,13 @@ func Step(v float64) float64 {
 	return 10 * p
 }
 
+// Wait adds a hatched bar: time in which something waits. What works is filled.
+func (d *Drawing) Wait(x, y, w, high float64, title string) {
+	d.Add(`<path class="wait" stroke-width="%g" d="M%.2f %.1fh%.2f"><title>%s</title></path>`, high, x,
+		y+high/2, w,
+		Escape(title))
+}
+
 // Times adds about eight lines from top down to low, at round times from 0 to span, with their
 // values on a line of text at y. x is a time's place.
 func (d *Drawing) Times(span float64, format string, y, top, low float64, x func(v float64) float64) {
