@@ -13,7 +13,6 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-
 // p2p generates the programs of operations made of sends and receives.
 type p2p struct {
 	base

@@ -1,6 +1,5 @@
 package launch
 
-
 // Bytes of what a kernel is given (include/device.h:227, 283, 363, 437).
 const (
 	argsHeader   = 32      // ncclDevKernelArgs
