@@ -38,8 +38,8 @@ type Request struct {
 	// Pairs are the counts of an AllToAll between unequal ranks, of which Count is the
 	// mean, rounded up; nil: all are Count.
 	Pairs *coll.Pairs
-	// Way is how RCCL does it in place of an algorithm, empty where by one; Otherwise says what to set so that
-	// an algorithm does it.
+	// Way is how RCCL does it in place of an algorithm, empty where by one; Otherwise is what to set
+	// so that an algorithm does it.
 	Way, Otherwise string
 	Params         Params
 }

@@ -165,7 +165,7 @@ func New(cfg Config) (*Executor, error) {
 		x.class = ClassOf(cfg.Systems[0])
 	}
 	if arch := cfg.Systems[0].Arch(); arch != "" && x.class.Name == "" {
-		return nil, &plan.UnsupportedError{What: "times of " + arch, Why: "there is no machine class for it; " +
+		return nil, &plan.UnsupportedError{What: "times of " + arch, Why: "it has no machine class; " +
 			"--machine-class FILE gives one"}
 	}
 	return x, nil

@@ -11,7 +11,7 @@ func ClassFor(sm int, nvlink, nvswitch, c2c bool) Class {
 }
 
 // ClassForArch returns the class of GPUs of AMD by architecture ("gfx942") and compute units, the zero Class
-// where there is none. A file does not tell MI325X from MI300X, which differ in memory alone.
+// where there is none. By a file MI325X is as MI300X: they differ in memory alone.
 func ClassForArch(arch string, cus int) Class {
 	switch {
 	case arch == "gfx90a":

@@ -45,7 +45,7 @@ func TestNVL72(t *testing.T) {
 // value and origin in it. A class that is not from published tables has none from there but
 // those of kernels of serving, which were not measured on its machine.
 func TestBuiltIn(t *testing.T) {
-	used := map[string]bool{"mi325x": true} // which no file tells from mi300x
+	used := map[string]bool{"mi325x": true} // as mi300x by its file
 	all := []Class{ClassForArch("gfx90a", 104), ClassForArch("gfx942", 228), ClassForArch("gfx942", 304),
 		ClassForArch("gfx950", 256)}
 	for _, sm := range []int{70, 75, 80, 86, 89, 90, 100, 103, 120} {

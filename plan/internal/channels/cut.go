@@ -130,7 +130,7 @@ func (rule *Rule) part(c *connect.Layout, proto coll.Protocol, count, nBytes int
 	switch proto {
 	case coll.LL: // half of a line is flags
 		chunk /= 2
-	case coll.LL128: // the last 8 bytes of a line are flags; NCCL counts lines in bytes, and so divides by words
+	case coll.LL128: // the last 8 bytes of a line are flags
 		data, line := c.Rules.Plan.LL128Line()
 		chunk = chunk / (line / 8) * (data / 8)
 	}
