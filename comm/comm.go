@@ -296,6 +296,7 @@ func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
 		c.efficient(&o, &choice)
 	}
 	r = withChoice(r, choice)
+	r.Way, r.Otherwise = choice.Instead()
 	return r, choice, c.register(&r, &o)
 }
 

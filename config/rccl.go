@@ -12,7 +12,7 @@ const rcclPrefix = "RCCL_"
 // Reasons that several of RCCL's variables share.
 const (
 	buildOption = "it is of a build with an option that AMD's sources leave off"
-	planless    = "the plans and times of AMD's machines are not modelled yet"
+	planless    = "plans of AMD's machines have its default alone"
 	ownRings    = "rings and trees of a user's are not modelled"
 )
 

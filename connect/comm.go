@@ -132,6 +132,14 @@ type Layout struct {
 	searched []int32 // channel → channel of the search that it is a copy of
 }
 
+// Arch is the architecture of rank 0's GPU, empty where it is NVIDIA's or there is no System.
+func (c *Layout) Arch() string {
+	if len(c.Domains) == 0 || c.Domains[0].System == nil {
+		return ""
+	}
+	return c.Domains[0].System.Arch()
+}
+
 // RouteKind reports what a connection is for.
 type RouteKind uint8
 

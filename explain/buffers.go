@@ -30,7 +30,7 @@ type Memory struct {
 // memory fills in what registration and windows would change. ch is the choice for
 // plain buffers, zero for sends and receives.
 func (r *Report) memory(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
-	if c.Params.Rules.Built(rules.PlanStage, "") != nil {
+	if c.Params.Rules.Library == rules.RCCL {
 		return nil // what becomes of registered buffers is not known
 	}
 	m := &Memory{}

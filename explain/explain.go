@@ -260,8 +260,7 @@ func (r *Report) launch(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 	}
 	s, err := build.Split(c.Layout, req)
 	if err != nil {
-		var unbuilt *rules.UnbuiltError
-		if errors.Is(err, plan.ErrUnsupported) || errors.As(err, &unbuilt) {
+		if errors.Is(err, plan.ErrUnsupported) {
 			r.Note = "how the work is split is not known: " + err.Error()
 			return nil
 		}

@@ -37,8 +37,11 @@ type Request struct {
 	Misalign int64
 	// Pairs are the counts of an AllToAll between unequal ranks, of which Count is the
 	// mean, rounded up; nil: all are Count.
-	Pairs  *coll.Pairs
-	Params Params
+	Pairs *coll.Pairs
+	// Way is how RCCL does it in place of an algorithm, empty where by one; Otherwise is what to set
+	// so that an algorithm does it.
+	Way, Otherwise string
+	Params         Params
 }
 
 // BlockStep is how many bytes the blocks of two ranks in a row are apart.

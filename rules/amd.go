@@ -180,35 +180,3 @@ func (t *Tuning) TableOf(arch string, model int, ainic bool) int {
 	}
 	return model
 }
-
-// Stage is a part of a decision, in the order in which they are made.
-type Stage uint8
-
-// Stages. Of a library whose later stages are not built yet, Ruleset.Through is the last that is.
-const (
-	AllStages Stage = iota
-	GraphStage
-	ChannelStage
-	TuningStage
-	PlanStage
-)
-
-// UnbuiltError says that the rules of a release stop before a stage.
-type UnbuiltError struct {
-	Name  string // "RCCL 2.30.4"
-	Stage string // what is missing: "channels, trees and buffers"
-}
-
-func (e *UnbuiltError) Error() string {
-	return e.Name + ": " + e.Stage +
-		" are not modelled yet; inspect, explain and tune show what is: system, " +
-		"paths, graphs, channels, cost model and choices"
-}
-
-// Built returns an *UnbuiltError where the rules stop before a stage; what says what is missing.
-func (r *Ruleset) Built(s Stage, what string) error {
-	if r.Through == AllStages || s <= r.Through {
-		return nil
-	}
-	return &UnbuiltError{Name: r.Name(), Stage: what}
-}

@@ -1,6 +1,9 @@
 package rules
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // AMDConnect are the rules of joining ranks that only RCCL has; the zero value is NCCL's. Files are below
 // src/ of RCCL 2.30.4.
@@ -54,6 +57,34 @@ type CopyRule struct {
 
 // AMDPlan are the rules of kernels that only RCCL has; the zero value is NCCL's.
 type AMDPlan struct {
+	// Lanes are the threads of a warp; 0 for 32.
+	Lanes int
+	// LL128Words are the words of 8 bytes of an LL128 line, the last a flag; 0 for 16
+	// (include/device.h:162 of 2.28.3).
+	LL128Words int
+	// KeepShare: the share of a channel is rounded and then raised to MinTraffic (enqueue.cc:800).
+	KeepShare bool
+	// AllWork: no group spares a warp for the flag (device/prims_simple.h:655).
+	AllWork bool
+	// TreePasses: Tree by Simple reduces all that a rank has before it broadcasts (device/all_reduce.h:317),
+	// in chunks that go by the depth of the trees (enqueue.cc:2731).
+	TreePasses bool
+	// ChainHalves: chunks of Broadcast and Reduce by Simple are smaller the fewer there are (enqueue.cc:2741).
+	ChainHalves bool
+	// P2PThreads are those of a send/recv kernel; 0 for 640. P2PBatch are the transfers of a batch, 0 for
+	// 8; beyond two nodes BatchArchs have so many and others one (enqueue.cc:1087, include/device.h:538).
+	P2PThreads, P2PBatch int
+	BatchArchs           []string
+	// PartsInTurn: up to two nodes the parts of a round's transfers begin on round times parts
+	// (include/device.h:376).
+	PartsInTurn bool
+	// HubChannels: on one node a rank that only sends or only receives has all channels of a peer
+	// (enqueue.cc:1180).
+	HubChannels bool
+	// P2PLLMost is NCCL_P2P_LL_THRESHOLD's default; 0 for 16384.
+	P2PLLMost int64
+	// StepChunks are the architectures of OneSlices whose chunks are one step, too (collectives.cc:429).
+	StepChunks []string
 	// Unrolls are how often loops are unrolled, on one node and on several (rccl_wrap.cc:841).
 	Unrolls []UnrollRule
 	// OneSlices are the architectures with one slice a step on one node (init.cc:1716).
@@ -82,10 +113,47 @@ func (p *AMDPlan) UnrollOf(arch string, nodes int) int {
 // OneSlice reports whether an architecture has one slice a step on one node.
 func (p *AMDPlan) OneSlice(arch string) bool { return anyArch(p.OneSlices, arch) }
 
+// RingSteps are the steps of a chunk and of a slice of a ring by Simple: four and two
+// (include/collectives.h:19), unless the architecture has one slice on one node.
+func (p *AMDPlan) RingSteps(arch string, nodes int) (chunk, slice int) {
+	switch {
+	case nodes > 1 || !p.OneSlice(arch):
+		return 4, 2
+	case anyArch(p.StepChunks, arch):
+		return 1, 1
+	}
+	return 4, 4
+}
+
+// WarpLanes are the threads of a warp.
+func (p *AMDPlan) WarpLanes() int { return cmp.Or(p.Lanes, 32) }
+
+// LL128Line are the bytes of data of an LL128 line and those of it all.
+func (p *AMDPlan) LL128Line() (data, line int64) {
+	line = 8 * int64(cmp.Or(p.LL128Words, 16))
+	return line - 8, line
+}
+
+// LL128Grain are the bytes that a warp moves in one trip of LL128, eight words a thread
+// (rcclProtoGrainSize, enqueue.cc:59).
+func (p *AMDPlan) LL128Grain() int64 {
+	data, line := p.LL128Line()
+	return 64 * int64(p.WarpLanes()) / line * data
+}
+
+// Batch is how many transfers a batch of send/recv has.
+func (p *AMDPlan) Batch(arch string, nodes int) int {
+	if p.P2PBatch > 0 && (nodes <= 2 || !anyArch(p.BatchArchs, arch)) {
+		return 1
+	}
+	return cmp.Or(p.P2PBatch, 8)
+}
+
 // amdPlan are those of all releases of RCCL that are known here.
 func amdPlan() AMDPlan {
 	return AMDPlan{Unrolls: []UnrollRule{{"gfx950", 1, 2}, {"gfx908", 2, 2}, {"gfx942", 2, 2}, {"", 4, 4}},
-		OneSlices: []string{"gfx942", "gfx950"}}
+		OneSlices: []string{"gfx942", "gfx950"}, Lanes: 64, LL128Words: 8, AllWork: true, TreePasses: true,
+		ChainHalves: true, P2PThreads: 256, P2PBatch: 2, PartsInTurn: true, P2PLLMost: 8192}
 }
 
 // NetChunkOf is the chunk of send/recv between nodes by architecture and ranks, and whether there is one.

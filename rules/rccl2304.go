@@ -12,6 +12,9 @@ func rccl2304() *Ruleset {
 	c := &r.Connect
 	// init.cc:1797, graph/paths.cc:1199
 	c.OneRankChannels, c.PeersFit = 8, true
+	// enqueue.cc:760, 800, 1087, 1180, collectives.cc:429
+	r.Plan.MinTraffic, r.Plan.KeepShare = 16<<10, true
+	r.Plan.BatchArchs, r.Plan.HubChannels, r.Plan.StepChunks = []string{"gfx950"}, true, []string{"gfx950"}
 	// graph/rome_models.cc:1761, init.cc:1567
 	r.Search.Presets, r.Search.PresetsEven = 46, true
 	r.Topo.XGMI = append([]ArchRate{{"gfx1250", 64}}, r.Topo.XGMI...) // graph/topo.h:41
@@ -63,7 +66,7 @@ func old2283(t *Tuning) {
 
 // ofRCCL sets what all releases of RCCL that are known here have.
 func ofRCCL(r *Ruleset) {
-	r.Library, r.Through = RCCL, TuningStage
+	r.Library = RCCL
 	r.MaxChannels = 128 // include/device.h:146
 	t := &r.Topo
 	t.MaxNodes = 64 // include/graph.h:117
@@ -88,6 +91,7 @@ func ofRCCL(r *Ruleset) {
 	r.Connect.Buffers = [coll.NumProtocols]int64{coll.LL: 8 * 256 * 8 * 16, coll.LL128: 28 * 256 * 8 * 8,
 		coll.Simple: 4 << 20} // rccl_wrap.cc:827
 	r.Plan.AMDPlan = amdPlan()
+	r.Connect.P2PReverseParts = true // include/device.h:366
 	k := &r.Tuning
 	k.AMDTuning = amdTuning()
 	k.BaseLat = Cells{}

@@ -59,16 +59,3 @@ func TestLibrariesDoNotMix(t *testing.T) {
 }
 
 // TestStagesThatAreNotBuilt: rules that stop at a stage refuse those behind it by type, and no others.
-func TestStagesThatAreNotBuilt(t *testing.T) {
-	r := rules.DefaultRCCL()
-	var unbuilt *rules.UnbuiltError
-	if err := r.Built(rules.PlanStage, "plans"); !errors.As(err, &unbuilt) || unbuilt.Stage != "plans" {
-		t.Errorf("plans: %v", err)
-	}
-	if err := r.Built(rules.TuningStage, "choices"); err != nil {
-		t.Errorf("choices: %v", err)
-	}
-	if err := rules.Default().Built(rules.PlanStage, "plans"); err != nil {
-		t.Errorf("NCCL: %v", err)
-	}
-}

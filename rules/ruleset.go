@@ -15,7 +15,6 @@ type Ruleset struct {
 	Release Release
 	Library Library // whose Release it is
 	Edition Edition
-	Through Stage // the last stage that is built
 
 	// MaxChannels bounds the channels of a communicator (device.h:86).
 	MaxChannels int

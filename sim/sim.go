@@ -11,7 +11,6 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/fluid"
@@ -141,11 +140,6 @@ func New(cfg Config) (*Executor, error) {
 	if cfg.Comm == nil || cfg.Comm.NRanks < 1 {
 		return nil, &ConfigError{"Comm", "has no ranks; give a joined communicator"}
 	}
-	if cfg.Comm.Rules != nil {
-		if err := cfg.Comm.Rules.Built(rules.PlanStage, "plans and times"); err != nil {
-			return nil, err
-		}
-	}
 	if err := cfg.checkSystems(); err != nil {
 		return nil, err
 	}
@@ -169,6 +163,10 @@ func New(cfg Config) (*Executor, error) {
 		x.class = *cfg.Class
 	} else {
 		x.class = ClassOf(cfg.Systems[0])
+	}
+	if arch := cfg.Systems[0].Arch(); arch != "" && x.class.Name == "" {
+		return nil, &plan.UnsupportedError{What: "times of " + arch, Why: "it has no machine class; " +
+			"--machine-class FILE gives one"}
 	}
 	return x, nil
 }
@@ -212,8 +210,12 @@ func merged(systems []*topo.System) []*topo.System {
 // Class returns the machine class that the executor uses.
 func (x *Executor) Class() gpu.Class { return x.class }
 
-// ClassOf returns the class of machine that a topology belongs to.
+// ClassOf returns the class of machine that a topology belongs to, without a name where GPUs of an
+// architecture of AMD have none.
 func ClassOf(s *topo.System) gpu.Class {
+	if arch := s.Arch(); arch != "" {
+		return gpu.ClassForArch(arch, s.Nodes[s.Of(topo.GPU)[0]].GPU.CU)
+	}
 	sm := 0
 	for _, id := range s.Of(topo.GPU) {
 		sm = max(sm, s.Nodes[id].GPU.SM)

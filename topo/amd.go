@@ -62,7 +62,12 @@ func (d *draft) describeAMD(g *Element, info *GPUInfo) {
 }
 
 // Arch is the architecture of the System's first GPU, by which RCCL decides for all.
-func (s *System) Arch() string { return s.Nodes[s.of[GPU][0]].GPU.Arch }
+func (s *System) Arch() string {
+	if len(s.of[GPU]) == 0 {
+		return ""
+	}
+	return s.Nodes[s.of[GPU][0]].GPU.Arch
+}
 
 // For is what holds of a.PXNAuto for a System of a communicator of so many ranks (rccl_wrap.cc:614 of RCCL
 // 2.30.4).

@@ -443,6 +443,21 @@ const (
 	DDA           = "DDA"                 // kernels that read the memory of all GPUs
 )
 
+// Instead is what does an operation in place of Algo, "" for nothing, and how to have Algo do it.
+func (c *Choice) Instead() (way, otherwise string) {
+	switch {
+	case c.DDA:
+		return DDA, "RCCL_DDA_ENABLE=0 leaves it out"
+	case c.Direct == DirectGather:
+		return c.Direct, "RCCL_DIRECT_ALLGATHER_DISABLE=1 leaves it out"
+	case c.Direct == DirectScatter:
+		return c.Direct, "RCCL_DIRECT_REDUCE_SCATTER_DISABLE=1 leaves it out"
+	case c.Direct == Hierarchical:
+		return c.Direct, "RCCL_HIERARCHICAL_ALLGATHER=0 leaves it out"
+	}
+	return "", ""
+}
+
 // amdDirect finds the ways that RCCL takes before its model is asked: DDA, hierarchical, direct
 // (collectives.cc:134-160, 440, 560 of RCCL 2.30.4).
 func (m *Model) amdDirect(c *Choice) {

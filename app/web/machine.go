@@ -60,7 +60,7 @@ func (s *Service) hello(context.Context, *Query, Emit) (any, error) {
 	for _, o := range coll.RedOps() {
 		h.Reductions = append(h.Reductions, o.TestName())
 	}
-	for _, m := range builtin.List() {
+	for _, m := range builtin.NVIDIA() {
 		h.Machines = append(h.Machines, MachineEntry{m.Name, m.Title, m.Domain})
 	}
 	for _, v := range config.Vars() {

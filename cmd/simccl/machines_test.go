@@ -17,7 +17,7 @@ import (
 // testdata/machines keeps, at 1, 2 and 16 nodes (-short: 2 alone). simccl check testdata/machines
 // --update writes it anew.
 func TestMachineDecisions(t *testing.T) {
-	for _, m := range builtin.List() {
+	for _, m := range builtin.NVIDIA() {
 		for _, nodes := range []int{1, 2, 16} {
 			if _, err := os.Stat(golden.Root(t, "testdata", "machines", fmt.Sprintf("%s.n%d.json", m.Name,
 				nodes))); err != nil {

@@ -37,7 +37,7 @@ func seedsOf(t *testing.T) (first, last uint64) {
 // drawRun is a random run.
 func drawRun(r *rand.Rand, mostRanks int) scenario.Spec {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
-	list := builtin.List()
+	list := builtin.NVIDIA()
 	var s scenario.Spec
 	var m *builtin.Machine
 	for m == nil || m.Domain > 1 {

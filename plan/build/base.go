@@ -57,8 +57,11 @@ func (b *base) node(rank int32) []int32 { return b.comm.NodeRanks[b.comm.NodeOf[
 // program is what the programs of a rank's channel have in common.
 func (b *base) program(rank, channel int32) plan.Program {
 	return plan.Program{Rank: rank, Channel: channel, Proto: b.req.Proto, Slices: 1, SliceSteps: 1,
-		Threads: int32(b.req.Warps) * plan.WarpSize}
+		Threads: int32(b.req.Warps) * b.lanes()}
 }
+
+// lanes are the threads of a warp.
+func (b *base) lanes() int32 { return int32(b.comm.Rules.Plan.WarpLanes()) }
 
 // eachChannel appends what add appends for every channel of the split.
 func (b *base) eachChannel(dst []plan.Program, rank int32, add func(dst []plan.Program,
@@ -86,6 +89,11 @@ func withWorkers(pr plan.Program, sends bool) plan.Program {
 		pr.Workers -= plan.WarpSize
 	}
 	return pr
+}
+
+// workers sets Workers by the rules of the communicator.
+func (b *base) workers(pr plan.Program, sends bool) plan.Program {
+	return withWorkers(pr, sends && !b.comm.Rules.Plan.AllWork)
 }
 
 // group is a thread group of so many warps.

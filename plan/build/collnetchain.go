@@ -93,7 +93,7 @@ func (g *chain) Conn(c *plan.Conn) {
 func (g *chain) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 	for ch := int32(g.split.ChannelLo); ch <= int32(g.split.ChannelHi); ch++ {
 		pr := g.program(rank, ch)
-		dst = appendUpDown(dst, pr, upThreads(pr.Threads), plan.RoleChainReduce, plan.RoleChainBroadcast)
+		dst = g.upDown(dst, pr, upThreads(pr.Threads), plan.RoleChainReduce, plan.RoleChainBroadcast)
 	}
 	return dst
 }

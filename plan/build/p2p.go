@@ -13,9 +13,6 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// A send/recv kernel has NCCL_MAX_NTHREADS (enqueue.cc:1045).
-const p2pWarps = 640 / 32
-
 // p2p generates the programs of operations made of sends and receives.
 type p2p struct {
 	base
@@ -36,7 +33,13 @@ func newP2P(b base) (plan.Generator, error) {
 	if err != nil {
 		return nil, err
 	}
-	sizer.Direct = b.req.Direct
+	switch sizer.Direct = b.req.Direct; b.req.Func {
+	case coll.Send, coll.Gather, coll.Scatter:
+		err = sizer.Hub(b.req.Func == coll.Send, b.req.Func.String())
+	}
+	if err != nil {
+		return nil, err
+	}
 	g := &p2p{base: b, Sizer: sizer, peersPerRank: 1}
 	if c := b.comm; b.req.Func == coll.AllToAll {
 		g.peersPerRank = int64(c.NRanks)
@@ -170,7 +173,7 @@ func (g *p2p) eachRound(rank int32, do func(round int)) {
 }
 
 // works lists what a rank does, by channel, batch and place in it, following
-// addWorkBatchToPlan (enqueue.cc:110): a channel's batch takes up to eight
+// addWorkBatchToPlan (enqueue.cc:110): a channel's batch takes up to eight (Sizer.Batch)
 // transfers of the same eight rounds. All batches are one kernel here; NCCL
 // starts another where about 250 have come together (testBudget), from about a
 // thousand ranks on.
@@ -182,7 +185,7 @@ func (g *p2p) works(rank int32) []work {
 	if c := g.comm; g.req.Func == coll.AllToAll || rank == g.req.Root {
 		list = make([]work, 0, c.NRanks)
 	}
-	type batch struct{ phase, n, epoch int32 }
+	type batch struct{ phase, n, epoch, most int32 }
 	var few [64]batch
 	open := few[:]
 	if n := g.comm.P2PChannels; n > len(few) {
@@ -202,13 +205,14 @@ func (g *p2p) works(rank int32) []work {
 			b := &open[ch]
 			epoch := int32(0)
 			if g.comm.Rules.Plan.BatchByRound {
-				epoch = int32(round / sendrecv.WorksPerBatch)
+				epoch = int32(round / g.Batch)
 			}
-			if b.n == sendrecv.WorksPerBatch || (b.n > 0 && b.epoch != epoch) {
+			most := int32(g.Most(send.Bytes, recv.Bytes))
+			if b.n > 0 && (b.n >= min(b.most, most) || b.epoch != epoch) {
 				b.phase++
 				b.n = 0
 			}
-			b.epoch = epoch
+			b.epoch, b.most = epoch, most
 			list = append(list, work{channel: ch, phase: b.phase, index: b.n, part: part, send: send,
 				recv:     recv,
 				sendConn: g.connID(rank, send.Peer, part), recvConn: g.connID(recv.Peer, rank, part)})
@@ -280,7 +284,7 @@ func (g *p2p) warpsOf(n int) (send, recv int) {
 	if g.comm.Rules.Plan.P2PPieces {
 		return pieceWarps(n)
 	}
-	warps := p2pWarps / n
+	warps := sendrecv.Threads(g.comm) / int(g.lanes()) / n
 	if warps > 4 {
 		recv = (warps - 1) / 2
 		return recv + 1, recv
@@ -301,12 +305,12 @@ func (g *p2p) workPrograms(dst []plan.Program, rank int32, w *work, n int) []pla
 		begin, end := w.send.Bounds(w.part)
 		pr.Role, pr.Threads = plan.RoleCopy, int32(sendWarps)*plan.WarpSize
 		if !pieces {
-			pr.Threads += int32(recvWarps) * plan.WarpSize
+			pr.Threads += int32(recvWarps) * g.lanes()
 		}
 		pr.Transfer = plan.Transfer{Off: units.Bytes(w.send.Off + begin),
 			Dst:   units.Bytes(w.recv.Off + begin),
 			Bytes: units.Bytes(end - begin), Chunk: units.Bytes(end - begin)}
-		return append(dst, withWorkers(pr, false))
+		return append(dst, g.workers(pr, false))
 	}
 	hasSend, hasRecv := w.send.Bytes >= 0 && w.part < w.send.Parts, w.recv.Bytes >= 0 && w.part < w.recv.Parts
 	if !hasSend && !pieces {
@@ -336,7 +340,7 @@ func (g *p2p) moves(pr plan.Program, t *sendrecv.Transfer, part int, conn int32)
 	if g.Direct && pr.Role == plan.RoleSend {
 		pr.Transfer.Dst = units.Bytes(t.At + begin)
 	}
-	return withWorkers(pr, pr.Role == plan.RoleSend)
+	return g.workers(pr, pr.Role == plan.RoleSend)
 }
 
 // connID numbers connections by the end that is not the same for all, the other

@@ -124,7 +124,7 @@ func pieceWarps(n int) (send, recv int) {
 	for places < n {
 		places *= 2
 	}
-	for warps*places <= p2pWarps/2 {
+	for warps*places <= (640/32)/2 {
 		warps *= 2
 	}
 	if warps >= 2 {

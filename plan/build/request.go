@@ -6,7 +6,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/rules"
 )
 
 // maxBytes bounds a buffer so that no offset can overflow.
@@ -19,8 +18,10 @@ func validate(c *connect.Layout, r *plan.Request) error {
 		return badRequest("Comm", "has no ranks")
 	case c.Rules == nil:
 		return badRequest("Comm", "has no rules; give those of a release, as connect.Join does")
-	case c.Rules.Built(rules.PlanStage, "") != nil:
-		return c.Rules.Built(rules.PlanStage, "plans and times")
+	case r.Way != "":
+		return &plan.UnsupportedError{What: fmt.Sprintf("%v by %s", r.Func, r.Way),
+			Why: c.Rules.Name() +
+				" takes it in place of an algorithm, and it is not modelled; " + r.Otherwise}
 	case !r.Func.Valid() && r.Func != coll.Send:
 		return badRequest("Func", "%d is no operation", r.Func)
 	case !r.Type.Valid():

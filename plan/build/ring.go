@@ -22,10 +22,18 @@ func (ringAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 	case coll.AllGather, coll.ReduceScatter:
 		rule.StepsPerLoop, rule.ChunksPerLoop = n-1, n
 	default: // a chain from or to the root
+		if p := &c.Rules.Plan; r.Proto == coll.Simple && p.ChainHalves {
+			rule.Shrink = func(chunk, nBytes int64) int64 {
+				for few, least := int64(64), int64(256<<10); few >= 8; few, least = few/2, least/2 {
+					chunk = channels.Halve(chunk, nBytes, 1, few, least)
+				}
+				return chunk
+			}
+		}
 		return channels.Contiguous(c, r, rule)
 	}
-	if r.Proto == coll.Simple { // include/collectives.h:19-36
-		rule.ChunkSteps, rule.SliceSteps = plan.FIFOSteps/2, plan.FIFOSteps/4
+	if r.Proto == coll.Simple {
+		rule.ChunkSteps, rule.SliceSteps = c.Rules.Plan.RingSteps(c.Arch(), c.NNodes)
 	}
 	return channels.Contiguous(c, r, rule)
 }
@@ -110,7 +118,7 @@ func (g *ring) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 		pr := g.program(rank, ch)
 		pr.Role = plan.RoleRing
 		pr.Slices, pr.SliceSteps = int32(part.ChunkSteps/part.SliceSteps), int32(part.SliceSteps)
-		dst = append(dst, withWorkers(pr, true))
+		dst = append(dst, g.workers(pr, true))
 	}
 	return dst
 }

@@ -41,6 +41,13 @@ func (treeAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 			return chunk
 		}
 	}
+	if depth := int64(c.TreeDepth); r.Proto == coll.Simple && c.Rules.Plan.TreePasses {
+		rule.Shrink = func(chunk, nBytes int64) int64 {
+			chunk = channels.Halve(chunk, nBytes, 1, 8*depth, 128<<10)
+			chunk = channels.Halve(chunk, nBytes, 1, 4*depth, 64<<10)
+			return channels.Halve(chunk, nBytes, 1, depth, 32<<10)
+		}
+	}
 	return channels.Contiguous(c, r, rule)
 }
 
@@ -130,20 +137,28 @@ func (g *tree) Conn(c *plan.Conn) {
 
 // AppendPrograms implements plan.Generator: the root does all in one group;
 // other ranks reduce upwards and broadcast downwards in two
-// (all_reduce.h:161-245).
+// (all_reduce.h:161-245), or all ranks do so one after the other
+// (device/all_reduce.h:110 of RCCL 2.30.4).
 func (g *tree) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 	for ch := int32(g.split.ChannelLo); ch <= int32(g.split.ChannelHi); ch++ {
 		pr := g.program(rank, ch)
-		if g.comm.Channels[ch].Tree[rank].Up < 0 {
-			pr.Role = plan.RoleTreeRoot
-			dst = append(dst, withWorkers(pr, true))
+		if pr.Proto == coll.Simple && g.comm.Rules.Plan.TreePasses {
+			pr.Role = plan.RoleTreeReduce
+			dst = append(dst, g.workers(pr, true))
+			pr.Role, pr.Phase, pr.Fused = plan.RoleTreeBroadcast, 1, true
+			dst = append(dst, g.workers(pr, true))
 			continue
 		}
-		up := pr.Threads * 7 / (10 * plan.WarpSize) * plan.WarpSize
+		if g.comm.Channels[ch].Tree[rank].Up < 0 {
+			pr.Role = plan.RoleTreeRoot
+			dst = append(dst, g.workers(pr, true))
+			continue
+		}
+		up := pr.Threads * 7 / (10 * g.lanes()) * g.lanes()
 		if pr.Proto == coll.Simple {
 			up = upThreads(pr.Threads)
 		}
-		dst = appendUpDown(dst, pr, up, plan.RoleTreeReduce, plan.RoleTreeBroadcast)
+		dst = g.upDown(dst, pr, up, plan.RoleTreeReduce, plan.RoleTreeBroadcast)
 	}
 	return dst
 }
@@ -158,15 +173,15 @@ func upThreads(all int32) int32 {
 	return up
 }
 
-// appendUpDown appends a group of up threads that reduces and one of the others
+// upDown appends a group of up threads that reduces and one of the others
 // that broadcasts. The spare warp goes with the kind of primitive, so leaves
 // spare it too.
-func appendUpDown(dst []plan.Program, pr plan.Program, up int32, reduces,
+func (b *base) upDown(dst []plan.Program, pr plan.Program, up int32, reduces,
 	broadcasts plan.Role) []plan.Program {
 	reduce, bcast := pr, pr
 	reduce.Role, reduce.Threads = reduces, up
 	bcast.Role, bcast.Threads, bcast.Group = broadcasts, pr.Threads-up, 1
-	return append(dst, withWorkers(reduce, true), withWorkers(bcast, true))
+	return append(dst, b.workers(reduce, true), b.workers(bcast, true))
 }
 
 // NumOps implements plan.Generator: one op a chunk.
@@ -198,8 +213,12 @@ func (g *tree) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 			s.to = append(s.to, g.firstID(pr.Channel, d)+treeDown)
 		}
 	}
-	s.src, s.dst = pr.Role != plan.RoleTreeBroadcast, pr.Role != plan.RoleTreeReduce
+	s.src, s.dst, s.own = pr.Role != plan.RoleTreeBroadcast, pr.Role != plan.RoleTreeReduce, false
 	switch {
+	case t.Up < 0 && pr.Role == plan.RoleTreeReduce:
+		s.do, s.dst = plan.Recv|plan.Reduce|plan.Copy|plan.PostOp, true
+	case t.Up < 0 && pr.Role == plan.RoleTreeBroadcast:
+		s.do, s.dst, s.own = plan.Send, false, true
 	case pr.Role == plan.RoleTreeRoot:
 		s.do = plan.Recv | plan.Reduce | plan.Copy | plan.Send | plan.PostOp
 	case s.src && len(s.from) == 0: // a leaf has nothing to add to
@@ -220,6 +239,7 @@ type treeStream struct {
 	share
 	do       plan.Do
 	src, dst bool // the op reads the input, writes the output
+	own      bool // it reads the output
 }
 
 func (s *treeStream) Next(op *plan.Op) bool {
@@ -227,8 +247,11 @@ func (s *treeStream) Next(op *plan.Op) bool {
 		return false
 	}
 	s.emit(op, s.do, s.left(0))
-	if s.src {
+	switch {
+	case s.src:
 		op.Src = input(s.begin + s.done)
+	case s.own:
+		op.Src = output(s.begin + s.done)
 	}
 	if s.dst {
 		op.Dst = output(s.begin + s.done)

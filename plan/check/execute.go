@@ -97,7 +97,7 @@ type runner[V any] struct {
 	// into it, if it is there by then, and take what was sent.
 	fill  func(k *fifo[V]) bool
 	empty func(k *fifo[V]) error
-	queue    []int32
+	queue []int32
 	// blockOf is the thread block of each program, an index in blocks.
 	blockOf []int32
 	blocks  []block

@@ -35,6 +35,7 @@ type proofKey struct {
 	misalign int64
 	pairs    *coll.Pairs
 	apart    int64
+	way      string
 	settings [6]units.Opt[int64]
 	split    plan.Split
 }
@@ -44,6 +45,7 @@ func keyOf(p *plan.Plan) proofKey {
 	return proofKey{comm: p.Comm, fn: r.Func, count: r.Count, typ: r.Type, op: r.Op, root: r.Root,
 		peer: r.Peer, inPlace: r.InPlace, algo: r.Algo, proto: r.Proto,
 		channels: r.Channels, warps: r.Warps, slow: r.SlowNVLS, direct: r.Direct, apart: r.Apart,
+		way:      r.Way,
 		misalign: r.Misalign, pairs: r.Pairs,
 		settings: [6]units.Opt[int64]{s.P2PLLThreshold, s.ChunkSize, s.P2PGroupSize, s.NVLSTreeMaxChunk,
 			s.NetSharedBuffers, s.AllocP2PNetLL}, split: p.Split}

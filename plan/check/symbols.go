@@ -33,7 +33,7 @@ type symbols struct {
 	at    map[int32]int32 // rank → its place in ranks, nil where these are all
 	bufs  [][3][]interval // of ranks: Input, Output, Scratch, sorted; the first alone where they are shared
 	sets  ranks
-	all  int32
+	all   int32
 
 	layout layoutOf
 	segs   arena[seg]

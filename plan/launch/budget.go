@@ -1,7 +1,5 @@
 package launch
 
-import "github.com/simccl/simccl/plan/internal/sendrecv"
-
 // Bytes of what a kernel is given (include/device.h:227, 283, 363, 437).
 const (
 	argsHeader   = 32      // ncclDevKernelArgs
@@ -59,6 +57,7 @@ type batch struct {
 	bytes  int64 // of its works
 	rounds []int // of send/recv
 	epoch  int   // sweep over the rounds that they belong to
+	most   int   // works that may share it, by the last
 }
 
 func newBatches(channels int) workBatches { return workBatches{open: make([]batch, channels)} }
@@ -84,18 +83,19 @@ func (w *workBatches) addColl(channel int, fn kernelFunc) {
 }
 
 // addP2P appends a work of a round to a channel and reports whether it began a batch.
-// A batch has eight works at most, no round twice, works of one epoch, and with byGroup
-// rounds of one group of eight (enqueue.cc:128).
-func (w *workBatches) addP2P(channel, round, epoch int, byGroup bool) (fresh bool) {
+// A batch has most works, eight of NCCL, no round twice, works of one epoch, and with byGroup
+// rounds of one group of so many (enqueue.cc:128).
+func (w *workBatches) addP2P(channel, round, epoch, most int, byGroup bool) (fresh bool) {
 	b := &w.open[channel]
 	fresh = !b.on || !b.p2p || b.epoch != epoch || fusedBytes < b.bytes+p2pBytes ||
-		len(b.rounds) == sendrecv.WorksPerBatch
+		len(b.rounds) >= min(b.most, most)
 	for _, r := range b.rounds {
-		fresh = fresh || r == round || byGroup && r/sendrecv.WorksPerBatch != round/sendrecv.WorksPerBatch
+		fresh = fresh || r == round || byGroup && r/most != round/most
 	}
 	if fresh {
 		*b = batch{on: true, p2p: true, epoch: epoch, rounds: b.rounds[:0]}
 	}
+	b.most = most
 	w.append(b, fresh, p2pBytes)
 	b.rounds = append(b.rounds, round)
 	return fresh

@@ -82,6 +82,6 @@ func (l *layout) place(t *task, s plan.Split) {
 	}
 	l.batches.bytes += collBytes
 	k := &l.kernel
-	k.Threads = max(k.Threads, t.choice.Warps*plan.WarpSize)
+	k.Threads = max(k.Threads, t.choice.Warps*l.c.Layout.Rules.Plan.WarpLanes())
 	k.Tasks = append(k.Tasks, Task{Call: t.call, Req: t.req, Split: s, fn: fn})
 }

@@ -62,7 +62,7 @@ func Plan(c *Comm, calls []Call, mode Mode) ([]Kernel, error) {
 		return nil, err
 	}
 	if len(calls) == 1 && calls[0].p2p() && calls[0].Func.Valid() {
-		return append(kernels, Kernel{Threads: mostThreads, single: &calls[0]}), nil
+		return append(kernels, Kernel{Threads: sendrecv.Threads(c.Layout), single: &calls[0]}), nil
 	}
 	mail, err := expand(n, calls)
 	if err != nil {
@@ -104,12 +104,8 @@ func released(c *Comm, calls []Call) error {
 	return nil
 }
 
-// Threads of a block: fewest, and with sends or receives (NCCL_MIN_NTHREADS and
-// NCCL_MAX_NTHREADS, device.h:90).
-const (
-	fewestThreads = 128
-	mostThreads   = 640
-)
+// fewestThreads are the fewest of a block (NCCL_MIN_NTHREADS, device.h:90).
+const fewestThreads = 128
 
 // kernelsOf makes the ordinary kernels: collectives as long as there are any, and from
 // the kernel of the last one on sends and receives, which each rank cuts by itself
@@ -176,7 +172,7 @@ func appendMail(out []Kernel, l *layout, m *mail, mode Mode) ([]Kernel, error) {
 			left += m.left[r]
 		}
 		if some {
-			k.Threads = mostThreads
+			k.Threads = max(k.Threads, sendrecv.Threads(l.c.Layout))
 		} else {
 			k.Exchanges, k.Messages = nil, nil
 		}

@@ -154,7 +154,7 @@ func (l *layout) p2p(m *mail, sizer *sendrecv.Sizer, rank int32, batches *workBa
 					if rules.EpochBatches {
 						epoch = at.epoch
 					}
-					if batches.addP2P(int(ch), at.round, epoch, rules.BatchByRound) {
+					if batches.addP2P(int(ch), at.round, epoch, sizer.Most(m.bytes(send), m.bytes(recv)), rules.BatchByRound) {
 						first[ch]++
 					}
 					x.Batch = append(x.Batch, int32(first[ch]-1))
@@ -181,6 +181,14 @@ func head(q []int32) int32 {
 		return -1
 	}
 	return q[0]
+}
+
+// bytes are those of a message, -1 of none.
+func (m *mail) bytes(i int32) int64 {
+	if i < 0 {
+		return -1
+	}
+	return int64(m.messages[i].Bytes)
 }
 
 // parts is over how many channels a message is spread; 0 for none.

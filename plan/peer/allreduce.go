@@ -17,6 +17,23 @@ const (
 	VLLM = "vllm"
 )
 
+// RCCL's kernels (DDA): one shot up to 256 KiB, else two, on at most 24 blocks of 512 threads
+// (dda_all_reduce_ipc.cu:157, include/ipc_init_detail.h:18 of RCCL 2.30.4).
+const (
+	DDAFlat   = "dda-flat"
+	DDATree   = "dda-tree"
+	ddaBlocks = 24
+	ddaFlat   = 256 << 10
+)
+
+// DDA is RCCL's kernel for an AllReduce of so many bytes.
+func DDA(bytes int64) string {
+	if bytes <= ddaFlat {
+		return DDAFlat
+	}
+	return DDATree
+}
+
 // Limits of the kernels: vLLM's csrc/custom_all_reduce.cuh (defaultBlockLimit, threads), which
 // SGLang's sgl-kernel shares.
 const (
@@ -46,8 +63,11 @@ func AllReduce(kernel string, ranks int, count int64, typ coll.DataType, op coll
 	case bytes%pack != 0:
 		return no("the kernels take multiples of 16 bytes; frameworks give others to NCCL")
 	}
-	packs := bytes / pack
-	blocks := min(mostBlocks, (packs+threads-1)/threads)
+	packs, most := bytes/pack, int64(mostBlocks)
+	if kernel == DDAFlat || kernel == DDATree {
+		most = ddaBlocks
+	}
+	blocks := min(most, (packs+threads-1)/threads)
 	p := &Plan{Op: "all_reduce", Kernel: kernel, Ranks: ranks, Meet: true, Blocks: int(blocks),
 		Threads: threads}
 	all := make([]int32, ranks)
@@ -58,7 +78,7 @@ func AllReduce(kernel string, ranks int, count int64, typ coll.DataType, op coll
 		p.push(bytes, all)
 		return p, nil
 	}
-	if kernel == OneShot {
+	if kernel == OneShot || kernel == DDAFlat {
 		p.part(bytes)
 		p.begin(all)
 		p.Phases = []Phase{{Name: "reduce", Meet: true, Moves: p.gather(all)}}

@@ -10,6 +10,22 @@ func ClassFor(sm int, nvlink, nvswitch, c2c bool) Class {
 	return builtIn(classFor(sm, nvlink, nvswitch, c2c))
 }
 
+// ClassForArch returns the class of GPUs of AMD by architecture ("gfx942") and compute units, the zero Class
+// where there is none. By a file MI325X is as MI300X: they differ in memory alone.
+func ClassForArch(arch string, cus int) Class {
+	switch {
+	case arch == "gfx90a":
+		return builtIn("mi250x")
+	case arch == "gfx942" && cus == 228:
+		return builtIn("mi300a")
+	case arch == "gfx942":
+		return builtIn("mi300x")
+	case arch == "gfx950":
+		return builtIn("mi355x")
+	}
+	return Class{}
+}
+
 func classFor(sm int, nvlink, nvswitch, c2c bool) string {
 	if !nvlink {
 		switch {

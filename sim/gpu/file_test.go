@@ -45,24 +45,31 @@ func TestNVL72(t *testing.T) {
 // value and origin in it. A class that is not from published tables has none from there but
 // those of kernels of serving, which were not measured on its machine.
 func TestBuiltIn(t *testing.T) {
-	used := map[string]bool{}
+	used := map[string]bool{"mi325x": true} // as mi300x by its file
+	all := []Class{ClassForArch("gfx90a", 104), ClassForArch("gfx942", 228), ClassForArch("gfx942", 304),
+		ClassForArch("gfx950", 256)}
 	for _, sm := range []int{70, 75, 80, 86, 89, 90, 100, 103, 120} {
 		for _, nvlink := range []bool{false, true} {
 			for k := range 4 {
-				c := ClassFor(sm, nvlink, k&1 != 0, k&2 != 0)
-				used[c.Name] = true
-				for _, q := range Quantities() {
-					v, o := *q.At(&c), c.Origins[q.Name]
-					if err := q.check(v); err != nil {
-						t.Errorf("%s: %v", c.Name, err)
-					}
-					if o.Source == "" || o.Source == Measured && c.Name != "nvswitch-sm90" ||
-						o.Source == Published && c.Source != Published && q.For != "serving" {
-						t.Errorf("%s: %s is %q", c.Name, q.Name, o.Source)
-					}
-				}
+				all = append(all, ClassFor(sm, nvlink, k&1 != 0, k&2 != 0))
 			}
 		}
+	}
+	for _, c := range all {
+		used[c.Name] = true
+		for _, q := range Quantities() {
+			v, o := *q.At(&c), c.Origins[q.Name]
+			if err := q.check(v); err != nil {
+				t.Errorf("%s: %v", c.Name, err)
+			}
+			if o.Source == "" || o.Source == Measured && c.Name != "nvswitch-sm90" ||
+				o.Source == Published && c.Source != Published && q.For != "serving" {
+				t.Errorf("%s: %s is %q", c.Name, q.Name, o.Source)
+			}
+		}
+	}
+	if c := ClassForArch("gfx908", 120); c.Name != "" {
+		t.Errorf("gfx908 has class %s", c.Name)
 	}
 	for _, name := range Names() {
 		if c, err := Named(name); err != nil || c.Name != name || !used[name] {

@@ -33,7 +33,6 @@ type Document struct {
 	Tuning      Tuning            `json:"tuning"`
 	Selection   []Choice          `json:"selection,omitempty"`
 	RCCL        *RCCL             `json:"rccl,omitempty"`
-	Missing     string            `json:"missing,omitempty"` // what has no rules yet
 	Reference   string            `json:"reference"`
 	NCCLVersion string            `json:"ncclVersion"` // whose rules decided: "2.28.9"
 }
@@ -64,9 +63,6 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), RCCL: rcclOf(c),
 		Reference:   reference(c.Params.Rules),
 		NCCLVersion: c.Params.Rules.Version()}
-	if err := c.Params.Rules.Built(rules.PlanStage, "plans"); err != nil {
-		d.Missing = err.Error()
-	}
 	if d.Env == nil {
 		d.Env = map[string]string{}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
-	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
@@ -141,10 +140,6 @@ func choose(c *comm.Comm, f coll.Func, count int64) (out *Chosen, note string, e
 	}
 	out.RCCLChoice = rcclChoice(c, &t)
 	s, err := build.Split(c.Layout, req)
-	var unbuilt *rules.UnbuiltError
-	if errors.As(err, &unbuilt) {
-		return out, "", nil
-	}
 	out.Chunking = &Chunking{}
 	if errors.Is(err, plan.ErrUnsupported) {
 		return out, "no chunking: " + err.Error(), nil

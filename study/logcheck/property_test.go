@@ -38,7 +38,7 @@ var settable = []string{"NCCL_ALGO=Ring", "NCCL_MAX_NCHANNELS=4", "NCCL_MIN_NCHA
 func random(r *rand.Rand) (*scenario.Site, string, error) {
 	known := rules.Known()
 	version := known[r.IntN(len(known))].String()
-	list := builtin.List()
+	list := builtin.NVIDIA()
 	m := list[r.IntN(len(list))]
 	spec := scenario.Machine{Nodes: []scenario.Nodes{{Topo: m.Name, Count: 1 + r.IntN(3)}}}
 	what := fmt.Sprintf("%s, %d x %s", version, spec.Nodes[0].Count, m.Name)

@@ -33,6 +33,7 @@ type Machine struct {
 	Aliases []string        `json:"aliases,omitempty"`
 	Title   string          `json:"title"`
 	Domain  int             `json:"domain,omitempty"` // hosts of one NVLink domain, 0: no such domain
+	AMD     bool            `json:"amd,omitempty"`    // GPUs of AMD, for which RCCL decides
 	Network machine.Network `json:"network"`
 	Facts   []machine.Fact  `json:"facts"`
 	// File is the topology file; empty: the XML is generated from Spec.
@@ -54,6 +55,9 @@ func (m *Machine) XML() []byte {
 
 // List returns all machines, by name.
 func List() []*Machine { return slices.Clone(load()) }
+
+// NVIDIA returns the machines for which NCCL decides, by name.
+func NVIDIA() []*Machine { return slices.DeleteFunc(List(), func(m *Machine) bool { return m.AMD }) }
 
 // Lookup finds a machine by its name or an alias, with or without ".xml"; case and what
 // separates words (-, _, a space, a point) do not count. nil if there is none.

@@ -75,7 +75,7 @@ func TestEveryMachineHasAPage(t *testing.T) {
 // TestNarrow: paths and NICs of every built-in machine fit 80 columns, and say as much as
 // the matrix of what leads where.
 func TestNarrow(t *testing.T) {
-	for _, m := range builtin.List() {
+	for _, m := range builtin.NVIDIA() {
 		spec, err := topoxml.Parse(m.XML(), m.Name)
 		if err != nil {
 			t.Fatal(err)

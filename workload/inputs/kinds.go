@@ -214,8 +214,7 @@ var table = [numKinds]row{
 	RCCLLog:   {"RCCL log", "a log of AMD's RCCL", nil, noAMD},
 	RCCLTable: {"rccl-tests table", "a table of AMD's rccl-tests", nil, noAMD},
 	AMDTopology: {"AMD topology", "a topology file of AMD GPUs (RCCL)", []string{"inspect --json --topo",
-		"explain --topo", "tune --topo", "graph --topo", "env --topo"},
-		"RCCL's decisions are modelled, its plans and times are not yet"},
+		"explain --topo", "tune --topo", "graph --topo", "env --topo", "run --topo"}, ""},
 	RocmSMI: {"rocm-smi output", "the output of AMD's rocm-smi", nil, noAMD},
 
 	P2PMatrix: {"nvidia-smi topo -p2p matrix", "a matrix of nvidia-smi topo -p2p", nil,

@@ -87,8 +87,7 @@ where that depends on the wheel's CUDA, write it: torch==2.6+cu126.
 --libnccl FILE reads the release from a library, libnccl.so.2 or libnccl_static.a.
 Nothing in it runs.
 
---rccl-version names one of AMD's RCCL, whose decisions are modelled, plans and times not: 2.30.4,
-2.28.3, or the release of ROCm that brings it, rocm==7.14. A file of AMD GPUs takes 2.30.4
+--rccl-version names one of AMD's RCCL: 2.30.4, 2.28.3, or the release of ROCm that brings it, rocm==7.14. A file of AMD GPUs takes 2.30.4
 by itself (docs/RCCL.md).
 
 Without any of them: SIMCCL_NCCL_VERSION, else ` + cli.Rules().String() + `. simccl diff --a 2.27.5 --b 2.29.7

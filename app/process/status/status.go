@@ -19,7 +19,6 @@ import (
 	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real"
-	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/study/calibrate"
@@ -72,7 +71,7 @@ var classes = []struct {
 	of     []func(error) bool
 }{
 	{NotImplemented, []func(error) bool{
-		is[*topo.SplitHostsError], is[*rules.UnbuiltError], is[*config.UnmodelledError],
+		is[*topo.SplitHostsError], is[*config.UnmodelledError],
 		matches(exec.ErrNotImplemented),
 		matches(plan.ErrUnsupported)}},
 	{Absent, []func(error) bool{matches(exec.ErrUnsupported)}},

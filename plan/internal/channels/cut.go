@@ -17,19 +17,35 @@ func bad(field, format string, args ...any) error {
 	return &plan.RequestError{Field: field, Problem: fmt.Sprintf(format, args...)}
 }
 
-// grain is the bytes that one grain of each protocol holds; chunks are whole
-// grains (ncclProtoGrainSize, include/device.h:336).
-var grain = [coll.NumProtocols]int64{coll.LL: 16, coll.LL128: 1920, coll.Simple: 512}
+// simpleGrain is grain's of Simple.
+const simpleGrain = 512
 
-// leastStep is the smallest FIFO step that holds a grain: LL has a flag beside
-// each word, LL128 fills 120 of 128 bytes.
-var leastStep = [coll.NumProtocols]int64{coll.LL: 2 * 16, coll.LL128: 1920 / 15 * 16, coll.Simple: 512}
+// grain is the bytes that one grain of a protocol holds; chunks are whole grains
+// (ncclProtoGrainSize, include/device.h:336).
+func grain(c *connect.Layout, proto coll.Protocol) int64 {
+	switch proto {
+	case coll.LL:
+		return 16
+	case coll.LL128:
+		return c.Rules.Plan.LL128Grain()
+	}
+	return simpleGrain
+}
 
-// holdsChunk refuses buffers whose FIFO steps are too small for a chunk.
+// holdsChunk refuses buffers whose FIFO steps are too small for a grain: LL has a flag beside each
+// word, LL128 in the last word of each line.
 func holdsChunk(c *connect.Layout, proto coll.Protocol) error {
-	if int64(c.BuffSizes[proto])/plan.FIFOSteps < leastStep[proto] {
+	least := grain(c, proto)
+	switch proto {
+	case coll.LL:
+		least *= 2
+	case coll.LL128:
+		data, line := c.Rules.Plan.LL128Line()
+		least = least / data * line
+	}
+	if int64(c.BuffSizes[proto])/plan.FIFOSteps < least {
 		return bad("Comm", "%v buffers of %d bytes hold no chunk; give at least %d", proto,
-			c.BuffSizes[proto], leastStep[proto]*plan.FIFOSteps)
+			c.BuffSizes[proto], least*plan.FIFOSteps)
 	}
 	return nil
 }
@@ -114,14 +130,15 @@ func (rule *Rule) part(c *connect.Layout, proto coll.Protocol, count, nBytes int
 	switch proto {
 	case coll.LL: // half of a line is flags
 		chunk /= 2
-	case coll.LL128: // the last 8 bytes of a 128-byte line are flags
-		chunk = chunk / 16 * 15
+	case coll.LL128: // the last 8 bytes of a line are flags
+		data, line := c.Rules.Plan.LL128Line()
+		chunk = chunk / (line / 8) * (data / 8)
 	}
 	if rule.Shrink != nil {
 		chunk = rule.Shrink(chunk, nBytes)
 	}
 	if !c.Rules.Plan.EvenBytes {
-		chunk = chunk / grain[proto] * grain[proto]
+		chunk = chunk / grain(c, proto) * grain(c, proto)
 	}
 	loop := rule.ChunksPerLoop * chunk
 	return plan.Part{
@@ -167,10 +184,10 @@ func Stripes(c *connect.Layout, r *plan.Request, channels, heads int,
 		nBytes *= int64(c.NRanks)
 	}
 	perLoop := int64(n) * int64(heads) // chunks of one iteration
-	size := chunk(step, nBytes, perLoop) / grain[coll.Simple] * grain[coll.Simple]
-	if size < grain[coll.Simple] {
+	size := chunk(step, nBytes, perLoop) / simpleGrain * simpleGrain
+	if size < simpleGrain {
 		return plan.Split{}, bad("Comm", "chunks of NVLS are of %d bytes; give at least %d", c.NVLSChunkSize,
-			grain[coll.Simple])
+			simpleGrain)
 	}
 	loop := perLoop * size
 	return plan.Split{ChannelHi: n - 1, NChannels: n, ElemSize: es, Striped: true, Lo: plan.Part{

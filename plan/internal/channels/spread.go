@@ -57,10 +57,12 @@ func NewSpread(c *connect.Layout, most int, traffic int64, width int) Spread {
 	r := &c.Rules.Plan
 	s := Spread{comm: c, channels: most}
 	n := int64(max(min(width, most), 1))
+	s.share = max(r.MinTraffic, traffic) / n
 	if r.RoundShare {
-		s.share = AlignUp(max(r.MinTraffic, traffic)/n, 16)
-	} else {
-		s.share = max(r.MinTraffic, max(r.MinTraffic, traffic)/n)
+		s.share = AlignUp(s.share, 16)
+	}
+	if !r.RoundShare || r.KeepShare {
+		s.share = max(r.MinTraffic, s.share)
 	}
 	return s
 }

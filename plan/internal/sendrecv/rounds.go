@@ -5,6 +5,7 @@
 package sendrecv
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 
@@ -53,7 +54,7 @@ func NewRounds(c *connect.Layout, params plan.Params) Rounds {
 		s.size = max(s.size, len(ranks))
 	}
 	if c.NNodes > 1 {
-		s.size = int(max(params.P2PGroupSize.Or(WorksPerBatch), 1))
+		s.size = int(max(params.P2PGroupSize.Or(int64(cmp.Or(c.Rules.Plan.P2PBatch, WorksPerBatch))), 1))
 	}
 	for _, ranks := range c.NodeRanks {
 		if len(ranks)%s.size != 0 || len(ranks) < s.size {
@@ -151,12 +152,15 @@ func (s *Rounds) Peers(rank int32, round int) (to, from int32) {
 // that consecutive rounds and the parts of their transfers do not meet. With 8
 // channels rounds 0 to 3 begin on 0, 4, 2 and 6.
 func (s *Rounds) ChannelBase(round int) int {
-	base, size := round, s.size
+	base, size, batch := round, s.size, WorksPerBatch
 	if s.flat {
 		size = s.c.MaxLocalRanks
 	}
+	if p := &s.c.Rules.Plan; p.PartsInTurn {
+		size, batch = s.c.MaxLocalRanks, p.Batch(s.c.Arch(), s.c.NNodes)
+	}
 	if s.c.NNodes > 1 {
-		base = round/size*((size+WorksPerBatch-1)/WorksPerBatch) + round%size/WorksPerBatch
+		base = round/size*((size+batch-1)/batch) + round%size/batch
 	}
 	if s.c.Rules.Connect.P2PReverseParts {
 		return base & 0xff
@@ -173,6 +177,9 @@ func (s *Rounds) ChannelBase(round int) int {
 func (s *Rounds) Channel(src, dst int32, round, part int) int32 {
 	if s.c.Rules.Connect.P2PHalves {
 		return int32((s.mirrored(s.distance(src, dst)) + part) & (s.c.P2PChannels - 1))
+	}
+	if s.c.Rules.Plan.PartsInTurn && s.c.NNodes <= 2 {
+		return int32((s.ChannelBase(round)*s.c.P2PChannelsPerPeer + part) & (s.c.P2PChannels - 1))
 	}
 	if n := bits.Len(uint(s.c.P2PChannels - 1)); s.c.Rules.Connect.P2PReverseParts && n > 0 {
 		part = int(bits.Reverse64(uint64(part)) >> (64 - n))

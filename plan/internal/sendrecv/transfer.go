@@ -1,11 +1,13 @@
 package sendrecv
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/units"
 )
 
 // directChunk bounds a piece that goes into a registered buffer (NCCL_MAX_NET_SIZE).
@@ -18,6 +20,8 @@ const grain = 4 << 10
 type Sizer struct {
 	Rounds
 	ChMin, ChMax int // channels of a transfer
+	// Batch is the most transfers of a batch.
+	Batch int
 	// Direct: buffers are registered, and go into the receiver's in one piece.
 	Direct bool
 
@@ -41,8 +45,9 @@ func NewSizer(c *connect.Layout, params plan.Params, what string) (*Sizer, error
 	if c.P2PChunkSize < 1 || c.BuffSizes[coll.LL] < plan.FIFOSteps*16 || len(c.NodeRanks) != c.NNodes {
 		return nil, bad("send/recv needs P2PChunkSize, LL buffers and the ranks of each node")
 	}
+	rules := &c.Rules.Plan
 	s := &Sizer{Rounds: NewRounds(c, params), ChMax: c.P2PChannelsPerPeer, ChMin: c.P2PChannelsPerPeer,
-		comm: c, params: params}
+		Batch: rules.Batch(c.Arch(), c.NNodes), comm: c, params: params}
 	for s.ChMin*c.NRanks > c.P2PChannels && s.ChMin > 1 {
 		s.ChMin /= 2
 	}
@@ -53,8 +58,36 @@ func NewSizer(c *connect.Layout, params plan.Params, what string) (*Sizer, error
 			Why: fmt.Sprintf("NCCL would write past the steps of its buffers, which have %d bytes, of LL %d",
 				c.P2PChunkSize, c.BuffSizes[coll.LL]/plan.FIFOSteps)}
 	}
-	s.llMax = int64(s.ChMax) * params.P2PLLThreshold.Or(16384)
+	s.params.P2PLLThreshold = units.Some(params.P2PLLThreshold.Or(cmp.Or(rules.P2PLLMost, 16384)))
+	s.llMax = int64(s.ChMax) * s.params.P2PLLThreshold.Value
 	return s, nil
+}
+
+// Threads are those of a send/recv kernel, NCCL_MAX_NTHREADS (enqueue.cc:1045) unless the rules say.
+func Threads(c *connect.Layout) int { return cmp.Or(c.Rules.Plan.P2PThreads, 640) }
+
+// Most is how many transfers may share a batch with a send and a receive of so many bytes, -1 for none: of
+// RCCL only equal ones, and from 16 nodes on small ones (enqueue.cc:1120 of RCCL 2.30.4).
+func (s *Sizer) Most(send, recv int64) int {
+	if s.comm.Rules.Plan.P2PBatch > 0 && (send != recv || s.comm.NNodes >= 16 && send > 64<<10) {
+		return 1
+	}
+	return s.Batch
+}
+
+// Hub gives a message of an operation in which ranks only send or only receive all channels of a peer
+// on one node, where the rules say so; where some ranks do both, the ends would disagree.
+func (s *Sizer) Hub(one bool, what string) error {
+	switch {
+	case !s.comm.Rules.Plan.HubChannels || s.comm.NNodes > 1 || s.ChMin == s.ChMax:
+	case one:
+		s.ChMin = s.ChMax
+	default:
+		return &plan.UnsupportedError{What: what, Why: fmt.Sprintf("%s spreads it by what each rank "+
+			"sends and receives in all, over %d or %d channels, which is not modelled where these differ",
+			s.comm.Rules.Name(), s.ChMin, s.ChMax)}
+	}
+	return nil
 }
 
 // Transfer is one send or receive of a rank, before it is divided into parts.
@@ -122,7 +155,7 @@ func (s *Sizer) Size(t *Transfer, src, dst int32, round int) {
 	most := s.llMax
 	if c.Rules.Plan.LLByParts {
 		most = int64(Parts(t.Bytes, int64(c.P2PChunkSize), s.ChMin, s.ChMax, c.NNodes)) *
-			s.params.P2PLLThreshold.Or(16384)
+			s.params.P2PLLThreshold.Value
 	}
 	ll := src != dst && t.Bytes <= most && s.hasLL(net)
 	step := s.step(ll)
