@@ -69,7 +69,8 @@ type AMDPlan struct {
 	// TreePasses: Tree by Simple reduces all that a rank has before it broadcasts (device/all_reduce.h:317),
 	// in chunks that go by the depth of the trees (enqueue.cc:2731).
 	TreePasses bool
-	// ChainHalves: chunks of Broadcast and Reduce by Simple are smaller the fewer there are (enqueue.cc:2741).
+	// ChainHalves: chunks of Broadcast and Reduce by Simple are smaller the fewer there are
+	// (enqueue.cc:2741).
 	ChainHalves bool
 	// P2PThreads are those of a send/recv kernel; 0 for 640. P2PBatch are the transfers of a batch, 0 for
 	// 8; beyond two nodes BatchArchs have so many and others one (enqueue.cc:1087, include/device.h:538).

@@ -251,9 +251,9 @@ func pieces(p *plan.Plan) (most, all int64) {
 }
 
 // workOf is how many of a plan's pieces bound its window. Equivalent ranks of an alltoall that share draws
-// fold, so that those of one are simulated. With those of all in their place, 8 of 682 iterations were simulated
-// of 4 GiB over six DGX B200 whose blocks begin at odd addresses: some transfers are slower there, and fall
-// behind for longer than that. It came out 7.3 % too fast, of 58 iterations it is 0.2 % too slow.
+// fold, so that those of one are simulated. With those of all in their place, 8 of 682 iterations were
+// simulated of 4 GiB over six DGX B200 whose blocks begin at odd addresses: some transfers are slower there,
+// and fall behind for longer than that. It came out 7.3 % too fast, of 58 iterations it is 0.2 % too slow.
 func (x *Executor) workOf(p *plan.Plan, all int64) int64 {
 	ranks := int64(p.Comm.NRanks)
 	if p.Req.Func == coll.AllToAll && p.Members() == nil && ranks > alwaysDrawn && x.plain() {

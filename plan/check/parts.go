@@ -12,7 +12,7 @@ import (
 // Parts is as the function, but proves once what several plans repeat.
 func (s *Proofs) Parts(p *plan.Plan) (missing string, err error) {
 	ops := opsOf(p)
-	why := tooMany(ops)
+	why := tooMany(p, ops)
 	switch {
 	case why == "":
 		return "", s.whole(p, ops)
@@ -33,8 +33,8 @@ func (s *Proofs) Parts(p *plan.Plan) (missing string, err error) {
 	if tooLarge(short) == "" {
 		return "", s.short(p, short)
 	}
-	if ok, err := ofTree(short); ok {
-		return "", err
+	if ok, err := ofTree(short); ok && err == nil { // otherwise what can be run says what is at fault
+		return "", nil
 	}
 	return fewChannels(short)
 }

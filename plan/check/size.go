@@ -11,13 +11,24 @@ import (
 // the simulation.
 const maxProved = 2e5
 
+// Of an operation among others on many ranks, which each have a few ops, provedEach for each are proved, and
+// at most mostProved, which take some 2 s of a processor and 1 GB: nothing else proves those.
+const (
+	provedEach = 8
+	mostProved = 1e6
+)
+
 // tooLarge says of a plan whose proof would take too long how many ops it has and how
 // many are proved at most; empty: Plan proves it in a few seconds.
-func tooLarge(p *plan.Plan) string { return tooMany(opsOf(p)) }
+func tooLarge(p *plan.Plan) string { return tooMany(p, opsOf(p)) }
 
-func tooMany(ops float64) string {
-	if ops > maxProved {
-		return fmt.Sprintf("%.3g ops, more than %g", ops, maxProved)
+func tooMany(p *plan.Plan, ops float64) string {
+	most := float64(maxProved)
+	if p.Members() != nil || p.Req.Cut != nil {
+		most = max(most, min(mostProved, provedEach*float64(p.Comm.NRanks)))
+	}
+	if ops > most {
+		return fmt.Sprintf("%.3g ops, more than %g", ops, most)
 	}
 	return ""
 }

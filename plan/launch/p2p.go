@@ -154,7 +154,8 @@ func (l *layout) p2p(m *mail, sizer *sendrecv.Sizer, rank int32, batches *workBa
 					if rules.EpochBatches {
 						epoch = at.epoch
 					}
-					if batches.addP2P(int(ch), at.round, epoch, sizer.Most(m.bytes(send), m.bytes(recv)), rules.BatchByRound) {
+					most := sizer.Most(m.bytes(send), m.bytes(recv))
+					if batches.addP2P(int(ch), at.round, epoch, most, rules.BatchByRound) {
 						first[ch]++
 					}
 					x.Batch = append(x.Batch, int32(first[ch]-1))

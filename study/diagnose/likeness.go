@@ -44,7 +44,7 @@ var (
 	})
 )
 
-// modelOf is the first word of a GPU's name that tells its model: h100, l40s, 4090.
+// modelOf is the first word of a GPU's name with its model: h100, l40s, 4090.
 func modelOf(gpu string) string {
 	all := words(gpu)
 	if i := slices.IndexFunc(all, models().MatchString); i >= 0 {
@@ -53,9 +53,9 @@ func modelOf(gpu string) string {
 	return ""
 }
 
-// telling are the words of a machine that tell it from others: those with a capital or a digit in
+// marks are the words of a machine that distinguish it from others: those with a capital or a digit in
 // its title, those of its name, but numbers.
-func telling(m *builtin.Machine) (out []string) {
+func marks(m *builtin.Machine) (out []string) {
 	for w := range strings.FieldsSeq(m.Title) {
 		if strings.ContainsFunc(w, unicode.IsUpper) || strings.ContainsFunc(w, unicode.IsDigit) {
 			out = append(out, words(w)...)
@@ -68,10 +68,10 @@ func telling(m *builtin.Machine) (out []string) {
 	})
 }
 
-// alike finds the built-in machine that is most like what a table says of its own: of the same GPU,
+// nearest finds the built-in machine that is most like what a table says of its own: of the same GPU,
 // the one that shares most words, each by how few machines have it; then by its number of GPUs and
-// NICs; then the one that a GPU's name alone stands for. nil of a GPU that none has.
-func alike(r *calibrate.Run) *likeness {
+// NICs; then the one that a GPU's name alone means. nil of a GPU that none has.
+func nearest(r *calibrate.Run) *likeness {
 	model := modelOf(r.GPU)
 	if model == "" {
 		return nil
@@ -80,7 +80,7 @@ func alike(r *calibrate.Run) *likeness {
 	machines := builtin.List()
 	count := map[string]int{}
 	for _, m := range machines {
-		for _, w := range telling(m) {
+		for _, w := range marks(m) {
 			count[w]++
 		}
 	}
@@ -88,7 +88,7 @@ func alike(r *calibrate.Run) *likeness {
 	usual, _ := replay.Builtin(r.GPU, r.Ranks)
 	var best *likeness
 	for _, m := range machines {
-		own := telling(m)
+		own := marks(m)
 		if !slices.Contains(words(m.Name+" "+m.Title), model) ||
 			slices.Contains(said, "sxm4") && slices.Contains(own, "pcie") {
 			continue

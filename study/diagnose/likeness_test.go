@@ -37,7 +37,7 @@ func TestMachineIsTheOneMostLikeTheTable(t *testing.T) {
 		if err != nil || len(m.tables) != 1 {
 			t.Fatalf("%d tables (%v)", len(m.tables), err)
 		}
-		l := alike(m.tables[0].run)
+		l := nearest(m.tables[0].run)
 		if l == nil || l.name != c.want {
 			t.Errorf("%s, %s, %s, %d GPUs a node: %+v, want %s", c.gpu, c.nic, c.cloud, c.per, l, c.want)
 		}

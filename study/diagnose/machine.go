@@ -160,7 +160,7 @@ func (q *work) place(b *bench) error {
 		}
 		if topo == "" {
 			name := ""
-			switch like = alike(r); {
+			switch like = nearest(r); {
 			case like != nil:
 				name = like.name
 				q.miss(missMachine, fmt.Sprintf("a topology of a node (NCCL_TOPO_DUMP_FILE=topo.xml, or "+

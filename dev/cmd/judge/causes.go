@@ -103,7 +103,7 @@ func settingsOf(d document) map[string]string {
 	return out
 }
 
-// bandwidths are the points of a table that is told in words: those of points, those by size, or
+// bandwidths are the points of a table in words: those of points, those by size, or
 // else the least bandwidth, which is the bad case, at 1 GiB.
 func bandwidths(table map[string]any) (out []point) {
 	least := point{Bytes: 1 << 30}

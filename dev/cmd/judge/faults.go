@@ -39,7 +39,7 @@ type fault struct {
 // made is a machine in which a fault is made.
 type made struct {
 	spec  scenario.Spec // what is measured
-	told  scenario.Spec // what is known of it
+	said  scenario.Spec // what is known of it
 	file  fstest.MapFS
 	rnd   *rand.Rand
 	nics  []string
@@ -159,13 +159,13 @@ func (m *made) network(l fabric.Layout) bool {
 		return false
 	}
 	m.file = fstest.MapFS{"made.json": {Data: n.Format()}}
-	m.spec.Network.Fabric, m.told.Network.Fabric = "made.json", "made.json"
+	m.spec.Network.Fabric, m.said.Network.Fabric = "made.json", "made.json"
 	return true
 }
 
-// unknown leaves the network out of what is told.
+// unknown leaves the network out of what is said.
 func (m *made) unknown() bool {
-	m.told.Network.Fabric = ""
+	m.said.Network.Fabric = ""
 	return true
 }
 
@@ -202,12 +202,12 @@ func request(name string, f *fault) (diagnose.Request, error) {
 		if err != nil {
 			return diagnose.Request{}, err
 		}
-		m.told = m.spec.Clone()
+		m.said = m.spec.Clone()
 		if f != nil && !f.make(m) {
 			continue
 		}
 		opt := scenario.Options{Files: m.file, Settings: config.Sources{NoEnv: true}}
-		good, err := times(m.told, op, opt)
+		good, err := times(m.said, op, opt)
 		if err != nil {
 			return diagnose.Request{}, err
 		}
@@ -227,7 +227,7 @@ func request(name string, f *fault) (diagnose.Request, error) {
 			document{"name": name, "collective": op, "rows": bad, "nccl_version": "2.28.9",
 				"system": map[string]any{"nodes": m.nodes, "gpus_per_node": m.gpus}},
 		)
-		return diagnose.Request{Files: []diagnose.File{{Name: "table.json", Data: data}}, Spec: m.told,
+		return diagnose.Request{Files: []diagnose.File{{Name: "table.json", Data: data}}, Spec: m.said,
 			Options: opt}, err
 	}
 	return diagnose.Request{}, fmt.Errorf("the fault was felt on no machine that was drawn")
