@@ -55,13 +55,13 @@ const (
 	NoShape        ShapeOp = iota
 	ProductShape           // Count products of M×K by K×N at once
 	ForwardShape           // attention of M queries in heads of K, Count heads of all sequences
-	DecodeShape            // attention of M sequences' next token, each over N keys
 	BackwardShape          // its backward pass
 	OptimizerShape         // an optimizer's step, by its bytes
+	DecodeShape            // attention of M sequences' next token, each over N keys
 	numShapeOps
 )
 
-var shapeNames = [numShapeOps]string{"", "product", "attention", "decode", "attention-backward", "optimizer"}
+var shapeNames = [numShapeOps]string{"", "product", "attention", "attention-backward", "optimizer", "decode"}
 
 // Shape is what decides, beside operations and bytes, how long a kernel takes on another GPU.
 type Shape struct {
