@@ -31,8 +31,8 @@ func (a *App) Save(name, what string, write func(io.Writer) error) error {
 	if err != nil {
 		return fail.Input(err)
 	}
-	if err := f.Finish(write(f)); err != nil {
-		return fail.Input(err)
+	if err := f.Finish(write(f)); err != nil { // a full disk is no input
+		return err
 	}
 	a.Wrote(name, what)
 	return nil
