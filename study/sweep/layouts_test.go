@@ -8,6 +8,9 @@ import (
 // TestLayouts: the best layout that a search finds is the best of all that were simulated one by one; none
 // takes less than its bound; what cannot be, does not fit or is beaten is counted and not simulated.
 func TestLayouts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it simulates a training for each of several layouts")
+	}
 	const text = "base:\n  machine: {nodes: [{topo: dgx-h100}]}\n" +
 		"  workload: {train: {model: llama-3.1-8b, seq: 2048, globalBatch: 8, recompute: none}}\n" +
 		"grid: {tp: [1, 2, 8, 3], pp: [1, 2, 4], virtual: [1, 2], microBatch: [1, 2]}\n"
