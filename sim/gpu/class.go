@@ -234,8 +234,8 @@ type SharingCost struct {
 	// Tail is by how much longer a compute kernel of one wave of blocks takes while
 	// some of its blocks wait for SMs, at most its own time.
 	Tail float64
-	// Unknown is by how much longer compute takes beside collectives where its blocks
-	// are not known.
+	// Unknown is how many times as long compute takes beside collectives where its
+	// blocks are not known, at least 1.
 	Unknown float64
 	// Start is what starting a kernel of a collective takes of the GPU's work
 	// distributor, which starts and retires one at a time.
