@@ -83,6 +83,9 @@ func (x *searcher) layouts(ctx context.Context, w *worker) error {
 	return ctx.Err()
 }
 
+// byTime is the goal of a search over trainings, an iteration's time.
+const byTime = "time_us"
+
 // bestOf is how many of a machine are found.
 const bestOf = 5
 

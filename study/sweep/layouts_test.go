@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -16,6 +17,11 @@ func TestLayouts(t *testing.T) {
 		"grid: {tp: [1, 2, 8, 3], pp: [1, 2, 4], virtual: [1, 2], microBatch: [1, 2]}\n"
 	dir := filepath.Join(t.TempDir(), "out")
 	s := Search{Run: start(t, text, dir), Goal: "time_us", Points: 1000}
+	other := s
+	other.Goal = "-tokens_s_gpu"
+	if _, err := other.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "write --goal time_us") {
+		t.Errorf("another goal: %v", err)
+	}
 	found, err := s.Do(t.Context())
 	if err != nil || found.Best == nil || found.Layouts == nil {
 		t.Fatalf("%+v, %v", found, err)
