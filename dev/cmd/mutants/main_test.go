@@ -114,8 +114,7 @@ func TestVerdicts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it compiles tests of several mutants")
 	}
-	dir := t.TempDir()
-	for name, text := range map[string]string{
+	m, places := module(t, map[string]string{
 		"go.mod": "module example.com/m\n\ngo 1.26\n",
 		"a/a.go": "package a\n\nconst limit = 3\n\nfunc F(n int) int {\n\tif n > limit {\n\t\tn = 3\n\t}\n" +
 			"\treturn n + 1\n}\n",
@@ -125,23 +124,7 @@ func TestVerdicts(t *testing.T) {
 		"b/b_test.go": "package b\n\nimport \"testing\"\n\nfunc TestNine(t *testing.T) {\n" +
 			"\tif G() != 4 {\n\t\tt.Fatal()\n\t}\n}\n",
 		"alone/alone.go": "package alone\n\nfunc H() int { return 1 }\n",
-	} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Chdir(dir)
-	m, err := golist.Load(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	places, err := placesIn(m, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	places = slices.DeleteFunc(places, func(p *Place) bool {
 		return p.Kind != sign && p.Kind != shifted && p.Old != "n = 3" && p.Func != "H" && p.Func != "limit"
 	})
@@ -198,21 +181,7 @@ func f(a uint8, b float64, s []int, name string) float64 {
 	for i, mutant := range []string{"3*3", "1*3", "2*4", "2*2"} {
 		constant = fmt.Sprintf("mutantPick_[uint8](%d, %s, %s)", 6+i, constant, mutant)
 	}
-	dir := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n", "p.go": text} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Chdir(dir)
-	m, err := golist.Load(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	places, err := placesIn(m, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, places := module(t, map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n", "p.go": text})
 	s, err := switchedSuite(m, &options{}, places)
 	if err != nil {
 		t.Fatal(err)
@@ -238,4 +207,28 @@ func f(a uint8, b float64, s []int, name string) float64 {
 	if diff := cmp.Diff(strings.ReplaceAll(want, "CONST", constant), string(got)); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// module writes a module, makes it the working directory, and finds the places of mutants in it.
+func module(t *testing.T, files map[string]string) (*golist.Module, []*Place) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	m, err := golist.Load(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	places, err := placesIn(m, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, places
 }
