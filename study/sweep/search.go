@@ -106,8 +106,8 @@ func (s *Search) Do(ctx context.Context) (*Found, error) {
 	rounds := 0
 	if s.Spec.Base.Workload.Train != (gen.Request{}) {
 		if s.Goal != byTime { // layouts are left out by what their iteration takes at least
-			return nil, fail.Usage("--goal %s: a search over trainings finds the fastest; write --goal %s, and "+
-				"rank what it simulated with sweep show", s.Goal, byTime)
+			return nil, fail.Usage("--goal %s: a search over trainings finds the fastest; write --goal %s, "+
+				"and rank what it simulated with sweep show", s.Goal, byTime)
 		}
 		err = x.layouts(ctx, w)
 	} else {
