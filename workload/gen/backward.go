@@ -162,6 +162,7 @@ func (w *writer) expertsBackward(both bool) {
 		w.product("latent_up", "", both)
 	}
 	w.captured = false
+	w.launches(w.g.routing(permuteHost))
 	w.exchange("combine, backward")
 	w.product("expert_down", "", both)
 	w.product("expert_up", "", both)
@@ -170,5 +171,6 @@ func (w *writer) expertsBackward(both bool) {
 	if latent {
 		w.product("latent_down", "", both)
 	}
+	w.launches(w.g.routing(routeHost))
 	w.product("router", "", both)
 }

@@ -1,7 +1,12 @@
 package gen
 
 import (
+	"encoding/json"
+	"fmt"
+	"io"
 	"math"
+	"os"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -167,5 +172,78 @@ func TestStagesAreTheJob(t *testing.T) {
 		if slow := (Links{Near: 1e6, Far: 1e6, Domain: 8}); play(slow) <= play(free) {
 			t.Errorf("%s: slow links take no time", name)
 		}
+	}
+}
+
+// TestHostOfRouting: what the host takes for a router and for sorting tokens is what was measured of
+// Megatron-Core on two ranks; what lies beside the products of experts is what two local experts take without
+// two fourteenths of what sixteen take more.
+func TestHostOfRouting(t *testing.T) {
+	file, err := os.Open("../../testdata/measured/h200x2/2026-11-30/parts.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	parts := map[string][]float64{}
+	for lines := json.NewDecoder(file); ; {
+		var line struct {
+			EP, Local int
+			Parts     map[string]float64 `json:"parts_us"`
+		}
+		if err := lines.Decode(&line); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if line.EP != 2 {
+			continue
+		}
+		for name, us := range line.Parts {
+			if name == "routed_experts_compute" {
+				name = fmt.Sprint(line.Local, " experts")
+			}
+			parts[name] = append(parts[name], us)
+		}
+	}
+	median := func(name string) float64 {
+		slices.Sort(parts[name])
+		return parts[name][len(parts[name])/2]
+	}
+	few, many := median("2 experts"), median("16 experts")
+	for _, x := range []struct {
+		name string
+		got  units.Time
+		want float64
+	}{{"router", routeHost, median("route") + median("preprocess")},
+		{"sorting", permuteHost, median("dispatch") + median("combine") + median("postprocess") +
+			few - (many-few)/7}} {
+		if math.Abs(x.got.Micros()/x.want-1) > 0.05 {
+			t.Errorf("%s: %v, measured %.0f us", x.name, x.got, x.want)
+		}
+	}
+}
+
+// TestHostWaitsForRouters: where a router chooses among several experts of a rank the host asks for the
+// numbers of tokens before it launches what sends them: long kernels do not hide that. One expert a rank, to
+// which a token goes alone, needs none of it; a graph of the whole iteration neither.
+func TestHostWaitsForRouters(t *testing.T) {
+	with := func(experts, top int, g Graphs) units.Time {
+		c := small()
+		c.GlobalBatch, c.Experts, c.TopK, c.Graphs = 2, experts, top, g
+		c.Times = uniform(10*units.Millisecond, 10*units.Millisecond, 10*units.Millisecond)
+		c.Launch = 0
+		alone := elapsed(t, makeJob(t, c))
+		c.Launch = DefaultLaunch
+		return elapsed(t, makeJob(t, c)) - alone
+	}
+	const layers = 8
+	if got := with(4, 2, NoGraphs); got < layers*permuteHost || got > layers*permuteHost+routeHost+units.Millisecond {
+		t.Errorf("%v more with a host that waits %d times for %v", got, layers, permuteHost)
+	}
+	if got := with(1, 1, NoGraphs); got > 2*units.Millisecond {
+		t.Errorf("%v more with one expert a rank", got)
+	}
+	if got := with(4, 2, FullGraphs); got != 0 {
+		t.Errorf("%v more in a graph", got)
 	}
 }

@@ -229,12 +229,20 @@ func (w *writer) layer(of model.Kind) {
 // experts are the forward pass of a layer's experts.
 func (w *writer) experts() {
 	w.matrix("router", forward)
+	w.launches(w.g.routing(routeHost))
+	if w.g.c.routed() {
+		w.launched(true)
+	}
 	if w.g.c.Latent > 0 {
 		w.matrix("latent_down", forward)
 	}
 	captured := w.captured
 	w.captured = false
 	defer func() { w.captured = captured }()
+	if w.g.c.routed() { // nothing is launched while the host waited
+		w.launches(w.g.routing(permuteHost))
+		w.launched(false)
+	}
 	w.exchange("dispatch")
 	w.matrix("expert_up", forward)
 	w.matrix("expert_down", forward)
