@@ -27,15 +27,18 @@ type Override struct {
 	Routing   string  `json:"routing,omitempty"`
 	FlowletUs float64 `json:"flowlet"` // silence after which a flow chooses again
 	// Alpha is the share of the free memory that a queue may take; 0: the configuration's.
-	Alpha  float64 `json:"alpha,omitempty"`
-	Quanta int     `json:"pause-quanta,omitempty"` // of 512 bit times that a pause lasts; 0: until it is ended
-	// Through is the first bytes of a frame with which a switch begins to send it on; 0: it stores all of it.
-	Through  int      `json:"cut-through,omitempty"`
-	CNP      string   `json:"cnp,omitempty"`          // of DCQCN: ack or frame; empty: ack
-	MarkAt   string   `json:"mark-at,omitempty"`      // dequeue or enqueue; empty: dequeue
-	Messages float64  `json:"message-rate,omitempty"` // that a host begins in a second, in millions; 0: no bound
-	WatchUs  float64  `json:"watchdog,omitempty"`     // of a pause without an end, after which a watchdog drops; 0: none
-	Faults   []string `json:"fault,omitempty"`        // as parseFault reads them
+	Alpha float64 `json:"alpha,omitempty"`
+	// of 512 bit times that a pause lasts; 0: until it is ended
+	Quanta int `json:"pause-quanta,omitempty"`
+	// Through is the first bytes of a frame with which a switch begins to send it on; 0: it stores all.
+	Through int    `json:"cut-through,omitempty"`
+	CNP     string `json:"cnp,omitempty"`     // of DCQCN: ack or frame; empty: ack
+	MarkAt  string `json:"mark-at,omitempty"` // dequeue or enqueue; empty: dequeue
+	// that a host begins in a second, in millions; 0: no bound
+	Messages float64 `json:"message-rate,omitempty"`
+	// of a pause without an end, after which a watchdog drops; 0: none
+	WatchUs float64  `json:"watchdog,omitempty"`
+	Faults  []string `json:"fault,omitempty"` // as parseFault reads them
 }
 
 // marks are ECN thresholds of the option at a network's rates: those of the hosts' links as they are written,
@@ -50,7 +53,8 @@ func (v *Override) marks(n *packet.Network) ([]packet.Marking, error) {
 		}
 		if len(parts) != len(at) || err != nil || !(at[i] >= 0 && at[i] <= 1e6) {
 			return nil, fail.Usage("{ECN} %q: write KMIN/KMAX/PMAX, as 100/400/0.2: kB of a queue where "+
-				"marking begins and where all is marked, at the speed of hosts, and the share marked just below",
+				"marking begins and where all is marked, at the speed of hosts, and the share marked just "+
+				"below",
 				v.ECN)
 		}
 	}
@@ -68,7 +72,8 @@ func (v *Override) mark(n *packet.Network, c *packet.Config) (err error) {
 	case v.ECN == "":
 		return nil
 	case len(c.Marking) == 0 && c.CC.Kind != packet.DCQCN:
-		return fail.Usage("{ECN} %s: nothing is marked with %s: leave it out, or write {CC} dcqcn:paper or dctcp",
+		return fail.Usage("{ECN} %s: nothing is marked with %s: leave it out, or write {CC} dcqcn:paper or "+
+			"dctcp",
 			v.ECN, c.CC.Kind)
 	}
 	c.Marking, err = v.marks(n)

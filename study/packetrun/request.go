@@ -111,8 +111,10 @@ func (r *Request) Run() (*Report, error) {
 	own.CC, own.ECN, own.FlowletUs, own.Faults = "", "", 0, nil
 	switch of := !reflect.DeepEqual(own, Override{}); {
 	case given != 1:
-		return nil, fail.Usage("network run: name a configuration of ns-3 with {NS3}, a matrix of htsim with {Matrix}, or a " +
-			"fabric with {Fabric}")
+		return nil,
+			fail.Usage("network run: name a configuration of ns-3 with {NS3}, a matrix of htsim with " +
+				"{Matrix}, or a " +
+				"fabric with {Fabric}")
 	case o.Kind == "" && (o.Bytes != d.Bytes || o.Load != d.Load || o.SpanUs != d.SpanUs):
 		return nil, fail.Usage("network run: {Bytes}, {Load} and {SpanUs} are for {Kind}")
 	case o.FlowletUs != d.FlowletUs && o.Routing != "flowlet":
@@ -124,11 +126,15 @@ func (r *Request) Run() (*Report, error) {
 	case r.NS3 != "":
 		return NS3(r.NS3, *o)
 	case of && r.Fabric != "":
-		return nil, fail.Usage("network run: " + list + " are for {NS3}: a fabric file has them in its member packets")
+		return nil,
+			fail.Usage("network run: " + list +
+				" are for {NS3}: a fabric file has them in its member packets")
 	case r.Fabric != "":
 		return Fabric(r.Fabric, *o)
 	case of || len(o.Faults) > 0 || o.Kind != "" || o.ECN != "":
-		return nil, fail.Usage("network run: " + list + " are for {NS3}, {Faults}, {ECN} and {Kind} for {NS3} and {Fabric}")
+		return nil,
+			fail.Usage("network run: " + list +
+				" are for {NS3}, {Faults}, {ECN} and {Kind} for {NS3} and {Fabric}")
 	case r.Topo == "":
 		return nil, fail.Usage("network run: {Matrix} needs {Topo}")
 	}

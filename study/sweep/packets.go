@@ -87,7 +87,8 @@ func (r *Run) packets(ctx context.Context, q *packetrun.Request) ([]PacketRow, e
 	return []PacketRow{row}, nil
 }
 
-// packets hashes a point of network run with the contents of the files that it reads, which it checks by that.
+// packets hashes a point of network run with the contents of the files that it reads, which it checks by
+// that.
 func (k *keyer) packets(r *packetrun.Request) (Key, error) {
 	q := r.Clone()
 	var names []string

@@ -66,7 +66,8 @@ func TestNetworkRunsArePoints(t *testing.T) {
 	}
 }
 
-// TestNetworkOptionsAreChecked: what network run refuses is refused before anything runs, where it is written.
+// TestNetworkOptionsAreChecked: what network run refuses is refused before anything runs, where it is
+// written.
 func TestNetworkOptionsAreChecked(t *testing.T) {
 	dir := t.TempDir()
 	head := "network: {ns3: " + pair(t, dir) + ", traffic: 'incast:3'}\n"
@@ -83,7 +84,8 @@ func TestNetworkOptionsAreChecked(t *testing.T) {
 		if err == nil {
 			_, err = start(t, c.text, t.TempDir()).Do(t.Context())
 		}
-		if !errors.As(err, &at) || !strings.HasPrefix(err.Error(), c.place) || !strings.Contains(err.Error(), c.want) {
+		if !errors.As(err, &at) || !strings.HasPrefix(err.Error(), c.place) || !strings.Contains(err.Error(),
+			c.want) {
 			t.Errorf("%s: %v, want %s … %s (%v)", c.text, err, c.place, c.want, s != nil)
 		}
 	}

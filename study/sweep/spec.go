@@ -188,8 +188,8 @@ func (p *specParser) spec(s *Spec, n *yaml.Node) error {
 	case s.Network != nil && (based || s.Prices != nil):
 		err = p.fail(n, "leave one out", "network: beside base: or prices:, which are of a scenario")
 	case s.Network == nil && !based:
-		err = p.fail(n, "write base: with a scenario (simccl run … --save-scenario prints one), or network: "+
-			"with options of simccl network run", "base is missing")
+		err = p.fail(n, "write base: with a scenario (simccl run … --save-scenario prints one), or "+
+			"network: with options of simccl network run", "base is missing")
 	}
 	if err == nil {
 		err = p.values(s)
