@@ -55,9 +55,9 @@ func (o *Options) read(name string, limit int64) ([]byte, error) {
 	return data, bad(err)
 }
 
-// readAs reads an input file of a kind, taken out of what it was compressed or saved in; one
+// ReadAs reads an input file of a kind, taken out of what it was compressed or saved in; one
 // that is known as another is refused by its name.
-func (o *Options) readAs(name string, limit int64, kinds ...inputs.Kind) ([]byte, error) {
+func (o *Options) ReadAs(name string, limit int64, kinds ...inputs.Kind) ([]byte, error) {
 	data, err := o.read(name, limit)
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func (l *loader) hosts(members []fabric.Member) ([]string, error) {
 				domain),
 			Hint: "leave network.hosts out, or take machine.nvlinkDomain 1"}
 	}
-	data, err := l.opt.readAs(name, maxHostList, inputs.HostList, inputs.KubernetesNodes)
+	data, err := l.opt.ReadAs(name, maxHostList, inputs.HostList, inputs.KubernetesNodes)
 	if err != nil {
 		return nil, bad(err)
 	}

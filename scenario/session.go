@@ -131,7 +131,7 @@ func ReadJob(spec *Spec, opt Options) (*workload.Program, error) {
 	if o := &spec.Outputs; o.Profile != "" || o.Ops != "" {
 		return nil, &FieldError{Path: "outputs", Problem: "a job has a trace alone"}
 	}
-	data, err := opt.readAs(name, maxJob, inputs.Native)
+	data, err := opt.ReadAs(name, maxJob, inputs.Native)
 	if err != nil {
 		return nil, err
 	}

@@ -184,7 +184,7 @@ func layout(spec *Spec, opt *Options) (*loader, error) {
 		return nil, err
 	}
 	if f := spec.Network.Fabric; f != "" && !netpreset.Named(f) {
-		data, err := opt.readAs(f, maxNetwork, inputs.Fabric)
+		data, err := opt.ReadAs(f, maxNetwork, inputs.Fabric)
 		if err != nil {
 			return nil, bad(netpreset.Nowhere(f, inner(err)))
 		}
@@ -454,7 +454,7 @@ func (l *loader) absent(members []fabric.Member) ([]fabric.Member, error) {
 // class finds the machine class, and puts the quantities of the network in place of its
 // own. A file of a machine class says itself what NICs cost.
 func (l *loader) class() (err error) {
-	read := func(name string) ([]byte, error) { return l.opt.readAs(name, maxClass, inputs.MachineClass) }
+	read := func(name string) ([]byte, error) { return l.opt.ReadAs(name, maxClass, inputs.MachineClass) }
 	system, name := l.site.Cluster.Locate(0).System, l.spec.Machine.Class
 	l.site.measured = isClassFile(name)
 	if l.site.class, err = machineClass(name, system, read); err != nil {
@@ -464,7 +464,7 @@ func (l *loader) class() (err error) {
 		name = classOf(l.site.kind, system)
 	}
 	l.site.class, err = networkClass(l.site.class, name, func(name string) ([]byte, error) {
-		return l.opt.readAs(name, maxClass, inputs.NetworkClass)
+		return l.opt.ReadAs(name, maxClass, inputs.NetworkClass)
 	})
 	return classError("network.class", name, err)
 }
@@ -485,7 +485,7 @@ func (l *loader) graphFile() (func(*topo.System) ([]*search.Graph, error), error
 	if !v.Set || v.Value == "" {
 		return nil, nil
 	}
-	data, err := l.opt.readAs(v.Value, maxTopology, inputs.Graphs)
+	data, err := l.opt.ReadAs(v.Value, maxTopology, inputs.Graphs)
 	if err != nil {
 		return nil, err
 	}
@@ -499,7 +499,7 @@ func (l *loader) graphFile() (func(*topo.System) ([]*search.Graph, error), error
 // tunerFile reads the rows of the example tuner, where it is the plugin; nil without.
 func (l *loader) tunerFile() (p *tuning.Plugin, err error) {
 	c, read := l.site.Config, func(name string) ([]byte, error) {
-		return l.opt.readAs(name, maxTopology, inputs.Tuner)
+		return l.opt.ReadAs(name, maxTopology, inputs.Tuner)
 	}
 	p, l.site.rows, err = tunerfile.Load(c.Text("NCCL_TUNER_PLUGIN").Value,
 		c.Text("NCCL_TUNER_CONFIG_FILE").Value, read, l.opt.warn)

@@ -43,6 +43,9 @@ func Fabric(file string, o Options) (*Report, error) {
 	}
 	n, names := nodes(net, set.Hop)
 	c.Frames.First, c.Frames.Last, c.Marking = 0, 0, c.MarksOf(n)
+	if err := o.mark(n, &c); err != nil {
+		return nil, err
+	}
 	flows, err := o.generate(n, 0, o.Seed)
 	if err != nil {
 		return nil, err

@@ -13,10 +13,11 @@ import (
 
 // Htsim is a scenario of htsim with what its command line says.
 type Htsim struct {
-	Matrix, Topo string // files
-	CC           string // nscc or roce
-	Balance      string // of uec
-	MTU          int    // bytes of a full frame; 0: the peer's
+	Matrix  string `json:"htsim,omitempty"` // files
+	Topo    string `json:"topo,omitempty"`
+	CC      string `json:"-"`             // nscc or roce
+	Balance string `json:"lb,omitempty"`  // of uec
+	MTU     int    `json:"mtu,omitempty"` // bytes of a full frame; 0: the peer's
 }
 
 // The peer's defaults: sim/datacenter/main_uec.cpp, and main_roce.cpp with a
@@ -61,6 +62,9 @@ func RunHtsim(h Htsim, o Options) (*Report, error) {
 		Poll: o.Poll}
 	if h.MTU > 0 {
 		c.MTU = h.MTU
+	}
+	if o.Dry {
+		return &Report{}, nil
 	}
 	before := cpuSeconds()
 	r, err := uec.Run(&x.Network, x.Flows, &c)

@@ -14,23 +14,70 @@ import (
 
 // Override is the options that replace settings of a configuration.
 type Override struct {
-	CC        string  // one of packet.Presets; empty: the configuration's
-	Repair    string  // gbn, sr or trim; empty: the configuration's
-	TimeoutUs float64 // 0: none
-	Retries   int     // 0: for ever
-	Paths     int     // of a flow; 0: one
-	Credits   int64   // bytes behind each link; 0: Ethernet
-	Routing   string  // of switches: ecmp, adaptive or flowlet; empty: ecmp
-	FlowletUs float64 // silence after which a flow chooses again
-	Alpha     float64 // share of the free memory that a queue may take; 0: the configuration's
-	Quanta    int     // of 512 bit times that a pause lasts; 0: until it is ended
-	// first bytes of a frame with which a switch begins to send it on; 0: it stores all of it
-	Through  int
-	CNP      string   // of DCQCN: ack or frame; empty: ack
-	MarkAt   string   // dequeue or enqueue; empty: dequeue
-	Messages float64  // that a host begins in a second, in millions; 0: no bound
-	WatchUs  float64  // of a pause without an end, after which a watchdog drops; 0: none
-	Faults   []string // as parseFault reads them
+	CC string `json:"cc,omitempty"` // one of packet.Presets; empty: the configuration's
+	// ECN is KMIN/KMAX/PMAX: the queues, in kB, at which marking begins and all is marked, and the largest
+	// share between; empty: the configuration's.
+	ECN       string  `json:"ecn,omitempty"`
+	Repair    string  `json:"repair,omitempty"`  // gbn, sr or trim; empty: the configuration's
+	TimeoutUs float64 `json:"timeout,omitempty"` // 0: none
+	Retries   int     `json:"retries,omitempty"` // 0: for ever
+	Paths     int     `json:"paths,omitempty"`   // of a flow; 0: one
+	Credits   int64   `json:"credits,omitempty"` // bytes behind each link; 0: Ethernet
+	// Routing of switches: ecmp, adaptive or flowlet; empty: ecmp.
+	Routing   string  `json:"routing,omitempty"`
+	FlowletUs float64 `json:"flowlet"` // silence after which a flow chooses again
+	// Alpha is the share of the free memory that a queue may take; 0: the configuration's.
+	Alpha float64 `json:"alpha,omitempty"`
+	// of 512 bit times that a pause lasts; 0: until it is ended
+	Quanta int `json:"pause-quanta,omitempty"`
+	// Through is the first bytes of a frame with which a switch begins to send it on; 0: it stores all.
+	Through int    `json:"cut-through,omitempty"`
+	CNP     string `json:"cnp,omitempty"`     // of DCQCN: ack or frame; empty: ack
+	MarkAt  string `json:"mark-at,omitempty"` // dequeue or enqueue; empty: dequeue
+	// that a host begins in a second, in millions; 0: no bound
+	Messages float64 `json:"message-rate,omitempty"`
+	// of a pause without an end, after which a watchdog drops; 0: none
+	WatchUs float64  `json:"watchdog,omitempty"`
+	Faults  []string `json:"fault,omitempty"` // as parseFault reads them
+}
+
+// marks are ECN thresholds of the option at a network's rates: those of the hosts' links as they are written,
+// of others in proportion to their speed.
+func (v *Override) marks(n *packet.Network) ([]packet.Marking, error) {
+	parts := strings.Split(v.ECN, "/")
+	var at [3]float64
+	for i := range at {
+		var err error
+		if len(parts) == len(at) {
+			at[i], err = strconv.ParseFloat(parts[i], 64)
+		}
+		if len(parts) != len(at) || err != nil || !(at[i] >= 0 && at[i] <= 1e6) {
+			return nil, fail.Usage("{ECN} %q: write KMIN/KMAX/PMAX, as 100/400/0.2: kB of a queue where "+
+				"marking begins and where all is marked, at the speed of hosts, and the share marked just "+
+				"below",
+				v.ECN)
+		}
+	}
+	if at[0] > at[1] || at[2] > 1 {
+		return nil, fail.Usage("{ECN} %q: KMIN is at most KMAX, and PMAX at most 1", v.ECN)
+	}
+	c := packet.Config{Marking: []packet.Marking{{Rate: hostRate(n), KMin: int64(at[0] * 1000),
+		KMax: int64(at[1] * 1000), PMax: at[2]}}}
+	return c.MarksOf(n), nil
+}
+
+// mark replaces the ECN thresholds where others are asked for.
+func (v *Override) mark(n *packet.Network, c *packet.Config) (err error) {
+	switch {
+	case v.ECN == "":
+		return nil
+	case len(c.Marking) == 0 && c.CC.Kind != packet.DCQCN:
+		return fail.Usage("{ECN} %s: nothing is marked with %s: leave it out, or write {CC} dcqcn:paper or "+
+			"dctcp",
+			v.ECN, c.CC.Kind)
+	}
+	c.Marking, err = v.marks(n)
+	return err
 }
 
 // ethernetFrames gives frames the sizes of RoCEv2 on Ethernet.
@@ -42,6 +89,9 @@ func ethernetFrames(x *ns3.Scenario) {
 func (v *Override) apply(x *ns3.Scenario, ethernet bool) error {
 	c := &x.Config
 	if err := v.control(x, ethernet); err != nil {
+		return err
+	}
+	if err := v.mark(&x.Network, c); err != nil {
 		return err
 	}
 	if v.Repair != "" {
@@ -159,7 +209,8 @@ func (v *Override) control(x *ns3.Scenario, ethernet bool) error {
 	rates, delay := x.Network.Speeds()
 	c.CC.Kind = cc.Kind // the sizes of frames are set
 	cc.RateCodes = cc.Kind == packet.HPCC && !ethernet
-	if c.Control(cc, rates, delay, false); cc.Kind == packet.DCQCN && len(c.Marking) == 0 {
+	if c.Control(cc, rates, delay, false); cc.Kind == packet.DCQCN && len(c.Marking) == 0 &&
+		v.ECN == "" {
 		return fail.Usage("{CC} %s needs ECN: name the rates of links in KMIN_MAP, KMAX_MAP and PMAX_MAP",
 			v.CC)
 	}

@@ -17,17 +17,19 @@ const Presets = packet.Presets
 
 // Options are how a scenario is run.
 type Options struct {
-	Read    func(name string) ([]byte, error)
-	Seed    uint64
-	Workers int
-	Timing  bool // measure the CPU time of the simulation
+	Read    func(name string) ([]byte, error) `json:"-"`
+	Seed    uint64                            `json:"seed"`
+	Workers int                               `json:"-"`
+	Timing  bool                              `json:"-"` // measure the CPU time of the simulation
 	// EveryUs is the interval of samples of queues and rates, in µs; 0: none.
-	EveryUs float64
-	Compat  string
+	EveryUs float64 `json:"-"`
+	Compat  string  `json:"compat"`
+	// Dry reads and checks what can be without simulating; the Report is empty.
+	Dry bool `json:"-"`
 	Traffic
 	Override
-	Poll func() error
-	Warn func(format string, args ...any)
+	Poll func() error                     `json:"-"`
+	Warn func(format string, args ...any) `json:"-"`
 }
 
 // Frames of RoCEv2 on Ethernet, in bytes with preamble, FCS and gap: beside the
@@ -116,6 +118,9 @@ func (o *Options) traffic(x *ns3.Scenario) (err error) {
 func run(n *packet.Network, flows []packet.Flow, c *packet.Config, carried int, o Options) (*Report, error) {
 	if us := o.EveryUs; us != 0 && !(us >= 0.001 && us <= 1e9) {
 		return nil, fail.Usage("{EveryUs} %g: write 0 (no samples), or 0.001 to 1e9 us", us)
+	}
+	if o.Dry {
+		return &Report{}, nil
 	}
 	c.Seed, c.Workers, c.Poll, c.Every = o.Seed, o.Workers, o.Poll, units.FromMicros(o.EveryUs)
 	before := cpuSeconds()

@@ -14,10 +14,12 @@ import (
 
 // Traffic replaces the flows of a configuration by generated ones.
 type Traffic struct {
-	Kind   string  // incast:N, permutation, alltoall, websearch or hadoop; empty: the configuration's flows
-	Bytes  int64   // of a flow of the first three
-	Load   float64 // of the last two: the share of a host's line that it is to send, in percent
-	SpanUs float64 // of the last two: for how long flows start
+	// Kind is incast:N, permutation, alltoall, websearch or hadoop; empty: the configuration's flows.
+	Kind  string `json:"traffic,omitempty"`
+	Bytes int64  `json:"bytes"` // of a flow of the first three
+	// Load, of the last two, is the share of a host's line that it is to send, in percent.
+	Load   float64 `json:"load"`
+	SpanUs float64 `json:"span"` // of the last two: for how long flows start
 }
 
 // Kinds are the words for Traffic.Kind.

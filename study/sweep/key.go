@@ -33,6 +33,9 @@ func newKeyer(opt scenario.Options, about string) *keyer {
 
 // key hashes a point, with contents in place of names of files.
 func (k *keyer) key(p *Point) (Key, error) {
+	if p.Network != nil {
+		return k.packets(p.Network)
+	}
 	s := p.Spec.Clone()
 	s.Name, s.Outputs = "", scenario.Outputs{}
 	names := []*string{&s.Network.Fabric, &s.Workload.Job}
@@ -62,9 +65,13 @@ func (k *keyer) key(p *Point) (Key, error) {
 			s.NCCL.Env[name] = sum
 		}
 	}
+	return k.of(s.JSON()), nil
+}
+
+func (k *keyer) of(text []byte) Key {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s", k.about, s.JSON())
-	return Key(hex.EncodeToString(h.Sum(nil))), nil
+	fmt.Fprintf(h, "%s\n%s", k.about, text)
+	return Key(hex.EncodeToString(h.Sum(nil)))
 }
 
 // isFile reports whether the name of a class is one of a file.
@@ -96,9 +103,14 @@ func (k *keyer) sum(name string) (string, error) {
 		}
 		data = m.XML()
 	}
+	return k.put(name, data), nil
+}
+
+// put keeps the hash of a file's contents.
+func (k *keyer) put(name string, data []byte) string {
 	sum := sha256.Sum256(data)
 	k.sums[name] = "sha256:" + hex.EncodeToString(sum[:])
-	return k.sums[name], nil
+	return k.sums[name]
 }
 
 // files lists the files that were read, by name.

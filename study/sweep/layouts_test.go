@@ -53,10 +53,11 @@ func TestLayouts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := w.simulate(t.Context(), &p.Spec)
+		all, err := w.simulate(t.Context(), p)
 		if err != nil {
 			t.Fatal(err)
 		}
+		rows := all.([]Row)
 		if r := &rows[0]; r.TimeUs < least*0.999 || least < l.least*0.999 || r.TokensPerSecond <= 0 ||
 			r.MFU <= 0 ||
 			r.MemoryBytes <= 0 {

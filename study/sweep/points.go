@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/packetrun"
 )
 
 func shortList() string { return strings.Join(slices.Sorted(maps.Keys(shortNames)), ", ") }
@@ -29,6 +30,7 @@ type Point struct {
 	Index    int
 	Settings []Setting
 	Spec     scenario.Spec
+	Network  *packetrun.Request // in place of Spec; else nil
 }
 
 // labels are the settings as JSON, in order: {"nodes": 2, "NCCL_ALGO": "Ring"}.
@@ -49,6 +51,9 @@ func (p *Point) labels() json.RawMessage {
 // check finds what of a point means nothing, at the member of the specification that says it. The error is
 // a *fail.FileError.
 func (s *Spec) check(p *Point) error {
+	if p.Network != nil {
+		return nil // by what finds its key, which reads its files
+	}
 	err := p.Spec.Validate()
 	var field *scenario.FieldError
 	if !errors.As(err, &field) {
@@ -80,7 +85,7 @@ func (s *Spec) at(path string) (best placed) {
 
 // point makes the i-th combination; kept is false where a condition drops it.
 func (s *Spec) point(i int) (p *Point, kept bool, err error) {
-	p = &Point{Index: i, Spec: s.Base.Clone()}
+	p = &Point{Index: i, Spec: s.Base.Clone(), Network: s.Network.Clone()}
 	picked := make([]int, len(s.Factors))
 	for f := len(s.Factors) - 1; f >= 0; f-- {
 		n := len(s.Factors[f].Choices)
@@ -90,6 +95,12 @@ func (s *Spec) point(i int) (p *Point, kept bool, err error) {
 		p.Settings = append(p.Settings, s.Factors[f].Choices[c]...)
 	}
 	for _, set := range p.Settings {
+		if p.Network != nil {
+			if err := p.Network.Set(set.Name, set.Value); err != nil {
+				return nil, false, fmt.Errorf("%s: %s: %w", s.File, set.Name, err)
+			}
+			continue
+		}
 		if err := p.Spec.Set(set.Path, set.Value); err != nil {
 			return nil, false, fmt.Errorf("%s: %s: %w", s.File, set.Name, err)
 		}

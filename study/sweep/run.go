@@ -140,6 +140,10 @@ func (r *Run) keyOf(k *keyer, i int) (Key, error) {
 		return "", fail.Input(err)
 	}
 	key, err := k.key(p)
+	var at *fail.FileError
+	if p.Network != nil && err != nil && !errors.As(err, &at) {
+		return "", fail.Input(r.Spec.misplaced(p, err))
+	}
 	if err != nil {
 		return "", fail.Input(fmt.Errorf("%s: point %s: %w", r.Spec.File, p.labels(), err))
 	}
@@ -160,7 +164,7 @@ func (r *Run) manifest(jobs []job) (*Manifest, error) {
 	c, err := classes()
 	return &Manifest{Format: FormatVersion, Name: r.Spec.Name, Version: r.Version, NCCL: r.NCCL,
 		Points: len(jobs),
-		Digest: hex.EncodeToString(h.Sum(nil)), Schema: columns, Spec: specFile, Classes: c, Files: r.files,
+		Digest: hex.EncodeToString(h.Sum(nil)), Schema: r.Spec.columns(), Spec: specFile, Classes: c, Files: r.files,
 		Settings: r.Settings}, err
 }
 
@@ -306,7 +310,7 @@ func (w *worker) one(ctx context.Context, j job) error {
 		return err
 	}
 	before := now()
-	res, err := w.simulate(ctx, &p.Spec)
+	res, err := w.simulate(ctx, p)
 	if ctx.Err() != nil || interrupt.Of(ctx) != nil {
 		return context.Cause(ctx)
 	}
@@ -332,7 +336,11 @@ func (w *worker) one(ctx context.Context, j job) error {
 const maxSites = 32
 
 // simulate runs a point on a machine that is loaded once for all points that share it.
-func (w *worker) simulate(ctx context.Context, s *scenario.Spec) ([]Row, error) {
+func (w *worker) simulate(ctx context.Context, p *Point) (any, error) {
+	if p.Network != nil {
+		return w.run.packets(ctx, p.Network.Clone())
+	}
+	s := &p.Spec
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/jsonfile"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/study/packetrun"
 )
 
 // FormatVersion is that of specifications and of results.
@@ -32,6 +33,7 @@ type Spec struct {
 	Text    []byte // of the file
 	Name    string
 	Base    scenario.Spec
+	Network *packetrun.Request // of simccl network run, in place of Base; else nil
 	Factors []Factor
 	Where   []*Condition
 	Prices  *Prices // nil where there are none
@@ -161,6 +163,8 @@ func (p *specParser) spec(s *Spec, n *yaml.Node) error {
 			s.Name = v.Value
 		case "base":
 			based, err = true, p.base(s, v)
+		case "network":
+			err = p.network(s, v)
 		case "grid":
 			err = p.grid(s, v)
 		case "zip":
@@ -174,14 +178,18 @@ func (p *specParser) spec(s *Spec, n *yaml.Node) error {
 		case "prices":
 			err = p.prices(s, v)
 		default:
-			err = p.fail(k, "write sweep, name, base, grid, zip, list, seeds, where or prices",
+			err = p.fail(k, "write sweep, name, base, network, grid, zip, list, seeds, where or prices",
 				"%q is not known", k.Value)
 		}
 		return err
 	})
-	if err == nil && !based {
-		err = p.fail(n, "write base: with a scenario (simccl run … --save-scenario prints one)",
-			"base is missing")
+	switch {
+	case err != nil:
+	case s.Network != nil && (based || s.Prices != nil):
+		err = p.fail(n, "leave one out", "network: beside base: or prices:, which are of a scenario")
+	case s.Network == nil && !based:
+		err = p.fail(n, "write base: with a scenario (simccl run … --save-scenario prints one), or "+
+			"network: with options of simccl network run", "base is missing")
 	}
 	if err == nil {
 		err = p.values(s)
@@ -216,6 +224,29 @@ func (p *specParser) base(s *Spec, n *yaml.Node) error {
 	}
 	s.Base = spec
 	return nil
+}
+
+// network reads the options that all points have.
+func (p *specParser) network(s *Spec, n *yaml.Node) error {
+	r := packetrun.Defaults()
+	s.Network = &r
+	return p.members(n, func(k, v *yaml.Node) error {
+		text, err := p.json(v, "", false)
+		if err != nil {
+			return err
+		}
+		s.members = append(s.members, placed{k.Value, v})
+		return p.option(k, k.Value, s.Network.Set(k.Value, text))
+	})
+}
+
+// option gives an error of an option of network run its place.
+func (p *specParser) option(at *yaml.Node, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return p.fail(at, "write an option of simccl network run, without --, and a value that it has", "%s: %v",
+		name, err)
 }
 
 // line begins a line of the JSON of base, where it is that which is read.
@@ -397,8 +428,15 @@ func (p *specParser) seeds(s *Spec, n *yaml.Node) error {
 func (p *specParser) values(s *Spec) error {
 	for _, f := range s.Factors {
 		for _, c := range f.Choices {
-			spec := s.Base.Clone()
-			for _, set := range c {
+			spec, request := s.Base.Clone(), s.Network.Clone()
+			for i, set := range c {
+				if s.Network != nil {
+					c[i].Path = set.Name
+					if err := request.Set(set.Name, set.Value); err != nil {
+						return p.option(set.at, set.Name, err)
+					}
+					continue
+				}
 				if err := spec.Set(set.Path, set.Value); err != nil {
 					return p.fail(set.at, "write a member of a scenario file, or one of "+shortList(),
 						"%s: %v", set.Name, err)

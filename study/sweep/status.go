@@ -109,7 +109,7 @@ func (r *Run) Plan(ctx context.Context, probes int, limit time.Duration) (*Estim
 			return nil, err
 		}
 		at := time.Now()
-		_, err = w.simulate(ctx, &p.Spec)
+		_, err = w.simulate(ctx, p)
 		took := time.Since(at).Seconds()
 		if e.Probed++; err != nil {
 			if e.Failed++; e.Error == "" {

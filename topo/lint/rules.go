@@ -1,8 +1,9 @@
 package lint
 
 import (
+	"encoding/hex"
 	"fmt"
-	"math/big"
+	"math/bits"
 	"sort"
 	"strings"
 
@@ -85,7 +86,7 @@ func (c *checker) cpuKind(it item) {
 func (c *checker) affinities(list []item) {
 	type domain struct {
 		it   item
-		mask *big.Int
+		mask []byte // the lowest cores last
 		numa int
 	}
 	byHost := map[string][]domain{}
@@ -95,8 +96,8 @@ func (c *checker) affinities(list []item) {
 		if !ok {
 			continue
 		}
-		mask, ok := new(big.Int).SetString(strings.ReplaceAll(text, ",", ""), 16)
-		if !ok {
+		mask, err := coreMask(text)
+		if err != nil {
 			c.say(Warning, "affinity", it, "affinity", fmt.Sprintf("affinity %s is no core mask",
 				termtext.Quote(text, 0)),
 				"write hexadecimal groups, as /sys/devices/system/node/node0/cpumap")
@@ -112,10 +113,10 @@ func (c *checker) affinities(list []item) {
 		sort.SliceStable(ds, func(i, j int) bool { return ds[i].numa < ds[j].numa })
 		for i := 1; i < len(ds); i++ {
 			a, b := ds[i-1], ds[i]
-			switch both := new(big.Int).And(a.mask, b.mask); {
-			case b.mask.Sign() == 0:
+			switch {
+			case lowest(b.mask) < 0:
 				c.say(Warning, "affinity", b.it, "affinity", "an empty core mask", "write the domain's cores")
-			case both.Sign() != 0:
+			case overlap(a.mask, b.mask):
 				c.say(Warning, "affinity", b.it, "affinity", fmt.Sprintf("numaid %d and %d share cores",
 					a.numa, b.numa),
 					"write each domain's own cores, as /sys/devices/system/node/node*/cpumap")
@@ -128,7 +129,34 @@ func (c *checker) affinities(list []item) {
 	}
 }
 
-func lowest(m *big.Int) uint { return m.TrailingZeroBits() }
+// coreMask reads hexadecimal groups.
+func coreMask(text string) ([]byte, error) {
+	text = strings.ReplaceAll(text, ",", "")
+	if text == "" {
+		return nil, hex.ErrLength
+	}
+	return hex.DecodeString(strings.Repeat("0", len(text)%2) + text)
+}
+
+// lowest is the lowest core of a mask, -1: it has none.
+func lowest(mask []byte) int {
+	for i := range mask {
+		if b := mask[len(mask)-1-i]; b != 0 {
+			return 8*i + bits.TrailingZeros8(b)
+		}
+	}
+	return -1
+}
+
+// overlap says whether two masks share a core.
+func overlap(a, b []byte) bool {
+	for i := range min(len(a), len(b)) {
+		if a[len(a)-1-i]&b[len(b)-1-i] != 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // busIDs finds addresses that are used twice on a host, and device numbers.
 func (c *checker) busIDs() {

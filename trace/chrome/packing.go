@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"compress/flate"
 	"strings"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 // packing is how a file is compressed.
@@ -43,9 +41,7 @@ func (p packing) packer() func(dst, text []byte) []byte {
 	case gzipped:
 		return deflate()
 	case zstandard:
-		// the options are valid
-		z, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-		return func(dst, text []byte) []byte { return z.EncodeAll(text, dst) }
+		return zstandards()
 	}
 	return nil
 }

@@ -151,8 +151,8 @@ func To(file File, path string, opt Options) *Writer {
 	w.packing = packingOf(path)
 	if perfetto.Named(path) {
 		w.proto = perfetto.NewWriter(w.tables)
-		w.err = CheckPath(path, opt)
 	}
+	w.err = CheckPath(path, opt)
 	w.finish = func(err error) error {
 		if err = file.Finish(err); err != nil {
 			return fmt.Errorf("write trace %s: %w", path, err)
@@ -167,6 +167,9 @@ func CheckPath(path string, opt Options) error {
 	if opt.NCCLStyle && perfetto.Named(path) {
 		return errors.New("the layout of NCCL's profiler plugin is one of Chrome's JSON; write to .json or " +
 			".json.gz, or leave the style out")
+	}
+	if !writesZstd && packingOf(path) == zstandard {
+		return errors.New("the web page writes no zstd; write to .json.gz")
 	}
 	return nil
 }

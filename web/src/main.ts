@@ -167,10 +167,11 @@ async function simulate(mine: number, query: { spec: Spec }): Promise<void> {
     const end = await sim.call<Ran, Row | Progress>("run", query, (p) => {
       if (mine !== generation || control.signal.aborted) return;
       if ("bytes" in p) { if (!rows.has(p.bytes)) rows.set(p.bytes, p); drawSoon(); }
-      else { bar.value = p.share; say(`${p.what}: ${rows.size} of ${model!.sizes.length} sizes`); }
+      else { latest = p; drawSoon(); }
     }, control.signal);
     if (mine !== generation) return;
     ran = end;
+    latest = undefined;
     draw();
     document.body.dataset["done"] = String(mine);
   } catch (err) { if (mine === generation) failed(err); }
@@ -178,14 +179,17 @@ async function simulate(mine: number, query: { spec: Spec }): Promise<void> {
   if (mine === generation) drawSoon();
 }
 
-let drawing = false;
+let drawing = false, latest: Progress | undefined;
+/** Draws a fifth of a second later, with what arrives until then: the simulator needs the processors that layout takes. */
 function drawSoon(): void {
   if (drawing) return;
   drawing = true;
-  requestAnimationFrame(() => { drawing = false; draw(); });
+  setTimeout(() => requestAnimationFrame(() => { drawing = false; draw(); }), 200);
 }
 
 function draw(): void {
+  if (latest && running && !running.signal.aborted) { bar.value = latest.share; say(`${latest.what}: ${rows.size} of ${model!.sizes.length} sizes`); }
+  latest = undefined;
   showCurves();
   showResults();
   answer();

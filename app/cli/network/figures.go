@@ -89,7 +89,7 @@ func (o *Options) input() string {
 	case o.NS3 != "":
 		return "--ns3 " + o.NS3
 	case o.Fabric != "":
-		return "--fabric " + o.Fabric + " --traffic " + o.Packets.Kind
+		return "--fabric " + o.Fabric + " --traffic " + o.Kind
 	}
 	return "--htsim " + o.Htsim.Matrix + " --topo " + o.Htsim.Topo
 }

@@ -2,7 +2,6 @@
 package network
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/simccl/simccl/app/cli"
@@ -10,24 +9,16 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/study/packetrun"
 	"github.com/simccl/simccl/topo/fabric"
-	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
 // Options are the flags and arguments of run.
 type Options struct {
-	NS3     string // a configuration of ns-3
-	Fabric  string // a fabric file; this and NS3 empty: the files of htsim
-	Htsim   packetrun.Htsim
-	CC      string            // congestion control of either; empty: its own
-	Packets packetrun.Options // of both, and of ns-3
+	packetrun.Request
 	Output
 	given *pflag.FlagSet // of a command line; nil: the values alone count
 }
-
-// maxFile bounds an input file.
-const maxFile = 256 << 20
 
 // Command is simccl network.
 func Command(a *cli.App) *cobra.Command {
@@ -66,14 +57,14 @@ spraying as --lb says) or RoCE with PFC alone (--cc roce).`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.Run(cmd.Context(), a) }}
 	o.given = c.Flags()
 	flags.Register(c.Flags(), flags.In("Files",
-		flags.Of(&o.NS3, "ns3", "", "", "configuration `FILE` of the HPCC simulator on ns-3"),
+		flags.Of(&o.NS3, "ns3", "", "", "configuration `FILE` of the HPCC simulator on ns-3", "NS3"),
 		flags.Of(&o.Fabric, "fabric", "", "",
 			"fabric `FILE`, as simccl topo fabric writes it, with --traffic",
 			"Fabric"),
-		flags.Of(&o.Htsim.Matrix, "htsim", "", "", "connection matrix `FILE` of htsim"),
-		flags.Of(&o.Htsim.Topo, "topo", "", "", "topology `FILE` of htsim, with --htsim")),
-		traffic(&o.Packets.Traffic), o.senders(), switches(&o.Packets), links(&o.Packets),
-		simulation(&o.Packets), o.output())
+		flags.Of(&o.Htsim.Matrix, "htsim", "", "", "connection matrix `FILE` of htsim", "Matrix"),
+		flags.Of(&o.Htsim.Topo, "topo", "", "", "topology `FILE` of htsim, with --htsim", "Topo")),
+		traffic(&o.Traffic), o.senders(), switches(&o.Request.Options), links(&o.Request.Options),
+		simulation(&o.Request.Options), o.output())
 	return c
 }
 
@@ -94,13 +85,8 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 			return fail.Usage("network run: --%s is for %s", name, of)
 		}
 	}
-	switch {
-	case o.Packets.Workers < 1:
-		return fail.Usage("network run: --workers %d: write at least 1", o.Packets.Workers)
-	case o.Packets.Kind == "" && (o.changed("bytes") || o.changed("load") || o.changed("span")):
-		return fail.Usage("network run: --bytes, --load and --span are for --traffic")
-	case o.changed("flowlet") && o.Packets.Routing != "flowlet":
-		return fail.Usage("network run: --flowlet is for --routing flowlet")
+	if o.Workers < 1 {
+		return fail.Usage("network run: --workers %d: write at least 1", o.Workers)
 	}
 	o.samples()
 	r, err := o.simulate(a)
@@ -118,31 +104,36 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 
 // traffic are the options of generated flows.
 func traffic(t *packetrun.Traffic) flags.Group {
+	d := packetrun.Defaults()
 	return flags.In("Traffic",
 		flags.Of(&t.Kind, "traffic", "", "",
 			"generated flows, of --fabric or in place of those of --ns3: `WHAT` "+packetrun.Kinds+
 				" (each to the first host; random pairs; all pairs; sizes of flows as in a web search and a "+
 				"Hadoop "+
 				"cluster, at random times)", "Kind"),
-		flags.Of(&t.Bytes, "bytes", "", 1000000, "`BYTES` of each flow of incast, permutation and alltoall",
+		flags.Of(&t.Bytes, "bytes", "", d.Bytes, "`BYTES` of each flow of incast, permutation and alltoall",
 			"Bytes"),
-		flags.Of(&t.Load, "load", "", 30,
+		flags.Of(&t.Load, "load", "", d.Load,
 			"websearch and hadoop: `PERCENT` of its line that each host is to send",
 			"Load"),
-		flags.Of(&t.SpanUs, "span", "", 10000,
+		flags.Of(&t.SpanUs, "span", "", d.SpanUs,
 			"websearch and hadoop: for how many `US` (microseconds) flows "+
 				"start", "SpanUs"))
 }
 
 // senders are the options of hosts.
 func (o *Options) senders() flags.Group {
-	p, h := &o.Packets, &o.Htsim
+	p, h := &o.Request.Options, &o.Htsim
 	return flags.In("Hosts",
-		flags.Of(&o.CC, "cc", "", "",
+		flags.Of(&p.CC, "cc", "", "",
 			"congestion control `NAME`; with --htsim: nscc (default) or roce; with --ns3 and --fabric "+
 				"(default the file's): "+packetrun.Presets, "CC"),
-		flags.Of(&h.Balance, "lb", "", "mixed",
-			"load balancing `NAME` with --htsim: ecmp, oblivious, reps, bitmap or mixed; "+
+		flags.Of(&p.ECN, "ecn", "", "",
+			"ECN thresholds `KMIN/KMAX/PMAX`, as 100/400/0.2: the queues in kB where marking begins and "+
+				"where all is marked, at the speed of hosts (other links in proportion), and the share "+
+				"marked just below; default the file's", "ECN"),
+		flags.Of(&h.Balance, "lb", "", "",
+			"load balancing `NAME` with --htsim: ecmp, oblivious, reps, bitmap or mixed (default); "+
 				"roce has ecmp alone", "Balance"),
 		flags.Of(&h.MTU, "mtu", "", 0,
 			"`BYTES` of a full frame with --htsim and nscc (default 4150), of its payload with roce "+
@@ -222,47 +213,13 @@ func simulation(o *packetrun.Options) flags.Group {
 
 // simulate runs what is named.
 func (o *Options) simulate(a *cli.App) (*packetrun.Report, error) {
-	p, h := o.Packets, o.Htsim
-	p.Poll, p.Warn = a.Cancelled, a.Warn
-	p.Read = func(name string) ([]byte, error) {
+	r := o.Request
+	r.Poll, r.Warn = a.Cancelled, a.Warn
+	r.Read = func(name string) ([]byte, error) {
 		if o.Fabric != "" {
 			return a.Read(name, fabric.MaxBytes)
 		}
-		return a.ReadAs(name, maxFile, inputs.NS3Config, inputs.NS3Network, inputs.NS3Flows,
-			inputs.HTSimMatrix, inputs.HTSimNetwork)
+		return a.ReadAs(name, packetrun.MaxFile, r.Kinds()...)
 	}
-	given, own := 0, p.Repair != "" || p.TimeoutUs != 0 || p.Retries != 0 || p.Paths != 0 || p.Credits != 0 ||
-		p.Routing != "" || p.WatchUs != 0 || p.MarkAt != "" || p.Quanta != 0 || p.Alpha != 0 ||
-		p.Through != 0 || p.CNP != "" || p.Messages != 0
-	for _, name := range []string{o.NS3, o.Fabric, h.Matrix} {
-		if name != "" {
-			given++
-		}
-	}
-	const list = "--repair, --timeout, --retries, --paths, --credits, --routing, --watchdog, --alpha, " +
-		"--pause-quanta, --cut-through, --cnp, --mark-at and --message-rate"
-	switch p.CC = o.CC; {
-	case given != 1:
-		return nil, fail.Usage("network run: name a configuration with --ns3, a matrix with --htsim, or a " +
-			"fabric with --fabric")
-	case o.NS3 != "":
-		return packetrun.NS3(o.NS3, p)
-	case own && o.Fabric != "":
-		return nil,
-			fail.Usage("network run: " + list + " are for --ns3: a fabric file has them in its member " +
-				"packets")
-	case o.Fabric != "":
-		return packetrun.Fabric(o.Fabric, p)
-	case own || len(p.Faults) > 0 || p.Kind != "":
-		return nil,
-			fail.Usage("network run: " + list + " are for --ns3, --fault and --traffic for --ns3 and " +
-				"--fabric")
-	case h.Topo == "":
-		return nil, fail.Usage("network run: --htsim needs --topo")
-	}
-	if o.CC == "roce" && o.given != nil && !o.given.Changed("lb") {
-		h.Balance = "ecmp"
-	}
-	h.CC = cmp.Or(o.CC, "nscc")
-	return packetrun.RunHtsim(h, p)
+	return r.Run()
 }

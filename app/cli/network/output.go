@@ -33,7 +33,7 @@ func (o *Options) output() flags.Group {
 		flags.Of(&o.Page, "report", "", "", "write the figures of the run as a page to the HTML `FILE`: "+
 			"queues and rates over time, slowdown by size, its distribution"),
 		flags.Of(&o.Figures, "figures", "", "", "write these figures for papers to `DIR`, as SVG and PDF"),
-		flags.Of(&o.Packets.EveryUs, "interval", "", 0, "sample queues and rates each `US` (microseconds): "+
+		flags.Of(&o.EveryUs, "interval", "", 0, "sample queues and rates each `US` (microseconds): "+
 			"series in --json; 0: none, with --out, --report and --figures 1. "+
 			"The run is then simulated twice", "EveryUs"))
 }
@@ -41,8 +41,8 @@ func (o *Options) output() flags.Group {
 // samples sets the interval where what is asked for needs samples.
 func (o *Options) samples() {
 	drawn := (o.Page != "" || o.Figures != "") && (o.Htsim.Matrix == "" || o.CC == "roce")
-	if o.Packets.EveryUs == 0 && (o.Dir != "" || drawn) { // htsim's UEC has figures without samples
-		o.Packets.EveryUs = sampled
+	if o.EveryUs == 0 && (o.Dir != "" || drawn) { // htsim's UEC has figures without samples
+		o.EveryUs = sampled
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/app/cli"
@@ -56,9 +57,11 @@ Rows that fall on one place are drawn as their mean, in a figure with a bar from
 		}}
 	f := c.Flags()
 	f.StringVar(&o.X, "x", "",
-		"`COLUMN` or expression of the horizontal axis (default bytes; of a front usd_h)")
+		"`COLUMN` or expression of the horizontal axis (default bytes; of a front usd_h; "+
+			"of network run load, if that is varied)")
 	f.StringVar(&o.Y, "y", "",
-		"`COLUMN` or expression that is drawn (default busbw; of a front time_us)")
+		"`COLUMN` or expression that is drawn (default busbw; of a front time_us; of network "+
+			"run slowdown_p99)")
 	f.StringVar(&o.By, "by", "", "`COLUMN` or expression that groups")
 	f.StringVar(&o.Where, "where", "", "`CONDITION` that rows must meet")
 	f.StringVar(&o.Kind, "kind", curves, "curves, heat or front")
@@ -77,6 +80,14 @@ func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
 		return err
 	}
 	own := *o
+	if names := m.ColumnNames(); o.Kind == curves && !slices.Contains(names, "busbw") { // of network run
+		for _, x := range []string{"load", "bytes"} {
+			if slices.Contains(names, x) {
+				own.X = cmp.Or(own.X, x)
+			}
+		}
+		own.Y = cmp.Or(own.Y, "slowdown_p99")
+	}
 	return own.draw(a, m)
 }
 

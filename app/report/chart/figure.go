@@ -61,7 +61,8 @@ var strokes = [][]float64{nil, {4, 2}, {1, 1.6}, {6, 1.6, 1.2, 1.6}}
 
 // units are what columns of results are in.
 var units = map[string]string{"bytes": "B", "size": "B", "busbw": "GB/s", "algbw": "GB/s", "usd_h": "USD/h",
-	"usd_million": "USD per million", "cable_gbit": "Gbit/s", "nic_gbit": "Gbit/s", "tokens_s": "tokens/s"}
+	"usd_million": "USD per million", "cable_gbit": "Gbit/s", "nic_gbit": "Gbit/s", "tokens_s": "tokens/s",
+	"load": "%", "peak_queue_bytes": "B"}
 
 // axis is a column's name with its unit.
 func axis(name string) string {
@@ -72,6 +73,11 @@ func axis(name string) string {
 	for _, e := range [][2]string{{"_us", "µs"}, {"_ms", "ms"}, {"_s", "s"}, {"_h", "h"}} {
 		if base, ok := strings.CutSuffix(name, e[0]); ok && u == "" {
 			name, u = base, e[1]
+		}
+	}
+	for _, e := range [][2]string{{"_p50", "median "}, {"_p99", "99th-percentile "}} {
+		if base, ok := strings.CutSuffix(name, e[0]); ok {
+			name = e[1] + strings.Replace(base, "fct", "FCT", 1)
 		}
 	}
 	if u == "" {

@@ -77,7 +77,9 @@ func (c *Chart) scales() (x, y svg.Scale) {
 		xl, xh = -0.3, float64(len(c.Cats))-0.7
 	}
 	if !c.LogY {
-		yl, yh = min(0, yl), max(yh*1.04, 1e-12)
+		if yl, yh = min(0, yl), max(yh*1.04, 0); yl == yh { // all are 0
+			yh = 1
+		}
 	}
 	return svg.Scale{Lo: xl, Hi: xh, From: left, To: width - right, Log: c.LogX},
 		svg.Scale{Lo: yl, Hi: yh, From: height - bottom, To: top, Log: c.LogY}
