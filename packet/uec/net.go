@@ -18,7 +18,7 @@ type Network struct {
 	Leaves, PerLeaf, Spines int   // Spines: of each pod
 	HostRate, SpineRate     int64 // bit/s
 	HostDelay, SpineDelay   units.Time
-	// LeafLatency and SpineLatency are added by the switch to each frame.
+	// LeafLatency and SpineLatency are the switch's latency, added to each frame.
 	LeafLatency, SpineLatency units.Time
 	// Pods divide the leaves, Cores switches join them; both 0: two tiers.
 	Pods, Cores            int
@@ -72,9 +72,9 @@ func ParseBalance(name string) (Balance, error) {
 type Flow struct {
 	Src, Dst int32
 	Bytes    int64
-	ID       uint32 // what switches hash
+	ID       uint32 // the number that switches hash
 	Start    units.Time
-	Deps     []int32 // flows whose last acknowledgement it waits for
+	Deps     []int32 // flows whose last acknowledgement this flow waits for
 	// 1-based index into Config.Pools: its end starts the next flow there; 0: none
 	Pool int
 }
