@@ -144,7 +144,7 @@ func hostsOf(parts []Part) []preset.Host {
 		total += n
 	}
 	uneven := false
-	for _, n := range ranks { // any difference will do
+	for _, n := range ranks { //lint:sorted any difference will do
 		uneven = uneven || n != ranks[parts[0].Host]
 	}
 	out := make([]preset.Host, len(parts))

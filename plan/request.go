@@ -60,7 +60,7 @@ type Params struct {
 	NVLSTreeMaxChunk units.Opt[int64] // NCCL_NVLSTREE_MAX_CHUNKSIZE, 64 KiB from 4 nodes on, else none
 	// NCCL_NET_SHARED_BUFFERS: with 0, send/recv over the network has LL buffers
 	NetSharedBuffers units.Opt[int64]
-	AllocP2PNetLL    units.Opt[int64] // NCCL_ALLOC_P2P_NET_LL_BUFFERS, 0: with 1, LL buffers besides the shared ones
+	AllocP2PNetLL    units.Opt[int64] // NCCL_ALLOC_P2P_NET_LL_BUFFERS: 1 adds them to shared ones
 
 	// Cancelled is polled by build.Plan, check.Plan and check.Execute: it returns nil to continue, else the
 	// reason to stop, like a context's Err. It affects no decision. nil: never cancelled.

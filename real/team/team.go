@@ -203,7 +203,7 @@ func (t *Team) Leave() {
 	switch {
 	case t.Boot == nil:
 	case t.command.Err() != nil:
-		t.Boot.Abort(context.Cause(t.command)) // first, so that the announcement of the end cannot overtake it
+		t.Boot.Abort(context.Cause(t.command)) // first: the end must not overtake it
 	default:
 		_ = t.Boot.Close()
 	}
