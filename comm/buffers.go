@@ -27,7 +27,7 @@ const (
 	Windows
 )
 
-// Registration are the settings of registered buffers and windows.
+// Registration are the NCCL settings by which registered buffers and windows are used or ignored.
 type Registration struct {
 	Sym        sym.Params
 	WindowsOff bool // NCCL_WIN_ENABLE=0, or NCCL_CUMEM_ENABLE=0

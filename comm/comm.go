@@ -43,7 +43,7 @@ type Params struct {
 	Given func(*topo.System) ([]*search.Graph, error)
 }
 
-// Comm is a communicator.
+// Comm is a communicator after NCCL's initialization: graphs, channels and cost model of all its ranks.
 type Comm struct {
 	*connect.Layout
 	Model   *tuning.Model
@@ -251,7 +251,7 @@ func (o Op) op() tuning.Op {
 	return tuning.Op{Func: o.Func, Count: o.Count, Type: o.Type, RedOp: o.RedOp}
 }
 
-// Op is one operation that a user calls.
+// Op is one operation that a user calls on all ranks, with the state of its buffers.
 type Op struct {
 	Func    coll.Func
 	Count   int64 // NCCL's count, see tuning.Op

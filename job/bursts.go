@@ -327,7 +327,7 @@ func (c *costing) beside(ctx context.Context, x [2]*planned, at [2]*communicator
 		}
 	}
 	s.Seal()
-	b := besides{s: s, kinds: kinds, once: times == 1, of: map[int32]int{}}
+	b := pairRun{s: s, kinds: kinds, once: times == 1, of: map[int32]int{}}
 	for i := range at {
 		b.done[i], b.ops[i] = make([]int, len(at[i].ranks)), nil
 		for r := range at[i].ranks {
@@ -354,8 +354,8 @@ func (c *costing) beside(ctx context.Context, x [2]*planned, at [2]*communicator
 	return b.all, nil
 }
 
-// besides is the state of a simulated pair.
-type besides struct {
+// pairRun is the state of a simulated pair.
+type pairRun struct {
 	s     *sim.Session
 	kinds [2]int32
 	once  bool          // no kernel is run again
@@ -367,7 +367,7 @@ type besides struct {
 }
 
 // start begins a rank's next kernel.
-func (b *besides) start(i int, rank int32, now units.Time) error {
+func (b *pairRun) start(i int, rank int32, now units.Time) error {
 	n := b.done[i][rank]
 	if n == len(b.ops[i]) {
 		op, err := b.s.Open(b.kinds[i])
@@ -381,7 +381,7 @@ func (b *besides) start(i int, rank int32, now units.Time) error {
 }
 
 // next restarts the ranks whose kernels have ended.
-func (b *besides) next(now units.Time) error {
+func (b *pairRun) next(now units.Time) error {
 	for _, e := range b.ended {
 		i, rank := b.of[e[0]], e[1]
 		b.done[i][rank]++

@@ -20,7 +20,7 @@ import (
 // of it. Groups of sends and receives only are not fused: only the ranks with messages launch their kernels,
 // and no other rank waits for them.
 
-// joint is a kernel of several calls.
+// joint is a kernel that executes several calls of a group; key identifies equal ones of a shape.
 type joint struct {
 	kernel *launch.Kernel
 	comm   *launch.Comm
@@ -68,7 +68,7 @@ func (c *costing) fuse() error {
 	return nil
 }
 
-// fuser is the state of fuse.
+// fuser is the state of fuse: the program under construction and each list's batches.
 type fuser struct {
 	c      *costing
 	p      *workload.Program

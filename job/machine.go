@@ -35,7 +35,7 @@ type shape struct {
 	keep [][]int // by host of the communicator: local ranks
 }
 
-// communicator is a communicator of a job.
+// communicator is a communicator of a job: the one of its shape, with its place in the cluster.
 type communicator struct {
 	*shape
 	id     int32
@@ -200,7 +200,7 @@ func named(part *topo.System, whole *topo.Host, keep []int) map[topo.NodeID]stri
 	return out
 }
 
-// Part is the communicator of some ranks of a Machine's cluster.
+// Part is the communicator of some ranks of a Machine's cluster, for callers outside this package.
 type Part struct {
 	Comm *comm.Comm
 	of   *communicator

@@ -20,7 +20,7 @@ type Network struct {
 	count  int64
 }
 
-// Pair is a queue pair.
+// Pair is a queue pair of the packet network.
 type Pair struct {
 	Src, Dst int32 // ranks of the job
 	Channel  int32
@@ -37,7 +37,7 @@ const mostStates = 20e6
 // chunk is the size in bytes of a block of encoded states.
 const chunk = 1 << 18
 
-// Link is the name of a link.
+// Link returns the name of a link.
 func (n *Network) Link(l int32) string { return n.name(l) }
 
 // add appends a state; beyond mostStates it only counts it.

@@ -43,7 +43,7 @@ func ParseFidelity(s string) (Fidelity, error) {
 	return 0, fmt.Errorf("fidelity %q is not known; write share, step or alpha", s)
 }
 
-// Options are how a job is run.
+// Options select the fidelity of a job's run, and effects that it leaves out.
 type Options struct {
 	Fidelity Fidelity
 	// Apart: compute and collectives do not slow each other, and no kernel waits for SMs.
@@ -66,7 +66,7 @@ type Call struct {
 	Channels int32 // SMs that its kernel holds
 }
 
-// Result is the outcome of a job.
+// Result is the outcome of a job: spans of all steps, times by call, bytes by link.
 type Result struct {
 	*streams.Result
 	Program *workload.Program

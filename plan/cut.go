@@ -8,7 +8,7 @@ type Cut struct {
 	Lo, Mid, Hi          int64
 }
 
-// ChannelHi is the last channel.
+// ChannelHi returns the last channel.
 func (c *Cut) ChannelHi() int { return c.ChannelLo + c.NChannels - 1 }
 
 // Count returns the number of elements of all channels.

@@ -2,7 +2,7 @@ package plan
 
 import "fmt"
 
-// Role is the task of a program's thread group.
+// Role is the part of an algorithm that a program's thread group executes.
 type Role uint8
 
 // Roles.

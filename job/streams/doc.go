@@ -7,7 +7,7 @@
 //
 // The model is a fluid one. Streams, events, dependencies and the order of a communicator's kernels make a
 // graph of steps for each list (graph.go). A call progresses once the kernels that it needs have begun, at a
-// rate from 0 to 1: the least of the rate of its kernels beside the compute of their GPUs (gpu.go) and of its
+// rate from 0 to 1: the least of the rate of its kernels while compute runs on their GPUs (gpu.go) and of its
 // max-min share of every link (fluid.go). Events are begins and ends.
 //
 // Example: two all-reduces that need 0.96 of the same links run at 0.52 each while both run; one that needs

@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// run is the state of a running job.
+// run is the state of a running job: nodes, tasks, operations and GPUs at the time now.
 type run struct {
 	in     *Input
 	p      *workload.Program

@@ -22,7 +22,7 @@ const (
 	Hides                     // a call moves data while the GPU computes (see Hide)
 )
 
-// Slice is a span of a stream.
+// Slice is a span of a stream, of one kind.
 type Slice struct {
 	From, To units.Time
 	Kind     SliceKind

@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Kind is a congestion control algorithm.
+// Kind selects a congestion control algorithm.
 type Kind uint8
 
 // The algorithms, each in a file of its own.
@@ -125,7 +125,7 @@ func (c *Params) Check() error {
 	return nil
 }
 
-// SettingError is an invalid setting.
+// SettingError reports a setting that is invalid or does not fit the algorithm.
 type SettingError struct{ Problem string }
 
 func (e *SettingError) Error() string { return e.Problem }

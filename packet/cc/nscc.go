@@ -196,7 +196,7 @@ type Windowed struct {
 	sent []departure // send times of the last frames: a ring of a power of two
 }
 
-// departure is a frame's send time.
+// departure is a frame's send time in ps, with its number to detect overwritten entries.
 type departure struct {
 	at  int64
 	psn uint32

@@ -9,7 +9,7 @@ import (
 // Presets lists the names that Preset accepts, for help and errors.
 const Presets = "none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, hpcc, timely, dctcp, swift, nscc"
 
-// Preset is a congestion control by name, for hosts of a rate in bit/s.
+// Preset returns the parameters of a congestion control by name, for hosts of a rate in bit/s.
 //
 //   - none: PFC or credits alone.
 //   - dcqcn:paper: SIGCOMM'15: g 1/256, K and T 55 µs, B 10 MB, F 5, 40 Mb/s, a
@@ -23,11 +23,11 @@ const Presets = "none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, hpcc, timely, dctcp, s
 //     switch, 100 us more for small windows (0.1 to 100 frames), one frame a round
 //     trip, 0.8 of the excess, cuts of at most a half.
 //   - dcqcn:ns3: run.py of the HPCC simulator, increases in proportion to the rate.
-//   - hpcc, timely, dctcp: SIGCOMM'19, '15 and '10 as that run.py has them; with hpcc and
-//     dctcp at most a round trip of a route is in flight, and hpcc's frames carry the
+//   - hpcc, timely, dctcp: SIGCOMM'19, '15 and '10 with the constants of that run.py; with hpcc
+//     and dctcp at most a round trip of a route is in flight, and hpcc's frames carry the
 //     records of switches (Telemetered).
 //   - nscc: of Ultra Ethernet, as in htsim, scaled to the round trip of a route. Switches
-//     trim nothing here: what is lost is found by gaps and timeouts.
+//     trim nothing here: losses are detected by gaps and timeouts.
 func Preset(name string, rate int64) (Params, error) {
 	const us = units.Microsecond
 	c := Params{Kind: DCQCN, Gain: 1.0 / 256}

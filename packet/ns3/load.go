@@ -25,9 +25,8 @@ type Scenario struct {
 	Carried int // bytes in each frame for congestion control
 }
 
-// Load reads a configuration and the files that it names. A relative name is looked up beside the
-// configuration, then in the working directory, as in ns-3. Errors: *fail.FileError,
-// *packet.UnsupportedError.
+// Load reads a configuration and the files that it names. A relative name is searched in the configuration's
+// directory, then in the working directory, as in ns-3. Errors: *fail.FileError, *packet.UnsupportedError.
 func Load(config string, read func(name string) ([]byte, error)) (*Scenario, error) {
 	data, err := read(config)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// FlowResult is the outcome of a Flow.
+// FlowResult is the outcome of a Flow: its start, its end, or its failure.
 type FlowResult struct {
 	SrcPort uint16
 	Start   units.Time

@@ -147,7 +147,7 @@ func (c *Config) Cut(bytes, rate int64, hop units.Time) {
 // Overtaken is the value of Repair.Reorder where frames take several routes, or overtake others by design.
 const Overtaken = 1 << 16
 
-// Buffer is a switch's packet memory and its PFC rules.
+// Buffer is a switch's packet memory and the rules by which it pauses, grants credits or trims.
 type Buffer struct {
 	Bytes        int64 // total
 	Reserve      int64 // reserved for each ingress port and priority, never shared
@@ -229,7 +229,7 @@ type Config struct {
 	Poll func() error
 }
 
-// InputError is an invalid network, flow or setting.
+// InputError reports an invalid network, flow or setting; Problem says what to change.
 type InputError struct{ Problem string }
 
 func (e *InputError) Error() string { return e.Problem }

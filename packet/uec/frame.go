@@ -27,8 +27,8 @@ const (
 const answer = 1
 
 // frame is a frame in a queue or on a cable: three words, copied whole from hop to hop. Fields are packed so
-// that a copy never reads words of which a part was just written (a failed store-to-load forwarding costs a
-// dozen cycles).
+// that a copy never reads a word whose parts were just written separately (the load would wait for the
+// stores).
 type frame struct {
 	at   int64  // ps: arrival of its last bit, with the latency of the switch there
 	who  uint64 // index into engine.goals; from bit 32 the packet's number

@@ -96,7 +96,7 @@ const (
 	control = 64 // acknowledgements, NACKs, trimmed frames
 )
 
-// FlowResult is the outcome of a Flow.
+// FlowResult is the outcome of a Flow: its start, and its end if it is done.
 type FlowResult struct {
 	Start, End units.Time // End: arrival of the last acknowledgement, valid if Done
 	Done       bool
@@ -115,7 +115,7 @@ type Result struct {
 	BandwidthDelay, QueueBytes, MaxWind int64
 }
 
-// InputError is an invalid network, flow or setting.
+// InputError reports an invalid network, flow or setting; Problem says what to change.
 type InputError struct{ Problem string }
 
 func (e *InputError) Error() string { return e.Problem }

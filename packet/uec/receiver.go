@@ -2,7 +2,7 @@ package uec
 
 import "math/bits"
 
-// ack is the content of an acknowledgement in flight.
+// ack is the content of an acknowledgement in flight; the frame carries only its slot.
 type ack struct {
 	bitmap     uint64 // packets from base on that have arrived
 	received   int64  // bytes so far

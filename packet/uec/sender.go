@@ -15,7 +15,7 @@ const (
 	resend                // waits to be retransmitted
 )
 
-// record is a packet in a sender's window.
+// record is the state of a packet in a sender's window.
 type record struct {
 	sent  int64
 	size  uint16

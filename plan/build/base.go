@@ -95,7 +95,7 @@ func (b *base) workers(pr plan.Program, sends bool) plan.Program {
 	return withWorkers(pr, sends && !b.comm.Rules.Plan.AllWork)
 }
 
-// group is a thread group with a number of warps.
+// group is a thread group: its role, number of warps, and whether it sends.
 type group struct {
 	role  plan.Role
 	warps int

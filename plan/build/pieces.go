@@ -116,8 +116,8 @@ func inPlaces(list []work) []work {
 }
 
 // pieceWarps returns the warps of a send and of a receive in a batch with n places. The places are rounded up
-// to a power of two; each gets the largest power of two of the kernel's 640/32 warps with which all fit. A send
-// gets one more if that is not a single warp (enqueue.cc:117 of v2.21.5).
+// to a power of two; each gets the largest power of two of the kernel's 640/32 warps with which all fit. A
+// send gets one more if that is not a single warp (enqueue.cc:117 of v2.21.5).
 func pieceWarps(n int) (send, recv int) {
 	places, warps := 1, 1
 	for places < n {

@@ -28,7 +28,7 @@ type flowIndex struct {
 	total int64
 }
 
-// message is the n-th message of a connection.
+// message identifies the n-th message of a connection.
 type message struct {
 	conn int32
 	n    int64

@@ -48,7 +48,7 @@ type workBatches struct {
 	bytes int64   // of all works
 }
 
-// batch is the last batch of a channel, of fused works.
+// batch is the last batch of a channel: fused works, which a kernel loads together.
 type batch struct {
 	on     bool
 	p2p    bool

@@ -31,7 +31,7 @@ type Kernel struct {
 	aside  int64 // plan.Request.Misalign of the messages
 }
 
-// Task is a collective of a kernel.
+// Task is a collective of a kernel, with its algorithm and its share of the channels.
 type Task struct {
 	Call  int          // index of the call
 	Req   plan.Request // with its algorithm and Cut

@@ -67,7 +67,7 @@ func funcOf(b bin, ch Choice) kernelFunc {
 	return kernelFunc{b, ch.Algo, ch.Proto}
 }
 
-// task is a collective of the group.
+// task is a collective of the group while algorithms and kernels are chosen.
 type task struct {
 	call    int   // index
 	traffic int64 // computed before a protocol is chosen

@@ -32,7 +32,7 @@ type Block struct {
 	Steps               []Step
 }
 
-// Kind is the kind of a step.
+// Kind is the action of a step: receive, reduce, copy, send and their combinations.
 type Kind uint8
 
 // Kinds of steps, in the order of kindWords.

@@ -273,7 +273,7 @@ func (r *reader) chunks(n *node) {
 	s.Channels = 1
 }
 
-// tb is the view that a thread block has of its GPU.
+// tb is the view that a thread block has of its GPU: its channels and buffers, by local number.
 type tb struct {
 	gpu      *gpu
 	channels [3][]int

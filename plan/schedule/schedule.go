@@ -37,7 +37,7 @@ type Element struct {
 // Whole returns the element that stands for a whole schedule.
 func Whole(at Pos) Element { return Element{-1, -1, -1, at} }
 
-// Error is a fault of a schedule with its element.
+// Error reports a fault of a schedule, with the element and its position in the file.
 type Error struct {
 	File string
 	Element

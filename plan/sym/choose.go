@@ -33,7 +33,7 @@ type Comm struct {
 	Params       Params
 }
 
-// Params are the settings of symmetric kernels and copy engines.
+// Params are NCCL's settings of symmetric kernels and copy engines.
 type Params struct {
 	Kernel     units.Opt[string] // NCCL_SYM_KERNEL
 	CTAs       units.Opt[int64]  // NCCL_SYM_CTAS, 0 for none

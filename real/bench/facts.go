@@ -61,7 +61,7 @@ func (f *Facts) json() string {
 	return string(text)
 }
 
-// Column is an added column.
+// Column is an added column of the table: its head, and its value from a row's Facts.
 type Column struct {
 	Head     nccltests.Column
 	Predicts bool // needs a prediction

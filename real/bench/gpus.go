@@ -31,7 +31,7 @@ type DeviceConfig struct {
 	Buffer  units.Bytes // buffer size of the largest operation; 0: from the spec
 }
 
-// gpus is the backend of GPUs.
+// gpus is the backend that measures NCCL and our own kernels on GPUs.
 type gpus struct {
 	spec     *Spec
 	team     *team.Team
@@ -241,7 +241,7 @@ func (g *gpus) Measure(ctx context.Context, op *device.Case, o device.Options) (
 // Products reports whether Beside multiplies matrices.
 func (g *gpus) Products() bool { return g.session.Products() }
 
-// Beside measures n operations beside compute.
+// Beside measures n operations while compute w runs on the same GPUs.
 func (g *gpus) Beside(ctx context.Context, op *device.Case, w device.Work, n int) (device.Beside, error) {
 	return g.session.Beside(ctx, op, g.by, w, n)
 }

@@ -94,7 +94,7 @@ func (h *hosts) About() About {
 
 func (h *hosts) Close() error { return nil }
 
-// share is the result of a measurement that a rank sends to all others.
+// share is one rank's result of a measurement, which it sends to all others.
 type share struct {
 	Time  units.Time
 	Wrong int64

@@ -22,7 +22,7 @@ type Reporter interface {
 	Wrong(of, first string)
 }
 
-// Run is a benchmark on an open backend.
+// Run is a benchmark: a spec, the processes and an open backend.
 type Run struct {
 	spec   *Spec
 	team   *team.Team

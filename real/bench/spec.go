@@ -67,7 +67,7 @@ type Spec struct {
 	Compare bool // also measure NCCL's own time if another method runs
 }
 
-// wants reports whether a column needs something.
+// wants reports whether what is true for any of the requested columns.
 func (s *Spec) wants(what func(*Column) bool) bool {
 	for i := range s.Columns {
 		if what(&s.Columns[i]) {

@@ -118,7 +118,7 @@ const besideColumns = "\n## gemm: n collectives beside K kernels of compute; com
 	"op                  bytes group   n  compute    K  comm0_ms   comm_ms      x  comp0_ms   comp_ms   " +
 	"rate  total_ms   /sum\n"
 
-// besideRow is a line of the table.
+// besideRow returns a line of the table.
 func besideRow(f coll.Func, bytes units.Bytes, group string, n int, compute string, b *bench.Beside) string {
 	ms := func(t units.Time) float64 { return t.Micros() / 1e3 }
 	comm0, comm, comp0 := ms(b.Alone), ms(b.Calls), ms(b.Kernel)*float64(b.Kernels)

@@ -16,7 +16,7 @@ import (
 	"github.com/simccl/simccl/real/internal/bootstrap"
 )
 
-// Secret is the secret that all processes of a run share.
+// Secret is the key material that all processes of a run share; other keys derive from it (Key).
 type Secret []byte
 
 // Key derives the key for one purpose: ranks of another job that connect by mistake do not join.

@@ -18,7 +18,7 @@ import (
 	"github.com/simccl/simccl/real/internal/bootstrap"
 )
 
-// Team is the processes of a run.
+// Team is the processes of a run, as one of them sees them.
 type Team struct {
 	Rank, NRanks int
 	// Ctx ends with the caller's context, and if another rank dies or gives up: its cause is then that rank's

@@ -196,7 +196,8 @@ func (w *Writer) Order(process, sort int64) {
 	}
 }
 
-// Emit packs one event into the current batch.
+// Emit packs one event into the current batch. Events beyond MaxEvents are counted and dropped; an event
+// before time zero is an error, which Close returns.
 func (w *Writer) Emit(e *trace.Event) {
 	if w.err != nil || w.closed {
 		return

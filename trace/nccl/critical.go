@@ -254,8 +254,8 @@ func (p *pathSink) Close() error {
 	return err
 }
 
-// pathSort is the position of the critical path in a viewer: above the ranks, of which those on the path have
-// positions below 0.
+// pathSort is the position of the critical path in a viewer: above the ranks (ranks on the path are at
+// positions below 0).
 const pathSort = -1 << 30
 
 // busiest moves the ranks with most time on the path to the top of the viewer; others keep their order.

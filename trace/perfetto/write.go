@@ -1,5 +1,5 @@
 // Package perfetto writes and reads traces in Perfetto's own format: protobuf packets
-// (protos/perfetto/trace), of which it supports track events, their names and tracks.
+// (protos/perfetto/trace), limited to track events, their names and tracks.
 //
 // In: events as trace/internal/pack stores them, or the bytes of a file. Out: packets, or events with the
 // processes and threads of a Chrome trace. It must not know files and their compression, the order of events,

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Document is a Report in the form of its JSON.
+// Document is a Report with the names and totals of its JSON output.
 type Document struct {
 	File     string   `json:"file"`
 	Schema   string   `json:"schema,omitempty"`

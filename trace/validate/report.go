@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Problem is one violation of a rule.
+// Problem is one violation of a rule, with its line in the file.
 type Problem struct {
 	Line    int
 	Rule    string // short name, stable

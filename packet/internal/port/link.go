@@ -12,7 +12,7 @@ const never = int64(1<<63 - 1)
 // Report is the flow of a frame that returns credits; its size is their number in bytes.
 const Report = -2
 
-// Queue is the egress queue of one class.
+// Queue is the egress queue of one class, with its length in bytes.
 type Queue struct {
 	frames.Lane
 	Bytes int64

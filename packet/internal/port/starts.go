@@ -18,7 +18,7 @@ type Starts struct {
 	listed   []uint64 // bits: ports in due
 }
 
-// start is the time of a link's next start.
+// start is an entry of the queue: a link and the time of its next start (ps).
 type start struct {
 	at int64
 	id int32

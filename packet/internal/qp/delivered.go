@@ -11,7 +11,7 @@ type Delivered struct {
 	given int // number of messages that Until has returned
 }
 
-// landing is a message's arrival in ps.
+// landing is a message's arrival: time in ps, and token.
 type landing struct {
 	at    int64
 	token int32

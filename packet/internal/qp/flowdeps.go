@@ -45,7 +45,7 @@ func (w *FlowDeps) Ended(flow int32, at int64, begin func(flow int32, ready int6
 // Starts is a queue of flows sorted by start time; equal times keep their order.
 type Starts []Start
 
-// Start is the start of a flow in ps.
+// Start is the scheduled start of a flow (ps).
 type Start struct {
 	At   int64
 	Flow int32

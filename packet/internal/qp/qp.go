@@ -33,7 +33,7 @@ type Sender struct {
 	Gaps  SACKMap // up to a whole cache line
 }
 
-// Receiver is the receiving half of a queue pair.
+// Receiver is the receiving half of a queue pair: the expected frame, and the times of its NAKs and CNPs.
 type Receiver struct {
 	Expected uint32
 	LastNak  uint32

@@ -7,7 +7,7 @@ import (
 
 const never = int64(1<<63 - 1)
 
-// drawn is a draw and its calendar.
+// drawn is a draw with the calendar that recorded it.
 type drawn struct {
 	*draw
 	c *Calendar

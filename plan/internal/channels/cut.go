@@ -30,8 +30,8 @@ func grain(c *connect.Layout, proto coll.Protocol) int64 {
 	return simpleGrain
 }
 
-// holdsChunk returns an error for buffers whose FIFO steps are smaller than a grain: LL has a flag beside
-// each word, LL128 in the last word of each line.
+// holdsChunk returns an error for buffers whose FIFO steps are smaller than a grain: LL stores a flag with
+// each word, LL128 one in the last word of each line.
 func holdsChunk(c *connect.Layout, proto coll.Protocol) error {
 	least := grain(c, proto)
 	switch proto {

@@ -97,7 +97,8 @@ func (r *Root) finish() { r.once.Do(func() { close(r.done) }) }
 // accept serves new connections until the listener closes. All ranks, and unknown peers, may connect at once.
 func (r *Root) accept() { _ = transport.Serve(r.ln, r.n, r.admit) }
 
-// admit authenticates a new connection and, when the last rank has joined, starts the ring.
+// admit authenticates a connection and registers its rank; the last rank to join starts the ring. It then
+// watches the rank until it leaves or dies.
 func (r *Root) admit(raw net.Conn, known func()) {
 	c, g, err := welcome(raw, r.gate, known)
 	if err != nil || g.role != roleControl {

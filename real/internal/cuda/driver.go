@@ -15,7 +15,7 @@ import (
 	"github.com/simccl/simccl/real/internal/dl"
 )
 
-// Ptr is an address in device memory.
+// Ptr is an address in device memory; 0: none.
 type Ptr uintptr
 
 // Stream, Event, Graph and Ctx are the driver's handles.
@@ -26,7 +26,7 @@ type (
 	ctx    uintptr
 )
 
-// Error is a failed driver call.
+// Error reports a failed driver call: the function, CUDA's error code and name, and the device.
 type Error struct {
 	Call string
 	Code int
@@ -44,7 +44,7 @@ func (e *Error) Error() string {
 // OutOfMemory reports whether the call failed for lack of device memory.
 func (e *Error) OutOfMemory() bool { return e.Code == 2 }
 
-// Driver is the open library.
+// Driver is the open libcuda with the functions used.
 type Driver struct {
 	lib     *dl.Lib
 	count   int

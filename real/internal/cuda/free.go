@@ -67,7 +67,7 @@ type freeArgs struct {
 	aligned, _         int32
 }
 
-// Free is one rank's side of the free algorithms.
+// Free executes one rank's part of the free algorithms: an arena in device memory, streams and events.
 type Free struct {
 	dev     *Device
 	rank, n int

@@ -80,7 +80,7 @@ const (
 	BesideTime             // until it ends, then a barrier that is not timed
 )
 
-// Measurement is the result of measuring one operation.
+// Measurement is the result of measuring one operation: times, and the check of its data.
 type Measurement struct {
 	Time units.Time   // of one operation, averaged as requested
 	Each []units.Time // by iteration, the slowest rank; with PerIter

@@ -57,7 +57,7 @@ func New(cfg Config) *Executor {
 	return &Executor{cfg}
 }
 
-// run is one operation in progress.
+// run is one operation in progress: memory, FIFOs and trace of the local ranks.
 type run struct {
 	p    *plan.Plan
 	k    *kernel

@@ -24,8 +24,8 @@ type runner struct {
 	first   bool       // first slice of its op
 }
 
-// go1 executes the program to its end.
-func (r *runner) go1() error {
+// execute executes the program to its end.
+func (r *runner) execute() error {
 	var cur plan.Cursor
 	r.x.p.OpenInto(&cur, &r.pr)
 	r.steps = int64(max(r.pr.SliceSteps, 1))

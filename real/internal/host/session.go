@@ -204,7 +204,7 @@ func (x *run) runLane(ctx context.Context, l *lane) error {
 			go func() {
 				defer wg.Done()
 				rs[i] = &runner{x: x, pr: phase[i], mem: x.mem[phase[i].Rank], ctx: ctx}
-				errs[i] = rs[i].go1()
+				errs[i] = rs[i].execute()
 			}()
 		}
 		wg.Wait()

@@ -91,7 +91,7 @@ const (
 	flushing
 )
 
-// request is one isend, irecv or iflush.
+// request is one isend, irecv or iflush in progress.
 type request struct {
 	c      *comm
 	kind   int

@@ -19,7 +19,7 @@ type UniqueID [128]byte
 // Handle is an ncclComm_t.
 type Handle uintptr
 
-// Error is a failed NCCL call.
+// Error reports a failed NCCL call, with NCCL's error text and its last error message.
 type Error struct {
 	Call   string
 	Code   int
@@ -34,7 +34,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("nccl: %s: %s (%d)", e.Call, e.Text, e.Code)
 }
 
-// Lib is the open library.
+// Lib is the open libnccl with the functions used.
 type Lib struct {
 	lib     *dl.Lib
 	version int
@@ -227,7 +227,7 @@ func (l *Lib) Group(c Handle, f func() error) error {
 	return err
 }
 
-// Call is one operation of a rank with its buffers.
+// Call is one operation of a rank with its buffers, counts and types.
 type Call struct {
 	Func       coll.Func
 	Send, Recv cuda.Ptr

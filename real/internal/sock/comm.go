@@ -38,7 +38,7 @@ type conn struct {
 	watched atomic.Bool          // report is set, for the goroutines that serve the sockets
 }
 
-// task is a part of a message on one data socket.
+// task is the part of a message that one data socket transfers.
 type task struct {
 	r    *request
 	sock int

@@ -13,7 +13,7 @@ import (
 	"github.com/simccl/simccl/internal/iflist"
 )
 
-// Interface is a network interface with one address.
+// Interface is a network interface with one of its addresses.
 type Interface struct {
 	Name string
 	Addr net.IP

@@ -55,14 +55,14 @@ type Memory interface {
 	Release() error
 }
 
-// Buf is a part of a registered buffer.
+// Buf is a range of a registered buffer.
 type Buf struct {
 	Mem  Memory
 	Off  int
 	Size int
 }
 
-// Request is an outstanding operation.
+// Request is an outstanding send, receive or flush.
 type Request interface {
 	// Test reports whether the request has ended; sizes are the bytes received by message. It must be called
 	// until it reports true or an error.
@@ -78,7 +78,7 @@ type SendComm interface {
 	Close() error
 }
 
-// RecvComm is the receiving end.
+// RecvComm is the receiving end of a connection.
 type RecvComm interface {
 	Register(mem []byte) (Memory, error)
 	// Irecv offers buffers for messages with the given tags. A nil Request without error means that too many

@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/real/internal/dl"
 )
 
-// LinkLayer is the link layer of a port.
+// LinkLayer is the link layer of a port: InfiniBand, or Ethernet (RoCE).
 type LinkLayer uint8
 
 // Link layers.
@@ -29,7 +29,7 @@ func (l LinkLayer) String() string {
 	return "IB"
 }
 
-// Port is one active port of a device.
+// Port is one active port of a device, with its address, MTU and speed.
 type Port struct {
 	Device string
 	Num    uint8

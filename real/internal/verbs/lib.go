@@ -13,7 +13,7 @@ import (
 	"github.com/simccl/simccl/real/internal/dl"
 )
 
-// Error is a failed verb.
+// Error reports a failed verb, with the device and the kernel's errno or a reason.
 type Error struct {
 	Verb   string
 	Device string
@@ -56,7 +56,7 @@ func (e *CompletionError) Error() string {
 	return s
 }
 
-// Lib is the open library.
+// Lib is the open libibverbs with the functions used.
 type Lib struct {
 	lib *dl.Lib
 	fn  procs

@@ -2,7 +2,7 @@ package verbs
 
 import "slices"
 
-// MR is registered memory.
+// MR is a memory registration: its pages, its keys, and its number of users.
 type MR struct {
 	handle     uintptr
 	Addr       uintptr // of the first page

@@ -240,7 +240,7 @@ func mtuCode(bytes int) uint32 {
 	return c
 }
 
-// Work is one request of a chain.
+// Work is one request of a chain: an RDMA write, write with immediate, read, or a send.
 type Work struct {
 	ID       uint64
 	Op       uint32 // OpWrite, OpWriteImm, OpRead, OpSend
