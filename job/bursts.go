@@ -17,7 +17,7 @@ import (
 // how the bursts of two calls meet depends on both. So two calls of different communicators that share links
 // are simulated together once, step by step, and the need of each on a shared link is set such that max-min
 // sharing gives it the speed of that simulation. Where that simulation would take too long, a pair of equal
-// calls stands in for it: they take as long as one of them on links of half the speed.
+// calls replaces it: they take as long as one of them on links of half the speed.
 
 // fullest returns the factor, at least 1, by which a call's need of a link exceeds its bytes when an equal
 // call shares the link.

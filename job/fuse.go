@@ -42,7 +42,7 @@ func (b *batch) at(i int) int32 {
 	return b.mail[i-len(b.steps)]
 }
 
-// fuse makes the program that is run. Groups that not all members issue alike, and groups that the planner
+// fuse makes the program that is run. Groups that differ between members, and groups that the planner
 // does not support, keep one kernel per call.
 func (c *costing) fuse() error {
 	if !c.grouped || c.opt.Fidelity == Alpha {
@@ -313,7 +313,7 @@ func (c *costing) located(at *communicator) sim.Config {
 	return cfg
 }
 
-// isFused returns the kernel of several calls that call i of the fused program stands for; nil for an
+// isFused returns the kernel of several calls that call i of the fused program represents; nil for an
 // ordinary call.
 func (c *costing) isFused(i int) *joint {
 	if k := i - (len(c.p.Calls) - len(c.fused)); k >= 0 && c.part != nil {

@@ -16,7 +16,7 @@ type Message struct {
 type Exchange struct {
 	Round      int32
 	Send, Recv int32 // indexes of messages; -1: none
-	// Batch is the batch of each part of the exchange on its channel, counted from 0 on every channel. The
-	// exchanges of a batch run at the same time.
+	// Batch is the batch of each part of the exchange on its channel; every channel numbers its batches from
+	// 0. The exchanges of a batch run at the same time.
 	Batch []int32
 }

@@ -19,12 +19,12 @@ type rows struct {
 
 const (
 	rowBits = 14 // low bits of a row's number: its index in its piece
-	// Aux holds the row's number in the lower bits and its number of records above; tooMany stands for more
+	// Aux holds the row's number in the lower bits and its number of records above; tooMany represents more
 	// than intHops.
 	rowCount = 29
 	rowMask  = 1<<rowCount - 1
 	tooMany  = intHops + 1
-	// The upper bits of a word are the code of a rate; the last code stands for all rates without a code.
+	// The upper bits of a word are the code of a rate; the last code represents all rates without a code.
 	rateShift = 61
 	otherRate = 7
 )

@@ -117,7 +117,7 @@ func (w *patWalk) aggregate(chunkBytes, channelBytes uint64) {
 	}
 }
 
-// resetBlocks begins a phase: phases from 2 on process 1/(2·scale) of the aggregate.
+// resetBlocks begins a phase: phases 2 and later process 1/(2·scale) of the aggregate.
 func (w *patWalk) resetBlocks() {
 	w.a, w.lastA = 0, w.agg
 	if w.phase >= 2 {

@@ -43,7 +43,7 @@ func (b *base) Shorten(iterations int64, rest, apart bool) (r plan.Request, s pl
 	return r, s, g, err == nil
 }
 
-// loop returns the division of the operation's transfers if all have whole steps and are divided alike; else
+// loop returns the division of the operation's transfers if all have whole steps and equal divisions; else
 // false.
 func (g *p2p) loop() (t sendrecv.Transfer, ok bool) {
 	if g.req.Pairs != nil {

@@ -13,7 +13,7 @@ const (
 	OneShot     = "one-shot"
 	OneShotPush = "one-shot-push"
 	TwoShot     = "two-shot"
-	// VLLM stands for the choice of vLLM and SGLang among one-shot, two-shot and NCCL.
+	// VLLM represents the choice of vLLM and SGLang among one-shot, two-shot and NCCL.
 	VLLM = "vllm"
 )
 

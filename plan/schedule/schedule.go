@@ -34,7 +34,7 @@ type Element struct {
 	Pos              Pos
 }
 
-// Whole returns the element that stands for a whole schedule.
+// Whole returns the element that represents a whole schedule.
 func Whole(at Pos) Element { return Element{-1, -1, -1, at} }
 
 // Error reports a fault of a schedule, with the element and its position in the file.

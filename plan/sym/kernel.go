@@ -8,7 +8,7 @@ import (
 type Kernel uint8
 
 // Kernels, in the order in which NCCL compares them (include/sym_kernels.h:30 of v2.28.9-1; the Tma kernels
-// are of 2.30). None stands for no kernel.
+// are of 2.30). None represents no kernel.
 const (
 	None Kernel = iota
 	AllReduceLL

@@ -152,7 +152,7 @@ func measureRow(c Case, measure func(Case) (*Figures, error)) (r *Row, err error
 	return r, err
 }
 
-// End tells the other side that the measurements are complete.
+// End informs the other side that the measurements are complete.
 func (r *Remote) End(ctx context.Context) error { return ibv.EndPerf(ctx, r.Addr, r.Key) }
 
 // Serve is the other side of Measure. failed is called for each case that failed.

@@ -136,7 +136,7 @@ func (f *Finder) byPMI(l *config.Launch) (Place, error) {
 	return out, nil
 }
 
-// meet lets rank 0 listen, and tells every rank the address.
+// meet lets rank 0 listen, and every rank learn the address.
 func (p *Place) meet(nranks int, opt bootstrap.Options) (root *bootstrap.Root, err error) {
 	if p.Rank == 0 {
 		addr := p.id.Addr

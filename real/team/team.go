@@ -211,7 +211,7 @@ func (t *Team) Leave() {
 	t.stop(nil)
 }
 
-// dismissTime is how long the root of an interrupted process stays to tell the others why it ends.
+// dismissTime is how long the root of an interrupted process stays to inform the others why it ends.
 const dismissTime = 400 * time.Millisecond
 
 // dismiss closes the root once all ranks have left or received the verdict.

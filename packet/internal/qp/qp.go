@@ -144,8 +144,8 @@ func (s *Sender) Again(selective bool) int64 {
 // Held reports whether the flow has ended while its class is paused.
 func (s *Sender) Held(paused uint16) bool { return s.Una >= s.Frames && paused>>s.Class&1 != 0 }
 
-// Linger reports whether a sender that has gone back beyond the end of its flow keeps retransmitting, as
-// ns-3's does without a window.
+// Linger reports whether a sender that went back after the end of its flow keeps retransmitting, as ns-3's
+// does without a window.
 func (s *Sender) Linger() bool {
 	if s.Nxt < s.Frames && s.Window > 0 { // a negative number in flight wraps around and exceeds any window
 		s.Nxt = s.Frames

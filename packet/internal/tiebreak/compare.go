@@ -135,7 +135,7 @@ func both(x, y Number) pair { return pair(min(x, y))<<32 | pair(max(x, y)) }
 // slot returns the pair's slot in a table of n, a power of two.
 func (k pair) slot(n int) uint { return uint(k&^lesser*0x9e3779b97f4a7c15>>32) & uint(n-1) }
 
-// is reports whether two keys stand for the same pair of numbers, whatever the outcome.
+// is reports whether two keys represent the same pair of numbers, whatever the outcome.
 func (k pair) is(o pair) bool { return (k^o)&^lesser == 0 }
 
 func (k pair) first(x, y Number) bool { return (k&lesser != 0) == (x < y) }

@@ -234,7 +234,7 @@ func (c *Group) Rank() int { return c.rank }
 // Size returns the number of ranks.
 func (c *Group) Size() int { return c.n }
 
-// Abort tells all ranks that this one gives up, and why: a cause that carries a signal is reported as an
+// Abort informs all ranks that this one gives up, and why: a cause that carries a signal is reported as an
 // interruption.
 func (c *Group) Abort(cause error) {
 	c.giveUp(cause)

@@ -13,7 +13,7 @@ import (
 )
 
 // Root is the meeting point of the ranks. It runs in the process of rank 0 and, after the ring is built,
-// watches the ranks: it learns first which one died and tells all others.
+// watches the ranks: it learns first which one died and informs all others.
 type Root struct {
 	id     ID
 	n      int
@@ -206,7 +206,7 @@ func (r *Root) watch(rank int, m *member) {
 	}
 }
 
-// remove removes a member and tells the others why; v is nil if it left in order.
+// remove removes a member and informs the others why; v is nil if it left in order.
 func (r *Root) remove(rank int, m *member, v *verdict) {
 	m.conn.Close()
 	r.mu.Lock()

@@ -80,7 +80,7 @@ func readFrame(r io.Reader) (frame, error) {
 	return f, nil
 }
 
-// role tells the acceptor the purpose of a connection.
+// role is the purpose of a connection, sent to the acceptor.
 type role uint8
 
 const (

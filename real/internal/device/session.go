@@ -278,7 +278,8 @@ func (s *Session) fail(err error) {
 	s.announce()
 }
 
-// announce tells the other processes that this one aborts, and why: a failure here or the caller's own limit.
+// announce informs the other processes that this one aborts, and why: a failure here or the caller's own
+// limit.
 func (s *Session) announce() {
 	s.announced.Do(func() {
 		if s.cfg.Boot != nil {

@@ -215,7 +215,7 @@ func (s *Session) event(c *plan.Conn, d nccl.Dir, k int, p *piece) stepEvent {
 	return e
 }
 
-// word returns the name of the transport: the net's, or the one that the FIFO stands for.
+// word returns the name of the transport: the net's, or the one that the FIFO represents.
 func (s *Session) word(c *plan.Conn) string {
 	if w := s.e.cfg.Wire; w != nil {
 		return "NET/" + w.Net.Name()

@@ -139,7 +139,7 @@ func (n *Net) Perf(ctx context.Context, addr string, dev int, secret []byte, c P
 	return n.perform(ctx, conn, dev, c, true)
 }
 
-// EndPerf tells the server that the measurements are complete.
+// EndPerf informs the server that the measurements are complete.
 func EndPerf(ctx context.Context, addr string, secret []byte) error {
 	conn, err := dialPerf(ctx, addr, secret, call{})
 	if err != nil {

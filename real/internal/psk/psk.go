@@ -150,7 +150,7 @@ func (g *Gate) Refused() int {
 
 // Admit runs the acceptor's side of a handshake and returns the dialer's hello. Until the dialer has proven
 // the secret, Admit sends only TLS's own messages and one uniformly random group element. It calls proven
-// before it tells the dialer that the secret is right, so that the caller can still drop the connection
+// before it informs the dialer that the secret is right, so that the caller can still drop the connection
 // before the dialer relies on it. If Admit fails, the caller must close the connection.
 func (g *Gate) Admit(c net.Conn, proven func()) (*Conn, []byte, error) {
 	cert, err := certificate()

@@ -14,7 +14,7 @@ type GID [16]byte
 // String returns the GID as an IPv6 address.
 func (g GID) String() string { return netip.AddrFrom16(g).String() }
 
-// isV4 reports whether the GID stands for an IPv4 address, unicast or multicast (net_ib.cc:326,
+// isV4 reports whether the GID represents an IPv4 address, unicast or multicast (net_ib.cc:326,
 // getGidAddrFamily).
 func (g GID) isV4() bool {
 	const mapped, multicast = 0x0000ffff, 0xff0e0000

@@ -10,7 +10,7 @@ import (
 // Tables store the repeating parts of events. Until the file is written, an event is stored as the number of
 // its shape and the values of its arguments, a quarter of its text.
 type Tables struct {
-	Shapes   []Shape // numbered from 1; 0 stands for an event without a shape, stored in full
+	Shapes   []Shape // numbered from 1; 0 represents an event without a shape, stored in full
 	byShape  map[string]uint32
 	near     [1 << 13]uint32 // cache: shape number by hash
 	Words    []Word
