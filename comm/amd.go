@@ -5,7 +5,7 @@ import (
 	"github.com/simccl/simccl/tuning"
 )
 
-// amdInput is what RCCL's cost model must know beside NCCL's; the zero value without presets.
+// amdInput returns the inputs of RCCL's cost model that NCCL's lacks; the zero value without presets.
 func (c *Comm) amdInput() tuning.AMD {
 	if !c.Params.Rules.Tuning.Has() || c.Preset == nil {
 		return tuning.AMD{}

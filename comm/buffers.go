@@ -15,29 +15,29 @@ import (
 	"github.com/simccl/simccl/tuning"
 )
 
-// Buffers says what NCCL knows of an operation's buffers.
+// Buffers says how an operation's buffers are registered.
 type Buffers uint8
 
-// Buffers: of Plain ones NCCL knows nothing before the call; Registered ones were
-// registered (ncclCommRegister) and allocated by ncclMemAlloc; Windows are symmetric windows
-// (ncclCommWindowRegister). nccl-tests has them with -R 0, 1 and 2.
+// Plain buffers are unknown to NCCL before the call; Registered ones were registered (ncclCommRegister) and
+// allocated by ncclMemAlloc; Windows are symmetric windows (ncclCommWindowRegister). nccl-tests uses them
+// with -R 0, 1 and 2.
 const (
 	Plain Buffers = iota
 	Registered
 	Windows
 )
 
-// Registration are the settings of registered buffers and windows.
+// Registration are the NCCL settings by which registered buffers and windows are used or ignored.
 type Registration struct {
 	Sym        sym.Params
 	WindowsOff bool // NCCL_WIN_ENABLE=0, or NCCL_CUMEM_ENABLE=0
 	LocalOff   bool // NCCL_LOCAL_REGISTER=0
 	GraphOff   bool // NCCL_GRAPH_REGISTER=0
-	PolicySet  bool // NCCL_CTA_POLICY is set, which outranks a communicator's own
-	GIN        bool // SIMCCL_GIN: nets are driven by GPUs, whatever the topology says
+	PolicySet  bool // NCCL_CTA_POLICY is set and overrides the communicator's own policy
+	GIN        bool // SIMCCL_GIN: GPUs drive the NICs, whatever the topology says
 }
 
-// SetPolicy sets NCCL_CTA_POLICY; what is none NCCL takes for 0 (init.cc:1785).
+// SetPolicy sets NCCL_CTA_POLICY; NCCL treats values other than 1 and 2 as 0 (init.cc:1785).
 func (r *Registration) SetPolicy(n int64) {
 	r.Sym.CTAPolicy, r.PolicySet = 0, true
 	if n == 1 || n == 2 {
@@ -45,7 +45,7 @@ func (r *Registration) SetPolicy(n int64) {
 	}
 }
 
-// Symmetric is what of the communicator bears on symmetric kernels and copy engines.
+// Symmetric returns the properties of the communicator that symmetric kernels and copy engines depend on.
 func (c *Comm) Symmetric() *sym.Comm {
 	p := &c.Params.Registration
 	s := &sym.Comm{Rules: &c.Params.Rules.Sym, Ranks: c.NRanks, Nodes: c.NNodes, SM: c.MinSM,
@@ -63,7 +63,7 @@ func (c *Comm) Symmetric() *sym.Comm {
 	return s
 }
 
-// gin reports whether every node has nets that GPUs drive.
+// gin reports whether every node has NICs that GPUs drive (GIN).
 func (c *Comm) gin() bool {
 	return !slices.ContainsFunc(c.Domains, func(d connect.Domain) bool {
 		return len(d.System.Of(topo.GIN)) == 0
@@ -77,8 +77,8 @@ func gcd(a, b int) int {
 	return a
 }
 
-// GINWarning says which kernels NCCL would take for an operation in symmetric windows if
-// GPUs drove the nets, "" where none.
+// GINWarning names the kernels that NCCL would choose for an operation in symmetric windows if GPUs drove the
+// NICs; "" if none.
 func (c *Comm) GINWarning(o Op) string {
 	s := c.Symmetric()
 	s.Params.CTAPolicy = c.policy(&o)
@@ -122,7 +122,7 @@ func (c *Comm) direct() (p2p, nvlink bool) {
 	return p2p, nvlink
 }
 
-// task is an operation as symmetric kernels see it.
+// task returns an operation in the form that package sym takes.
 func (o *Op) task() sym.Task {
 	t := sym.Task{Func: o.Func, Op: o.RedOp, Type: o.Type, Count: o.Count, InPlace: o.InPlace}
 	if o.Buffers == Windows {
@@ -131,8 +131,8 @@ func (o *Op) task() sym.Task {
 	return t
 }
 
-// SymmetricKernel returns the kernel that NCCL takes where the buffers of an operation
-// are in symmetric windows and it has one; ok is false where it does not.
+// SymmetricKernel returns the kernel over symmetric windows that NCCL chooses for an operation; ok is false
+// if the buffers are in no window or NCCL has no such kernel.
 func (c *Comm) SymmetricKernel(o Op) (l sym.Launch, ok bool, err error) {
 	if o.Buffers != Windows || c.NRanks == 1 || o.Count == 0 {
 		return l, false, nil
@@ -156,8 +156,8 @@ func (c *Comm) SymmetricKernel(o Op) (l sym.Launch, ok bool, err error) {
 	return all[0], true, nil
 }
 
-// Device returns the kernel of nccl-tests' device implementation of an operation, on so
-// many blocks, 0 for its 16. Errors: of usage, where it has none (sym.Comm.Device).
+// Device returns the kernel of nccl-tests' device implementation impl of an operation, with the given number
+// of blocks (0: its 16). Errors: of usage, if there is none (sym.Comm.Device).
 func (c *Comm) Device(o Op, impl, blocks int) (sym.Launch, error) {
 	if o.Buffers == Windows && c.NRanks > 1 && o.Count > 0 {
 		if l, ok := c.Symmetric().Device(impl, cmp.Or(blocks, deviceBlocks), o.task()); ok {
@@ -171,10 +171,10 @@ func (c *Comm) Device(o Op, impl, blocks int) (sym.Launch, error) {
 		"that GPUs initiate, from NCCL 2.28.7 on, and are not simulated", impl)
 }
 
-// deviceBlocks is how many blocks nccl-tests' device implementations have.
+// deviceBlocks is the default number of blocks of nccl-tests' device implementations.
 const deviceBlocks = 16
 
-// CopyEngines returns how copy engines do an operation; ok is false where they do not.
+// CopyEngines returns the copies by which copy engines execute an operation; ok is false if they do not.
 func (c *Comm) CopyEngines(o Op) (sym.Copies, bool) {
 	if o.Buffers != Windows || c.NRanks == 1 || o.Count == 0 {
 		return sym.Copies{}, false
@@ -184,7 +184,7 @@ func (c *Comm) CopyEngines(o Op) (sym.Copies, bool) {
 	return s.Copies(o.task(), o.Root, o.InPlace, o.Graph)
 }
 
-// policy is the CTA policy that holds for an operation (init.cc:1745).
+// policy returns the CTA policy of an operation (init.cc:1745).
 func (c *Comm) policy(o *Op) int {
 	if r := &c.Params.Registration; r.PolicySet {
 		return r.Sym.CTAPolicy
@@ -192,17 +192,15 @@ func (c *Comm) policy(o *Op) int {
 	return o.CTAPolicy
 }
 
-// registered reports whether NCCL finds the buffers of an operation registered
-// (register/coll_reg.cc:120).
+// registered reports whether NCCL finds the operation's buffers registered (register/coll_reg.cc:120).
 func (c *Comm) registered(o *Op) bool {
 	p := &c.Params.Registration
 	return o.Buffers != Plain && (!p.LocalOff || o.Graph && !p.GraphOff)
 }
 
-// register changes a request as NCCL does for registered buffers of a chosen
-// algorithm: the receiver's buffer takes what the sender stores, without a copy out of
-// the FIFO (register/coll_reg.cc:177-460). Errors: a *plan.UnsupportedError where the
-// buffers' path is not modelled.
+// register changes a request as NCCL does for registered buffers of a chosen algorithm: the sender stores
+// directly into the receiver's buffer, without a copy out of the FIFO (register/coll_reg.cc:177-460). Errors:
+// a *plan.UnsupportedError if the path of the buffers is not modelled.
 func (c *Comm) register(r *plan.Request, o *Op) error {
 	if !c.registered(o) {
 		return nil
@@ -237,8 +235,8 @@ func (c *Comm) register(r *plan.Request, o *Op) error {
 	return nil
 }
 
-// registerNVLS: the switch reads and writes the user's buffers, by fewer channels
-// (register/coll_reg.cc:41-100, init.cc:922-951). An average of floats scales first.
+// registerNVLS lets the switch read and write the user's buffers, with fewer channels
+// (register/coll_reg.cc:41-100, init.cc:922-951). An average of floats is excluded, as it is scaled first.
 func (c *Comm) registerNVLS(r *plan.Request, o *Op) error {
 	switch {
 	case c.multiHost(), o.RedOp == coll.Avg && o.Func.Reduces() && o.Type.IsFloat():
@@ -251,8 +249,8 @@ func (c *Comm) registerNVLS(r *plan.Request, o *Op) error {
 	return nil
 }
 
-// registerP2P: sends and receives within a node go into the receiver's buffer. Between
-// nodes NICs do so where no rank sends by another's (enqueue.cc:857).
+// registerP2P lets sends and receives within a node go directly into the receiver's buffer. Between nodes
+// NICs do so if no rank sends through another's NIC (PXN, enqueue.cc:857).
 func (c *Comm) registerP2P(r *plan.Request, o *Op) error {
 	if c.Params.Rules.Plan.GathersCaptured && (o.Func == coll.Gather || o.Func == coll.Scatter) && !o.Graph {
 		return nil
@@ -273,9 +271,8 @@ func unregistered(r *plan.Request, why string) error {
 	return &plan.UnsupportedError{What: what, Why: why}
 }
 
-// efficient is NCCL's choice where NCCL_CTA_POLICY=1 (efficiency) and buffers are
-// registered: NVLS in place of another algorithm where it needs no more channels
-// (enqueue.cc:1949).
+// efficient applies NCCL_CTA_POLICY=1 (efficiency) to registered buffers: NVLS replaces another algorithm if
+// it needs no more channels (enqueue.cc:1949).
 func (c *Comm) efficient(o *Op, ch *tuning.Choice) {
 	p := &c.Params
 	if c.policy(o) != 1 || !c.registered(o) && (!o.Graph || p.Registration.GraphOff) || p.Tuning.Algo.Set ||
@@ -291,7 +288,7 @@ func (c *Comm) efficient(o *Op, ch *tuning.Choice) {
 	}
 }
 
-// multiHost reports whether an NVLink domain has several hosts (comm->MNNVL).
+// multiHost reports whether an NVLink domain spans several hosts (comm->MNNVL).
 func (c *Comm) multiHost() bool {
 	for _, ranks := range c.NodeRanks {
 		for _, r := range ranks {
@@ -303,7 +300,7 @@ func (c *Comm) multiHost() bool {
 	return false
 }
 
-// nvlsRegistered is how many channels NVLS has over registered buffers.
+// nvlsRegistered returns the number of channels of NVLS with registered buffers.
 func (c *Comm) nvlsRegistered(f coll.Func) int {
 	n := c.Params.Rules.Plan.NVLSRegistered(rules.NVLSRegistration{Func: f, MinSM: c.MinSM, Nodes: c.NNodes,
 		Heads: max(1, len(c.NVLSHeads)), NetBW: c.MinNetBW(),

@@ -18,8 +18,7 @@ import (
 // Multicast says whether GPUs can use NVLink multicast (NVLS).
 type Multicast uint8
 
-// Multicast settings. Auto is on where every GPU is sm_90 or later behind an
-// NVSwitch.
+// Multicast settings. Auto is on if every GPU is sm_90 or later behind an NVSwitch.
 const (
 	MulticastAuto Multicast = iota
 	MulticastOn
@@ -36,40 +35,39 @@ type Params struct {
 	Tuning       tuning.Params
 	Plan         plan.Params
 	Registration Registration
-	Preset       preset.Settings // of machines that RCCL knows
-	Access       topo.Access     // what the Systems' paths were laid with
+	Preset       preset.Settings // settings of RCCL's presets for known machines
+	Access       topo.Access     // the access by which the Systems' paths were computed
 	Multicast    Multicast
-	// Given reads NCCL_GRAPH_FILE for one System: graphs name GPUs by device
-	// number, so every host takes its own from the same text. Nil for none.
+	// Given parses NCCL_GRAPH_FILE for one System: graphs name GPUs by device number, so every host reads its
+	// own from the same text. nil: none.
 	Given func(*topo.System) ([]*search.Graph, error)
 }
 
-// Comm is a communicator.
+// Comm is a communicator after NCCL's initialization: graphs, channels and cost model of all its ranks.
 type Comm struct {
 	*connect.Layout
 	Model   *tuning.Model
 	Params  Params
-	Cluster *fabric.Cluster // nil without one
-	// Searched is rank 0's System with the link speeds that NCCL's searches
-	// leave, see search.AllAndAfter.
+	Cluster *fabric.Cluster // nil if made FromSystems
+	// Searched is rank 0's System with the link bandwidths that remain after NCCL's searches, see
+	// search.AllAndAfter.
 	Searched *topo.System
-	// Preset is what is known of rank 0's machine before a search.
+	// Preset is the preset of rank 0's machine, matched before the search.
 	Preset *preset.Result
-	// Multicast is what Params.Multicast came to.
+	// Multicast is the resolved Params.Multicast.
 	Multicast bool
 }
 
-// Part is one System of a communicator: a host, or a part of one that cannot
-// reach the rest without the network, or a multi-host NVLink domain. Equal
-// parts share their System: it is searched once.
+// Part is one System of a communicator: a host, a part of a host that reaches the rest only over the network,
+// or a multi-host NVLink domain. Equal parts share their System: it is searched once.
 type Part struct {
 	System *topo.System
-	First  int32 // rank of the System's local rank 0
+	First  int32 // global rank of the System's local rank 0
 	Host   int32 // its host in the cluster
 }
 
-// New makes the communicator of all ranks of a cluster. p.Access must be what
-// the cluster was built with. Errors as FromSystems.
+// New makes the communicator of all ranks of a cluster. p.Access must be the one that the cluster was built
+// with. Errors as FromSystems.
 func New(cl *fabric.Cluster, p Params) (*Comm, error) {
 	parts := make([]Part, 0, cl.NHosts())
 	for host := range cl.NHosts() {
@@ -84,8 +82,8 @@ func New(cl *fabric.Cluster, p Params) (*Comm, error) {
 	return c, err
 }
 
-// FromSystems makes a communicator of parts that together hold every rank.
-// Errors are those of the stages, wrapped with what was attempted.
+// FromSystems makes a communicator of parts that together hold every rank. Errors are those of the stages,
+// wrapped with the name of the stage.
 func FromSystems(parts []Part, p Params) (*Comm, error) {
 	if err := p.Rules.Check("comm"); err != nil {
 		return nil, err
@@ -120,20 +118,20 @@ func FromSystems(parts []Part, p Params) (*Comm, error) {
 	return c, nil
 }
 
-// variant is a System at a place among the hosts by which its graphs may differ.
+// variant identifies a System and the properties of its host that its graphs may depend on.
 type variant struct {
 	system *topo.System
 	place  int
 }
 
-// found are the graphs of one, and the System with what a preset changes of it.
+// found holds the graphs of one variant, and the System as a preset changes it.
 type found struct {
 	system *topo.System
 	set    search.Set
 	preset *preset.Result
 }
 
-// hostsOf says of each part which host of how many it is on.
+// hostsOf returns for each part the index of its host and the number of hosts.
 func hostsOf(parts []Part) []preset.Host {
 	index, ranks := map[int32]int{}, map[int32]int{}
 	total := 0
@@ -156,7 +154,7 @@ func hostsOf(parts []Part) []preset.Host {
 	return out
 }
 
-// search finds the graphs of a System that was not met before.
+// search finds the graphs of a System on first use of its variant.
 func (c *Comm) search(part Part, h preset.Host) (found, error) {
 	p := c.Params.Search
 	p.NVLS = connect.NVLSSupported(part.System, c.Multicast, c.Params.Connect)
@@ -200,7 +198,7 @@ func multicast(parts []Part, m Multicast) bool {
 	return len(parts) > 0
 }
 
-// tuningInput is what the cost model must know.
+// tuningInput returns the inputs of the cost model.
 func (c *Comm) tuningInput() tuning.Input {
 	in := tuning.Input{
 		NRanks: c.NRanks, NNodes: c.NNodes, MaxLocalRanks: c.MaxLocalRanks, LocalRanks: len(c.NodeRanks[0]),
@@ -230,7 +228,7 @@ func (c *Comm) tuningInput() tuning.Input {
 	in.AMD = c.amdInput()
 	in.CollNet.Enabled = c.CollNet.Enabled
 	if c.CollNet.Enabled {
-		// The plugin that is supposed is NVIDIA's, which gathers and scatters too.
+		// the assumed plugin is NVIDIA's, which also gathers and scatters
 		in.CollNet.Heads, in.CollNet.DirectHeads = len(c.CollNet.NetHeads[0]), len(c.CollNet.Heads[0])
 		in.CollNet.ChainHeadless = c.ChainHeadless()
 		in.CollNet.AllGather, in.CollNet.ReduceScatter, in.CollNet.Reduces = true, true, tuning.SHARPReduces
@@ -244,15 +242,16 @@ func (c *Comm) tuningInput() tuning.Input {
 	return in
 }
 
-// Choose returns what NCCL takes for one operation that is a group of its own.
+// Choose returns NCCL's choice of algorithm, protocol and channels for one operation that is a group of its
+// own.
 func (c *Comm) Choose(op tuning.Op) (tuning.Choice, error) { return c.Model.Choose(op) }
 
-// op is the model's view of an operation.
+// op returns the operation in the form that the cost model takes.
 func (o Op) op() tuning.Op {
 	return tuning.Op{Func: o.Func, Count: o.Count, Type: o.Type, RedOp: o.RedOp}
 }
 
-// Op is one operation of a user.
+// Op is one operation that a user calls on all ranks, with the state of its buffers.
 type Op struct {
 	Func    coll.Func
 	Count   int64 // NCCL's count, see tuning.Op
@@ -264,18 +263,17 @@ type Op struct {
 	Buffers Buffers
 	// Graph: the operation is captured in a CUDA graph.
 	Graph bool
-	// CTAPolicy is the communicator's own: 0 default, 1 efficiency, 2 no blocks.
-	// NCCL_CTA_POLICY outranks it.
+	// CTAPolicy is the communicator's own policy: 0 default, 1 efficiency, 2 no blocks. NCCL_CTA_POLICY
+	// overrides it.
 	CTAPolicy int
-	// Misalign is plan.Request's.
+	// Misalign is copied to plan.Request.
 	Misalign int64
-	// Pairs is plan.Request's.
+	// Pairs is copied to plan.Request.
 	Pairs *coll.Pairs
 }
 
-// Request chooses for an operation and says how to plan it. For one rank,
-// where NCCL only copies, and for send/recv operations nothing is chosen and
-// the Choice is zero.
+// Request chooses algorithm and protocol for an operation and returns the request to plan it. Nothing is
+// chosen, and the Choice is zero, for one rank, where NCCL only copies, and for send/recv operations.
 func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
 	r := plan.Request{Func: o.Func, Count: o.Count, Type: o.Type, Op: o.RedOp, Root: o.Root, Peer: o.Peer,
 		InPlace: o.InPlace, Misalign: o.Misalign, Pairs: o.Pairs,
@@ -300,8 +298,8 @@ func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
 	return r, choice, c.register(&r, &o)
 }
 
-// Plan chooses for an operation and plans it. Errors are those of the choice,
-// or of build.Plan.
+// Plan chooses algorithm and protocol for an operation and plans it. Errors are those of the choice, or of
+// build.Plan.
 func (c *Comm) Plan(o Op) (*plan.Plan, tuning.Choice, error) {
 	r, choice, err := c.Request(o)
 	if err != nil {
@@ -311,9 +309,8 @@ func (c *Comm) Plan(o Op) (*plan.Plan, tuning.Choice, error) {
 	return p, choice, err
 }
 
-// PlanAs plans an operation with an algorithm and protocol of the caller's, as
-// NCCL_ALGO and NCCL_PROTO would force them. Send/recv operations and one rank
-// have none to force.
+// PlanAs plans an operation with a given algorithm and protocol, as NCCL_ALGO and NCCL_PROTO force them.
+// Send/recv operations and a single rank have none to force.
 func (c *Comm) PlanAs(o Op, a coll.Algorithm, p coll.Protocol) (*plan.Plan, tuning.Choice, error) {
 	plain := o
 	plain.Buffers = Plain
@@ -330,8 +327,8 @@ func (c *Comm) PlanAs(o Op, a coll.Algorithm, p coll.Protocol) (*plan.Plan, tuni
 	return pl, choice, err
 }
 
-// Systems lists the topology of each NCCL node, as a simulator takes them; equal
-// nodes share one.
+// Systems lists the topology of each NCCL node, in the form that a simulator takes; equal nodes share one
+// System.
 func (c *Comm) Systems() []*topo.System {
 	out := make([]*topo.System, len(c.Domains))
 	for n := range c.Domains {
@@ -340,7 +337,7 @@ func (c *Comm) Systems() []*topo.System {
 	return out
 }
 
-// withChoice fills what the tuner decided into a request.
+// withChoice copies the tuner's choice into a request.
 func withChoice(r plan.Request, c tuning.Choice) plan.Request {
 	r.Algo, r.Proto, r.Channels, r.Warps = c.Algo, c.Proto, c.MaxChannels, c.Warps
 	return r

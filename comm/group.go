@@ -10,13 +10,13 @@ import (
 	"github.com/simccl/simccl/tuning"
 )
 
-// Group returns the kernels of the calls of a group on this communicator, in order.
-// Errors are those of launch.Plan.
+// Group returns the kernels of a group of calls on this communicator, in the order of launch. Errors are
+// those of launch.Plan.
 func (c *Comm) Group(calls []launch.Call, mode launch.Mode) ([]launch.Kernel, error) {
 	return launch.Plan(c.Launcher(calls, mode), calls, mode)
 }
 
-// Launcher is the communicator as a planner of groups takes it, for these calls.
+// Launcher returns the communicator in the form that the planner of groups takes, for these calls.
 func (c *Comm) Launcher(calls []launch.Call, mode launch.Mode) *launch.Comm {
 	out := &launch.Comm{Layout: c.Layout, Choose: c.chooseTogether, Params: c.Params.Plan,
 		SlowNVLS: c.slowNVLS()}
@@ -50,7 +50,7 @@ func (c *Comm) Launcher(calls []launch.Call, mode launch.Mode) *launch.Comm {
 	return out
 }
 
-// Launched is an operation as the planner of groups takes it.
+// Launched returns an operation in the form that the planner of groups takes.
 func (o *Op) Launched() launch.Call {
 	t := o.task()
 	return launch.Call{Func: o.Func, Type: o.Type, Op: o.RedOp, Count: o.Count, Root: o.Root,
@@ -58,8 +58,8 @@ func (o *Op) Launched() launch.Call {
 		Windows: t.Windows, Registered: o.Buffers != Plain, Misalign: o.Misalign}
 }
 
-// WithPolicy is the communicator with a CTA policy of its own, where NCCL_CTA_POLICY
-// does not outrank it.
+// WithPolicy returns a copy of the communicator with its own CTA policy; NCCL_CTA_POLICY, if set, still
+// overrides it.
 func (c *Comm) WithPolicy(policy int) *Comm {
 	out := *c
 	if r := &out.Params.Registration; !r.PolicySet {
@@ -68,23 +68,23 @@ func (c *Comm) WithPolicy(policy int) *Comm {
 	return &out
 }
 
-// chooseTogether chooses for calls of a group that get one algorithm.
+// chooseTogether chooses algorithm and protocol for calls of a group that share them.
 func (c *Comm) chooseTogether(o launch.Op) (launch.Choice, error) {
 	ch, err := c.Choose(together(&o))
 	return chosen(&ch), err
 }
 
-// together is the model's view of calls that get one algorithm.
+// together returns such calls as one operation of the cost model.
 func together(o *launch.Op) tuning.Op {
 	return tuning.Op{Func: o.Func, Count: o.Count, Type: o.Type, RedOp: o.RedOp, Pipe: o.Pipe}
 }
 
-// chosen is a choice as the planner of groups takes it.
+// chosen returns a choice in the form that the planner of groups takes.
 func chosen(ch *tuning.Choice) launch.Choice {
 	return launch.Choice{Algo: ch.Algo, Proto: ch.Proto, Channels: ch.MaxChannels, Warps: ch.Warps}
 }
 
-// ChooseGroup is the choice for equal collectives of a group, which get one algorithm.
+// ChooseGroup returns the choice for equal collectives of a group, which share one algorithm.
 func (c *Comm) ChooseGroup(calls []launch.Call) (tuning.Choice, error) {
 	first := &calls[0]
 	pipe := (len(calls) + c.NChannels - 1) / c.NChannels
@@ -92,7 +92,7 @@ func (c *Comm) ChooseGroup(calls []launch.Call) (tuning.Choice, error) {
 		RedOp: first.Op, Pipe: pipe})
 }
 
-// slowNVLS is plan.Request.SlowNVLS of all operations.
+// slowNVLS returns the value of plan.Request.SlowNVLS for all operations.
 func (c *Comm) slowNVLS() bool {
 	return c.Model != nil && c.Model.Bandwidth[coll.AllReduce][coll.NVLS][coll.Simple] <
 		c.Params.Rules.Plan.SlowNVLS

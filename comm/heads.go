@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// HeadWarning warns of NVLS heads that are not in the order of ranks, where NCCL's own all_gather
-// and reduce_scatter with NVLS give wrong data (plan.Misplaced); "" where they are, or where
-// NVLS does neither.
+// HeadWarning warns if the NVLS heads are not in the order of ranks: NCCL's own all_gather and reduce_scatter
+// with NVLS then give wrong data (plan.Misplaced). "" if they are in order, or if NVLS does neither
+// operation.
 func (c *Comm) HeadWarning() string {
 	if c.NNodes != 1 || len(c.NVLS) == 0 || len(c.NVLS[0].Heads) != c.NRanks {
 		return ""

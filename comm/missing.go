@@ -9,8 +9,8 @@ import (
 	"github.com/simccl/simccl/tuning"
 )
 
-// noNVLSGraph says which GPU keeps NCCL from a graph for NVLS: the switch has to reach every
-// GPU and every GPU the switch by NVLink, at one rate (search.cc:386-419, ncclTopoSearchTryNvls).
+// noNVLSGraph names the GPU that prevents a graph for NVLS: the switch must reach every GPU and every GPU the
+// switch by NVLink, at one rate (search.cc:386-419, ncclTopoSearchTryNvls).
 func (c *Comm) noNVLSGraph() tuning.Reason {
 	r := tuning.Reason{Rule: "no NVLS graph was found", At: rules.AtNVLSTry}
 	for i := range c.Domains {
@@ -47,8 +47,8 @@ func (c *Comm) noNVLSGraph() tuning.Reason {
 	return r
 }
 
-// SplitWarning warns of a host, or NVLink domain, whose GPUs NCCL takes for several nodes, and names those
-// that are apart from the first; "" where there is none.
+// SplitWarning warns of a host, or NVLink domain, whose GPUs NCCL treats as several nodes, and names the GPUs
+// that are separate from the first; "" if there is none.
 func (c *Comm) SplitWarning() string {
 	for i := 1; i < len(c.Domains); i++ {
 		if c.HostOf[c.Domains[i].First] != c.HostOf[c.Domains[i-1].First] {
@@ -69,8 +69,8 @@ func (c *Comm) SplitWarning() string {
 	return ""
 }
 
-// RingWarning warns of a node for which NCCL found no ring, and names the GPUs that are
-// connected worse than the others; "" where there are rings.
+// RingWarning warns of a node for which NCCL found no ring, and names the GPUs with worse connections than
+// the others; "" if there are rings.
 func (c *Comm) RingWarning() string {
 	for i := range c.Domains {
 		d := &c.Domains[i]
@@ -104,7 +104,7 @@ func (c *Comm) RingWarning() string {
 	return ""
 }
 
-// gpusWhere lists the GPUs of a System by rank.
+// gpusWhere lists the GPUs of a System for which is returns true, by rank.
 func gpusWhere(s *topo.System, is func(topo.NodeID) bool) (out []topo.NodeID) {
 	byRank := make([]topo.NodeID, len(s.Of(topo.GPU)))
 	for i := range byRank {
@@ -125,7 +125,7 @@ func gpusWhere(s *topo.System, is func(topo.NodeID) bool) (out []topo.NodeID) {
 	return out
 }
 
-// named writes GPUs as the subject of "no NVLink": "rank 6 (GPU 2 of host 1, 0008:01:00.0) has".
+// named formats GPUs as the subject of "no NVLink": "rank 6 (GPU 2 of host 1, 0008:01:00.0) has".
 func (c *Comm) named(domain int, gpus []topo.NodeID) string {
 	d := &c.Domains[domain]
 	g := d.System.Nodes[gpus[0]].GPU

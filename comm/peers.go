@@ -6,8 +6,7 @@ import (
 	"github.com/simccl/simccl/rules"
 )
 
-// PeerWarning warns of nodes that disagree on the channels of send/recv, ""
-// where all agree.
+// PeerWarning warns of nodes that disagree on the number of channels of send/recv; "" if all agree.
 func (c *Comm) PeerWarning() string {
 	what, least := c.PeersDisagree()
 	if what == "" {

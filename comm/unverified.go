@@ -1,7 +1,7 @@
 package comm
 
-// Unverified says what of this communicator's decisions nothing but NCCL's source was
-// compared with, "" for nothing.
+// Unverified names the decisions of this communicator that were compared with NCCL's source only, not with a
+// run; "" if none.
 func (c *Comm) Unverified() string {
 	if !c.CollNet.Enabled {
 		return ""

@@ -13,15 +13,14 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// A call needs more of a link than its bytes are: what it moves comes in bursts, which
-// meet those of the call beside it, and how they meet depends on both. So two calls of
-// different communicators that share links are simulated together once, step by step,
-// and each needs of the shared links what makes it as fast as it was then. Where that
-// would take too long, two equal calls are taken instead: they take as long as one of
-// them on links of half the speed.
+// Two calls on one link slow each other by more than their bytes explain: a call moves data in bursts, and
+// how the bursts of two calls meet depends on both. So two calls of different communicators that share links
+// are simulated together once, step by step, and the need of each on a shared link is set such that max-min
+// sharing gives it the speed of that simulation. Where that simulation would take too long, a pair of equal
+// calls replaces it: they take as long as one of them on links of half the speed.
 
-// fullest is by how much more of a link a call needs than its bytes are, beside an
-// equal one.
+// fullest returns the factor, at least 1, by which a call's need of a link exceeds its bytes when an equal
+// call shares the link.
 func (x *planned) fullest() float64 {
 	most := 0.0
 	for k := range x.alone.Links {
@@ -33,22 +32,23 @@ func (x *planned) fullest() float64 {
 	return math.Max(1, float64(x.moving()+x.alone.Half-x.alone.Time)/float64(x.moving())/2/most)
 }
 
-// Pairs are simulated of calls of so many ranks at most, whose ranks together move so
-// many bytes at most, and so many of them.
+// Limits of the simulated pairs: ranks of each call, bytes that all ranks of a call move together (a larger
+// call is replaced by a smaller one), and number of pairs.
 const (
 	pairRanks = 16
 	pairBytes = 2 << 30
 	maxPairs  = 64
 )
 
-// partner is the call of a communicator's resources that occupies a link the longest.
+// partner is, for one link, the call with the longest total time among the calls of a communicator's
+// resources.
 type partner struct {
 	root, call int32
 	weight     float64 // picoseconds of all its calls in the job
 }
 
-// partly corrects what calls need of links that other communicators' calls use too:
-// by what both do together, or in proportion to the links that are shared.
+// partly corrects the needs of calls on links that calls of other communicators use too: from simulated pairs
+// or, without these, in proportion to the links that are shared.
 func (c *costing) partly(ctx context.Context, costs []streams.Cost) error {
 	on := c.partners(costs)
 	known := &pairs{known: map[pairKey][2]float64{}, groups: c.groups()}
@@ -84,8 +84,8 @@ func others(list []partner, root int32) bool {
 	return len(list) > 1 || len(list) == 1 && list[0].root != root
 }
 
-// partners are by resource the calls that use it, one of each communicator's
-// resources.
+// partners lists, by resource, the calls that use it: one call for each communicator (of those that share
+// resources, one for all).
 func (c *costing) partners(costs []streams.Cost) [][]partner {
 	on := make([][]partner, len(c.names))
 	times := c.times()
@@ -111,8 +111,8 @@ func (c *costing) partners(costs []streams.Cost) [][]partner {
 	return on
 }
 
-// together is what a call needs of its k-th link beside the calls of others on it: the
-// mean, by how long they take. 0: no pair was simulated.
+// together returns the need of call i on its k-th link while calls of other communicators use it: the mean
+// over these calls, weighted by their times. 0: a pair could not be simulated.
 func (c *costing) together(ctx context.Context, costs []streams.Cost, i, k int, list []partner,
 	known *pairs) (float64, error) {
 	root := c.p.Resources(c.p.Calls[i].Comm)
@@ -140,14 +140,14 @@ func (c *costing) together(ctx context.Context, costs []streams.Cost, i, k int, 
 	return math.Min(1, sum/weight), nil
 }
 
-// slowest bounds rates from below.
+// slowest is the lower bound of a measured rate.
 const slowest = 0.05
 
-// held is the rate from which on a call counts as not held up.
+// held is the rate from which on a call counts as not slowed.
 const held = 0.98
 
-// needBeside is the need of a link that makes a call as fast as it was beside another,
-// where the sharing is max-min and each has half.
+// needBeside returns the need of a link at which max-min sharing, with half of the link each, gives a call
+// the rate that it had in the simulated pair (rates[0]).
 func needBeside(plain float64, rates [2]float64) float64 {
 	if rates[0] >= held || behind(rates) {
 		return plain
@@ -155,11 +155,11 @@ func needBeside(plain float64, rates [2]float64) float64 {
 	return 0.5 / rates[0]
 }
 
-// behind reports whether a call waits behind another, which it does not hold up: more for
-// its words to come through than for room for its bytes.
+// behind reports whether the first call of a pair is slowed while the second is not: it waits for latency
+// (its flags and small messages queue behind the other's data) rather than for bandwidth.
 func behind(rates [2]float64) bool { return rates[0] < held && rates[1] >= held }
 
-// wait makes a call as slow as it was behind another.
+// wait records that call i runs at a lower rate while calls of the other one's communicator are in progress.
 func (c *costing) wait(costs []streams.Cost, i, other int32, rate float64) {
 	root := c.p.Resources(c.p.Calls[other].Comm)
 	x := &costs[i]
@@ -168,21 +168,21 @@ func (c *costing) wait(costs []streams.Cost, i, other int32, rate float64) {
 	}
 }
 
-// pairKey names two operations, where their communicators are to each other, and how
-// often they run at a stretch.
+// pairKey identifies a pair of operations, the relative position of their communicators, and how often they
+// run in succession.
 type pairKey struct {
 	a, b  *planned
 	place string
 	times int
 }
 
-// pairs are the rates of calls that were simulated together.
+// pairs holds the rates of the calls that were simulated together.
 type pairs struct {
 	known  map[pairKey][2]float64
 	groups [][]int32
 }
 
-// pair simulates two calls together and returns the rate of each, 1 alone; ok is false
+// pair simulates two calls together and returns the rate of each relative to running alone (1); ok is false
 // where that would take too long.
 func (c *costing) pair(ctx context.Context, i, k int, known *pairs) (rates [2]float64, ok bool, err error) {
 	a, b := c.comms[c.p.Calls[i].Comm], c.comms[c.p.Calls[k].Comm]
@@ -214,7 +214,7 @@ func (c *costing) pair(ctx context.Context, i, k int, known *pairs) (rates [2]fl
 	for n, p := range small {
 		alone := p.alone.Time + units.Time(done[n].times-1)*p.alone.Again
 		beside := done[n].at
-		if after := beside - done[1-n].at; times == 1 && after > 0 { // by itself at the end
+		if after := beside - done[1-n].at; times == 1 && after > 0 { // the rest of its time it runs alone
 			alone, beside = max(0, alone-after), beside-after
 		}
 		rates[n] = math.Min(1, math.Max(float64(alone)/float64(beside), slowest))
@@ -224,13 +224,13 @@ func (c *costing) pair(ctx context.Context, i, k int, known *pairs) (rates [2]fl
 	return rates, true, nil
 }
 
-// smaller is an operation, or where that moves too much to be simulated beside another
-// one of fewer elements that NCCL does in the same way; nil where there is none.
+// smaller returns the operation itself or, if it moves too many bytes to be simulated in a pair, one of fewer
+// elements with the same algorithm, protocol and number of channels; nil if there is none.
 func (c *costing) smaller(ctx context.Context, at *communicator, x *planned) (*planned, error) {
 	if x.group {
 		return x, nil
 	}
-	if x.plan == nil { // a kernel that is timed as a whole
+	if x.plan == nil { // a kernel that is simulated as a whole, without a plan
 		return nil, nil
 	}
 	most := units.Bytes(0)
@@ -249,8 +249,7 @@ func (c *costing) smaller(ctx context.Context, at *communicator, x *planned) (*p
 	return y, nil
 }
 
-// relative is where the ranks of two communicators are to each other: each by the
-// first of its host and rank that both know.
+// relative returns the relative position of two communicators: for each rank of b its index in a, or "-".
 func relative(a, b *communicator) string {
 	var s strings.Builder
 	at := 0
@@ -267,11 +266,11 @@ func relative(a, b *communicator) string {
 	return s.String()
 }
 
-// pairTimes is how often each of two calls runs beside the other at least; calls of one
-// group begin together, and once.
+// pairTimes is the least number of times that each call of a simulated pair runs. Calls of one group begin
+// together and run only once.
 const pairTimes = 3
 
-// groups are the calls of each group of the program, one of equal ones.
+// groups returns the distinct calls of each group of the program; equal groups appear once.
 func (c *costing) groups() [][]int32 {
 	var out [][]int32
 	for i := range c.p.Lists {
@@ -301,7 +300,7 @@ func (c *costing) groups() [][]int32 {
 	return out
 }
 
-// meet is how often calls run beside each other at a stretch.
+// meet returns how often calls i and k run in succession while both are in progress.
 func meet(groups [][]int32, i, k int) int {
 	if slices.ContainsFunc(groups, func(g []int32) bool {
 		return slices.Contains(g, int32(i)) && slices.Contains(g, int32(k))
@@ -311,14 +310,13 @@ func meet(groups [][]int32, i, k int) int {
 	return pairTimes
 }
 
-// progress is how often a call has ended on all ranks, and when it did last.
+// progress is the number of times that a call has ended on all ranks, and when it last did.
 type progress struct {
 	times int
 	at    units.Time
 }
 
-// beside runs two calls again and again, without a pause, until each has ended so
-// many times.
+// beside runs two calls repeatedly, without a pause, until each has ended the given number of times.
 func (c *costing) beside(ctx context.Context, x [2]*planned, at [2]*communicator,
 	times int) (done [2]progress, err error) {
 	s := sim.NewSession(ctx, c.p.Ranks())
@@ -329,7 +327,7 @@ func (c *costing) beside(ctx context.Context, x [2]*planned, at [2]*communicator
 		}
 	}
 	s.Seal()
-	b := besides{s: s, kinds: kinds, once: times == 1, of: map[int32]int{}}
+	b := pairRun{s: s, kinds: kinds, once: times == 1, of: map[int32]int{}}
 	for i := range at {
 		b.done[i], b.ops[i] = make([]int, len(at[i].ranks)), nil
 		for r := range at[i].ranks {
@@ -356,20 +354,20 @@ func (c *costing) beside(ctx context.Context, x [2]*planned, at [2]*communicator
 	return b.all, nil
 }
 
-// besides is the state of beside.
-type besides struct {
+// pairRun is the state of a simulated pair.
+type pairRun struct {
 	s     *sim.Session
 	kinds [2]int32
-	once  bool          // none is run again
-	of    map[int32]int // operation → which of the two
+	once  bool          // no kernel is run again
+	of    map[int32]int // operation → index of the call (0 or 1)
 	ops   [2][]int32    // operations, in order
-	done  [2][]int      // by rank: how many it has ended
+	done  [2][]int      // by rank: number of operations that it has ended
 	all   [2]progress
 	ended [][2]int32
 }
 
 // start begins a rank's next kernel.
-func (b *besides) start(i int, rank int32, now units.Time) error {
+func (b *pairRun) start(i int, rank int32, now units.Time) error {
 	n := b.done[i][rank]
 	if n == len(b.ops[i]) {
 		op, err := b.s.Open(b.kinds[i])
@@ -382,8 +380,8 @@ func (b *besides) start(i int, rank int32, now units.Time) error {
 	return nil
 }
 
-// next goes on where kernels have ended.
-func (b *besides) next(now units.Time) error {
+// next restarts the ranks whose kernels have ended.
+func (b *pairRun) next(now units.Time) error {
 	for _, e := range b.ended {
 		i, rank := b.of[e[0]], e[1]
 		b.done[i][rank]++

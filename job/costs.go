@@ -17,57 +17,58 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// planned is a distinct operation of a shape, with its plan and what it takes.
+// planned is a distinct operation on a shape of communicator, with its plan and its simulated time.
 type planned struct {
 	op     comm.Op
 	plan   *plan.Plan
 	choice tuning.Choice
 	alone  sim.Alone
-	ends   []units.Time // alone.Ends, in the order of the workload's ranks
+	ends   []units.Time // alone.Ends, by rank of the workload's communicator
 	slack  []units.Time
 	sms    int32
-	// receive is how long the receiver of a message takes where all of it is there;
-	// 0 where the connection does not hold it.
+	// receive is the time of a message's receiver once all data have arrived; 0 if the connection's buffers
+	// cannot hold the message.
 	receive units.Time
-	// both is how long a message takes whose ranks' blocks receive one as well.
+	// both is the time of a message whose ranks also exchange one in the opposite direction through the same
+	// blocks.
 	both units.Time
-	// group: it is a kernel of several calls, and op but its function.
+	// group: the kernel executes several calls; only op.Func is valid.
 	group bool
 }
 
-// opKey identifies an operation that was planned: equal ones are simulated once.
+// opKey identifies a planned operation: equal ones are simulated once.
 type opKey struct {
 	shape string
-	comm  int32 // where the place matters too, else -1
+	comm  int32 // the communicator, where its place in the cluster matters; else -1
 	op    comm.Op
-	order string // of ranks, where it is not NCCL's
-	group string // of a kernel of several calls: which
+	order string // order of ranks, where it is not NCCL's
+	group string // key of a kernel of several calls
 }
 
-// costing finds the Costs of a program's calls.
+// costing computes the Costs of a program's calls.
 type costing struct {
 	m       *Machine
 	p       *workload.Program
-	issued  *workload.Program // as p before calls of groups were joined in kernels
+	issued  *workload.Program // the program p before the calls of a group were fused into kernels
 	opt     *Options
 	comms   []*communicator
 	known   map[opKey]*planned
-	calls   []*planned       // by call; nil where nothing is launched
-	links   map[string]int32 // resources by name
+	calls   []*planned       // by call; nil if it launches no kernel
+	links   map[string]int32 // index of a resource by its name
 	names   []string
 	caps    []units.GBps
 	loads   [][]load             // by call
-	plain   [][]float64          // by call: of the Needs of links, what the bytes alone are
-	ask     sim.Ask              // what the program needs of calls
-	grouped bool                 // the program has groups
+	plain   [][]float64          // by call: the part of each link's need that the bytes alone explain
+	ask     sim.Ask              // results of a simulation that the program needs
+	grouped bool                 // the program has groups of calls
 	rings   map[opKey]units.Time // see exchange
 	session *sim.Session         // of fidelity step
-	network *Network             // nil unless it is observed
-	fused   []*joint             // the last calls of p: kernels of several calls
-	part    [][]int32            // by list, step: the step whose kernel it is part of, -1: none
+	network *Network             // nil unless Options.Observe
+	fused   []*joint             // kernels of several calls: the last calls of p
+	part    [][]int32            // by list and step: the step that launches its kernel; -1: none
 }
 
-// load is what a call puts on a resource.
+// load is the bytes that a call moves over a resource.
 type load struct {
 	link  int32
 	bytes units.Bytes
@@ -94,7 +95,7 @@ func newCosting(m *Machine, p *workload.Program, opt *Options) (*costing, error)
 	return c, c.fuse()
 }
 
-// communicator makes one of the program's, after the one whose resources it shares.
+// communicator makes communicator i of the program, after the one whose resources it shares.
 func (c *costing) communicator(i int32) (err error) {
 	if c.comms[i] != nil {
 		return nil
@@ -110,8 +111,8 @@ func (c *costing) communicator(i int32) (err error) {
 	return err
 }
 
-// asks finds what of calls matters to a program: links of half their speed where
-// calls can overlap, links of any speed where compute is beside them.
+// asks returns which simulations of a call the program needs: at half the speed of its links where calls can
+// overlap, with slowed kernels where compute runs at the same time.
 func asks(p *workload.Program, opt *Options) sim.Ask {
 	ask := sim.Ask{}
 	for i := range p.Comms {
@@ -129,7 +130,7 @@ func asks(p *workload.Program, opt *Options) sim.Ask {
 	return ask
 }
 
-// find plans every call and finds its Cost.
+// find plans every call and returns the Costs by call.
 func (c *costing) find(ctx context.Context) ([]streams.Cost, error) {
 	costs := make([]streams.Cost, len(c.p.Calls))
 	ops, err := c.ops()
@@ -162,15 +163,15 @@ func (c *costing) find(ctx context.Context) ([]streams.Cost, error) {
 	return costs, c.partly(ctx, costs)
 }
 
-// atOnce is the Cost of a call that takes no time: a picosecond, for a timeline looks for what waits
-// in spans that last.
+// atOnce returns the Cost of a call that takes no time: one picosecond, because a timeline assigns waiting to
+// spans of positive length.
 func atOnce(f coll.Func) streams.Cost {
 	return streams.Cost{Time: 1, Buffered: message(f), Receive: 1}
 }
 
 func message(f coll.Func) bool { return f == coll.Send || f == coll.Recv }
 
-// ops are the operations of the calls, with ranks in NCCL's order.
+// ops returns the operations of the calls, with ranks in NCCL's order.
 func (c *costing) ops() ([]comm.Op, error) {
 	out := make([]comm.Op, len(c.p.Calls))
 	for i := range c.p.Calls {
@@ -187,8 +188,7 @@ func (c *costing) ops() ([]comm.Op, error) {
 	return out, nil
 }
 
-// messageOps gives sends and receives their two ranks; each is a call of one rank
-// (ownMessages).
+// messageOps sets the two ranks of sends and receives; each is a call of one rank (ownMessages).
 func (c *costing) messageOps(out []comm.Op) {
 	seen := make([]bool, len(c.p.Calls))
 	for r := range c.issued.Of {
@@ -217,8 +217,8 @@ func (c *costing) messageOps(out []comm.Op) {
 	}
 }
 
-// unequal gives alltoalls of variable counts the count of an equal one that loads
-// the busiest rank as much. The k-th call of each member belongs to one operation.
+// unequal replaces the variable counts of an alltoall by the count of an equal alltoall that moves as many
+// bytes at the busiest rank. The k-th call of each member belongs to one operation.
 func (c *costing) unequal(out []comm.Op) {
 	type member struct{ sent, received int64 }
 	type opOf struct{ comm, k int32 }
@@ -262,7 +262,7 @@ func (c *costing) unequal(out []comm.Op) {
 	}
 }
 
-// plannedCall plans a call of the program that is run.
+// plannedCall plans a call of the fused program.
 func (c *costing) plannedCall(ctx context.Context, i int, op comm.Op) (*planned, error) {
 	at := c.comms[c.p.Calls[i].Comm]
 	if t := c.isFused(i); t != nil {
@@ -276,7 +276,7 @@ func (c *costing) plannedCall(ctx context.Context, i int, op comm.Op) (*planned,
 	return c.planned(ctx, at, op)
 }
 
-// planned plans an operation, or finds it among those that were.
+// planned returns an operation with its plan, made now or before.
 func (c *costing) planned(ctx context.Context, at *communicator, op comm.Op) (*planned, error) {
 	key := opKey{shape: at.key, comm: -1, op: op}
 	if c.m.Sim.Fabric != nil || len(c.m.Sim.Faults) > 0 {
@@ -315,7 +315,7 @@ func (c *costing) planned(ctx context.Context, at *communicator, op comm.Op) (*p
 	return x, nil
 }
 
-// memoKey identifies what a Machine keeps of one job for the next.
+// memoKey identifies a simulated operation that a Machine keeps for its next jobs.
 type memoKey struct {
 	op       opKey
 	ask      sim.Ask
@@ -326,8 +326,8 @@ type memoKey struct {
 // maxMemo bounds the operations that a Machine keeps.
 const maxMemo = 1 << 9
 
-// recall empties the memory of a Machine whose class has changed in other quantities than
-// those of sharing, on which no operation alone depends.
+// recall clears the memory of a Machine if quantities of its class have changed that the time of a single
+// operation depends on (that is, other than those of sharing).
 func (m *Machine) recall() {
 	now := m.Sim.Quantities()
 	if m.memo == nil || len(m.memo) > maxMemo || !slices.Equal(now, m.memoOf) {
@@ -335,7 +335,7 @@ func (m *Machine) recall() {
 	}
 }
 
-// channels is how many channels a rank's kernel has at most.
+// channels returns the largest number of channels of a rank's kernel.
 func channels(p *plan.Plan) int32 {
 	if n := p.Split.NChannels; n > 0 {
 		return int32(n)
@@ -355,14 +355,14 @@ func channels(p *plan.Plan) int32 {
 	return n
 }
 
-// located is a plan on a communicator of its shape.
+// located returns a plan made for a shape, placed on one communicator of that shape.
 func located(p *plan.Plan, at *communicator) *plan.Plan {
 	own := *p
 	own.Comm = at.layout
 	return &own
 }
 
-// simulate finds what an operation takes alone.
+// simulate simulates an operation alone and sets its times.
 func (c *costing) simulate(ctx context.Context, at *communicator, x *planned) error {
 	cfg := c.located(at)
 	e, err := sim.New(cfg)
@@ -384,9 +384,8 @@ func (c *costing) simulate(ctx context.Context, at *communicator, x *planned) er
 	return nil
 }
 
-// exchange finds how long a message takes where every rank sends one and receives
-// one: both are of one round then, and share the blocks of its channels
-// (sendrecv.h:94).
+// exchange returns the time of a message where every rank sends one and receives one: both belong to one
+// round, and share the blocks of its channels (sendrecv.h:94). 0 if the program has no groups.
 func (c *costing) exchange(ctx context.Context, e *sim.Executor, at *communicator, x *planned) (units.Time,
 	error) {
 	if at.layout.NRanks < 2 || x.op.Count == 0 || !c.grouped {
@@ -410,8 +409,8 @@ func (c *costing) exchange(ctx context.Context, e *sim.Executor, at *communicato
 	return a.Time, nil
 }
 
-// receive finds how long the receiver of a message takes that begins when the sender
-// is through; 0 where that waits for it.
+// receive returns the time of a message's receiver that begins after the sender has ended; 0 if the sender
+// waits for the receiver.
 func receive(ctx context.Context, cfg sim.Config, p *plan.Plan, alone units.Time) (units.Time, error) {
 	ranks := make([]int32, p.Comm.NRanks)
 	for i := range ranks {
@@ -449,13 +448,12 @@ func receive(ctx context.Context, cfg sim.Config, p *plan.Plan, alone units.Time
 	return max(1, ends[p.Req.Peer]-begin), err
 }
 
-// least is the share of an operation's time below which ranks are not distinguished by
-// when they end.
+// least is a share of an operation's time: ends of ranks that differ by less count as equal.
 const least = 0.02
 
-// order finds when members end, and how late they may begin, by rank of the
-// workload. A member that ends after the time in which operations follow each other
-// must have begun later by as much, or they could not.
+// order sets when members end and how much later they may begin (slack), by rank of the workload. A member
+// that ends later than the period of back-to-back operations must have begun later by the difference;
+// otherwise the operations could not follow each other at that period.
 func (x *planned) order(at *communicator) {
 	if x.op.Func == coll.Send {
 		x.ends = []units.Time{x.alone.Ends[x.op.Root], x.alone.Ends[x.op.Peer]}
@@ -479,7 +477,7 @@ func (x *planned) order(at *communicator) {
 	}
 }
 
-// formula takes NCCL's own time of an operation.
+// formula sets the operation's time to NCCL's own estimate (fidelity alpha).
 func (x *planned) formula(n int) error {
 	x.alone.Time = units.FromMicros(float64(x.choice.TimeUs))
 	if x.alone.Time <= 0 {
@@ -489,7 +487,7 @@ func (x *planned) formula(n int) error {
 	return nil
 }
 
-// cost is the Cost of a call.
+// cost returns the Cost of a call.
 func (c *costing) cost(ctx context.Context, i int, x *planned) (streams.Cost, error) {
 	out := streams.Cost{Time: x.alone.Time, Ends: x.ends, Slack: x.slack, SMs: x.sms,
 		Buffered: x.receive > 0, Receive: x.receive}
@@ -523,11 +521,10 @@ func (c *costing) cost(ctx context.Context, i int, x *planned) (streams.Cost, er
 	return out, ctx.Err()
 }
 
-// negligible is the share of a link below which a call does not need it.
+// negligible is a share of a link: smaller needs are ignored.
 const negligible = 0.01
 
-// used calls do for the links that an operation uses, with the share of each that it
-// needs.
+// used calls do for each link that an operation uses, with the share of the link that it needs.
 func (x *planned) used(do func(l *exec.LinkLoad, share float64)) {
 	full, total := x.fullest(), float64(x.moving())
 	for k := range x.alone.Links {
@@ -537,8 +534,8 @@ func (x *planned) used(do func(l *exec.LinkLoad, share float64)) {
 	}
 }
 
-// moving is for how long an operation moves data: a message that its connection holds
-// until its sender is through.
+// moving returns how long an operation moves data. A message that its connection's buffers hold moves until
+// its sender ends.
 func (x *planned) moving() units.Time {
 	if x.receive > 0 {
 		return x.ends[0]
@@ -546,7 +543,7 @@ func (x *planned) moving() units.Time {
 	return x.alone.Time
 }
 
-// link is the resource of a link of a communicator.
+// link returns the resource of a communicator's link.
 func (c *costing) link(at *communicator, l *exec.LinkLoad) int32 {
 	name := l.Name
 	if c.m.Sim.Fabric == nil && len(c.m.Sim.Faults) == 0 {
@@ -555,7 +552,7 @@ func (c *costing) link(at *communicator, l *exec.LinkLoad) int32 {
 	return c.resource(name, l.Capacity)
 }
 
-// resource is the resource of a name.
+// resource returns the resource with a name, and adds it if it is new.
 func (c *costing) resource(name string, capacity units.GBps) int32 {
 	id, ok := c.links[name]
 	if !ok {

@@ -14,27 +14,27 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Calls of a group on one communicator are launched as NCCL's planner has it: few kernels,
-// each of several calls, sends and receives after the last collectives. The program that is
-// run has one call for each such kernel, at the steps of the first calls, and the steps of
-// the others are part of it. Sends and receives alone stay as they are: their kernels are of
-// the ranks that have them, and no others wait.
+// The calls of a group on one communicator are launched as NCCL's planner does it: in few kernels of several
+// calls each, with sends and receives after the last collectives. The program that is run has one call for
+// each such kernel, at the steps of the kernel's first calls; the steps of its other calls are marked as part
+// of it. Groups of sends and receives only are not fused: only the ranks with messages launch their kernels,
+// and no other rank waits for them.
 
-// joint is a kernel of several calls.
+// joint is a kernel that executes several calls of a group; key identifies equal ones of a shape.
 type joint struct {
 	kernel *launch.Kernel
 	comm   *launch.Comm
 	key    string
 }
 
-// batch is what a list calls on a communicator in one group.
+// batch is the calls of a list on one communicator in one group.
 type batch struct {
 	first int     // number of its first collective on the communicator
-	steps []int32 // of the list: its collectives
-	mail  []int32 // and its sends and receives
+	steps []int32 // steps of the list with collectives
+	mail  []int32 // steps of the list with sends and receives
 }
 
-// at is the i-th step of a batch.
+// at returns the step of a batch's i-th call: collectives, then messages.
 func (b *batch) at(i int) int32 {
 	if i < len(b.steps) {
 		return b.steps[i]
@@ -42,8 +42,8 @@ func (b *batch) at(i int) int32 {
 	return b.mail[i-len(b.steps)]
 }
 
-// fuse makes the program that is run. Groups that not all members have, and what
-// the planner does not plan, stay as they are.
+// fuse makes the program that is run. Groups that differ between members, and groups that the planner
+// does not support, keep one kernel per call.
 func (c *costing) fuse() error {
 	if !c.grouped || c.opt.Fidelity == Alpha {
 		return nil
@@ -68,7 +68,7 @@ func (c *costing) fuse() error {
 	return nil
 }
 
-// fuser is the state of fuse.
+// fuser is the state of fuse: the program under construction and each list's batches.
 type fuser struct {
 	c      *costing
 	p      *workload.Program
@@ -77,7 +77,7 @@ type fuser struct {
 	part   [][]int32
 }
 
-// batches lists what a list calls in groups, by communicator.
+// batches returns, by communicator, the calls that a list issues in groups.
 func batches(p *workload.Program, list int) map[int32][]batch {
 	out := map[int32][]batch{}
 	count := map[int32]int{}
@@ -124,9 +124,9 @@ func batches(p *workload.Program, list int) map[int32][]batch {
 	return out
 }
 
-// comm fuses what the members of a communicator call in groups.
+// comm fuses the group calls of a communicator's members.
 func (f *fuser) comm(comm int32) error {
-	var members []int32 // lists, each once
+	var members []int32 // lists, each only once
 	at := f.c.comms[comm]
 	for _, r := range at.ranks {
 		if l := f.p.Of[r]; !slices.Contains(members, l) {
@@ -153,8 +153,7 @@ func (f *fuser) comm(comm int32) error {
 	return nil
 }
 
-// equal reports whether all members have the same i-th batch, of collectives that move
-// something.
+// equal reports whether all members have an equal i-th batch, in which every collective has a count above 0.
 func (f *fuser) equal(members []int32, comm int32, i int) bool {
 	first := f.lists[members[0]][comm][i]
 	for _, l := range members {
@@ -176,7 +175,7 @@ func (f *fuser) call(list, step int32) *workload.Call {
 	return &f.c.p.Calls[f.c.p.Lists[list].Steps[step].Call]
 }
 
-// launch plans a batch and puts its kernels in the members' lists.
+// launch plans a batch and puts its kernels into the members' lists.
 func (f *fuser) launch(members []int32, comm int32, i int) error {
 	b := f.lists[members[0]][comm][i]
 	at := f.c.comms[comm]
@@ -192,7 +191,7 @@ func (f *fuser) launch(members []int32, comm int32, i int) error {
 	calls = append(calls, mail...)
 	l := at.comm.Launcher(calls, launch.Captured)
 	kernels, err := launch.Plan(l, calls, launch.Captured)
-	// a send whose receive is elsewhere
+	// a send without its receive in the group
 	if errors.Is(err, plan.ErrUnsupported) || err != nil && len(mail) > 0 {
 		return nil
 	}
@@ -209,7 +208,7 @@ func (f *fuser) launch(members []int32, comm int32, i int) error {
 		if kernels[k].Symmetric != nil {
 			return nil
 		}
-		x := workload.Call{Comm: comm, Func: coll.AllToAll, Count: 1} // sends and receives
+		x := workload.Call{Comm: comm, Func: coll.AllToAll, Count: 1} // a kernel of sends and receives only
 		if len(kernels[k].Tasks) > 0 {
 			x = *f.call(members[0], b.steps[kernels[k].Tasks[0].Call])
 		}
@@ -222,8 +221,8 @@ func (f *fuser) launch(members []int32, comm int32, i int) error {
 	return nil
 }
 
-// rewrite has the first steps of a batch launch its kernels, in order; the others are part
-// of the kernel that has their call.
+// rewrite lets the first steps of a batch launch its kernels, in order; the other steps become part of the
+// kernel that executes their call.
 func (f *fuser) rewrite(list int32, b *batch, kernels []launch.Kernel, first int32) {
 	if f.part == nil {
 		f.part = make([][]int32, len(f.p.Lists))
@@ -234,12 +233,12 @@ func (f *fuser) rewrite(list int32, b *batch, kernels []launch.Kernel, first int
 		f.p.Lists[list].Steps, f.copied[list] = own, true
 		f.part[list] = slices.Repeat([]int32{-1}, len(own))
 	}
-	of := make([]int, len(b.steps)+len(b.mail)) // the kernel of each step
+	of := make([]int, len(b.steps)+len(b.mail)) // index of the kernel that executes each step
 	for k := range kernels {
 		if kernels[k].Exchanges == nil {
 			continue
 		}
-		for i := range of { // of several kernels of sends and receives the last
+		for i := range of { // messages in several kernels count as part of the last
 			of[i] = k
 		}
 	}
@@ -257,7 +256,7 @@ func (f *fuser) rewrite(list int32, b *batch, kernels []launch.Kernel, first int
 	}
 }
 
-// mail are the sends and receives of a batch, of all ranks of the communicator.
+// mail returns the sends and receives of a batch, of all ranks of the communicator.
 func (f *fuser) mail(comm int32, i int) (out []launch.Call) {
 	at := f.c.comms[comm]
 	for me, rank := range at.ranks {
@@ -271,7 +270,7 @@ func (f *fuser) mail(comm int32, i int) (out []launch.Call) {
 	return out
 }
 
-// kernel plans and simulates a kernel of several calls, or finds it among those that were.
+// kernel returns a kernel of several calls with its plan and time, made now or before.
 func (c *costing) kernel(ctx context.Context, at *communicator, t *joint) (*planned, error) {
 	key := opKey{shape: at.key, comm: -1, order: fmt.Sprint(at.rankOf), group: t.key}
 	if c.m.Sim.Fabric != nil || len(c.m.Sim.Faults) > 0 {
@@ -304,8 +303,8 @@ func (c *costing) kernel(ctx context.Context, at *communicator, t *joint) (*plan
 	return x, nil
 }
 
-// located is the simulator's configuration of a communicator, with names of links that
-// fit all of its shape where calls are simulated once for them.
+// located returns the simulator's configuration for a communicator. Where one simulation serves all
+// communicators of a shape, link names are relative (anywhere).
 func (c *costing) located(at *communicator) sim.Config {
 	cfg := c.m.config(at)
 	if c.m.Sim.Fabric == nil && len(c.m.Sim.Faults) == 0 {
@@ -314,8 +313,8 @@ func (c *costing) located(at *communicator) sim.Config {
 	return cfg
 }
 
-// isFused returns the kernel of several calls that a call of the program that is run
-// is for.
+// isFused returns the kernel of several calls that call i of the fused program represents; nil for an
+// ordinary call.
 func (c *costing) isFused(i int) *joint {
 	if k := i - (len(c.p.Calls) - len(c.fused)); k >= 0 && c.part != nil {
 		return c.fused[k]

@@ -13,8 +13,8 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Kernels are those of one NCCL group, in the order in which they run. A kernel over
-// symmetric windows has no plan.
+// Kernels are the kernels of one NCCL group, in the order of launch. A kernel over symmetric windows has no
+// plan.
 type Kernels struct {
 	List  []launch.Kernel
 	Plans []*plan.Plan
@@ -39,9 +39,8 @@ func KernelsOf(c *comm.Comm, calls []launch.Call, mode launch.Mode) (*Kernels, e
 	return k, nil
 }
 
-// Simulate is what the kernels of a group come to together: one after the other, each the
-// mean of those that follow each other, as nccl-tests times them (common.cu: all iterations
-// over their number).
+// Simulate returns the total of a group's kernels, one after the other: each is the mean of back-to-back
+// repetitions, as nccl-tests times them (common.cu: time of all iterations divided by their number).
 func (k *Kernels) Simulate(ctx context.Context, e *sim.Executor) (sum exec.Result, err error) {
 	for i := range k.List {
 		var res exec.Result
@@ -58,7 +57,8 @@ func (k *Kernels) Simulate(ctx context.Context, e *sim.Executor) (sum exec.Resul
 	return sum, nil
 }
 
-// kernels are those of a group on a communicator of the machine, and what simulates them.
+// kernels returns the kernels of a group on a communicator of the machine, and the executor that simulates
+// them.
 func (m *Machine) kernels(at *communicator, calls []launch.Call, mode launch.Mode) (*Kernels, *sim.Executor,
 	error) {
 	k, err := KernelsOf(at.comm, calls, mode)
@@ -74,9 +74,9 @@ func (m *Machine) kernels(at *communicator, calls []launch.Call, mode launch.Mod
 	return k, e, err
 }
 
-// Group is how long the calls of one group on the communicator of all ranks take where such groups
-// follow each other without a pause, in CUDA graphs: each kernel at the rate at which it repeats, so
-// without the host and the first fill of the pipeline that the mean of Simulate has.
+// Group returns the time of one group of calls on the communicator of all ranks when such groups run back to
+// back in CUDA graphs: each kernel at its period of repetition, without the host and the first fill of the
+// pipeline that Simulate's mean includes.
 func (m *Machine) Group(ctx context.Context, calls []launch.Call) (total units.Time, err error) {
 	at, err := m.communicator(0, &workload.Comm{Name: "world"}, m.Cluster.NRanks(), nil)
 	if err != nil {

@@ -12,46 +12,43 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Machine is where jobs run.
+// Machine is the cluster, with its settings, that jobs run on.
 type Machine struct {
 	Cluster *fabric.Cluster
-	// Topo are the Params that the cluster was built with, and Params those of its
-	// communicators.
+	// Topo are the Params that the cluster was built with, Params those of its communicators.
 	Topo   topo.Params
 	Params comm.Params
-	// Sim is the simulator's configuration; Comm, Systems and Place are each
-	// communicator's own.
+	// Sim is the simulator's configuration; its Comm, Systems and Place are set for each communicator.
 	Sim sim.Config
-	// World is the communicator of all ranks, where there is one already.
+	// World is the communicator of all ranks, if the caller has made it already.
 	World *comm.Comm
 
 	shapes map[string]*shape
-	memo   map[memoKey]*planned // operations alone, with a class of these quantities
+	memo   map[memoKey]*planned // operations simulated alone, valid for the class quantities memoOf
 	memoOf []float64
 }
 
-// shape is what equal communicators share: as many GPUs of the same hosts, at the
-// same places of them.
+// shape is the part that equal communicators share: equal hosts, with the same local GPUs on each.
 type shape struct {
 	key  string
 	comm *comm.Comm
 	keep [][]int // by host of the communicator: local ranks
 }
 
-// communicator is a communicator of a job.
+// communicator is a communicator of a job: the one of its shape, with its place in the cluster.
 type communicator struct {
 	*shape
 	id     int32
-	layout *connect.Layout // with the cluster's hosts
+	layout *connect.Layout // placed on the cluster's hosts
 	hosts  []int           // by host of the communicator: the cluster's
-	ranks  []int32         // by rank that NCCL's order gives: rank of the job, ascending
+	ranks  []int32         // by rank in NCCL's order: rank of the job, ascending
 	rankOf []int32         // rank of the workload's communicator → NCCL's
-	of     []int32         // and back
+	of     []int32         // NCCL's rank → rank of the workload's communicator
 	place  sim.Place
 }
 
-// communicator makes the communicator of some ranks of the job.
-// top is the one whose resources it shares, nil for none.
+// communicator makes the communicator of some ranks of the job. top is the communicator whose resources it
+// shares; nil: none.
 func (m *Machine) communicator(id int32, c *workload.Comm, n int, top *communicator) (*communicator, error) {
 	ranks := c.Ranks
 	if ranks == nil {
@@ -102,7 +99,7 @@ func (m *Machine) communicator(id int32, c *workload.Comm, n int, top *communica
 	return out, nil
 }
 
-// shape makes the communicator of a shape.
+// shape returns the communicator of a shape.
 func (m *Machine) shape(key string, ranks []int32, keep [][]int, top connect.Top) (*shape, error) {
 	s := &shape{key: key, keep: keep}
 	if m.World != nil && len(ranks) == m.Cluster.NRanks() {
@@ -115,20 +112,20 @@ func (m *Machine) shape(key string, ranks []int32, keep [][]int, top connect.Top
 	}
 	p := m.Params
 	if len(ranks) != m.Cluster.NRanks() {
-		p.Given = nil // graphs of a file are for all GPUs
+		p.Given = nil // graphs of NCCL_GRAPH_FILE are for all GPUs
 	}
 	p.Connect.Top = top
 	s.comm, err = comm.New(sub.Cluster, p)
 	return s, err
 }
 
-// place says what the communicator's nodes and devices are called in the cluster.
+// place returns the cluster's names for the communicator's nodes and devices.
 func (m *Machine) place(c *communicator) sim.Place {
 	l := c.comm.Layout
 	p := sim.Place{Nodes: make([]int32, l.NNodes)}
 	names := make([]map[topo.NodeID]string, l.NNodes)
 	for n := range l.NNodes {
-		h := l.HostOf[l.NodeRanks[n][0]] // of the communicator's cluster, or of the whole one
+		h := l.HostOf[l.NodeRanks[n][0]] // host of the communicator's cluster, or of the whole one
 		if c.comm != m.World {
 			h = int32(c.hosts[h])
 		}
@@ -144,22 +141,22 @@ func (m *Machine) place(c *communicator) sim.Place {
 	return p
 }
 
-// keepOf lists the local ranks that take part of a host of the cluster.
+// keepOf lists the local ranks of a host of the cluster that belong to the communicator.
 func (c *communicator) keepOf(_ *Machine, host int) []int { return c.keep[slices.Index(c.hosts, host)] }
 
-// device identifies a node of a System on its host.
+// device identifies a device of a System on its host.
 type device struct {
 	kind  topo.NodeKind
 	ident uint64
 }
 
-// hostBits is where a node's id has the host of an NVLink domain.
+// hostBits is the position of the host's number in the node id of a multi-host NVLink domain.
 const hostBits = 56
 
-// named gives each node of a part of a host the name that it has on the whole one.
+// named maps each node of a part of a host to the name that it has on the whole host.
 func named(part *topo.System, whole *topo.Host, keep []int) map[topo.NodeID]string {
 	names := map[device]string{}
-	hosts := map[int]int{} // host of a domain: in the part → in the whole
+	hosts := map[int]int{} // host of a domain: number in the part → in the whole
 	gpus := map[int]int{}  // local rank of the whole → host of the domain
 	several := false
 	for _, s := range whole.Systems {
@@ -203,13 +200,13 @@ func named(part *topo.System, whole *topo.Host, keep []int) map[topo.NodeID]stri
 	return out
 }
 
-// Part is the communicator of some ranks of a Machine's cluster.
+// Part is the communicator of some ranks of a Machine's cluster, for callers outside this package.
 type Part struct {
 	Comm *comm.Comm
 	of   *communicator
 }
 
-// Part makes the communicator of some ranks, ascending.
+// Part makes the communicator of some ranks, which must ascend.
 func (m *Machine) Part(ranks []int32) (*Part, error) {
 	c, err := m.communicator(0, &workload.Comm{Name: "of rank 0", Ranks: ranks}, m.Cluster.NRanks(), nil)
 	if err != nil {
@@ -220,8 +217,8 @@ func (m *Machine) Part(ranks []int32) (*Part, error) {
 	return &Part{Comm: &own, of: c}, nil
 }
 
-// Config is the simulator's configuration for the part: cfg, which is that of all ranks,
-// with its own layout, places and faults.
+// Config returns the simulator's configuration for the part: cfg, which is for all ranks, with the part's
+// layout, places and faults.
 func (p *Part) Config(m *Machine, cfg sim.Config) sim.Config {
 	all := *m
 	all.Sim = cfg
@@ -230,7 +227,7 @@ func (p *Part) Config(m *Machine, cfg sim.Config) sim.Config {
 	return out
 }
 
-// config is the simulator's configuration for a communicator.
+// config returns the simulator's configuration for a communicator.
 func (m *Machine) config(c *communicator) sim.Config {
 	cfg := m.Sim
 	cfg.Comm, cfg.Systems, cfg.Place, cfg.Launch = c.layout, c.comm.Systems(), c.place, sim.Graph

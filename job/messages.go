@@ -6,11 +6,11 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// ownMessages gives each rank that issues a send or receive a call of its own: what a
-// message takes, and over which links, depends on both its ranks, and a Call names the
-// other one only. p stays as it is; steps keep their numbers.
+// ownMessages returns a program in which each rank that issues a send or receive has its own Call for it: the
+// time and links of a message depend on both its ranks, and a Call names only the other one. p is not
+// changed; steps keep their numbers.
 func ownMessages(p *workload.Program) *workload.Program {
-	issuer := make([]int32, len(p.Calls)) // rank + 1 of the first
+	issuer := make([]int32, len(p.Calls)) // rank + 1 of the first issuer, by call
 	q := p
 	for rank := range p.Of {
 		if !issues(p, int32(rank), issuer) {
@@ -27,8 +27,8 @@ func ownMessages(p *workload.Program) *workload.Program {
 	return q
 }
 
-// issues notes the messages of a rank, and reports whether another rank has issued
-// one of them before.
+// issues records the messages that a rank issues, and reports whether another rank has issued one of them
+// before.
 func issues(p *workload.Program, rank int32, issuer []int32) (others bool) {
 	steps := p.Lists[p.Of[rank]].Steps
 	for i := range steps {
@@ -44,7 +44,7 @@ func issues(p *workload.Program, rank int32, issuer []int32) (others bool) {
 	return others
 }
 
-// rewrite gives a rank a list with calls of its own.
+// rewrite gives a rank a copy of its list that issues its own calls.
 func rewrite(q, p *workload.Program, rank int32, issuer []int32) {
 	of := p.Of[rank]
 	list := workload.List{Name: p.Lists[of].Name, Steps: slices.Clone(p.Lists[of].Steps)}

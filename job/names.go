@@ -9,9 +9,8 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
-// An operation is simulated once for all communicators of a shape. Its links have
-// names then that say which node of the communicator and which device is meant;
-// resolve gives them the names of one communicator's.
+// An operation is simulated once for all communicators of a shape. Link names in such a simulation identify
+// node and device by their index in the communicator; resolve translates them to one communicator's names.
 
 const (
 	openMark  = "\x01"
@@ -21,7 +20,7 @@ const (
 // unplaced is the number of node 0 in such names.
 const unplaced = 1 << 24
 
-// anywhere is a Place whose names resolve reads.
+// anywhere returns a Place with names that resolve can translate.
 func anywhere(p sim.Place) sim.Place {
 	if p.Nodes == nil {
 		return p
@@ -35,7 +34,7 @@ func anywhere(p sim.Place) sim.Place {
 	}}
 }
 
-// resolve gives a link of the communicator's shape its name in the cluster.
+// resolve translates a link name of the communicator's shape to its name in the cluster.
 func (c *communicator) resolve(name string) string {
 	if c.place.Nodes == nil {
 		return name

@@ -8,12 +8,11 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Network is what became of a network of packets in a job: the states of ports and
-// queue pairs by time. Jobs have millions of them, so they are kept as differences,
-// about ten bytes each.
+// Network is the history of a packet network in a job: the states of ports and queue pairs over time. Jobs
+// have millions of them, so they are stored as differences, about ten bytes each.
 type Network struct {
 	Pairs []Pair // by number
-	Left  int64  // states beyond mostStates, which are not kept
+	Left  int64  // number of states beyond mostStates, which are not kept
 
 	name   func(int32) string
 	chunks [][]byte
@@ -21,27 +20,27 @@ type Network struct {
 	count  int64
 }
 
-// Pair is a queue pair.
+// Pair is a queue pair of the packet network.
 type Pair struct {
 	Src, Dst int32 // ranks of the job
 	Channel  int32
-	Number   int32  // among those of its connection
-	Of       string // the call, where another one has such a queue pair too
+	Number   int32  // index among the queue pairs of its connection
+	Of       string // the call, if another call has an equal queue pair too
 }
 
 // PortState is a state of a port or of a queue pair.
 type PortState = sim.PortState
 
-// mostStates are kept of a job: as many as a trace has events.
+// mostStates is the largest number of states kept of a job, as many as a trace has events.
 const mostStates = 20e6
 
-// chunk is how many bytes of states lie together.
+// chunk is the size in bytes of a block of encoded states.
 const chunk = 1 << 18
 
-// Link is the name of a link.
+// Link returns the name of a link.
 func (n *Network) Link(l int32) string { return n.name(l) }
 
-// add keeps a state.
+// add appends a state; beyond mostStates it only counts it.
 func (n *Network) add(s sim.PortState) {
 	if n.count++; n.count > mostStates {
 		n.Left++
@@ -73,7 +72,7 @@ func bit(b bool) uint64 {
 	return 0
 }
 
-// Each gives the states in the order of time.
+// Each calls do for the states in the order of time.
 func (n *Network) Each(do func(*PortState)) {
 	var at units.Time
 	for _, b := range n.chunks {
@@ -97,7 +96,7 @@ func (n *Network) Each(do func(*PortState)) {
 	}
 }
 
-// observe keeps what becomes of the network of packets of the session's calls.
+// observe makes the Network that records the packet network of the session's calls.
 func (b *steps) observe() *Network {
 	n := &Network{name: b.s.Link}
 	of := map[int32]int32{} // plan of the session: its first call

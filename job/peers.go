@@ -12,8 +12,8 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// byKernel is an operation by a kernel in place of NCCL; nil where the kernel leaves it to NCCL. Kernels of
-// serving are captured in CUDA graphs.
+// byKernel plans an operation by a kernel other than NCCL's (vLLM, DeepEP …); nil if that kernel leaves it to
+// NCCL. Kernels of serving run in CUDA graphs.
 func (c *costing) byKernel(ctx context.Context, at *communicator, op comm.Op, k workload.Kernel) (*planned,
 	error) {
 	if c.opt.Fidelity != Share {
@@ -47,7 +47,7 @@ func (c *costing) byKernel(ctx context.Context, at *communicator, op comm.Op, k 
 	return x, nil
 }
 
-// peerPlan is the plan of a kernel.
+// peerPlan returns the plan of such a kernel.
 func (c *costing) peerPlan(at *communicator, op comm.Op, k workload.Kernel) (*peer.Plan, error) {
 	if op.Func == coll.AllReduce {
 		s := at.comm.Symmetric()

@@ -16,8 +16,8 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Prices finds what operations take while a program runs, one after the other, in
-// place of a job that is known as a whole.
+// Prices finds the times of operations one after the other while a program runs, in contrast to a job whose
+// program is known as a whole.
 type Prices struct {
 	m      *Machine
 	known  map[string]units.Time
@@ -25,25 +25,25 @@ type Prices struct {
 	shapes map[string]*communicator
 }
 
-// Prices returns a Prices of a machine.
+// Prices returns the operation times of this machine, initially without any.
 func (m *Machine) Prices() *Prices {
 	return &Prices{m: m, known: map[string]units.Time{}, ends: map[string][]units.Time{},
 		shapes: map[string]*communicator{}}
 }
 
-// Launch is the host's time to launch an operation on so many GPUs of a thread.
+// Launch returns the host's time to launch an operation on the given number of GPUs of one thread.
 func (p *Prices) Launch(gpus int) units.Time {
 	return units.FromMicros(p.m.Sim.Class.Launch(max(gpus, 1)))
 }
 
-// Beside is by how much longer compute, whose blocks are not known, takes beside a kernel of a
-// collective, and that beside compute which fills the GPU; both at least 1.
+// Beside returns two factors, both at least 1: the time of compute with unknown blocks while a collective's
+// kernel runs, and the time of the collective while compute fills the GPU, each relative to running alone.
 func (p *Prices) Beside() (compute, calls float64) {
 	s := &p.m.Sim.Class.Share
 	return max(1, s.Unknown), 1 + max(0, s.Busy)
 }
 
-// on returns the communicator of some ranks of the job, in the order of its ranks.
+// on returns the communicator of some ranks of the job, in the order of these ranks.
 func (p *Prices) on(ranks []int32) (*communicator, string, error) {
 	key := fmt.Sprint(ranks)
 	if c, ok := p.shapes[key]; ok {
@@ -56,9 +56,9 @@ func (p *Prices) on(ranks []int32) (*communicator, string, error) {
 	return c, key, err
 }
 
-// Collectives is how long a communicator's collectives take that a group has, of a
-// single one the mean of those that follow each other, as nccl-tests times them
-// (common.cu: the time of all iterations over their number).
+// Collectives returns the time of a group of collectives on a communicator. A single collective is the mean
+// of back-to-back repetitions, as nccl-tests times them (common.cu: time of all iterations divided by their
+// number).
 func (p *Prices) Collectives(ctx context.Context, ranks []int32, calls []workload.Call) (units.Time, error) {
 	at, key, err := p.on(ranks)
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *Prices) single(ctx context.Context, at *communicator, c *workload.Call)
 	return r.Elapsed, err
 }
 
-// several is what the kernels of a group take, as for a row of nccl-tests' -m.
+// several returns the time of a group's kernels, as in a row of nccl-tests' -m.
 func (p *Prices) several(ctx context.Context, at *communicator, calls []launch.Call) (units.Time, error) {
 	k, e, err := p.m.kernels(at, calls, launch.Eager)
 	if err != nil {
@@ -120,7 +120,7 @@ func (p *Prices) several(ctx context.Context, at *communicator, calls []launch.C
 	return sum.Elapsed, err
 }
 
-// grouped are the calls of a group with ranks in NCCL's order.
+// grouped returns the calls of a group with ranks in NCCL's order.
 func grouped(at *communicator, calls []workload.Call) []launch.Call {
 	out := make([]launch.Call, len(calls))
 	for i := range calls {
@@ -137,14 +137,14 @@ func grouped(at *communicator, calls []workload.Call) []launch.Call {
 	return out
 }
 
-// Message is bytes that a rank of a communicator sends to another one.
+// Message is a send of Bytes from one rank of a communicator to another.
 type Message struct {
 	From, To int32
 	Bytes    int64
 }
 
-// Messages is when each rank of a communicator has ended, where all of these
-// messages are sent together, each rank's in one group.
+// Messages returns when each rank of a communicator ends, if all messages of the list are sent together, each
+// rank's in one group.
 func (p *Prices) Messages(ctx context.Context, ranks []int32, list []Message) ([]units.Time, error) {
 	slices.SortStableFunc(list, func(a, b Message) int {
 		if a.From != b.From {
@@ -173,9 +173,9 @@ func (p *Prices) Messages(ctx context.Context, ranks []int32, list []Message) ([
 	return out, nil
 }
 
-// pattern recognises messages of which NCCL makes the same kernel as of an operation
-// of their own, or of several in a group: equal ones from every rank to every rank, or to the
-// next one, as many times as there are between two ranks; 0 times for others.
+// pattern recognises messages for which NCCL launches the same kernel as for an operation: equal ones from
+// every rank to every rank (AllToAll) or to the next one (SendRecv). times is the number of messages between
+// two ranks, so of operations in a group; 0 for other lists.
 func pattern(n int, list []Message) (f coll.Func, bytes int64, times int) {
 	for times < len(list) && list[times] == list[0] {
 		times++
@@ -200,7 +200,7 @@ func pattern(n int, list []Message) (f coll.Func, bytes int64, times int) {
 	return f, list[0].Bytes, times
 }
 
-// together is the program of messages in one group of each rank.
+// together returns a program in which each rank issues its messages in one group.
 func together(n int, ranks []int32, list []Message) *workload.Program {
 	p := &workload.Program{Comms: []workload.Comm{{Name: "messages", Ranks: ranks}}, Lists: []workload.List{
 		{Name: "others"}}, Of: make([]int32, n)}

@@ -13,10 +13,10 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Fidelity is how the times of calls are found.
+// Fidelity says how the times of calls are found.
 type Fidelity uint8
 
-// Fidelities; see the package.
+// Fidelities: see the package comment.
 const (
 	Share Fidelity = iota
 	Step
@@ -25,7 +25,7 @@ const (
 
 var fidelityNames = [...]string{"share", "step", "alpha"}
 
-// String is the fidelity's word.
+// String returns the fidelity's name as options spell it.
 func (f Fidelity) String() string {
 	if int(f) < len(fidelityNames) {
 		return fidelityNames[f]
@@ -33,7 +33,7 @@ func (f Fidelity) String() string {
 	return fmt.Sprintf("Fidelity(%d)", uint8(f))
 }
 
-// ParseFidelity reads a word of Fidelities.
+// ParseFidelity returns the fidelity of a name.
 func ParseFidelity(s string) (Fidelity, error) {
 	for i, name := range fidelityNames {
 		if s == name {
@@ -43,52 +43,51 @@ func ParseFidelity(s string) (Fidelity, error) {
 	return 0, fmt.Errorf("fidelity %q is not known; write share, step or alpha", s)
 }
 
-// Options are how a job is run.
+// Options select the fidelity of a job's run, and effects that it leaves out.
 type Options struct {
 	Fidelity Fidelity
-	// Apart: compute and collectives do not slow each other, and no kernel waits for
-	// SMs.
+	// Apart: compute and collectives do not slow each other, and no kernel waits for SMs.
 	Apart bool
-	// Free are communicators, by index, whose calls take no time: a collective ends when
-	// its last member begins, a message is there when it was sent. nil for none.
+	// Free marks, by index, communicators whose calls take no time: a collective ends when its last member
+	// begins, a message arrives when it is sent. nil: none.
 	Free []bool
-	// Observe keeps what becomes of a network of packets, of fidelity step, for a trace.
+	// Observe records the packet network for a trace (fidelity step only).
 	Observe bool
 }
 
 // free reports whether the calls of a communicator take no time.
 func (o *Options) free(comm int32) bool { return int(comm) < len(o.Free) && o.Free[comm] }
 
-// Call is what became of the calls of one index.
+// Call is the outcome of a program's call, by its index.
 type Call struct {
-	Alone    units.Time // by itself; 0 where nothing is launched, and of Step
+	Alone    units.Time // time by itself; 0 if it launches no kernel, and with Step
 	Algo     coll.Algorithm
 	Proto    coll.Protocol
-	Channels int32 // SMs that a kernel holds
+	Channels int32 // SMs that its kernel holds
 }
 
-// Result is what became of a job.
+// Result is the outcome of a job: spans of all steps, times by call, bytes by link.
 type Result struct {
 	*streams.Result
 	Program *workload.Program
-	// Fidelity is how the times were found.
+	// Fidelity is the method by which times were found.
 	Fidelity Fidelity
 	Calls    []Call // by index of Program.Calls
 	Links    []exec.LinkLoad
-	Network  *Network // nil without Options.Observe, or where nothing is shared frame by frame
-	// Notes name approximations, each once.
+	Network  *Network // nil without Options.Observe, or if no packet network is simulated
+	// Notes name approximations, each only once.
 	Notes []string
 }
 
-// SizeError is a job with more ranks than the machine has GPUs.
+// SizeError is returned for a job with more ranks than the machine has GPUs.
 type SizeError struct{ Ranks, GPUs int }
 
 func (e *SizeError) Error() string {
 	return fmt.Sprintf("the workload has %d ranks and the machine %d GPUs; take more nodes", e.Ranks, e.GPUs)
 }
 
-// Run runs a job. Errors are those of Program.Lint, of the machine's communicators
-// and plans, *SizeError, and *job.DeadlockError.
+// Run runs a job. Errors are those of Program.Lint, of the machine's communicators and plans, *SizeError, and
+// *job.DeadlockError.
 func (m *Machine) Run(ctx context.Context, p *workload.Program, opt Options) (*Result, error) {
 	if err := p.Lint(); err != nil {
 		return nil, err
@@ -129,7 +128,8 @@ func (m *Machine) Run(ctx context.Context, p *workload.Program, opt Options) (*R
 	return c.result(p, r), nil
 }
 
-// gpus are the GPUs of the job's ranks as their class has them.
+// gpus returns the GPUs of the job's ranks, with the sharing parameters of their class; none if nothing on
+// them is shared.
 func (c *costing) gpus() []streams.GPU {
 	s := &c.m.Sim.Class.Share
 	out := make([]streams.GPU, c.p.Ranks())
@@ -140,8 +140,8 @@ func (c *costing) gpus() []streams.GPU {
 	return out
 }
 
-// starting adds the needs of the GPUs' work distributors: every kernel of a call
-// occupies its GPU's for a while.
+// starting adds the needs of the GPUs' work distributors: each kernel of a call occupies its GPU's
+// distributor for a while.
 func (c *costing) starting(in *streams.Input) {
 	start := c.m.Sim.Class.Share.Start
 	if in.GPUs == nil || start <= 0 {
@@ -157,7 +157,7 @@ func (c *costing) starting(in *streams.Input) {
 			continue
 		}
 		call := &c.p.Calls[i]
-		if message(call.Func) { // several may be one kernel
+		if message(call.Func) { // several messages may be one kernel
 			continue
 		}
 		share := math.Min(1, start*float64(units.Microsecond)/float64(x.Time))
@@ -170,7 +170,7 @@ func (c *costing) starting(in *streams.Input) {
 	}
 }
 
-// result sums up a job.
+// result returns the outcome of a job.
 func (c *costing) result(p *workload.Program, r *streams.Result) *Result {
 	out := &Result{Result: r, Program: p, Fidelity: c.opt.Fidelity, Calls: make([]Call, len(p.Calls))}
 	for i, x := range c.calls[:len(p.Calls)] {
@@ -194,7 +194,7 @@ func (c *costing) result(p *workload.Program, r *streams.Result) *Result {
 	return out
 }
 
-// linkLoads sums up what links carried.
+// linkLoads returns the bytes that each link carried in the whole job.
 func (c *costing) linkLoads() []exec.LinkLoad {
 	var out []exec.LinkLoad
 	times := c.times()
@@ -212,7 +212,7 @@ func (c *costing) linkLoads() []exec.LinkLoad {
 	return out
 }
 
-// times are how many operations each call is in the whole job.
+// times returns, by call, how many operations of it the whole job has.
 func (c *costing) times() []int64 {
 	times := make([]int64, len(c.p.Calls))
 	for i := range c.p.Comms {

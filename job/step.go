@@ -9,17 +9,17 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// steps is the Backend of fidelity step.
+// steps is the Backend of fidelity step: all calls run in one simulator session.
 type steps struct {
 	c     *costing
 	s     *sim.Session
-	kinds []int32 // by call, -1: nothing is launched
+	kinds []int32 // by call: plan of the session; -1: no kernel is launched
 	calls []int32 // by operation of the session
 }
 
 var _ streams.Backend = (*steps)(nil)
 
-// backend declares the plans of all calls.
+// backend declares the plans of all calls in a session.
 func (c *costing) backend(ctx context.Context) (*steps, error) {
 	b := &steps{c: c, s: sim.NewSession(ctx, c.p.Ranks()), kinds: make([]int32, len(c.calls))}
 	type key struct {

@@ -8,34 +8,34 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// RankSummary is how a rank spent a job.
+// RankSummary is a rank's use of its time.
 type RankSummary struct {
 	Compute units.Time // at least one compute kernel ran
-	Comm    units.Time // at least one call's kernel ran, waiting included
-	Exposed units.Time // of it, without compute beside it
-	Late    units.Time // sum over kernels of calls: from their launch until they began
+	Comm    units.Time // at least one call's kernel ran or waited for other ranks
+	Exposed units.Time // part of Comm during which no compute kernel ran
+	Late    units.Time // sum over the calls' kernels of the time from launch to begin
 	End     units.Time
 	Streams []StreamSummary // in order of their numbers
 }
 
-// StreamSummary is a stream's use.
+// StreamSummary is the use of one stream.
 type StreamSummary struct {
 	Stream int32
 	Busy   units.Time
 	Steps  int
 }
 
-// CommSummary is what was done on a communicator.
+// CommSummary is the use of one communicator.
 type CommSummary struct {
-	Calls         int        // a member's mean
-	Bytes         int64      // the same: what Count and type come to
+	Calls         int        // mean over members
+	Bytes         int64      // mean over members: Count times the size of the type
 	Busy, Exposed units.Time // means over members
 }
 
-// span is a piece of time of a rank.
+// span is an interval of a rank's time.
 type span struct{ from, to units.Time }
 
-// merged joins spans that overlap.
+// merged sorts spans and joins those that overlap.
 func merged(list []span) []span {
 	slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	n := 0
@@ -58,7 +58,7 @@ func length(list []span) units.Time {
 	return t
 }
 
-// outside is how long a's spans last where none of b's does. Both are merged.
+// outside returns the total length of a's spans where no span of b is. Both must be merged.
 func outside(a, b []span) units.Time {
 	t := length(a)
 	for i, k := 0, 0; i < len(a) && k < len(b); {
@@ -74,7 +74,7 @@ func outside(a, b []span) units.Time {
 	return t
 }
 
-// Rank sums up a rank of the job.
+// Rank summarizes a rank of the job.
 func (r *Result) Rank(rank int) RankSummary {
 	steps := r.Program.Lists[r.Program.Of[rank]].Steps
 	out := RankSummary{End: r.Finish[rank]}
@@ -111,7 +111,7 @@ func (r *Result) Rank(rank int) RankSummary {
 	return out
 }
 
-// Comm sums up a communicator of the job.
+// Comm summarizes a communicator of the job.
 func (r *Result) Comm(index int) CommSummary {
 	var out CommSummary
 	c := &r.Program.Comms[index]

@@ -12,8 +12,8 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// build lays a run out in memory. ordered: events of one instant keep their order; inTurn: windows of two
-// delays are tried.
+// build lays a run out in memory. ordered: simultaneous events are processed in ns-3's order; inTurn: windows
+// of two link delays are tried (takeTurns).
 func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine, error) {
 	e := &engine{cfg: cfg, net: n, flows: flows, unfinished: len(flows), lookahead: arrivals.Longest,
 		crowd: crowd, paths: max(1, cfg.Paths), ordered: ordered,
@@ -25,7 +25,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine
 	e.layOut()
 	workers := cfg.Workers
 	if cfg.CC.Kind == HPCC {
-		workers = 1 // all flows have room for telemetry in one place
+		workers = 1 // telemetry of all flows is stored in one place
 	}
 	e.divide(workers)
 	if err := e.buildSwitches(); err != nil {
@@ -50,7 +50,7 @@ func build(n *Network, flows []Flow, cfg *Config, ordered, inTurn bool) (*engine
 	return e, nil
 }
 
-// layOut creates the links, hosts and switches.
+// layOut creates the links, hosts and switches of the network, without flows.
 func (e *engine) layOut() {
 	if e.cfg.CC.Kind == HPCC {
 		e.maxFrame = all
@@ -72,9 +72,9 @@ func (e *engine) layOut() {
 //	late side          |--- window 1 ---|--- window 2 ---|
 //	             <-lag->
 //
-// That halves the number of windows. It needs draws from one stream to come from one side (or to change only
-// counts of marks); a run in which frames are lost or sent again starts anew without it (errAgain). Several
-// workers exchange events between windows only, so ordered runs of several do without.
+// Half as many windows remain. Draws from a shared stream must all come from one side (or change only counts
+// of marks); a run in which frames are lost or sent again restarts without turns (errAgain). An ordered run
+// with several workers does not take turns, because its workers exchange events only between windows.
 func (e *engine) takeTurns() {
 	heeded := e.streams != nil && !e.cfg.CC.Kind.Unmarked()
 	late := spec.LateSide(e.net, e.cfg, e.lookahead, heeded)

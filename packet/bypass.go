@@ -6,10 +6,10 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// A host that only receives has acknowledgements alone on its link. Where they leave its switch
-// over links to hosts that send to this host alone, nothing else is on those, so nothing holds
-// them up: each is put onto the second cable at once. A switch that may come to
-// pause a neighbour takes back what has not reached it yet.
+// The link of a host that only receives carries acknowledgements alone. Where its switch sends them on over
+// links to hosts that send to this host alone, no other frame is on those links and nothing delays the
+// acknowledgements: each is put onto the second cable at once, past the switch. When a switch may have to
+// pause a neighbour, it takes back the acknowledgements that have not reached it yet (stopBypass).
 
 // cooldownWindows is how long a switch waits after a failed attempt to resume the bypass.
 const cooldownWindows = 15
@@ -42,8 +42,8 @@ func (e *engine) findDirect() {
 	}
 }
 
-// findSenders marks the hosts that receive no data, and makes the fast paths of hosts that only send or only
-// receive.
+// findSenders marks the hosts that receive no data, and sets up the fast paths of hosts that only send or
+// only receive.
 func (e *engine) findSenders() {
 	w, receives := &e.workers[0], spec.Receivers(e.net.Nodes, e.flows)
 	w.sink = port.NewHostReceiver(e.cfg, w.order, e.links, e.hops, e.rcv, e.due)
@@ -69,7 +69,7 @@ func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 		a.Measure(e.cfg, what, f.Size)
 	}
 	come := at + a.Lasts[what] + a.Delay
-	if b.Free >= come { // it would have to wait
+	if b.Free >= come { // it would have to wait at the second cable
 		e.stopBypass(w, &e.switches[^e.hostOf[b.From]], e.began+e.lag)
 		e.transmit(w, a, f, at, 0)
 		return
@@ -82,8 +82,8 @@ func (e *engine) sendAck(w *worker, a *link, f *frame, at int64) {
 	}
 }
 
-// stopBypass returns frames that the bypass put on a last hop but that reach the switch only after from to
-// the cable before it, and closes the bypass of the switch.
+// stopBypass closes the bypass of a switch: acknowledgements that the bypass put on a last hop, and that
+// reach the switch only after from (ps), return to the cable before it.
 func (e *engine) stopBypass(w *worker, s *switchNode, from int64) {
 	for _, id := range s.bypassing {
 		b := &e.links[id]
@@ -99,8 +99,8 @@ func (e *engine) stopBypass(w *worker, s *switchNode, from int64) {
 	s.bypassing = nil
 }
 
-// resumeBypass opens the bypass again, unless a queue or a pause is in its way; then it is not tried for
-// cooldownWindows.
+// resumeBypass opens the bypass of a switch again. If a queue or a pause prevents that, it is not tried again
+// for cooldownWindows.
 func (e *engine) resumeBypass(w *worker, s *switchNode, from int64) {
 	if s.cooldown > 0 {
 		s.cooldown--
@@ -112,8 +112,8 @@ func (e *engine) resumeBypass(w *worker, s *switchNode, from int64) {
 	}
 }
 
-// ackInOrder handles the leading data frames of come at a host that only receives, and returns how many: each
-// is acknowledged without the event loop.
+// ackInOrder acknowledges the leading in-order data frames of come at a host that only receives, without the
+// event loop, and returns how many frames it handled.
 func (e *engine) ackInOrder(w *worker, h *host, l *link, come []frame, end int64) (i int) {
 	if w.sink != nil && h.acks.Empty() {
 		i = w.sink.Run(l, come)

@@ -29,14 +29,14 @@ const Presets = cc.Presets
 // *InputError for an unknown name.
 func Preset(name string, rate int64) (CC, error) { return cc.Preset(name, rate) }
 
-// ccBuild allocates congestion-control state for all flows.
+// ccBuild allocates the congestion-control state of all flows (the state itself is set by ccOpen).
 func (e *engine) ccBuild() {
 	e.controls = cc.NewFlows(&e.cfg.CC, len(e.flows), e.cfg.Frames.Payload, e.cfg.Frames.Header)
 	e.controls.InOrder = e.live == nil && e.cfg.InOrder()
 }
 
-// ccOpen initializes congestion control for a queue pair whose route has so many links: the base RTT and the
-// window follow from its route with ByRoute.
+// ccOpen initializes congestion control for a queue pair whose route has the given number of links. With
+// CC.ByRoute, base RTT and window follow from the route.
 func (e *engine) ccOpen(id int32, s *sender, links int) {
 	rtt := e.cfg.CC.BaseRTT
 	if f := &e.flows[id]; f.BaseRTT > 0 {
@@ -55,7 +55,7 @@ func (e *engine) ccOpen(id int32, s *sender, links int) {
 	}
 }
 
-// ccAck updates congestion control by an acknowledgement that newly acknowledges acked frames.
+// ccAck updates a queue pair's rate and window by an acknowledgement that newly acknowledges acked frames.
 func (e *engine) ccAck(w *worker, h *host, f *frame, s *sender, acked uint32) {
 	c := &e.cfg.CC
 	switch c.Kind {
@@ -91,7 +91,7 @@ func (e *engine) lossSeen(id int32, s *sender, now int64, timeouts int32) {
 // shift changes a queue pair's rate and moves its next start by the difference of the two gaps: a frame that
 // is already sent is paced as if the new rate had held.
 func (e *engine) shift(w *worker, h *host, s *sender, rate, now int64) {
-	sooner := rate > s.Rate.Rate || s.NextAvail < h.Wake // known long before the gap is
+	sooner := rate > s.Rate.Rate || s.NextAvail < h.Wake // known before the gap ends
 	if size := int(s.Last); rate != s.Rate.Rate {
 		gap, before, full := e.cfg.Lasts(size, rate), s.Gap, s.Last == e.full && s.Gap > 0 &&
 			!e.cfg.CC.Unpaced

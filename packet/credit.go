@@ -1,11 +1,10 @@
 package packet
 
-// Links with credits, as InfiniBand has them: a frame starts only if the buffer
-// at the other end has room for all of it, and the room that a frame leaves is
-// reported one delay of the link after the frame has left. There are no pauses,
-// thresholds or drops. Control frames (class 0) need no credit, as on VL15.
+// Links with credits, as InfiniBand has them: a frame starts only if the buffer at the other end has room for
+// the whole frame; a departing frame's room is reported to the sender one link delay after its departure.
+// There are no pauses, thresholds or drops. Control frames (class 0) need no credit, as on VL15.
 
-// credited adds credits that a neighbour returned, and starts a frame that waited for them.
+// credited adds credits that a neighbour returned to an egress port, and starts a frame that waited for them.
 func (e *engine) credited(w *worker, s *switchNode, f *frame) {
 	e.noteRoot(w, e.nodeRoot(s.node))
 	l := &e.links[s.out[f.Tag]]

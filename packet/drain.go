@@ -7,13 +7,14 @@ import (
 	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// drainPort simulates a window of one unpaused port with one data class. Arrivals are known in advance and
-// sorted, so "queued" is an interval of keys and no frame is moved unless it is left over at the end:
+// drainPort simulates a window of one unpaused port with one data class. The window's arrivals are known in
+// advance and sorted, so the queue is an interval of keys, and a frame is copied into a queue only if it is
+// left over at the end:
 //
 //	keys:  started | come, waiting | still to come
 //	               ^begun          ^come
 func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end int64) {
-	q, come, begun := &l.Queues[1], 0, 0 // keys of frames that have come, and have started
+	q, come, begun := &l.Queues[1], 0, 0 // numbers of keys whose frames have come, and have started
 	short, arrived := len(keys) <= 3 && q.Empty(), s.arrived
 	if !short && e.maxFrame != all && w.ports.Shallow(l, keys, e.maxFrame, w.peak-1) {
 		e.drainUnmarked(w, s, l, keys, end)
@@ -24,7 +25,7 @@ func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end
 	}
 	for {
 		if come == begun && q.Empty() {
-			for ; come < len(keys); come++ { // idle ones
+			for ; come < len(keys); come++ { // frames that find the port idle
 				f := &arrived[keys[come]&arrivals.Place]
 				if l.Free >= f.At {
 					break
@@ -56,7 +57,7 @@ func (e *engine) drainPort(w *worker, s *switchNode, l *link, keys []uint64, end
 	if e.onlyDeepestPeak {
 		w.peak = max(w.peak, l.Peak)
 	}
-	for _, key := range keys[begun:come] { // gather has counted their bytes
+	for _, key := range keys[begun:come] { // gather has counted these frames' bytes
 		q.Bytes -= int64(arrived[key&arrivals.Place].Size)
 	}
 	e.enqueueRest(w, s, l, q, keys[begun:come])
@@ -70,15 +71,15 @@ func (e *engine) drainUnmarked(w *worker, s *switchNode, l *link, keys []uint64,
 	e.enqueueRest(w, s, l, q, keys[e.forwardAll(w, s, l, keys, end):])
 }
 
-// forwardAll transmits the frames of keys that start before end from an empty queue, and returns their
-// number. It equals transmit for each, without queueing.
+// forwardAll transmits the frames of keys that start before end (ps) from an empty queue, and returns their
+// number. The result is that of transmit for each frame, without queueing.
 func (e *engine) forwardAll(w *worker, s *switchNode, l *link, keys []uint64, end int64) (n int) {
 	q, first := &l.Wire, l.Wire.Tail
 	for int(q.Tail-q.Head)+len(keys) > len(q.Buf) {
 		q.Grow()
 	}
 	for buf, arrived := q.Buf, s.arrived; n < len(keys); {
-		some := buf[q.Tail&uint32(len(buf)-1):] // up to where the ring begins again
+		some := buf[q.Tail&uint32(len(buf)-1):] // up to the end of the ring's memory
 		next := keys[n:min(n+len(some), len(keys))]
 		some = some[:len(next)]
 		for i, key := range next {
@@ -100,7 +101,7 @@ func (e *engine) forwardAll(w *worker, s *switchNode, l *link, keys []uint64, en
 }
 
 // burst transmits frames that are already copied to their places on the cable, and returns their number. It
-// stops before a frame whose size was not measured.
+// stops before a frame of a size whose transmission time is not cached.
 func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
 	p := port.Burst{Free: l.Free, End: end, Delay: l.Delay, Lasts: &l.Lasts, Sizes: &l.Sizes, Start: l.Start,
 		Begun: l.Begun, Calendar: w.order}
@@ -114,7 +115,8 @@ func (e *engine) burst(w *worker, l *link, some []frame, end int64) int {
 	return p.Sent
 }
 
-// enqueueRest appends the frames that came and did not start to the queue, and updates the port's bits.
+// enqueueRest appends the frames that arrived but did not start to the queue, and updates the port's busy
+// bit.
 func (e *engine) enqueueRest(w *worker, s *switchNode, l *link, q *queue, keys []uint64) {
 	if len(keys) > 0 {
 		w.ports.Begin()
@@ -168,9 +170,9 @@ func (e *engine) deplete(w *worker, s *switchNode, l *link, keys []uint64, end i
 	return p.Come
 }
 
-// gather counts the frames that come before the port becomes free: keys before come have come, those from
-// begun on wait. It returns the new come. A frame that arrives at the very instant is behind if its arrival
-// was scheduled later than the end of the transmission.
+// gather counts the bytes of frames that arrive before the port becomes free: keys before come have arrived,
+// keys from begun on wait. It returns the new come. A frame that arrives at the very instant counts as later
+// if its arrival was scheduled after the end of the transmission.
 func (e *engine) gather(s *switchNode, l *link, q *queue, keys []uint64, begun, come int) int {
 	free, bytes, peak, arrived := l.Free, q.Bytes, l.Peak, s.arrived
 	for ; come < len(keys); come++ {
@@ -189,7 +191,7 @@ func (e *engine) gather(s *switchNode, l *link, q *queue, keys []uint64, begun, 
 	return come
 }
 
-// dequeueHead starts the queue's first frame.
+// dequeueHead starts transmission of the queue's first frame.
 func (e *engine) dequeueHead(w *worker, s *switchNode, l *link, q *queue) {
 	f := q.Front()
 	q.Pop(&s.spare)
@@ -198,8 +200,8 @@ func (e *engine) dequeueHead(w *worker, s *switchNode, l *link, q *queue) {
 	e.transmit(w, l, f, l.Free, q.Bytes)
 }
 
-// relay simulates a window of a switch with two ports and no pauses: what comes by one port leaves by the
-// other, straight off the link. It returns the number of frames, or -1 where the general path is needed.
+// relay simulates a window of a switch with two ports and no pauses: frames that arrive at one port leave by
+// the other, straight off the link. It returns the number of frames, or -1 where the general path is needed.
 func (e *engine) relay(w *worker, s *switchNode, end int64) (busy int) {
 	if len(s.in) != 2 || e.noFastPath || e.egressPerFrame || e.classes != 2 || e.cfg.Buffer.Credits > 0 {
 		return -1

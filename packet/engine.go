@@ -16,8 +16,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// worker is the scratch memory and the counters of one goroutine. A window's phases are divided among workers
-// by node, so no worker writes what another reads.
+// worker is the scratch memory and the counters of one goroutine. The nodes are divided among workers, so no
+// worker writes memory that another reads in the same phase.
 type worker struct {
 	spec.Counts
 	arrivals.Parts
@@ -25,12 +25,12 @@ type worker struct {
 	tiebreak.Calendar
 	order *tiebreak.Calendar // nil unless events of one instant are ordered
 	ties  port.Ties
-	// when the present event was scheduled (ps), from which leadTime follows; for the arrival of a frame link
-	// and size give it instead
+	// when the present event was scheduled (ps), from which leadTime follows; for the arrival of a frame
+	// leadTime uses link and size instead
 	since    int64
 	link     int32  // the arriving frame's link
 	size     uint16 // the arriving frame's bytes; 0: the event is no arrival
-	again    bool   // a frame could have been marked: mustOrder looks closer
+	again    bool   // a frame could have been marked: mustOrder examines the run
 	hosts    [2]int // range of engine.hosts
 	switches [2]int // range of engine.switches
 	busy     int    // frames that arrived in this window
@@ -38,7 +38,7 @@ type worker struct {
 	// deepest queue as a share of KMin, in a run that may be restarted in order
 	deepest float64
 	sent    int64   // data frames that hosts sent
-	arrived []frame // a switch's arrivals, memory used again for each switch
+	arrived []frame // a switch's arrivals; the memory is reused for each switch
 	from    []uint16
 	ports   port.Egress
 	starts  port.Starts
@@ -74,7 +74,7 @@ type engine struct {
 	rules    qp.Rules
 	rcv      []receiver
 	controls cc.Flows
-	tables   *route.Tables // where frames choose on their way
+	tables   *route.Tables // next hops by destination, for frames whose egress port is chosen at each switch
 	// the egress port is not known from hops alone: switches choose paths, or a watchdog may drop the frame
 	egressPerFrame bool
 	base           int   // first entry of hops for flows that start later
@@ -91,18 +91,18 @@ type engine struct {
 	lag        int64
 	hostRate   int64
 	unfinished int           // flows without an end
-	changes    []spec.Change // beginnings and ends of faults, to come
+	changes    []spec.Change // beginnings and ends of faults that are still to come
 	workers    []worker
 	live       *Live // the Live run whose messages are carried; nil: all flows are known
-	crowd      int   // frames per window from which on all workers are used
+	crowd      int   // frames per window from which on all workers run
 	streams    *rng.Firsts
 	losses     []port.LossDraws
 	ranker     tiebreak.Ranker
 	exits      []uint16 // by link: the egress port where it begins
 	due        []int64  // by link: when its first frame arrives; never: it is empty
-	acts       []int64  // by host: nothing happens at it before, unless a frame arrives
-	doors      []int32  // by host: the link that leads to it; -1: none
-	// events of one instant keep ns-3's order: EventOrder, where it can matter
+	acts       []int64  // by host: no event of its own before this time (ps)
+	doors      []int32  // by host: the link that ends at it; -1: none
+	// simultaneous events keep ns-3's order: EventOrder is set and can affect the result
 	ordered         bool
 	onlyDeepestPeak bool   // only the deepest queue is reported, not each port's
 	full, ack       uint16 // bytes of a full data frame and of an acknowledgement
@@ -110,27 +110,27 @@ type engine struct {
 	// ends of flows within a window are found before hosts run, because dependent flows start in that window
 	endsBeforeHosts bool
 	singleQPHosts   bool // hosts with one queue pair may use runSingleQP
-	// frames stay on their links until their host runs, not copied by pullHosts: nothing that happens
-	// meanwhile can lose or overtake them
+	// frames stay on their links until their host runs, not copied by pullHosts: no event in between can lose
+	// or overtake them
 	arrivalsStable bool
-	began          int64 // start of the present window
-	simulated      int64 // all before this time is simulated
+	began          int64 // start of the present window (ps)
+	simulated      int64 // all events before this time (ps) are simulated
 	// bytes of the largest frame; all: drainUnmarked is not used, as every queue's length is telemetry
 	maxFrame int64
 	frames   int64          // data frames of all flows
 	team     *parallel.Team // of the workers
 	each     []int32        // 0, 1, …: the workers' numbers
-	phase    phase          // what all do now
+	phase    phase          // what all workers do now
 	samples  *spec.Sampler  // with Config.Every
 }
 
 // Run simulates flows until all have ended, nothing moves any more (Result.Stall), or Config.Stop.
 //
-// A run begins with the cheapest rules and begins anew with stricter ones where these turn out to matter:
+// A run begins with the cheapest rules and restarts with stricter ones where these turn out to matter:
 // without the order of simultaneous events until a frame is marked or a port paused (errOrder), and with
-// windows of two delays until frames are lost (errAgain). Samples are taken in one more run, in which windows
-// end where samples are due: the number of windows decides when a run begins anew, and so which rules it has.
-// Errors: *InputError, *UnsupportedError.
+// windows of two delays until frames are lost (errAgain). Samples are taken in one more run, whose windows
+// end where samples are due; it keeps the rules of the run before, since the number of windows decides when a
+// run restarts. Errors: *InputError, *UnsupportedError.
 func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 	if err := Check(n, flows, cfg); err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func Run(n *Network, flows []Flow, cfg *Config) (*Result, error) {
 }
 
 // run simulates window after window and returns their number. Errors: errOrder, errAgain, those of
-// Config.Poll, and *UnsupportedError where sequence numbers run out.
+// Config.Poll, and *UnsupportedError where sequence numbers overflow.
 func (e *engine) run() (int64, error) {
 	now, windows := e.next(0), int64(0)
 	stop, busy := int64(e.cfg.Stop), 0
@@ -213,7 +213,7 @@ func (e *engine) run() (int64, error) {
 			if now = e.next(end); now < never {
 				now = max(end, now-e.lag)
 			}
-			if e.cfg.Watchdog.After > 0 && now > end+8*e.lookahead { // nothing moves until then
+			if e.cfg.Watchdog.After > 0 && now > end+8*e.lookahead { // no event until then
 				e.findDeadlock(end)
 				e.findDeadlock(end)
 			}
@@ -251,11 +251,11 @@ func (e *engine) settle() {
 
 const (
 	never = int64(1<<63 - 1)
-	all   = int64(1 << 32) // bytes: more than wait anywhere
+	all   = int64(1 << 32) // bytes: more than any queue holds
 )
 
-// progress is 0 where PFC pauses that renew each other are all that goes on, so that run may skip to what
-// happens next; else 1. It multiplies the number of frames of a window.
+// progress returns 0 where nothing moves but PFC pauses that renew each other, so that run may skip to the
+// next event; else 1. Callers multiply a window's number of frames by it.
 func (e *engine) progress() int {
 	if e.cfg.Buffer.Quanta > 0 && e.next(0) > port.Renewed(e.links, e.due) {
 		return 0
@@ -288,7 +288,7 @@ func (e *engine) next(now int64) int64 {
 	return max(t, now)
 }
 
-// collect sums what the workers counted.
+// collect adds up the workers' counters and returns the run's result.
 func (e *engine) collect(windows int64) *Result {
 	for i := range e.switches {
 		e.stopBypass(&e.workers[0], &e.switches[i], e.simulated+e.lag)

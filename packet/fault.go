@@ -9,16 +9,16 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// errOrder requests a restart with the order of simultaneous events, as it has begun to matter.
+// errOrder requests a restart that keeps the order of simultaneous events, as it has begun to matter.
 var errOrder = errors.New("packet: the order of events counts")
 
-// errAgain requests a restart with equal windows for all nodes: frames in flight at the end of a window
-// matter once frames are lost, sent again, or the run stops early.
+// errAgain requests a restart with equal windows for all nodes: once frames are lost, sent again, or the run
+// stops early, frames in flight at the end of a window affect the result.
 var errAgain = errors.New("packet: where windows end counts")
 
-// mustOrder reports whether a run without the order of simultaneous events could come to depend on it: a
-// frame was dropped, a port paused, or the deepest queue, grown in proportion to the frames still to send,
-// would reach the marking threshold or fill the buffer.
+// mustOrder reports whether the result could depend on the order of simultaneous events: a frame was dropped,
+// a port paused, or the deepest queue, grown in proportion to the frames still to send, would reach the
+// marking threshold or fill the buffer.
 func (e *engine) mustOrder(windows int64) bool {
 	if !e.cfg.EventOrder {
 		return false
@@ -41,8 +41,8 @@ func (e *engine) mustOrder(windows int64) bool {
 		})
 }
 
-// drawLosses draws which of the frames that arrive before end are lost, in the order of arrival, where losses
-// come from one stream (ns-3).
+// drawLosses draws which of the frames that arrive before end (ps) are lost, in the order of arrival, as ns-3
+// does: all losses come from one random stream.
 func (e *engine) drawLosses(end int64) {
 	for i := range e.losses {
 		e.losses[i].Draw(end, flagLost, &e.workers[0].Calendar, e.travel, func(id int32) (*fifo, float64) {
@@ -51,8 +51,8 @@ func (e *engine) drawLosses(end int64) {
 	}
 }
 
-// windowEnd applies the changes of faults that are due and returns end, or the next change if that is
-// earlier: a window contains none.
+// windowEnd applies the fault changes that are due and returns end, or the time of the next change if that is
+// earlier, so that no window contains a change.
 func (e *engine) windowEnd(now, end int64) int64 {
 	if e.cfg.Buffer.Quanta > 0 {
 		e.workers[0].Pauses += port.Renew(e.links, e.due, now)

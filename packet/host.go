@@ -10,8 +10,8 @@ import (
 	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// host is a node with one NIC. Acknowledgements go first, then queue pairs in round-robin order, each by its
-// pacing and window.
+// host is a node with one NIC. The NIC sends acknowledgements first, then queue pairs in round-robin order,
+// each limited by its pacing and window.
 type host struct {
 	port.HostPort
 	out, in int32 // links; -1: none
@@ -39,8 +39,8 @@ func (e *engine) begin(flow int32, at int64) {
 	h.First = h.starts.Next(h.ready)
 }
 
-// pullHosts takes the frames that arrive before end at hosts [from, to) off their links, and returns their
-// number. With arrivalsStable they stay there and are only searched for ends of flows.
+// pullHosts takes the frames that arrive before end (ps) at hosts [from, to) off their links, and returns
+// their number. With arrivalsStable the frames stay there and are only searched for ends of flows.
 func (e *engine) pullHosts(w *worker, from, to int, end int64) int {
 	busy := 0
 	for ; from < to; from += 64 {
@@ -78,7 +78,7 @@ func (e *engine) noteEndings(w *worker, f *frame) {
 	}
 }
 
-// pullHost is pullHosts for one host whose frames leave the link: lost ones are dropped here.
+// pullHost is pullHosts for one host whose frames leave the link; lost frames are dropped here.
 func (e *engine) pullHost(w *worker, h *host, end int64) int {
 	l := &e.links[h.in]
 	for q := &l.Wire; !q.Empty() && q.Front().At < end; q.Head++ {
@@ -97,8 +97,9 @@ func (e *engine) pullHost(w *worker, h *host, end int64) int {
 	return len(h.arrived)
 }
 
-// runHosts simulates those of hosts [from, to) that have an event before end. It returns the number of frames
-// that they took off their links themselves. A bit of some is a host: 64 are tested without a branch.
+// runHosts simulates the hosts of [from, to) that have an event before end. It returns the number of frames
+// that they took off their links themselves. Each bit of some is a host: 64 hosts are tested without a
+// branch.
 func (e *engine) runHosts(w *worker, from, to int, end int64) (busy int) {
 	for ; from < to; from += 64 {
 		some := arrivals.Before(e.acts[from:min(from+64, to)], end)
@@ -146,7 +147,7 @@ func (e *engine) runFromLink(w *worker, h *host, id int, end int64) int {
 	return n
 }
 
-// quiet returns the time before which the host does nothing of its own accord.
+// quiet returns the time (ps) of the host's next own event: a timer, the end of a transmission, or pacing.
 func (h *host) quiet(e *engine) int64 { return min(h.Timer, h.Own(e.links, h.out)) }
 
 // runSingleQP is runHost for a host with one queue pair in its common case: frames in order, no timers, no
@@ -165,7 +166,7 @@ func (e *engine) runSingleQP(w *worker, h *host, s *sender, q *fifo, end int64) 
 		if h.InFlight && l.Free <= now {
 			now, ended = l.Free, true
 		}
-		var f *frame // what comes before that
+		var f *frame // the next event that is no arrival
 		if q.Head != q.Tail {
 			if f = &q.Buf[q.Head&m]; f.At >= end || f.At > now || f.At == now &&
 				e.ownFirst(w, h, l, f, ended) {
@@ -233,7 +234,7 @@ func (e *engine) runHost(w *worker, h *host, come []frame, end int64) {
 		}
 	}
 	port.Prefetch(come, e.snd, e.rcv, &e.controls)
-	rest := min(end, h.Timer, h.First) // when something else happens, or nothing
+	rest := min(end, h.Timer, h.First) // the next event of another kind
 	for next := frames.First(come); ; {
 		now, what := h.Wake, wakes
 		if now == 0 {
@@ -320,8 +321,8 @@ func (e *engine) act(w *worker, h *host, what int, now int64) {
 	h.First = h.starts.Next(h.ready)
 }
 
-// arrive handles a frame at its destination host. It returns true if the host may be able to start a frame
-// because of it.
+// arrive handles a frame at its destination host. It returns true if the host may now be able to start a
+// frame.
 func (e *engine) arrive(w *worker, h *host, f *frame) bool {
 	e.noteHostArrival(w, h, f)
 	if f.Flow < 0 {
@@ -333,13 +334,13 @@ func (e *engine) arrive(w *worker, h *host, f *frame) bool {
 	if f.Flags&flagAck == 0 {
 		return e.answered(h, f)
 	}
-	return e.acknowledged(w, h, f) && !h.InFlight && // else pacing still holds up every queue pair
+	return e.acknowledged(w, h, f) && !h.InFlight && // else pacing still holds every queue pair
 		(h.Paced <= f.At || h.Over > 0 || e.noFastPath || f.Flags&(flagNack|flagSack|flagTrim) != 0 ||
 			!h.acks.Empty())
 }
 
-// answered queues the acknowledgement of a data frame, and a CNP where congestion control sends these. It
-// returns true if the host has something to send.
+// answered queues the acknowledgement of a data frame, and a CNP where congestion control uses CNPs. It
+// returns true if the host has a frame to send.
 func (e *engine) answered(h *host, f *frame) bool {
 	if e.cfg.CC.CNPBytes > 0 {
 		qp.SendCNP(&e.rcv[f.Flow], f, &e.cfg.CC, &h.acks)
@@ -380,7 +381,7 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 		if f := h.acks.Front(); l.Paused>>port.AckHold(e.cfg, f, &e.classOf)&1 == 0 {
 			h.acks.Head++
 			h.InFlight = true
-			if !l.Ahead && !l.Odd { // nothing marks or stamps it
+			if !l.Ahead && !l.Odd { // no ECN mark or telemetry on this link
 				g := e.beginFrame(w, l, f.Size, flagAck, now)
 				g.Set(f, g.At, g.Tag)
 				return
@@ -407,7 +408,7 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	}
 	if i < 0 {
 		if h.Paced = soon; soon < never && soon > now && h.Wake <= now {
-			h.Wake = soon // when the first of them may send
+			h.Wake = soon // when pacing allows the first of them
 			e.notePacing(w, h, now)
 		}
 		return
@@ -418,7 +419,7 @@ func (e *engine) start(w *worker, h *host, l *link, now int64) {
 	h.table.Note(&h.RoundRobin, id, &e.snd[id])
 }
 
-// startOnly is start for the only queue pair of a host that has nothing to retransmit.
+// startOnly is start for a host with a single queue pair that has nothing to retransmit.
 func (e *engine) startOnly(w *worker, h *host, s *sender, l *link, now int64) {
 	if e.rules.Timed {
 		h.Age = e.leadTime(w, now)

@@ -9,15 +9,15 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Live is a run that is given messages while it goes; package sim drives it in step with its own clock. A
-// window stays open until its end has passed: messages given meanwhile leave their host within it, and reach
-// no other node before it ends. Messages that arrive in the open window had left their last switch before it
-// began, so Next knows them.
+// Live is a run that accepts messages while it proceeds; package sim drives it in step with its own clock. A
+// window stays open until its end has passed: a message given meanwhile leaves its host within the window,
+// and reaches no other node before the window ends. Messages that arrive in the open window had left their
+// last switch before it began, so Next knows them.
 //
 //	Send, Send … Next -> t … Advance(t) -> tokens of messages that arrived
 type Live struct {
 	e      *engine
-	at     int64 // all before is simulated
+	at     int64 // all before this time is simulated
 	end    int64 // end of the open window
 	start  int64 // with no window open: when the next one opens; never: idle
 	opened bool
@@ -47,7 +47,8 @@ func (l *Live) observe() {
 	}
 }
 
-// NewLive lays out a run. Errors: *InputError, *UnsupportedError.
+// NewLive prepares a run over fixed queue pairs whose messages are given later (Send). Errors: *InputError,
+// *UnsupportedError.
 func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 	flows := make([]Flow, len(queues))
 	for i := range queues {
@@ -83,15 +84,15 @@ func NewLive(n *Network, queues []Queue, cfg *Config) (*Live, error) {
 	return l, e.broken
 }
 
-// room allocates the queue pairs of a Live run.
+// room allocates the state of a Live run's queue pairs.
 func (e *engine) room() {
 	n := len(e.flows)
 	e.snd, e.rcv, e.result = make([]sender, n), make([]receiver, n), make([]FlowResult, n)
 	e.ccBuild()
 }
 
-// lay sets a queue pair up on its path: in hops the links back, then those there. Error: *InputError for a
-// path that does not lead from source to destination.
+// lay sets a queue pair up on its path: hops takes the links back (acknowledgements), then the links there
+// (data). Error: *InputError for a path that does not lead from source to destination.
 func (l *Live) lay(id int32, q *Queue) error {
 	e := l.e
 	back := len(e.hops)
@@ -119,8 +120,8 @@ func (l *Live) lay(id int32, q *Queue) error {
 	return nil
 }
 
-// Send gives queue pair q a message of so many bytes at a time, which is not before the previous call's nor
-// before Advance's last argument. Advance returns token when its last byte has arrived.
+// Send gives queue pair q a message of so many bytes at time at, which may not precede the previous call's
+// time or Advance's last argument. Advance returns token when the message's last byte has arrived.
 func (l *Live) Send(q int32, at units.Time, bytes int64, token int32) {
 	l.queues[q].Add(max(1, bytes), int64(l.e.cfg.Frames.Payload), token, l.e.snd[q].Una)
 	t := max(int64(at), l.at)
@@ -175,7 +176,7 @@ func (l *Live) Advance(now units.Time, done []int32) []int32 {
 	}
 }
 
-// open begins a window and finds the messages that arrive in it.
+// open begins a window of one lookahead and finds the messages that complete in it.
 func (l *Live) open() {
 	e := l.e
 	w := &e.workers[0]
@@ -186,7 +187,8 @@ func (l *Live) open() {
 	l.landed.Sort()
 }
 
-// close simulates the open window and sets when the next one opens: at once while frames move.
+// close simulates the open window and sets when the next one opens: immediately while frames move, else at
+// the next event.
 func (l *Live) close() {
 	e := l.e
 	w := &e.workers[0]
@@ -203,7 +205,7 @@ func (l *Live) close() {
 		l.observe()
 	}
 	if idle := l.start > l.at+8*e.lookahead; e.cfg.Watchdog.After > 0 && (idle || l.ended&63 == 0) {
-		if e.findDeadlock(l.at); idle { // nothing moves until then
+		if e.findDeadlock(l.at); idle { // no event until then
 			e.findDeadlock(l.at)
 		}
 	}
@@ -233,7 +235,7 @@ func (l *Live) Slowed(q int32, now units.Time) bool {
 	return e.cfg.CC.Kind != NoCC && float64(s.Rate.Rate) < 0.95*float64(s.Line)
 }
 
-// Result sums the frames so far; its flows are the queue pairs.
+// Result returns the counters so far; its flows are the queue pairs.
 func (l *Live) Result() *Result { return l.e.collect(0) }
 
 // Stormed reports whether a pause storm blocks a cable's direction.

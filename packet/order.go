@@ -5,8 +5,8 @@ import (
 	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// With Config.EventOrder what happens at one instant happens in the order in which it
-// was planned (package tiebreak).
+// With Config.EventOrder, simultaneous events happen in the order in which they were scheduled (package
+// tiebreak).
 
 // travel returns the transmission time and delay of a frame on a link, in ps.
 func (e *engine) travel(id int32, size uint16) int64 {
@@ -45,8 +45,8 @@ func (e *engine) noteWakeup(w *worker, h *host) {
 	}
 }
 
-// noteFlowStart sets the present event to the start of a flow, the last of all events scheduled for that
-// time.
+// noteFlowStart sets the present event to the start of a flow, which comes after all other events scheduled
+// for that time.
 func (e *engine) noteFlowStart(w *worker, flow int32, now int64) {
 	e.noteRoot(w, e.starts.Of(flow))
 	if e.ordered {
@@ -74,8 +74,8 @@ func (e *engine) noteRoot(w *worker, root int) {
 // nodeRoot returns the root number of a node's own actions, among them returning credits.
 func (e *engine) nodeRoot(node int32) int { return len(e.flows) + int(node) }
 
-// leadTime returns for how long, in ps, the present event was scheduled before now. Without the order of
-// events it is longer than any timer, so that the event precedes a timer of the same instant.
+// leadTime returns how long before now, in ps, the present event was scheduled. Without the order of events
+// it is longer than any timer, so that the event precedes a timer of the same instant.
 func (e *engine) leadTime(w *worker, now int64) int64 {
 	switch {
 	case !e.ordered || w.since == -never:
@@ -86,14 +86,14 @@ func (e *engine) leadTime(w *worker, now int64) int64 {
 	return now - w.since
 }
 
-// ownFirst reports whether a host's own event (end of transmission if ended, else pacing) precedes the
-// arrival of f at the same instant.
+// ownFirst reports whether a host's own event (end of transmission if ended is true, else pacing) precedes
+// the arrival of f at the same instant.
 func (e *engine) ownFirst(w *worker, h *host, l *link, f *frame, ended bool) bool {
 	return h.OwnFirst(w.order, l, e.travel(h.in, f.Size), f, ended)
 }
 
 // settleTie handles a port whose transmission ends at the instant at which f arrives: if that end was
-// scheduled first, the port starts its next frame or becomes free before f.
+// scheduled first, the port starts its next frame or becomes free before f is handled.
 func (e *engine) settleTie(w *worker, s *switchNode, l *link, f *frame, n tiebreak.Number) {
 	switch {
 	case !l.EndsFirst(w.order, e.travel(s.in[f.Tag], f.Size), n):
@@ -113,8 +113,8 @@ func (s *switchNode) entry(e *engine, i int) uint32 {
 	return s.arrived[i].Tag
 }
 
-// enter returns the i-th arrival with the ingress port as its tag, and the tag it had: the number of its
-// transmission.
+// enter returns the i-th arrival, with the ingress port as its tag, and the transmission number that the tag
+// held before.
 func (s *switchNode) enter(e *engine, i uint64) (*frame, tiebreak.Number) {
 	f := &s.arrived[i]
 	n := tiebreak.Number(f.Tag)
@@ -132,14 +132,15 @@ func (e *engine) orderTies(w *worker, s *switchNode, a []uint64) {
 	}
 }
 
-// notePacing records when a host began to wait for pacing, by which ties with its wake-up are settled.
+// notePacing records when a host began to wait for pacing; ties with its wake-up are decided by that time.
 func (e *engine) notePacing(w *worker, h *host, now int64) {
 	if e.ordered {
 		h.Pacing = port.PacingPlan{At: now, Number: w.Slept(now)}
 	}
 }
 
-// skipDraw keeps the random stream in step with ns-3's, which draws a number for each PFC frame, too.
+// skipDraw draws and drops a number: ns-3 draws one for each PFC frame too, and the random streams must stay
+// equal.
 func (e *engine) skipDraw(w *worker, at int64, pause bool) {
 	if e.ordered && e.streams != nil {
 		w.Skip(at, pause)
@@ -161,7 +162,7 @@ func (e *engine) openCalendars() {
 	e.ranker.Marked, e.ranker.Skipped, e.ranker.Pauses = e.drawMark, e.streams.Skip, e.pauses
 }
 
-// pauses visits the pacing gaps that are open.
+// pauses calls each for every open pacing gap of a host.
 func (e *engine) pauses(each func(n *tiebreak.Number, place *uint64)) {
 	for i := range e.hosts {
 		if h := &e.hosts[i]; h.Wake > 0 {
@@ -175,7 +176,7 @@ func (e *engine) pauses(each func(n *tiebreak.Number, place *uint64)) {
 func (e *engine) drawMark(link int32, wire uint32, p float64) {
 	if e.streams.Draw() < p {
 		l := &e.links[link]
-		if !e.ranker.Wait { // else it may have arrived, and no sender minds
+		if !e.ranker.Wait { // else the frame may have arrived already, and no sender reacts to its mark
 			l.Wire.Buf[wire&uint32(len(l.Wire.Buf)-1)].Flags |= flagCE
 		}
 		e.workers[0].Marks++

@@ -2,20 +2,19 @@ package packet
 
 import "github.com/simccl/simccl/internal/parallel"
 
-// A window has two phases, each over all nodes: nodes take what arrives off the
-// links that lead to them, then they put what they send on the links that leave
-// them. Within a phase no node touches what another does, so nodes can be
-// divided among workers in any way with equal results; between the phases one
-// worker starts the flows that waited for others. Where windows take turns, nodes of
-// a side share no link, and each switch does both at once.
+// A window has two phases, each over all nodes: nodes take arrivals off their incoming links, then put frames
+// on their outgoing links. Within a phase no two nodes touch the same memory, so nodes can be divided among
+// workers in any way with equal results; between the phases one worker starts the flows that waited for
+// others. Where windows take turns, the nodes of a side share no link, and each switch runs both phases at
+// once.
 
-// phase is the part of a window that workers are to run on their nodes, and its end in ps.
+// phase is the part of a window that workers run on their nodes, and the window's end in ps.
 type phase struct {
 	part uint8
 	end  int64
 }
 
-// Parts of a window.
+// Parts of a window, in phase.part.
 const (
 	partTake  uint8 = iota // nodes take arrivals off their links
 	partAct                // nodes react and send
@@ -37,11 +36,12 @@ func (e *engine) runAll(part uint8, end int64) {
 	e.team.Do(e.each)
 }
 
-// crowd is the number of frames in a window from which on waking the workers costs less than they save.
+// crowd is the number of frames in a window from which on several workers are faster than one: below, waking
+// them costs more than it saves.
 const crowd = 4096
 
-// runWindow simulates a window up to end and returns the number of arrivals; before is that of the previous
-// window, by which it decides whether to use all workers.
+// runWindow simulates a window up to end (ps) and returns the number of arrivals. before is the number of the
+// previous window, which decides whether all workers run.
 func (e *engine) runWindow(end int64, before int) int {
 	if len(e.workers) == 1 || before < e.crowd {
 		return e.runOne(end)
@@ -77,8 +77,8 @@ func (e *engine) runOne(end int64) int {
 	return busy
 }
 
-// runSwitches simulates the switches of one side up to end, each with the same scratch memory, which stays in
-// the cache.
+// runSwitches simulates the switches of one side up to end, one after the other with the same scratch memory,
+// which stays in the cache.
 func (e *engine) runSwitches(w *worker, some []switchNode, late bool, end int64) (busy int) {
 	for i := range some {
 		s := &some[i]
@@ -105,7 +105,7 @@ func (e *engine) runSwitches(w *worker, some []switchNode, late bool, end int64)
 	return busy
 }
 
-// runPhase runs a phase on a worker's nodes.
+// runPhase runs phase p on a worker's nodes.
 func (e *engine) runPhase(w *worker, p phase) {
 	switches := e.switches[w.switches[0]:w.switches[1]]
 	switch p.part {
@@ -137,8 +137,8 @@ func (e *engine) divide(workers int) {
 	}
 }
 
-// divided splits some items evenly among n workers, and others by size; it returns [from, to) of both for
-// each.
+// divided splits some items evenly among n workers, and other items by size; it returns the range [from, to)
+// of both for each worker.
 func divided(n, some, others int, size func(i int) int) (a, b [][2]int) {
 	all, at, seen := 0, 0, 0
 	for i := range others {

@@ -47,8 +47,8 @@ func (e *engine) openFlow(h *host, id int32, now int64) {
 	h.Add(id, e.snd)
 }
 
-// fillRoute writes a route into hops at index at, along given cables or by hashing k, and returns its number
-// of links.
+// fillRoute writes a route into hops at index at, either along the given cables or by hashing k, and returns
+// its number of links.
 func (e *engine) fillRoute(at int, k route.Key, along []int32) int {
 	n := e.routes.Fill(e.hops[at:], k, along)
 	for i := at; i < at+n; i++ {
@@ -57,8 +57,8 @@ func (e *engine) fillRoute(at int, k route.Key, along []int32) int {
 	return n
 }
 
-// sendData sends a queue pair's next frame, a gap before new data, and sets when pacing allows the one after
-// it.
+// sendData sends a queue pair's next frame (a frame to be resent before new data), and sets when pacing
+// allows the next one.
 func (e *engine) sendData(w *worker, h *host, s *sender, l *link, id int32, now int64) {
 	size, full, psn := e.full, true, s.Nxt
 	if s.Gapped && s.HasGap() {
@@ -117,7 +117,7 @@ func (e *engine) sendData(w *worker, h *host, s *sender, l *link, id int32, now 
 	}
 }
 
-// frameSize returns a frame's bytes on the wire and whether it has a full payload.
+// frameSize returns a frame's bytes on the wire and whether its payload is full.
 func (e *engine) frameSize(s *sender, id int32, psn uint32) (bytes uint16, full bool) {
 	c := &e.cfg.Frames
 	n := int(s.Bytes - s.Offset(psn, c.Payload))
@@ -128,8 +128,8 @@ func (e *engine) frameSize(s *sender, id int32, psn uint32) (bytes uint16, full 
 }
 
 // beginFrame starts a frame on a link without marking or telemetry; what is 0 for data, 1 for an
-// acknowledgement. It returns the frame in its place on the cable with time and tag set: the caller fills the
-// rest in place.
+// acknowledgement. It returns the frame in its place on the cable with time and tag set; the caller fills in
+// the other fields.
 func (e *engine) beginFrame(w *worker, l *link, size uint16, what uint8, at int64) *frame {
 	l.Sent++
 	l.TxBytes += int64(size)
@@ -198,8 +198,8 @@ func (e *engine) receive(f, ack *frame) bool {
 	return true
 }
 
-// mustAck reports whether the receiver acknowledges after so many frames, with AckFrom: it coalesces
-// acknowledgements by bytes.
+// mustAck reports whether the receiver acknowledges after the given number of frames, with AckFrom: it
+// coalesces acknowledgements by bytes.
 func (e *engine) mustAck(flow int32, frames uint32) bool {
 	if e.live != nil {
 		return int64(frames)%e.cfg.AckFrom == 0 || e.live.queues[flow].Ends(frames)
@@ -242,12 +242,12 @@ func (e *engine) acknowledged(w *worker, h *host, f *frame) bool {
 	}
 	if f.Flags&flagNack != 0 {
 		w.Retransmitted += e.controls.Again(f.Flow, s.Again(false))
-		// who sends again may still do so when the flow has ended, and its receiver must know
+		// a sender may retransmit even after the flow has ended, and its receiver must know that
 		if e.arrivalsStable {
 			e.endsBeforeHosts = true
 		}
 	}
-	if e.cfg.CC.Kind != DCQCN || f.Flags&flagCE != 0 { // else the control sees nothing
+	if e.cfg.CC.Kind != DCQCN || f.Flags&flagCE != 0 { // else congestion control ignores the acknowledgement
 		e.ccAck(w, h, f, s, acked)
 	}
 	h.table.Note(&h.RoundRobin, f.Flow, s)
@@ -265,7 +265,7 @@ func (e *engine) ackUpTo(s *sender, psn uint32, now int64) uint32 {
 		s.Moved, s.Retries = now, 0
 	}
 	if s.Nxt < s.Una && !e.cfg.Repair.Stubborn() {
-		s.Nxt = s.Una // a timeout may have set it back behind
+		s.Nxt = s.Una // a timeout may have set Nxt back below Una
 	}
 	return acked
 }

@@ -1,6 +1,6 @@
 package packet
 
-// timeouts resends the overdue frames of a host's queue pairs, or fails those out of retries.
+// timeouts retransmits the overdue frames of a host's queue pairs; a queue pair without retries left fails.
 func (e *engine) timeouts(w *worker, h *host, now int64) {
 	c := &e.cfg.Repair
 	for _, id := range h.Pairs {
@@ -20,11 +20,11 @@ func (e *engine) timeouts(w *worker, h *host, now int64) {
 	h.Tabled, h.Timer = false, h.Overdue(e.snd, int64(c.Timeout))
 }
 
-// Trimming, as Ultra Ethernet has it: a data frame for which a switch has no room is cut to its
-// headers, which go on before all data. The receiver asks for what was cut at once, and the
-// sender sends it again as soon as its window has room.
+// Trimming, as Ultra Ethernet has it: a switch without room for a data frame cuts it to its headers, which
+// overtake all data. The receiver at once asks for the trimmed frame (NACK), and the sender sends it again as
+// soon as its window has room.
 
-// noteTrimmed records at the sender that a frame arrived trimmed to its header: it is sent again as a gap.
+// noteTrimmed records at the sender that a frame arrived trimmed to its header, as a gap to be sent again.
 func (e *engine) noteTrimmed(f *frame, s *sender) {
 	if f.Aux < s.Una || f.Aux >= s.Nxt {
 		return

@@ -7,9 +7,10 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// sampled runs flows again, with the rules of the run before, and returns what it looked like over time.
+// sampled runs flows again, with the rules of the run before, and returns the sampled queue lengths and
+// rates.
 func sampled(n *Network, flows []Flow, cfg *Config, ordered bool) (*Series, error) {
-	e, err := build(n, flows, cfg, ordered, false) // all nodes are at the same time when samples are taken
+	e, err := build(n, flows, cfg, ordered, false) // samples need all nodes at the same time
 	if err != nil {
 		return nil, err
 	}
@@ -20,8 +21,8 @@ func sampled(n *Network, flows []Flow, cfg *Config, ordered bool) (*Series, erro
 	return e.series(), nil
 }
 
-// sample keeps the lengths of queues and the rates of flows at the end of a window, if they are due. next is
-// when the next window begins.
+// sample records the lengths of queues and the rates of flows at the end of a window, if a sample is due.
+// next is the start of the next window (ps).
 func (e *engine) sample(end, next int64) error {
 	if !e.samples.Due(units.Time(end), units.Time(next)) && e.unfinished > 0 {
 		return nil
@@ -43,8 +44,8 @@ func (e *engine) sample(end, next int64) error {
 	return e.samples.Full()
 }
 
-// allowed returns the rate in bit/s that congestion control allows a sender. DCQCN's timers, which run when a
-// rate is needed, run on a copy.
+// allowed returns the rate in bit/s that congestion control allows a sender. DCQCN's timers only run when a
+// rate is needed; here they run on a copy.
 func (e *engine) allowed(s *sender, now int64) int64 {
 	rate := s.Rate
 	if e.cfg.CC.Kind == DCQCN {
@@ -54,7 +55,7 @@ func (e *engine) allowed(s *sender, now int64) int64 {
 	return rate.Rate
 }
 
-// series returns what was sampled.
+// series returns the samples of the run.
 func (e *engine) series() *spec.Series {
 	var pauses []spec.PauseSample
 	for i := range e.workers {

@@ -48,7 +48,7 @@ func (e *engine) stepShared(w *worker, s *switchNode, order []uint64, end int64)
 	s.Exact, s.starts = false, nil
 }
 
-// drain starts, in the order of time, all frames that can start before until.
+// drain starts, in the order of time, all frames that can start before until (ps).
 func (e *engine) drain(w *worker, s *switchNode, until int64) {
 	for t := s.starts.At(); t < until; t = s.starts.At() {
 		l := s.starts.First()

@@ -3,7 +3,7 @@ package packet
 import "github.com/simccl/simccl/packet/internal/arrivals"
 
 // bucketArrivals sorts a window's arrivals by egress port, unless pull has done so; from is the start of the
-// window.
+// window (ps).
 func (e *engine) bucketArrivals(w *worker, s *switchNode, from int64) {
 	if s.bucketed {
 		return
@@ -16,8 +16,8 @@ func (e *engine) bucketArrivals(w *worker, s *switchNode, from int64) {
 	w.End()
 }
 
-// bucketFrames sorts arrived[n:], which came by an ingress port, into buckets by egress port. PFC frames act
-// on the port by which they came.
+// bucketFrames sorts arrived[n:], which came in at one ingress port, into buckets by egress port. PFC frames
+// act on the port at which they arrived.
 func (e *engine) bucketFrames(w *worker, s *switchNode, arrived []frame, n int, port uint16, from int64) {
 	outs := e.outs
 	for ; n < len(arrived); n++ {

@@ -14,8 +14,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// switchNode is a switch: per-port queues are those of its outgoing links, and its shared buffer accounts for
-// bytes by ingress port and class.
+// switchNode is a switch. Its per-port queues belong to its outgoing links; its shared buffer counts bytes by
+// ingress port and class.
 type switchNode struct {
 	node    int32
 	late    bool    // its windows trail by engine.lag
@@ -26,13 +26,13 @@ type switchNode struct {
 	arrived    []frame      // arrivals of this window, by ingress port
 	from       []uint16     // with EventOrder: the ingress port of each of arrived
 	busy       []uint64     // bits: ports with queued frames
-	control    []uint64     // bits: ports by which control frames of this window leave
+	control    []uint64     // bits: ports by which control frames leave in this window
 	starts     *port.Starts // ports by their next start, in stepShared; else nil
 	flowlets   []route.Flowlet
 	draws      uint64 // path choices drawn so far
 	spare      *frames.Piece
-	bypassing  []int32 // outgoing links that bypass.go feeds directly now
-	bypassable []int32 // all outgoing links that it may ever feed
+	bypassing  []int32 // outgoing links that the bypass feeds now
+	bypassable []int32 // outgoing links that the bypass may ever feed
 	cooldown   uint8   // windows until the bypass is tried again
 }
 
@@ -42,7 +42,7 @@ func (e *engine) pull(w *worker, s *switchNode, end int64, bucket bool) int {
 	s.arrived = s.arrived[:0]
 	s.from, s.Total, s.bucketed = s.from[:0], 0, bucket && !e.egressPerFrame && !e.cfg.Buffer.Timed() &&
 		!e.noFastPath && s.Quiet()
-	// By link, as they arrive.
+	// arrivals are counted by link
 	if clear(s.Arriving); s.bucketed {
 		w.Begin(len(s.out))
 		clear(s.control)
@@ -119,8 +119,8 @@ func (e *engine) take(w *worker, s *switchNode, l *link, by uint16, end int64,
 	return arrived, bytes
 }
 
-// lose draws whether a frame is lost on its cable. The draw depends on seed, link and the frame's number
-// there alone.
+// lose draws whether a frame is lost on its cable. The draw depends only on the seed, the link and the
+// frame's number on that link.
 func (e *engine) lose(w *worker, l *link, f *frame) bool {
 	lost := l.Loses(f, e.cfg.Seed)
 	if lost {
@@ -129,8 +129,8 @@ func (e *engine) lose(w *worker, l *link, f *frame) bool {
 	return lost
 }
 
-// runSwitch simulates a switch up to end by the cheapest loop that is exact: port by port where no threshold
-// of the shared buffer can be crossed, else all ports in the order of time.
+// runSwitch simulates a switch up to end by the cheapest exact loop: port by port where no threshold of the
+// shared buffer can be crossed, else all ports in the order of time.
 func (e *engine) runSwitch(w *worker, s *switchNode, end int64) {
 	if e.ordered {
 		e.noteRoot(w, e.nodeRoot(s.node))
@@ -148,8 +148,8 @@ func (e *engine) runSwitch(w *worker, s *switchNode, end int64) {
 	}
 }
 
-// stepPorts simulates a window in which ports are independent (no pause, no drop, no choice of paths): port
-// by port, each in the order of time.
+// stepPorts simulates a window in which ports are independent (no pause, no drop, no choice of paths), one
+// port after the other.
 func (e *engine) stepPorts(w *worker, s *switchNode, end int64) {
 	e.bucketArrivals(w, s, end-e.lookahead)
 	e.openPorts(w, s, end)
@@ -180,7 +180,8 @@ func (e *engine) stepPorts(w *worker, s *switchNode, end int64) {
 	}
 }
 
-// onto lets frame f reach its egress port l at f.At: the port first starts whatever it can start before that.
+// onto passes frame f to its egress port l at time f.At: the port first starts the frames that can start
+// before that time.
 func (e *engine) onto(w *worker, s *switchNode, l *link, f *frame, n tiebreak.Number) {
 	for l.Waiting&^l.Paused != 0 && l.Free < f.At {
 		e.noteCompletion(w, l)
@@ -197,7 +198,7 @@ func (e *engine) onto(w *worker, s *switchNode, l *link, f *frame, n tiebreak.Nu
 		return
 	}
 	if most := e.cfg.Buffer.Trim; most > 0 && f.Class != 0 && l.Trim(f, most, uint16(e.cfg.Frames.Header)) {
-		w.Trims++ // there is no room
+		w.Trims++ // the buffer has no room
 	}
 	if f.Class != 0 {
 		s.Add(f.Tag, f.Class, int64(f.Size))
@@ -213,8 +214,8 @@ func (e *engine) sendIdle(w *worker, l *link, f *frame) {
 	e.transmit(w, l, f, f.At, 0)
 }
 
-// stepAdaptive is stepPorts where a frame's egress port depends on queue lengths (adaptive routing) or may
-// drop it (watchdog): all ports in the order of time.
+// stepAdaptive is stepPorts where a frame's egress port depends on queue lengths (adaptive routing), or the
+// watchdog may drop the frame: all ports in the order of time.
 func (e *engine) stepAdaptive(w *worker, s *switchNode, order []uint64, end int64) {
 	for _, key := range order {
 		f, n := s.enter(e, key&arrivals.Place)
@@ -235,7 +236,7 @@ func (e *engine) stepAdaptive(w *worker, s *switchNode, order []uint64, end int6
 	}
 }
 
-// pfcAtSwitch pauses or resumes the port by which a PFC frame came.
+// pfcAtSwitch pauses or resumes the port at which a PFC frame arrived.
 func (e *engine) pfcAtSwitch(w *worker, s *switchNode, f *frame, n tiebreak.Number) {
 	l := &e.links[s.out[f.Tag]]
 	for l.Waiting&^l.Paused != 0 && l.Free < f.At {
@@ -260,7 +261,7 @@ func (e *engine) pfcAtSwitch(w *worker, s *switchNode, f *frame, n tiebreak.Numb
 	}
 }
 
-// pause lets a PFC frame act on the link by which its sender is reached.
+// pause applies a PAUSE or RESUME frame to the link that leads to its sender.
 func (e *engine) pause(w *worker, l *link, f *frame) {
 	pause := f.Flags&flagPause != 0
 	if l.Timer != nil && !l.Timer.Received(f) {
@@ -325,7 +326,7 @@ func (e *engine) dequeue(w *worker, s *switchNode, l *link, at int64) {
 	}
 }
 
-// transmit puts a frame on the cable: it marks ECN by the bytes left behind in the queue, stamps INT
+// transmit puts a frame on the cable: it marks ECN by the bytes left in the queue (behind), stamps INT
 // telemetry for HPCC and counts the frame.
 func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	if l.Marks && behind > l.Alert && f.Class != 0 {
@@ -362,9 +363,9 @@ func (e *engine) transmit(w *worker, l *link, f *frame, at, behind int64) {
 	l.Wire.Next().Set(f, l.Free+l.Delay, uint32(tag))
 }
 
-// mark applies RED to a data frame that leaves behind bytes in its queue: never up to KMin, with probability
-// PMax·(behind−KMin)/(KMax−KMin) up to KMax, then always. In a run without the order of events it only
-// records how close to KMin the queue came.
+// mark applies RED to a data frame with behind bytes left in its queue: no mark up to KMin, probability
+// PMax·(behind−KMin)/(KMax−KMin) up to KMax, always above. In a run without the order of events it only
+// records how close the queue came to KMin.
 func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
 	if w.again = true; !e.ordered && e.cfg.EventOrder {
 		w.deepest = max(w.deepest, float64(behind)/float64(l.KMin))
@@ -377,7 +378,7 @@ func (e *engine) mark(w *worker, l *link, f *frame, behind int64) {
 		p := l.PMax * float64(behind-l.KMin) / float64(l.KMax-l.KMin)
 		if e.streams != nil {
 			if w.P, w.Drawing = p, true; f.Flags&flagAck != 0 {
-				w.P = 0 // a number is drawn, too
+				w.P = 0 // ns-3 draws a number here too
 			}
 			return
 		}

@@ -35,7 +35,7 @@ func (e *engine) flush(w *worker, s *switchNode, l *link, class uint8, now int64
 	s.Exact = false
 }
 
-// heldBack charges the end of a pause to the queue pairs of a host that were ready to send during it.
+// heldBack charges a pause that ends to the queue pairs of a host that were ready to send during it.
 func (e *engine) heldBack(h *host, l *link) {
 	for _, id := range h.Pairs {
 		if s := &e.snd[id]; s.Nxt < s.Frames && s.NextAvail < l.HOL.To && !e.rules.Bound(s, l.HOL.To, never) {
@@ -44,14 +44,14 @@ func (e *engine) heldBack(h *host, l *link) {
 	}
 }
 
-// findDeadlock looks for a new cycle of pauses in which nothing moves.
+// findDeadlock records a new cycle of ports that pause each other and send nothing.
 func (e *engine) findDeadlock(now int64) {
 	if d := port.FindDeadlock(e.links, e.net.Nodes, &e.locks, now); d.Nodes != nil {
 		e.deadlocks = append(e.deadlocks, d)
 	}
 }
 
-// stall explains why flows did not end.
+// stall explains why flows have not ended.
 func (e *engine) stall() *Stall {
 	s := spec.Unfinished(e.result)
 	s.Paused, s.Stopped = e.lostResume(), e.next(0) != never

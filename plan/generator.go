@@ -11,20 +11,17 @@ import (
 
 // Stream makes the ops of one program in order.
 type Stream interface {
-	// Next makes the next op and sets every field of it; false at the end. It
-	// does not allocate.
+	// Next makes the next op and sets every field of it; false at the end. It does not allocate.
 	Next(op *Op) bool
 }
 
-// Generator makes the programs, ops and connections of one kind of plan: of a
-// ring, of a tree, of sends and receives. It may be used by several goroutines
-// at once. plan/build has one for each of NCCL's algorithms.
+// Generator makes the programs, ops and connections of one kind of plan: of a ring, of a tree, of sends and
+// receives. Several goroutines may use it at once. plan/build has one for each of NCCL's algorithms.
 type Generator interface {
-	// AppendPrograms appends the programs of a rank to dst, by channel,
-	// then group; phases of a channel never go down.
+	// AppendPrograms appends the programs of a rank to dst, by channel, then group; the phases of a channel
+	// never decrease.
 	AppendPrograms(dst []Program, rank int32) []Program
-	// Open returns a stream at the first op of a program. It may reuse old,
-	// which the caller has done with.
+	// Open returns a stream at the first op of a program. It may reuse old, which the caller no longer uses.
 	Open(pr *Program, old Stream) Stream
 	// NumOps returns the number of ops of a program.
 	NumOps(pr *Program) int64
@@ -32,20 +29,18 @@ type Generator interface {
 	Fanout(pr *Program) int32
 	// NumConns bounds the connection ids: they are 0 to NumConns-1.
 	NumConns() int64
-	// ConnsPerRank is how many consecutive ids each rank has on a channel where
-	// ids are numbered by channel, then rank; 0 where they are not.
+	// ConnsPerRank is the number of consecutive ids that each rank has on a channel if ids are numbered by
+	// channel, then rank; 0 otherwise.
 	ConnsPerRank() int32
-	// Conn sets Src, Dst, Channel, Kind and NetGroup of the connection c.ID. It
-	// leaves an end that does not exist at -1.
+	// Conn sets Src, Dst, Channel, Kind and NetGroup of the connection c.ID. An end that does not exist stays
+	// -1.
 	Conn(c *Conn)
 	// NetGroups returns Plan.NetGroups.
 	NetGroups() []NetGroup
 }
 
-// Plan is one operation of a communicator, ready to run. It holds only what
-// differs between operations; programs are generated on demand, for a
-// 1,024-rank ring has tens of millions of ops. A Plan may be read by several
-// goroutines at once.
+// Plan is one operation of a communicator, ready to run. It stores only parameters; programs are generated on
+// demand, because a 1,024-rank ring has tens of millions of ops. Several goroutines may read a Plan at once.
 type Plan struct {
 	Req   Request
 	Comm  *connect.Layout
@@ -59,8 +54,7 @@ type Plan struct {
 	members []Member // of a joined plan
 }
 
-// New makes the plan whose programs g generates. It refuses plans whose
-// connection ids do not fit in 32 bits.
+// New makes a plan whose programs g generates. Error: *UnsupportedError if its connection ids exceed 32 bits.
 func New(c *connect.Layout, r Request, s Split, g Generator) (*Plan, error) {
 	n := g.NumConns()
 	if n > math.MaxInt32 {
@@ -82,8 +76,7 @@ func New(c *connect.Layout, r Request, s Split, g Generator) (*Plan, error) {
 	return p, nil
 }
 
-// Programs lists the programs of a rank, by channel, then group. Phases of a
-// channel never go down.
+// Programs lists the programs of a rank, by channel, then group. The phases of a channel never decrease.
 func (p *Plan) Programs(rank int32) []Program { return p.AppendPrograms(nil, rank) }
 
 // AppendPrograms appends the programs of a rank to dst.
@@ -91,8 +84,8 @@ func (p *Plan) AppendPrograms(dst []Program, rank int32) []Program {
 	return p.gen.AppendPrograms(dst, rank)
 }
 
-// Ops yields every op of the plan, rank by rank, program by program. The
-// slices of an Op are good only until the next is yielded.
+// Ops yields every op of the plan, rank by rank, program by program. The slices of an Op are valid only until
+// the next one is yielded.
 func (p *Plan) Ops() iter.Seq[Op] {
 	return func(yield func(Op) bool) {
 		var progs []Program
@@ -112,8 +105,8 @@ func (p *Plan) Ops() iter.Seq[Op] {
 	}
 }
 
-// NumOps returns the number of ops of a program, without making them except
-// for PAT, where those of one chunk are counted.
+// NumOps returns the number of ops of a program. It does not make them, except for PAT, where it counts the
+// ops of one chunk.
 func (p *Plan) NumOps(pr *Program) int64 { return p.gen.NumOps(pr) }
 
 // TotalOps returns the number of ops of the plan.
@@ -129,34 +122,31 @@ func (p *Plan) TotalOps() int64 {
 	return total
 }
 
-// Fanout returns how many connections one primitive of NCCL serves in a
-// program of RoleScatter or RoleGather. The plan has an op for each of them,
-// and op.Chunk counts iterations times Fanout plus the connection. It is 1 for
-// all other roles.
+// Fanout returns the number of connections that one NCCL primitive serves in a program of RoleScatter or
+// RoleGather. The plan has one op for each of them, and op.Chunk is the iteration times Fanout plus the index
+// of the connection. It is 1 for all other roles.
 func (p *Plan) Fanout(pr *Program) int32 { return p.gen.Fanout(pr) }
 
-// ElemSize returns the size of the elements that the plan moves: that of the
-// type, or one byte where NCCL counts bytes.
+// ElemSize returns the size in bytes of the elements that the plan moves: that of the type, or one byte where
+// NCCL counts bytes.
 func (p *Plan) ElemSize() units.Bytes { return p.elem }
 
-// NumConns bounds the connection ids: they are 0 to NumConns-1, though not
-// every id need be in use.
+// NumConns bounds the connection ids: they are 0 to NumConns-1, though some may be unused.
 func (p *Plan) NumConns() int32 { return p.conns }
 
-// ConnsPerRank is how many connection ids each rank has on a channel; 0 for
-// plans that do not number them so (send/recv, and listed plans).
+// ConnsPerRank is the number of connection ids of each rank on a channel; 0 for plans with another numbering
+// (send/recv, and listed plans).
 func (p *Plan) ConnsPerRank() int32 { return p.gen.ConnsPerRank() }
 
-// Conn describes a connection by its id. An id that no op uses gives a Conn
-// whose Src or Dst is -1; one that leads to or from the network has Network
-// there.
+// Conn describes a connection by its id. For an id that no op uses, Src or Dst is -1; an end in the network
+// is Network.
 func (p *Plan) Conn(id int32) Conn {
 	var c Conn
 	p.ConnInto(&c, id)
 	return c
 }
 
-// EndsInto is ConnInto without the route, for where it does not matter.
+// EndsInto is ConnInto without the route, for callers that do not need it.
 func (p *Plan) EndsInto(c *Conn, id int32) {
 	*c = Conn{ID: id, Src: -1, Dst: -1}
 	if id >= 0 && id < p.conns {
@@ -164,7 +154,7 @@ func (p *Plan) EndsInto(c *Conn, id int32) {
 	}
 }
 
-// ConnInto is Conn for where many are asked for: it writes to one that is there.
+// ConnInto is Conn without an allocation: it writes into *c.
 func (p *Plan) ConnInto(c *Conn, id int32) {
 	p.EndsInto(c, id)
 	if p.Comm.RouteOf != nil && c.Src != -1 && c.Dst != -1 {

@@ -10,28 +10,26 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Member is one of the plans that a kernel runs.
+// Member is one of the plans that a kernel executes.
 type Member struct {
 	Plan *Plan
-	// Fuse numbers the device function: parts that follow each other on a channel with
-	// the same one are works of one batch, which a kernel loads together. Negative for
-	// none.
+	// Fuse identifies the device function: consecutive members on a channel with equal Fuse are works of one
+	// batch, which a kernel loads together. Negative: none.
 	Fuse int32
-	// Task numbers the operation among those of the group, for names and checks.
+	// Task is the number of the operation in the group, for names and checks.
 	Task int32
 }
 
-// fusedWorks is how many works of collectives a batch has at most: 96 bytes each of
+// fusedWorks is the largest number of collective works in a batch: 96 bytes each of
 // NCCL_MAX_DEV_WORK_BATCH_BYTES (device.h:363).
 const fusedWorks = 10
 
-// Join makes one plan of several that a kernel runs: on each channel one after the
-// other, in order, each as programs of a later phase. Connections are those of the
-// parts, each its own: NCCL's parts use the same FIFOs of a channel, which a later
-// part finds empty here and in NCCL as its ranks leave them.
+// Join makes one plan of several that one kernel executes: on each channel one after the other, in order,
+// each as programs of a later phase. Each member keeps its own connections, while in NCCL the members share
+// the FIFOs of a channel; the result is the same, as a member leaves the FIFOs empty for the next one.
 //
-// Parts must be of communicator c and of two ranks or more. One in which the network
-// reduces can only be alone (*UnsupportedError).
+// Members must be plans for communicator c of two ranks or more. A member in which the network reduces can
+// only be alone (*UnsupportedError).
 func Join(c *connect.Layout, members []Member) (*Plan, error) {
 	g := &joined{members: members, base: make([]int32, len(members)+1)}
 	total := int64(0)
@@ -60,11 +58,11 @@ func Join(c *connect.Layout, members []Member) (*Plan, error) {
 		members: members}, nil
 }
 
-// Members lists the plans that a joined plan runs, nil for a plan of one operation.
-// The result is not to be changed.
+// Members lists the plans that a joined plan executes; nil for a plan of one operation. The caller must not
+// change the result.
 func (p *Plan) Members() []Member { return p.members }
 
-// Of returns the plan of a program's operation: p, or one of its parts.
+// Of returns the plan of a program's operation: p itself, or one of its members.
 func (p *Plan) Of(pr *Program) *Plan {
 	if p.members != nil {
 		return p.members[pr.Member].Plan
@@ -72,8 +70,7 @@ func (p *Plan) Of(pr *Program) *Plan {
 	return p
 }
 
-// joined generates the programs of several plans. base is the first connection id of
-// each part.
+// joined generates the programs of several plans. base is the first connection id of each member.
 type joined struct {
 	members []Member
 	base    []int32
@@ -124,7 +121,7 @@ func (g *joined) sequence(list []Program) {
 	}
 }
 
-// inner is a program as its part knows it.
+// inner returns a program with its member's own connection ids.
 func (g *joined) inner(pr *Program) Program {
 	own := *pr
 	own.Member = 0
@@ -143,7 +140,7 @@ func (g *joined) Open(pr *Program, old Stream) Stream {
 	return s
 }
 
-// joinedStream gives the ops of a part the connections of the whole.
+// joinedStream translates the connections of a member's ops to the joined plan's ids.
 type joinedStream struct {
 	ops      Stream
 	pr       Program
@@ -199,7 +196,7 @@ func (g *joined) Conn(c *Conn) {
 // NetGroups implements Generator.
 func (g *joined) NetGroups() []NetGroup { return nil }
 
-// layout is the memory of all parts of a rank together.
+// joinedLayout returns the memory of all members of a rank together.
 func (p *Plan) joinedLayout(rank int32) Layout {
 	var l Layout
 	var in, out units.Bytes

@@ -5,14 +5,14 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Layout is the memory of one rank. Where Shared, both buffers lie in one, as
-// nccl-tests places them in place; elsewhere each is its own, and the offsets
-// are zero. Buffers that an operation does not use on the rank have size 0.
+// Layout is the memory of one rank. If Shared, input and output lie in one buffer, as nccl-tests places them
+// in place; otherwise they are separate and the offsets are zero. A buffer that an operation does not use on
+// the rank has size 0.
 type Layout struct {
 	Input, Output     units.Bytes
 	InputAt, OutputAt units.Bytes
 	Shared            bool
-	Scratch           units.Bytes // apart from both
+	Scratch           units.Bytes // separate from input and output
 }
 
 // Size returns the bytes of the shared buffer.
@@ -68,24 +68,24 @@ func (p *Plan) Layout(rank int32) Layout {
 	return l
 }
 
-// ScratchGenerator is a Generator of plans that need memory beside the buffers.
+// ScratchGenerator is a Generator of plans that need scratch memory besides input and output.
 type ScratchGenerator interface {
 	Generator
-	// Scratch returns how much a rank needs.
+	// Scratch returns the bytes of scratch memory of a rank.
 	Scratch(rank int32) units.Bytes
 }
 
-// Places is a source of bytes: input Off of each of a set of ranks.
+// Places is a source of bytes: offset Off in the input of one rank or of all ranks.
 type Places struct {
-	Rank int32 // the one rank, or AllRanks
+	Rank int32 // the rank, or AllRanks
 	Off  units.Bytes
 }
 
-// AllRanks in Places means one contribution of every rank, reduced.
+// AllRanks in Places means the reduction of every rank's bytes.
 const AllRanks = -1
 
-// Want yields what the output of a rank must hold: for each block of bytes,
-// in order and without gaps, where its data comes from.
+// Want yields the required content of a rank's output: for each block of bytes, in order and without gaps,
+// the source of its data.
 func (p *Plan) Want(rank int32, yield func(off, n units.Bytes, from Places)) {
 	r := &p.Req
 	count := units.Bytes(r.Count) * r.Type.Size()
@@ -130,10 +130,10 @@ func (p *Plan) Want(rank int32, yield func(off, n units.Bytes, from Places)) {
 	}
 }
 
-// Misplaced lists the rank of each NVLS head where NCCL's result is wrong, for it takes heads for
-// ranks: of an all_gather it writes the block of head i at place i, of a reduce_scatter it gives
-// head i the block i (all_gather.h:260, reduce_scatter.h:232 of v2.28.9; NVIDIA/nccl 1906). It is so
-// without registered buffers, on one node whose GPUs are not in the order of ranks. Nil: all is right.
+// Misplaced lists the rank of each NVLS head if NCCL's result is wrong because it uses head numbers as ranks:
+// all_gather writes the block of head i at place i, reduce_scatter gives head i block i (all_gather.h:260,
+// reduce_scatter.h:232 of v2.28.9; NVIDIA/nccl 1906). This happens without registered buffers, on one node
+// whose GPUs are not in the order of ranks. nil: the result is right.
 func (p *Plan) Misplaced() []int32 {
 	r, c := &p.Req, p.Comm
 	if r.Algo != coll.NVLS || r.Direct || c.NNodes != 1 || len(c.NVLS) == 0 ||
@@ -149,7 +149,8 @@ func (p *Plan) Misplaced() []int32 {
 	return nil
 }
 
-// Delivers is Want as NCCL keeps it: with the blocks that it puts elsewhere.
+// Delivers yields the actual content of a rank's output under NCCL: that of Want, with misplaced blocks where
+// Misplaced is not nil.
 func (p *Plan) Delivers(rank int32, yield func(off, n units.Bytes, from Places)) {
 	heads := p.Misplaced()
 	if heads == nil {
@@ -167,7 +168,7 @@ func (p *Plan) Delivers(rank int32, yield func(off, n units.Bytes, from Places))
 	})
 }
 
-// Wrong counts the elements of all outputs that NCCL takes from another place than it should.
+// Wrong returns the number of output elements, over all ranks, that NCCL takes from a wrong place.
 func (p *Plan) Wrong() (n int64) {
 	moved := int64(0)
 	for i, rank := range p.Misplaced() {
@@ -181,7 +182,7 @@ func (p *Plan) Wrong() (n int64) {
 	return moved * p.Req.Count
 }
 
-// wantPairs is Want of unequal counts.
+// wantPairs is Want for an alltoall of unequal counts.
 func (r *Request) wantPairs(rank, n int32, yield func(off, n units.Bytes, from Places)) {
 	size := r.Type.Size()
 	for q := range n {
@@ -192,8 +193,8 @@ func (r *Request) wantPairs(rank, n int32, yield func(off, n units.Bytes, from P
 	}
 }
 
-// DataDefined reports whether the output is determined: in place, sendrecv and
-// alltoall read what they overwrite, and nccl-tests does not verify them.
+// DataDefined reports whether the output is determined. In place, sendrecv and alltoall read memory that they
+// overwrite; nccl-tests does not verify them.
 func (p *Plan) DataDefined() bool {
 	return !p.Req.InPlace || (p.Req.Func != coll.SendRecv && p.Req.Func != coll.AllToAll) ||
 		p.Comm.NRanks == 1

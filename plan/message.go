@@ -6,19 +6,17 @@ import "github.com/simccl/simccl/units"
 type Message struct {
 	Src, Dst int32
 	Bytes    units.Bytes
-	// SrcOff and DstOff are its places in the sender's input and in the receiver's
-	// output of the call that Task names, as the calls of a group are numbered; the
-	// two ends may belong to different calls.
+	// SrcOff and DstOff are its offsets in the sender's input and the receiver's output of call Task, as the
+	// calls of a group are numbered; the two ends may belong to different calls.
 	SrcOff, DstOff   units.Bytes
 	SrcTask, DstTask int32
 }
 
-// Exchange is what a rank does of a group's messages in one round: it sends one and
-// receives one.
+// Exchange is a rank's part in one round of a group's messages: it sends one and receives one.
 type Exchange struct {
 	Round      int32
-	Send, Recv int32 // indexes of messages, -1 for none
-	// Batch is the batch of each part of the exchange on its channel, counted from 0
-	// on every channel. Those of a batch run at the same time.
+	Send, Recv int32 // indexes of messages; -1: none
+	// Batch is the batch of each part of the exchange on its channel; every channel numbers its batches from
+	// 0. The exchanges of a batch run at the same time.
 	Batch []int32
 }

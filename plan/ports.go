@@ -1,13 +1,12 @@
 package plan
 
-// PortEnds numbers the ends of a plan's connections port by port, so that all
-// executors of the plan, or of a part of it, give an end the same number.
-// Numbers are by connection id and count from 1 at each port: a node's NET
-// node, or the node itself for ends that have none. 0: nothing uses the id, or
-// the end is in the network.
+// PortEnds numbers the ends of a plan's connections port by port, so that all executors of the plan, or of a
+// part of it, give an end the same number. Slices are indexed by connection id; numbers count from 1 at each
+// port: a node's NIC (NET node), or the node itself for ends without a NIC. 0: no op uses the id, or the end
+// is in the network.
 type PortEnds struct{ Src, Dst []int32 }
 
-// PortEnds lists the ends of all connections.
+// PortEnds numbers the ends of all connections.
 func (p *Plan) PortEnds() PortEnds {
 	n := p.NumConns()
 	out := PortEnds{make([]int32, n), make([]int32, n)}

@@ -2,7 +2,7 @@ package plan
 
 import "fmt"
 
-// Role is what a program's thread group does.
+// Role is the part of an algorithm that a program's thread group executes.
 type Role uint8
 
 // Roles.
@@ -10,7 +10,7 @@ const (
 	RoleRing Role = iota
 	RoleTreeReduce
 	RoleTreeBroadcast
-	RoleTreeRoot // reduces and broadcasts in one
+	RoleTreeRoot // reduces and broadcasts in one group
 	RolePAT
 	RoleScatter // NVLS, CollNetDirect: input to the heads' buffers
 	RoleGather  // NVLS, CollNetDirect: heads' buffers to output
@@ -19,11 +19,11 @@ const (
 	RoleBroadcast
 	RoleSend
 	RoleRecv
-	RoleCopy // to itself, no connection
+	RoleCopy // to the rank itself, without a connection
 	RoleChainReduce
 	RoleChainBroadcast
-	// RoleBlock is a thread block of a schedule of others: its Channel numbers the
-	// blocks of its rank, and its connections have channels of their own.
+	// RoleBlock is a thread block of a schedule other than NCCL's: its Channel is the number of the block on
+	// its rank, and its connections have channels of their own.
 	RoleBlock
 )
 
@@ -38,9 +38,8 @@ func (r Role) String() string {
 	return fmt.Sprintf("Role(%d)", uint8(r))
 }
 
-// VariesConns reports whether the ops of one program go over different
-// connections. All others keep theirs, though the first and the last op may
-// lack some.
+// VariesConns reports whether the ops of a program use different connections. In all other roles every op
+// uses the same ones, though the first and the last op may lack some.
 func (r Role) VariesConns() bool {
 	return r == RolePAT || r == RoleScatter || r == RoleGather || r == RoleBlock
 }

@@ -2,23 +2,22 @@ package plan
 
 import "slices"
 
-// LoopGenerator is a Generator whose programs do the same iteration again and
-// again, on every channel equally, before an incomplete last one.
+// LoopGenerator is a Generator whose programs repeat the same iteration, equally on every channel, before an
+// incomplete last one.
 type LoopGenerator interface {
 	Generator
-	// Iterations returns how many whole iterations the channel with the fewest
-	// has; 0 where programs are no such loops.
+	// Iterations returns the number of whole iterations on the channel with the fewest; 0 if the programs are
+	// no such loops.
 	Iterations() int64
-	// Shorten returns request, division and generator of the same programs with
-	// so many whole iterations on the channel with the fewest, and as many fewer on
-	// the others; without rest, just so many on each channel and nothing else. Blocks of
-	// ranks begin with apart where those of the whole do. It reports false where that
-	// would change how an iteration is cut.
+	// Shorten returns the request, division and generator of the same programs with the given number of whole
+	// iterations on the channel with the fewest; other channels lose equally many. Without rest, each channel
+	// has exactly that number, and no incomplete iteration. With apart, the blocks of ranks keep their
+	// distance. It returns false if that would change how an iteration is divided into chunks.
 	Shorten(iterations int64, rest, apart bool) (Request, Split, Generator, bool)
 }
 
-// Iterations returns how many whole iterations each program of the plan has at
-// least; 0 where its programs are no loops, or are cut otherwise.
+// Iterations returns the number of whole iterations that each program of the plan has at least; 0 if its
+// programs are no loops, or are divided in another way.
 func (p *Plan) Iterations() int64 {
 	if p.members != nil {
 		return p.memberIterations()
@@ -29,20 +28,18 @@ func (p *Plan) Iterations() int64 {
 	return 0
 }
 
-// Shorten returns the plan with so many whole iterations on the channel with the
-// fewest, from 1 to Iterations, and as many fewer on the others, or, without
-// rest, with just so many on every channel. Chunks, connections and thread groups
-// stay. It is no operation that NCCL would plan so: it shows what a part of this
-// one does. It is nil where there is none.
+// Shorten returns the plan with the given number of whole iterations, from 1 to Iterations, on the channel
+// with the fewest; other channels lose equally many. Without rest, each channel has exactly that number.
+// Chunks, connections and thread groups stay. NCCL would never plan such an operation: it serves to simulate
+// a part of this one. It returns nil if no such plan exists.
 //
-// The blocks of ranks begin as far apart as those of the whole: where they do decides how
-// fast they are read and written.
+// The blocks of ranks keep their distance, because that determines how fast they are read and written.
 func (p *Plan) Shorten(iterations int64, rest bool) (*Plan, error) {
 	return p.shorten(iterations, rest, true)
 }
 
-// Smaller returns the plan with fewer iterations as that of a smaller operation: as Shorten
-// with rest, and with blocks of ranks as far apart as they are long.
+// Smaller returns the plan with fewer iterations as that of a smaller operation: like Shorten with rest, but
+// with the blocks of ranks adjacent.
 func (p *Plan) Smaller(iterations int64) (*Plan, error) { return p.shorten(iterations, true, false) }
 
 func (p *Plan) shorten(iterations int64, rest, apart bool) (*Plan, error) {
@@ -60,9 +57,8 @@ func (p *Plan) shorten(iterations int64, rest, apart bool) (*Plan, error) {
 	return New(p.Comm, r, s, cut)
 }
 
-// memberIterations is how many iterations equal collectives of a joined plan have, each, or its
-// messages of one size; 0
-// where others run in the same kernel.
+// memberIterations returns the number of iterations of a joined plan of equal collectives, or of messages of
+// one size; 0 for other joined plans.
 func (p *Plan) memberIterations() int64 {
 	n, first := int64(0), &p.members[0].Plan.Req
 	for i := range p.members {
@@ -77,7 +73,7 @@ func (p *Plan) memberIterations() int64 {
 	return n
 }
 
-// shortenMembers shortens all operations of a joined plan by the same iterations.
+// shortenMembers shortens all operations of a joined plan to the same number of iterations.
 func (p *Plan) shortenMembers(iterations int64, rest, apart bool) (*Plan, error) {
 	if iterations < 1 || iterations > p.memberIterations() {
 		return nil, nil
@@ -93,8 +89,8 @@ func (p *Plan) shortenMembers(iterations int64, rest, apart bool) (*Plan, error)
 	return Join(p.Comm, members)
 }
 
-// DividedAs returns a shortened plan whose channels are kept apart where those of the whole
-// differ, though they may do the same in it. It shares all else with the plan.
+// DividedAs returns a shortened plan in which channels that differ in the whole plan still count as different
+// (Part.Kind), even if they have equal shares now. It shares all other data with p.
 func (p *Plan) DividedAs(whole *Plan) *Plan {
 	own, w := *p, &whole.Split
 	if p.members != nil {
@@ -118,18 +114,17 @@ func (p *Plan) DividedAs(whole *Plan) *Plan {
 	return &own
 }
 
-// TurnGenerator is a Generator whose programs take, within an iteration, the same
-// turn for one block of data after the other: a ring's.
+// TurnGenerator is a Generator whose programs repeat, within an iteration, the same ops for one block of data
+// after the other: a ring's. Such a repetition is called a turn.
 type TurnGenerator interface {
 	Generator
-	// Turns returns how many are in an iteration; 0 where it has none.
+	// Turns returns the number of turns in an iteration; 0: none.
 	Turns() int64
-	// InTurns returns a generator whose iterations have so many turns, from 2 to Turns.
+	// InTurns returns a generator whose iterations have the given number of turns, from 2 to Turns.
 	InTurns(turns int64) Generator
 }
 
-// Turns returns how many turns each iteration of the plan's programs has; 0 where it
-// has none.
+// Turns returns the number of turns in each iteration of the plan's programs; 0: none.
 func (p *Plan) Turns() int64 {
 	if g, ok := p.gen.(TurnGenerator); ok {
 		return g.Turns()
@@ -137,10 +132,9 @@ func (p *Plan) Turns() int64 {
 	return 0
 }
 
-// InTurns returns the plan with so many turns an iteration, from 2 to Turns; all else
-// stays, chunks included. It is no operation that NCCL would plan so, and leaves
-// outputs incomplete: it shows what a part of this one does. It is nil where there
-// is none.
+// InTurns returns the plan with the given number of turns per iteration, from 2 to Turns; everything else
+// stays, chunks included. NCCL would never plan such an operation, and its outputs are incomplete: it serves
+// to simulate a part of this one. It returns nil if no such plan exists.
 func (p *Plan) InTurns(turns int64) (*Plan, error) {
 	g, ok := p.gen.(TurnGenerator)
 	if !ok || turns < 2 || turns > g.Turns() {

@@ -2,7 +2,7 @@ package plan
 
 import "github.com/simccl/simccl/units"
 
-// Part is how one channel cuts its share into chunks.
+// Part is one channel's share and its division into chunks.
 type Part struct {
 	// elements (of Split.ElemSize bytes) of one channel; of each rank's block for all_gather and
 	// reduce_scatter
@@ -13,19 +13,19 @@ type Part struct {
 	SliceSteps int         // FIFO steps of a slice
 	NSteps     int         // FIFO steps of the whole part, as proxies count them
 	LoopSize   units.Bytes // bytes of one iteration of the loop over chunks
-	// sets parts apart that are equal, but not in the operation that this is a piece of (Plan.DividedAs);
-	// else 0
+	// distinguishes equal parts that differ in the operation from which the plan was shortened
+	// (Plan.DividedAs); else 0
 	Kind uint8
 }
 
-// Split is how an operation is spread over channels: the first channel does
-// Lo, the last (where there are two or more) Hi, those between Mid each.
+// Split is the distribution of an operation over channels: the first channel has part Lo, the last (if there
+// are two or more) Hi, those between Mid each.
 type Split struct {
 	ChannelLo, ChannelHi int // inclusive
-	NChannels            int // 0: nothing to do
+	NChannels            int // 0: the operation is empty
 	ElemSize             units.Bytes
-	Lo, Mid, Hi          Part // zero where there is no such channel
-	// Striped is how CollNet divides: Lo is the whole operation, and its chunks
-	// go to the channels round-robin, one of every head to each.
+	Lo, Mid, Hi          Part // zero if there is no such channel
+	// Striped is CollNet's division: Lo is the whole operation, and its chunks go to the channels
+	// round-robin, one for each head.
 	Striped bool
 }

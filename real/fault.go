@@ -10,18 +10,18 @@ import (
 	"github.com/simccl/simccl/real/team"
 )
 
-// Fault says where an error of a run on hardware has its cause.
+// Fault classifies the cause of an error in a run on hardware.
 type Fault int
 
 // Faults.
 const (
-	Elsewhere Fault = iota // not in what the packages of real do
+	Elsewhere Fault = iota // not in the packages of real
 	Argument               // an option or variable
 	Input                  // a file
 	Wrong                  // a result
-	Driver                 // CUDA
+	Driver                 // the CUDA driver
 	Peer                   // NCCL's library, another rank or the connection to it
-	Late                   // ranks that did not come in time
+	Late                   // ranks that did not join in time
 )
 
 // FaultOf classifies an error.

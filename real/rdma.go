@@ -2,16 +2,15 @@ package real
 
 import "github.com/simccl/simccl/real/internal/verbs"
 
-// RDMADevice is what libibverbs says of a device and sysfs does not.
+// RDMADevice is the information about a device that libibverbs has and sysfs lacks.
 type RDMADevice struct {
 	Name   string
 	MaxQP  int
 	DMABuf bool
 }
 
-// RDMADevices lists the devices of this machine. left is why some are not among
-// them, one error a device; err is an *exec.UnsupportedError where libibverbs
-// cannot be asked.
+// RDMADevices lists the RDMA devices of this machine. left holds one error for each device that could not be
+// queried; err is an *exec.UnsupportedError if libibverbs is missing.
 func RDMADevices() (devices []RDMADevice, left []error, err error) {
 	lib, err := verbs.Open()
 	if err != nil {
@@ -23,7 +22,7 @@ func RDMADevices() (devices []RDMADevice, left []error, err error) {
 	}
 	for _, name := range names {
 		d, err := lib.OpenDevice(name)
-		if err != nil { // NCCL leaves it out too (net_ib.cc:715)
+		if err != nil { // NCCL omits it too (net_ib.cc:715)
 			left = append(left, err)
 			continue
 		}

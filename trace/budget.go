@@ -6,11 +6,11 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// LimitError says that a trace is beyond a bound of its reader.
+// LimitError reports a trace that exceeds a limit of its reader.
 type LimitError struct {
-	Line    int    // where, 0: not known
-	Problem string // what is too much
-	Hint    string // what to do about it
+	Line    int    // line of the trace; 0: not known
+	Problem string // the exceeded limit
+	Hint    string // remedy
 }
 
 // Error prints line, problem and hint.
@@ -25,20 +25,20 @@ func (e *LimitError) Error() string {
 	return s
 }
 
-// DefaultMemory is how much a reader of traces keeps, by default.
+// DefaultMemory is the default limit of the memory that a reader of traces uses for them.
 const DefaultMemory units.Bytes = 384 << 20
 
-// Budget counts what a reader of traces keeps in memory of them, by estimate.
-// The zero Budget is one of DefaultMemory.
+// Budget counts the memory that a reader of traces uses for them, by estimate. The zero Budget has a limit of
+// DefaultMemory.
 type Budget struct{ max, used int64 }
 
-// NewBudget returns a Budget of that many bytes; 0: of DefaultMemory.
+// NewBudget returns a Budget of max bytes; 0: of DefaultMemory.
 func NewBudget(max units.Bytes) *Budget {
 	return &Budget{max: int64(max)}
 }
 
-// Keep notes that n bytes more are kept, for what is at a line of a trace, and
-// fails where that is too much.
+// Keep adds n bytes to the memory in use, for data at a line of a trace. Error: *LimitError if the limit is
+// exceeded.
 func (b *Budget) Keep(n int64, line int) error {
 	if b.max < 1 {
 		b.max = int64(DefaultMemory)
@@ -50,7 +50,7 @@ func (b *Budget) Keep(n int64, line int) error {
 		Hint: "allow more with --max-memory, or write a smaller trace (--trace-detail, --trace-ranks)"}
 }
 
-// size is a number of bytes for people.
+// size formats a number of bytes for people.
 func size(n int64) string {
 	if n < 1<<20 {
 		return fmt.Sprintf("%d bytes", n)
@@ -58,5 +58,5 @@ func size(n int64) string {
 	return fmt.Sprintf("%d MiB", n>>20)
 }
 
-// Free notes that n bytes are not kept any more.
+// Free subtracts n bytes from the memory in use.
 func (b *Budget) Free(n int64) { b.used -= n }

@@ -2,12 +2,12 @@ package trace
 
 import "github.com/simccl/simccl/units"
 
-// Tick is the resolution of a written timeline. Viewers drop slices shorter
-// than it and refuse partial overlap, so lanes are allocated in whole ticks.
+// Tick is the resolution of a written timeline. Viewers drop slices shorter than a tick and reject partial
+// overlap, so lanes are allocated in whole ticks.
 const Tick = units.Nanosecond
 
-// Span rounds a slice to whole ticks, as every writer prints it: the start is
-// rounded down and the end too, but the slice keeps at least one tick.
+// Span rounds a slice to whole ticks, as every writer prints it: start and end are rounded down, but the
+// slice has at least one tick.
 func Span(start, end units.Time) (from, to int64) {
 	from, to = floorTick(start), floorTick(end)
 	if to <= from {
@@ -24,14 +24,14 @@ func floorTick(t units.Time) int64 {
 	return q
 }
 
-// Lanes hands out parallel lanes of one track so that slices on one lane never
-// overlap: always the lowest lane that is free. The zero value is ready.
+// Lanes allocates parallel lanes of one track such that slices on a lane never overlap: always the lowest
+// free lane. The zero value is ready.
 type Lanes struct {
-	free []int64 // tick from which the lane is free
+	free []int64 // by lane: tick from which it is free
 }
 
-// Place takes the lowest lane free for the whole slice and gives it back at
-// its end. Slices may come in the order of their starts or of their ends.
+// Place allocates the lowest lane that is free for the whole slice, until the end of the slice. Slices may
+// come in the order of their starts or of their ends.
 func (l *Lanes) Place(start, end units.Time) int {
 	from, to := Span(start, end)
 	for i, f := range l.free {
@@ -44,5 +44,5 @@ func (l *Lanes) Place(start, end units.Time) int {
 	return len(l.free) - 1
 }
 
-// Len returns how many lanes were needed so far.
+// Len returns the number of lanes used so far.
 func (l *Lanes) Len() int { return len(l.free) }

@@ -4,7 +4,7 @@ import (
 	"errors"
 )
 
-// Tee sends everything to each of its sinks.
+// Tee returns a sink that forwards all events to each of the given sinks.
 func Tee(sinks ...Sink) Sink {
 	switch len(sinks) {
 	case 0:
@@ -17,7 +17,7 @@ func Tee(sinks ...Sink) Sink {
 
 type tee struct {
 	sinks []Sink
-	ids   [][]TrackID // our id → each sink's id
+	ids   [][]TrackID // our track id → each sink's id
 	known map[[2]int64]TrackID
 }
 
@@ -48,7 +48,7 @@ func (t *tee) Emit(e *Event) {
 	e.Track = own
 }
 
-// Order places a process in those sinks that can.
+// Order forwards a process's position to those sinks that are Orderers.
 func (t *tee) Order(process, sort int64) {
 	for _, s := range t.sinks {
 		if o, ok := s.(Orderer); ok {
@@ -65,8 +65,7 @@ func (t *tee) Close() error {
 	return errors.Join(errs...)
 }
 
-// Memory is a Sink that keeps everything: for tests, merging and reports of
-// bounded size.
+// Memory is a Sink that stores all events: for tests, merging and reports of bounded size.
 type Memory struct {
 	Tracks []Track
 	Events []Event
@@ -95,14 +94,14 @@ func (m *Memory) Emit(e *Event) {
 	m.Events = append(m.Events, c)
 }
 
-// Close does nothing.
+// Close does nothing; events stay readable.
 func (m *Memory) Close() error { return nil }
 
-// Str, Int and Num make arguments.
+// Str returns a string argument.
 func Str(key, value string) Arg { return Arg{Key: key, Kind: StringArg, Str: value} }
 
-// Int makes an integer argument.
+// Int returns an integer argument.
 func Int(key string, value int64) Arg { return Arg{Key: key, Kind: IntArg, Int: value} }
 
-// Num makes a floating-point argument; it must be finite.
+// Num returns a floating-point argument; value must be finite.
 func Num(key string, value float64) Arg { return Arg{Key: key, Kind: FloatArg, Num: value} }

@@ -1,11 +1,10 @@
-// Package trace is the vocabulary of timelines: tracks, events and the sinks
-// they go to. It knows nothing of collectives: names and args are strings and
-// numbers.
+// Package trace defines timelines: tracks, events and the sinks that receive them. It knows nothing of
+// collectives: names and args are strings and numbers.
 package trace
 
 import "github.com/simccl/simccl/units"
 
-// TrackID is the number of a registered track.
+// TrackID is the number of a registered track, by order of registration.
 type TrackID int32
 
 // Track is one lane of a viewer: a thread of a process.
@@ -57,7 +56,7 @@ type Tint uint8
 const (
 	Plain    Tint = iota // the viewer's own colour
 	Sends                // data on its way
-	Receives             // data that came is taken over
+	Receives             // received data is taken over
 	Computes             // a kernel
 	Copies               // copies and flushes
 	Waits
@@ -66,7 +65,7 @@ const (
 	NumTints
 )
 
-// Event is one thing that happened on a track.
+// Event is an event on a track: a slice, an instant, a counter's value or an end of an arrow.
 type Event struct {
 	Phase Phase
 	Track TrackID
@@ -76,31 +75,30 @@ type Event struct {
 	Name  string
 	Tint  Tint  // of a Slice
 	ID    int64 // flow id
-	Args  []Arg // the sink does not keep it
+	Args  []Arg // valid during Emit only: sinks must copy them
 }
 
-// Sink takes events. Emit may be called in any time order across tracks;
-// within one track events of equal start come parent first.
+// Sink receives events. Emit may be called in any time order across tracks; within one track, of events with
+// equal start the enclosing one comes first.
 type Sink interface {
 	// Track registers a lane before its first event and returns its id; equal
 	// (Process, Thread) give the same id.
 	Track(Track) TrackID
 	Emit(*Event)
-	// Close writes what is buffered and returns the first error met.
+	// Close writes buffered data and returns the first error of the sink.
 	Close() error
 }
 
-// Orderer is a Sink that can place a process in the viewer anew, until it is closed.
+// Orderer is a Sink that can change the position of a process in the viewer until it is closed.
 type Orderer interface {
-	// Order sets the ProcessSort of a process that was registered.
+	// Order sets the ProcessSort of a registered process.
 	Order(process, sort int64)
 }
 
 // Discard is a Sink that drops everything.
 var Discard Sink = discard{}
 
-// OrDiscard returns s, or Discard where s is nil: an executor that is given no
-// sink runs silently.
+// OrDiscard returns s, or Discard if s is nil: an executor without a sink then writes no events.
 func OrDiscard(s Sink) Sink {
 	if s == nil {
 		return Discard

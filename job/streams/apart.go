@@ -5,12 +5,11 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Apart is a job whose calls take the given times and share nothing: the least that any network could
-// take where cost is nil and calls take no time, what was recorded with Recorded, and in both cases
-// whether the job hangs. Members of a call may name different times, as recordings of ranks do; the
-// longest counts. A sender does not wait for the receiver of a message of up to buffered bytes, which
-// the connection's buffers hold. No machine is needed, so it is also how readers of recordings are
-// tested.
+// Apart returns a job whose calls take the given times and share nothing. With a cost of nil, calls take no
+// time: the lower bound over all networks. With Recorded, they take the recorded times. Both show whether the
+// job hangs. Members of a call may give different times, as recordings of ranks do; the longest counts. The
+// sender of a message of up to buffered bytes does not wait for the receiver, as the connection's buffers
+// hold the message. No machine is needed, so readers of recordings are tested with it.
 func Apart(p *workload.Program, cost func(*workload.Call) units.Time, buffered units.Bytes) *Input {
 	in := &Input{Program: p, Costs: make([]Cost, len(p.Calls))}
 	for i := range p.Calls {
@@ -25,5 +24,5 @@ func Apart(p *workload.Program, cost func(*workload.Call) units.Time, buffered u
 	return in
 }
 
-// Recorded is the time of a call that its recording has.
+// Recorded returns the time that a call's recording has.
 func Recorded(c *workload.Call) units.Time { return c.Recorded }

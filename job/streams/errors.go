@@ -6,26 +6,26 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Blocked is a rank that waits, and what it waits in.
+// Blocked is a rank that waits, and the call it waits in.
 type Blocked struct {
-	Rank int32 // of the job
+	Rank int32 // rank of the job
 	List string
 	Step int32
 	Call string // "all_reduce on tp0"
 }
 
-// String names rank, call and place.
+// String returns rank, call and place in the list.
 func (b *Blocked) String() string {
 	return fmt.Sprintf("rank %d in %s (list %s, step %d)", b.Rank, b.Call, b.List, b.Step)
 }
 
-// DeadlockError is a job that never ends: its ranks wait for each other, as they
-// would with NCCL, which has no timeout.
+// DeadlockError is returned for a job that never ends: its ranks wait for each other, as they would with
+// NCCL, which has no timeout.
 type DeadlockError struct {
-	// Waits and For are two ranks of which the first waits for the second; For.Call
-	// is what that one does instead, empty where it has nothing left to do.
+	// Waits and For are two ranks of which the first waits for the second; For.Call is the call that the
+	// second is in instead, empty if it has no steps left.
 	Waits, For Blocked
-	Ranks      int // that never end
+	Ranks      int // number of ranks that never end
 }
 
 func (e *DeadlockError) Error() string {
@@ -36,7 +36,7 @@ func (e *DeadlockError) Error() string {
 	return fmt.Sprintf("the job hangs: %v waits for %v; %d ranks never end", &e.Waits, &e.For, e.Ranks)
 }
 
-// deadlock finds out whether a job that has no more events is through.
+// deadlock returns a *DeadlockError if a job without further events has unfinished steps, else nil.
 func (r *run) deadlock() error {
 	stuck := 0
 	for rank := range r.done {
@@ -67,14 +67,14 @@ func (r *run) deadlock() error {
 		}
 		e.Waits = r.blocked(r.kernels[waits].place)
 		e.For = r.blockedRank(r.p.Comms[x.comm].Rank(r.backendMember(x, missing)))
-		if e.For.Call != "" { // the best there is: both are named
+		if e.For.Call != "" { // a pair in which both calls are known is preferred
 			break
 		}
 	}
 	return e
 }
 
-// blocked describes where a rank waits.
+// blocked describes the place where a rank waits.
 func (r *run) blocked(p place) Blocked {
 	list := r.p.Of[p.rank]
 	b := Blocked{Rank: p.rank, List: r.p.Lists[list].Name, Step: p.node}
@@ -92,8 +92,8 @@ func (r *run) blocked(p place) Blocked {
 	return b
 }
 
-// blockedRank describes what a rank does that has not come to a call: the kernel
-// that waits for others, or for SMs.
+// blockedRank describes where a rank is that has not reached a call: in a kernel that waits for other ranks
+// or for SMs.
 func (r *run) blockedRank(rank int32) Blocked {
 	list := r.p.Of[rank]
 	for i := range r.graphs[list].nodes {

@@ -2,30 +2,29 @@ package streams
 
 import "math"
 
-// Running calls share resources max-min: on a resource whose users need more than
-// all of it, those that need less than an equal part have what they need, and the
-// others have equal parts of the rest. A call's rate is the least that any of its
-// resources allows. Resources with room for all their users hold up none of them,
-// so a change concerns only what hangs together by resources without.
+// Running calls share resources max-min: on a resource whose users together need more than all of it, users
+// that need less than an equal share get their need, and the others share the rest equally. A call's rate is
+// the least that any of its resources allows. A resource with room for all its users slows none of them, so a
+// change affects only the calls that are connected through full resources.
 
-// resource is something that calls use.
+// resource is a shared thing with capacity 1: a link, for example.
 type resource struct {
-	sum   float64 // of its users' needs beside one other
-	bytes float64 // of what their bytes need, and more what bursts do beside one other
+	sum   float64 // sum of its users' needs when two share it
+	bytes float64 // bytes: sum of the needs by bytes; more: sum of the additions by bursts for two users
 	more  float64
 	users []use
-	stamp int32 // of the last filling that it was part of
+	stamp int32 // number of the last refill that it took part in
 	room  float64
-	open  float64 // sum of the needs by level of users that are not settled
+	open  float64 // sum of the unsettled users' needs per unit of level
 }
 
-// use is a task on a resource; need says which of its needs it is.
+// use is a task on a resource; need is the index of that need in the task.
 type use struct {
 	task int32
 	need int32
 }
 
-// needed is the sum of the users' needs.
+// needed returns the sum of the users' needs, given their number.
 func (r *resource) needed() float64 {
 	if m := len(r.users); m > 2 {
 		return r.bytes + r.more*2/float64(m)
@@ -33,7 +32,7 @@ func (r *resource) needed() float64 {
 	return r.sum
 }
 
-// add takes a need in, or with -1 out.
+// add adds a need to the sums (sign 1) or removes it (-1).
 func (r *resource) add(n *Need, sign float64) {
 	bytes := n.Bytes
 	if bytes == 0 {
@@ -44,21 +43,21 @@ func (r *resource) add(n *Need, sign float64) {
 	r.more += sign * math.Max(0, n.Share-bytes)
 }
 
-// fluid is the sharing of resources.
+// fluid is the max-min sharing of all resources.
 type fluid struct {
 	r         *run
 	resources []resource
 	dirty     []int32 // resources whose users changed
-	changed   []int32 // tasks whose own bound changed
+	changed   []int32 // tasks whose own rate bound changed
 	stamp     int32
-	tasks     []int32 // of the part that is filled
-	tight     []int32 // and its resources
+	tasks     []int32 // tasks of the connected part that is being filled
+	tight     []int32 // full resources of that part
 }
 
-// slackSum is up to which sum of needs a resource holds up no one.
+// slackSum is the largest sum of needs at which a resource slows none of its users.
 const slackSum = 1 + 1e-9
 
-// enter puts a task on its resources.
+// enter adds a task to its resources.
 func (f *fluid) enter(t int32) {
 	x := &f.r.tasks[t]
 	x.places = x.places[:0]
@@ -72,7 +71,7 @@ func (f *fluid) enter(t int32) {
 	f.change(t)
 }
 
-// leave takes a task from its resources.
+// leave removes a task from its resources.
 func (f *fluid) leave(t int32) {
 	x := &f.r.tasks[t]
 	for i := range x.needs {
@@ -94,7 +93,7 @@ func (f *fluid) leave(t int32) {
 	}
 }
 
-// change notes that a task's own bound is another one.
+// change records that a task's own rate bound has changed.
 func (f *fluid) change(t int32) {
 	if x := &f.r.tasks[t]; !x.changed {
 		x.changed = true
@@ -102,7 +101,7 @@ func (f *fluid) change(t int32) {
 	}
 }
 
-// refill finds the rates that follow from what changed.
+// refill computes the rates that follow from the recorded changes.
 func (f *fluid) refill() {
 	if len(f.dirty) == 0 && len(f.changed) == 0 {
 		return
@@ -113,7 +112,7 @@ func (f *fluid) refill() {
 		if x.changed = false; !x.running || x.stamp == f.stamp {
 			continue
 		}
-		if old := x.bound; x.rate > 0 && x.kind == opTask { // it may be held up elsewhere all along
+		if old := x.bound; x.rate > 0 && x.kind == opTask { // another resource may limit it anyway
 			if x.bound = f.r.bound(t); x.bound == old || x.rate < math.Min(old, x.bound)*(1-1e-9) {
 				continue
 			}
@@ -130,7 +129,7 @@ func (f *fluid) refill() {
 	f.changed, f.dirty = f.changed[:0], f.dirty[:0]
 }
 
-// gather fills the part that a task belongs to.
+// gather collects the tasks and full resources that are connected to a task.
 func (f *fluid) gather(t int32) {
 	f.tasks, f.tight = append(f.tasks[:0], t), f.tight[:0]
 	f.r.tasks[t].stamp = f.stamp
@@ -160,8 +159,8 @@ func (f *fluid) gather(t int32) {
 	f.fill()
 }
 
-// fill raises the level, what a task has of the resource that it needs most, until
-// every task is at its own bound or on a resource that is used up.
+// fill raises the level, the share of each task on the resource that it needs most, until every task has
+// reached its own bound or uses an exhausted resource.
 func (f *fluid) fill() {
 	for _, i := range f.tight {
 		r := &f.resources[i]
@@ -196,7 +195,7 @@ func (f *fluid) fill() {
 	}
 }
 
-// unsettled drops the tasks that are settled and counts the others.
+// unsettled drops the settled tasks from the list and returns the number of the others.
 func (f *fluid) unsettled() int {
 	n := 0
 	for _, t := range f.tasks {
@@ -209,8 +208,7 @@ func (f *fluid) unsettled() int {
 	return n
 }
 
-// bounded settles the tasks whose own bound is at most the level, and reports
-// whether there are any.
+// bounded settles the tasks whose own bound is at most the level, and reports whether there were any.
 func (f *fluid) bounded(level float64) bool {
 	found := false
 	for _, t := range f.tasks {
@@ -222,7 +220,7 @@ func (f *fluid) bounded(level float64) bool {
 	return found
 }
 
-// usedUp settles the tasks of the resources that a level uses up.
+// usedUp settles the tasks of the resources that are exhausted at a level.
 func (f *fluid) usedUp(level float64) {
 	for _, i := range f.tight {
 		r := &f.resources[i]
@@ -238,7 +236,7 @@ func (f *fluid) usedUp(level float64) {
 	}
 }
 
-// settle gives a task its rate.
+// settle fixes a task's rate and removes its needs from the open sums.
 func (f *fluid) settle(t int32, rate float64) {
 	x := &f.r.tasks[t]
 	x.settled = true

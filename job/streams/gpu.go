@@ -6,47 +6,46 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// A GPU's SMs go to the kernels that wait for them, in the order in which they
-// were launched. A kernel of a call holds an SM a channel from its begin to its
-// end, also while it waits for other ranks. A compute kernel holds what its blocks
-// fill, or what is left; blocks that found no SM take those that others give back
-// before any kernel that was launched later. So a call that is launched behind a
-// kernel that fills the GPU begins when that kernel ends.
+// A GPU's SMs go to the kernels that wait for them, in the order of launch. A kernel of a call holds one SM
+// per channel from its begin to its end, also while it waits for other ranks. A compute kernel holds the SMs
+// that its blocks fill, or those that are free; blocks that found no SM take SMs that become free before any
+// later kernel does. So a call that is launched after a kernel that fills the GPU begins when that kernel
+// ends.
 
 // gpu is the state of a rank's GPU.
 type gpu struct {
 	free    int32
-	calls   int32     // kernels of calls that hold SMs
+	calls   int32     // number of calls' kernels that hold SMs
 	queue   []arrival // kernels that wait for SMs
-	compute []int32   // tasks that run
+	compute []int32   // compute tasks that run
 	ops     []int32   // tasks of the calls whose kernels run
-	slow    Pace      // of the calls' kernels now
+	slow    Pace      // slowdown of the calls' kernels now
 }
 
-// Pace is by how much longer a call's kernels take beside compute: what they do, and what
-// they wait for, flags, fences and their own begin.
+// Pace is the slowdown of a call's kernels by compute on the same GPU, as factors of at least 1: Kernels for
+// the kernels' own work, Waits for the things they wait for (flags, fences, their own begin).
 type Pace struct{ Kernels, Waits float64 }
 
-// own is the pace without compute.
+// own is the Pace without compute: no slowdown.
 var own = Pace{1, 1}
 
-// covers reports whether p is no faster than q in either.
+// covers reports whether p is at least as slow as q in both factors.
 func (p Pace) covers(q Pace) bool { return p.Kernels >= q.Kernels && p.Waits >= q.Waits }
 
-// or is the slower of both in each.
+// or returns the slower value of both in each factor.
 func (p Pace) or(q Pace) Pace {
 	return Pace{math.Max(p.Kernels, q.Kernels), math.Max(p.Waits, q.Waits)}
 }
 
-// arrival is a kernel that waits: of a call, or a compute task.
+// arrival is a kernel that waits for SMs: of a call, or a compute task.
 type arrival struct {
 	call    bool
-	id      int32 // of a call: in run.kernels; else the task
-	waiting int32 // SMs that it needs at least
+	id      int32 // of a call: index in run.kernels; else the task
+	waiting int32 // least number of SMs that it needs
 }
 
-// demand is how many SMs a compute kernel's blocks fill, and in how many waves on
-// so many SMs; 0 where its blocks are not known.
+// demand returns how many of a GPU's SMs a compute kernel's blocks fill, and in how many waves; 0 if its
+// blocks are not known.
 func demand(w *workload.Work, sms int32) (fill, waves int32) {
 	if w == nil || w.Blocks <= 0 {
 		return 0, 0
@@ -61,14 +60,14 @@ func wavesOf(w *workload.Work, sms int32) int32 {
 	return (w.Blocks + k - 1) / k
 }
 
-// admit begins the kernels that wait and have their SMs.
+// admit starts the kernels at the head of the queue that get their SMs.
 func (r *run) admit(rank int32) {
 	g := &r.gpus[rank]
 	n := 0
 	for n < len(g.queue) {
 		a := g.queue[n]
 		if a.waiting > g.free {
-			if a.call { // its blocks take what there is
+			if a.call { // its first blocks take the free SMs
 				g.queue[n].waiting -= g.free
 				r.kernels[a.id].early += g.free
 				g.free = 0
@@ -97,7 +96,7 @@ func (r *run) arrive(rank int32, a arrival) {
 	r.admit(rank)
 }
 
-// grant gives blocks that found no SM those that are free, first kernels first.
+// grant gives free SMs to blocks that found none, the earliest kernels first.
 func (r *run) grant(rank int32) {
 	g := &r.gpus[rank]
 	for _, t := range g.compute {
@@ -113,7 +112,7 @@ func (r *run) grant(rank int32) {
 	}
 }
 
-// regrade finds the rates of what runs on a GPU after a kernel began or ended.
+// regrade recomputes the rates of the tasks on a GPU after a kernel began or ended.
 func (r *run) regrade(rank int32) {
 	if !r.shared(rank) {
 		return
@@ -163,7 +162,7 @@ func (r *run) regrade(rank int32) {
 	}
 }
 
-// computeRate is a compute kernel's rate beside the calls of its GPU.
+// computeRate returns the rate of a compute kernel while calls run on its GPU.
 func (r *run) computeRate(x *task, g *gpu, c *GPU) float64 {
 	switch {
 	case x.tiles:

@@ -4,20 +4,19 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// A list is a graph: its steps are the nodes, and what a step waits for are edges:
-// the step before it on its stream, its Deps, of Wait the Record of its event, and
-// of a call the one before it on the same communicator's resources. So a rank's
-// progress is a count of missing predecessors by step.
+// A list is a graph: its steps are the nodes; an edge leads to a step from each step that it waits for: the
+// step before it on its stream, its Deps, for a Wait the Record of its event, and for a call the call before
+// it on the same communicator's resources. So the state of a rank is a count of unfinished predecessors per
+// step.
 //
-// A group is a launch of all its calls: its first step waits for what all calls
-// wait for, and its last one ends when all have. Sends and receives of a group are
-// one kernel for each communicator.
+// A group launches all its calls together: its first step waits for all predecessors of its calls, and its
+// last step ends when all calls have. The sends and receives of a group are one kernel for each communicator.
 
-// nodeKind is what happens at a node.
+// nodeKind is the kind of action at a node.
 type nodeKind uint8
 
 const (
-	instant nodeKind = iota // nothing
+	instant nodeKind = iota // no action
 	compute                 // a compute step
 	host                    // a compute step on a thread of the host
 	kernel                  // a collective
@@ -27,40 +26,40 @@ const (
 // node is a step of a list.
 type node struct {
 	kind     nodeKind
-	first    bool  // of what is ready at time zero
-	in       int32 // predecessors
+	first    bool  // ready at time zero
+	in       int32 // number of predecessors
 	from, to int32 // its successors, in graph.edges
-	seq      int32 // of a collective: its number on the communicator
-	// halves of a message, in graph.halves
+	seq      int32 // for a collective: its number on the communicator
+	// the node's range of graph.halves: first index, and number
 	half, halves int32
 }
 
-// half is one side of a message in a list: the k-th to the peer, or from it.
+// half is one side of a message in a list: the k-th send to the peer, or receive from it.
 type half struct {
 	call int32
 	k    int32
 }
 
-// graph is a list made ready.
+// graph is the dependency graph of a list.
 type graph struct {
 	nodes  []node
 	edges  []int32
 	halves []half
-	alias  []int32 // node → node whose kernel it is part of, -1: none; nil where none is
+	alias  []int32 // node → node whose kernel executes it, -1: none; nil if no node has one
 }
 
-// builder makes a graph.
+// builder builds the graph of a list.
 type builder struct {
 	p      *workload.Program
 	steps  []workload.Step
 	g      *graph
 	pairs  [][2]int32
-	stream map[int32]int32 // last node on it
-	order  map[int32]int32 // last kernel on a communicator's resources
+	stream map[int32]int32 // last node of each stream
+	order  map[int32]int32 // last kernel on each communicator's resources
 	event  map[int32]int32
-	seq    map[int32]int32  // collectives of a communicator so far
-	sent   map[[3]int32]int // halves so far by communicator, peer, direction
-	part   []int32          // see Input.Part; nil: none
+	seq    map[int32]int32  // collectives so far, by communicator
+	sent   map[[3]int32]int // halves so far, by communicator, peer and direction
+	part   []int32          // Input.Part of the list; nil: none
 }
 
 func newGraph(p *workload.Program, list int, part [][]int32) *graph {
@@ -78,7 +77,7 @@ func newGraph(p *workload.Program, list int, part [][]int32) *graph {
 	return b.g
 }
 
-// step adds a step, or a whole group, and returns the last that it added.
+// step adds a step, or a whole group, and returns the index of the last step added.
 func (b *builder) step(i int) int {
 	s, n := &b.steps[i], int32(i)
 	if s.Kind == workload.GroupStart {
@@ -102,7 +101,7 @@ func (b *builder) step(i int) int {
 	return i
 }
 
-// call makes a node of a call's kernel; halves is where its halves begin.
+// call makes the node of a call's kernel; halves is the index of its first half.
 func (b *builder) call(i int, halves int32) {
 	c := &b.p.Calls[b.steps[i].Call]
 	x := &b.g.nodes[i]
@@ -125,7 +124,7 @@ func (b *builder) half(i int) {
 	b.sent[key]++
 }
 
-// group adds the steps of a group.
+// group adds all steps of a group that begins at step i, and returns the index of its last step.
 func (b *builder) group(i int) int {
 	end := i
 	for depth := 0; ; end++ {
@@ -145,7 +144,7 @@ func (b *builder) group(i int) int {
 	}
 	streams := map[int32]bool{}
 	var used []int32
-	messages := map[int32]int{} // by communicator: the first step of its kernel
+	messages := map[int32]int{} // by communicator: the first step of its kernel of messages
 	for k := i + 1; k < end; k++ {
 		s := &b.steps[k]
 		part := b.part != nil && b.part[k] >= 0
@@ -172,8 +171,8 @@ func (b *builder) group(i int) int {
 	return end
 }
 
-// grouped adds a call of a group. Sends and receives but the first of a
-// communicator belong to its kernel.
+// grouped adds a call of a group. The sends and receives of a communicator are executed by the kernel of the
+// first one.
 func (b *builder) grouped(k int, first, last int32, messages map[int32]int) {
 	c := &b.p.Calls[b.steps[k].Call]
 	if messageHalf(c.Func) {
@@ -191,7 +190,7 @@ func (b *builder) grouped(k int, first, last int32, messages map[int32]int) {
 	b.edge(int32(k), last)
 }
 
-// alias makes a step part of the kernel of another one.
+// alias makes step k part of the kernel of step at.
 func (b *builder) alias(k int, at, last int32) {
 	if b.g.alias == nil {
 		b.g.alias = make([]int32, len(b.steps))
@@ -206,7 +205,7 @@ func (b *builder) alias(k int, at, last int32) {
 
 // gather lists the halves of each communicator's kernel in a group.
 func (b *builder) gather(messages map[int32]int, i, end int) {
-	for k := i + 1; k < end; k++ { // in the order of their first calls
+	for k := i + 1; k < end; k++ { // in the order of the communicators' first calls
 		s := &b.steps[k]
 		if s.Kind != workload.Issue {
 			continue
@@ -229,8 +228,8 @@ func (b *builder) gather(messages map[int32]int, i, end int) {
 	}
 }
 
-// before lets a node wait for others before it. A group waits for no step of its
-// own.
+// before adds edges to node n from the given steps before it. (Steps of n's own group come later and are
+// skipped.)
 func (b *builder) before(deps []int32, n int32) {
 	for _, d := range deps {
 		if d < n {
@@ -239,7 +238,7 @@ func (b *builder) before(deps []int32, n int32) {
 	}
 }
 
-// behind puts a node behind the last one of a sequence.
+// behind adds an edge to node n from the last node of a sequence, and makes n the last.
 func (b *builder) behind(last map[int32]int32, key, n int32) {
 	if prev, ok := last[key]; ok {
 		b.edge(prev, n)
@@ -249,7 +248,8 @@ func (b *builder) behind(last map[int32]int32, key, n int32) {
 
 func (b *builder) edge(from, to int32) { b.pairs = append(b.pairs, [2]int32{from, to}) }
 
-// link sorts the edges by their origin.
+// link stores the edges sorted by their origin, so that each node's successors are the range edges[from:to],
+// and marks the nodes without predecessors as first.
 func (b *builder) link() {
 	g := b.g
 	g.edges = make([]int32, len(b.pairs))

@@ -8,59 +8,58 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Cost is what a call takes by itself.
+// Cost is the cost of a call when it runs alone.
 type Cost struct {
-	// Time is from the begin of all its kernels until the last of them ends. A call of no
-	// time waits for all its members, too.
+	// Time is from the begin of all its kernels to the end of the last. A call with Time 0 waits for all its
+	// members, too.
 	Time units.Time
-	// Ends is when each member's kernel ends, by rank of the communicator; nil: all
-	// at Time. Of a send they are those of sender and receiver.
+	// Ends is when each member's kernel ends, by rank of the communicator; nil: all at Time. For a send, the
+	// two entries are sender and receiver.
 	Ends []units.Time
-	// Slack is by how much a member's kernel may begin later than the others'
-	// without delaying them, by rank of the communicator; nil: not at all.
+	// Slack is how much later than the others a member's kernel may begin without delaying them, by rank of
+	// the communicator; nil: 0 for all.
 	Slack []units.Time
-	// Empty: nothing is launched, as of a count of 0.
+	// Empty: no kernel is launched, for example with a count of 0.
 	Empty bool
-	// Buffered: the connection's buffers hold the message, and its sender does not wait for
-	// the receiver. Receive is how long the receiver's kernel takes then, where all data are
-	// there.
+	// Buffered: the connection's buffers hold the message, so its sender does not wait for the receiver.
+	// Receive is then the time of the receiver's kernel once all data have arrived.
 	Buffered bool
 	Receive  units.Time
-	// SMs is how many SMs a member's kernel holds: one a channel.
+	// SMs is the number of SMs that a member's kernel holds: one per channel.
 	SMs int32
-	// Needs are the resources that the call uses while it runs alone; of a buffered message,
-	// until the sender ends.
+	// Needs are the resources that the call uses when it runs alone; of a buffered message, until the sender
+	// ends.
 	Needs []Need
-	// Behind are communicators' calls that the call waits behind on links that have room
-	// for both: of each its rate while such a call is in progress.
+	// Behind lists communicators behind whose calls this call waits on links with room for both, and its rate
+	// while such a call is in progress.
 	Behind []Behind
-	// Slowed is by how much longer it takes where its kernels take longer, by ascending
-	// factors of that; between them it grows evenly. Empty: as much as its kernels.
+	// Slowed lists how much longer the call takes when its kernels are slowed, by ascending Kernels,
+	// interpolated linearly. Empty: as much longer as its kernels.
 	Slowed []Slowed
 }
 
-// Slowed is that a call takes Takes times as long where its kernels take Kernels times as
-// long, and what they wait for too, both at least 1; and Waits times its time more for each
-// time more that what they wait for takes.
+// Slowed says: a call takes Takes times as long (at least 1) when its kernels and the things they wait for
+// take Kernels times as long. If what they wait for takes longer than that by a factor difference of d, the
+// call takes another d times Waits longer.
 type Slowed struct{ Kernels, Takes, Waits float64 }
 
-// Behind is a call's rate, above 0 and at most 1, while a collective is in progress of the
-// communicators that have the resources of one, by its index.
+// Behind is a call's rate, above 0 and at most 1, while a collective is in progress on the communicators that
+// share the resources of communicator Comm.
 type Behind struct {
 	Comm int32
 	Rate float64
 }
 
-// Need is a share of a resource, above 0 and at most 1.
+// Need is a call's use of a resource as a share of its capacity, above 0 and at most 1.
 type Need struct {
 	Resource int32
-	// Share is the need beside one other user, Bytes what the bytes alone are, 0 for the
-	// same. What Share is more comes of bursts that meet and leave the resource idle
-	// between them: the more users there are the less, so of m it is 2/m of that.
+	// Share is the need when one other user shares the resource, Bytes the part that the bytes alone explain
+	// (0: all of Share). The difference comes from bursts that collide and leave the resource idle in
+	// between; it falls with the number of users m, to 2/m of that.
 	Share, Bytes float64
 }
 
-// beside is the need of one of so many users.
+// beside returns the need when the given number of users share the resource.
 func (n *Need) beside(users int) float64 {
 	if users <= 2 || n.Bytes == 0 {
 		return n.Share
@@ -68,76 +67,73 @@ func (n *Need) beside(users int) float64 {
 	return n.Bytes + math.Max(0, n.Share-n.Bytes)*2/float64(users)
 }
 
-// GPU is what kernels share on a rank's GPU. The zero value shares nothing.
+// GPU holds the sharing parameters of a rank's GPU. The zero value shares nothing.
 type GPU struct {
 	SMs int32
-	// Memory is the rate of device memory, in GB/s.
+	// Memory is the bandwidth of device memory in GB/s.
 	Memory float64
-	// Busy is by how much longer a collective's kernels take while compute holds all
-	// other SMs, and Traffic by how much on top while it uses all of the memory's
-	// rate; 0.5 is half as long again.
+	// Busy is how much longer a collective's kernels take while compute holds all other SMs, and Traffic how
+	// much longer in addition while it uses all of the memory bandwidth; 0.5 means half as long again.
 	Busy, Traffic float64
-	// Wait takes Traffic's place for what kernels wait for: flags, fences, their begin.
+	// Wait replaces Traffic for the things that kernels wait for: flags, fences, their begin.
 	Wait float64
-	// Tail is by how much longer a compute kernel takes, of one wave of blocks, if
-	// some of them have to wait for SMs that collectives hold: about a tile of a
-	// block's, at most the kernel's own time.
+	// Tail is how much longer a compute kernel with one wave of blocks takes if some of them must wait for
+	// SMs that collectives hold: about one tile of a block, at most the kernel's own time.
 	Tail units.Time
-	// Unknown is how many times as long compute takes beside collectives where its
-	// blocks are not known, at least 1.
+	// Unknown is the factor by which compute with unknown blocks takes longer while collectives run, at least
+	// 1.
 	Unknown float64
 }
 
-// Input is a job.
+// Input is a job to be run.
 type Input struct {
 	Program *workload.Program
-	// Costs are those of Program.Calls, by index. Calls of one operation have the same, or
-	// differ in Time alone (see longest).
+	// Costs are indexed as Program.Calls. The calls of one operation have equal Costs, or differ in Time only
+	// (see longest).
 	Costs []Cost
-	// Part is, by list and step, the step of the same group whose kernel has its call, -1
-	// for none; nil lists have none.
+	// Part is, by list and step, the step of the same group whose kernel executes the step's call; -1: none.
+	// Lists may be nil.
 	Part [][]int32
-	// Resources is how many there are.
+	// Resources is the number of resources; Needs refer to 0 … Resources-1.
 	Resources int
-	// GPUs are those of the ranks; nil: compute and collectives do not slow each
-	// other.
+	// GPUs are indexed by rank; nil: compute and collectives do not slow each other.
 	GPUs []GPU
-	// Backend carries out calls in place of their Costs; nil: none does.
+	// Backend simulates the calls instead of their Costs; nil: none.
 	Backend Backend
 }
 
-// Backend carries out calls step by step.
+// Backend simulates calls step by step.
 type Backend interface {
-	// Open begins an operation, of which no kernel has begun.
+	// Open creates an operation of a call, none of whose kernels has begun.
 	Open(call int32) (operation int32, err error)
-	// Start begins the kernel of a member, a rank of the communicator.
+	// Start begins the kernel of a member, a rank of the communicator, at a time.
 	Start(operation, member int32, at units.Time)
-	// Slow is the pace of the kernels of a rank of the job from now on.
+	// Slow sets the slowdown of the kernels of a rank of the job from now on.
 	Slow(rank int32, pace Pace)
-	// Next is the time of the next event, ok false without one.
+	// Next returns the time of the next event; ok is false if there is none.
 	Next() (at units.Time, ok bool)
-	// Advance handles the events of an instant, and reports the kernels that end.
+	// Advance handles the events of an instant, and calls ended for each kernel that ends.
 	Advance(at units.Time, ended func(operation, member int32)) error
 }
 
-// Span is when a step began and ended. Of a call, Begin is when its kernel began,
-// Issued when its stream came to it.
+// Span is the begin and end of a step. For a call, Begin is when its kernel began, Issued when its stream
+// reached it.
 type Span struct{ Issued, Begin, End units.Time }
 
-// Result is what became of a job.
+// Result is the outcome of a job.
 type Result struct {
-	// Finish is when each rank is through.
+	// Finish is when each rank ends.
 	Finish []units.Time
-	// Spans are those of each rank's steps, by rank, then index in its list.
+	// Spans are the spans of each rank's steps, by rank, then index in its list.
 	Spans [][]Span
-	// Alone is, by call, how long it takes by itself.
+	// Alone is the time of each call by itself.
 	Alone []units.Time
-	// Operations counts collectives, and messages of sends and receives.
+	// Operations is the number of collectives and messages.
 	Operations int64
 	Events     int64
 }
 
-// Elapsed is when the last rank is through.
+// Elapsed returns when the last rank ends.
 func (r *Result) Elapsed() units.Time {
 	var t units.Time
 	for _, f := range r.Finish {
@@ -146,8 +142,8 @@ func (r *Result) Elapsed() units.Time {
 	return t
 }
 
-// Run runs a job. The Program has passed Lint. Errors are *DeadlockError, those of
-// the Backend, and the context's.
+// Run runs a job. The Program must have passed Lint. Errors are *DeadlockError, those of the Backend, and the
+// context's.
 func Run(ctx context.Context, in *Input) (*Result, error) {
 	r := newRun(in)
 	if err := r.play(ctx); err != nil {

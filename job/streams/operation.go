@@ -10,9 +10,9 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// operation is a collective, or a message, in progress.
+// operation is a collective or message in progress.
 type operation struct {
-	call    int32 // of the first kernel that began
+	call    int32 // call of the first kernel that began
 	comm    int32
 	cost    *Cost
 	shape   *shape
@@ -20,20 +20,19 @@ type operation struct {
 	key     messageKey // of a message
 	message bool
 	receive units.Time // of a buffered message, see Cost.Receive
-	last    float64    // progress at which its receiver ends
-	stale   bool       // slow is to be found anew
+	last    float64    // progress at which the receiver ends
+	stale   bool       // slow must be recomputed
 	remote  int32
-	kernels []int32 // by member: its kernel, -1 while it has none
+	kernels []int32 // by member: its kernel; -1: not begun
 	begun   int32   // members whose kernels have begun
-	next    int32   // in shape.bySlack: the first that has not begun
-	ended   int32   // in shape.byEnd: how many have ended
+	next    int32   // in shape.bySlack: the first member that has not begun
+	ended   int32   // in shape.byEnd: number of members that have ended
 	slow    Pace
 	active  bool // counted in run.active
 }
 
-// activate counts an operation among those of its communicator's resources that are in
-// progress, by 1, or takes it out, by -1, and has those that wait behind it go on at
-// their new rate.
+// activate counts an operation in or out (by is 1 or -1) among those in progress on its communicator's
+// resources, and updates the rates of the calls that wait behind such operations.
 func (r *run) activate(x *operation, by int32) {
 	if x.message || len(r.behind) == 0 || x.active == (by > 0) {
 		return
@@ -50,7 +49,7 @@ func (r *run) activate(x *operation, by int32) {
 	}
 }
 
-// waiters are, by communicator whose resources a call waits behind, those of the calls.
+// waiters returns, by communicator of Behind, the communicators of the calls that wait behind it.
 func (r *run) waiters() map[int32][]int32 {
 	var out map[int32][]int32
 	for i := range r.in.Costs {
@@ -66,20 +65,20 @@ func (r *run) waiters() map[int32][]int32 {
 	return out
 }
 
-// shape is the order in which members of a Cost must begin, and end.
+// shape is the order in which the members of a Cost must begin, and the order in which they end.
 type shape struct {
 	bySlack, byEnd []int32
-	slack, ends    []float64 // in these orders
+	slack, ends    []float64 // times in these orders (ps)
 }
 
-// shapeKey identifies slices that Costs share.
+// shapeKey identifies a shape by the slices of its Cost: Costs that share slices share the shape.
 type shapeKey struct {
 	ends, slack *units.Time
 	time        units.Time
 	n           int
 }
 
-// shape returns the shape of a Cost, which Costs with the same slices share.
+// shape returns the shape of a Cost for n members, made now or before.
 func (r *run) shape(c *Cost, n int) *shape {
 	key := shapeKey{time: c.Time, n: n}
 	if len(c.Ends) > 0 {
@@ -117,11 +116,11 @@ func (r *run) shape(c *Cost, n int) *shape {
 	return s
 }
 
-// memberIndex finds a rank of the job in a communicator.
+// memberIndex maps a rank of the job to its rank in a communicator.
 type memberIndex struct {
 	all    bool
-	sorted []int32         // the ranks, where they ascend
-	other  map[int32]int32 // else
+	sorted []int32         // the ranks, if they ascend
+	other  map[int32]int32 // otherwise: rank of the job → member
 }
 
 func newMembers(c *workload.Comm) memberIndex {
@@ -149,7 +148,7 @@ func (m *memberIndex) of(rank int32) int32 {
 	return m.other[rank]
 }
 
-// launch begins a kernel, or queues it on its GPU.
+// launch launches a node's kernel: it begins, or joins its GPU's queue for SMs.
 func (r *run) launch(p place, n *node) {
 	sms := int32(0)
 	if n.kind == kernel {
@@ -182,10 +181,10 @@ func (r *run) launch(p place, n *node) {
 	r.arrive(p.rank, arrival{call: true, id: k, waiting: sms})
 }
 
-// maxChannels is the most blocks of a kernel of NCCL (MAXCHANNELS, device.h).
+// maxChannels is the largest number of blocks of an NCCL kernel (MAXCHANNELS, device.h).
 const maxChannels = 64
 
-// cost is that of a node's call.
+// cost returns the Cost of a node's call.
 func (r *run) cost(p place) *Cost { return &r.in.Costs[r.call(p)] }
 
 func (r *run) call(p place) int32 { return r.p.Lists[r.p.Of[p.rank]].Steps[p.node].Call }
@@ -194,14 +193,14 @@ func (r *run) halves(p place, n *node) []half {
 	return r.graphs[r.p.Of[p.rank]].halves[n.half : n.half+n.halves]
 }
 
-// beginKernel begins a kernel that has its SMs.
+// beginKernel begins a kernel whose SMs are free.
 func (r *run) beginKernel(k int32) {
 	x := &r.kernels[k]
 	p := x.place
 	n := &r.graphs[r.p.Of[p.rank]].nodes[p.node]
 	g := &r.gpus[p.rank]
 	g.free -= x.sms - x.early
-	if x.sms > 0 { // a NIC's transfer has none
+	if x.sms > 0 { // a NIC's transfer holds no SM
 		g.calls++
 	}
 	r.touch(p.rank)
@@ -219,7 +218,7 @@ func (r *run) beginKernel(k int32) {
 	}
 }
 
-// joinMessage lets a kernel take up its side of a message.
+// joinMessage adds a kernel to the message of one of its halves, as sender or receiver.
 func (r *run) joinMessage(h half, rank, k int32) {
 	c := &r.p.Calls[h.call]
 	me := r.members[c.Comm].of(rank)
@@ -236,7 +235,7 @@ func (r *run) joinMessage(h half, rank, k int32) {
 	r.join(o, side, k, h.call)
 }
 
-// collective returns the operation of a number on a communicator.
+// collective returns the operation with number seq on a communicator, and creates it for the first member.
 func (r *run) collective(call, comm, seq int32) int32 {
 	w := &r.byComm[comm]
 	for int(seq-w.first) >= len(w.ops) {
@@ -252,8 +251,8 @@ func (r *run) collective(call, comm, seq int32) int32 {
 	return *o
 }
 
-// longest has an operation take what the longest of its members' calls does; of a buffered message
-// its sender takes its own time. Those of a simulated job are equal; recordings of ranks differ.
+// longest gives an operation the Cost of the longest of its members' calls; a buffered message takes the Cost
+// of its sender. In a simulated job all are equal; recordings of ranks differ.
 func (r *run) longest(x *operation, call, member int32) {
 	c := &r.in.Costs[call]
 	x.receive = max(x.receive, c.Receive)
@@ -262,9 +261,9 @@ func (r *run) longest(x *operation, call, member int32) {
 	}
 }
 
-// succeed gives the operation behind one that is over what that one had of links: of a
-// communicator's operations in progress the first alone needs them, for the next has
-// begun on ranks that are through with it.
+// succeed gives operation o, the next after one that ended, the link needs of its call. Of a communicator's
+// operations in progress only the first needs the links: the next has begun only on ranks that are finished
+// with the first.
 func (r *run) succeed(o int32) {
 	if o < 0 || r.ops[o].task < 0 {
 		return
@@ -279,7 +278,7 @@ func (r *run) succeed(o int32) {
 	}
 }
 
-// newOp begins an operation of so many members.
+// newOp creates an operation with n members.
 func (r *run) newOp(call, comm int32, n int) int32 {
 	var o int32
 	if last := len(r.freeOps) - 1; last >= 0 {
@@ -310,7 +309,7 @@ func (r *run) newOp(call, comm int32, n int) int32 {
 	return o
 }
 
-// join lets a member's kernel take part in an operation, which the member's list has as call.
+// join adds a member's kernel to an operation; call is the index of the call in the member's list.
 func (r *run) join(o, member, k, call int32) {
 	x := &r.ops[o]
 	x.kernels[member] = k
@@ -344,8 +343,8 @@ const (
 	receiver
 )
 
-// receive sets when the receiver of a buffered message ends: not before its kernel
-// has read what is there.
+// receive sets when the receiver of a buffered message ends: not before its kernel, begun now, has read the
+// data.
 func (r *run) receive(x *operation) {
 	t := &r.tasks[x.task]
 	progress := t.progress
@@ -355,8 +354,8 @@ func (r *run) receive(x *operation) {
 	x.last = math.Max(x.last, progress+float64(x.receive))
 }
 
-// limits are the progress up to which an operation goes without a member that has
-// not begun, and that at which the next one ends.
+// limits returns the progress that an operation can reach before another member has to begin, and the
+// progress at which its next member ends; n is the number of members.
 func (x *operation) limits(n int32) (limit, end float64) {
 	limit = math.Inf(1)
 	if x.next < n {
@@ -373,22 +372,22 @@ func (x *operation) limits(n int32) (limit, end float64) {
 		if limit = math.Inf(1); x.kernels[sender] == -1 {
 			limit = 0
 		} else if x.kernels[receiver] == -1 && x.ended > 0 {
-			limit = end // what is left is the receiver's
+			limit = end // only the receiver's part is left
 		}
 	}
 	return limit, end
 }
 
-// waits reports whether a call of no time waits for a member, which no progress shows.
+// waits reports whether a call of Time 0 waits for a member. (Its progress cannot show that.)
 func (x *operation) waits() bool {
 	return x.cost.Time == 0 && !x.cost.Buffered && x.begun < int32(len(x.kernels))
 }
 
-// ended marks a member whose kernel is through.
+// ended marks a member whose kernel has ended.
 const ended = -2
 
-// proceed ends the members that are through, and sets how far the operation can go
-// until another member has to begin, or ends.
+// proceed ends the members whose end is reached, and sets how far the operation can progress until another
+// member has to begin, or ends.
 func (r *run) proceed(o int32) {
 	x := &r.ops[o]
 	t := &r.tasks[x.task]
@@ -405,7 +404,7 @@ func (r *run) proceed(o int32) {
 		r.endOp(o)
 		return
 	}
-	if x.cost.Buffered && x.ended > 0 && t.needs != nil { // all data are there
+	if x.cost.Buffered && x.ended > 0 && t.needs != nil { // all data have arrived
 		if t.running {
 			r.fluid.leave(x.task)
 			r.fluid.change(x.task)
@@ -414,7 +413,7 @@ func (r *run) proceed(o int32) {
 	}
 	limit, end := x.limits(n)
 	target := math.Min(limit, end)
-	if target <= t.progress { // it waits for a member
+	if target <= t.progress { // the operation waits for a member
 		if t.running {
 			t.running = false
 			r.fluid.leave(x.task)
@@ -429,12 +428,12 @@ func (r *run) proceed(o int32) {
 		r.fluid.enter(x.task)
 		return
 	}
-	if t.rate > 0 { // else it has just begun, and its rate is found at the end of the instant
+	if t.rate > 0 { // else it has just begun, and its rate is computed at the end of the instant
 		r.retarget(x.task, t.rate)
 	}
 }
 
-// retarget sets a task's rate and, for its target, its timer.
+// retarget sets a task's rate and schedules its timer for its target.
 func (r *run) retarget(t int32, rate float64) {
 	x := &r.tasks[t]
 	x.progress += float64(x.rate * float64(r.now-x.at))
@@ -442,7 +441,7 @@ func (r *run) retarget(t int32, rate float64) {
 	r.timers.schedule(t, r.now+units.Time(math.Ceil(math.Max(0, x.target-x.progress)/rate-1e-6)))
 }
 
-// leaveOp ends a member's part in an operation.
+// leaveOp ends a member's kernel in an operation; a kernel of several messages ends with the last.
 func (r *run) leaveOp(x *operation, member int32) {
 	k := x.kernels[member]
 	x.kernels[member] = ended
@@ -465,7 +464,7 @@ func (r *run) leaveOp(x *operation, member int32) {
 	r.complete(p)
 }
 
-// endOp ends an operation whose members are through.
+// endOp ends an operation after its last member.
 func (r *run) endOp(o int32) {
 	x := &r.ops[o]
 	r.completed++
@@ -497,10 +496,12 @@ func (r *run) endOp(o int32) {
 	r.freeOps = append(r.freeOps, o)
 }
 
-// through marks a collective that is over while one before it is not, and a node that has ended.
+// through marks a collective that has ended before an earlier one of its communicator, and a node that has
+// ended.
 const through = -3
 
-// bound is how fast a task goes where nothing is shared.
+// bound returns a task's rate without sharing of resources: it falls with compute on its GPUs, and behind
+// calls of other communicators.
 func (r *run) bound(t int32) float64 {
 	x := &r.tasks[t]
 	if x.kind != opTask {
@@ -527,7 +528,7 @@ func (r *run) bound(t int32) float64 {
 	return rate
 }
 
-// beside is the rate of a call whose kernels take longer.
+// beside returns the rate of a call whose kernels are slowed, interpolated in Cost.Slowed.
 func beside(c *Cost, slow Pace) float64 {
 	last, next := Slowed{Kernels: 1, Takes: 1}, Slowed{Kernels: 2, Takes: 2}
 	for i := range c.Slowed {
@@ -539,7 +540,7 @@ func beside(c *Cost, slow Pace) float64 {
 		if next = c.Slowed[i]; slow.Kernels <= next.Kernels {
 			break
 		}
-	} // behind the last it grows as before it
+	} // beyond the last entry it is extrapolated
 	at := (slow.Kernels - last.Kernels) / (next.Kernels - last.Kernels)
 	between := func(a, b float64) float64 { return a + float64(at*(b-a)) }
 	takes := between(last.Takes, next.Takes) +
@@ -547,7 +548,8 @@ func beside(c *Cost, slow Pace) float64 {
 	return 1 / math.Max(1, takes)
 }
 
-// backendMember is a member's rank of the communicator.
+// backendMember returns a member's rank in the communicator; the members of a message are its sender and
+// receiver.
 func (r *run) backendMember(x *operation, member int32) int32 {
 	if !x.message {
 		return member
@@ -558,7 +560,7 @@ func (r *run) backendMember(x *operation, member int32) int32 {
 	return x.key.dst
 }
 
-// ended notes that a kernel of the backend is through.
+// ended ends the kernel of a rank in an operation of the Backend.
 func (r *run) ended(remote, rank int32) {
 	r.events++
 	o := r.remote[remote]

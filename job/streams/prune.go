@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// needOf is a call's need of a resource.
+// needOf is one call's need of a resource.
 type needOf struct {
 	call         int32
 	share, bytes float64
 }
 
-// largest is the need beside any number of others.
+// largest returns the largest need for any number of users.
 func (n *needOf) largest() float64 { return math.Max(n.share, n.bytes) }
 
-// pruned are the Costs' needs of the resources that can ever hold up a call, by
-// call: those whose communicators, each with its largest call, need more than all
-// of it, and of which no other resource is needed as much or more by all.
+// pruned returns, by call, the needs of those resources that can ever slow a call: the communicators' largest
+// calls together need more than its capacity, and no other resource with the same users is needed at least as
+// much by all of them.
 func (r *run) pruned() [][]Need {
 	users := make([][]needOf, r.in.Resources)
 	for i := range r.in.Costs {
@@ -26,7 +26,7 @@ func (r *run) pruned() [][]Need {
 		}
 	}
 	out := make([][]Need, len(r.in.Costs))
-	var kept []int32 // sorted by users
+	var kept []int32 // sorted by their users
 	for i := range users {
 		if r.most(users[i]) > slackSum {
 			kept = append(kept, int32(i))
@@ -55,8 +55,7 @@ func (r *run) pruned() [][]Need {
 	return out
 }
 
-// most is the largest sum of needs of a resource: of a communicator's calls, one
-// runs at a time.
+// most returns the largest sum of needs of a resource: at any time one call runs per communicator.
 func (r *run) most(users []needOf) float64 {
 	sum := 0.0
 	of := map[int32]float64{}
@@ -74,16 +73,14 @@ func (r *run) most(users []needOf) float64 {
 	return sum
 }
 
-// overlaps reports whether several operations of one call, or of its communicator,
-// can be in progress on a resource: messages between different ranks, and
-// operations whose members begin and end apart.
+// overlaps reports whether several operations of one call, or of its communicator, can be in progress on a
+// resource: messages between different ranks, and operations whose members begin and end at different times.
 func (r *run) overlaps(call int32) bool {
 	c := &r.in.Costs[call]
 	return messageHalf(r.p.Calls[call].Func) || len(c.Slack) > 0
 }
 
-// undominated lists the resources of a set with the same users that are not needed
-// less than another one by all of them.
+// undominated lists the resources of a set with the same users that no other resource of the set dominates.
 func undominated(set []int32, users [][]needOf) []int32 {
 	if len(set) > maxCompared {
 		return set
@@ -99,11 +96,11 @@ func undominated(set []int32, users [][]needOf) []int32 {
 	return out
 }
 
-// maxCompared bounds what undominated compares.
+// maxCompared bounds the size of a set that undominated compares.
 const maxCompared = 256
 
-// dominates reports whether b is needed at least as much as a by all, and more by
-// one, or comes first.
+// dominates reports whether all users need b at least as much as a, and one needs it more; of equal resources
+// the first dominates.
 func dominates(b, a []needOf, first bool) bool {
 	more := first
 	for i := range a {

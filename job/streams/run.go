@@ -9,23 +9,23 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// run is a job in progress.
+// run is the state of a running job: nodes, tasks, operations and GPUs at the time now.
 type run struct {
 	in     *Input
 	p      *workload.Program
 	graphs []*graph
-	left   [][]int32 // by rank, node: predecessors that are missing; through once it has ended
+	left   [][]int32 // by rank, node: number of unfinished predecessors; through once it has ended
 	spans  [][]Span
-	done   []int64 // by rank: nodes that are through
+	done   []int64 // by rank: number of nodes that have ended
 	finish []units.Time
 	gpus   []gpu
 	ready  []place
 	tasks  []task
-	idle   []int32 // tasks that may be reused
+	idle   []int32 // unused entries of tasks
 	timers timers
 	fluid  fluid
 	now    units.Time
-	vacant []int32 // ranks whose GPUs have SMs to give
+	vacant []int32 // ranks whose GPUs have SMs to hand out
 	grade  []int32 // ranks whose GPUs are to be regraded
 	graded []bool
 
@@ -35,70 +35,70 @@ type run struct {
 	freeOps   []int32
 	byComm    []window // collectives in progress, by communicator
 	messages  map[messageKey]int32
-	remote    map[int32]int32 // operation of the backend → of ops
+	remote    map[int32]int32 // operation of the backend → index in ops
 	members   []memberIndex
 	shapes    map[shapeKey]*shape
 	shapeOf   []*shape          // by call
 	needs     [][]Need          // by call, see pruned
-	behind    map[int32][]int32 // by resources' communicator: those whose calls wait behind its
-	active    []int32           // by resources' communicator: collectives in progress, where behind is asked
+	behind    map[int32][]int32 // by communicator of Behind: communicators whose calls wait behind it
+	active    []int32           // by communicator of Behind: number of collectives in progress
 	events    int64
-	completed int64 // operations
+	completed int64 // number of operations that have ended
 	err       error
 	tiled     []tiled
 	freeTile  []int32
 }
 
-// place is a node of a rank.
+// place is a node of a rank's graph.
 type place struct{ rank, node int32 }
 
-// taskKind is what a task does.
+// taskKind is the kind of a task.
 type taskKind uint8
 
 const (
 	opTask taskKind = iota
 	computeTask
 	hostTask
-	tileTask // a group of a tiled kernel's clusters
+	tileTask // a group of clusters of a tiled kernel
 )
 
-// task is something that takes time.
+// task is an activity that takes time.
 type task struct {
 	kind     taskKind
 	running  bool
 	changed  bool
 	settled  bool
 	stamp    int32
-	rank     int32 // of compute
+	rank     int32 // of a compute task
 	node     int32
-	op       int32 // of a tiled kernel: in run.tiled; of a tileTask: the kernel's task
+	op       int32 // of a tiled kernel: index in run.tiled; of a tileTask: the kernel's task
 	tiles    bool
-	fill     int32 // SMs that its blocks fill
+	fill     int32 // number of SMs that its blocks fill
 	held     int32
 	waves    int32
-	at       units.Time // when progress was found
-	progress float64    // in picoseconds of its time alone
+	at       units.Time // time of the value progress
+	progress float64    // in ps of its time when it runs alone
 	target   float64
 	total    float64
 	rate     float64
-	bound    float64 // of its own, on the rate
+	bound    float64 // its own bound on the rate
 	weight   float64
 	work     *workload.Work
 	needs    []Need
 	places   []int32
 }
 
-// kernelRun is a kernel of a rank: of a collective, or of messages.
+// kernelRun is a running kernel of a rank: of a collective, or of messages.
 type kernelRun struct {
 	place
 	sms   int32
-	early int32 // of them, those that its first blocks hold before it begins
-	left  int32 // operations that are not through
+	early int32 // SMs that its first blocks took before it began; part of sms
+	left  int32 // operations that have not ended
 }
 
-// window are the collectives of a communicator that are in progress, in order.
+// window holds the collectives of a communicator that are in progress, in order.
 type window struct {
-	first int32 // number of ops[0]
+	first int32 // number of ops[0] on the communicator
 	ops   []int32
 }
 
@@ -148,13 +148,13 @@ func newRun(in *Input) *run {
 	return r
 }
 
-// messageHalf reports whether an operation is one half of a message.
+// messageHalf reports whether an operation is a send or receive.
 func messageHalf(f coll.Func) bool { return f == coll.Send || f == coll.Recv }
 
-// pollEvery is after how many events the context is asked.
+// pollEvery is the number of events between two checks of the context.
 const pollEvery = 1 << 12
 
-// play handles events until there are none.
+// play handles events until none is left.
 func (r *run) play(ctx context.Context) error {
 	for rank := range r.left {
 		for i := range r.graphs[r.p.Of[rank]].nodes {
@@ -192,7 +192,7 @@ func (r *run) play(ctx context.Context) error {
 	return r.deadlock()
 }
 
-// next is when something happens next.
+// next returns the time of the next event; ok is false if there is none.
 func (r *run) next() (at units.Time, ok bool) {
 	if len(r.timers.list) > 0 {
 		at, ok = r.timers.list[0].due, true
@@ -205,7 +205,7 @@ func (r *run) next() (at units.Time, ok bool) {
 	return at, ok
 }
 
-// settle handles all that follows within the instant, and finds the new rates.
+// settle handles everything that happens at the present instant, and computes the new rates.
 func (r *run) settle() {
 	for i := 0; i < len(r.ready) || len(r.vacant) > 0; {
 		for _, rank := range r.vacant {
@@ -226,7 +226,7 @@ func (r *run) settle() {
 	r.fluid.refill()
 }
 
-// touch has a GPU regraded at the end of the instant.
+// touch schedules a GPU to be regraded at the end of the instant.
 func (r *run) touch(rank int32) {
 	if !r.graded[rank] {
 		r.graded[rank] = true
@@ -234,7 +234,7 @@ func (r *run) touch(rank int32) {
 	}
 }
 
-// begin starts a node whose predecessors are through.
+// begin starts a node whose predecessors have ended.
 func (r *run) begin(p place) {
 	g := r.graphs[r.p.Of[p.rank]]
 	n := &g.nodes[p.node]
@@ -246,14 +246,14 @@ func (r *run) begin(p place) {
 	case kernel, message:
 		r.launch(p, n)
 	default:
-		if g.alias != nil && g.alias[p.node] >= 0 { // part of a kernel that has ended
+		if g.alias != nil && g.alias[p.node] >= 0 { // executed by a kernel that has ended
 			*s = r.spans[p.rank][g.alias[p.node]]
 		}
 		r.complete(p)
 	}
 }
 
-// complete ends a node and readies what waits for it alone.
+// complete ends a node and makes the nodes ready whose last predecessor it was.
 func (r *run) complete(p place) {
 	g := r.graphs[r.p.Of[p.rank]]
 	n := &g.nodes[p.node]
@@ -283,14 +283,14 @@ func (r *run) newTask(kind taskKind) int32 {
 	return t
 }
 
-// endTask gives a task back.
+// endTask stops a task and makes its entry available.
 func (r *run) endTask(t int32) {
 	r.timers.drop(t)
 	r.tasks[t].running = false
 	r.idle = append(r.idle, t)
 }
 
-// startCompute begins a compute step, or queues it on its GPU.
+// startCompute starts a compute step, or puts it into its GPU's queue.
 func (r *run) startCompute(p place, kind nodeKind) {
 	s := &r.p.Lists[r.p.Of[p.rank]].Steps[p.node]
 	total := float64(s.Time)
@@ -325,7 +325,7 @@ func (r *run) startCompute(p place, kind nodeKind) {
 	r.arrive(p.rank, arrival{id: t, waiting: least})
 }
 
-// beginCompute gives a compute kernel the SMs that are free.
+// beginCompute starts a compute kernel on the free SMs.
 func (r *run) beginCompute(t int32) {
 	x := &r.tasks[t]
 	g := &r.gpus[x.rank]
@@ -343,7 +343,7 @@ func (r *run) beginCompute(t int32) {
 	r.fluid.change(t)
 }
 
-// setRate changes a task's rate, and with it when it is due.
+// setRate changes a task's rate, and its timer accordingly.
 func (r *run) setRate(t int32, rate float64) {
 	x := &r.tasks[t]
 	rate = math.Max(rate, 1e-9)
@@ -353,7 +353,7 @@ func (r *run) setRate(t int32, rate float64) {
 	r.retarget(t, rate)
 }
 
-// expire handles a task that is due.
+// expire handles a task whose timer has expired.
 func (r *run) expire(t int32) {
 	x := &r.tasks[t]
 	if x.kind == tileTask {
@@ -374,7 +374,7 @@ func (r *run) expire(t int32) {
 	}
 }
 
-// endCompute ends a compute kernel and gives back its SMs.
+// endCompute ends a compute kernel and frees its SMs.
 func (r *run) endCompute(t int32) {
 	x := &r.tasks[t]
 	p := place{x.rank, x.node}
@@ -386,13 +386,13 @@ func (r *run) endCompute(t int32) {
 	r.complete(p)
 }
 
-// freed has SMs that were given back handed to those that wait for them.
+// freed schedules the distribution of SMs that became free on a GPU.
 func (r *run) freed(rank int32) {
 	r.vacant = append(r.vacant, rank)
 	r.touch(rank)
 }
 
-// without removes one value from a list, keeping the order.
+// without removes the first occurrence of a value from a list, in place, and keeps the order.
 func without(list []int32, t int32) []int32 {
 	for i, x := range list {
 		if x == t {
@@ -402,7 +402,7 @@ func without(list []int32, t int32) []int32 {
 	return list
 }
 
-// result sums up a job that is through.
+// result returns the outcome of a finished job.
 func (r *run) result() *Result {
 	out := &Result{Finish: r.finish, Spans: r.spans, Alone: make([]units.Time, len(r.in.Costs)),
 		Operations: r.completed, Events: r.events}

@@ -2,32 +2,32 @@ package streams
 
 import "github.com/simccl/simccl/units"
 
-// The blocks of a persistent kernel, or clusters of them, take tiles one after the other
-// until none is left, and end then. The first tiles of each are its own, a free one takes
-// the next of the others. So a kernel some of whose blocks wait for SMs takes longer only where
-// these begin so late that their own tiles come last. In the last round of tiles some SMs
-// are idle, and a collective's kernel begins there.
+// The blocks of a persistent kernel, or clusters of them, process tiles one after the other until none is
+// left, then end. The first tiles of each cluster are fixed; after these it takes the next tile that no
+// cluster has. So a kernel with blocks that wait for SMs takes longer only if these blocks begin so late that
+// their own tiles are processed last. In the last round of tiles some SMs are idle, and a collective's kernel
+// can begin there.
 
 // tiled is a persistent kernel whose tiles are known.
 type tiled struct {
-	own     int32      // tiles that belong to a cluster
-	left    int64      // tiles that no one has begun, and that belong to no one
+	own     int32      // fixed tiles of each cluster
+	left    int64      // tiles that no cluster has begun, and that are fixed to none
 	waiting int32      // clusters that have no SMs yet
-	running int32      // groups of clusters that go from tile to tile together
-	cluster int32      // SMs of one
-	tile    units.Time // how long one takes
+	running int32      // groups of clusters that process tiles in step
+	cluster int32      // SMs of one cluster
+	tile    units.Time // time of one tile
 }
 
-// ownTiles is how many tiles belong to a cluster from the start. Found: on H200 a product of
-// 4096 x 4096 matrices (4 rounds of tiles of 42 us) takes 213 us in place of 169 where one
-// cluster waits for an SM until the last round, 192 where it waits for 111 us; 8192 behaves so too
+// ownTiles is the number of tiles that are fixed to a cluster from the start. Measured: on H200 a product of
+// 4096 x 4096 matrices (4 rounds of tiles of 42 us) takes 213 us instead of 169 if one cluster waits for an
+// SM until the last round, 192 if it waits for 111 us; 8192 behaves likewise
 // (testdata/measured/h200x2/kernels.txt).
 const ownTiles = 2
 
-// maxRounds is how many tiles a block takes at most.
+// maxRounds bounds the number of tiles per block in the model.
 const maxRounds = 256
 
-// tiles makes the tiled kernel of a compute task, ok false where its tiles are not known.
+// tiles returns the tiled kernel of a compute task; ok is false if its tiles are not known.
 func (r *run) tiles(x *task) (k tiled, ok bool) {
 	w := x.work
 	if w == nil || !w.Persistent || w.Tiles <= 0 || max(1, w.PerSM) > 1 || x.waves > 1 {
@@ -38,7 +38,7 @@ func (r *run) tiles(x *task) (k tiled, ok bool) {
 		k.cluster = 1
 	}
 	k.waiting = int32(min(int64(x.fill/k.cluster), w.Tiles))
-	tiles := min(w.Tiles, int64(k.waiting)*maxRounds) // more are as good as any number
+	tiles := min(w.Tiles, int64(k.waiting)*maxRounds) // more rounds do not change the result
 	k.own = ownTiles
 	if tiles < int64(k.own)*int64(k.waiting) {
 		k.own = 1
@@ -49,7 +49,7 @@ func (r *run) tiles(x *task) (k tiled, ok bool) {
 	return k, k.tile > 0
 }
 
-// beginTiles begins the clusters of a tiled kernel that find SMs.
+// beginTiles begins the clusters of a tiled kernel for which there are free SMs.
 func (r *run) beginTiles(t int32) {
 	x := &r.tasks[t]
 	g := &r.gpus[x.rank]
@@ -68,7 +68,7 @@ func (r *run) beginTiles(t int32) {
 	r.timers.schedule(group, r.now+k.tile)
 }
 
-// endTile has a group of clusters take its next tiles, and those end that find none.
+// endTile ends a tile of a group of clusters: each takes its next tile, or ends if none is left.
 func (r *run) endTile(group int32) {
 	y := &r.tasks[group]
 	t := y.op
@@ -105,7 +105,7 @@ func (r *run) endTile(group int32) {
 	r.freed(rank)
 }
 
-// newTiled keeps a tiled kernel.
+// newTiled stores a tiled kernel and returns its index.
 func (r *run) newTiled(k tiled) int32 {
 	if n := len(r.freeTile); n > 0 {
 		i := r.freeTile[n-1]

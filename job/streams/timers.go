@@ -2,26 +2,26 @@ package streams
 
 import "github.com/simccl/simccl/units"
 
-// timers is a binary min-heap of the tasks' next events. It is written out, not an internal/heap:
-// with a comparison through a type parameter jobs take 5 % longer (BenchmarkJobs).
+// timers is a binary min-heap of the tasks' next events. It does not use internal/heap: with a comparison
+// through a type parameter jobs take 5 % longer (BenchmarkJobs).
 type timers struct {
 	list []timer
-	at   []int32 // by task: its index in list, -1 for none
+	at   []int32 // by task: its index in list; -1: none
 }
 
-// timer is a task's next event.
+// timer is the time of a task's next event.
 type timer struct {
 	due  units.Time
 	task int32
 }
 
-// before orders equal times by task, so that a job does not depend on the order of its past.
+// before orders by time, equal times by task, so that the order does not depend on the history of the heap.
 func (a timer) before(b timer) bool { return a.due < b.due || a.due == b.due && a.task < b.task }
 
-// has reports whether a task has an event.
+// has reports whether a task has an event scheduled.
 func (h *timers) has(t int32) bool { return h.at[t] >= 0 }
 
-// schedule sets when a task's next event is.
+// schedule sets the time of a task's next event.
 func (h *timers) schedule(t int32, due units.Time) {
 	i := h.at[t]
 	if i < 0 {
@@ -31,7 +31,7 @@ func (h *timers) schedule(t int32, due units.Time) {
 	h.sift(i, timer{due, t})
 }
 
-// drop takes a task out.
+// drop removes a task's event, if it has one.
 func (h *timers) drop(t int32) {
 	i, n := h.at[t], int32(len(h.list)-1)
 	if i < 0 {
@@ -44,7 +44,7 @@ func (h *timers) drop(t int32) {
 	}
 }
 
-// sift puts x at index i, whose timer is out of place, or above or below it.
+// sift places x in the heap, starting from the free index i, upwards or downwards.
 func (h *timers) sift(i int32, x timer) {
 	list := h.list
 	for i > 0 && x.before(list[(i-1)/2]) {

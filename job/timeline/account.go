@@ -8,21 +8,20 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Account is how a rank spent a job, until the last rank was through: the parts add up
-// to Total.
+// Account divides a rank's time, from the start to the end of the job's last rank; the parts add up to Total.
 type Account struct {
 	Compute units.Time // a compute kernel ran
-	Moving  units.Time // none did, and a call moved data
-	Bubble  units.Time // nor did that: a call's kernel waited for other ranks
-	Host    units.Time // the GPU had nothing, and the host worked
-	Idle    units.Time // the rest: neither had anything, or the rank was through
+	Moving  units.Time // no compute kernel ran, and a call moved data
+	Bubble  units.Time // neither of both: a call's kernel waited for other ranks
+	Host    units.Time // no kernel ran, and the host worked
+	Idle    units.Time // the rest: neither GPU nor host was busy, or the rank had ended
 	Total   units.Time
 }
 
-// Span is a piece of time.
+// Span is an interval of time.
 type Span struct{ From, To units.Time }
 
-// Account sums up a rank.
+// Account returns a rank's use of its time.
 func (t *Timeline) Account(rank int) Account {
 	var compute, moving, waiting, host []Span
 	steps := t.r.Program.Lists[t.r.Program.Of[rank]].Steps
@@ -77,7 +76,7 @@ func merge(list []Span) []Span {
 	return list[:n]
 }
 
-// length is how long merged spans last.
+// length returns the total length of merged spans.
 func length(list []Span) (sum units.Time) {
 	for _, s := range list {
 		sum += s.To - s.From

@@ -1,8 +1,7 @@
-// Package timeline explains what became of a job: which ranks waited for which, how
-// each rank spent its time, the chain of steps that the end waited for, and all of
-// it as a trace.
+// Package timeline explains the outcome of a job: which ranks waited for which, how each rank spent its time,
+// the critical path, and a trace of all of it.
 //
-// In: a session.Result. Out: Account by rank, Path, and events of package trace.
+// In: a job.Result. Out: Account by rank, Path, and events of package trace.
 //
-// What it must not know: files, flags, how a job was simulated.
+// It must not know files, flags, or how a job was simulated.
 package timeline

@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/trace/nccl"
 )
 
-// LeftOut counts the states of a network of packets that were too many to be kept.
+// LeftOut returns the number of packet network states that were not kept because there were too many.
 func (t *Timeline) LeftOut() int64 {
 	if t.r.Network == nil {
 		return 0
@@ -17,8 +17,7 @@ func (t *Timeline) LeftOut() int64 {
 	return t.r.Network.Left
 }
 
-// network writes what became of a network of packets, on the tracks that it has in the
-// trace of one operation.
+// network writes the history of the packet network, on the same tracks as in the trace of one operation.
 func (w *writer) network() {
 	n := w.t.r.Network
 	if n == nil {
@@ -46,16 +45,16 @@ func (w *writer) network() {
 	}
 }
 
-// netWriter writes states of ports and queue pairs.
+// netWriter writes the states of ports and queue pairs to a trace.
 type netWriter struct {
 	rec   *nccl.Recorder
 	link  func(int32) int
-	links map[int32]int // links of the recorder
+	links map[int32]int // link of the Network → link of the recorder
 	ports map[int32]nccl.PortTrace
 	pairs []string
 }
 
-// state writes a state.
+// state writes the state of a port or queue pair.
 func (x *netWriter) state(s *job.PortState) {
 	if s.Queue >= 0 {
 		x.rec.Pace(x.pairs[s.Queue], s.At, float64(s.Rate)*1e-6)

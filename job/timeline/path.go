@@ -9,28 +9,28 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// PieceKind is what a piece of the critical path is.
+// PieceKind is the kind of a piece of the critical path.
 type PieceKind uint8
 
 // Kinds of pieces.
 const (
 	Computing PieceKind = iota // a compute kernel
 	Hosting                    // a thread of the host
-	Moving                     // a call, since its last member had begun
-	Queued                     // a kernel waited for SMs
-	Unknown                    // a kernel that communicates, whose call is not known
+	Moving                     // a call, from when its last member began
+	Queued                     // a kernel waits for SMs
+	Unknown                    // a kernel that communicates by an unknown call
 )
 
-// Piece is a part of the critical path: a step of a rank, or what came before it.
+// Piece is a part of the critical path: a step of a rank, or its wait before.
 type Piece struct {
 	Place
 	Kind     PieceKind
 	From, To units.Time
 }
 
-// Path is the critical path: the chain of steps that the end of the job waited for,
-// in the order of time. Each piece begins where the one before it ends. Of a call it
-// has what follows the begin of the last member, whose own steps precede it.
+// Path returns the critical path: the chain of steps that the end of the job waited for, in the order of
+// time. Each piece begins where the one before it ends. A call contributes the time after its last member
+// began; the path then continues with the steps of that member.
 func (t *Timeline) Path() []Piece {
 	at, end := Place{}, units.Time(-1)
 	for rank := range t.r.Spans {
@@ -48,7 +48,7 @@ func (t *Timeline) Path() []Piece {
 	for _, s := range t.r.Spans {
 		total += len(s)
 	}
-	for range 2*total + 1 { // each step is met at most once with its own time, and once without
+	for range 2*total + 1 { // each step occurs at most once with its own time, and once without
 		at = t.pieces(at, &out)
 		var ok bool
 		if at, ok = t.before(at); !ok {
@@ -59,8 +59,8 @@ func (t *Timeline) Path() []Piece {
 	return out
 }
 
-// pieces adds what a step's end waited for, backwards, and returns the step whose
-// begin that is.
+// pieces appends, latest first, the intervals during which the end of step at was awaited, and returns the
+// step with whose begin they start (of a call: that of its last member).
 func (t *Timeline) pieces(at Place, out *[]Piece) Place {
 	s, step := t.span(at), t.step(at)
 	add := func(p Place, k PieceKind, from, to units.Time) {
@@ -92,8 +92,7 @@ func (t *Timeline) pieces(at Place, out *[]Piece) Place {
 	return at
 }
 
-// latest is, of the sends and receives that one kernel holds, the one whose other rank
-// came last.
+// latest returns, among the sends and receives in the kernel of step at, the one whose other rank began last.
 func (t *Timeline) latest(at Place) Place {
 	o, c := t.orderOf(at.Rank), t.callAt(at)
 	g := o.group[at.Step]
@@ -116,7 +115,7 @@ func message(c *workload.Call) bool { return c.Func == coll.Send || c.Func == co
 
 func (t *Timeline) callAt(p Place) *workload.Call { return &t.r.Program.Calls[t.step(p).Call] }
 
-// orderOf is what precedes the steps of a rank.
+// orderOf returns the predecessors of the steps of a rank's list, computed on first use.
 func (t *Timeline) orderOf(rank int32) *order {
 	list := t.r.Program.Of[rank]
 	if t.orders[list] == nil {
@@ -125,17 +124,17 @@ func (t *Timeline) orderOf(rank int32) *order {
 	return t.orders[list]
 }
 
-// order is what precedes each step of a list.
+// order holds the predecessors of each step of a list.
 type order struct {
-	stream []int32   // on its stream; -1 none
-	record []int32   // of a wait: what it waits for; of a call: the one before it on its resources; -1 none
-	group  []int32   // the step that begins the outermost group that holds it, -1 none
-	first  [][]int32 // by number of a group: what precedes its begin
-	of     []int32   // number of the group that a step begins or ends, -1 none
+	stream []int32   // the step before on its stream; -1: none
+	record []int32   // of a wait: its Record; of a call: the call before on the same resources; -1: none
+	group  []int32   // first step of the outermost group that contains it; -1: none
+	first  [][]int32 // by number of a group: predecessors of its first step
+	of     []int32   // number of the group that a step begins or ends; -1: none
 }
 
-// before is the step whose end a step's kernel was launched after: of all that precede
-// it, the one that ended last. ok is false for what was ready at once.
+// before returns the predecessor of a step that ended last before the step's kernel was launched. ok is false
+// if the step was ready at time zero.
 func (t *Timeline) before(at Place) (Place, bool) {
 	if t.span(at).Issued <= 0 {
 		return Place{}, false
@@ -171,8 +170,8 @@ func (t *Timeline) before(at Place) (Place, bool) {
 	return Place{at.Rank, best}, best >= 0
 }
 
-// newOrder finds what precedes the steps of a list, as NCCL and CUDA order them: steps
-// of a stream, what they wait for, and kernels of one communicator's resources.
+// newOrder finds the predecessors of a list's steps, in the order that NCCL and CUDA keep: steps of a stream,
+// awaited events, and kernels of one communicator's resources.
 func newOrder(p *workload.Program, list int32) *order {
 	steps := p.Lists[list].Steps
 	n := len(steps)
@@ -234,14 +233,14 @@ func newOrder(p *workload.Program, list int32) *order {
 	return o
 }
 
-// Share is a part of the critical path: all that is of one kind.
+// Share is the total of one kind of piece on the critical path.
 type Share struct {
 	Kind PieceKind
-	Comm int32 // of Moving: index of the communicator, else -1
+	Comm int32 // index of the communicator if Kind is Moving, else -1
 	Time units.Time
 }
 
-// Shares sums a path up, the longest first.
+// Shares sums a path's pieces by kind and communicator, the longest first.
 func (t *Timeline) Shares(path []Piece) (out []Share) {
 	for i := range path {
 		p := &path[i]

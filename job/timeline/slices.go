@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// SliceKind is what a Slice is.
+// SliceKind is the kind of a Slice.
 type SliceKind uint8
 
 // Kinds of slices.
@@ -18,18 +18,18 @@ const (
 	Moves                     // a call moves data
 	Waits                     // a call's kernel waits for other ranks
 	Hosts                     // a thread of the host
-	Queues                    // a kernel waits for SMs; of the critical path
-	Hides                     // a call moves data while the GPU computes
+	Queues                    // a kernel waits for SMs; on the critical path only
+	Hides                     // a call moves data while the GPU computes (see Hide)
 )
 
-// Slice is a span of a stream.
+// Slice is a span of a stream, of one kind.
 type Slice struct {
 	From, To units.Time
 	Kind     SliceKind
 	Name     string
 }
 
-// StreamName is what a stream is called.
+// StreamName returns the name of a stream as traces show it.
 func StreamName(stream int32) string {
 	if workload.OnHost(stream) {
 		return fmt.Sprintf("host thread %d", stream-workload.HostStream)
@@ -37,7 +37,7 @@ func StreamName(stream int32) string {
 	return fmt.Sprintf("stream %d", stream)
 }
 
-// Streams are those of a rank, threads of the host first.
+// Streams returns the streams of a rank, threads of the host first.
 func (t *Timeline) Streams(rank int) (out []int32) {
 	steps := t.r.Program.Lists[t.r.Program.Of[rank]].Steps
 	for i := range steps {
@@ -58,8 +58,8 @@ func (t *Timeline) Streams(rank int) (out []int32) {
 	return out
 }
 
-// Slices are those of a rank's stream, in the order of time. A call is one that waits
-// and one that moves data.
+// Slices returns the slices of a rank's stream, in the order of time. A call has two: waiting, then moving
+// data.
 func (t *Timeline) Slices(rank int, stream int32) (out []Slice) {
 	steps := t.r.Program.Lists[t.r.Program.Of[rank]].Steps
 	for i := range steps {
@@ -89,8 +89,8 @@ func (t *Timeline) Slices(rank int, stream int32) (out []Slice) {
 	return out
 }
 
-// Computing are the spans in which a rank's GPU computes. Those that are less than apart from each other
-// are one.
+// Computing returns the spans in which a rank's GPU computes. Spans less than apart from each other are
+// joined.
 func (t *Timeline) Computing(rank int, apart units.Time) []Span {
 	var out []Span
 	steps := t.r.Program.Lists[t.r.Program.Of[rank]].Steps
@@ -108,7 +108,8 @@ func (t *Timeline) Computing(rank int, apart units.Time) []Span {
 	return out
 }
 
-// Hide cuts calls that move data where a GPU computes beside them, as Computing has it.
+// Hide splits the calls that move data: the parts during which the GPU computes become slices of kind Hides.
+// computing is Computing's result.
 func Hide(list []Slice, computing []Span) (out []Slice) {
 	for _, s := range list {
 		if s.Kind != Moves {
@@ -137,7 +138,7 @@ func Hide(list []Slice, computing []Span) (out []Slice) {
 	return out
 }
 
-// PathSlices are those of the critical path.
+// PathSlices returns the critical path as slices.
 func (t *Timeline) PathSlices() (out []Slice) {
 	kinds := map[PieceKind]SliceKind{Computing: Computes, Hosting: Hosts, Moving: Moves, Unknown: Moves,
 		Queued: Queues}
@@ -148,8 +149,8 @@ func (t *Timeline) PathSlices() (out []Slice) {
 	return out
 }
 
-// Join makes slices of one kind that are less than apart from each other one. What is
-// shorter than apart goes with the one before it.
+// Join joins slices of one kind that are less than apart from each other. A slice shorter than apart is
+// joined to the one before it.
 func Join(list []Slice, apart units.Time) (out []Slice) {
 	count := 0
 	for _, s := range list {
@@ -167,8 +168,8 @@ func Join(list []Slice, apart units.Time) (out []Slice) {
 	return out
 }
 
-// Iteration is when the iteration in the middle of the job begins and ends on the first
-// rank's host, or its GPU where the host takes no time; the whole job without marks.
+// Iteration returns the begin and end of the iteration in the middle of the job, on the first rank's host, or
+// on its GPU if the host takes no time; without marks, the whole job.
 func (t *Timeline) Iteration() (from, to units.Time) {
 	p := t.r.Program
 	var at []units.Time

@@ -8,30 +8,30 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Place is a step of a rank.
+// Place identifies a step of a rank.
 type Place struct{ Rank, Step int32 }
 
-// Timeline is a job that ran, with its operations found.
+// Timeline is a job's result, with the operation of each call.
 type Timeline struct {
 	r   *session.Result
 	ops []operation
-	of  [][]int32 // by rank, step: index of its operation + 1, 0 for none
-	// orders are the predecessors of lists, found when they are asked for.
+	of  [][]int32 // by rank, step: index of its operation + 1; 0: none
+	// orders holds the predecessors by list, computed on first use.
 	orders []*order
 }
 
-// operation is a collective, or a message, with all that took part.
+// operation is a collective or a message, with the kernels that took part.
 type operation struct {
 	call  int32
-	last  Place // the kernel that began last
+	last  Place // the kernel that began last, and where
 	start units.Time
-	count int32 // of kernels
+	count int32 // number of kernels
 }
 
 // messageKey names the n-th message between two ranks of a communicator.
 type messageKey struct{ comm, src, dst, n int32 }
 
-// Of finds the operations of a job that ran.
+// Of finds the operations of a job's calls and returns its Timeline.
 func Of(r *session.Result) *Timeline {
 	t := &Timeline{r: r, of: make([][]int32, len(r.Program.Of)), orders: make([]*order, len(r.Program.Lists))}
 	f := finder{t: t, collectives: make([][]int32, len(r.Program.Comms)),
@@ -43,16 +43,16 @@ func Of(r *session.Result) *Timeline {
 	return t
 }
 
-// finder finds the operations of calls.
+// finder is the state of finding the operations of calls.
 type finder struct {
 	t           *Timeline
-	collectives [][]int32 // by communicator, number: the operation + 1
+	collectives [][]int32 // by communicator, number: operation + 1
 	messages    map[messageKey]int32
-	seen        []int32 // by communicator: collectives of the rank so far
+	seen        []int32 // by communicator: collectives of the present rank so far
 	counts      map[messageKey]int32
 }
 
-// rank finds those of a rank.
+// rank finds the operations of a rank's calls.
 func (f *finder) rank(rank int32) {
 	t := f.t
 	steps := t.r.Program.Lists[t.r.Program.Of[rank]].Steps
@@ -76,18 +76,18 @@ func (f *finder) rank(rank int32) {
 		}
 		t.join(&t.ops[of[i]-1], p)
 	}
-	for i := range steps { // for the next rank
+	for i := range steps { // reset for the next rank
 		if steps[i].Kind == workload.Issue {
 			f.seen[t.r.Program.Calls[steps[i].Call].Comm] = 0
 		}
 	}
 }
 
-// message is the operation + 1 of a half of a message.
+// message returns the index + 1 of the operation to which a send or receive belongs.
 func (f *finder) message(p Place, c *workload.Call) int32 {
 	k := f.t.key(p.Rank, f.t.step(p).Call)
 	n := k
-	if k.src == k.dst && c.Func == coll.Recv { // from itself
+	if k.src == k.dst && c.Func == coll.Recv { // from the rank itself
 		n.dst = -2
 	}
 	k.n = f.counts[n]
@@ -100,13 +100,13 @@ func (f *finder) message(p Place, c *workload.Call) int32 {
 	return o
 }
 
-// operation adds one that a kernel begins, and returns its index + 1.
+// operation adds an operation that a kernel begins, and returns its index + 1.
 func (t *Timeline) operation(p Place, call int32) int32 {
 	t.ops = append(t.ops, operation{call: call, last: p, start: t.span(p).Begin})
 	return int32(len(t.ops))
 }
 
-// key is that of a call of a rank, without its number.
+// key returns the messageKey of a rank's call, without its number n.
 func (t *Timeline) key(rank, call int32) messageKey {
 	c := &t.r.Program.Calls[call]
 	k := messageKey{comm: c.Comm}
@@ -132,11 +132,11 @@ func (t *Timeline) step(p Place) *workload.Step {
 	return &t.r.Program.Lists[t.r.Program.Of[p.Rank]].Steps[p.Step]
 }
 
-// Met is from when a step, a call, moves data: since its last member began.
+// Met returns when a call, a step of a rank, begins to move data: when its last member began.
 func (t *Timeline) Met(rank, step int) units.Time { return t.met(Place{int32(rank), int32(step)}) }
 
-// met is from when a call of a rank moves data: since its last member began, or
-// since its own begin where it does not wait for that one.
+// met returns when a rank's call begins to move data: when its last member began, or when its own kernel
+// began if it does not wait for that member.
 func (t *Timeline) met(p Place) units.Time {
 	s := t.span(p)
 	if o := t.of[p.Rank][p.Step]; o > 0 && t.ops[o-1].start < s.End {

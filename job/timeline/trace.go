@@ -10,16 +10,14 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// maxPeers bounds the arrows of a collective: the last member's kernel has one to each
-// of so many others.
+// maxPeers bounds the arrows of a collective: from the last member's kernel to at most this many others.
 const maxPeers = 64
 
-// Write writes a job's trace: a process a rank, a track a stream, a slice a step;
-// arrows from the host's launch to the kernel, and from the kernel of an operation
-// that began last to those that waited for it; the critical path; queues, marks and pauses
-// of a network of packets, and the rates of its queue pairs. name is what a
-// rank is called, nil for its number. Of a slice of a call, arguments say since when
-// its stream was there and how long the call takes by itself.
+// Write writes a job's trace: a process for each rank, a track for each stream, a slice for each step; arrows
+// from the host's launch to the kernel, and from the kernel of an operation that began last to the kernels
+// that waited for it; the critical path; queues, marks and pauses of a packet network, and the rates of its
+// queue pairs. name returns the name of a rank; nil: its number. The arguments of a call's slice say since
+// when its stream was ready and how long the call takes by itself.
 func (t *Timeline) Write(sink trace.Sink, name func(rank int) string) {
 	if name == nil {
 		name = func(rank int) string { return fmt.Sprintf("rank %d", rank) }
@@ -70,7 +68,7 @@ func (w *writer) rank(rank int) {
 // drawn reports whether a step has a slice.
 func drawn(s *workload.Step) bool { return s.Kind == workload.Compute || s.Kind == workload.Issue }
 
-// arrow joins two moments within slices.
+// arrow writes an arrow between two moments within slices.
 func (w *writer) arrow(name string, from trace.TrackID, start units.Time, to trace.TrackID, end units.Time) {
 	w.arrows++
 	w.sink.Emit(&trace.Event{Phase: trace.FlowStart, Track: from, Start: min(start, end), Cat: name,
@@ -107,7 +105,7 @@ func (w *writer) peers() {
 	}
 }
 
-// path writes the critical path.
+// path writes the critical path on a track of its own.
 func (w *writer) path() {
 	track := trace.TrackID(-1)
 	for _, p := range w.t.Path() {
@@ -125,7 +123,7 @@ func (w *writer) path() {
 	}
 }
 
-// track is the lane of a rank's stream.
+// track returns the track of a rank's stream, and makes it on first use.
 func (w *writer) track(rank int, stream int32) trace.TrackID {
 	if id, ok := w.tracks[rank][stream]; ok {
 		return id
@@ -142,7 +140,7 @@ func (w *writer) track(rank int, stream int32) trace.TrackID {
 	return id
 }
 
-// describe names a step's slice.
+// describe sets the name and arguments of a step's slice.
 func (w *writer) describe(e *trace.Event, rank, i int) {
 	r := w.t.r
 	p := Place{int32(rank), int32(i)}
@@ -166,8 +164,7 @@ func (w *writer) describe(e *trace.Event, rank, i int) {
 		trace.Num("late_us", (w.t.met(p) - at.Begin).Micros()), trace.Int("channels", int64(x.Channels))}
 }
 
-// label is the category and name of a step: compute, host or NCCL, and the kernel or
-// operation.
+// label returns the category and name of a step: compute, host or NCCL, and the kernel or operation.
 func label(p *workload.Program, s *workload.Step) (cat, name string) {
 	switch {
 	case s.Kind == workload.Issue:

@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Kind is a congestion control algorithm.
+// Kind selects a congestion control algorithm.
 type Kind uint8
 
 // The algorithms, each in a file of its own.
@@ -39,37 +39,37 @@ func (k Kind) Unmarked() bool {
 	return k == None || k == HPCC || k == Timely || k == Swift
 }
 
-// Params are the settings of a congestion control.
+// Params are the settings of a congestion control; each algorithm reads its own group.
 type Params struct {
 	Kind      Kind
-	Window    int64 // most bytes in flight of a queue pair; 0: unbounded
+	Window    int64 // most bytes of a queue pair in flight; 0: unbounded
 	VarWindow bool  // the window shrinks in proportion to the rate
-	Unpaced   bool  // frames are sent at line rate within the window
+	Unpaced   bool  // frames are sent at line rate as far as the window allows
 	BaseRTT   units.Time
 	ByRoute   bool    // window and base round trip follow from each queue pair's route
 	MinRate   int64   // bit/s
 	AI, HAI   int64   // bit/s: additive and hyper increase
 	Gain      float64 // g, of alpha
 
-	// DCQCN: periods of alpha's update, of cuts and of increases.
+	// DCQCN: periods of alpha's update, of rate decreases and of increases.
 	AlphaPeriod    units.Time
 	DecreasePeriod units.Time
 	IncreasePeriod units.Time
-	FastRecovery   int32 // increases by halving the distance to the target before additive ones
+	FastRecovery   int32 // increases that halve the distance to the target before additive ones begin
 	ClampTarget    bool  // the target is set at each cut, not only after an increase
-	// Immediate cuts at each notification, as in the paper, not every DecreasePeriod; alpha's timer then only
-	// lowers alpha.
+	// Immediate cuts the rate at each notification, as in the paper, instead of every DecreasePeriod; alpha's
+	// timer then only lowers alpha.
 	Immediate bool
-	// CNPGap is a receiver's least time between two notifications of a flow.
+	// CNPGap is the least time between two notifications that a receiver sends for a flow.
 	CNPGap units.Time
-	// CNPBytes, if not 0, is the size of a CNP: a frame of its own that precedes data and that no pause holds
-	// (DSCP 48, a priority of its own). 0: acknowledgements are marked instead.
+	// CNPBytes, if not 0, is the size of a CNP, a frame of its own that precedes data and that no pause holds
+	// (DSCP 48, a priority of its own). 0: acknowledgements carry the mark instead.
 	CNPBytes int
-	// ByteReset is the byte counter: the rate rises after so many bytes, beside IncreasePeriod; 0: by time
-	// alone. With it increases follow the paper: fast recovery until one of the two counters has passed
-	// FastRecovery, additive until both have, then hyper.
+	// ByteReset is the byte counter: the rate rises each time that many bytes are sent, in addition to
+	// IncreasePeriod; 0: by time alone. With it increases follow the paper: fast recovery until one of the
+	// two counters has passed FastRecovery, additive until both have, then hyper.
 	ByteReset int64
-	MostCut   float64 // most that a cut takes, as a share of the rate; 0: alpha/2
+	MostCut   float64 // largest cut, as a share of the rate; 0: alpha/2
 	Alpha     float64 // at the first notification; 0: 1
 
 	// Swift.
@@ -125,12 +125,12 @@ func (c *Params) Check() error {
 	return nil
 }
 
-// SettingError is an invalid setting.
+// SettingError reports a setting that is invalid or does not fit the algorithm.
 type SettingError struct{ Problem string }
 
 func (e *SettingError) Error() string { return e.Problem }
 
-// UnsupportedError names something that is not simulated, and where it was found.
+// UnsupportedError names a feature that is not simulated, and where it was found.
 type UnsupportedError struct{ What, Found string }
 
 func (e *UnsupportedError) Error() string {
@@ -145,7 +145,7 @@ func wrong(format string, args ...any) error { return &SettingError{fmt.Sprintf(
 // be computed.
 type Rate struct{ Rate, Line, Gap int64 }
 
-// Pace returns the rate by which frames are spaced.
+// Pace returns the rate in bit/s at which frames are spaced: the line rate if Unpaced.
 func (r *Rate) Pace(c *Params) int64 {
 	if c.Unpaced {
 		return r.Line

@@ -9,20 +9,20 @@ package cc
 type Reaction struct {
 	alpha      float64
 	target     int64 // bit/s
-	tick       int64 // the next timer of the three
+	tick       int64 // the earliest of the three timers
 	alphaAt    int64
 	decreaseAt int64
 	increase   int64
 	stage      int32 // increases by time since the last cut
-	started    bool  // a notification has come
-	alphaSeen  bool  // one has come since alpha's last update
-	cutSeen    bool  // one has come since the decrease timer last ran
+	started    bool  // a notification has arrived
+	alphaSeen  bool  // a notification has arrived since alpha's last update
+	cutSeen    bool  // a notification has arrived since the decrease timer last ran
 	byBytes    int32 // increases by bytes since the last cut
-	sent       int64 // bytes since the last of those
+	sent       int64 // bytes since the last increase by bytes
 }
 
-// Notify handles a congestion notification at time now that was scheduled age before: timers of that instant
-// precede it only if they were set earlier.
+// Notify handles a congestion notification at time now that was scheduled age ps earlier: timers that expire
+// at the same instant precede it only if they were set before that.
 func (d *Reaction) Notify(c *Params, s *Rate, now, age int64) {
 	d.Tick(c, s, now, age)
 	if c.Immediate {
@@ -36,12 +36,12 @@ func (d *Reaction) Notify(c *Params, s *Rate, now, age int64) {
 	d.started, d.alphaSeen = true, false
 	d.alpha = c.first()
 	d.alphaAt = now + int64(c.AlphaPeriod)
-	d.decreaseAt = now + int64(c.DecreasePeriod) + 1000 // a nanosecond: after alpha
+	d.decreaseAt = now + int64(c.DecreasePeriod) + 1000 // one nanosecond later than alpha's update
 	d.tick = min(d.alphaAt, d.decreaseAt)
 	d.target = s.Rate
 }
 
-// first returns alpha at the first notification.
+// first returns alpha's value at the first notification.
 func (c *Params) first() float64 {
 	if c.Alpha > 0 {
 		return c.Alpha
@@ -61,7 +61,7 @@ func (d *Reaction) cutNow(c *Params, s *Rate, now int64) {
 	d.tick = min(d.alphaAt, d.increase)
 }
 
-// Count counts bytes sent; ByteReset of them raise the rate.
+// Count counts bytes sent; each ByteReset bytes raise the rate.
 func (d *Reaction) Count(c *Params, s *Rate, bytes int64) {
 	if !d.started {
 		return
@@ -73,7 +73,7 @@ func (d *Reaction) Count(c *Params, s *Rate, bytes int64) {
 	}
 }
 
-// Halt runs the timers up to an event (see Tick) and stops them.
+// Halt runs the timers up to an event (see Tick) and stops them: the flow has ended.
 func (d *Reaction) Halt(c *Params, s *Rate, now, age int64) {
 	d.Tick(c, s, now, age)
 	d.tick, d.alphaAt, d.decreaseAt, d.increase = never, never, never, never
@@ -82,9 +82,9 @@ func (d *Reaction) Halt(c *Params, s *Rate, now, age int64) {
 // Due reports whether a timer expires by now.
 func (d *Reaction) Due(now int64) bool { return d.tick <= now }
 
-// Tick runs the timers up to an event at now that was scheduled age before. Of timers that expire at that
-// very instant, those set more than age before run first; of several, the one with the longest period, as it
-// was set first.
+// Tick runs the timers up to an event at now that was scheduled age ps earlier. Of the timers that expire at
+// that instant, those set more than age before run first. Of several timers the one with the longest period
+// runs first, as it was set first.
 func (d *Reaction) Tick(c *Params, s *Rate, now, age int64) {
 	for d.tick <= now {
 		for rest := min(d.decreaseAt, d.increase, now); d.alphaAt < rest; d.alphaAt += int64(c.AlphaPeriod) {

@@ -3,7 +3,7 @@ package cc
 // Share is DCTCP's state of a flow (SIGCOMM'10) with rates in place of windows, as in ns-3.
 type Share struct {
 	alpha   float64
-	update  uint32 // the frame whose acknowledgement ends the round trip
+	update  uint32 // the frame whose acknowledgement ends the present round trip
 	high    uint32 // no second cut until this frame is acknowledged
 	marks   uint32 // marked frames of this round trip
 	frames  uint32 // frames of this round trip
@@ -12,7 +12,7 @@ type Share struct {
 	bytes   int64 // of the flow
 }
 
-// NewShare returns the state of a flow of so many bytes (0: unknown) in frames of payload bytes.
+// NewShare returns the state of a flow of the given bytes (0: unknown) in frames of payload bytes.
 func NewShare(payload int, bytes int64) Share {
 	if bytes == 0 {
 		bytes = 1<<63 - 1
@@ -20,15 +20,15 @@ func NewShare(payload int, bytes int64) Share {
 	return Share{alpha: 1, payload: int32(payload), bytes: bytes}
 }
 
-// between returns the whole frames from psn to next, plus one, in ns-3's unsigned 32-bit arithmetic: a sender
-// that was sent back may be behind what is acknowledged.
+// between returns the number of whole frames from psn to next, plus one, in ns-3's unsigned 32-bit
+// arithmetic: after going back, a sender's next frame may precede the acknowledged one.
 func (d *Share) between(psn, next uint32) uint32 {
 	from, to := min(int64(psn)*int64(d.payload), d.bytes), min(int64(next)*int64(d.payload), d.bytes)
 	return uint32(uint64(to-from)/uint64(d.payload) + 1)
 }
 
-// Ack counts marks and cuts the rate at most once a round trip by alpha/2. Frames below psn have arrived,
-// next is sent next.
+// Ack counts marks and cuts the rate by alpha/2 at most once a round trip. Frames below psn have arrived;
+// next is the next frame to be sent.
 func (d *Share) Ack(c *Params, s *Rate, psn, next uint32, marked bool) {
 	round := psn > d.update
 	if marked {

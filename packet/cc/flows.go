@@ -7,10 +7,11 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Flows is the congestion-control state of all flows but for DCQCN, whose Reaction is in the queue pair.
+// Flows is the congestion-control state of all flows. DCQCN is the exception: its Reaction is in the queue
+// pair.
 type Flows struct {
-	// InOrder: frames and acknowledgements of a flow never overtake each other. HPCC then keeps no more
-	// telemetry rows per flow than frames in flight, which stay in the cache.
+	// InOrder: frames and acknowledgements of a flow never overtake each other. Then HPCC keeps only as many
+	// telemetry rows per flow as frames are in flight, and the rows stay in the cache.
 	InOrder   bool
 	c         *Params
 	payload   int // bytes of a full frame
@@ -26,7 +27,7 @@ type Flows struct {
 	windowed  []Windowed
 }
 
-// NewFlows makes the state of n flows whose full frames have so many bytes of payload and header.
+// NewFlows makes the state of n flows whose full frames have the given payload and header bytes.
 func NewFlows(c *Params, n, payload, header int) Flows {
 	x := Flows{c: c, payload: payload, header: header}
 	switch c.Kind {
@@ -45,8 +46,8 @@ func NewFlows(c *Params, n, payload, header int) Flows {
 	return x
 }
 
-// Open starts a flow over so many links with a base round trip, of so many bytes (0: unknown). Error:
-// *UnsupportedError if telemetry rows run out.
+// Open starts a flow over the given number of links with base round trip rtt; bytes is the flow's size (0:
+// unknown). Error: *UnsupportedError if telemetry rows run out.
 func (x *Flows) Open(id int32, s *Rate, window *int64, rtt units.Time, links int, bytes int64) error {
 	switch x.c.Kind {
 	case HPCC:
@@ -74,7 +75,7 @@ func (x *Flows) Full() error {
 	return nil
 }
 
-// resize sets *window to what Swift or NSCC decided.
+// resize sets *window to the window that Swift or NSCC has computed.
 func (x *Flows) resize(id int32, s *Rate, window *int64) {
 	switch x.c.Kind {
 	case Swift:
@@ -87,8 +88,8 @@ func (x *Flows) resize(id int32, s *Rate, window *int64) {
 // fewest is log2 of the rows with which a flow starts.
 const fewest = 2
 
-// room reserves rows for so many bytes in flight over so many switches; with InOrder a few, which Grow
-// doubles.
+// room reserves telemetry rows for the given bytes in flight over a number of switches; with InOrder only
+// 2^fewest, which Grow doubles as needed.
 func (x *Flows) room(p *Telemetry, bytes int64, switches int) {
 	for p.most = fewest; int64(1<<p.most-2)*int64(x.payload) < bytes; {
 		p.most++
@@ -99,15 +100,15 @@ func (x *Flows) room(p *Telemetry, bytes int64, switches int) {
 	p.first = x.rows.take(1<<p.size, switches)
 }
 
-// more gives a flow 2^size new rows.
+// more gives a flow 2^size new telemetry rows.
 func (x *Flows) more(p *Telemetry, size uint8) {
-	if first := x.rows.take(1<<size, 0); first > 0 { // else the rows that it has must do
+	if first := x.rows.take(1<<size, 0); first > 0 { // else the flow keeps its present rows
 		p.first, p.size = first, size
 	}
 }
 
-// Grows reports whether a flow with so many frames in flight may need more rows to send another: then Grow is
-// due. It is true at powers of two only.
+// Grows reports whether a flow with this many frames in flight may need more rows to send another: the caller
+// then calls Grow. It is true only at powers of two.
 func Grows(flight uint32) bool { return flight&(flight-1) == 0 && flight>>fewest != 0 }
 
 // Grow doubles a flow's rows if another frame in flight needs it.
@@ -117,14 +118,14 @@ func (x *Flows) Grow(id int32, flight uint32) {
 	}
 }
 
-// Send returns what a data frame carries: the number of its telemetry row. A retransmission gets another row
-// than the first transmission, which may still be in flight.
+// Send returns the number of a data frame's telemetry row, which the frame carries. A retransmission uses
+// another row than the first transmission, which may still be in flight.
 func (x *Flows) Send(id int32, psn uint32) (aux uint32) {
 	p := &x.telemetry[id]
 	return p.first + (psn+p.again)&(1<<(p.size&31)-1)
 }
 
-// Stamp adds a port's record to what a frame carries.
+// Stamp adds a port's record to the row that aux identifies and returns the frame's new aux.
 func (x *Flows) Stamp(aux uint32, word uint64, rate int64) uint32 {
 	return x.rows.stamp(aux, word, rate)
 }
@@ -132,7 +133,7 @@ func (x *Flows) Stamp(aux uint32, word uint64, rate int64) uint32 {
 // TouchRecords reads the row that Stamp will write (prefetch).
 func (x *Flows) TouchRecords(aux uint32) uint32 { return x.rows.touch(aux) }
 
-// Touch reads what Seen will read (prefetch).
+// Touch reads the memory that Seen will read (prefetch).
 func (x *Flows) Touch(id int32, aux uint32) uint32 {
 	if x.c.Kind != HPCC {
 		return 0
@@ -140,14 +141,14 @@ func (x *Flows) Touch(id int32, aux uint32) uint32 {
 	return x.telemetry[id].update + x.rows.touch(aux)
 }
 
-// Seen returns HPCC's rate after an acknowledgement, and whether it changes. aux is what the acknowledged
-// frame carried or, with report, the number of a frame that came out of order, which met as many switches as
-// the frame before. Frames below psn have arrived, next is sent next.
+// Seen returns HPCC's rate after an acknowledgement, and whether it changes. aux is the value that the
+// acknowledged frame carried or, with report, the number of a frame that arrived out of order, which crossed
+// as many switches as the frame before. Frames below psn have arrived; next is the next frame to be sent.
 func (x *Flows) Seen(id int32, s *Rate, window int64, aux uint32, report bool, psn, next uint32) (rate int64,
 	changes bool) {
 	p := &x.telemetry[id]
 	if report {
-		if p.again > 0 { // it does not say which of two that were sent came
+		if p.again > 0 { // the report does not say which of two transmissions arrived
 			return 0, false
 		}
 		aux = x.Send(id, aux) | uint32(p.count)<<rowCount
@@ -156,16 +157,16 @@ func (x *Flows) Seen(id int32, s *Rate, window int64, aux uint32, report bool, p
 	return p.ack(x, s, window, aux, psn, next)
 }
 
-// Gradient returns a flow's state of TIMELY, for hosts that update it without Ack's dispatch.
+// Gradient returns a flow's TIMELY state, for hosts that update it directly instead of by Ack.
 func (x *Flows) Gradient(id int32) *Gradient { return &x.gradient[id] }
 
-// Share returns a flow's state of DCTCP, as Gradient does.
+// Share returns a flow's DCTCP state, for hosts that update it directly instead of by Ack.
 func (x *Flows) Share(id int32) *Share { return &x.share[id] }
 
 // Record packs a switch's INT record: time in ps, bytes that the port has sent, and bytes queued.
 func (x *Flows) Record(at, sent, queued int64) uint64 {
 	b, q := uint64(sent)>>byteBits, uint64(queued)/qlenUnit
-	if k := x.shift & 31; k == x.shift { // a division by a variable takes as long as all else here
+	if k := x.shift & 31; k == x.shift { // a division by a variable takes as long as the rest of the function
 		b, q = b>>k, q>>k
 	} else {
 		b, q = b/uint64(x.c.Multi), q/uint64(x.c.Multi)
@@ -173,8 +174,8 @@ func (x *Flows) Record(at, sent, queued int64) uint64 {
 	return uint64(at)/1000&intTime | b&intBytes<<24 | q&intQueue<<44
 }
 
-// Sent returns what data frame psn, sent now (ps) with so many frames in flight before it, carries for its
-// acknowledgement to return; 0: nothing.
+// Sent returns the aux value of data frame psn, which its acknowledgement returns; 0: none. now is in ps;
+// flight is the number of frames in flight before it.
 func (x *Flows) Sent(id int32, psn, flight uint32, now int64) (aux uint32) {
 	switch x.c.Kind {
 	case HPCC:
@@ -198,31 +199,31 @@ func (x *Flows) Again(id int32, frames int64) int64 {
 		return frames
 	}
 	p := &x.telemetry[id]
-	if p.again += uint32(frames); p.again == uint32(frames) { // room for a window that was sent before, too
+	if p.again += uint32(frames); p.again == uint32(frames) { // room also for the window that was sent before
 		p.most++
 		x.more(p, p.most)
 	}
 	return frames
 }
 
-// Ack is an acknowledgement as congestion control sees it.
+// Ack is the part of an acknowledgement that congestion control reads.
 type Ack struct {
 	Now       int64  // ps
-	Aux       uint32 // what Sent returned for its frame, or what switches made of it
-	Psn, Next uint32 // frames below Psn have arrived, Next is sent next
+	Aux       uint32 // the value that Sent returned for its frame, as changed by switches
+	Psn, Next uint32 // frames below Psn have arrived; Next is sent next
 	Acked     uint32 // frames newly acknowledged
 	Flight    uint32 // frames in flight
 	Marked    bool
 	Gap       bool // a NAK
-	Report    bool // selective: frame Aux came out of order; there is no time
+	Report    bool // selective: frame Aux arrived out of order; there is no send time
 	Each      bool // each frame is acknowledged on its own
 }
 
 // rtt returns the round trip in ns.
 func (a *Ack) rtt() int64 { return int64(uint32(a.Now/1000) - a.Aux) }
 
-// Ack updates a flow by an acknowledgement. With shift, the rate is to become the one returned and the next
-// frame's start to move with it.
+// Ack updates a flow by an acknowledgement. If shift is true, the caller sets the returned rate and moves the
+// start of the next frame accordingly.
 func (x *Flows) Ack(id int32, s *Rate, window *int64, a *Ack) (rate int64, shift bool) {
 	switch {
 	case x.c.Kind == HPCC:
@@ -243,7 +244,7 @@ func (x *Flows) Ack(id int32, s *Rate, window *int64, a *Ack) (rate int64, shift
 	return 0, false
 }
 
-// ultra updates NSCC, also by selective acknowledgements, whose send time is looked up.
+// ultra updates NSCC. The send time for selective acknowledgements is looked up, as they carry none.
 func (x *Flows) ultra(id int32, s *Rate, window *int64, a *Ack) {
 	w, acked, rtt := &x.windowed[id], a.Acked, 1000*a.rtt()
 	if a.Each {
@@ -261,7 +262,8 @@ func (x *Flows) ultra(id int32, s *Rate, window *int64, a *Ack) {
 	x.resize(id, s, window)
 }
 
-// Loss reports a loss to Swift and NSCC: a gap, or the last of so many timeouts in a row. Others ignore it.
+// Loss reports a loss to Swift and NSCC: a gap (timeouts 0), or the given number of timeouts in a row. Other
+// algorithms ignore it.
 func (x *Flows) Loss(id int32, s *Rate, window *int64, now int64, flight uint32, timeouts int32) {
 	switch x.c.Kind {
 	case NSCC:

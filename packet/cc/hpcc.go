@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// INT records are a word each (network/utils/int-header.h): 24 bits of nanoseconds, 20 of bytes sent, 17 of
-// queue length, from the lowest bit up. Above is a code of the link's rate.
+// INT records are one word each (network/utils/int-header.h): from the lowest bit up 24 bits of nanoseconds,
+// 20 of bytes sent, 17 of queue length, then a code of the link's rate.
 const (
 	intTime  = 1<<24 - 1
 	intBytes = 1<<20 - 1
@@ -14,7 +14,7 @@ const (
 
 	bytesShift = 24
 	queueShift = 44
-	overQueue  = 64 - rateShift // bits above
+	overQueue  = 64 - rateShift // bits above the queue length
 
 	byteBits = 7
 	byteUnit = 1 << byteBits
@@ -29,13 +29,13 @@ type Telemetry struct {
 	update uint32 // the frame whose acknowledgement ends the round trip
 	stage  int32
 	size   uint8           // log2 of its rows
-	most   uint8           // log2 of the rows that its window may need
+	most   uint8           // log2 of the most rows that its window may need
 	count  uint8           // records of the last acknowledged frame
 	even   bool            // queue·line/line is exact in float64, so it can be left out
 	rtt    int64           // ns
 	util   float64         // smoothed utilization
-	rate   int64           // at the start of the round trip
-	last   [intHops]uint64 // INT words of the acknowledgement before
+	rate   int64           // bit/s at the start of the round trip
+	last   [intHops]uint64 // INT words of the previous acknowledgement
 	again  uint32          // retransmissions so far: rows are by psn + again
 	_      uint32
 	each   *[intHops]hopRate // by hop, with MultiRate
@@ -61,7 +61,7 @@ type hopRate struct {
 func NewTelemetry(c *Params, line, rtt int64) Telemetry {
 	p := Telemetry{util: 1, rate: line, rtt: rtt}
 	unit := uint64(qlenUnit * c.Multi)
-	// bits of its mantissa
+	// number of significant bits
 	odd := func(x uint64) int { return bits.Len64(x >> (bits.TrailingZeros64(x) & 63)) }
 	p.even = bits.Len64(intQueue)+odd(unit)+odd(uint64(line)) <= 53
 	if c.MultiRate {
@@ -73,8 +73,8 @@ func NewTelemetry(c *Params, line, rtt int64) Telemetry {
 	return p
 }
 
-// Coded returns a link's rate in bit/s as INT carries it. ns-3 has a code of three bits and writes that of 25
-// Gbit/s for each rate without a code (utils/int-header.h).
+// Coded returns a link's rate in bit/s as INT carries it. ns-3 encodes it in three bits, and writes the code
+// of 25 Gbit/s for each rate without a code (utils/int-header.h).
 func (c *Params) Coded(rate int64) int64 {
 	if known := [...]int64{50e9, 100e9, 200e9, 400e9}; !c.RateCodes || slices.Contains(known[:], rate) {
 		return rate
@@ -83,7 +83,7 @@ func (c *Params) Coded(rate int64) int64 {
 }
 
 // ack returns the rate after the acknowledgement of a frame that carried aux, and whether it changes. Frames
-// below psn have arrived, next is sent next.
+// below psn have arrived; next is the next frame to be sent.
 func (p *Telemetry) ack(x *Flows, s *Rate, window int64, aux, psn, next uint32) (rate int64, changes bool) {
 	update, c, hops := p.update, x.c, x.rows.hops(aux)
 	full := psn > update
@@ -96,7 +96,7 @@ func (p *Telemetry) ack(x *Flows, s *Rate, window int64, aux, psn, next uint32) 
 		copy(p.last[:], hops)
 		return 0, false
 	}
-	if full { // these are moves: whether a round trip ends cannot be foreseen
+	if full { // conditional moves: whether a round trip ends cannot be predicted
 		update = max(update, next)
 	}
 	p.update = update
@@ -130,13 +130,13 @@ func (x *hopRate) next(u float64, dt, rtt int64, s *Rate, c *Params) (int64, int
 	dt = min(dt, rtt)
 	x.util = (float64(x.util*float64(rtt-dt)) + float64(u*float64(dt))) / float64(rtt)
 	rate, stage := x.rate+c.AI, x.stage+1
-	if x.util >= c.Utilisation || x.stage >= c.Stages { // as their ratio, rounded, is 1 or more
+	if x.util >= c.Utilisation || x.stage >= c.Stages { // the ratio, rounded, is 1 or more
 		rate, stage = int64(float64(x.rate)/(x.util/c.Utilisation))+c.AI, 0
 	}
 	return min(max(rate, c.MinRate), s.Line), stage
 }
 
-// perHop returns the least of the hops' rates.
+// perHop returns the lowest of the hops' rates.
 func (p *Telemetry) perHop(x *Flows, s *Rate, window int64, aux uint32, hops []uint64,
 	full bool) (least int64, any bool) {
 	least = s.Line
@@ -157,7 +157,7 @@ func (p *Telemetry) perHop(x *Flows, s *Rate, window int64, aux uint32, hops []u
 	return least, any
 }
 
-// utilisation returns the highest utilization of the hops, and over how many ns it was measured.
+// utilisation returns the highest utilization of the hops, and the time in ns over which it was measured.
 func (p *Telemetry) utilisation(x *Flows, s *Rate, window int64, aux uint32, hops []uint64,
 	full bool) (most float64, dt int64, any bool) {
 	before := p.last[:len(hops)]
@@ -173,7 +173,7 @@ func (p *Telemetry) utilisation(x *Flows, s *Rate, window int64, aux uint32, hop
 	return most, dt, any
 }
 
-// measure returns a hop's utilization since the acknowledgement before: throughput/rate + queue/window, and
+// measure returns a hop's utilization since the previous acknowledgement: throughput/rate + queue/window, and
 // the time between the two records in ns.
 func (p *Telemetry) measure(x *Flows, word uint64, bps int64, last *uint64, s *Rate, window int64) (u float64,
 	tau int64) {

@@ -11,11 +11,11 @@ type Ultra struct {
 	target     int64 // queueing delay
 	alpha      float64
 	fair       float64 // fair increase
-	fast       float64 // share of acknowledged bytes that a fast increase adds
+	fast       float64 // share of the acknowledged bytes that a fast increase adds
 	eta        float64 // bytes added each round trip
 	adjust     int64   // acknowledged bytes after which increases take effect
 	bdp        int64
-	gateShift  uint  // quick adapt: below window >> gateShift achieved
+	gateShift  uint  // quick adapt acts when less than window >> gateShift was achieved
 	gate       int64 // or above this delay
 	delayAlpha float64
 	gamma      float64
@@ -28,8 +28,8 @@ const (
 	nearlyNothing = 1_000_000 // ps of queueing delay
 )
 
-// NewUltra scales the constants to a base round trip (ps), a line rate (bit/s) and frames of mtu bytes with
-// so many of header.
+// NewUltra scales the constants to a base round trip (ps), a line rate (bit/s) and frames of mtu bytes
+// including header bytes.
 func NewUltra(rtt, rate int64, mtu, header int) Ultra {
 	bdp := int64(float64(rtt) / 1e12 * float64(rate/8))
 	mss := float64(mtu - header)
@@ -72,7 +72,7 @@ func (c *Windowing) Credit(bytes int64) {
 	c.ignored += uint32(bytes)
 }
 
-// Base lowers the base round trip, and with it the largest window.
+// Base lowers the base round trip (ps) if rtt is shorter, and with it the largest window.
 func (n *Ultra) Base(c *Windowing, rtt int64) {
 	if rtt < c.base {
 		c.base = rtt
@@ -95,15 +95,16 @@ func (n *Ultra) smooth(c *Windowing, rtt int64, ce bool) {
 	c.Average = int64(float64(n.delayAlpha*delay) + float64((1-n.delayAlpha)*float64(c.Average)))
 }
 
-// bound clamps the window. In htsim the upper bound wins, which is below a full frame where a small frame's
-// round trip is short: such a sender never retransmits a full frame. Here the lower bound wins.
+// bound clamps the window. In htsim the upper bound wins, even below a full frame where the round trip of a
+// small frame is short: such a sender never retransmits a full frame. Here the lower bound wins.
 func (n *Ultra) bound(c *Windowing) { c.Cwnd = max(min(c.Cwnd, c.most), n.mtu) }
 
-// wrapped returns a sum in htsim's 32 bits; by way of 64 bits the result is the same on all processors.
+// wrapped returns a sum in htsim's 32 bits; the conversion by way of 64 bits gives the same result on all
+// processors.
 func wrapped(sum float64) uint32 { return uint32(int64(sum)) }
 
-// quickAdapt sets the window to what was achieved in a period with losses or very long delays. It returns
-// true if nothing else is to be adjusted now.
+// quickAdapt sets the window to the bytes achieved in a period with losses or very long delays. It returns
+// true if the window must not be adjusted otherwise now.
 func (n *Ultra) quickAdapt(c *Windowing, loss, skip bool, delay, flight, now int64) bool {
 	done := false
 	if c.ignored < c.toIgnore && skip {
@@ -124,7 +125,7 @@ func (n *Ultra) quickAdapt(c *Windowing, loss, skip bool, delay, flight, now int
 	return done
 }
 
-// Acknowledged adjusts the window to an acknowledgement, by the four cases of marked or not and delay below
+// Acknowledged adjusts the window to an acknowledgement by one of four cases: marked or not, delay below
 // target or not.
 func (n *Ultra) Acknowledged(c *Windowing, ce bool, delay, bytes, flight, now int64) {
 	if n.quickAdapt(c, false, ce, delay, flight, now) {
@@ -150,8 +151,8 @@ func (n *Ultra) Acknowledged(c *Windowing, ce bool, delay, bytes, flight, now in
 	n.bound(c)
 }
 
-// proportional increases the window by how far the delay is below target, or fast once a whole window saw no
-// queue.
+// proportional increases the window in proportion to the target minus the delay, or fast once a whole window
+// saw no queue.
 func (n *Ultra) proportional(c *Windowing, delay, bytes int64) {
 	if delay < nearlyNothing {
 		c.fast += uint32(bytes)
@@ -167,7 +168,7 @@ func (n *Ultra) proportional(c *Windowing, delay, bytes int64) {
 	c.increase = wrapped(float64(c.increase) + float64(n.alpha*float64(bytes)*float64(n.target-delay)))
 }
 
-// decrease lowers the window, once a round trip, by how far the average delay exceeds the target.
+// decrease lowers the window, once a round trip, in proportion to the average delay above the target.
 func (n *Ultra) decrease(c *Windowing, now int64) {
 	c.rising, c.fast = false, 0
 	if c.Average > n.target && now-c.decreasedAt > c.base {
@@ -188,31 +189,31 @@ func (n *Ultra) Refused(c *Windowing, bytes, flight, now int64) {
 	}
 }
 
-// Windowed is a sender of package packet with NSCC. Frames count with their headers.
+// Windowed is NSCC for a sender of package packet. Frames count with their headers.
 type Windowed struct {
 	Ultra
 	Windowing
 	sent []departure // send times of the last frames: a ring of a power of two
 }
 
-// departure is a frame's send time.
+// departure is a frame's send time in ps, with its number to detect overwritten entries.
 type departure struct {
 	at  int64
 	psn uint32
 }
 
-// note records a frame's send time.
+// note records a frame's send time in ps.
 func (w *Windowed) note(psn uint32, at int64) {
 	w.sent[psn&uint32(len(w.sent)-1)] = departure{at, psn}
 }
 
-// noted returns a frame's send time; known is false if it was overwritten.
+// noted returns a frame's send time in ps; known is false if it was overwritten.
 func (w *Windowed) noted(psn uint32) (at int64, known bool) {
 	d := &w.sent[psn&uint32(len(w.sent)-1)]
 	return d.at, d.psn == psn && d.at > 0
 }
 
-// NewWindowed takes NewUltra's arguments.
+// NewWindowed returns the state of a flow at its start; see NewUltra for the arguments.
 func NewWindowed(rtt, rate int64, mtu, header int) Windowed {
 	w := Windowed{Ultra: NewUltra(rtt, rate, mtu, header)}
 	w.Windowing = w.Fresh()
@@ -220,10 +221,10 @@ func NewWindowed(rtt, rate int64, mtu, header int) Windowed {
 	return w
 }
 
-// window returns how much payload may be in flight.
+// window returns the payload bytes that may be in flight.
 func (w *Windowed) window(payload int) int64 { return max(1, w.Cwnd*int64(payload)/w.mtu) }
 
-// Ack adjusts the window to an acknowledgement of so many bytes after a round trip of rtt ps.
+// Ack adjusts the window to an acknowledgement of the given bytes after a round trip of rtt ps.
 func (w *Windowed) Ack(now, rtt, bytes, flight int64, marked bool) {
 	w.Credit(bytes)
 	delay := w.Sample(&w.Windowing, rtt, marked)

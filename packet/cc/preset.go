@@ -6,10 +6,10 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Presets lists the names that Preset takes, for help and errors.
+// Presets lists the names that Preset accepts, for help and errors.
 const Presets = "none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, hpcc, timely, dctcp, swift, nscc"
 
-// Preset is a congestion control by name, for hosts of a rate in bit/s.
+// Preset returns the parameters of a congestion control by name, for hosts of a rate in bit/s.
 //
 //   - none: PFC or credits alone.
 //   - dcqcn:paper: SIGCOMM'15: g 1/256, K and T 55 µs, B 10 MB, F 5, 40 Mb/s, a
@@ -23,11 +23,11 @@ const Presets = "none, dcqcn:paper, dcqcn:cx7, dcqcn:ns3, hpcc, timely, dctcp, s
 //     switch, 100 us more for small windows (0.1 to 100 frames), one frame a round
 //     trip, 0.8 of the excess, cuts of at most a half.
 //   - dcqcn:ns3: run.py of the HPCC simulator, increases in proportion to the rate.
-//   - hpcc, timely, dctcp: SIGCOMM'19, '15 and '10 as that run.py has them; with hpcc and
-//     dctcp at most a round trip of a route is in flight, and hpcc's frames carry the
+//   - hpcc, timely, dctcp: SIGCOMM'19, '15 and '10 with the constants of that run.py; with hpcc
+//     and dctcp at most a round trip of a route is in flight, and hpcc's frames carry the
 //     records of switches (Telemetered).
 //   - nscc: of Ultra Ethernet, as in htsim, scaled to the round trip of a route. Switches
-//     trim nothing here: what is lost is found by gaps and timeouts.
+//     trim nothing here: losses are detected by gaps and timeouts.
 func Preset(name string, rate int64) (Params, error) {
 	const us = units.Microsecond
 	c := Params{Kind: DCQCN, Gain: 1.0 / 256}
@@ -67,7 +67,7 @@ func Preset(name string, rate int64) (Params, error) {
 	return c, nil
 }
 
-// Source returns where Preset's constants for a name come from; "" for an unknown name.
+// Source names the origin of Preset's constants for a name; "" for an unknown name.
 func Source(name string) string {
 	const runpy, htsim = "run.py of the HPCC simulator", "constants of htsim"
 	switch strings.ToLower(name) {
@@ -119,9 +119,10 @@ func (p *SwiftParams) check() error {
 // Telemetered is the bytes of HPCC's INT in a frame (five records of 8 bytes and a count, as in ns-3).
 const Telemetered = 42
 
-// Thresholds returns the ECN thresholds that a control needs at a rate in bit/s; ok is false where the
-// switches' own will do. DCTCP marks everything above 3 kB per Gb/s (run.py); NSCC from 0.2 to 0.8 of the
-// bandwidth-delay product of a round trip in ps (htsim, main_uec.cpp).
+// Thresholds returns the ECN thresholds that a control needs at a rate in bit/s: no marks below least bytes,
+// all above most, probability share at most. ok is false where the switches' own thresholds apply. DCTCP
+// marks everything above 3 kB per Gb/s (run.py); NSCC from 0.2 to 0.8 of the bandwidth-delay product of a
+// round trip in ps (htsim, main_uec.cpp).
 func (k Kind) Thresholds(rate int64, rtt units.Time) (least, most int64, share float64, ok bool) {
 	switch k {
 	case DCTCP:

@@ -1,7 +1,8 @@
 package cc
 
-// rows is the memory of INT records of data frames in flight: a row a frame, a word a record. A frame carries
-// the number of its row and its number of records, so a switch only writes, and waits for no memory:
+// rows is the memory of INT records of data frames in flight: one row per frame, one word per record. A frame
+// carries the number of its row and its number of records, so a switch only writes and never waits for
+// memory:
 //
 //	aux:  records (3 bits) | row (29 bits)
 //	row:  word of switch 1 | word of switch 2 | …   (width words, never across a cache line)
@@ -11,25 +12,25 @@ type rows struct {
 	pieces [][]uint64 // of 2^rowBits rows
 	width  int        // words of a row: a power of two
 	next   uint32
-	full   bool             // more rows were asked for than there are numbers
+	full   bool             // more rows were requested than there are row numbers
 	rates  [otherRate]int64 // by code; 0: unused
-	others map[uint32]int64 // rates without a code, by what the frame carried before
+	others map[uint32]int64 // rates without a code, by the aux of the frame before the record
 }
 
 const (
-	rowBits = 14 // of a row's number say where in its piece it is
-	// What a frame carries: the number in the lower bits, how many records the row has above; tooMany are
-	// more than intHops.
+	rowBits = 14 // low bits of a row's number: its index in its piece
+	// Aux holds the row's number in the lower bits and its number of records above; tooMany represents more
+	// than intHops.
 	rowCount = 29
 	rowMask  = 1<<rowCount - 1
 	tooMany  = intHops + 1
-	// The upper bits of a word are the code of a rate; the last code is that of all rates that have none.
+	// The upper bits of a word are the code of a rate; the last code represents all rates without a code.
 	rateShift = 61
 	otherRate = 7
 )
 
-// take reserves n rows for routes of so many switches and returns the number of the first. Once numbers run
-// out it returns rows of others and sets full.
+// take reserves n rows for routes of the given number of switches and returns the number of the first. Once
+// numbers run out it returns rows that are in use and sets full.
 func (r *rows) take(n uint32, switches int) (first uint32) {
 	r.widen(switches)
 	if n > rowMask-r.next {
@@ -43,7 +44,7 @@ func (r *rows) take(n uint32, switches int) (first uint32) {
 	return first
 }
 
-// widen makes room for so many records in each row, at most intHops.
+// widen makes room for the given number of records in each row, at most intHops.
 func (r *rows) widen(records int) {
 	old, width := r.width, max(r.width, 1)
 	for width < min(records, intHops) {
@@ -66,7 +67,8 @@ func (r *rows) at(n uint32) []uint64 {
 	return r.pieces[n>>rowBits][i : i+r.width]
 }
 
-// touch reads the first record of a frame (prefetch); aux may be the number of a frame out of order.
+// touch reads the first record of a frame's row (prefetch); aux may also be the number of a frame that
+// arrived out of order.
 func (r *rows) touch(aux uint32) uint32 {
 	if n := aux & rowMask; uint64(n)>>rowBits < uint64(len(r.pieces)) {
 		return uint32(r.at(n)[0])

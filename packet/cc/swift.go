@@ -7,10 +7,10 @@ type Delay struct {
 	cwnd   float64 // frames
 	cut    int64   // time of the last decrease
 	rtt    int64   // the last round trip
-	target int64   // without the part that depends on the window
+	target int64   // target delay without the part that depends on the window
 }
 
-// NewDelay returns the state of a flow over so many switches; its first window is the largest.
+// NewDelay returns the state of a flow over the given number of switches; its first window is the largest.
 func NewDelay(p *SwiftParams, switches int) Delay {
 	return Delay{cwnd: p.Most, cut: -1 << 60, target: int64(p.Base) + int64(switches)*int64(p.PerHop)}
 }
@@ -22,8 +22,8 @@ func (x *Delay) aim(p *SwiftParams) int64 {
 	return x.target + int64(min(max(0, more), float64(p.Range)))
 }
 
-// Ack moves the window after a round trip of rtt ps: up by AI frames a round trip
-// below the target, down by the excess above it, at most once a round trip.
+// Ack adjusts the window after a round trip of rtt ps: below the target it grows by AI frames a round trip,
+// above it shrinks by the excess, at most once a round trip.
 func (x *Delay) Ack(p *SwiftParams, now, rtt int64, acked uint32) {
 	x.rtt = rtt
 	switch target := x.aim(p); {
@@ -38,8 +38,7 @@ func (x *Delay) Ack(p *SwiftParams, now, rtt int64, acked uint32) {
 	x.cwnd = min(max(x.cwnd, p.Least), p.Most)
 }
 
-// Loss cuts the window after a loss: a gap that was reported, or the last of so
-// many timeouts in a row.
+// Loss cuts the window after a loss: a reported gap, or the given number of timeouts in a row.
 func (x *Delay) Loss(p *SwiftParams, now int64, timeouts int32) {
 	switch {
 	case p.Resets > 0 && timeouts >= p.Resets:

@@ -7,7 +7,7 @@ const (
 	timelyLow    = 50_000
 	timelyHigh   = 500_000
 	timelyMinRTT = 20_000
-	timelyHyper  = 5 // increases in a row before they become larger
+	timelyHyper  = 5 // increases in a row before larger ones begin
 )
 
 // Gradient is TIMELY's state of a flow (SIGCOMM'15).
@@ -23,7 +23,7 @@ type Gradient struct {
 func NewGradient(line int64) Gradient { return Gradient{rate: line} }
 
 // Ack adjusts the rate once a round trip (rtt in ns) by the gradient of round trips. Frames below psn have
-// arrived, next is sent next.
+// arrived; next is the next frame to be sent.
 func (t *Gradient) Ack(c *Params, s *Rate, psn, next uint32, rtt int64) {
 	if psn <= t.update {
 		return
@@ -31,7 +31,7 @@ func (t *Gradient) Ack(c *Params, s *Rate, psn, next uint32, rtt int64) {
 	if t.update != 0 {
 		t.diff = float64((1-timelyAlpha)*t.diff) + float64(timelyAlpha*float64(rtt-t.rtt))
 		gradient := t.diff / timelyMinRTT
-		factor := 0.0 // of a decrease
+		factor := 0.0 // factor of a rate decrease
 		switch {
 		case rtt > timelyHigh:
 			factor = 1 - float64(timelyBeta*(1-timelyHigh/float64(rtt)))

@@ -12,15 +12,15 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Scenario is a network and its flows, as read.
+// Scenario is a network and its flows as read from the files.
 type Scenario struct {
 	Network uec.Network
 	Flows   []uec.Flow
 	Pools   [][]int32 // flows that multishot triggers start, one at each end
 }
 
-// Load reads a connection matrix and a topology by read. Errors: *fail.FileError (file:line:column),
-// *packet.UnsupportedError.
+// Load reads a connection matrix and a topology file through read. Errors: *fail.FileError
+// (file:line:column), *packet.UnsupportedError.
 func Load(matrix, topology string, read func(name string) ([]byte, error)) (*Scenario, error) {
 	data, err := read(topology)
 	if err != nil {
@@ -39,7 +39,8 @@ func Load(matrix, topology string, read func(name string) ([]byte, error)) (*Sce
 	return x, nil
 }
 
-// tier is the keys of one tier of switches.
+// tier holds the values of one tier's keys in a topology file: numbers of ports down and up, rate in Gbit/s,
+// latency of the switch and of the cables below it in ns, oversubscription.
 type tier struct{ down, up, gbps, latency, downLatency, oversubscribed int64 }
 
 // readTopology reads pairs of key and value; "Tier N" begins the keys of a tier.
@@ -84,7 +85,7 @@ func (x *Scenario) readTopology(t *words.Text) error {
 	return x.build(t, nodes, pod, tiers, &of)
 }
 
-// set sets a key of a tier.
+// set assigns a value to a key of a tier. Error: the key is unknown, or comes before the first Tier.
 func (r *tier) set(t *words.Text, w words.Word, key string, at, v int64) error {
 	if at < 0 {
 		return t.Fail(w, "%s comes before the first Tier: write \"Tier 0\" before it",
@@ -116,7 +117,7 @@ func (r *tier) set(t *words.Text, w words.Word, key string, at, v int64) error {
 	return nil
 }
 
-// build makes the network of the tiers' keys.
+// build makes the network from the keys of its tiers.
 func (x *Scenario) build(t *words.Text, nodes, pod, tiers int64, of *[3]tier) error {
 	leaf, spine := of[0], of[1]
 	switch {
@@ -179,11 +180,11 @@ func unsupported(t *words.Text, w words.Word, what string) error {
 		w.Text)}
 }
 
-// trigger starts flows when others end.
+// trigger starts flows when other flows end.
 type trigger struct {
-	feeds, starts []int32 // feeds: flows whose end it counts
+	feeds, starts []int32 // feeds: flows whose ends it counts
 	count         int64   // ends needed, of a barrier
-	again         bool    // multishot: each end of one of feeds starts the next of starts
+	again         bool    // multishot: each end of a flow of feeds starts the next flow of starts
 	known         bool
 	place         words.Word
 }
@@ -192,8 +193,8 @@ type trigger struct {
 type matrix struct {
 	x        *Scenario
 	t        *words.Text
-	hosts    int64        // as announced, else the topology's
-	ends     []words.Word // by flow: the word with its two hosts
+	hosts    int64        // number of hosts that the matrix announces, else the topology's
+	ends     []words.Word // by flow: the word that names its two hosts, for errors
 	triggers map[int64]*trigger
 	order    []int64
 }
@@ -242,7 +243,7 @@ func (x *Scenario) readMatrix(t *words.Text) error {
 	return m.join()
 }
 
-// readNodes reads the number of hosts, to which connections before and after are held.
+// readNodes reads the number of hosts; all connections, before and after this line, must stay below it.
 func (m *matrix) readNodes(line words.Word) (err error) {
 	most := int64(m.x.Network.Hosts())
 	if m.hosts, err = m.t.Integer("Nodes", 1, 1<<30); err == nil && m.hosts > most {
@@ -256,7 +257,7 @@ func (m *matrix) readNodes(line words.Word) (err error) {
 	return err
 }
 
-// between returns the error for a connection's two hosts.
+// between returns the error for a connection whose two hosts are invalid.
 func (m *matrix) between(ends words.Word) error {
 	return m.t.Fail(ends, "%s: write SRC->DST of two of the hosts 0 to %d", termtext.Quote(ends.Text, 40),
 		m.hosts-1)
@@ -335,7 +336,7 @@ func (m *matrix) readConnection(line words.Word) error {
 			v, err = m.t.Integer("the id of a connection", 1, 1<<31)
 			f.ID = uint32(v)
 		case "start":
-			var ps float64 // the peer reads it with single precision (connection_matrix.cpp)
+			var ps float64 // the peer reads the start time with single precision (connection_matrix.cpp)
 			ps, err = m.t.Number("the start of a connection in ps", 0, 1e15)
 			f.Start, begins = units.Time(float32(ps)), true
 		case "size":

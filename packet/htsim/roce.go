@@ -10,8 +10,9 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Lossless returns the scenario as a network and flows of package packet, on the paths that htsim_roce hashes
-// them to. Nodes: hosts, leaves, spines, cores; cables: hosts' first, then leaf to spine, spine to core.
+// Lossless returns the scenario as a network and flows of package packet, with the paths that htsim_roce
+// chooses by hash. Nodes: hosts, leaves, spines, cores; cables: hosts' first, then leaf to spine, spine to
+// core.
 func (x *Scenario) Lossless(seed uint64, frame, ack int) (packet.Network, []packet.Flow) {
 	r := newRouter(&x.Network, seed, x.Flows, [2]int{frame, ack})
 	p := x.Graph()
@@ -43,11 +44,11 @@ func (x *Scenario) Graph() packet.Network {
 
 // router finds the paths of flows. A switch shuffles its table of uplinks when it first needs it, so the
 // shuffles depend on the order in which the first frames (data and acknowledgement) of flows reach switches:
-// that order is simulated by stationQueues, with these frames alone.
+// stationQueues simulates that order with these frames alone.
 type router struct {
 	n             *uec.Network
 	flows         []uec.Flow
-	sizes         [2]int // bytes of data frames, of acknowledgements
+	sizes         [2]int // bytes of data frames and of acknowledgements
 	hosts, leaves int    // first leaf; first spine
 	cores         int    // first core
 	cables        []packet.Cable
@@ -70,7 +71,7 @@ func newRouter(n *uec.Network, seed uint64, flows []uec.Flow, sizes [2]int) *rou
 	for range n.Leaves + n.AllSpines() {
 		r.salt = append(r.salt, r.rand.Next())
 	}
-	for range n.Cores { // they have salts, too
+	for range n.Cores { // cores have salts, too
 		r.rand.Next()
 	}
 	for range flows {
@@ -100,7 +101,7 @@ func (r *router) join() {
 	}
 }
 
-// all returns the paths of all flows. Flows that wait for others come after those that do not.
+// all returns the paths of all flows. Flows that depend on others come last.
 func (r *router) all() [][2][]int32 {
 	order := make([]int32, 0, len(r.flows))
 	for i := range r.flows {
@@ -121,7 +122,7 @@ func (r *router) all() [][2][]int32 {
 }
 
 // Stations of a frame: the start of its flow; the queue of a link (2·cable, +1 downwards); its cable; the
-// crossing of a switch. Each passes on one frame at a time.
+// crossing of a switch. A station passes on one frame at a time.
 const (
 	begins = iota
 	queued
@@ -179,7 +180,7 @@ func (r *router) link(cable, node int) int {
 func (r *router) leave(node, dst int, f probe) int {
 	n := r.n
 	leaf := dst / n.PerLeaf
-	spine := n.Pod(leaf) * n.Spines // the first of the pod
+	spine := n.Pod(leaf) * n.Spines // the first spine of the pod
 	switch {
 	case node < r.leaves:
 		at := node - r.hosts
@@ -207,7 +208,7 @@ func (r *router) leave(node, dst int, f probe) int {
 	return r.hosts + n.Leaves*n.Spines + (spine+core%n.Spines)*n.Uplinks() + core/n.Spines
 }
 
-// hashed returns the entry of a switch's table that a frame's hash chooses.
+// hashed returns the entry of a switch's table that the frame's hash selects.
 func (r *router) hashed(table []uint16, at int, f probe) int {
 	if len(table) == 1 {
 		return int(table[0])

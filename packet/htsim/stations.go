@@ -5,15 +5,15 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// probe is the first data frame of a flow, or its acknowledgement: the frames whose order decides when tables
-// are shuffled.
+// probe is the first data frame of a flow, or its acknowledgement: these frames decide when tables are
+// shuffled.
 type probe struct {
 	Flow int32
 	Ack  bool
-	Link int // by which it leaves a switch
+	Link int // link by which it leaves a switch
 }
 
-// Way returns its index in router.sizes: 0 data, 1 acknowledgement.
+// Way returns the frame's index in router.sizes: 0 data, 1 acknowledgement.
 func (f probe) Way() int {
 	if f.Ack {
 		return 1
@@ -22,15 +22,15 @@ func (f probe) Way() int {
 }
 
 // stationQueues moves frames through stations as htsim's event queue does (sim/pipe.cpp, sim/queue.cpp): a
-// station with several frames has one event, that of its first, and schedules the next when that has
-// happened. So simultaneous events of several stations alternate. The zero value is ready.
+// station with several frames has one event, that of its first frame, and schedules the next one when it
+// happens. So simultaneous events of several stations alternate. The zero value is ready.
 type stationQueues struct {
 	waiting [][]held // by station
 	events  heap.Heap[event]
 	planned int64
 }
 
-// held is a frame at a station: it leaves at a time, and at least lasts after the one before it.
+// held is a frame at a station: it leaves at the given time, and at least lasts after the frame before it.
 type held struct {
 	probe
 	at, lasts units.Time
@@ -45,7 +45,7 @@ type event struct {
 // Before orders by time, then by scheduling.
 func (e event) Before(o event) bool { return e.at < o.at || e.at == o.at && e.order < o.order }
 
-// Enter puts a frame into a station. It leaves lasts after at, or after the frame before it has left.
+// Enter puts a frame into a station. It leaves lasts after at, or lasts after the frame before it.
 func (l *stationQueues) Enter(station int, f probe, at, lasts units.Time) {
 	for len(l.waiting) <= station {
 		l.waiting = append(l.waiting, nil)
@@ -61,7 +61,7 @@ func (l *stationQueues) plan(station int, at units.Time) {
 	l.events.Push(event{at, l.planned, station})
 }
 
-// Run passes on each frame that leaves a station, until none is left.
+// Run calls pass for each frame that leaves a station, until no station holds a frame.
 func (l *stationQueues) Run(pass func(station int, f probe, now units.Time)) {
 	for l.events.Len() > 0 {
 		e := l.events.Pop()

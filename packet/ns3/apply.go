@@ -14,30 +14,30 @@ const (
 	ack       = 60
 	ackFields = 46
 	pause     = 43
-	// Acknowledgements travel in the priority of their flow; at hosts pauses of this
-	// one hold them back, or none with ACK_HIGH_PRIO (scratch/third.cc, ack_q_idx).
+	// Acknowledgements travel in the priority of their flow; at hosts the pauses of this priority hold them,
+	// or none with ACK_HIGH_PRIO (scratch/third.cc, ack_q_idx).
 	ackHold = 3
-	// network/utils/int-header.h: five records of 8 bytes and their number; a time.
+	// network/utils/int-header.h: five records of 8 bytes and a count; a time stamp.
 	records = 42
 	stamp   = 8
 )
 
-// lossStream is the random stream of losses: the 50th of those with a fixed number, the upper half
-// (scratch/third.cc, core/model/random-variable-stream.cc).
+// lossStream is the random stream of losses: the 50th of the streams with a fixed number, which are in the
+// upper half (scratch/third.cc, core/model/random-variable-stream.cc).
 const lossStream = 1<<63 + 50
 
-// From model/switch-mmu.cc and model/rdma-hw.cc.
+// Sizes and thresholds of model/switch-mmu.cc and model/rdma-hw.cc.
 const (
 	reserve      = 4 << 10
 	resumeOffset = 3 << 10
 	nackInterval = 500 * units.Microsecond
 )
 
-// micros returns a period, cut to whole microseconds as ns-3 cuts it (core/model/nstime.h, MicroSeconds takes
-// an integer).
+// micros returns a period, truncated to whole microseconds as in ns-3 (core/model/nstime.h, MicroSeconds
+// takes an integer).
 func micros(us float64) units.Time { return units.Time(us) * units.Microsecond }
 
-// configure turns the settings of the file into packet's.
+// configure translates the settings of the file into packet's.
 func (x *Scenario) configure(s *settings) {
 	c := packet.Config{
 		Frames: packet.Frames{Payload: int(s.payload), Header: header, Ack: ack, Pause: pause},
@@ -99,8 +99,8 @@ func CarriedBy(kind packet.CCKind) int {
 	return 0
 }
 
-// streams returns the first random stream left for marks: ns-3 gives six to each node, two to the error model
-// of each link that has its own, and two to the shared one.
+// streams returns the number of the first random stream that is free for marks: ns-3 gives six to each node,
+// two to the error model of each link that has its own, and two to the shared error model.
 func (x *Scenario) streams() uint64 {
 	own := 0
 	for _, c := range x.Network.Cables {
@@ -111,7 +111,7 @@ func (x *Scenario) streams() uint64 {
 	return uint64(6*x.Network.Nodes + 2 + 2*own)
 }
 
-// marking returns the ECN thresholds of the rates that all three maps name.
+// marking returns the ECN thresholds of the rates that occur in all three maps (KMIN, KMAX, PMAX).
 func (s *settings) marking() (m []packet.Marking) {
 	var rates []int64
 	for r := range s.kmin { //lint:sorted below
@@ -120,15 +120,15 @@ func (s *settings) marking() (m []packet.Marking) {
 		}
 	}
 	slices.Sort(rates)
-	for _, r := range rates { // all are marked above KMAX, also where KMIN is larger (switch-mmu.cc)
+	for _, r := range rates { // above KMAX all are marked, even where KMIN is larger (switch-mmu.cc)
 		m = append(m, packet.Marking{Rate: r, KMin: 1000 * min(s.kmin[r], s.kmax[r]), KMax: 1000 * s.kmax[r],
 			PMax: s.pmax[r]})
 	}
 	return m
 }
 
-// windows sets windows and base round trips: with GLOBAL_T the most of all pairs of hosts, else those of each
-// flow's pair.
+// windows sets windows and base round trips: with GLOBAL_T the largest of all pairs of hosts, else the values
+// of each flow's pair.
 func (x *Scenario) windows(s *settings) {
 	at := adjacent(&x.Network)
 	var most pair
@@ -174,7 +174,7 @@ type near struct {
 }
 
 // adjacent lists each node's neighbours in ns-3's order (hosts, then switches from last to first); of
-// parallel cables the last counts.
+// parallel cables the last is used.
 func adjacent(n *packet.Network) [][]near {
 	at := make([][]near, n.Nodes)
 	join := func(a, b int32, c *packet.Cable) {
@@ -208,8 +208,8 @@ func adjacent(n *packet.Network) [][]near {
 	return at
 }
 
-// measure returns the pair of each node and host dst, along the first shortest paths of a breadth-first
-// search.
+// measure returns the pair of values for each node and host dst, along the first shortest path of a
+// breadth-first search.
 func (x *Scenario) measure(at [][]near, dst int32, payload int64) []pair {
 	n := x.Network.Nodes
 	delay, send, rate, seen := make([]int64, n), make([]int64, n), make([]int64, n), make([]bool, n)

@@ -41,7 +41,7 @@ func defaults() *settings {
 		kmin: map[int64]int64{}, kmax: map[int64]int64{}, pmax: map[int64]float64{}}
 }
 
-// keys maps each known key to its reader; skip: read, without effect.
+// keys maps each known key to its reader; skip reads a key without effect.
 var keys = map[string]func(s *settings, t *words.Text, key string) error{
 	"ENABLE_QCN":             flag(func(s *settings) *bool { return &s.qcn }),
 	"CLAMP_TARGET_RATE":      flag(func(s *settings) *bool { return &s.clamp }),
@@ -143,7 +143,7 @@ func skip(n int) func(*settings, *words.Text, string) error {
 	}
 }
 
-// pairs reads a number and so many pairs of a rate in bit/s and a value.
+// pairs reads a count, then as many pairs of a rate in bit/s and a value.
 func pairs(t *words.Text, key string, value func(bps int64) error) error {
 	n, err := t.Integer("the number of pairs of "+key, 0, 1000)
 	for ; err == nil && n > 0; n-- {
@@ -192,7 +192,7 @@ func readConfig(name string, data []byte) (*settings, error) {
 			return nil, err
 		}
 		read, known := keys[w.Text]
-		if !known { // as the simulator does; the caller says so
+		if !known { // unknown keys are ignored, as in the simulator; the caller reports them
 			s.ignored = append(s.ignored, fmt.Sprintf("%s:%d:%d", name, w.Line, w.Col))
 			continue
 		}
@@ -212,8 +212,8 @@ func readConfig(name string, data []byte) (*settings, error) {
 	return s, s.consistent(t)
 }
 
-// consistent refuses settings that ns-3 would not survive (a division by a chunk of 0, a timer without a
-// period, flows that never end), and go-back-0 to a place within a frame.
+// consistent refuses settings with which ns-3 would crash or hang (a division by a chunk of 0, a timer
+// without a period, flows that never end), and a go-back-0 position within a frame.
 func (s *settings) consistent(t *words.Text) error {
 	place := func(key string) words.Word {
 		if w, ok := s.at[key]; ok {

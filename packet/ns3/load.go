@@ -18,16 +18,15 @@ type Scenario struct {
 	Network packet.Network
 	Flows   []packet.Flow
 	Config  packet.Config
-	// Marking is the maps' thresholds, also where ECN is off.
+	// Marking is the thresholds of the three maps, even where ECN is off.
 	Marking []packet.Marking
-	// Ignored lists the positions (file:line:column) of unknown keys, which ns-3 ignores, too.
+	// Ignored lists the positions (file:line:column) of unknown keys, which ns-3 ignores.
 	Ignored []string
-	Carried int // bytes of each frame for congestion control
+	Carried int // bytes in each frame for congestion control
 }
 
-// Load reads a configuration and the files that it names. A relative name is looked up beside the
-// configuration, then in the working directory, as in ns-3. Errors: *fail.FileError,
-// *packet.UnsupportedError.
+// Load reads a configuration and the files that it names. A relative name is searched in the configuration's
+// directory, then in the working directory, as in ns-3. Errors: *fail.FileError, *packet.UnsupportedError.
 func Load(config string, read func(name string) ([]byte, error)) (*Scenario, error) {
 	data, err := read(config)
 	if err != nil {
@@ -74,8 +73,8 @@ func Load(config string, read func(name string) ([]byte, error)) (*Scenario, err
 	return x, x.takeDown(config, s)
 }
 
-// fits refuses a BUFFER_SIZE that the headroom and reserve of a switch's ports exceed: ns-3's threshold would
-// wrap around.
+// fits refuses a BUFFER_SIZE smaller than the headroom and reserve of a switch's ports: ns-3's threshold
+// would wrap around.
 func (x *Scenario) fits(config string, s *settings) error {
 	kept := make([]int64, x.Network.Nodes)
 	for _, c := range x.Network.Cables {
@@ -107,7 +106,7 @@ func (x *Scenario) takeDown(config string, s *settings) error {
 		return nil
 	}
 	a, b, cable := int32(s.down[1]), int32(s.down[2]), -1
-	for i, c := range x.Network.Cables { // of several the last, as routes have it
+	for i, c := range x.Network.Cables { // of parallel cables the last, as in routes
 		if c.A == a && c.B == b || c.A == b && c.B == a {
 			cable = i
 		}
@@ -130,7 +129,7 @@ func (x *Scenario) takeDown(config string, s *settings) error {
 // most bounds the nodes and cables of a file.
 const most = 1 << 20
 
-// readTopology reads counts, the ids of switches, and the links.
+// readTopology reads the counts, the ids of switches, and the links.
 func (x *Scenario) readTopology(t *words.Text, s *settings) error {
 	nodes, err := t.Integer("the number of nodes", 1, most)
 	if err != nil {

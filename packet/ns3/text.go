@@ -62,7 +62,7 @@ func takeDelay(t *words.Text, what string) (int64, error) {
 		return 0, err
 	}
 	v, unit, ok := cut(w.Text)
-	switch unit { // parts of a nanosecond are cut
+	switch unit { // fractions of a nanosecond are truncated
 	case "ps":
 		v, unit = math.Floor(v/1e3), "ns"
 	case "fs":

@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/packet/cc"
 )
 
-// Timed reports whether ports have events of their own: credits return, or pauses run out.
+// Timed reports whether ports have events other than frames: returning credits, or pauses that run out.
 func (b *Buffer) Timed() bool { return b.Credits > 0 || b.Quanta > 0 }
 
 // LeastQuanta returns the shortest pause, in quanta, that can be renewed before it ends: half of it leaves
@@ -22,11 +22,11 @@ func (c *Config) LeastFrame() int {
 	return least
 }
 
-// Plain reports whether a setting is on that the engine's fast paths do not know.
+// Plain reports whether a setting is on that the engine's fast paths do not handle.
 func (c *Config) Plain() bool { return c.Buffer.Quanta > 0 || c.CutThrough > 0 || c.CC.CNPBytes > 0 }
 
-// Steady reports whether nothing but frames changes the network: no faults or losses, no events of ports; and
-// every cable has a switch at one end.
+// Steady reports whether only frames change the network (no faults, losses or port events) and every cable
+// has a switch at one end.
 func Steady(n *Network, c *Config) bool {
 	return !c.Buffer.Timed() && len(c.Faults) == 0 &&
 		!slices.ContainsFunc(n.Cables, func(c Cable) bool {
@@ -34,18 +34,18 @@ func Steady(n *Network, c *Config) bool {
 		})
 }
 
-// InOrder reports whether no frame of a flow, and no acknowledgement, overtakes another.
+// InOrder reports whether frames and acknowledgements of a flow never overtake each other.
 func (c *Config) InOrder() bool {
 	return !c.Repair.Selective && c.Buffer.Trim == 0 && c.Paths <= 1 && c.Routing.Balance == Hashed &&
 		!slices.ContainsFunc(c.Faults, func(f Fault) bool { return f.Reroute })
 }
 
-// few is the number of data frames up to which the order of events is kept from the start: it then costs less
+// few is the number of data frames up to which the order of events is kept from the start, as that costs less
 // than a millisecond.
 const few = 1000
 
-// Ordered reports whether the order of simultaneous events is kept from the start: congestion control looks
-// at each frame's telemetry or delay, losses are drawn in turn, or there are few frames.
+// Ordered reports whether the order of simultaneous events is kept from the start: congestion control reads
+// each frame's telemetry or delay, losses are drawn from one stream, or there are few frames.
 func Ordered(n *Network, flows []Flow, c *Config) bool {
 	lossy := slices.ContainsFunc(n.Cables, func(c Cable) bool { return c.Loss > 0 })
 	if c.EventOrderAlways || lossy || c.CC.Kind != cc.None && c.CC.Kind != cc.DCQCN {
@@ -60,8 +60,8 @@ func Ordered(n *Network, flows []Flow, c *Config) bool {
 	return true
 }
 
-// Classes maps each priority in use to a dense class, 1, 2, …, and returns the number of classes with 0,
-// control.
+// Classes maps each priority in use to a dense class, 1, 2, …, and returns the number of classes including
+// class 0, control.
 func Classes(flows []Flow) (n int, of [8]uint8) {
 	var used [8]bool
 	for i := range flows {
@@ -77,8 +77,8 @@ func Classes(flows []Flow) (n int, of [8]uint8) {
 	return n, of
 }
 
-// OneWay returns, for each node that sends to one node only, receives nothing, and whose receiver sends
-// nothing, that receiver; -1 for others.
+// OneWay returns, for each node that sends to a single node and receives nothing, that receiver if it sends
+// nothing itself; -1 for all other nodes.
 func OneWay(nodes int, flows []Flow) []int32 {
 	const none, several = -1, -2
 	to, gets, out := make([]int32, nodes), make([]bool, nodes), make([]int32, nodes)
@@ -136,7 +136,7 @@ func Along(n *Network, src, dst int32, path []int32) (there []int32, err error) 
 	return there, nil
 }
 
-// Lossy returns the groups of lossy cables that draw from one stream each.
+// Lossy returns the groups of lossy cables; each group draws from one random stream.
 func Lossy(n *Network) (all [][]int32) {
 	var shared []int32
 	for i := range n.Cables {

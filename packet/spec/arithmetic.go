@@ -10,13 +10,14 @@ func Nanos(s float64) int64 {
 	return whole*1_000_000_000 + int64(hi)
 }
 
-// Headroom returns the bytes that a link at a rate (bit/s) carries in so many delays of ns nanoseconds.
+// Headroom returns the bytes that a link at a rate (bit/s) carries in the given number of delays of ns
+// nanoseconds each.
 func Headroom(rate, ns int64, delays int) int64 {
 	return int64(float64(rate)*float64(ns)/8/1e9) * int64(delays)
 }
 
 // Back returns the frame to which a sender goes back for a gap at psn: the last multiple of BackTo bytes
-// before it. As in ns-3, a flow whose size is no multiple never ends.
+// before it. As in ns-3, a flow whose size is no multiple of BackTo never ends.
 func (r *Repair) Back(psn uint32, bytes, payload int64) uint32 {
 	if chunk := r.BackTo; chunk > 0 {
 		return uint32(min(int64(psn)*payload, bytes) / chunk * chunk / payload)
@@ -24,7 +25,7 @@ func (r *Repair) Back(psn uint32, bytes, payload int64) uint32 {
 	return psn
 }
 
-// Stubborn reports whether NoSkip has an effect.
+// Stubborn reports whether NoSkip has an effect: go-back-N without a timeout.
 func (r *Repair) Stubborn() bool { return r.NoSkip && !r.Selective && r.Timeout == 0 }
 
 // Lasts returns a frame's transmission time at a rate (bit/s) in ps.

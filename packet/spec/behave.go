@@ -2,17 +2,17 @@ package spec
 
 import "github.com/simccl/simccl/units"
 
-// Fault is a fault of a cable for some time, in both directions. A flapping cable has several.
+// Fault is a fault of a cable from one time to another, in both directions. A flapping cable has several.
 type Fault struct {
 	Cable    int
-	From, To units.Time // To: 0: to the end
+	From, To units.Time // To 0: until the end of the run
 	Down     bool       // frames are lost on arrival
 	Slow     float64    // remaining share of the rate; 0: all
 	Loss     float64    // probability that a frame is lost on arrival
 	// Storm: node B pauses its neighbour A permanently, in every priority.
 	Storm bool
 	Back  bool // the storm goes from A to B instead
-	// Reroute: with Down, routes avoid the cable from then on, for ever.
+	// Reroute: with Down, routes avoid the cable from then on, permanently.
 	Reroute bool
 }
 
@@ -37,7 +37,7 @@ const (
 	Hashed Balance = iota // ECMP: by the hash of addresses and ports
 	// each data frame takes the shortest queue (adaptive routing of InfiniBand and Spectrum)
 	PerPacket
-	PerFlow // each flowlet does (dynamic load balancing of Broadcom's switches)
+	PerFlow // each flowlet takes the shortest queue (dynamic load balancing of Broadcom's switches)
 )
 
 func (b Balance) String() string {
@@ -50,11 +50,11 @@ func (b Balance) String() string {
 // Routing is how switches spread data frames; acknowledgements are always hashed. The zero value is ECMP.
 type Routing struct {
 	Balance Balance
-	// Gap is the silence of a flow at a switch after which its next frame chooses anew, with PerFlow (16 to
-	// 256 µs in Broadcom's switches).
+	// Gap, with PerFlow, is the silence of a flow at a switch after which its next frame chooses a new port
+	// (16 to 256 µs in Broadcom's switches).
 	Gap units.Time
 	// Quantum is the granularity of queue lengths in bytes: ports whose lengths fall into one quantum are
-	// equal, and one is drawn. 0: each byte counts.
+	// equal, and one of them is drawn. 0: each byte counts.
 	Quantum int64
 }
 
@@ -77,18 +77,18 @@ type Repair struct {
 	// Selective: receivers keep frames out of order and report them, senders retransmit only what is missing.
 	// Otherwise senders go back to the first gap.
 	Selective bool
-	// Timeout retransmits what is unacknowledged after so long without progress; 0: never.
+	// Timeout is the time without progress after which unacknowledged frames are retransmitted; 0: never.
 	Timeout units.Time
 	// Retries is the number of timeouts in a row after which a flow fails; 0: never.
 	Retries int32
-	// Reorder is by how many frames a frame may be overtaken before it counts as lost, with Selective.
-	// Multipath needs it.
+	// Reorder, with Selective, is the number of frames by which a frame may be overtaken before it counts as
+	// lost. Multipath needs it.
 	Reorder uint32
-	// NoSkip, for go-back-N without a timeout: a sender that is sent back twice also retransmits what was
-	// acknowledged in between, and a receiver asks for the first frame of a flow that has ended if later
-	// frames come, as in ns-3. Without it senders skip what is acknowledged.
+	// NoSkip, for go-back-N without a timeout: a sender that goes back twice also retransmits frames that
+	// were acknowledged in between, and a receiver asks for the first frame of a flow that has ended if later
+	// frames arrive, as in ns-3. Without it senders skip acknowledged frames.
 	NoSkip bool
-	// BackTo, if not 0, makes both ends go back to multiples of so many bytes (go-back-0 of ns-3,
+	// BackTo, if not 0, makes both ends go back to multiples of this many bytes (go-back-0 of ns-3,
 	// L2_BACK_TO_ZERO).
 	BackTo int64
 }

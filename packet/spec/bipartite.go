@@ -4,7 +4,7 @@ package spec
 // for the switches with hosts. It returns nil if some cable joins two nodes of one side, or where frames in
 // flight when the last flow ends may be counted differently.
 //
-// delay is the least of a cable in ps. one: all switches must be on one side.
+// delay is the least delay of a cable in ps. one: all switches must be on one side.
 func LateSide(n *Network, c *Config, delay int64, one bool) []bool {
 	if !Steady(n, c) || c.Watchdog.After > 0 {
 		return nil
@@ -14,7 +14,7 @@ func LateSide(n *Network, c *Config, delay int64, one bool) []bool {
 		late[x.A], late[x.B] = late[x.A] || !n.Switch[x.B], late[x.B] || !n.Switch[x.A]
 	}
 	for _, x := range n.Cables {
-		// A frame that resumes a neighbour has arrived before the data it made room for is acknowledged.
+		// A RESUME must arrive before the data that it made room for is acknowledged.
 		if late[x.A] == late[x.B] || lasts(c.Frames.Most()+c.Frames.Pause, x.Rate) > 2*delay {
 			return nil
 		}
@@ -27,5 +27,5 @@ func LateSide(n *Network, c *Config, delay int64, one bool) []bool {
 	return late
 }
 
-// lasts returns the time of bytes at a rate in ps, rounded up.
+// lasts returns the transmission time of bytes at a rate in ps, rounded up.
 func lasts(bytes int, rate int64) int64 { return (int64(bytes)*8_000_000_000_000 + rate - 1) / rate }

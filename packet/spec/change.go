@@ -2,7 +2,7 @@ package spec
 
 import "slices"
 
-// Change is the begin or end of a fault at a time (ps), and the state of its cable from then on.
+// Change is the beginning or end of a fault at a time (ps), and the state of its cable from then on.
 type Change struct {
 	At    int64
 	Fault int
@@ -18,7 +18,7 @@ type Condition struct {
 	Storm [2]bool // B pauses A; A pauses B
 }
 
-// Changes returns the begins and ends of faults in order.
+// Changes returns the beginnings and ends of faults in the order of time.
 func Changes(faults []Fault, n *Network) (all []Change) {
 	for i, f := range faults {
 		all = append(all, Change{At: int64(f.From), Fault: i, Begin: true})
@@ -41,11 +41,11 @@ func Changes(faults []Fault, n *Network) (all []Change) {
 	return all
 }
 
-// over reports whether a fault has ended; rerouting does not end.
+// over reports whether a fault has ended; a rerouting fault never ends.
 func (f *Fault) over(at int64) bool { return f.To > 0 && int64(f.To) <= at && !f.Reroute }
 
-// condition combines overlapping faults of a cable: the lowest rate wins, losses add up, one fault that is
-// down or a storm is enough.
+// condition combines overlapping faults of a cable: the lowest rate wins, losses add up, and one fault with
+// Down or Storm is enough.
 func condition(faults []Fault, now []int, c *Cable) Condition {
 	x, share, kept := Condition{Rate: c.Rate, Loss: c.Loss}, 1.0, 1-c.Loss
 	for _, k := range now {

@@ -1,6 +1,6 @@
 package spec
 
-// checkPaths validates a flow's given paths.
+// checkPaths validates the paths given for a flow.
 func (f *Flow) checkPaths(n *Network, i int, c *Config) error {
 	if len(f.Path)+len(f.Back) == 0 {
 		return nil
@@ -21,7 +21,8 @@ func (f *Flow) checkPaths(n *Network, i int, c *Config) error {
 	return nil
 }
 
-// Longest returns the most links of any route: given paths, or most, the longest of ECMP's.
+// Longest returns the number of links of the longest route: of the given paths and most, the longest of
+// ECMP's.
 func Longest(flows []Flow, most int) int {
 	for i := range flows {
 		most = max(most, len(flows[i].Path), len(flows[i].Back))

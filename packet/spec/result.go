@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// FlowResult is the outcome of a Flow.
+// FlowResult is the outcome of a Flow: its start, its end, or its failure.
 type FlowResult struct {
 	SrcPort uint16
 	Start   units.Time
@@ -38,27 +38,27 @@ type Result struct {
 	DataPacketHops int64     // data frames, counted on each link
 	FrameHops      int64     // all frames, counted on each link
 	Windows        int64     // windows simulated, a measure of the work
-	Busiest        Busy      // the direction of a cable that carried most, in proportion to its rate
+	Busiest        Busy      // the direction of a cable that carried most data in proportion to its rate
 	Series         *Series   // with Config.Every
-	Stall          *Stall    // why unfinished flows did not go on; nil: all ended
+	Stall          *Stall    // why unfinished flows did not proceed; nil: all ended
 }
 
-// Busy is what a direction of a cable carried.
+// Busy is the traffic of one direction of a cable.
 type Busy struct {
 	Link  [2]int32   // from, to
-	Data  int64      // bytes of data frames, those sent again counted too
+	Data  int64      // bytes of data frames, including retransmissions
 	Rate  int64      // bit/s, without faults
-	Lasts units.Time // of these bytes, in full frames
+	Lasts units.Time // transmission time of these bytes, in full frames
 }
 
 // Stall explains why flows did not end.
 type Stall struct {
 	Unfinished int
-	First      int32 // the first of them
+	First      int32 // the first unfinished flow
 	// Deadlock is a cycle of nodes, each paused by the next; empty: none.
 	Deadlock []int32
-	Stopped  bool // the stop time was reached
-	Waiting  bool // none of them started: they wait for each other
+	Stopped  bool // the run ended at Config.Stop
+	Waiting  bool // none of the unfinished flows started: they wait for each other
 	Failed   int  // flows that gave up
 	// Paused is a paused node and the neighbour whose RESUME was lost; -1, -1: none.
 	Paused [2]int32
@@ -88,7 +88,7 @@ func (s *Stall) String() string {
 type State struct {
 	Cable  int32
 	Back   bool
-	Queue  int32 // a queue pair, of which only Rate is valid; -1: a cable
+	Queue  int32 // a queue pair, for which only Rate is valid; -1: a cable
 	At     units.Time
 	Queued int64 // bytes at the port where the direction begins
 	Marks  int64 // so far
@@ -96,7 +96,7 @@ type State struct {
 	Rate   int64 // bit/s that congestion control allows
 }
 
-// Port is the counters of the port where one direction of a cable begins.
+// Port is the counters of a port, the start of one direction of a cable.
 type Port struct {
 	Peak, Bytes, Data    int64 // bytes: deepest queue; sent with headers; of data frames
 	Pauses, Marks, Drops int64
@@ -109,7 +109,7 @@ type Port struct {
 	Behind int32
 }
 
-// Unfinished returns a Stall that counts the flows without an end.
+// Unfinished returns a Stall that counts the flows that have not ended.
 func Unfinished(all []FlowResult) *Stall {
 	s := &Stall{First: -1, Waiting: true}
 	for i := range all {
@@ -128,7 +128,7 @@ func Unfinished(all []FlowResult) *Stall {
 	return s
 }
 
-// Counts are Result's counters while a run goes, one set a worker.
+// Counts are Result's counters during a run, one set per worker.
 type Counts struct {
 	Pauses, Marks, Drops, Trims, Lost, Retransmitted, Timeouts, Watchdogs, DataPacketHops int64
 }

@@ -2,7 +2,7 @@ package spec
 
 import "github.com/simccl/simccl/units"
 
-// Seen filters states for an observer: only what has changed is reported.
+// Seen filters states for an observer: only changed states are reported.
 type Seen struct {
 	report func(State)
 	ports  []State
@@ -10,7 +10,8 @@ type Seen struct {
 	at     units.Time
 }
 
-// NewSeen covers so many ports and queue pairs; rate returns a queue pair's first rate in bit/s.
+// NewSeen returns a filter for the given numbers of ports and queue pairs; rate returns a queue pair's
+// initial rate in bit/s.
 func NewSeen(report func(State), ports, queues int, rate func(queue int) int64) *Seen {
 	s := &Seen{report: report, ports: make([]State, ports), rates: make([]int64, queues)}
 	for q := range s.rates {
@@ -19,8 +20,8 @@ func NewSeen(report func(State), ports, queues int, rate func(queue int) int64) 
 	return s
 }
 
-// Due reports whether states are to be reported now: a microsecond after the last time, or if nothing happens
-// for that long (next is the next event). It records that they are.
+// Due reports whether to report states now: a microsecond after the last report, or if no event comes for
+// that long (next is the time of the next event). It records that they are reported.
 func (s *Seen) Due(now, next units.Time) bool {
 	if now-s.at < units.Microsecond && next-now < units.Microsecond {
 		return false

@@ -8,9 +8,9 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Series is what a run looked like over time, with Config.Every: values at each multiple of Every after the
-// earliest start of a flow, and at the end. Only changes are kept. A value at a time is that before what
-// happens at this time; a change before a time at which nothing happens for a while may bear its own time.
+// Series is the sampled history of a run, with Config.Every: values at each multiple of Every after the
+// earliest start of a flow, and at the end. Only changes are kept. A value at a time excludes the events of
+// that very time; a change before a time without events may bear its own time.
 type Series struct {
 	Queues []QueueSample
 	Rates  []RateSample
@@ -18,16 +18,16 @@ type Series struct {
 	End    units.Time // of the last window: the last values hold until then
 }
 
-// QueueSample is the length of an egress queue of a switch from a time on: the bytes that wait in all
-// priorities of data, without the frame in transmission.
+// QueueSample is the length of a switch's egress queue from a time on: the bytes that wait in all data
+// priorities, without the frame in transmission.
 type QueueSample struct {
 	At    units.Time
-	Link  int32 // 2·cable for the port of Cable.A, 2·cable+1 for that of B
+	Link  int32 // 2·cable for the port at Cable.A, 2·cable+1 for the port at B
 	Bytes int64
 }
 
 // RateSample is the state of a flow at a time: the rate that its congestion control allows in bit/s, and the
-// payload that was acknowledged.
+// acknowledged payload in bytes.
 type RateSample struct {
 	At    units.Time
 	Flow  int32
@@ -43,21 +43,21 @@ type PauseSample struct {
 	Pause bool // false: RESUME
 }
 
-// MostSamples bounds what a run keeps.
+// MostSamples bounds the number of samples that a run keeps.
 const MostSamples = 4 << 20
 
 // Sampler collects a Series.
 type Sampler struct {
 	Series
 	start, every units.Time
-	next         units.Time // sample
+	next         units.Time // time of the next sample
 	lengths      []int64    // by link: the length kept last
 	rates        []int64    // by flow: the rate kept last
 	acked        []int64
-	flows        []int32 // that have not ended
+	flows        []int32 // flows that have not ended
 }
 
-// NewSampler returns a sampler of so many links.
+// NewSampler returns a sampler for the given number of links and the flows.
 func NewSampler(every units.Time, links int, flows []Flow) *Sampler {
 	s := &Sampler{every: every, lengths: make([]int64, links), rates: make([]int64, len(flows)),
 		acked: make([]int64, len(flows)), flows: make([]int32, len(flows))}
@@ -70,11 +70,11 @@ func NewSampler(every units.Time, links int, flows []Flow) *Sampler {
 	return s
 }
 
-// Before returns the end of a window that would end at a time: it does not reach beyond a sample.
+// Before shortens a window that would end at end, so that it does not reach beyond the next sample.
 func (s *Sampler) Before(end units.Time) units.Time { return min(end, s.next) }
 
-// Due reports whether values are to be taken at the end of a window. The next window begins at next, at or
-// after now; in between nothing happens.
+// Due reports whether to take samples at the end of a window. The next window begins at next, at or after
+// now; no event happens in between.
 func (s *Sampler) Due(now, next units.Time) bool {
 	s.End = now
 	if now < s.next && next <= s.next {
@@ -94,8 +94,8 @@ func (s *Sampler) Queue(now units.Time, link int32, bytes int64) {
 	}
 }
 
-// Flows calls each with the flows that have not ended, and keeps what it returns; begun is false for those
-// that are to start, done true for those that have ended.
+// Flows calls each for every flow that has not ended and records the sample it returns. each returns begun
+// false for a flow that has not started, done true for one that has ended.
 func (s *Sampler) Flows(now units.Time, each func(flow int32) (x RateSample, begun, done bool)) {
 	s.flows = slices.DeleteFunc(s.flows, func(i int32) bool {
 		x, begun, done := each(i)
@@ -107,7 +107,7 @@ func (s *Sampler) Flows(now units.Time, each func(flow int32) (x RateSample, beg
 	})
 }
 
-// Full returns an error where more is to be kept than MostSamples.
+// Full returns an error once the samples exceed MostSamples.
 func (s *Sampler) Full() error {
 	if n := len(s.Queues) + len(s.Rates); n > MostSamples {
 		return Wrong("more than %d values of queues and rates, %v apart, by %v: write a longer interval",
@@ -116,7 +116,7 @@ func (s *Sampler) Full() error {
 	return nil
 }
 
-// Ended returns the series, with the pauses that were noted by node.
+// Ended returns the series, with the pauses that the nodes recorded.
 func (s *Sampler) Ended(pauses []PauseSample) *Series {
 	slices.SortFunc(pauses, func(a, b PauseSample) int {
 		pause := func(x PauseSample) int {

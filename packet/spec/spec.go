@@ -42,16 +42,16 @@ type Flow struct {
 	// Window (bytes) and BaseRTT override those of CC if not 0.
 	Window  int64
 	BaseRTT units.Time
-	// Deps are flows (indices) that must have ended: the flow starts a nanosecond after their last
+	// Deps are indices of flows that must end first: the flow starts a nanosecond after their last
 	// acknowledgement.
 	Deps []int32
 	// Path and Back are the cables that data and acknowledgements cross; empty: ECMP chooses.
 	Path, Back []int32
 }
 
-// Frames are sizes on the wire, in bytes.
+// Frames are the sizes of frames on the wire, in bytes.
 type Frames struct {
-	Payload int // most payload of a data frame
+	Payload int // largest payload of a data frame
 	Header  int // of a data frame
 	Ack     int // whole acknowledgement
 	Pause   int // whole PFC frame
@@ -63,7 +63,7 @@ type Frames struct {
 // Most returns the bytes of the largest data frame.
 func (f *Frames) Most() int { return f.Payload + f.Header + f.First + f.Last }
 
-// Speeds returns the distinct rates of cables in bit/s, and the largest delay.
+// Speeds returns the distinct rates of cables in bit/s, and the longest delay.
 func (n *Network) Speeds() (rates []int64, most units.Time) {
 	for i := range n.Cables {
 		c := &n.Cables[i]
@@ -74,15 +74,15 @@ func (n *Network) Speeds() (rates []int64, most units.Time) {
 	return rates, most
 }
 
-// Marking is RED/ECN at switch egress queues of links of a rate.
+// Marking is RED/ECN at the egress queues of links of one rate.
 type Marking struct {
 	Rate       int64 // bit/s
 	KMin, KMax int64 // bytes
 	PMax       float64
 }
 
-// MarksOf lists thresholds for each rate of a network's cables: those of the nearest rate of Marking, in
-// proportion.
+// MarksOf returns thresholds for each rate of a network's cables: those of the nearest rate of Marking,
+// scaled in proportion.
 func (c *Config) MarksOf(n *Network) (out []Marking) {
 	if len(c.Marking) == 0 {
 		return nil
@@ -100,9 +100,10 @@ func (c *Config) MarksOf(n *Network) (out []Marking) {
 	return out
 }
 
-// Control replaces the congestion control and what goes with it: INT in HPCC's frames, an acknowledgement for
-// each frame where windows may be smaller than what one covers, and the ECN thresholds that it needs at the
-// given link rates (bit/s) for a round trip over four links with delay hop. own keeps the present thresholds.
+// Control replaces the congestion control and the settings that depend on it: INT in HPCC's frames, an
+// acknowledgement per frame where the window may be smaller than the frames that one acknowledgement covers,
+// and the ECN thresholds that it needs at the given link rates (bit/s) for a round trip over four links with
+// delay hop. own keeps the present thresholds.
 func (c *Config) Control(p cc.Params, rates []int64, hop units.Time, own bool) {
 	if p.Kind == cc.HPCC && c.CC.Kind != cc.HPCC {
 		c.Frames.Header += cc.Telemetered
@@ -125,16 +126,16 @@ func (c *Config) Control(p cc.Params, rates []int64, hop units.Time, own bool) {
 	c.Marking = marks
 }
 
-// roundTrip returns the round trip of a full frame over four links of a rate, each with delay hop.
+// roundTrip returns the round trip of a full frame over four links of the given rate, each with delay hop.
 func (c *Config) roundTrip(rate int64, hop units.Time) units.Time {
 	frames := c.Frames.Payload + c.Frames.Header + c.Frames.Ack
 	return 4 * (2*hop + units.Time(float64(frames)*8e12/float64(rate)))
 }
 
-// Cut turns packet trimming on: a frame for which an egress queue has no room is cut to its header. The queue
-// has bytes or, with 0, the bandwidth-delay product of a round trip over four links of a rate with delay hop,
-// in whole frames (htsim, main_uec.cpp). Receivers then acknowledge each frame in the highest priority and
-// accept frames out of order.
+// Cut turns packet trimming on: a frame that finds no room in an egress queue is cut to its header. The queue
+// has the given bytes or, with 0, the bandwidth-delay product of a round trip over four links of a rate with
+// delay hop, in whole frames (htsim, main_uec.cpp). Receivers then acknowledge each frame in the highest
+// priority and accept frames out of order.
 func (c *Config) Cut(bytes, rate int64, hop units.Time) {
 	if frame := float64(c.Frames.Payload + c.Frames.Header); bytes == 0 {
 		bytes = int64(math.Ceil(float64(rate)/8*float64(c.roundTrip(rate, hop))/1e12/frame) * frame)
@@ -143,20 +144,20 @@ func (c *Config) Cut(bytes, rate int64, hop units.Time) {
 	c.Repair.Selective, c.Repair.Reorder = true, Overtaken
 }
 
-// Overtaken is Repair.Reorder where frames take several routes, or some overtake others by design.
+// Overtaken is the value of Repair.Reorder where frames take several routes, or overtake others by design.
 const Overtaken = 1 << 16
 
-// Buffer is a switch's packet memory and its PFC rules.
+// Buffer is a switch's packet memory and the rules by which it pauses, grants credits or trims.
 type Buffer struct {
-	Bytes        int64 // in all
-	Reserve      int64 // of each ingress port and priority, never shared
-	ResumeOffset int64 // RESUME is sent so far below the threshold
-	// Shift is the dynamic threshold: an ingress queue may fill free shared memory >> Shift; Shift is one
-	// less (but not below 0) for each doubling of a port's rate over that of hosts. Negative ones, down to
+	Bytes        int64 // total
+	Reserve      int64 // reserved for each ingress port and priority, never shared
+	ResumeOffset int64 // RESUME is sent this many bytes below the threshold
+	// Shift is the dynamic threshold: an ingress queue may fill free shared memory >> Shift. Shift is one
+	// less (but not below 0) for each doubling of a port's rate over that of hosts. Negative values, down to
 	// -3, let a queue use 2, 4 or 8 times the free memory as long as any is free (SONiC's alpha).
 	Shift int
-	// HeadroomDelays is an ingress port's headroom, in bytes that its link carries in so many delays of its
-	// cable; Headroom is added to it.
+	// HeadroomDelays is an ingress port's headroom: the bytes that its link carries in this many delays of
+	// its cable. Headroom is added to it.
 	HeadroomDelays int
 	Headroom       int64
 	// XOff and XOn, if not 0, are fixed thresholds of an ingress queue in bytes in place of Shift: PAUSE at
@@ -166,73 +167,74 @@ type Buffer struct {
 	// 65,535); a switch renews a pause after half of it. 0: a pause lasts until RESUME, as in ns-3.
 	Quanta int
 	// Credits, if not 0, selects InfiniBand's credits: the receive buffer of each link and priority in bytes.
-	// The rest of Buffer is then unused.
+	// The other fields of Buffer are then unused.
 	Credits int64
-	// Trim, if not 0, selects packet trimming (Ultra Ethernet): an egress queue holds at most so many bytes,
-	// and a data frame that finds no room is cut to its header, which goes first. The rest of Buffer is then
-	// unused.
+	// Trim, if not 0, selects packet trimming (Ultra Ethernet): an egress queue holds at most this many
+	// bytes; a data frame that finds no room is cut to its header, which is sent before data. The other
+	// fields of Buffer are then unused.
 	Trim int64
 }
 
-// Config is how hosts and switches behave.
+// Config is the behaviour of hosts and switches.
 type Config struct {
 	Seed    uint64
 	Frames  Frames
 	Buffer  Buffer
 	Marking []Marking // empty: no ECN
-	// MarkAtEnqueue marks a frame by the queue that it finds, not by the one it leaves behind: the receiver
-	// learns of the queue later by the frame's own wait.
+	// MarkAtEnqueue marks a frame by the length of the queue that it joins, not of the queue that it leaves
+	// behind: the receiver then learns of the queue later, by the frame's own waiting time.
 	MarkAtEnqueue bool
-	// MessageGap is the least time between two flows, or messages of a Live run, that a host starts: its
-	// NIC's message rate.
+	// MessageGap is the least time between two flows, or messages of a Live run, that a host starts: the
+	// inverse of its NIC's message rate.
 	MessageGap units.Time
 	CC         cc.Params
 	// WholeNanos truncates transmission times and gaps to whole nanoseconds, as ns-3 does.
 	WholeNanos bool
-	// EventOrder orders simultaneous events as an event queue would: by when they were scheduled.
+	// EventOrder orders simultaneous events as an event queue does: by the time at which they were scheduled.
 	EventOrder bool
 	// EventOrderAlways keeps that order from the first frame on. Without it, a run of more than 1,000 frames
-	// in which no frame is marked or lost, and whose congestion control does not look at each frame, takes
-	// the order of ports, which is cheaper: of 80 such runs two makespans then differed from ns-3's, by 0.004
-	// and 1.9 %.
+	// in which no frame is marked or lost, and whose congestion control does not read each frame, uses the
+	// order of ports, which is cheaper: of 80 such runs two makespans then differed from ns-3's, by 0.004 and
+	// 1.9 %.
 	EventOrderAlways bool
-	// Stream, if not 0, draws marks with EventOrder as ns-3 does: each with the first number of a random
-	// stream of its own, from this one on, of run Seed.
+	// Stream, if not 0, draws marks with EventOrder as ns-3 does: each with the first number of its own
+	// random stream; Stream is the first of these, in run Seed.
 	Stream uint64
-	// LossStream, if not 0, draws losses with EventOrder from this stream: each cable starts it anew, those
-	// with SharedLoss share it.
+	// LossStream, if not 0, draws losses with EventOrder from this random stream: each cable has its own
+	// copy, cables with SharedLoss share one.
 	LossStream uint64
 	// CutThrough, if not 0, is the number of bytes of a frame after which a switch begins to forward it,
 	// unless the egress link is faster; 0: store-and-forward.
 	CutThrough int
 	AckHigh    bool // acknowledgements have the highest priority
-	// AckHold is the priority whose pauses hold acknowledgements at hosts; 0: their flow's, -1: none.
+	// AckHold is the priority whose pauses hold acknowledgements at hosts; 0: the priority of their flow, -1:
+	// none.
 	AckHold  int8
-	AckFrom  int64      // bytes received in order from which on each frame is acknowledged
-	AckChunk int64      // before that, multiples of it are acknowledged; 0: none
+	AckFrom  int64      // bytes received in order from which on every frame is acknowledged
+	AckChunk int64      // before that, multiples of AckChunk bytes are acknowledged; 0: none
 	NackGap  units.Time // least time between two NAKs of one frame
 	Repair   Repair
 	// Paths is the number of source ports, hence hashed paths, over which a flow's frames are sprayed; 0 and
-	// 1: one. More need Repair.Selective with Reorder.
+	// 1: one. More than one needs Repair.Selective with Reorder.
 	Paths    int
-	Faults   []Fault // those of one cable may overlap
+	Faults   []Fault // faults of one cable may overlap
 	Routing  Routing
 	Watchdog Watchdog
 	Stop     units.Time // end of the simulation; 0: when all flows have ended
-	Workers  int        // goroutines; 0 and 1: the caller's alone
-	// Every, if not 0, keeps Result.Series: queues, rates and pauses at this interval. Nothing else depends
-	// on it.
+	Workers  int        // goroutines; 0 and 1: the caller's only
+	// Every, if not 0, fills Result.Series: queues, rates and pauses at this interval. It affects no other
+	// result.
 	Every units.Time
 	// Poll is called periodically; an error ends the run.
 	Poll func() error
 }
 
-// InputError is an invalid network, flow or setting.
+// InputError reports an invalid network, flow or setting; Problem says what to change.
 type InputError struct{ Problem string }
 
 func (e *InputError) Error() string { return e.Problem }
 
-// Wrong returns an InputError.
+// Wrong returns an InputError with a formatted problem.
 func Wrong(format string, args ...any) error { return &InputError{fmt.Sprintf(format, args...)} }
 
 // Check validates a network, flows and settings. Errors: *InputError, *cc.UnsupportedError.
@@ -417,7 +419,7 @@ func (c *Config) checkBuffer() error {
 	return nil
 }
 
-// LeastHead is the least CutThrough: the headers by which a switch routes a frame.
+// LeastHead is the smallest CutThrough: the headers that a switch needs to route a frame, in bytes.
 const LeastHead = 64
 
 // MaxTime bounds start times, so that sums do not overflow: 100 days.

@@ -10,8 +10,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// build lays a run out. Link 2i goes up, 2i+1 down; hosts' links first, then leaf to spine, leaf by leaf,
-// then spine to core.
+// build lays a run out. Link 2i goes up, link 2i+1 down; hosts' links come first, then leaf to spine, leaf by
+// leaf, then spine to core.
 func build(n *Network, flows []Flow, c *Config) *engine {
 	e := &engine{net: n, cfg: c, flows: flows, live: len(flows)}
 	h := n.Hosts()
@@ -51,7 +51,7 @@ func build(n *Network, flows []Flow, c *Config) *engine {
 	return e
 }
 
-// roundTrip returns the base round trip between leaves in ps, with full frames of mtu bytes.
+// roundTrip returns the base round trip between two leaves in ps, with full frames of mtu bytes.
 func (n *Network) roundTrip(mtu int) int64 {
 	gbps := float64(n.HostRate) / 1e9
 	links, oneWay := 4.0, 2*(n.HostDelay+n.SpineDelay)+2*n.LeafLatency+n.SpineLatency
@@ -81,8 +81,8 @@ func (e *engine) parameters() {
 		e.queue, int64(1.5*float64(int64(bdp)))
 }
 
-// outsRoom bounds the cache of ports by goal and path: beyond, a lookup misses the CPU's cache, and hashing
-// again is faster.
+// outsRoom bounds the cache of egress ports by goal and path: a larger cache misses the CPU's cache, and
+// hashing again is faster.
 const outsRoom = 1 << 17
 
 func (e *engine) buildFlows() {
@@ -131,7 +131,7 @@ func (e *engine) seed() {
 	for i := range e.salt {
 		e.salt[i] = c.Next()
 	}
-	for range n.Cores + n.Hosts() { // their salts, and the first ports of NICs
+	for range n.Cores + n.Hosts() { // salts of cores, and first ports of the hosts' NICs
 		c.Next()
 	}
 	for i := range e.flows {
@@ -151,7 +151,7 @@ func (e *engine) seed() {
 	}
 }
 
-// goal returns a host's leaf and port.
+// goal returns a host's leaf and its port there.
 func (n *Network) goal(host int32) goal {
 	return goal{uint16(int(host) / n.PerLeaf), uint16(int(host) % n.PerLeaf)}
 }

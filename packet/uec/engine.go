@@ -18,8 +18,8 @@ type engine struct {
 	net    *Network
 	cfg    *Config
 	flows  []Flow
-	goals  []goal       // by flow: destination (2i) and source (2i+1), where answers go
-	ids    []uint32     // by flow: what switches hash
+	goals  []goal       // by flow: destination (2i) and source (2i+1), to which answers go
+	ids    []uint32     // by flow: the number that switches hash
 	nodes  []node       // hosts, then leaves, spines and cores
 	spines int          // number of the first spine
 	keys   [few]uint64  // scratch of runSparse
@@ -43,15 +43,15 @@ type engine struct {
 	waits     bool   // some flows depend on others
 	lookahead int64  // least delay of a cable in ps: no effect reaches another node sooner
 	span      int64  // length of a window in ps
-	tables    int    // leaves whose table will be drawn and is not yet
+	tables    int    // leaves whose table of uplinks is still to be drawn
 	again     int64  // time of the last frame for a packet that had already come
 	ports     []port // by node; hosts' ports first
 	// bits of hosts that have arrivals or own events, and of switch ports with arrivals
 	come          []uint64
 	goes          []uint64 // bits of switch ports where frames wait
-	acts          []int64  // by host: nothing of its own happens before (ps)
-	upTo          int64    // switches without hosts are simulated up to here
-	lead          int64    // and leaves this much further
+	acts          []int64  // by host: no event of its own before this time (ps)
+	upTo          int64    // switches without hosts are simulated up to this time (ps)
+	lead          int64    // leaves are simulated this much further (ps)
 	arrived       []frame  // arrivals of the present switch and window
 	batches       []batch  // arrived, by link
 	stamps        stamps
@@ -60,7 +60,7 @@ type engine struct {
 	parts         arrivals.Parts
 	merged        []uint64
 	peak          int32  // deepest queue so far, in bytes
-	deep          int32  // its link's id
+	deep          int32  // id of the link with that queue
 	lag, lagEqual uint32 // see harmlessLag
 	ended         []int32
 	nscc          cc.Ultra
@@ -101,7 +101,7 @@ func (e *engine) peaks() {
 		l := &e.links[i]
 		e.res.DataPacketHops += l.hops
 		if free := e.ports[i].free; l.size != 0 && free >= e.until(l.from) {
-			e.res.DataPacketHops-- // its transmission did not end
+			e.res.DataPacketHops-- // its transmission has not ended
 		}
 		if l.peak > most.peak || l.peak == most.peak && l.id < most.id {
 			most = l
@@ -149,13 +149,13 @@ func (e *engine) poll() error {
 	return nil
 }
 
-// window simulates all nodes up to end, and reports whether frames arrived.
+// window simulates all nodes up to end (ps), and reports whether frames arrived.
 func (e *engine) window(end int64) bool {
 	e.upTo = end
 	return e.runHosts(end)+e.switches(e.net.Hosts(), len(e.nodes), end) > 0
 }
 
-// switches simulates switches [first, last) up to end and returns how many frames arrived.
+// switches simulates the switch nodes [first, last) up to end (ps) and returns how many frames arrived.
 func (e *engine) switches(first, last int, end int64) (busy int) {
 	for v := first; v < last; v++ {
 		if n := &e.nodes[v]; n.ports > 64 || e.come[n.word]|e.goes[n.word] != 0 {
@@ -192,7 +192,7 @@ func (e *engine) runHosts(end int64) (busy int) {
 	return busy
 }
 
-// settle starts the flows that waited for those that ended.
+// settle starts the flows whose dependencies ended in this window.
 func (e *engine) settle() {
 	if len(e.pools) > 0 {
 		slices.SortStableFunc(e.ended, func(a, b int32) int {
@@ -212,7 +212,7 @@ func (e *engine) settle() {
 	e.ended = e.ended[:0]
 }
 
-// release records that flow d no longer waits for a flow that ended.
+// release records that one of the flows that flow d waits for has ended.
 func (e *engine) release(d, ended int32) {
 	e.ready[d] = max(e.ready[d], int64(e.res.Flows[ended].End))
 	if e.missing[d]--; e.missing[d] == 0 {
@@ -239,7 +239,7 @@ func (e *engine) next(now int64) int64 {
 }
 
 // pull takes the frames that arrive at a switch before end off its links into arrived, by port. It returns
-// how many came by ports below some (a leaf's hosts).
+// how many arrived at the ports below some (a leaf's hosts).
 func (e *engine) pull(n *node, some int32, end int64) (before int) {
 	arrived := e.arrived[:0]
 	e.batches, e.from = e.batches[:0], end-e.span
@@ -297,8 +297,8 @@ func (e *engine) bucketFrames(v, sent int, from int64) {
 	}
 }
 
-// atLeaf is bucketFrames at a leaf: the first sent arrivals come from its hosts and go up or to a neighbour,
-// the others come down.
+// atLeaf is bucketFrames at a leaf: the first sent arrivals come from its hosts and go up or to another host
+// of the leaf, the others come down.
 func (e *engine) atLeaf(at, sent int, from int64) {
 	p, goals, arrived := &e.parts, e.goals, e.arrived
 	outs, paths := e.outs, e.cfg.Paths
@@ -319,7 +319,7 @@ func (e *engine) atLeaf(at, sent int, from int64) {
 	}
 }
 
-// runSwitch simulates a switch up to end. Ports share nothing, so each is simulated alone.
+// runSwitch simulates a switch up to end. Ports share no buffer, so each is simulated alone.
 func (e *engine) runSwitch(v int, end int64) int {
 	n := &e.nodes[v]
 	if n.ports <= 64 && e.net.Pods == 0 {
@@ -342,7 +342,7 @@ func (e *engine) runDense(v int, n *node, end int64) int {
 		x := &e.ports[int(n.first)+i]
 		if p.Used[i/32]>>(2*i%64)&3 != 0 {
 			hi := p.LeavingMixed(2*i+1, e.span)
-			if len(hi) > 8 { // sorted elsewhere, where data is next
+			if len(hi) > 8 { // sorted in a second buffer, which holds the data keys next
 				p.Instead(2*i+1, hi)
 				hi = p.Added(2*i + 1)
 			}

@@ -6,8 +6,8 @@ import (
 	"github.com/simccl/simccl/packet/internal/arrivals"
 )
 
-// fifo is a ring of frames: those on the cable, then those queued. A frame that starts stays where it is and
-// only changes sides:
+// fifo is a ring of frames: those on the cable, then those queued. A frame that starts its transmission is
+// not copied; only the border between the two moves:
 //
 //	buf:  on the cable | queued |
 //	      ^head        ^sent    ^tail
@@ -61,7 +61,7 @@ func (q *fifo) grow() {
 	q.buf = n
 }
 
-// first returns the arrival of the first frame on the cable, or never. An empty ring is rewound to the begin
+// first returns the arrival of the first frame on the cable, or never. An empty ring is rewound to the start
 // of its memory, which is likely in the cache.
 func (q *fifo) first() int64 {
 	switch q.head {
@@ -84,7 +84,7 @@ func (q *fifo) pop() *frame {
 	return f
 }
 
-// comes is first without rewinding.
+// comes is first without rewinding an empty ring.
 func (q *fifo) comes() int64 {
 	if q.head == q.sent {
 		return never
@@ -92,11 +92,12 @@ func (q *fifo) comes() int64 {
 	return q.at(q.head).at
 }
 
-// take moves frames that arrive before end to arrived, and returns the next arrival as first does.
+// take moves the frames that arrive before end to arrived, and returns the time of the next arrival, as first
+// does.
 func (q *fifo) take(arrived []frame, end int64) ([]frame, int64) {
 	for n := q.sent - q.head; n > 0; n = q.sent - q.head {
 		i := q.head & uint32(len(q.buf)-1)
-		// up to the end of the memory of the ring
+		// up to the end of the ring's memory
 		some := q.buf[i:min(uint64(i)+uint64(n), uint64(len(q.buf)))]
 		k := len(arrived)
 		if k+len(some) > cap(arrived) {

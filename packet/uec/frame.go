@@ -10,7 +10,7 @@ const (
 	flagResent                     // a retransmission, or its echo
 	flagAsk                        // the receiver is to acknowledge
 
-	flagsAhead = flagAck | flagNack | flagTrimmed // of control frames, which overtake data
+	flagsAhead = flagAck | flagNack | flagTrimmed // control frames overtake data
 )
 
 // Bit positions of the 16-bit fields of frame.what.
@@ -23,11 +23,12 @@ const (
 	pathBits = 0xffff << pathAt
 )
 
-// answer is the bit of frame.who that is set in frames from receivers.
+// answer is the bit of frame.who that is set in frames from receivers to senders.
 const answer = 1
 
 // frame is a frame in a queue or on a cable: three words, copied whole from hop to hop. Fields are packed so
-// that a copy need not read words that were just written in parts (store-to-load forwarding).
+// that a copy never reads a word whose parts were just written separately (the load would wait for the
+// stores).
 type frame struct {
 	at   int64  // ps: arrival of its last bit, with the latency of the switch there
 	who  uint64 // index into engine.goals; from bit 32 the packet's number
@@ -45,7 +46,7 @@ func (f *frame) size() uint16 { return uint16(f.what >> sizeAt) }
 func (f *frame) path() uint16 { return uint16(f.what >> pathAt) }
 func (f *frame) slot() uint16 { return uint16(f.what >> slotAt) }
 
-// ahead returns 1 for control frames, else 0, without a branch.
+// ahead returns 1 for control frames, which overtake data, else 0, without a branch.
 func (f *frame) ahead() uint16 {
 	some := f.what & flagsAhead
 	return uint16((some | -some) >> 63)

@@ -9,21 +9,21 @@ type host struct {
 	size    uint16 // bytes of the last data frame
 	free    int64  // end of the NIC's transmission; never: it is idle
 	opens   int64  // start of the first of starts
-	ends    int64  // end of the link's transmission
-	lasts   int64  // NIC's transmission time for size
-	wire    int64  // the link's, which rounds differently
-	small   int64  // the NIC's for a control frame
-	little  int64  // the link's for a control frame
-	delay   int64  // of the link
+	ends    int64  // end of the transmission on the link
+	lasts   int64  // the NIC's transmission time for size
+	wire    int64  // the link's transmission time for size, rounded differently
+	small   int64  // the NIC's transmission time for a control frame
+	little  int64  // the link's transmission time for a control frame
+	delay   int64  // of the link (ps)
 	control fifo
-	active  ring[int32] // flows that wait for the NIC, each once
-	turn    int         // weighted round robin of control and data
+	active  ring[int32] // flows that wait for the NIC, each at most once
+	turn    int         // position in the weighted round robin of control and data
 	rate    int64
-	starts  []begin // sorted
+	starts  []begin // flows to start, sorted by time
 	timers  timers  // retransmission timers of flows with packets in flight
 }
 
-// begin is the start of a flow.
+// begin is the scheduled start of a flow.
 type begin struct {
 	at   int64
 	flow int32
@@ -46,7 +46,7 @@ func (e *engine) begin(flow int32, at int64) {
 	e.come[h.id/64] |= 1 << (h.id % 64)
 }
 
-// firstStart updates opens.
+// firstStart sets opens to the time of the first scheduled start.
 func (h *host) firstStart() {
 	if h.opens = never; len(h.starts) > 0 {
 		h.opens = h.starts[0].at
@@ -56,7 +56,7 @@ func (h *host) firstStart() {
 // nextEvent returns the time of the host's next own event.
 func (h *host) nextEvent() int64 { return min(h.opens, h.free, h.timers.first()) }
 
-// noteEndings records the flows that end with an acknowledgement on link l before end.
+// noteEndings records the flows that end by an acknowledgement that arrives on link l before end.
 func (e *engine) noteEndings(l *link, end int64) {
 	q := &l.hi
 	for i := q.head; i != q.sent; i++ {
@@ -210,7 +210,7 @@ func (e *engine) answer(h *host, who, what uint64, now int64) {
 	}
 }
 
-// trySend sends what a flow's window allows, or queues the flow for the NIC.
+// trySend sends as many packets as a flow's window allows; while the NIC is busy, it queues the flow for it.
 func (e *engine) trySend(h *host, flow int32, now int64) {
 	s := &e.snd[flow]
 	for !s.queued {

@@ -18,7 +18,7 @@ type Network struct {
 	Leaves, PerLeaf, Spines int   // Spines: of each pod
 	HostRate, SpineRate     int64 // bit/s
 	HostDelay, SpineDelay   units.Time
-	// LeafLatency and SpineLatency are added by the switch to each frame.
+	// LeafLatency and SpineLatency are the switch's latency, added to each frame.
 	LeafLatency, SpineLatency units.Time
 	// Pods divide the leaves, Cores switches join them; both 0: two tiers.
 	Pods, Cores            int
@@ -72,9 +72,9 @@ func ParseBalance(name string) (Balance, error) {
 type Flow struct {
 	Src, Dst int32
 	Bytes    int64
-	ID       uint32 // what switches hash
+	ID       uint32 // the number that switches hash
 	Start    units.Time
-	Deps     []int32 // flows whose last acknowledgement it waits for
+	Deps     []int32 // flows whose last acknowledgement this flow waits for
 	// 1-based index into Config.Pools: its end starts the next flow there; 0: none
 	Pool int
 }
@@ -96,7 +96,7 @@ const (
 	control = 64 // acknowledgements, NACKs, trimmed frames
 )
 
-// FlowResult is the outcome of a Flow.
+// FlowResult is the outcome of a Flow: its start, and its end if it is done.
 type FlowResult struct {
 	Start, End units.Time // End: arrival of the last acknowledgement, valid if Done
 	Done       bool
@@ -115,7 +115,7 @@ type Result struct {
 	BandwidthDelay, QueueBytes, MaxWind int64
 }
 
-// InputError is an invalid network, flow or setting.
+// InputError reports an invalid network, flow or setting; Problem says what to change.
 type InputError struct{ Problem string }
 
 func (e *InputError) Error() string { return e.Problem }

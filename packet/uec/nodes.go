@@ -12,26 +12,26 @@ func (n *node) words() int32 { return (n.ports + 63) / 64 }
 
 // port is one end of a cable: the state that each window reads, apart from the link itself.
 type port struct {
-	free    int64 // end of the transmission in progress or last; negative: none yet
+	free    int64 // end of the present or last transmission; negative: none yet
 	due     int64 // arrival of the first frame; never: none
 	last    int64 // arrival of the last frame; 0: none yet
 	in, out *link
 	peer    *port  // other end of the cable
 	bit     uint32 // its bit of engine.come and engine.goes
 	place   uint16 // order among ports of the switch with equal last
-	waits   bool   // frames are queued: its bit of engine.goes
+	waits   bool   // frames are queued: its bit of engine.goes is set
 }
 
-// cable joins two nodes, up from low to high, and down.
+// cable joins two nodes: index 0 of its pairs is the direction up (from low to high), 1 is down.
 type cable struct {
 	low, high int32
 	rate      int64
-	delay     [2]int64 // up, down: with the latency of the switch at the end
+	delay     [2]int64 // up, down: includes the latency of the switch at the end
 	host      bool
 }
 
-// layOut creates links and ports in the order of cables. Hosts' bits are contiguous, a switch's begin a new
-// word.
+// layOut creates links and ports in the order of cables. The bits of hosts are contiguous; each switch's bits
+// begin a new word.
 func (e *engine) layOut(cables []cable) {
 	n := e.nodes
 	for _, c := range cables {
@@ -75,7 +75,7 @@ func (e *engine) plug(v int32) int32 {
 	return k
 }
 
-// join initializes a port, whose bit and place are set, as the end of a cable.
+// join connects a port to its peer, as one end of a cable; bit and place must be set.
 func (x *port) join(peer *port, in, out *link) {
 	*x = port{free: -1, due: never, in: in, out: out, peer: peer, bit: x.bit, place: x.place}
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/simccl/simccl/packet/internal/arrivals"
 )
 
-// Frames that arrive at a switch at one instant have an order: that in which the frames before them, each on
-// its own link, arrived. In the peer a cable has one event at a time, which is planned when the frame before
-// arrives (sim/pipe.cpp). Links that brought nothing yet are in the order of ports.
+// Frames that arrive at a switch at one instant are ordered by the arrivals of the frames before them, each
+// on its own link. In the peer a cable has one event at a time, which is scheduled when the frame before
+// arrives (sim/pipe.cpp). Links that have delivered nothing yet are in the order of ports.
 //
-// NICs that send side by side stay in step, until one of them puts an acknowledgement between its data. With
-// an order of ports throughout, a queue that overflows would trim the frames of some hosts more often than
+// NICs that send side by side stay in step until one of them inserts an acknowledgement between its data. If
+// ties were always decided by port, an overflowing queue would trim the frames of some hosts more often than
 // those of others.
 
-// batch is the frames of one link in a window, as ranges of engine.arrived: [low, hi) of its low queue, [hi,
-// end) of its high queue.
+// batch is the frames of one link in a window, as ranges of engine.arrived: [low, hi) from its low queue,
+// [hi, end) from its high queue.
 type batch struct {
 	port         *port
 	low, hi, end int32
@@ -26,7 +26,8 @@ type batch struct {
 	place uint16 // order among batches with equal last arrival
 }
 
-// frames sets the ranges; hi is where the high queue's frames begin.
+// frames sets the ranges of the batch to the end of arrived; hi is the index at which the frames of the high
+// queue begin.
 func (b *batch) frames(arrived []frame, hi int) {
 	b.hi, b.end = int32(hi), int32(len(arrived))
 	b.last = b.end - 1
@@ -35,7 +36,8 @@ func (b *batch) frames(arrived []frame, hi int) {
 	}
 }
 
-// past walks back over a batch in order of arrival: frames before low and hi are left.
+// past iterates backwards over a batch in order of arrival: the frames before low and hi are still to be
+// visited.
 type past struct {
 	batch   *batch
 	low, hi int32
@@ -58,7 +60,7 @@ func (b *batch) before(arrived []frame, i int32) past {
 	return p
 }
 
-// at steps back and returns that frame's arrival; negative: it was in an earlier window.
+// at steps back one frame and returns its arrival time; negative: the frame came in an earlier window.
 func (p *past) at(arrived []frame) int64 {
 	low, hi := int64(-1), int64(-1)
 	if p.low > p.batch.low {
@@ -75,7 +77,7 @@ func (p *past) at(arrived []frame) int64 {
 	return hi
 }
 
-// of returns the batch of a frame.
+// of returns the batch that frame i belongs to.
 func (e *engine) of(i int32) *batch {
 	first, n := 0, len(e.batches)
 	for n > 1 {
@@ -136,15 +138,15 @@ func (e *engine) untie(keys []uint64) {
 	}
 }
 
-// mayRank ranks all frames once walking back has cost more.
+// mayRank computes the ranks of all frames once walking back has cost more than that would.
 func (e *engine) mayRank() {
 	if t := &e.ranks; !t.known && t.steps > longWay*len(e.arrived) {
 		e.rank()
 	}
 }
 
-// ranks is the total order of a window's frames, computed where walking back would be long: many links that
-// bring frames in lockstep.
+// ranks is the total order of a window's frames. It is computed where walking back would be long: many links
+// that deliver frames in lockstep.
 type ranks struct {
 	parts arrivals.Parts
 	at    []int32 // by frame: its rank

@@ -15,7 +15,7 @@ type paths struct {
 	xor     uint16       // of this round
 	index   uint16       // in this round
 	fixed   uint16       // of ECMP
-	skip    []uint8      // Bitmap, Mixed: by path, how often it is yet to be skipped
+	skip    []uint8      // Bitmap, Mixed: by path, how many more times it is skipped
 	held    []uint64     // bits of paths with skip > 0
 	recycle ring[uint16] // Mixed: paths of unmarked acknowledgements
 	reps    reps
@@ -77,8 +77,8 @@ func (p *paths) next(seed uint64, flow int32) uint16 {
 	return v | p.upper
 }
 
-// penalties gives the memory for skip and held; bits beyond the number of paths are set, so that they are
-// never chosen.
+// penalties sets the memory for skip and held. The bits beyond the number of paths are set, so that these
+// paths are never chosen.
 func (p *paths) penalties(skip []uint8, held []uint64) {
 	p.skip, p.held = skip, held
 	if n := len(skip); n < 64 {
@@ -86,7 +86,7 @@ func (p *paths) penalties(skip []uint8, held []uint64) {
 	}
 }
 
-// pass advances to the next path that is not to be skipped; if all are, once around.
+// pass advances to the next path without a penalty; if every path has one, it goes once around.
 func (p *paths) pass(seed uint64, flow int32) {
 	for left := p.mask + 1; left > 0; { // steps
 		p.step(seed, flow)
@@ -102,8 +102,8 @@ func (p *paths) pass(seed uint64, flow int32) {
 	}
 }
 
-// ahead returns the distance to the next path of the round that is not to be skipped, 64 at a time; if there
-// is none, at least the number of paths left.
+// ahead returns the distance to the next path of the round without a penalty, 64 at a time; if there is none,
+// at least the number of paths left.
 func (p *paths) ahead() uint16 {
 	for i := p.index; i <= p.mask; i = i&^63 + 64 {
 		free := ^p.held[(i^p.xor)&p.mask/64]
@@ -117,7 +117,7 @@ func (p *paths) ahead() uint16 {
 	return p.mask + 1
 }
 
-// exchanged moves bit i to i^by without a branch: a butterfly of conditional swaps.
+// exchanged moves bit i of w to bit i XOR by, without a branch: a butterfly of conditional swaps.
 func exchanged(w uint64, by uint16) uint64 {
 	x := uint64(by)
 	w ^= (w ^ (w>>1&0x5555555555555555 | w&0x5555555555555555<<1)) & -(x & 1)
@@ -153,7 +153,7 @@ func (p *paths) learn(path uint16, how int) {
 
 const repsSize = 8
 
-// reps is a ring of paths with unmarked acknowledgements; each is used once.
+// reps is a ring of paths whose acknowledgements were unmarked; each is used once.
 type reps struct {
 	path  [repsSize]uint16
 	valid [repsSize]bool

@@ -10,10 +10,10 @@ type link struct {
 	low   fifo
 	delay int64
 	small int64 // transmission time of a control frame (ps)
-	full  int64 // transmission time of a frame of bytes (ps)
+	full  int64 // transmission time of a data frame of bytes (ps)
 
 	hi       fifo
-	lowBytes int64  // queued data, with the frame in transmission
+	lowBytes int64  // queued data bytes, including the frame in transmission
 	hops     int64  // data frames started
 	size     uint16 // bytes of the data frame in transmission; 0: control, or none
 	bytes    uint16 // size of the last data frame
@@ -49,8 +49,8 @@ func (e *engine) updateWaits(x *port) {
 }
 
 // serveEach runs a port up to end, taking arrivals one by one: at the end of each transmission the frame is
-// marked by the bytes that stay and the next one starts, control first; arrivals that find no room are
-// trimmed or dropped. free is the end of the transmission in progress, in and out.
+// marked by the bytes that remain queued and the next frame starts, control first; arrivals that find no room
+// are trimmed or dropped. free is the end of the transmission in progress, as argument and as result.
 func (e *engine) serveEach(l *link, free int64, arrived []frame, keys []uint64, end int64) int64 {
 	for n := 0; ; n++ {
 		f, at := (*frame)(nil), end-1
@@ -114,7 +114,8 @@ func (e *engine) serveEach(l *link, free int64, arrived []frame, keys []uint64, 
 	return free
 }
 
-// begin starts the transmission of size bytes of data, or of a control frame (0), and returns its time in ps.
+// begin starts the transmission of size bytes of data, or of a control frame (size 0), and returns its
+// duration in ps.
 func (l *link) begin(size uint16) int64 {
 	l.size = size
 	if size == 0 {
@@ -127,10 +128,10 @@ func (l *link) begin(size uint16) int64 {
 	return l.full
 }
 
-// measure sets the transmission time for frames of a new size.
+// measure sets the transmission time for data frames of a new size.
 func (l *link) measure(size uint16) { l.bytes, l.full = size, transmission(int64(size), l.rate) }
 
-// full reports whether the control queue has no room (twice the data queue).
+// full reports whether the control queue, twice as large as the data queue, has no room.
 func (e *engine) full(l *link, transmits bool) bool {
 	n := int64(l.hi.tail - l.hi.sent)
 	if transmits && l.size == 0 {
@@ -139,7 +140,7 @@ func (e *engine) full(l *link, transmits bool) bool {
 	return (n+1)*control > 2*e.queue
 }
 
-// mark applies RED at the end of a transmission, by the bytes that stay.
+// mark applies RED at the end of a transmission; stay is the number of bytes that remain queued.
 func (e *engine) mark(l *link, g *frame, stay int64) {
 	if stay <= e.ecnHigh {
 		l.draws++
@@ -152,12 +153,13 @@ func (e *engine) mark(l *link, g *frame, stay int64) {
 	e.res.Marks++
 }
 
-// transmission returns the time of bytes at a rate on a link in ps: htsim multiplies by whole picoseconds a
-// byte (sim/queue.cpp).
+// transmission returns the duration of bytes at a rate on a link in ps: htsim multiplies by whole picoseconds
+// per byte (sim/queue.cpp).
 func transmission(bytes, rate int64) int64 { return bytes * (8_000_000_000_000 / rate) }
 
-// overflow handles a data frame that finds its queue full: at random, it or the frame that came last is
-// trimmed. free is the end of the transmission in progress, in and out, here and below.
+// overflow handles a data frame that finds its queue full: at random, either this frame or the last one of
+// the queue is trimmed. free is the end of the transmission in progress, as argument and as result, here and
+// below.
 func (e *engine) overflow(l *link, f *frame, free int64) int64 {
 	l.draws++
 	switch {

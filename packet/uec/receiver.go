@@ -2,12 +2,12 @@ package uec
 
 import "math/bits"
 
-// ack is the content of an acknowledgement in flight.
+// ack is the content of an acknowledgement in flight; the frame carries only its slot.
 type ack struct {
-	bitmap     uint64 // packets from base on that have come
+	bitmap     uint64 // packets from base on that have arrived
 	received   int64  // bytes so far
 	base       uint32
-	cumulative uint32 // all packets below have come
+	cumulative uint32 // all packets below have arrived
 }
 
 // ackEvery is the number of bytes between acknowledgements.
@@ -15,14 +15,14 @@ const ackEvery = 16384
 
 type receiver struct {
 	expected uint32
-	came     []uint64 // ring of bits: packets above expected
-	holes    int      // packets that came out of order
+	came     []uint64 // ring of bits: packets above expected that have arrived
+	holes    int      // packets that arrived out of order
 	accepted int64    // bytes since the last acknowledgement
 	received int64
 	any, ask bool
 	acks     []ack    // contents of acknowledgements in flight, by slot
 	free     []uint16 // free slots
-	next     uint16   // with mostAcks in use (some were dropped): slot to reuse
+	next     uint16   // slot to reuse once mostAcks are in use (some acknowledgements were dropped)
 }
 
 const mostAcks = 1 << 16
@@ -38,7 +38,7 @@ func (r *receiver) has(psn uint32) bool {
 // word returns the word of the ring that holds a packet's bit.
 func (r *receiver) word(psn uint32) *uint64 { return &r.came[psn/64&uint32(len(r.came)-1)] }
 
-// note records a packet out of order, and reports whether it had come before.
+// note records a packet that arrives out of order, and reports whether it had arrived before.
 func (r *receiver) note(psn uint32) bool {
 	if psn < r.expected {
 		return true
@@ -65,12 +65,12 @@ func (r *receiver) grow(psn uint32) {
 	}
 }
 
-// advance moves expected past the packet that just came and those after it that had come before.
+// advance moves expected past the packet that just arrived and the packets after it that had arrived before.
 func (r *receiver) advance() {
 	r.expected++
 	for r.holes > 0 {
 		w, at := r.word(r.expected), r.expected%64
-		n := uint32(bits.TrailingZeros64(^(*w >> at))) // that follow each other
+		n := uint32(bits.TrailingZeros64(^(*w >> at))) // consecutive packets that have arrived
 		*w &^= (1<<n - 1) << at
 		r.expected += n
 		r.holes -= int(n)
@@ -100,8 +100,8 @@ func (r *receiver) base(psn uint32) uint32 {
 	return r.expected + 1
 }
 
-// receive handles a data packet. It is acknowledged at once if it is marked, the first, asked for, or
-// ackEvery bytes have come.
+// receive handles a data packet. It is acknowledged at once if it is marked, the first of its flow, asked
+// for, or if ackEvery bytes have arrived.
 func (e *engine) receive(h *host, f *frame) {
 	r, psn, size := &e.rcv[f.flow()], f.psn(), int64(f.size())
 	ce, asked := f.has(flagCE), f.has(flagAsk)
@@ -138,7 +138,8 @@ func (e *engine) receive(h *host, f *frame) {
 	}
 }
 
-// acknowledge answers a data packet.
+// acknowledge sends the acknowledgement of a data packet: cumulative, and a bitmap of 64 packets from base
+// on.
 func (e *engine) acknowledge(h *host, r *receiver, f *frame, base uint32, ce bool) {
 	r.accepted = 0
 	slot := r.slot()

@@ -15,7 +15,7 @@ const (
 	resend                // waits to be retransmitted
 )
 
-// record is a packet in a sender's window.
+// record is the state of a packet in a sender's window.
 type record struct {
 	sent  int64
 	size  uint16
@@ -26,11 +26,11 @@ type record struct {
 type sender struct {
 	packets   uint32 // of the flow
 	highest   uint32 // next new packet
-	una       uint32 // all below are acknowledged
+	una       uint32 // all packets below are acknowledged
 	lowResend uint32 // no packet below waits to be retransmitted
-	resends   int    // how many wait
-	backlog   int64  // bytes of new packets, with headers
-	flight    int64  // bytes
+	resends   int    // packets that wait to be retransmitted
+	backlog   int64  // bytes of packets not yet sent, with headers
+	flight    int64  // bytes in flight
 	window    []record
 	received  int64 // bytes that the receiver has reported
 	queued    bool  // in the host's active list
@@ -41,7 +41,7 @@ type sender struct {
 	win       cc.Windowing
 }
 
-// at returns a packet's record; the window is a growing ring.
+// at returns a packet's record; the window is a ring that grows.
 func (s *sender) at(psn uint32) *record { return &s.window[psn&uint32(len(s.window)-1)] }
 
 func (s *sender) room(psn uint32) {
@@ -64,7 +64,7 @@ func (e *engine) open(h *host, id int32, now int64) {
 	e.trySend(h, id, now)
 }
 
-// nextSize returns the bytes of a flow's next packet; 0: none.
+// nextSize returns the bytes of a flow's next packet, a retransmission first; 0: none.
 func (e *engine) nextSize(s *sender) int64 {
 	if s.resends > 0 {
 		for s.at(s.lowResend).state != resend {
@@ -112,15 +112,15 @@ func (e *engine) sendData(h *host, id int32, s *sender, size, now int64) {
 	}
 }
 
-// arm starts a flow's timer.
+// arm starts a flow's retransmission timer, which expires at a time in ps.
 func (e *engine) arm(h *host, id int32, s *sender, at int64) {
 	s.timed = true
 	h.timers.add(id, at)
 }
 
 // expire handles the timers that are due: a flow whose oldest packet has been in flight for the timeout
-// retransmits it. A timer is not moved when an acknowledgement comes, but when it expires: one move per
-// timeout instead of one per packet.
+// retransmits it. Acknowledgements do not move a timer; it is moved when it expires: one move per timeout
+// instead of one per packet.
 func (e *engine) expire(h *host, now int64) {
 	for h.timers.first() <= now {
 		id := h.timers.First().flow
@@ -154,7 +154,7 @@ func (s *sender) oldest() (psn uint32, sent int64) {
 	return psn, sent
 }
 
-// expired schedules a packet whose timeout has expired for retransmission.
+// expired schedules a packet for retransmission whose timeout has expired, and counts the timeout.
 func (e *engine) expired(s *sender, psn uint32) {
 	e.res.Timeouts++
 	s.paths.learn(0, expired)
@@ -164,7 +164,7 @@ func (e *engine) expired(s *sender, psn uint32) {
 	s.again(psn)
 }
 
-// again schedules a packet for retransmission.
+// again marks a packet for retransmission.
 func (s *sender) again(psn uint32) {
 	s.at(psn).state = resend
 	if s.resends == 0 || psn < s.lowResend {
@@ -173,18 +173,18 @@ func (s *sender) again(psn uint32) {
 	s.resends++
 }
 
-// settle removes a packet, which the receiver has, from the window.
+// settle removes a packet that the receiver has from the window.
 func (s *sender) settle(psn uint32) {
 	r := s.at(psn)
-	if r.state == resend { // it was subtracted when it was queued
+	if r.state == resend { // its bytes were subtracted from flight when it was marked
 		s.resends--
 		s.flight += int64(r.size)
 	}
 	r.state = unsent
 }
 
-// settleAll acknowledges all packets below one. Their records matter only while some wait to be
-// retransmitted.
+// settleAll acknowledges all packets below a number. Their records are updated only while some packet waits
+// to be retransmitted.
 func (s *sender) settleAll(below uint32) {
 	if s.resends == 0 {
 		s.una = max(s.una, below)

@@ -9,9 +9,9 @@ import "github.com/simccl/simccl/packet/internal/arrivals"
 //	hi ───▶ control ring ─┘
 //
 // As long as every frame has room, all arrivals are queued first and then sent in the order of service
-// (inOrder). The length of the queue is looked at only when a transmission ends, and only where it may be
-// marked or be the deepest of all. Where a frame may find no room, it is trimmed or dropped by what waits on
-// its arrival: work takes arrivals one by one.
+// (inOrder). The length of the queue is computed only when a transmission ends, and only where the frame may
+// be marked or the queue be the deepest of all. Where a frame may find no room, the queue at its arrival
+// decides whether it is trimmed or dropped: serveEach takes arrivals one by one.
 func (e *engine) serve(x *port, low, hi []uint64, end int64) {
 	l := x.out
 	if l.lowBytes+int64(len(low))*e.mtu > e.queue || int64(int(l.hi.tail-l.hi.sent)+len(hi)+1)*control >
@@ -27,8 +27,8 @@ func (e *engine) serve(x *port, low, hi []uint64, end int64) {
 	e.updateWaits(x)
 }
 
-// deepest records l's queue as the deepest so far (of equal ones that of the lowest link id), and by it sets
-// how many queued frames harmlessLag allows.
+// deepest records l's queue as the deepest so far (of equal queues the one with the lowest link id), and sets
+// from it how many queued frames harmlessLag allows.
 func (e *engine) deepest(l *link) {
 	e.peak, e.deep = l.peak, l.id
 	frames := int64(l.peak) / e.mtu
@@ -49,7 +49,7 @@ func (e *engine) harmlessLag(l *link) uint32 {
 }
 
 // inOrder queues a window's arrivals and transmits them up to end in the order of service. free is the end of
-// the transmission in progress, in and out.
+// the transmission in progress, as argument and as result.
 func (e *engine) inOrder(l *link, free int64, low, hi []uint64, end int64) int64 {
 	sent, next, nextHi := l.low.sent, l.low.tail, l.hi.tail
 	come := l.low.add(e.arrived, low)
@@ -59,7 +59,7 @@ func (e *engine) inOrder(l *link, free int64, low, hi []uint64, end int64) int64
 	buf, bufHi, sentHi := l.low.buf, l.hi.buf, l.hi.sent
 	looks, size, peak := tail-sent > lag, l.size, l.peak
 	for free < end {
-		at, which := never, sentHi // which: no control frame is next
+		at, which := never, sentHi // no control frame is next
 		if sent != tail {
 			at = buf[sent&uint32(len(buf)-1)].at
 		}
@@ -102,8 +102,8 @@ func (e *engine) inOrder(l *link, free int64, low, hi []uint64, end int64) int64
 	return free
 }
 
-// backlog computes a port's queue length in hindsight: all arrivals of a window are queued at once, and yet
-// is what of them had not come at a time.
+// backlog computes a port's queue length in hindsight: all arrivals of a window are queued at once; yet
+// counts those of them that had not arrived at the time in question.
 type backlog struct {
 	all  int64  // bytes queued or to come, less those sent
 	yet  int64  // of them, those that had not come when last computed
@@ -111,7 +111,7 @@ type backlog struct {
 }
 
 // queueAtEnd returns the queue's bytes at the end of the transmission of the frame before position sent, and
-// marks that frame by what stays.
+// marks that frame by the bytes that remain.
 func (e *engine) queueAtEnd(l *link, b *backlog, sent uint32, size uint16, free int64) int32 {
 	q := &l.low
 	for ; b.next != q.tail; b.next++ {

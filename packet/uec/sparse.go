@@ -9,9 +9,10 @@ import (
 // few is the number of arrivals in a window up to which frames are handled one by one.
 const few = 16
 
-// runSparse is runSwitch for a switch of at most 64 ports and two tiers to which few frames come: they are
-// forwarded one by one in the order of time, without bucketing. ok is false if more than few come; nothing
-// has been done then. (With three tiers, spines draw tables in the order of forwarding, which would differ.)
+// runSparse is runSwitch for a switch of at most 64 ports and two tiers with few arrivals: frames are
+// forwarded one by one in the order of time, without bucketing. ok is false, and nothing is done, if there
+// are more than few arrivals. (With three tiers, spines draw tables in the order of forwarding, which would
+// differ.)
 func (e *engine) runSparse(v int, n *node, end int64) (busy int, ok bool) {
 	ports := e.ports[n.first : n.first+n.ports]
 	keys, from, frames := e.keys[:0], end-e.span, uint32(0)
@@ -52,7 +53,7 @@ func (e *engine) runSparse(v int, n *node, end int64) (busy int, ok bool) {
 	return busy, true
 }
 
-// replace replaces the first of sorted keys by key, behind those of its instant.
+// replace replaces the first of the sorted keys by key, placed after the keys of the same time.
 func replace(keys []uint64, key uint64) {
 	i := 1
 	for ; i < len(keys) && keys[i] < key|arrivals.Place; i++ {
@@ -70,7 +71,7 @@ func (e *engine) forward(v int, ports []port, from *port) {
 	i := q.head & uint32(len(q.buf)-1)
 	f := &q.buf[i]
 	q.head++
-	next := q.at(q.head).at // whether there is one is no branch
+	next := q.at(q.head).at // whether there is a frame is decided without a branch
 	if q.head == q.sent {
 		next = never
 	}
@@ -82,11 +83,11 @@ func (e *engine) forward(v int, ports []port, from *port) {
 	}
 }
 
-// sendIdle transmits a frame at an idle port, as serveEach would. Data and control differ in masks, not
-// branches: which of them comes cannot be predicted.
+// sendIdle transmits a frame at an idle port, as serveEach would. Data and control frames differ in masks,
+// not in branches: which kind comes next cannot be predicted.
 func (e *engine) sendIdle(x *port, f *frame) {
 	l := x.out
-	ahead := f.ahead() // of which class it is, is no branch
+	ahead := f.ahead() // the class of the frame is decided without a branch
 	size := f.size() & (ahead - 1)
 	if (size^l.bytes)&(ahead-1) != 0 {
 		l.measure(size)

@@ -4,9 +4,9 @@ import (
 	"github.com/simccl/simccl/packet/internal/arrivals"
 )
 
-// Windows of two delays take turns (docs/adr/0027): hosts and spines are simulated over [t, t+2L),
-// then leaves over [t+L, t+3L). Each cable joins a leaf to a host or a spine and has a delay of at
-// least L, so all that a side receives in its window was sent before the window of the other ended.
+// Windows of two delays take turns (docs/adr/0027): hosts and spines are simulated over [t, t+2L), then
+// leaves over [t+L, t+3L). Each cable joins a leaf to a host or a spine and has a delay of at least L, so all
+// frames that a side receives in its window were sent before the other side's window ended.
 
 // mayTurn reports whether windows of two delays give the same results. They do not where a flow waits for
 // several others, or for one and a start time of its own (such flows queue at their host in the order of
@@ -24,7 +24,7 @@ func (e *engine) mayTurn() bool {
 }
 
 // undrawnTables counts the leaves that will draw a table of uplinks: the first frame to a spine draws it, in
-// the order of windows of one delay, so these go on until all are drawn.
+// the order of windows of one delay, so windows of one delay are used until all tables are drawn.
 func (e *engine) undrawnTables() (n int) {
 	some := make([]bool, e.net.Leaves)
 	for i := range e.flows {
@@ -58,7 +58,7 @@ func (e *engine) runTurns(now int64) (bool, error) {
 	return !e.stillMoving(), nil
 }
 
-// both simulates a window of each side and returns the start of the next.
+// both simulates a window of hosts and spines, then one of leaves, and returns the start of the next.
 func (e *engine) both(now int64) int64 {
 	h, end := e.net.Hosts(), now+e.span
 	e.upTo = end
@@ -71,7 +71,7 @@ func (e *engine) both(now int64) int64 {
 	return e.nextInTurns(end)
 }
 
-// nextInTurns is next where leaves are a delay ahead.
+// nextInTurns is next for windows in which leaves are one delay ahead.
 func (e *engine) nextInTurns(now int64) int64 {
 	t := never
 	for i := range e.links {
@@ -98,9 +98,9 @@ func (e *engine) isLeaf(node int32) bool {
 	return at >= 0 && at < e.net.Leaves
 }
 
-// stillMoving reports whether anything but acknowledgements was in flight when the last flow ended (needless
-// retransmissions, their trimmed headers or NACKs): how much of that is counted depends on where the last
-// window ends.
+// stillMoving reports whether frames other than acknowledgements were in flight when the last flow ended
+// (needless retransmissions, their trimmed headers or NACKs): how many of them are counted depends on where
+// the last window ends.
 func (e *engine) stillMoving() bool {
 	last := int64(0)
 	for i := range e.res.Flows {

@@ -29,10 +29,10 @@ func (e *engine) leaving(leaf int, f *frame) uint16 {
 	return port + 1
 }
 
-// hashed returns the port that a frame's hash chooses from a switch's table.
+// hashed returns the port of a switch's table that the frame's hash selects.
 func (e *engine) hashed(up []uint16, at int, f *frame) uint16 {
 	if len(up) < 2 {
-		if up == nil { // a leaf's, first needed now
+		if up == nil { // a leaf's table, first needed now
 			up = e.spineTable(at, e.setup)
 			e.tables--
 			e.up[at] = up

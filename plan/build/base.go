@@ -8,12 +8,11 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// base is what every generator knows, with the methods of a plan.Generator that
-// most of them share.
+// base holds the data of every generator, with those methods of plan.Generator that most share.
 //
-// Connections are numbered by channel, then by rank, then by what the rank has
-// on the channel: with perRank 2 and 4 ranks, ids 0 and 1 are rank 0's on the
-// first channel, 6 and 7 rank 3's, 8 and 9 rank 0's on the second.
+// Connections are numbered by channel, then by rank, then by index among the rank's connections on the
+// channel: with perRank 2 and 4 ranks, ids 0 and 1 are rank 0's on the first channel, 6 and 7 rank 3's, 8 and
+// 9 rank 0's on the second.
 type base struct {
 	comm    *connect.Layout
 	req     plan.Request
@@ -35,7 +34,7 @@ func (b *base) Fanout(*plan.Program) int32 { return 1 }
 // NetGroups implements plan.Generator.
 func (b *base) NetGroups() []plan.NetGroup { return nil }
 
-// index is the place of a channel in the split.
+// index returns the index of a channel in the split.
 func (b *base) index(channel int32) int32 { return channel - int32(b.split.ChannelLo) }
 
 // firstID returns the first connection id of a rank on a channel.
@@ -43,8 +42,8 @@ func (b *base) firstID(channel, rank int32) int32 {
 	return (b.index(channel)*int32(b.comm.NRanks) + rank) * b.perRank
 }
 
-// locate sets c.Channel by c.ID and returns whose id it is, and which of the
-// rank's ids on the channel.
+// locate sets c.Channel by c.ID and returns the rank that the id belongs to, and its index among the rank's
+// ids on the channel.
 func (b *base) locate(c *plan.Conn) (rank, place int32) {
 	k, n := c.ID/b.perRank, int32(b.comm.NRanks)
 	c.Channel = int32(b.split.ChannelLo) + k/n
@@ -54,16 +53,16 @@ func (b *base) locate(c *plan.Conn) (rank, place int32) {
 // node lists the ranks of a rank's node.
 func (b *base) node(rank int32) []int32 { return b.comm.NodeRanks[b.comm.NodeOf[rank]] }
 
-// program is what the programs of a rank's channel have in common.
+// program returns a program with the fields that all programs of a rank's channel share.
 func (b *base) program(rank, channel int32) plan.Program {
 	return plan.Program{Rank: rank, Channel: channel, Proto: b.req.Proto, Slices: 1, SliceSteps: 1,
 		Threads: int32(b.req.Warps) * b.lanes()}
 }
 
-// lanes are the threads of a warp.
+// lanes returns the number of threads of a warp.
 func (b *base) lanes() int32 { return int32(b.comm.Rules.Plan.WarpLanes()) }
 
-// eachChannel appends what add appends for every channel of the split.
+// eachChannel calls add for every channel of the split.
 func (b *base) eachChannel(dst []plan.Program, rank int32, add func(dst []plan.Program,
 	pr plan.Program) []plan.Program) []plan.Program {
 	for ch := int32(b.split.ChannelLo); ch <= int32(b.split.ChannelHi); ch++ {
@@ -72,7 +71,7 @@ func (b *base) eachChannel(dst []plan.Program, rank int32, add func(dst []plan.P
 	return dst
 }
 
-// hasChannels makes sure that the communicator has the split's channels.
+// hasChannels returns an error if the communicator lacks channels of the split.
 func (b *base) hasChannels() error {
 	if len(b.comm.Channels) <= b.split.ChannelHi {
 		return badRequest("Comm", "has %d channels, the split needs %d", len(b.comm.Channels),
@@ -81,8 +80,8 @@ func (b *base) hasChannels() error {
 	return nil
 }
 
-// withWorkers sets Workers from Threads: a group that sends with Simple spares
-// a warp, if it has three.
+// withWorkers sets Workers from Threads: a group that sends with Simple reserves one warp, if it has at least
+// three.
 func withWorkers(pr plan.Program, sends bool) plan.Program {
 	pr.Workers = pr.Threads
 	if sends && pr.Proto == coll.Simple && pr.Threads >= 3*plan.WarpSize {
@@ -91,19 +90,19 @@ func withWorkers(pr plan.Program, sends bool) plan.Program {
 	return pr
 }
 
-// workers sets Workers by the rules of the communicator.
+// workers sets Workers by the rules of the communicator's release.
 func (b *base) workers(pr plan.Program, sends bool) plan.Program {
 	return withWorkers(pr, sends && !b.comm.Rules.Plan.AllWork)
 }
 
-// group is a thread group of so many warps.
+// group is a thread group: its role, number of warps, and whether it sends.
 type group struct {
 	role  plan.Role
 	warps int
 	sends bool
 }
 
-// groups appends a program for each group that has warps.
+// groups appends a program for each group that has at least one warp.
 func groups(dst []plan.Program, pr plan.Program, list ...group) []plan.Program {
 	for _, g := range list {
 		if g.warps == 0 {
@@ -116,10 +115,10 @@ func groups(dst []plan.Program, pr plan.Program, list ...group) []plan.Program {
 	return dst
 }
 
-// share is what one channel does of an operation, in bytes. It is done in
-// iterations of a loop, each of loop bytes in chunks of chunk bytes.
+// share is one channel's share of an operation, in bytes. It is processed in a loop: each iteration covers
+// loop bytes, in chunks of chunk bytes.
 type share struct {
-	begin, total int64 // where the share begins, its size
+	begin, total int64 // offset of the share, and its size
 	done         int64 // bytes of the iterations that have ended
 	loop, chunk  int64
 	iter         int32 // iterations that have ended
@@ -136,12 +135,12 @@ func (s *share) next() {
 	s.iter++
 }
 
-// left is the bytes of a chunk that begins off bytes into the iteration: fewer
-// than chunk, or even negative, at the end of the share.
+// left returns the bytes of a chunk that begins off bytes into the iteration: fewer than chunk, or even
+// negative, at the end of the share.
 func (s *share) left(off int64) int64 { return min(s.chunk, s.total-s.done-off) }
 
-// shorten divides an incomplete last iteration evenly over so many chunks, each
-// a whole number of grains.
+// shorten divides an incomplete last iteration evenly over the given number of chunks, each a multiple of
+// grain bytes.
 func (s *share) shorten(chunks, grain int64) {
 	if rest := s.total - s.done; rest > 0 && rest < s.loop {
 		// NCCL divides elements; a grain is whole elements of every type.
@@ -149,8 +148,8 @@ func (s *share) shorten(chunks, grain int64) {
 	}
 }
 
-// share returns what a channel does of an operation whose channels have one
-// contiguous part each (ncclCollCbdPart, device.h:345).
+// share returns a channel's share of an operation in which each channel has one contiguous part
+// (ncclCollCbdPart, device.h:345).
 func (b *base) share(channel int32) share {
 	s := &b.split
 	count, es := b.req.Elements()
@@ -176,20 +175,20 @@ func (b *base) share(channel int32) share {
 	return out
 }
 
-// stream is what all streams of ops share: their program, its connections, and
-// the FIFO steps that it has used of them.
+// stream holds the state that all streams of ops share: the program, its connections, and the number of FIFO
+// steps it has used on them.
 type stream struct {
 	rank, channel, group int32
 	opSteps              int32 // FIFO steps that an op takes of each connection
-	// seq is apart from group: the two are read together where they are
-	// neighbours, which waits for the last store of seq (a tenth of emit's time).
+	// seq is not placed next to group: if they were neighbours, both would be read together, which waits for
+	// the last store of seq (a tenth of emit's time).
 	seq            int32
 	sent, took     int32 // FIFO steps so far on the sending and the receiving side
 	from, to       []int32
 	fromBuf, toBuf [4]int32
 }
 
-// open begins at the first op of a program, with no connections.
+// open sets the stream to the first op of a program, without connections.
 func (s *stream) open(pr *plan.Program) {
 	s.rank, s.channel, s.group, s.seq = pr.Rank, pr.Channel, pr.Group, 0
 	s.opSteps, s.sent, s.took = pr.OpSteps(), 0, 0
@@ -199,7 +198,7 @@ func (s *stream) open(pr *plan.Program) {
 	s.from, s.to = s.from[:0], s.to[:0]
 }
 
-// emit sets the fields of op that all primitives have, and counts it.
+// emit sets the fields of op that all primitives share, and counts the op.
 func (s *stream) emit(op *plan.Op, do plan.Do, bytes int64) {
 	op.Rank, op.Channel, op.Group, op.Seq = s.rank, s.channel, s.group, s.seq
 	op.Do = do
@@ -231,8 +230,8 @@ func reuse[T any](old plan.Stream) *T {
 func input(off int64) plan.Ref  { return plan.Ref{Buf: plan.Input, Off: units.Bytes(off)} }
 func output(off int64) plan.Ref { return plan.Ref{Buf: plan.Output, Off: units.Bytes(off)} }
 
-// lastGrain is what chunks of a last, incomplete iteration of an AllReduce are rounded
-// up to, in bytes; grain since 2.22.3 (enqueue.cc:460, device/all_reduce.h:34 of v2.21.5).
+// lastGrain returns the multiple in bytes to which chunks of a last, incomplete iteration of an AllReduce are
+// rounded up: grain since 2.22.3 (enqueue.cc:460, device/all_reduce.h:34 of v2.21.5).
 func (b *base) lastGrain(grain int64) int64 {
 	if b.comm.Rules.Plan.EvenBytes {
 		return max(channels.ThreadGrain(&b.req), int64(b.split.ElemSize))

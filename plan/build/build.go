@@ -1,13 +1,13 @@
-// Package build makes plans exactly as NCCL 2.28.9 splits the work of a chosen
-// operation (enqueue.cc, device/*.h).
+// Package build makes plans exactly as NCCL 2.28.9 splits the work of a chosen operation (enqueue.cc,
+// device/*.h).
 //
-// In: a connect.Layout and a plan.Request. Out: Split gives the division over
-// channels alone; Plan gives a plan.Plan whose programs are made op by op.
+// In: a connect.Layout and a plan.Request. Out: Split returns only the division over channels; Plan returns a
+// plan.Plan whose programs are made op by op.
 //
-// Each algorithm is a file of its own and a line in the table algorithms: what
-// NCCL has no kernel for, how the algorithm cuts chunks, and a plan.Generator.
-// Operations made of sends and receives are in p2p.go. What generators share is
-// in base.go and, for algorithms in which the network reduces, in collnet.go.
+// Each algorithm is a file of its own and an entry of the table algorithms: the requests for which NCCL has
+// no kernel, the division into chunks, and a plan.Generator. Operations made of sends and receives are in
+// p2p.go. Code that generators share is in base.go and, for algorithms in which the network reduces, in
+// collnet.go.
 package build
 
 import (
@@ -16,10 +16,9 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// algorithm is what distinguishes one of NCCL's algorithms from the others.
+// algorithm is the part of a plan that differs between NCCL's algorithms.
 type algorithm interface {
-	// supports refuses requests for which NCCL has no kernel and those that are
-	// not modelled.
+	// supports returns an error for requests without an NCCL kernel and for those that are not modelled.
 	supports(c *connect.Layout, r *plan.Request) error
 	// split divides the operation over channels.
 	split(c *connect.Layout, r *plan.Request) (plan.Split, error)
@@ -27,7 +26,7 @@ type algorithm interface {
 	generator(b base) (plan.Generator, error)
 }
 
-// algorithms lists them all.
+// algorithms lists all algorithms.
 var algorithms = [coll.NumAlgorithms]algorithm{
 	coll.Tree:          treeAlgo{},
 	coll.Ring:          ringAlgo{},
@@ -38,7 +37,7 @@ var algorithms = [coll.NumAlgorithms]algorithm{
 	coll.PAT:           patAlgo{},
 }
 
-// Plan makes the plan of r on c.
+// Plan makes the plan of request r on communicator c. Errors: *plan.RequestError, *plan.UnsupportedError.
 func Plan(c *connect.Layout, r plan.Request) (*plan.Plan, error) {
 	if err := validate(c, &r); err != nil {
 		return nil, err
@@ -82,7 +81,7 @@ func Split(c *connect.Layout, r plan.Request) (plan.Split, error) {
 	return algorithms[r.Algo].split(c, &r)
 }
 
-// unsplit reports whether no algorithm is chosen for an operation.
+// unsplit reports whether an operation is planned without an algorithm.
 func unsplit(c *connect.Layout, r *plan.Request) bool {
 	return c.NRanks == 1 || r.Func.IsP2P() || r.Count == 0
 }

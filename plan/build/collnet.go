@@ -11,32 +11,30 @@ import (
 	"github.com/simccl/simccl/rules"
 )
 
-// netChannels is how many channels of a head travel in one operation of the
-// network (COLLNET_GROUP_NSUBS, transport/coll_net.cc:32).
+// netChannels is the number of channels of a head that one network operation combines (COLLNET_GROUP_NSUBS,
+// transport/coll_net.cc:32).
 const netChannels = 8
 
-// maxDirect is the most ranks that a head exchanges with (NCCL_MAX_DIRECT_ARITY,
+// maxDirect is the largest number of ranks that a head exchanges with (NCCL_MAX_DIRECT_ARITY,
 // include/device.h:184).
 const maxDirect = 7
 
-// collNet is what the algorithms share in which the network reduces:
-// CollNetDirect, CollNetChain, and NVLS between nodes. Their channels take
-// chunks round-robin (Split.Striped).
+// collNet is the part that the algorithms with in-network reduction share: CollNetDirect, CollNetChain, and
+// NVLS between nodes. Their channels take chunks round-robin (Split.Striped).
 //
-// In all-reduce an iteration is a chunk of every head of every channel, in this
-// order. With 2 channels and 2 heads, channel 0 does chunks 0 and 1, channel 1
-// chunks 2 and 3, and in the next iteration channel 0 does 4 and 5.
+// In all-reduce an iteration is a chunk of every head of every channel, in this order. With 2 channels and 2
+// heads, channel 0 does chunks 0 and 1, channel 1 chunks 2 and 3, and in the next iteration channel 0 does 4
+// and 5.
 //
-// All-gather and reduce-scatter go through rails: the blocks of the ranks with
-// the same head index, laid end to end by node, of which an iteration is a chunk
-// of every channel (rails.go).
+// All-gather and reduce-scatter use rails: a rail is the blocks of the ranks with the same head index, laid
+// end to end by node; an iteration of it is a chunk of every channel (rails.go).
 type collNet struct {
 	base
 	groups []plan.NetGroup
-	of     []int32 // channel of the split · ranks + rank → group, -1
+	of     []int32 // channel of the split · ranks + rank → group; -1: none
 }
 
-// collNetSupported refuses communicators that no kernel of CollNet can serve.
+// collNetSupported returns an error for communicators that no CollNet kernel can serve.
 func collNetSupported(c *connect.Layout, r *plan.Request) error {
 	switch {
 	case !c.CollNet.Enabled:
@@ -48,7 +46,7 @@ func collNetSupported(c *connect.Layout, r *plan.Request) error {
 	return nil
 }
 
-// enoughWarps refuses fewer warps than a kernel divides among its groups.
+// enoughWarps returns an error if there are fewer warps than a kernel divides among its groups.
 func enoughWarps(r *plan.Request, least int) error {
 	if r.Warps < least {
 		return badRequest("Warps", "%d; a kernel of %v has at least %d", r.Warps, r.Algo, least)
@@ -59,8 +57,8 @@ func enoughWarps(r *plan.Request, least int) error {
 // NetGroups implements plan.Generator.
 func (g *collNet) NetGroups() []plan.NetGroup { return g.groups }
 
-// meet groups the channels of the split by the ranks that meet in the network:
-// on each channel so many sets of ranks, each listed by node.
+// meet makes the NetGroups: it groups the channels of the split on which equal sets of ranks, each listed by
+// node, meet in the network. sets is the number of sets per channel.
 func (g *collNet) meet(sets int, ranks func(channel int32, set int) []int32) error {
 	n := g.comm.NRanks
 	owner := make([]int32, n) // rank → set + 1
@@ -105,8 +103,8 @@ func (g *collNet) meet(sets int, ranks func(channel int32, set int) []int32) err
 	return nil
 }
 
-// checkRail makes sure that NCCL connects these ranks, one of each node, with
-// each other: it connects the heads of equal index (transport.cc:319).
+// checkRail returns an error unless NCCL connects these ranks, one of each node, with each other: it connects
+// the heads of equal index (transport.cc:319).
 func checkRail(c *connect.Layout, ranks []int32) error {
 	all := c.CollNet.NetHeads
 	h := -1
@@ -123,8 +121,8 @@ func checkRail(c *connect.Layout, ranks []int32) error {
 	return nil
 }
 
-// checkRails makes sure that all-gather and reduce-scatter find every rank at
-// the head of its rail. rails lists, by head, the rank of each node.
+// checkRails returns an error unless, in all-gather and reduce-scatter, every rank is the head of its rail.
+// rails lists, by head, the rank of each node.
 func (g *collNet) checkRails(rails [][]int32) error {
 	if g.req.Func == coll.AllReduce {
 		return nil
@@ -162,8 +160,7 @@ func (g *collNet) joinNet(c *plan.Conn, head int32, from bool) {
 	}
 }
 
-// share returns what a channel does: its first chunk begins at begin, and total
-// is that of the whole operation.
+// share returns a channel's share: its first chunk begins at begin; total is the end of the whole operation.
 func (g *collNet) share(channel int32) share {
 	count, es := g.req.Elements()
 	part := &g.split.Lo
@@ -179,9 +176,8 @@ func (g *collNet) share(channel int32) share {
 	return s
 }
 
-// numOps counts the ops of a program that serves fanout connections: one an
-// iteration and connection, and more where a step touches the blocks of several
-// nodes.
+// numOps returns the number of ops of a program that serves fanout connections: one for each iteration and
+// connection, and more if a step covers blocks of several nodes.
 func (g *collNet) numOps(pr *plan.Program, fanout int32) int64 {
 	s := g.share(pr.Channel)
 	ops := channels.DivUp(s.total, s.loop)
@@ -197,14 +193,13 @@ func (g *collNet) numOps(pr *plan.Program, fanout int32) int64 {
 	return ops * int64(fanout)
 }
 
-// opened is a stream that a generator of collNet still has to join to its peers.
+// opened is a stream of a collNet generator whose connections are still to be set.
 type opened interface {
 	plan.Stream
 	common() *netStream
 }
 
-// open opens the stream of a program that goes through heads round-robin (spread),
-// or is about one.
+// open opens the stream of a program that serves all heads round-robin (spread), or a single head.
 func (g *collNet) open(pr *plan.Program, old plan.Stream, spread bool) opened {
 	var s opened
 	switch {
@@ -227,29 +222,28 @@ func (g *collNet) open(pr *plan.Program, old plan.Stream, spread bool) opened {
 	return s
 }
 
-// netStream is what the streams of collNet share.
+// netStream holds the state that the streams of collNet share.
 type netStream struct {
 	stream
 	share
 	g        *collNet
 	do       plan.Do
-	src, dst bool // the op's own operand is the input, its result goes to the output
+	src, dst bool // src: the op's own operand is the input; dst: its result is written to the output
 
-	headsPerLoop int32 // chunks that the channel has of an iteration
-	head         int32 // that the rank is
+	headsPerLoop int32 // chunks of the channel in an iteration
+	head         int32 // head number of the rank
 
-	// Programs that go through heads: the first connection to them, how many
-	// there are, the one that is the rank itself (-1: none is left out), the one
-	// to begin with, and the place in that order.
+	// For programs that serve several heads: the first connection to them, the number of heads, the head that
+	// the rank itself is (-1: no head is skipped), the head to begin with, and the position in that order.
 	first, heads, self, shift, peer int32
 
-	node  int64 // of the rank
-	piece int64 // bytes of the chunk that have been handled
+	node  int64 // node of the rank
+	piece int64 // bytes of the chunk handled so far
 }
 
 func (s *netStream) common() *netStream { return s }
 
-// others is with how many heads a rank exchanges.
+// others returns the number of heads that a rank exchanges with.
 func (s *netStream) others() int32 {
 	if s.self >= 0 {
 		return s.heads - 1
@@ -257,12 +251,11 @@ func (s *netStream) others() int32 {
 	return s.heads
 }
 
-// nextHead returns the head that the op is about: one primitive of NCCL goes
-// through all, but for the rank itself, and here is an op for each. Ranks begin
-// with different ones (prims_simple.h:447-453).
+// nextHead returns the head of the next op: one NCCL primitive serves all heads except the rank itself, and
+// the plan has an op for each. Ranks begin with different heads (prims_simple.h:447-453).
 //
-// Of 4 heads, the rank that is head 1 and begins with 2 goes through 3, 0, 2:
-// places 2, 0 and 1 of the heads 0, 2, 3 that are left.
+// Of 4 heads, the rank that is head 1 and begins with 2 goes through 3, 0, 2: positions 2, 0 and 1 of the
+// remaining heads 0, 2, 3.
 func (s *netStream) nextHead() int32 {
 	i := (s.peer + s.shift) % s.others()
 	if s.self >= 0 && i >= s.self {
@@ -271,13 +264,13 @@ func (s *netStream) nextHead() int32 {
 	return i
 }
 
-// connect makes the connection with a head the op's only one.
+// connect sets the connection with a head as the op's only one.
 func (s *netStream) connect(head int32) {
 	s.from = append(s.from[:0], s.first+head)
 	s.to = append(s.to[:0], s.first+head)
 }
 
-// operands sets the op's places in memory.
+// operands sets the op's source and destination in memory.
 func (s *netStream) operands(op *plan.Op, place int64) {
 	if s.src {
 		op.Src = input(place)
@@ -287,8 +280,7 @@ func (s *netStream) operands(op *plan.Op, place int64) {
 	}
 }
 
-// chunksOfOne is one chunk of every iteration, that of the head which the rank
-// is.
+// chunksOfOne is the stream of a head: one chunk of every iteration.
 type chunksOfOne struct{ netStream }
 
 func (s *chunksOfOne) Next(op *plan.Op) bool {
@@ -303,7 +295,7 @@ func (s *chunksOfOne) Next(op *plan.Op) bool {
 	return true
 }
 
-// chunksOfAll is scatter and gather: the chunk of each head.
+// chunksOfAll is the stream of scatter and gather: the chunk of each head.
 type chunksOfAll struct{ netStream }
 
 func (s *chunksOfAll) Next(op *plan.Op) bool {

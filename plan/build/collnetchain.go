@@ -7,11 +7,11 @@ import (
 	"github.com/simccl/simccl/plan/internal/channels"
 )
 
-// chainWarps are the fewest that a CollNetChain kernel divides among its groups.
+// chainWarps is the least number of warps that a CollNetChain kernel divides among its groups.
 const chainWarps = 2
 
-// chainAlgo is CollNetChain: the ranks of a node reduce along a chain, whose top
-// exchanges with the network that reduces.
+// chainAlgo is CollNetChain: the ranks of a node reduce along a chain whose top rank exchanges with the
+// network that reduces.
 type chainAlgo struct{}
 
 func (chainAlgo) supports(c *connect.Layout, r *plan.Request) error {
@@ -44,8 +44,8 @@ func (chainAlgo) generator(b base) (plan.Generator, error) {
 	return g, g.meet(1, func(ch int32, _ int) []int32 { return g.tops(ch) })
 }
 
-// chain generates the programs of CollNetChain. Of a rank's two connections the
-// first leads up its chain or to the network, the second back.
+// chain generates the programs of CollNetChain. The first of a rank's two connections leads up its chain or
+// to the network, the second back.
 type chain struct{ collNet }
 
 const (
@@ -53,7 +53,7 @@ const (
 	chainDown
 )
 
-// links returns the neighbours in the chain of a channel, by rank.
+// links returns, by rank, the neighbours in the chain of a channel.
 func (g *chain) links(ch int32) (up, down []int32) {
 	n := &g.comm.CollNet
 	i := n.ChainOf[ch]

@@ -10,12 +10,11 @@ import (
 	"github.com/simccl/simccl/rules"
 )
 
-// directWarps are the fewest that a CollNetDirect kernel divides among its
-// groups.
+// directWarps is the least number of warps that a CollNetDirect kernel divides among its groups.
 const directWarps = 12
 
-// directAlgo is CollNetDirect: every rank exchanges with every head of its node,
-// and the heads with the network that reduces.
+// directAlgo is CollNetDirect: every rank exchanges with every head of its node, and the heads with the
+// network that reduces.
 type directAlgo struct{}
 
 func (directAlgo) supports(c *connect.Layout, r *plan.Request) error {
@@ -38,7 +37,7 @@ func (directAlgo) supports(c *connect.Layout, r *plan.Request) error {
 func (directAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
 	heads := len(c.CollNet.Heads[0])
 	stages := int64(2)
-	if heads == 1 && c.MaxLocalRanks == 1 { // nothing but the network
+	if heads == 1 && c.MaxLocalRanks == 1 { // only the network's transfers remain
 		stages = 1
 	}
 	// enqueue.cc:2030
@@ -89,8 +88,8 @@ func column(rows [][]int32, h int) []int32 {
 type direct struct {
 	collNet
 	heads
-	rank   [][]int32 // node → ranks by head
-	headOf []int32   // rank → head, -1
+	rank   [][]int32 // node → rank of each head
+	headOf []int32   // rank → head; -1: none
 }
 
 // Conn implements plan.Generator.
@@ -119,9 +118,8 @@ func (g *direct) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 	return g.eachChannel(dst, rank, g.reduceGroups)
 }
 
-// railGroups appends the groups of all-gather and reduce-scatter
-// (all_gather.h:458, reduce_scatter.h:407): warps in shares of the network, of
-// both, and of the peers of the node.
+// railGroups appends the groups of all-gather and reduce-scatter (all_gather.h:458, reduce_scatter.h:407):
+// the warps are divided among groups for the network, for network and peers, and for the peers of the node.
 func (g *direct) railGroups(dst []plan.Program, pr plan.Program) []plan.Program {
 	warps := g.req.Warps
 	net, peers := 1, 2
@@ -144,8 +142,8 @@ func (g *direct) railGroups(dst []plan.Program, pr plan.Program) []plan.Program 
 		group{plan.RoleRecv, third, false})
 }
 
-// reduceGroups appends the groups of all-reduce (all_reduce.h:252-271). Threads
-// that NCCL sets aside for what a rank does not do are idle.
+// reduceGroups appends the groups of all-reduce (all_reduce.h:252-271). Threads that NCCL reserves for tasks
+// that a rank does not have are idle.
 func (g *direct) reduceGroups(dst []plan.Program, pr plan.Program) []plan.Program {
 	const copies = 3 // COLLNET_COPY_THREADS, in warps
 	warps := g.req.Warps
@@ -168,8 +166,7 @@ func (g *direct) reduceGroups(dst []plan.Program, pr plan.Program) []plan.Progra
 // NumOps implements plan.Generator.
 func (g *direct) NumOps(pr *plan.Program) int64 { return g.numOps(pr, g.Fanout(pr)) }
 
-// Fanout implements plan.Generator: scatter and gather go through the heads but
-// the rank itself.
+// Fanout implements plan.Generator: scatter and gather serve all heads except the rank itself.
 func (g *direct) Fanout(pr *plan.Program) int32 {
 	switch {
 	case pr.Role != plan.RoleScatter && pr.Role != plan.RoleGather:
@@ -214,9 +211,8 @@ func (g *direct) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 	return out
 }
 
-// throughHeads makes a program go through the heads of its node but itself. In
-// all-reduce it begins with another on each rank, by rank; else with the head
-// after its own (connect.cc:219, 231).
+// throughHeads lets a program serve the heads of its node except itself. In all-reduce each rank begins with
+// another head, by rank; otherwise with the head after its own (connect.cc:219, 231).
 func (g *direct) throughHeads(s *netStream, first int32) {
 	s.first, s.heads, s.self, s.shift = first, g.n, s.head, s.head
 	if g.req.Func == coll.AllReduce {
@@ -224,8 +220,7 @@ func (g *direct) throughHeads(s *netStream, first int32) {
 	}
 }
 
-// appendOthers appends the connections at a place of a head with the other
-// ranks of its node.
+// appendOthers appends, with the other ranks of its node, a head's connections at a given place.
 func (g *direct) appendOthers(ids []int32, pr *plan.Program, head, place int32) []int32 {
 	node := g.comm.NodeOf[pr.Rank]
 	if g.req.Func == coll.AllReduce {

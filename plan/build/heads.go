@@ -6,11 +6,10 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// Where ranks exchange with the heads of their node (NVLS, NVLSTree,
-// CollNetDirect), a rank has 2·n+2 connections on a channel, of n heads: n to
-// the heads, n from them, then one up to the tree or the network and one down.
-// Of 2 heads, place 1 leads to head 1, place 2 comes from head 0, place 4 goes
-// up and place 5 down.
+// heads is the numbering of connections in algorithms where ranks exchange with the n heads of their node
+// (NVLS, NVLSTree, CollNetDirect): a rank has 2·n+2 connections on a channel: n to the heads, n from them,
+// then one up to the tree or the network and one down. With 2 heads, place 1 leads to head 1, place 2 comes
+// from head 0, place 4 goes up and place 5 down.
 type heads struct{ n int32 }
 
 func (h heads) ids() int32            { return 2*h.n + 2 }
@@ -19,8 +18,8 @@ func (h heads) from(head int32) int32 { return h.n + head }
 func (h heads) up() int32             { return 2 * h.n }
 func (h heads) down() int32           { return 2*h.n + 1 }
 
-// nvlsHeads is who heads what: with multimem instructions a head reduces and
-// broadcasts its share for all ranks of its node.
+// nvlsHeads says which rank is which head: with multimem instructions a head reduces and broadcasts its share
+// for all ranks of its node.
 type nvlsHeads struct {
 	heads
 	rank [][]int32 // channel of the split → node·n + head → rank
@@ -67,8 +66,8 @@ func badChannel(ch int, format string, args ...any) error {
 	return badRequest("Comm", "NVLS channel %d: "+format, append([]any{ch}, args...)...)
 }
 
-// conn sets the ends of a connection between a rank and a head of its node;
-// false where the place is another one.
+// conn sets the ends of a connection between a rank and a head of its node; it returns false if place belongs
+// to another kind of connection.
 func (h *nvlsHeads) conn(c *plan.Conn, index, node, rank, place int32) bool {
 	if place >= h.up() {
 		return false
@@ -81,7 +80,7 @@ func (h *nvlsHeads) conn(c *plan.Conn, index, node, rank, place int32) bool {
 	return true
 }
 
-// nvlsSupported refuses what the switch cannot do, and communicators without
+// nvlsSupported returns an error for reductions that the switch cannot do, and for communicators without
 // heads.
 func nvlsSupported(c *connect.Layout, r *plan.Request) error {
 	if averages(r) {
@@ -93,6 +92,5 @@ func nvlsSupported(c *connect.Layout, r *plan.Request) error {
 	return nil
 }
 
-// rooted reports whether a collective has a root, for which NVLS and
-// CollNetDirect have no kernel.
+// rooted reports whether a collective has a root; NVLS and CollNetDirect have no kernel for these.
 func rooted(f coll.Func) bool { return f == coll.Broadcast || f == coll.Reduce }

@@ -9,8 +9,7 @@ import (
 	"github.com/simccl/simccl/plan/internal/sendrecv"
 )
 
-// messages generates the programs of a list of messages: what p2p does for the
-// operations that have a pattern.
+// messages generates the programs of a list of messages, as p2p does for operations with a fixed pattern.
 type messages struct {
 	p2p
 	list  []plan.Message
@@ -20,9 +19,8 @@ type messages struct {
 	ends  []int32 // connection id → message
 }
 
-// Messages makes the plan of a group's messages, of which each rank does its own
-// exchanges in order. Messages that no exchange names have no connections. Of req only
-// Params and Direct count.
+// Messages makes the plan of a group's messages; each rank executes its exchanges in order. Messages that no
+// exchange names have no connections. Only Params and Direct of req are used.
 func Messages(c *connect.Layout, req plan.Request, list []plan.Message, lists [][]plan.Exchange) (*plan.Plan,
 	error) {
 	req = plan.Request{Func: coll.SendRecv, Type: coll.Int8, Params: req.Params, Direct: req.Direct}
@@ -42,9 +40,8 @@ func Messages(c *connect.Layout, req plan.Request, list []plan.Message, lists []
 	return plan.New(c, req, plan.Split{}, out)
 }
 
-// number gives every message of the kernel a connection for each of its parts. FIFOs of
-// a pair of ranks are one each in NCCL, which later messages find as the earlier ones
-// leave them; here each message has its own.
+// number gives every message of the kernel a connection for each of its parts. In NCCL a pair of ranks has
+// one FIFO per channel, which later messages reuse; here each message has its own.
 func (g *messages) number() error {
 	sent, taken := make([]bool, len(g.list)), make([]bool, len(g.list))
 	for _, list := range g.lists {
@@ -79,7 +76,7 @@ func (g *messages) number() error {
 	return nil
 }
 
-// worksOf lists what a rank does, by channel, batch and place in it.
+// worksOf lists the works of a rank, by channel, batch and place in the batch.
 func (g *messages) worksOf(rank int32) []work {
 	if g.comm.Rules.Plan.P2PPieces {
 		return g.pieceWorks(rank)

@@ -10,9 +10,8 @@ import (
 	"github.com/simccl/simccl/plan/internal/channels"
 )
 
-// nvlsAlgo is NVLS: the switch of a node reduces what its heads load and copies
-// what they store. Between nodes the network reduces what the heads send
-// (nvlsnet.go).
+// nvlsAlgo is NVLS: the switch of a node reduces the data that its heads load and copies the data that they
+// store. Between nodes the network reduces the data that the heads send (nvlsnet.go).
 type nvlsAlgo struct{}
 
 func (nvlsAlgo) supports(c *connect.Layout, r *plan.Request) error {
@@ -26,7 +25,7 @@ func (nvlsAlgo) supports(c *connect.Layout, r *plan.Request) error {
 	return nvlsSupported(c, r)
 }
 
-// nvlsTiers are the chunks of NVLS (enqueue.cc:2052).
+// nvlsTiers are the chunk sizes of NVLS (enqueue.cc:2052).
 var nvlsTiers = []channels.Tier{{64, 65536}, {8, 32768}, {2, 16384}}
 
 func (nvlsAlgo) split(c *connect.Layout, r *plan.Request) (plan.Split, error) {
@@ -66,7 +65,7 @@ func (nvlsAlgo) generator(b base) (plan.Generator, error) {
 	return &nvls{base: b, nvlsHeads: h, grain: b.lastGrain(b.comm.Rules.Plan.NVLSGrain)}, nil
 }
 
-// everyRankHeads reports whether each rank is one head, the same on all channels.
+// everyRankHeads reports whether each rank is a head, and the same one on all channels.
 func everyRankHeads(b *base) bool {
 	index := b.comm.NVLS[b.split.ChannelLo].HeadIndex
 	for ch := b.split.ChannelLo; ch <= b.split.ChannelHi; ch++ {
@@ -77,8 +76,7 @@ func everyRankHeads(b *base) bool {
 	return len(index) == len(b.comm.NVLS[b.split.ChannelLo].Heads) && !slices.Contains(index, -1)
 }
 
-// nvlsTreeAlgo is NVLSTree: within a node as NVLS, and a tree over the nodes for
-// each head.
+// nvlsTreeAlgo is NVLSTree: NVLS within a node, and for each head a tree over the nodes.
 type nvlsTreeAlgo struct{}
 
 func (nvlsTreeAlgo) supports(c *connect.Layout, r *plan.Request) error {
@@ -113,7 +111,7 @@ func (nvlsTreeAlgo) generator(b base) (plan.Generator, error) {
 	return &nvls{base: b, nvlsHeads: h, tree: true, grain: b.lastGrain(16)}, nil
 }
 
-// checkNVLSTree makes sure that the tree between the heads of nodes is one.
+// checkNVLSTree returns an error unless the links between the heads of nodes form a tree.
 func checkNVLSTree(c *connect.Layout, channel int) error {
 	v, n := &c.NVLS[channel], int32(c.NRanks)
 	if len(v.TreeUp) != int(n) || len(v.TreeDown) != int(n) {
@@ -135,17 +133,17 @@ func checkNVLSTree(c *connect.Layout, channel int) error {
 
 // nvls generates the programs of NVLS within a node, and of NVLSTree.
 //
-// In all-reduce an iteration is a chunk of every head. All ranks scatter: they
-// offer each head its chunk. The head reduces through the switch, and either
-// stores the result for all ranks, which gather it, or passes it up the tree.
+// In all-reduce an iteration is a chunk of every head. All ranks scatter: they offer each head its chunk. The
+// head reduces through the switch, and either stores the result for all ranks, which gather it, or passes it
+// up the tree.
 type nvls struct {
 	base
 	nvlsHeads
-	tree  bool  // heads of nodes are joined by a tree
-	grain int64 // what chunks of an incomplete last iteration are rounded up to (all_reduce.h:409, 523)
+	tree  bool  // the heads of nodes are connected by a tree
+	grain int64 // multiple for chunks of an incomplete last iteration (all_reduce.h:409, 523)
 }
 
-// treeUp returns the parent of a head in the tree over nodes, -1 for none.
+// treeUp returns the parent of a head in the tree over nodes; -1: none.
 func (g *nvls) treeUp(channel, rank int32) int32 {
 	if !g.tree {
 		return -1
@@ -174,9 +172,8 @@ func (g *nvls) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 	return g.eachChannel(dst, rank, g.channel)
 }
 
-// channel appends the groups of a rank (all_reduce.h:383 and 506,
-// all_gather.h:214, reduce_scatter.h:198): 20 warps in all. Over registered buffers
-// scatter and gather move nothing, and have few.
+// channel appends the groups of a rank (all_reduce.h:383 and 506, all_gather.h:214, reduce_scatter.h:198): 20
+// warps in all. With registered buffers scatter and gather move no data, and have few warps.
 func (g *nvls) channel(dst []plan.Program, pr plan.Program) []plan.Program {
 	const warps = 20
 	few := 8
@@ -211,8 +208,7 @@ func (g *nvls) channel(dst []plan.Program, pr plan.Program) []plan.Program {
 		group{plan.RoleBroadcast, bcast, true})
 }
 
-// share returns what a channel does, in iterations of a chunk of every head in
-// all-reduce.
+// share returns a channel's share; in all-reduce an iteration has a chunk of every head.
 func (g *nvls) share(channel int32) share {
 	s := g.base.share(channel)
 	if g.req.Func == coll.AllReduce {
@@ -227,7 +223,7 @@ func (g *nvls) NumOps(pr *plan.Program) int64 {
 	return channels.DivUp(s.total, s.loop) * int64(g.Fanout(pr))
 }
 
-// Fanout implements plan.Generator: scatter and gather go through all heads.
+// Fanout implements plan.Generator: scatter and gather serve all heads.
 func (g *nvls) Fanout(pr *plan.Program) int32 {
 	if pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather {
 		return g.n
@@ -254,8 +250,8 @@ func (g *nvls) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 	return s
 }
 
-// joinHead finds the connections of a head's program: with the ranks of its node
-// through the switch, and with its parent and children between nodes.
+// joinHead sets the connections of a head's program: with the ranks of its node through the switch, and with
+// its parent and children between nodes.
 func (g *nvls) joinHead(s *nvlsHead, pr *plan.Program) {
 	self, hasUp := g.firstID(pr.Channel, pr.Rank), g.treeUp(pr.Channel, pr.Rank) >= 0
 	if s.reduces {
@@ -279,8 +275,7 @@ func (g *nvls) joinHead(s *nvlsHead, pr *plan.Program) {
 	s.to = g.appendKids(s.to, pr, g.down())
 }
 
-// appendKids appends the connections at a place of a head's children between
-// nodes.
+// appendKids appends, at a given place, the connections of a head's children between nodes.
 func (g *nvls) appendKids(ids []int32, pr *plan.Program, place int32) []int32 {
 	if !g.tree {
 		return ids
@@ -293,12 +288,12 @@ func (g *nvls) appendKids(ids []int32, pr *plan.Program, place int32) []int32 {
 	return ids
 }
 
-// nvlsStream is what the streams of NVLS share.
+// nvlsStream holds the state that the streams of NVLS share.
 type nvlsStream struct {
 	stream
 	share
 	f        coll.Func
-	n, head  int32 // heads; the head that the next op is about
+	n, head  int32 // number of heads; head of the next op
 	rounding int64 // nvls.grain
 }
 
@@ -309,8 +304,7 @@ func (s *nvlsStream) open(g *nvls, pr *plan.Program) {
 	s.shortenLast()
 }
 
-// shortenLast spreads an incomplete last iteration of an all-reduce over the
-// heads.
+// shortenLast divides an incomplete last iteration of an all-reduce evenly among the heads.
 func (s *nvlsStream) shortenLast() {
 	if s.f == coll.AllReduce {
 		s.shorten(int64(s.n), s.rounding)
@@ -322,14 +316,14 @@ func (s *nvlsStream) nextIteration() {
 	s.shortenLast()
 }
 
-// nvlsSpread is scatter or gather: the chunk of each head. One
-// primitive of NCCL is an op for each head here.
+// nvlsSpread is the stream of scatter or gather: the chunk of each head. One NCCL primitive is an op for each
+// head here.
 type nvlsSpread struct {
 	nvlsStream
 	first    int32 // connection id of the rank
 	scatters bool
-	// ranks has the rank of each head, whose block NCCL takes over registered buffers
-	// (all_gather.h:301); nil: it takes the head's number (plan.Misplaced).
+	// ranks holds the rank of each head; with registered buffers NCCL uses that rank's block
+	// (all_gather.h:301). nil: it uses the head's number (plan.Misplaced).
 	ranks []int32
 }
 
@@ -365,7 +359,7 @@ func (s *nvlsSpread) Next(op *plan.Op) bool {
 	return true
 }
 
-// nvlsHead is a head's own share, through the switch.
+// nvlsHead is the stream of a head's own share, through the switch.
 type nvlsHead struct {
 	nvlsStream
 	reduces bool

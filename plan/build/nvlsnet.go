@@ -37,9 +37,8 @@ func (g *nvlsNet) AppendPrograms(dst []plan.Program, rank int32) []plan.Program 
 	return g.eachChannel(dst, rank, g.channel)
 }
 
-// channel appends the groups of a rank (all_reduce.h:395-405, all_gather.h:277,
-// reduce_scatter.h:208): 20 warps in all, of which a rank that heads nothing
-// leaves those of the network idle.
+// channel appends the groups of a rank (all_reduce.h:395-405, all_gather.h:277, reduce_scatter.h:208): 20
+// warps in all; on a rank that is no head, the warps for the network are idle.
 func (g *nvlsNet) channel(dst []plan.Program, pr plan.Program) []plan.Program {
 	switch g.req.Func {
 	case coll.AllGather:
@@ -63,7 +62,7 @@ func (g *nvlsNet) channel(dst []plan.Program, pr plan.Program) []plan.Program {
 // NumOps implements plan.Generator.
 func (g *nvlsNet) NumOps(pr *plan.Program) int64 { return g.numOps(pr, g.Fanout(pr)) }
 
-// Fanout implements plan.Generator: scatter and gather go through all heads.
+// Fanout implements plan.Generator: scatter and gather serve all heads.
 func (g *nvlsNet) Fanout(pr *plan.Program) int32 {
 	if pr.Role == plan.RoleScatter || pr.Role == plan.RoleGather {
 		return g.n
@@ -96,7 +95,7 @@ func (g *nvlsNet) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 	return out
 }
 
-// appendPeers appends the connection at a place of every rank of the node.
+// appendPeers appends, for every rank of the node, its connection at a given place.
 func (g *nvlsNet) appendPeers(ids []int32, pr *plan.Program, place int32) []int32 {
 	for _, r := range g.node(pr.Rank) {
 		ids = append(ids, g.firstID(pr.Channel, r)+place)

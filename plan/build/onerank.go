@@ -8,8 +8,7 @@ import (
 	"github.com/simccl/simccl/rules"
 )
 
-// oneRank is a generator for a communicator of one rank, with what NCCL launches
-// there.
+// oneRank is the generator for a communicator of one rank, with the action that NCCL launches.
 type oneRank struct {
 	plan.Generator
 	launches plan.OneRank
@@ -18,7 +17,7 @@ type oneRank struct {
 // OneRank implements plan.OneRankGenerator.
 func (g oneRank) OneRank() plan.OneRank { return g.launches }
 
-// newOneRank picks what NCCL launches for one rank.
+// newOneRank chooses the generator and action for one rank.
 func newOneRank(b base) (plan.Generator, error) {
 	r := &b.req
 	bytes := r.Count * int64(r.Type.Size())

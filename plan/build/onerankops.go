@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// noOps generates nothing: there is nothing to do.
+// noOps generates no programs: the operation is empty.
 type noOps struct{}
 
 // AppendPrograms implements plan.Generator.
@@ -33,21 +33,20 @@ func (noOps) Conn(*plan.Conn) {}
 // NetGroups implements plan.Generator.
 func (noOps) NetGroups() []plan.NetGroup { return nil }
 
-// The kernel of one rank has a block for each 16 KiB, 32 at most, of 512 threads
-// (onerank.cu:82).
+// The one-rank kernel has a block of 512 threads for each 16 KiB, at most 32 blocks (onerank.cu:82).
 const (
 	oneRankGrain   = 16 << 10
 	oneRankBlocks  = 32
 	oneRankThreads = 512
 )
 
-// oneRankProgram is the copy, or one block of the kernel.
+// oneRankProgram returns the program of the copy, or of one block of the kernel.
 func oneRankProgram(rank int32) plan.Program {
 	return plan.Program{Rank: rank, Role: plan.RoleCopy, Proto: coll.Simple, Threads: oneRankThreads,
 		Workers: oneRankThreads, Slices: 1, SliceSteps: 1}
 }
 
-// oneRankCopy copies the input of the only rank.
+// oneRankCopy copies the input of the only rank to its output.
 type oneRankCopy struct {
 	noOps
 	Bytes int64
@@ -66,8 +65,7 @@ func (g oneRankCopy) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 	return openCopy(pr, old, 0, g.Bytes)
 }
 
-// oneRankKernel scales the input of the only rank, with a channel for
-// each block of the kernel.
+// oneRankKernel scales the input of the only rank; each block of the kernel is a channel.
 type oneRankKernel struct {
 	noOps
 	Bytes int64
@@ -77,8 +75,7 @@ func (g oneRankKernel) blocks() int32 {
 	return int32(min(oneRankBlocks, (g.Bytes+oneRankGrain-1)/oneRankGrain))
 }
 
-// share returns the bytes of one block: whole packs of 16 bytes, and the rest in
-// the last block.
+// share returns the range of one block: whole packs of 16 bytes, with the rest in the last block.
 func (g oneRankKernel) share(block int32) (off, n int64) {
 	blocks := g.blocks()
 	each := (g.Bytes/int64(blocks) + 15) / 16 * 16
@@ -108,7 +105,7 @@ func (g oneRankKernel) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 	return openCopy(pr, old, off, n)
 }
 
-// copyStream copies bytes of the input to the same place of the output, in one op.
+// copyStream copies bytes of the input to the same offset of the output, in one op.
 type copyStream struct {
 	rank, channel, group int32
 	off, bytes           int64

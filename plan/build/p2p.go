@@ -17,10 +17,10 @@ import (
 type p2p struct {
 	base
 	*sendrecv.Sizer
-	peersPerRank int64 // destinations per source with connection ids of their own
-	// fixed is how a transfer is cut whatever its bytes, of a shortened plan; else nil.
+	peersPerRank int64 // number of destinations per source with connection ids of their own
+	// fixed, in a shortened plan, is the division that all transfers use whatever their bytes; else nil.
 	fixed  *sendrecv.Transfer
-	turned int32 // ranks of a node where ids are shared (plan.SharingGenerator), else 0
+	turned int32 // ranks of a node if ids are shared (plan.SharingGenerator), else 0
 }
 
 // newP2P computes the schedule of rounds and the channel counts
@@ -51,8 +51,7 @@ func newP2P(b base) (plan.Generator, error) {
 	return g, nil
 }
 
-// equalNodes reports whether all nodes have equally many ranks, one node's after
-// the other's.
+// equalNodes reports whether all nodes have the same number of ranks, and consecutive ranks.
 func equalNodes(c *connect.Layout) bool {
 	per := len(c.NodeRanks[0])
 	for i, ranks := range c.NodeRanks {
@@ -68,7 +67,7 @@ func equalNodes(c *connect.Layout) bool {
 	return true
 }
 
-// transfers returns what rank sends and receives in a round.
+// transfers returns a rank's send and receive in a round.
 func (g *p2p) transfers(rank int32, round int) (send, recv sendrecv.Transfer) {
 	to, from := g.Peers(rank, round)
 	n := int32(g.comm.NRanks)
@@ -128,23 +127,23 @@ func (g *p2p) transfers(rank int32, round int) (send, recv sendrecv.Transfer) {
 	return send, recv
 }
 
-// size cuts a transfer.
+// size sets a transfer's protocol, parts and chunks.
 func (g *p2p) size(t *sendrecv.Transfer, src, dst int32, round int) {
 	g.SizeAs(t, g.fixed, src, dst, round)
 }
 
-// work is a pair of transfers of one round as one channel sees it.
+// work is a rank's send and receive of one round on one channel.
 type work struct {
 	channel, phase int32
-	index          int32 // within the batch; of pieces, receives have even ones and sends odd ones
+	index          int32 // within the batch; with P2PPieces, receives have even indexes and sends odd ones
 	part           int
-	idle           bool // nothing is done, though it has a place
+	idle           bool // no data is moved, though it occupies an index
 	send, recv     sendrecv.Transfer
-	// Connections of the part, where the rank sends and receives one.
+	// Connections of the part; -1 if the rank does not send, or receive.
 	sendConn, recvConn int32
 }
 
-// eachRound calls do for every round in which the rank has something to do.
+// eachRound calls do for every round in which the rank sends or receives.
 func (g *p2p) eachRound(rank int32, do func(round int)) {
 	n := int32(g.comm.NRanks)
 	var some [2]int
@@ -172,11 +171,10 @@ func (g *p2p) eachRound(rank int32, do func(round int)) {
 	}
 }
 
-// works lists what a rank does, by channel, batch and place in it, following
-// addWorkBatchToPlan (enqueue.cc:110): a channel's batch takes up to eight (Sizer.Batch)
-// transfers of the same eight rounds. All batches are one kernel here; NCCL
-// starts another where about 250 have come together (testBudget), from about a
-// thousand ranks on.
+// works lists the works of a rank, by channel, batch and place in the batch, as addWorkBatchToPlan does
+// (enqueue.cc:110): a batch of a channel holds up to eight (Sizer.Batch) transfers of the same eight rounds.
+// All batches are one kernel here; NCCL starts another kernel after about 250 works (testBudget), from about
+// a thousand ranks on.
 func (g *p2p) works(rank int32) []work {
 	if g.comm.Rules.Plan.P2PPieces {
 		return g.pieces(rank)
@@ -222,11 +220,10 @@ func (g *p2p) works(rank int32) []work {
 	return byChannel(list, g.comm.P2PChannels)
 }
 
-// fewWorks are sorted in place.
+// fewWorks is the length up to which a list of works is sorted in place.
 const fewWorks = 16
 
-// byChannel sorts works by channel. Those of a channel are in the order of their
-// batches already.
+// byChannel sorts works by channel. The works of a channel are already in the order of their batches.
 func byChannel(list []work, channels int) []work {
 	if len(list) <= fewWorks {
 		slices.SortStableFunc(list, func(a, b work) int { return cmp.Compare(a.channel, b.channel) })
@@ -254,7 +251,7 @@ func (g *p2p) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 	return g.programsOf(dst, rank, g.works(rank))
 }
 
-// programsOf appends the groups of works that are sorted by channel.
+// programsOf appends the thread groups of works that are sorted by channel.
 func (g *p2p) programsOf(dst []plan.Program, rank int32, list []work) []plan.Program {
 	dst = slices.Grow(dst, 2*len(list))
 	group, n := int32(0), 0
@@ -279,7 +276,7 @@ func (g *p2p) programsOf(dst []plan.Program, rank int32, list []work) []plan.Pro
 	return dst
 }
 
-// warpsOf returns the warps of a send and of a receive in a batch of n.
+// warpsOf returns the warps of a send and of a receive in a batch of n works.
 func (g *p2p) warpsOf(n int) (send, recv int) {
 	if g.comm.Rules.Plan.P2PPieces {
 		return pieceWarps(n)
@@ -292,7 +289,7 @@ func (g *p2p) warpsOf(n int) (send, recv int) {
 	return warps / 2, warps / 2
 }
 
-// workPrograms appends the groups of one work among n of a batch.
+// workPrograms appends the thread groups of one of n works of a batch.
 func (g *p2p) workPrograms(dst []plan.Program, rank int32, w *work, n int) []plan.Program {
 	if w.idle {
 		return dst
@@ -330,7 +327,7 @@ func (g *p2p) workPrograms(dst []plan.Program, rank int32, w *work, n int) []pla
 	return dst
 }
 
-// moves completes a program that moves a part of a transfer over a connection.
+// moves completes a program that moves part of a transfer over a connection.
 func (g *p2p) moves(pr plan.Program, t *sendrecv.Transfer, part int, conn int32) plan.Program {
 	begin, end := t.Bounds(part)
 	proto, chunk := t.Cut(part)
@@ -343,8 +340,8 @@ func (g *p2p) moves(pr plan.Program, t *sendrecv.Transfer, part int, conn int32)
 	return g.workers(pr, pr.Role == plan.RoleSend)
 }
 
-// connID numbers connections by the end that is not the same for all, the other
-// end (all-to-all only), and the part.
+// connID numbers connections by one end (the end that differs between ranks), the other end (all-to-all
+// only), and the part.
 func (g *p2p) connID(src, dst int32, part int) int32 {
 	if g.turned > 0 {
 		n, first := int32(g.comm.NRanks), src/g.turned*g.turned
@@ -417,7 +414,7 @@ func (g *p2p) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 	return s
 }
 
-// p2pStream moves a part of a transfer, chunk by chunk.
+// p2pStream is the stream of one part of a transfer, chunk by chunk.
 type p2pStream struct {
 	stream
 	role plan.Role
@@ -426,8 +423,7 @@ type p2pStream struct {
 	iter int32
 }
 
-// Next makes the next op. Even an empty transfer takes one step
-// (sendrecv.h:25-33).
+// Next makes the next op. An empty transfer takes one step, too (sendrecv.h:25-33).
 func (s *p2pStream) Next(op *plan.Op) bool {
 	t := &s.part
 	if s.done >= t.Bytes && s.seq > 0 {

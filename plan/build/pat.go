@@ -9,9 +9,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// patAlgo is PAT (parallel aggregated trees): rank r exchanges with the ranks
-// at distance 2^d, and as long as data is small, the blocks of many ranks travel
-// together in one FIFO step.
+// patAlgo is PAT (parallel aggregated trees): rank r exchanges with the ranks at distance 2^d, and small
+// blocks of several ranks travel together in one FIFO step.
 type patAlgo struct{}
 
 func (patAlgo) supports(c *connect.Layout, r *plan.Request) error {
@@ -45,12 +44,11 @@ func (patAlgo) generator(b base) (plan.Generator, error) {
 	return &patTrees{base: b, scatters: b.req.Func == coll.ReduceScatter}, nil
 }
 
-// patTrees generates the programs of PAT: one per channel. NCCL deals the ops among
-// thread groups in lockstep, which are one here, for they share every barrier.
-// A rank has a connection for each distance.
+// patTrees generates the programs of PAT: one per channel. NCCL distributes the ops among thread groups in
+// lockstep, which are one group here, as they share every barrier. A rank has a connection for each distance.
 type patTrees struct {
 	base
-	scatters bool // reduce-scatter, else all-gather
+	scatters bool // reduce-scatter; false: all-gather
 }
 
 // peer returns the rank at a distance to which (or from which) data flows:
@@ -81,7 +79,7 @@ func (g *patTrees) AppendPrograms(dst []plan.Program, rank int32) []plan.Program
 	return dst
 }
 
-// NumOps implements plan.Generator. The ops of one chunk are counted.
+// NumOps implements plan.Generator. It counts the ops of one chunk.
 func (g *patTrees) NumOps(pr *plan.Program) int64 {
 	s := g.share(pr.Channel)
 	c := g.config(pr, &s)
@@ -96,7 +94,7 @@ func (g *patTrees) NumOps(pr *plan.Program) int64 {
 	return n * channels.DivUp(s.total, s.chunk)
 }
 
-// config is what the walk through a program's pieces depends on.
+// config returns the parameters of a walk through a program's pieces.
 func (g *patTrees) config(pr *plan.Program, s *share) patConfig {
 	return patConfig{
 		Scatters: g.scatters, Rank: int(pr.Rank), Ranks: g.comm.NRanks, Block: s.block / s.es,
@@ -117,24 +115,24 @@ func (g *patTrees) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 	return s
 }
 
-// patStream is what the streams of PAT share.
+// patStream holds the state that the streams of PAT share.
 type patStream struct {
 	stream
 	share
 	g       *patTrees
 	inPlace bool
 	walk    patWalk
-	// send and recv are the two sides of the connections of each distance;
-	// local is how far the own input or output has been handled, in elements.
+	// send and recv are the two sides of the connections of each distance; local is the number of elements of
+	// the rank's own input or output handled so far.
 	send, recv [32]patPort
 	local      int64
 	slot       int64 // elements of a FIFO step
 }
 
-// patPort is one side of the connections of one distance.
+// patPort is one side of the connection of one distance.
 type patPort struct {
-	steps int64 // posted or released so far
-	mark  int64 // how far, in elements of the endless FIFO, data has been put in or taken out
+	steps int64 // steps posted or released so far
+	mark  int64 // position up to which data was written or read, in elements of an endless FIFO
 }
 
 func (s *patStream) open(g *patTrees, pr *plan.Program) {
@@ -183,12 +181,11 @@ func (s *patStream) emitPiece(op *plan.Op, t *patPiece, do plan.Do, step int64) 
 	}
 }
 
-// patGather is all-gather by PAT: blocks travel the largest distance first, so
-// that every rank soon has something to pass on.
+// patGather is the stream of all-gather by PAT: blocks travel the largest distance first, so that every rank
+// soon has a block to pass on.
 type patGather struct{ patStream }
 
-// Next makes the op of the next piece. A piece that has not been there before is
-// also copied to the output.
+// Next makes the op of the next piece. A piece that arrives for the first time is also copied to the output.
 func (s *patGather) Next(op *plan.Op) bool {
 	var t patPiece
 	if !s.walk.next(&t) {
@@ -223,12 +220,12 @@ func (s *patGather) Next(op *plan.Op) bool {
 	return true
 }
 
-// patScatter is reduce-scatter by PAT: blocks for far ranks go first, and every
-// rank on the path adds its own part.
+// patScatter is the stream of reduce-scatter by PAT: blocks for far ranks go first, and every rank on the
+// path adds its own part.
 type patScatter struct{ patStream }
 
-// Next makes the op of the next piece. Where the place it goes to holds a piece
-// already, it is added to that and not to the input.
+// Next makes the op of the next piece. If its destination already holds a piece, it is added to that instead
+// of the input.
 func (s *patScatter) Next(op *plan.Op) bool {
 	var t patPiece
 	if !s.walk.next(&t) {

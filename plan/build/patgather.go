@@ -1,9 +1,8 @@
 package build
 
-// All-gather is reduce-scatter in reverse. An aggregate takes these phases: 2
-// spreads its blocks over ever smaller distances (scale), 1 passes the blocks of
-// an aggregate on by the lowest bit of their distance, 0 receives the blocks at
-// odd distances for the own output alone.
+// All-gather is reduce-scatter in reverse. An aggregate passes through these phases: phase 2 spreads its
+// blocks over ever smaller distances (scale), phase 1 passes the blocks of an aggregate on by the lowest bit
+// of their distance, phase 0 receives the blocks at odd distances, only for the rank's own output.
 
 func (w *patWalk) resetGather() {
 	w.nelem = min(w.chunk, w.end-w.offset)
@@ -48,7 +47,7 @@ func (w *patWalk) nextAggregate() int {
 func (w *patWalk) gatherPiece(t *patPiece) {
 	t.In = w.offset
 	switch w.phase {
-	case 0: // the last hop: only to our own output
+	case 0: // the last hop: only to the rank's own output
 		d := w.a*w.delta + w.as
 		t.skip = d >= w.n
 		t.Out, t.RecvDim = w.block(d), 0
@@ -61,7 +60,7 @@ func (w *patWalk) gatherPiece(t *patPiece) {
 	}
 }
 
-// gatherInner passes on what came from further away, for aggregate as.
+// gatherInner passes on the blocks that came from further away, for aggregate as.
 func (w *patWalk) gatherInner(t *patPiece) {
 	d := w.a*w.delta + w.as
 	t.skip = d >= w.n

@@ -1,11 +1,10 @@
 package build
 
-// Reduce-scatter sends blocks for far ranks first, and every rank on the path
-// adds its own part. It begins with phase 0, which sends the own part of the
-// blocks at odd distances to the next rank, and phase 1, which adds to what came
-// and passes it on by the lowest bit of the distance, aggregate after aggregate.
-// Once aggregate 1 is through, phases 2 and 3 do the same within aggregate 0,
-// over ever larger distances (scale), and phase 4 receives the own block.
+// Reduce-scatter sends blocks for far ranks first, and every rank on the path adds its own part. It begins
+// with phase 0, which sends the rank's own part of the blocks at odd distances to the next rank, and phase 1,
+// which adds to the received blocks and passes them on by the lowest bit of the distance, aggregate after
+// aggregate. After aggregate 1, phases 2 and 3 do the same within aggregate 0, over ever larger distances
+// (scale), and phase 4 receives the rank's own block.
 
 func (w *patWalk) resetScatter() {
 	w.nelem = min(w.chunk, w.end-w.offset)
@@ -44,7 +43,7 @@ func (w *patWalk) scatterPiece(t *patPiece) {
 	}
 }
 
-// scatterInner passes on what came from the rank below, for aggregate as.
+// scatterInner passes on the blocks that came from the rank below, for aggregate as.
 func (w *patWalk) scatterInner(t *patPiece) {
 	d := mirrored(w.a, w.lastA)*w.delta + w.as
 	t.skip = d >= w.n
@@ -70,7 +69,7 @@ func (w *patWalk) scatterInner(t *patPiece) {
 	}
 }
 
-// scatterNear is within an aggregate: it receives at distance one.
+// scatterNear is phase 2, within an aggregate: it receives at distance one.
 func (w *patWalk) scatterNear(t *patPiece) {
 	d := (2*mirrored(w.a, w.lastA)+1)*w.scale*w.delta + 1
 	t.skip = d >= w.n
@@ -89,7 +88,7 @@ func (w *patWalk) scatterNear(t *patPiece) {
 	t.SendOff = w.inStep(w.a)
 }
 
-// scatterFar is within an aggregate: it receives at the distance of the scale.
+// scatterFar is phase 3, within an aggregate: it receives at the distance of the scale.
 func (w *patWalk) scatterFar(t *patPiece) {
 	d := (2*mirrored(w.a, w.lastA) + 1) * w.scale * w.delta
 	t.skip = d >= w.n

@@ -6,51 +6,46 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// patThreads are the workers of a PAT kernel (NCCL_PAT_NWORKERS,
-// include/collectives.h:377).
+// patThreads is the number of worker threads of a PAT kernel (NCCL_PAT_NWORKERS, include/collectives.h:377).
 const patThreads = 512
 
-// patPiece is one piece of a block that moves: from a received step or the own
-// input, to a step that is sent or the own output.
+// patPiece is one piece of a block that moves: from a received step or the rank's own input, to a sent step
+// or its own output.
 type patPiece struct {
 	RecvDim, SendDim   int   // distances 2^Dim; -1: local
 	RecvOff, SendOff   int64 // elements in the step
-	Ahead              int64 // steps beyond the next one
+	Ahead              int64 // number of steps beyond the next one
 	PostRecv, PostSend bool  // the step ends with this piece
 	In, Out            int64 // elements in the input, in the output
 	Elems              int64 // of the piece
 	Offset             int64 // element of a block at which the chunk begins
-	skip               bool  // there is no such rank
+	skip               bool  // no rank has this block
 }
 
-// patConfig is the share of one rank and channel, in elements but where a name says
-// otherwise.
+// patConfig is the share of one rank and channel, in elements unless a name says otherwise.
 type patConfig struct {
-	Scatters     bool // reduce-scatter, else all-gather
+	Scatters     bool // reduce-scatter; false: all-gather
 	Rank, Ranks  int
-	Block        int64 // of a rank
+	Block        int64 // elements of a rank's block
 	Begin, End   int64 // of the channel's share in a block
 	Chunk        int64 // full chunk
 	ChunkBytes   uint64
 	ChannelBytes uint64 // the channel's share of a block
 }
 
-// patDims returns the number of distances among so many ranks.
+// patDims returns the number of distances among the given number of ranks.
 func patDims(ranks int) int { return bits.Len(uint(ranks - 1)) }
 
-// patWalk goes through the pieces that PAT (parallel aggregated trees) moves, for all-gather and
-// reduce-scatter. It counts in ranks, blocks and elements and knows no buffer or connection. Its
-// arithmetic is that of NCCL's PatRSAlgorithm and PatAGAlgorithm
-// (include/collectives.h:411-900), on which both ends of a connection must agree. It goes
-// through the pieces of one rank and channel.
+// patWalk visits the pieces that PAT (parallel aggregated trees) moves on one rank and channel, for
+// all-gather and reduce-scatter. It counts in ranks, blocks and elements and knows no buffer or connection.
+// Its arithmetic is that of NCCL's PatRSAlgorithm and PatAGAlgorithm (include/collectives.h:411-900), on
+// which both ends of a connection must agree.
 //
-// A rank's blocks are named by how many places away their owner is. They are
-// taken in aggregates of agg blocks that are delta places apart, of which post
-// share a FIFO step. With 8 ranks agg is 4 and delta 2: blocks 0, 2, 4 and 6
-// are one aggregate, blocks 1, 3, 5 and 7 the other. With little data post is 4
-// too and an aggregate travels as one step; with much it is 1, and each block
-// is a step of its own. as is the aggregate (its first block), a the place of
-// the block in it.
+// A rank names a block by the distance of its owner. Blocks are processed in aggregates of agg blocks that
+// are delta places apart, of which post share a FIFO step. With 8 ranks agg is 4 and delta 2: blocks 0, 2, 4
+// and 6 are one aggregate, blocks 1, 3, 5 and 7 the other. With little data post is 4 too and an aggregate
+// travels as one step; with much data it is 1, and each block is a step of its own. as is the aggregate (its
+// first block), a the index of the block in it.
 type patWalk struct {
 	scatters bool
 	// elements: of the chunk, of the share, of a rank's block, of a full chunk
@@ -59,9 +54,9 @@ type patWalk struct {
 	rank, n, pow2             int
 	post, agg, delta, groups  int
 	phase, scale, as, a       int
-	lastA                     int   // blocks of the phase
+	lastA                     int   // number of blocks of the phase
 	firstMet                  int   // the a at which the current peer was first met (reduce-scatter)
-	ahead                     int64 // steps put together beyond the next to be posted (reduce-scatter)
+	ahead                     int64 // steps filled beyond the next one to be posted (reduce-scatter)
 	done                      bool
 
 	// All-gather: the order in which aggregates are visited.
@@ -106,9 +101,8 @@ func (w *patWalk) next(t *patPiece) bool {
 	return false
 }
 
-// aggregate decides how many blocks share a step, and then how many steps are
-// in flight at once: first as many blocks as fit into the bytes of one chunk,
-// then up to FIFOSteps steps of them.
+// aggregate computes how many blocks share a step, and then how many steps are in flight at once: first as
+// many blocks as fit into the bytes of one chunk, then up to FIFOSteps such steps.
 func (w *patWalk) aggregate(chunkBytes, channelBytes uint64) {
 	w.delta, w.agg = w.pow2, 1
 	for chunkBytes/(channelBytes*uint64(w.agg)) >= 2 && w.agg < w.n/2 {
@@ -123,8 +117,7 @@ func (w *patWalk) aggregate(chunkBytes, channelBytes uint64) {
 	}
 }
 
-// resetBlocks begins a phase: phases from 2 upward work on 1/(2·scale) of the
-// aggregate.
+// resetBlocks begins a phase: phases 2 and later process 1/(2·scale) of the aggregate.
 func (w *patWalk) resetBlocks() {
 	w.a, w.lastA = 0, w.agg
 	if w.phase >= 2 {
@@ -132,18 +125,18 @@ func (w *patWalk) resetBlocks() {
 	}
 }
 
-// inStep is the place in its FIFO step of the i-th block sent together.
+// inStep returns the offset in elements of the i-th block within its FIFO step.
 func (w *patWalk) inStep(i int) int64 { return int64(i%w.post) * w.nelem }
 
-// fills reports whether the i-th block is the last that fits into its step.
+// fills reports whether the i-th block is the last of its step.
 func (w *patWalk) fills(i int) bool { return i%w.post == w.post-1 }
 
-// block returns the first element of the block of the rank so many places away.
+// block returns the first element of the block of the rank at a distance.
 func (w *patWalk) block(away int) int64 {
 	return int64((w.rank+w.n+away)%w.n)*w.count + w.offset
 }
 
-// lowestBit returns the index of the lowest set bit, -1 where there is none.
+// lowestBit returns the index of the lowest set bit; -1 for 0.
 func lowestBit(i int) int {
 	if i == 0 {
 		return -1
@@ -163,6 +156,6 @@ func mirrored(i, size int) int {
 	return r
 }
 
-// newPeer reports whether the next distance starts at i: at the numbers below
-// pow2 of which only leading bits are set, with 8 these are 0, 4, 6 and 7.
+// newPeer reports whether a new distance starts at block i: at the numbers below pow2 in which only leading
+// bits are set; with 8 these are 0, 4, 6 and 7.
 func newPeer(i, pow2 int) bool { return bits.OnesCount(uint((i^(pow2-1))+1)) == 1 }

@@ -7,8 +7,8 @@ import (
 	"github.com/simccl/simccl/plan/internal/sendrecv"
 )
 
-// pieces lists what a rank does where sends and receives are pieces with places of
-// their own (enqueue.cc:882 of v2.21.5).
+// pieces lists the works of a rank in releases where each send and receive piece has its own place in a batch
+// (P2PPieces; enqueue.cc:882 of v2.21.5).
 func (g *p2p) pieces(rank int32) []work {
 	var list []work
 	at := sendrecv.NewPlaces(g.comm.P2PChannels)
@@ -34,8 +34,8 @@ func (g *p2p) pieces(rank int32) []work {
 	return inPlaces(list)
 }
 
-// pieceWorks is pieces for the messages of a group, whose batches are known: each
-// exchange is a send or a receive.
+// pieceWorks is pieces for the messages of a group, whose batches are given: each exchange is a send or a
+// receive.
 func (g *messages) pieceWorks(rank int32) []work {
 	var list []work
 	none := sendrecv.Transfer{Bytes: -1}
@@ -62,8 +62,8 @@ func (g *messages) pieceWorks(rank int32) []work {
 	return inPlaces(list)
 }
 
-// half is a part of a send or of a receive. A rank that sends to itself has a receive with
-// which nothing is done.
+// half returns the work of a part of a send or of a receive. The receive of a rank that sends to itself moves
+// no data.
 func (g *p2p) half(rank int32, round, part int, send, recv sendrecv.Transfer) work {
 	w := work{part: part, send: send, recv: recv, sendConn: -1, recvConn: -1}
 	if send.Bytes >= 0 {
@@ -76,9 +76,8 @@ func (g *p2p) half(rank int32, round, part int, send, recv sendrecv.Transfer) wo
 	return w
 }
 
-// inPlaces sorts works by channel and batch, leaves out batches in which nothing is done,
-// and numbers the others and the works of each: receives in even places and sends in odd
-// ones.
+// inPlaces sorts works by channel and batch, drops batches without data, and renumbers the others and the
+// works of each: receives get even indexes and sends odd ones.
 func inPlaces(list []work) []work {
 	slices.SortStableFunc(list, func(a, b work) int {
 		return cmp.Or(cmp.Compare(a.channel, b.channel), cmp.Compare(a.phase, b.phase))
@@ -116,9 +115,9 @@ func inPlaces(list []work) []work {
 	return out
 }
 
-// pieceWarps returns the warps of a send and of a receive of a batch with n places: as
-// many as of a power of two of places fit, and one more for a send where that
-// is not the only one (enqueue.cc:117 of v2.21.5).
+// pieceWarps returns the warps of a send and of a receive in a batch with n places. The places are rounded up
+// to a power of two; each gets the largest power of two of the kernel's 640/32 warps with which all fit. A
+// send gets one more if that is not a single warp (enqueue.cc:117 of v2.21.5).
 func pieceWarps(n int) (send, recv int) {
 	places, warps := 1, 1
 	for places < n {

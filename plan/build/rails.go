@@ -6,18 +6,15 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// All-gather and reduce-scatter of CollNet go through a rail in chunks. A chunk
-// may touch the blocks of several nodes. It is one FIFO step, but as the blocks
-// lie apart in the ranks' buffers an op is about one block's piece of it
-// (device/all_gather.h:196-270, device/reduce_scatter.h:148-205).
+// All-gather and reduce-scatter of CollNet go through a rail in chunks. A chunk may span the blocks of
+// several nodes. It is one FIFO step, but since the blocks are separate in the ranks' buffers, each op
+// handles the piece of one block (device/all_gather.h:196-270, device/reduce_scatter.h:148-205).
 //
-// With chunks of 8 bytes and blocks of 10, chunk 1 is bytes 8 to 15 of the rail:
-// an op for the last two bytes of node 0's block, which holds the step, and one
-// for the first six of node 1's, which ends it.
+// With chunks of 8 bytes and blocks of 10, chunk 1 is bytes 8 to 15 of the rail: an op for the last two bytes
+// of node 0's block, which holds the step, and one for the first six of node 1's, which ends it.
 
-// ownBlock is, of every step, only the piece that is the own node's, which may
-// be nothing: what a head gives to the network to gather, or takes from it of a
-// scatter.
+// ownBlock is the stream of the own node's piece of every step, which may be empty: the data that a head
+// sends to the network in a gather, or receives from it in a scatter.
 type ownBlock struct{ netStream }
 
 func (s *ownBlock) Next(op *plan.Op) bool {
@@ -33,8 +30,8 @@ func (s *ownBlock) Next(op *plan.Op) bool {
 	return true
 }
 
-// openOwn opens a head's program for its own block alone, to the network or
-// from it, by the head's first id.
+// openOwn opens a head's program for its own block, to the network or from it; self is the head's first
+// connection id.
 func (s *netStream) openOwn(role plan.Role, self int32, h heads) {
 	if role == plan.RoleSend {
 		s.do, s.src = plan.Send, true
@@ -45,8 +42,8 @@ func (s *netStream) openOwn(role plan.Role, self int32, h heads) {
 	s.from = append(s.from, self+h.down())
 }
 
-// blocksOfRail is every piece of every step, of the rail that the rank heads
-// or, for scatter and gather, of one rail after the other.
+// blocksOfRail is the stream of every piece of every step: of the rail whose head the rank is or, for scatter
+// and gather, of one rail after the other.
 type blocksOfRail struct{ netStream }
 
 func (s *blocksOfRail) Next(op *plan.Op) bool {
@@ -81,8 +78,8 @@ func (s *blocksOfRail) Next(op *plan.Op) bool {
 	return true
 }
 
-// emitPiece makes the op about bytes at an offset in the block of the rank
-// that heads a rail on a node. The last piece ends the step.
+// emitPiece makes the op for bytes at an offset in the block of the rank that is head of a rail on a node.
+// The last piece ends the step.
 func (s *blocksOfRail) emitPiece(op *plan.Op, rail int32, node, off, bytes int64, last bool) {
 	do := s.do
 	if !last {
@@ -92,7 +89,7 @@ func (s *blocksOfRail) emitPiece(op *plan.Op, rail int32, node, off, bytes int64
 	// NCCL finds the rank as collNetDenseToUserRank does (transport/coll_net.cc:1415).
 	rank := s.g.comm.CollNet.NetHeads[node][rail]
 	place := int64(rank)*s.block + off
-	// In place the own block is where it belongs already.
+	// In place the rank's own block is already where it belongs.
 	if req := &s.g.req; s.dst && req.Func == coll.AllGather && req.InPlace && rank == s.rank {
 		do &^= plan.Copy
 	}
@@ -112,7 +109,7 @@ func (s *blocksOfRail) emitPiece(op *plan.Op, rail int32, node, off, bytes int64
 	}
 }
 
-// holds returns the bit hold where do has the bit of.
+// holds returns the bit hold if do contains the bit of, else 0.
 func holds(do, of, hold plan.Do) plan.Do {
 	if do&of != 0 {
 		return hold

@@ -11,7 +11,7 @@ import (
 // maxBytes bounds a buffer so that no offset can overflow.
 const maxBytes = 1 << 56
 
-// validate refuses requests that contradict themselves or the communicator.
+// validate returns a *plan.RequestError for requests that contradict themselves or the communicator.
 func validate(c *connect.Layout, r *plan.Request) error {
 	switch {
 	case c == nil || c.NRanks < 1:
@@ -65,8 +65,8 @@ func badRequest(field, format string, args ...any) error {
 	return &plan.RequestError{Field: field, Problem: fmt.Sprintf(format, args...)}
 }
 
-// noKernel is the refusal of a combination that NCCL has no kernel for
-// (device/generate.py), or that is not modelled.
+// noKernel returns the error for a combination without an NCCL kernel (device/generate.py), or one that is
+// not modelled.
 func noKernel(r *plan.Request, format string, args ...any) error {
 	return &plan.UnsupportedError{What: fmt.Sprintf("%v with %v/%v", r.Func, r.Algo, r.Proto),
 		Why: fmt.Sprintf(format, args...)}

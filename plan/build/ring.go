@@ -7,8 +7,8 @@ import (
 	"github.com/simccl/simccl/plan/internal/channels"
 )
 
-// ringAlgo is Ring: the ranks of a channel form a cycle, and each sends to the
-// next only. It has a kernel for all five collectives.
+// ringAlgo is Ring: the ranks of a channel form a cycle, and each sends only to the next. It has a kernel for
+// all five collectives.
 type ringAlgo struct{}
 
 func (ringAlgo) supports(*connect.Layout, *plan.Request) error { return nil }
@@ -58,14 +58,14 @@ func (ringAlgo) generator(b base) (plan.Generator, error) {
 	return g, nil
 }
 
-// ring generates the programs of rings.
+// ring generates the programs of Ring.
 type ring struct {
 	base
-	pos   [][]int32 // of every rank in the ring from rank 0 on, by channel of the split
-	turns int64     // blocks that a rank takes up in an iteration: all, or fewer (InTurns)
+	pos   [][]int32 // by channel of the split and rank: position in the ring, counted from rank 0
+	turns int64     // blocks that a rank starts with in an iteration: all, or fewer (InTurns)
 }
 
-// Turns implements plan.TurnGenerator: chains have none.
+// Turns implements plan.TurnGenerator. Chains (broadcast, reduce) have no turns.
 func (g *ring) Turns() int64 {
 	if g.req.Func.Rooted() {
 		return 0
@@ -80,7 +80,7 @@ func (g *ring) InTurns(turns int64) plan.Generator {
 	return &short
 }
 
-// sameRing reports whether two channels share the slice of their order.
+// sameRing reports whether two channels share the memory of their order.
 func sameRing(a, b *connect.Channel) bool {
 	return len(a.Order) > 0 && len(a.Order) == len(b.Order) && &a.Order[0] == &b.Order[0]
 }
@@ -111,7 +111,7 @@ func positions(c *connect.Layout, channel int) ([]int32, error) {
 	return pos, nil
 }
 
-// AppendPrograms implements plan.Generator: one group does it all.
+// AppendPrograms implements plan.Generator: one thread group per channel.
 func (g *ring) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 	part := &g.split.Lo
 	for ch := int32(g.split.ChannelLo); ch <= int32(g.split.ChannelHi); ch++ {
@@ -170,12 +170,11 @@ func (g *ring) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 	return s
 }
 
-// ringGrain is what blocks of a last, incomplete iteration are rounded up to
-// (all_reduce.h:35).
+// ringGrain is the multiple to which blocks of a last, incomplete iteration are rounded up (all_reduce.h:35).
 const ringGrain = 16
 
-// ringStream is what the streams of rings share. In an iteration, op j is about
-// the block that the rank j positions back began with: blocks travel forwards.
+// ringStream holds the state that the streams of Ring share. In an iteration, op j handles the block with
+// which the rank j positions back began: blocks travel forwards.
 type ringStream struct {
 	stream
 	share
@@ -183,8 +182,8 @@ type ringStream struct {
 	n, pos, root, turns int32
 	inPlace             bool
 	j                   int32 // op within the iteration
-	at                  int32 // block that the op is about: a position in the ring
-	rounding            int64 // of blocks of a last, incomplete iteration
+	at                  int32 // block of the op, as a position in the ring
+	rounding            int64 // multiple for blocks of a last, incomplete iteration
 }
 
 func (s *ringStream) open(g *ring, pr *plan.Program) {
@@ -219,10 +218,9 @@ func (s *ringStream) step() {
 	s.at = s.back(s.at)
 }
 
-// ringAllReduce: each block goes round the ring once to be reduced and once
-// more to be copied. Of n ranks, op 0 sends, ops 1 to n-2 add and pass on, op
-// n-1 completes a block and begins the second round, ops n to 2n-3 copy and
-// pass on, op 2n-2 copies.
+// ringAllReduce is the stream of AllReduce: each block goes round the ring once to be reduced and once more
+// to be copied. Of n ranks, op 0 sends, ops 1 to n-2 add and pass on, op n-1 completes a block and begins the
+// second round, ops n to 2n-3 copy and pass on, op 2n-2 copies.
 type ringAllReduce struct{ ringStream }
 
 func (s *ringAllReduce) Next(op *plan.Op) bool {
@@ -256,7 +254,7 @@ func (s *ringAllReduce) Next(op *plan.Op) bool {
 	return true
 }
 
-// ringAllGather: each rank's block goes round the ring once.
+// ringAllGather is the stream of AllGather: each rank's block goes round the ring once.
 type ringAllGather struct{ ringStream }
 
 func (s *ringAllGather) Next(op *plan.Op) bool {
@@ -267,7 +265,7 @@ func (s *ringAllGather) Next(op *plan.Op) bool {
 	to := output(place + int64(s.order[s.at])*s.block)
 	op.Chunk = s.iter*s.n + s.at
 	switch {
-	case s.j == 0 && s.inPlace: // the own block is where it belongs
+	case s.j == 0 && s.inPlace: // the rank's own block is already where it belongs
 		s.emit(op, plan.Send, bytes)
 		op.Src = input(place)
 	case s.j == 0:
@@ -286,7 +284,7 @@ func (s *ringAllGather) Next(op *plan.Op) bool {
 	return true
 }
 
-// ringReduceScatter: each rank's block goes round the ring to it, and every
+// ringReduceScatter is the stream of ReduceScatter: each rank's block goes round the ring to it, and every
 // rank on the path adds its part.
 type ringReduceScatter struct{ ringStream }
 
@@ -313,7 +311,7 @@ func (s *ringReduceScatter) Next(op *plan.Op) bool {
 	return true
 }
 
-// ringBroadcast: a chain from the root round the ring to the rank before it.
+// ringBroadcast is the stream of Broadcast: a chain from the root round the ring to the rank before it.
 type ringBroadcast struct{ ringStream }
 
 func (s *ringBroadcast) Next(op *plan.Op) bool {
@@ -340,7 +338,7 @@ func (s *ringBroadcast) Next(op *plan.Op) bool {
 	return true
 }
 
-// ringReduce: a chain from the rank after the root round the ring to it.
+// ringReduce is the stream of Reduce: a chain from the rank after the root round the ring to it.
 type ringReduce struct{ ringStream }
 
 func (s *ringReduce) Next(op *plan.Op) bool {

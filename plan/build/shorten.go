@@ -10,9 +10,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// loops reports whether an algorithm's channels have a contiguous part each, which
-// they do in equal iterations. PAT and the algorithms in which the network reduces
-// are not looked at.
+// loops reports whether each channel of an algorithm has a contiguous part that it processes in equal
+// iterations. PAT and the algorithms in which the network reduces are not supported.
 func (b *base) loops() bool {
 	switch b.req.Algo {
 	case coll.Ring, coll.Tree, coll.NVLS, coll.NVLSTree:
@@ -44,8 +43,8 @@ func (b *base) Shorten(iterations int64, rest, apart bool) (r plan.Request, s pl
 	return r, s, g, err == nil
 }
 
-// loop returns the operation's transfers as they are where every one has whole
-// steps; false where some have not.
+// loop returns the division of the operation's transfers if all have whole steps and equal divisions; else
+// false.
 func (g *p2p) loop() (t sendrecv.Transfer, ok bool) {
 	if g.req.Pairs != nil {
 		return t, false
@@ -53,8 +52,7 @@ func (g *p2p) loop() (t sendrecv.Transfer, ok bool) {
 	return g.Loop(g.req.Count*int64(g.req.Type.Size()), g.fixed)
 }
 
-// Iterations implements plan.LoopGenerator: an iteration is a chunk of each part of
-// a transfer.
+// Iterations implements plan.LoopGenerator: an iteration is a chunk of each part of a transfer.
 func (g *p2p) Iterations() int64 {
 	t, ok := g.loop()
 	if !ok {
@@ -80,7 +78,7 @@ func (g *p2p) Shorten(iterations int64, rest, apart bool) (r plan.Request, s pla
 	return r, s, &short, true
 }
 
-// loop is as p2p's, of messages of one size.
+// loop is p2p's loop for messages of one size.
 func (g *messages) loop() (t sendrecv.Transfer, ok bool) {
 	bytes, ok := sendrecv.OneSize(g.list)
 	if !ok || g.comm.Rules.Plan.P2PPieces {
@@ -98,8 +96,8 @@ func (g *messages) Iterations() int64 {
 	return t.Iterations()
 }
 
-// Shorten implements plan.LoopGenerator. Messages keep their places in the buffers of the
-// whole, so there is none that leaves no room between them.
+// Shorten implements plan.LoopGenerator. Messages keep their places in the buffers of the whole, so apart
+// must be true.
 func (g *messages) Shorten(iterations int64, rest, apart bool) (r plan.Request, s plan.Split,
 	gen plan.Generator, ok bool) {
 	t, ok := g.loop()

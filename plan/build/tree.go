@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/plan/internal/channels"
 )
 
-// Most children of a rank in a tree, and of the root (device.h:176).
+// Largest number of children of a rank in a tree, and of the root (device.h:176).
 const (
 	treeArity    = 3
 	treeArityTop = 2
@@ -64,7 +64,7 @@ func (treeAlgo) generator(b base) (plan.Generator, error) {
 	return &tree{b}, nil
 }
 
-// checkTree makes sure that the parents and children of a channel agree.
+// checkTree returns an error unless the parents and children of a channel agree.
 func checkTree(c *connect.Layout, channel int) error {
 	t, n := c.Channels[channel].Tree, int32(c.NRanks)
 	if len(t) != int(n) {
@@ -112,8 +112,8 @@ func isChild(parent *connect.TreeLinks, rank int32) bool {
 	return false
 }
 
-// tree generates the programs of trees. Of a rank's two connections the first
-// leads up to its parent, the second from the parent down to it.
+// tree generates the programs of Tree. The first of a rank's two connections leads up to its parent, the
+// second from the parent down to it.
 type tree struct{ base }
 
 const (
@@ -135,9 +135,8 @@ func (g *tree) Conn(c *plan.Conn) {
 	}
 }
 
-// AppendPrograms implements plan.Generator: the root does all in one group;
-// other ranks reduce upwards and broadcast downwards in two
-// (all_reduce.h:161-245), or all ranks do so one after the other
+// AppendPrograms implements plan.Generator: the root does everything in one group; other ranks reduce upwards
+// and broadcast downwards in two (all_reduce.h:161-245), or all ranks do so one after the other
 // (device/all_reduce.h:110 of RCCL 2.30.4).
 func (g *tree) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 	for ch := int32(g.split.ChannelLo); ch <= int32(g.split.ChannelHi); ch++ {
@@ -163,8 +162,7 @@ func (g *tree) AppendPrograms(dst []plan.Program, rank int32) []plan.Program {
 	return dst
 }
 
-// upThreads is how many threads reduce in a Simple kernel; the others
-// broadcast.
+// upThreads returns the number of threads that reduce in a Simple kernel; the others broadcast.
 func upThreads(all int32) int32 {
 	up := all / 2
 	if up >= 256 {
@@ -173,9 +171,8 @@ func upThreads(all int32) int32 {
 	return up
 }
 
-// upDown appends a group of up threads that reduces and one of the others
-// that broadcasts. The spare warp goes with the kind of primitive, so leaves
-// spare it too.
+// upDown appends a group of up threads that reduces and a group of the others that broadcasts. Whether a
+// group reserves a warp depends on its kind of primitive only, so leaves reserve it too.
 func (b *base) upDown(dst []plan.Program, pr plan.Program, up int32, reduces,
 	broadcasts plan.Role) []plan.Program {
 	reduce, bcast := pr, pr
@@ -184,7 +181,7 @@ func (b *base) upDown(dst []plan.Program, pr plan.Program, up int32, reduces,
 	return append(dst, b.workers(reduce, true), b.workers(bcast, true))
 }
 
-// NumOps implements plan.Generator: one op a chunk.
+// NumOps implements plan.Generator: one op per chunk.
 func (g *tree) NumOps(pr *plan.Program) int64 {
 	s := g.share(pr.Channel)
 	return channels.DivUp(s.total, s.chunk)
@@ -221,7 +218,7 @@ func (g *tree) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 		s.do, s.dst, s.own = plan.Send, false, true
 	case pr.Role == plan.RoleTreeRoot:
 		s.do = plan.Recv | plan.Reduce | plan.Copy | plan.Send | plan.PostOp
-	case s.src && len(s.from) == 0: // a leaf has nothing to add to
+	case s.src && len(s.from) == 0: // a leaf has no received data to add to
 		s.do = plan.Send
 	case s.src:
 		s.do = plan.Recv | plan.Reduce | plan.Send
@@ -233,13 +230,13 @@ func (g *tree) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 	return s
 }
 
-// treeStream repeats one primitive, chunk after chunk.
+// treeStream is the stream of Tree: it repeats one primitive, chunk after chunk.
 type treeStream struct {
 	stream
 	share
 	do       plan.Do
 	src, dst bool // the op reads the input, writes the output
-	own      bool // it reads the output
+	own      bool // the op reads the output
 }
 
 func (s *treeStream) Next(op *plan.Op) bool {

@@ -22,10 +22,9 @@ import (
 const FlowsHeader = "collective,op,data_size,algorithm,protocol,channel_id,flow_id,src,dest,flow_size," +
 	"chunk_id,chunk_count,conn_type,parent_flow_ids,prev_flow_ids"
 
-// WriteFlows writes the plan's messages as SimCCL's CSV: algorithm, protocol
-// and op are NCCL's numbers (protocol is that of the flow's program for
-// send/recv), lists of ids are separated by semicolons. chunk_count is the
-// number of chunks of the channel's part as the ops count them.
+// WriteFlows writes the plan's messages as SimCCL's CSV: algorithm, protocol and op are NCCL's numbers (for
+// send/recv, the protocol of the flow's program), lists of ids are separated by semicolons. chunk_count is
+// the number of chunks of the channel's part as the ops count them.
 func WriteFlows(w io.Writer, p *plan.Plan) error {
 	if err := onlyMessages(p); err != nil {
 		return err
@@ -89,7 +88,7 @@ func flowFacts(p *plan.Plan) (map[int32]int32, []uint8, error) {
 	return chunks, protos, nil
 }
 
-// connType is SimCCL's word for how a connection goes, as far as a plan knows.
+// connType returns SimCCL's word for the transport of a connection, as far as a plan knows it.
 func connType(p *plan.Plan, c *plan.Conn) string {
 	switch {
 	case c.Kind == connect.NVLSRoute:
@@ -104,11 +103,10 @@ func connType(p *plan.Plan, c *plan.Conn) string {
 	return "P2P"
 }
 
-// WriteGOAL writes the plan as GOAL text (Group Operation Assembly Language, as
-// LogGOPSim's txt2bin reads it): per rank its sends and receives, what must
-// precede what, and a thread (cpu) per program. Tags are connection ids, so
-// messages of a connection match in order. A plan knows no computing time:
-// reductions and copies have no calc.
+// WriteGOAL writes the plan as GOAL text (Group Operation Assembly Language, as LogGOPSim's txt2bin reads
+// it): per rank its sends and receives, their dependencies, and a thread (cpu) per program. Tags are
+// connection ids, so messages of a connection match in order. A plan knows no computing time: reductions and
+// copies have no calc.
 func WriteGOAL(w io.Writer, p *plan.Plan) error {
 	x, err := newFlowIndex(p)
 	if err != nil {
@@ -136,8 +134,8 @@ type goalWriter struct {
 	label int
 }
 
-// rank writes a rank's programs. Those of a later phase require the last ops of
-// the phase before on their channel.
+// rank writes a rank's programs. The programs of a later phase require the last ops of the phase before on
+// their channel.
 func (g *goalWriter) rank(progs []plan.Program) error {
 	var before, ends []int
 	for cpu := range progs {
@@ -156,11 +154,10 @@ func (g *goalWriter) rank(progs []plan.Program) error {
 	return nil
 }
 
-// program writes one program after the labels before, and returns the labels
-// of its last op.
+// program writes one program after the given labels, and returns the labels of its last op.
 func (g *goalWriter) program(pr *plan.Program, cpu int, before []int) ([]int, error) {
 	p := g.x.p
-	labels := map[message]int{} // of receives
+	labels := map[message]int{} // by message received: the label of its receive
 	last, lastOp := 0, int32(-1)
 	var now []int // labels of this op
 	before = append([]int(nil), before...)

@@ -8,19 +8,19 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Flow is one message of a plan: what one send primitive puts into one
-// connection. (PAT sends what several primitives have put into a step.)
+// Flow is one message of a plan: the data that one send primitive puts into one connection. (PAT sends a step
+// that several primitives have filled.)
 type Flow struct {
 	ID    int64 // in the order of ranks, programs, ops and connections
 	Conn  plan.Conn
 	Bytes units.Bytes
 	Chunk int32
 	Op    int32   // op that posts it
-	Deps  []int64 // flows whose data it carries on, good until the next flow
-	Prev  int64   // flow that the same program sent before, -1 for its first
+	Deps  []int64 // flows whose data it forwards; valid until the next flow
+	Prev  int64   // previous flow of the same program; -1: none
 }
 
-// flowIndex knows the messages of every connection in order.
+// flowIndex numbers the messages of every connection in order.
 type flowIndex struct {
 	p     *plan.Plan
 	ids   [][]int64
@@ -28,22 +28,22 @@ type flowIndex struct {
 	total int64
 }
 
-// message is the n-th message of a connection.
+// message identifies the n-th message of a connection.
 type message struct {
 	conn int32
 	n    int64
 }
 
-// walk goes through the ops of one program and reports the messages that
-// become read for the first time, then those that are posted.
+// walk visits the ops of one program and reports the messages that are read for the first time, then those
+// that are posted.
 type walk struct {
 	pr       *plan.Program
 	cur      plan.Cursor
 	op       plan.Op
 	posted   map[int32]int64 // messages so far, by connection
 	released map[int32]int64
-	pending  map[message]units.Bytes // pieces put into steps not posted yet
-	deps     map[message][]message   // what they carry on
+	pending  map[message]units.Bytes // bytes put into steps that are not posted yet
+	deps     map[message][]message   // messages whose data they forward
 	seen     map[message]bool        // PAT reads a step several times
 }
 
@@ -106,7 +106,7 @@ func (w *walk) run(read func(message) error, post func(m message, bytes units.By
 	return nil
 }
 
-// collect gathers the pieces of a step, and posts the oldest when it is due.
+// collect adds a piece to a step, and posts the oldest step when it is complete.
 func (w *walk) collect(m message, got []message, post func(message, units.Bytes, []message) error) error {
 	op := &w.op
 	if op.Do&plan.Accum == 0 {
@@ -124,7 +124,8 @@ func (w *walk) collect(m message, got []message, post func(message, units.Bytes,
 	return post(first, bytes, deps)
 }
 
-// onlyMessages refuses plans in which more happens between ranks than messages.
+// onlyMessages returns an error for plans in which ranks interact other than by messages (multicast,
+// in-network reduction).
 func onlyMessages(p *plan.Plan) error {
 	if err := p.Distinct(); err != nil {
 		return err
@@ -167,7 +168,7 @@ func newFlowIndex(p *plan.Plan) (*flowIndex, error) {
 	return x, nil
 }
 
-// id returns the number of a message, an error where it is never sent.
+// id returns the number of a message; an error if it is never sent.
 func (x *flowIndex) id(m message) (int64, error) {
 	if m.n >= int64(len(x.ids[m.conn])) {
 		return 0, fmt.Errorf("message %d of connection %d is received but never sent", m.n, m.conn)
@@ -175,8 +176,8 @@ func (x *flowIndex) id(m message) (int64, error) {
 	return x.ids[m.conn][m.n], nil
 }
 
-// EachFlow calls do for every message of the plan, in the order of their
-// numbers. It holds 16 bytes per message in memory.
+// EachFlow calls do for every message of the plan, in the order of their numbers. It needs 16 bytes of memory
+// per message.
 func EachFlow(p *plan.Plan, do func(*Flow) error) error {
 	x, err := newFlowIndex(p)
 	if err != nil {

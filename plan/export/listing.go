@@ -8,8 +8,8 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// Listing is a plan written out: every connection and every op, as plan text
-// holds them. It is for small plans and for tests that change an op.
+// Listing is a plan written out: every connection and every op, as in plan text. It is for small plans and
+// for tests that change an op.
 type Listing struct {
 	Conns     []plan.Conn
 	NetGroups []plan.NetGroup
@@ -39,8 +39,8 @@ func (l *Listing) opsOf(pr *plan.Program) []plan.Op {
 	return nil
 }
 
-// Plan returns a plan for the request of p that runs the listed programs, which
-// are in the order of ranks, channels and groups.
+// Plan returns a plan for the request of p that executes the listed programs, which must be in the order of
+// ranks, channels and groups.
 func (l *Listing) Plan(p *plan.Plan) (*plan.Plan, error) {
 	return plan.New(p.Comm, p.Req, p.Split, generator{l, p})
 }
@@ -69,7 +69,7 @@ func (g generator) ConnsPerRank() int32           { return 0 }
 func (g generator) Conn(c *plan.Conn)             { *c = g.list.Conns[c.ID] }
 func (g generator) NetGroups() []plan.NetGroup    { return g.list.NetGroups }
 
-// stream yields the ops that are left.
+// stream yields the remaining ops of a program.
 type stream struct{ ops []plan.Op }
 
 func (s *stream) Next(op *plan.Op) bool {
@@ -81,8 +81,8 @@ func (s *stream) Next(op *plan.Op) bool {
 	return true
 }
 
-// List writes out a plan: all ops of all ranks, so it is for small ones.
-// Connections are numbered anew, without gaps, in the order of the plan's ids.
+// List writes out a plan: all ops of all ranks, so it is for small plans. Connections are renumbered without
+// gaps, in the order of the plan's ids.
 func List(p *plan.Plan) *Listing {
 	l := &Listing{NetGroups: slices.Clone(p.NetGroups())}
 	newID := map[int32]int32{}
@@ -90,7 +90,7 @@ func List(p *plan.Plan) *Listing {
 	for rank := range int32(p.Comm.NRanks) {
 		for _, pr := range p.Programs(rank) {
 			lp := ListedProgram{Program: pr}
-			lp.Transfer = plan.Transfer{} // names a connection by its old id
+			lp.Transfer = plan.Transfer{} // Transfer refers to a connection by its old id
 			for c := p.Open(&pr); c.Next(&op); {
 				op.From, op.To = slices.Clone(op.From), slices.Clone(op.To)
 				for _, id := range slices.Concat(op.From, op.To) {

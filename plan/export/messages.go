@@ -17,12 +17,12 @@ type listedMessage struct {
 	Channel int32       `json:"channel"`
 	Bytes   units.Bytes `json:"bytes"`
 	Chunk   int32       `json:"chunk"`
-	Deps    []int64     `json:"deps"` // messages whose data it carries on
-	Prev    int64       `json:"prev"` // that the same program sent before, -1 for its first
+	Deps    []int64     `json:"deps"` // messages whose data it forwards
+	Prev    int64       `json:"prev"` // previous message of the same program; -1: none
 }
 
-// WriteMessages writes the messages of a plan as one JSON document, a line each,
-// as they are made: there may be millions.
+// WriteMessages writes the messages of a plan as one JSON document, one per line, as they are made: there may
+// be millions.
 func WriteMessages(w io.Writer, p *plan.Plan) error {
 	if err := p.Distinct(); err != nil {
 		return err

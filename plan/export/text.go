@@ -83,7 +83,7 @@ func WriteText(w io.Writer, p *plan.Plan) error {
 	return b.Flush()
 }
 
-// peerName is a rank's number or the word for the network.
+// peerName returns a rank's number, or the word for the network.
 func peerName(rank int32) string {
 	if rank == plan.Network {
 		return networkName

@@ -10,8 +10,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Call is one call of a group on its communicator. All members issue the same calls
-// in the same order, save coll.Send and coll.Recv, which Rank alone issues.
+// Call is one call of a group on its communicator. All members issue the same calls in the same order, except
+// coll.Send and coll.Recv, which only Rank issues.
 type Call struct {
 	Func  coll.Func
 	Type  coll.DataType
@@ -26,72 +26,71 @@ type Call struct {
 	Windows sym.Windows
 	// Registered: all buffers are registered (ncclCommRegister).
 	Registered bool
-	// Misalign is plan.Request's.
+	// Misalign is copied to plan.Request.
 	Misalign int64
 }
 
-// Bytes is what NCCL prints of a call's size: count times the size of its type.
+// Bytes returns the size of a call as NCCL prints it: count times the size of its type.
 func (c *Call) Bytes() units.Bytes { return units.Bytes(c.Count) * c.Type.Size() }
 
-// p2p reports whether NCCL makes sends and receives of a call.
+// p2p reports whether NCCL executes a call as sends and receives.
 func (c *Call) p2p() bool { return c.Func.IsP2P() }
 
-// request is the call as a plan's request, without a choice.
+// request returns the call as a plan's request, without a choice of algorithm.
 func (c *Call) request() plan.Request {
 	return plan.Request{Func: c.Func, Count: c.Count, Type: c.Type, Op: c.Op, Root: c.Root,
 		InPlace: c.InPlace, Misalign: c.Misalign}
 }
 
-// Op is what a choice of algorithm is made for: a call, or several of one function,
-// reduction and type with their Count together.
+// Op is the input for a choice of algorithm: a call, or several of one function, reduction and type with the
+// sum of their counts.
 type Op struct {
 	Func  coll.Func
 	Type  coll.DataType
 	RedOp coll.RedOp
 	Count int64
-	Pipe  int // collectives of the group for each channel, at least 1
+	Pipe  int // collectives of the group per channel, at least 1
 }
 
-// Choice is an algorithm and what of the communicator it may use.
+// Choice is an algorithm with its protocol and numbers of channels and warps.
 type Choice struct {
 	Algo     coll.Algorithm
 	Proto    coll.Protocol
-	Channels int // most
+	Channels int // largest number of channels
 	Warps    int
 }
 
-// Comm is a communicator and what decides for it.
+// Comm is a communicator with its cost model and settings.
 type Comm struct {
 	Layout *connect.Layout
 	// Choose is the communicator's cost model.
 	Choose func(Op) (Choice, error)
-	// Params and SlowNVLS are those of every plan.Request.
+	// Params and SlowNVLS are copied to every plan.Request.
 	Params   plan.Params
 	SlowNVLS bool
-	// Symmetric decides about calls whose buffers are in windows; nil where the
-	// communicator has no symmetric kernels.
+	// Symmetric chooses kernels for calls whose buffers are in windows; nil if the communicator has no
+	// symmetric kernels.
 	Symmetric *sym.Comm
-	// Register changes the request of a call for registered buffers, as NCCL does after
-	// its choice: fewer channels, data stored into the receiver's buffer. nil: none are.
+	// Register changes the request of a call for registered buffers, as NCCL does after its choice: fewer
+	// channels, data stored into the receiver's buffer. nil: no buffer is registered.
 	Register func(*plan.Request, *Call) error
-	// ArgsBytes is the space for works in a kernel's arguments, FIFOBytes that for the
-	// works of launched kernels; 0 for NCCL's defaults (NCCL_WORK_ARGS_BYTES,
-	// NCCL_WORK_FIFO_BYTES; init.cc:348).
+	// ArgsBytes is the space for works in a kernel's arguments, FIFOBytes the space for the works of launched
+	// kernels; 0: NCCL's defaults (NCCL_WORK_ARGS_BYTES, NCCL_WORK_FIFO_BYTES; init.cc:348).
 	ArgsBytes, FIFOBytes int64
 }
 
 // Mode is how a group is launched.
 type Mode uint8
 
-// Modes: at once, or into a CUDA graph, whose works have memory of their own.
+// Modes: launched at once, or captured in a CUDA graph, whose works have memory of their own.
 const (
 	Eager Mode = iota
 	Captured
 )
 
-// CallError is a call that contradicts itself or the group.
+// CallError reports a call that contradicts itself or the group.
 type CallError struct {
-	Call    int // index
+	Call    int // index of the call
 	Problem string
 }
 
@@ -101,7 +100,7 @@ func badCall(i int, format string, args ...any) error {
 	return &CallError{Call: i, Problem: fmt.Sprintf(format, args...)}
 }
 
-// validate refuses calls that no communicator of n ranks has.
+// validate returns a *CallError for a call that is invalid on a communicator of n ranks.
 func (c *Call) validate(i, n int) error {
 	switch {
 	case !c.Func.Valid() && c.Func != coll.Send && c.Func != coll.Recv:

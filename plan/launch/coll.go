@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/plan/internal/channels"
 )
 
-// mostChannels is the channels that tasks of a kind may use (enqueue.cc:527).
+// mostChannels returns the number of channels that tasks of a kind may use (enqueue.cc:527).
 func mostChannels(c *connect.Layout, k kind) int {
 	switch k {
 	case nvlsKind:
@@ -18,7 +18,7 @@ func mostChannels(c *connect.Layout, k kind) int {
 	return c.NChannels
 }
 
-// layout is a kernel in the making.
+// layout is a kernel under construction.
 type layout struct {
 	c       *Comm
 	budget  budget
@@ -30,8 +30,8 @@ func newLayout(c *Comm, mode Mode) *layout {
 	return &layout{c: c, budget: budgetOf(c, mode), batches: newBatches(c.Layout.Rules.MaxChannels)}
 }
 
-// estimate returns how many tasks at the head of a list NCCL means to put into a
-// kernel, and the sums of their traffic and channels (enqueue.cc:533).
+// estimate returns how many tasks at the head of a list NCCL intends to put into a kernel, and the sums of
+// their traffic and channels (enqueue.cc:533).
 func (l *layout) estimate(tasks []task) (n int, traffic [numKinds]int64, width [numKinds]int) {
 	for i := range tasks {
 		t := &tasks[i]
@@ -45,7 +45,7 @@ func (l *layout) estimate(tasks []task) (n int, traffic [numKinds]int64, width [
 	return n, traffic, width
 }
 
-// colls lays tasks on the channels until the kernel is full, and returns how many
+// colls assigns tasks to channels until the kernel is full, and returns their number
 // (scheduleCollTasksToPlan, enqueue.cc:519).
 func (l *layout) colls(tasks []task) (int, error) {
 	n, traffic, width := l.estimate(tasks)

@@ -11,38 +11,38 @@ import (
 	"github.com/simccl/simccl/plan/sym"
 )
 
-// Kernel is one launch: what of a group runs in it.
+// Kernel is one launch, with the calls of a group that it executes.
 type Kernel struct {
-	// Tasks are its collectives in the order in which they are laid on the channels: a
-	// channel runs its parts of them in this order, then its sends and receives.
+	// Tasks are its collectives in the order in which they are assigned to the channels: a channel executes
+	// its parts of them in this order, then its sends and receives.
 	Tasks []Task
-	// Exchanges are its sends and receives by rank, of Messages; nil without any.
+	// Exchanges are its sends and receives by rank; they refer to Messages. nil: none.
 	Exchanges [][]plan.Exchange
 	Messages  []plan.Message
-	// Symmetric is the symmetric kernel that it is, nil for an ordinary one.
+	// Symmetric is the symmetric kernel that is launched; nil for an ordinary kernel.
 	Symmetric *sym.Launch
 	Threads   int // of a block
-	// Batches are the batches of works by rank (ncclKernelPlan.nWorkBatches), one
-	// number where all ranks have as many.
+	// Batches is the number of batches of works by rank (ncclKernelPlan.nWorkBatches); a single number if all
+	// ranks have as many.
 	Batches []int
 
-	single *Call // of a group of one call that is made of sends and receives
+	single *Call // the call of a group of one, if it is made of sends and receives
 	direct bool  // messages go into registered buffers
-	aside  int64 // plan.Request's Misalign of messages
+	aside  int64 // plan.Request.Misalign of the messages
 }
 
-// Task is a collective of a kernel.
+// Task is a collective of a kernel, with its algorithm and its share of the channels.
 type Task struct {
-	Call  int          // index
-	Req   plan.Request // with its algorithm, and its Cut
+	Call  int          // index of the call
+	Req   plan.Request // with its algorithm and Cut
 	Split plan.Split
 
 	fn kernelFunc
 }
 
-// Plan returns the kernels of a group's calls on one communicator, in the order in which
-// its members launch them. Errors: a *CallError of a call, an *UnmatchedError, a
-// *plan.UnsupportedError of what is not modelled, or the choice's.
+// Plan returns the kernels of a group's calls on one communicator, in the order in which its members launch
+// them. Errors: a *CallError, an *UnmatchedError, a *plan.UnsupportedError for groups that are not modelled,
+// or the choice's.
 func Plan(c *Comm, calls []Call, mode Mode) ([]Kernel, error) {
 	n := c.Layout.NRanks
 	for i := range calls {
@@ -78,7 +78,8 @@ func Plan(c *Comm, calls []Call, mode Mode) ([]Kernel, error) {
 	return append(kernels, own...), err
 }
 
-// released refuses groups that the release plans in a way that is not modelled.
+// released returns a *plan.UnsupportedError for groups of several calls that this NCCL release plans in a way
+// that is not modelled (collectives before 2.22; broadcasts with several roots where they are joined).
 func released(c *Comm, calls []Call) error {
 	rules := c.Layout.Rules
 	if len(calls) < 2 {
@@ -104,12 +105,11 @@ func released(c *Comm, calls []Call) error {
 	return nil
 }
 
-// fewestThreads are the fewest of a block (NCCL_MIN_NTHREADS, device.h:90).
+// fewestThreads is the least number of threads of a block (NCCL_MIN_NTHREADS, device.h:90).
 const fewestThreads = 128
 
-// kernelsOf makes the ordinary kernels: collectives as long as there are any, and from
-// the kernel of the last one on sends and receives, which each rank cuts by itself
-// (enqueue.cc:1463).
+// kernelsOf makes the ordinary kernels: first the collectives; sends and receives follow from the kernel of
+// the last collective on, divided among kernels by each rank itself (enqueue.cc:1463).
 func kernelsOf(c *Comm, tasks []task, m *mail, mode Mode) ([]Kernel, error) {
 	var out []Kernel
 	for len(tasks) > 0 {
@@ -134,7 +134,7 @@ func kernelsOf(c *Comm, tasks []task, m *mail, mode Mode) ([]Kernel, error) {
 	return appendMail(out, newLayout(c, mode), m, mode)
 }
 
-// done finishes a kernel that is the same on all ranks.
+// done completes a kernel that is equal on all ranks.
 func (l *layout) done(n int) Kernel {
 	l.kernel.Threads = max(l.kernel.Threads, fewestThreads)
 	l.kernel.Batches = make([]int, n)
@@ -144,8 +144,8 @@ func (l *layout) done(n int) Kernel {
 	return l.kernel
 }
 
-// appendMail appends the kernel of l with as many sends and receives as it holds, and
-// further kernels with the rest.
+// appendMail fills the kernel of l with as many sends and receives as it holds, appends it, and makes further
+// kernels of the rest.
 func appendMail(out []Kernel, l *layout, m *mail, mode Mode) ([]Kernel, error) {
 	sizer, err := sendrecv.NewSizer(l.c.Layout, l.c.Params, "send/recv")
 	if err != nil {
@@ -190,9 +190,9 @@ func appendMail(out []Kernel, l *layout, m *mail, mode Mode) ([]Kernel, error) {
 	}
 }
 
-// Plan makes the plan of a kernel. A kernel of sends and receives alone, of a group of
-// one call, is that call's own plan. Errors are build's, of plan.Join, and a
-// *plan.UnsupportedError for symmetric kernels, which plan/sym lays out.
+// Plan makes the plan of a kernel. A kernel of a group of one call that is made of sends and receives has
+// that call's own plan. Errors are build's, plan.Join's, and a *plan.UnsupportedError for symmetric kernels,
+// which plan/sym plans.
 func (k *Kernel) Plan(c *Comm) (*plan.Plan, error) {
 	switch {
 	case k.Symmetric != nil:
@@ -235,7 +235,7 @@ func (k *Kernel) Plan(c *Comm) (*plan.Plan, error) {
 	return plan.Join(c.Layout, parts)
 }
 
-// directMail reports whether all sends and receives of a group are of registered buffers.
+// directMail reports whether the buffers of all sends and receives of a group are registered.
 func (c *Comm) directMail(calls []Call) (bool, error) {
 	direct := false
 	for i := range calls {

@@ -15,14 +15,14 @@ type mail struct {
 	messages []plan.Message
 	sends    []queues // by rank
 	recvs    []queues
-	left     []int // by rank, of both
+	left     []int // by rank: number of sends and receives left
 	copies   []bool
-	direct   bool  // all are of registered buffers
+	direct   bool  // all buffers are registered
 	aside    int64 // plan.Request's Misalign, equal for all
 }
 
-// expand makes the sends and receives of all calls (taskAppend, enqueue.cc:2590), and
-// matches the k-th send of a pair of ranks with the k-th receive.
+// expand makes the sends and receives of all calls (taskAppend, enqueue.cc:2590), and matches the k-th send
+// of a pair of ranks with the k-th receive.
 func expand(n int, calls []Call) (*mail, error) {
 	m := &mail{n: n, left: make([]int, n)}
 	m.sends, m.recvs = make([]queues, n), make([]queues, n)
@@ -48,8 +48,8 @@ func expand(n int, calls []Call) (*mail, error) {
 	return m, m.match(calls, halves)
 }
 
-// messages yields the sends and receives of a call, of each rank in the order in
-// which it issues them.
+// messages calls send and recv for the sends and receives of a call, in the order in which each rank issues
+// them.
 func (c *Call) messages(n int32, send, recv func(src, dst int32, off units.Bytes)) {
 	if !c.p2p() || c.Count == 0 && c.Func.Valid() && c.Func != coll.SendRecv {
 		return
@@ -82,11 +82,11 @@ func (c *Call) messages(n int32, send, recv func(src, dst int32, off units.Bytes
 	}
 }
 
-// UnmatchedError: a rank sends what the other does not receive in the same group, or
-// the reverse. NCCL would wait for it, for ever or until another group has it.
+// UnmatchedError reports that a rank sends data that the other does not receive in the same group, or the
+// reverse. NCCL would wait, forever or until another group has the other half.
 type UnmatchedError struct {
 	Src, Dst     int32
-	Sends, Recvs int // how many there are
+	Sends, Recvs int // numbers of both
 }
 
 func (e *UnmatchedError) Error() string {
@@ -94,7 +94,7 @@ func (e *UnmatchedError) Error() string {
 		"itself each send needs its receive", e.Src, e.Sends, e.Dst, e.Recvs)
 }
 
-// match joins sends and receives.
+// match joins each send with its receive. Error: *UnmatchedError, or a *CallError if their sizes differ.
 func (m *mail) match(calls []Call, halves []plan.Message) error {
 	return m.pairs(func(src, dst int32) error {
 		s, r := *m.sends[src].of(dst, m.n), *m.recvs[dst].of(src, m.n)
@@ -117,16 +117,16 @@ func (m *mail) match(calls []Call, halves []plan.Message) error {
 	})
 }
 
-// sweep is where a rank's schedule of rounds has come to.
+// sweep is the position of a rank in its schedule: the round, and the number of passes over the rounds.
 type sweep struct{ round, epoch int }
 
-// p2p lays the sends and receives of a rank into a kernel, until it is full
-// (scheduleP2pTasksToPlan, enqueue.cc:1039). batches are the kernel's so far.
+// p2p puts the sends and receives of a rank into a kernel, until it is full (scheduleP2pTasksToPlan,
+// enqueue.cc:1039). batches are the kernel's so far.
 func (l *layout) p2p(m *mail, sizer *sendrecv.Sizer, rank int32, batches *workBatches,
 	at *sweep) []plan.Exchange {
 	var out []plan.Exchange
 	rules := &l.c.Layout.Rules.Plan
-	first := make([]int, len(batches.open)) // batches of send/recv by channel
+	first := make([]int, len(batches.open)) // by channel: number of send/recv batches
 	if !rules.RoundsResume {
 		at.round = 0
 	}
@@ -184,7 +184,7 @@ func head(q []int32) int32 {
 	return q[0]
 }
 
-// bytes are those of a message, -1 of none.
+// bytes returns the size of a message; -1 for none.
 func (m *mail) bytes(i int32) int64 {
 	if i < 0 {
 		return -1
@@ -192,7 +192,7 @@ func (m *mail) bytes(i int32) int64 {
 	return int64(m.messages[i].Bytes)
 }
 
-// parts is over how many channels a message is spread; 0 for none.
+// parts returns the number of channels of a message; 0 for none.
 func parts(s *sendrecv.Sizer, list []plan.Message, i int32, round int) int {
 	if i < 0 {
 		return 0

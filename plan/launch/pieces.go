@@ -7,13 +7,13 @@ import (
 	"github.com/simccl/simccl/plan/internal/sendrecv"
 )
 
-// fifoWorks is how many batches of pieces a kernel may have: half of the FIFO
+// fifoWorks is the largest number of batches of a kernel in releases with pieces: half of the FIFO
 // (NCCL_WORK_FIFO_DEPTH, init.cc:39, enqueue.cc:1252 of v2.21.5).
 const fifoWorks = 64 << 10 / 2
 
-// pieces lays the sends and receives of a rank into a kernel where they are pieces with
-// places of their own: each exchange is a send or a receive (enqueue.cc:882 of
-// v2.21.5). A group of more batches than a kernel has is a *plan.UnsupportedError.
+// pieces puts the sends and receives of a rank into a kernel in releases where pieces have places of their
+// own: each exchange is a send or a receive (enqueue.cc:882 of v2.21.5). Error: *plan.UnsupportedError for a
+// group with more batches than a kernel holds.
 func (l *layout) pieces(m *mail, sizer *sendrecv.Sizer, rank int32, mode Mode) ([]plan.Exchange, int, error) {
 	var out []plan.Exchange
 	at := sendrecv.NewPlaces(l.c.Layout.P2PChannels)
@@ -41,7 +41,7 @@ func (l *layout) pieces(m *mail, sizer *sendrecv.Sizer, rank int32, mode Mode) (
 					send.Batch = append(send.Batch, at.Add(sizer.Channel(rank, to, round, part), to, true))
 				}
 			}
-			if send.Send >= 0 && to == rank && m.copies[send.Send] { // in place, nothing is copied
+			if send.Send >= 0 && to == rank && m.copies[send.Send] { // in place, no data is copied
 				continue
 			}
 			for _, x := range []plan.Exchange{recv, send} {
@@ -61,8 +61,7 @@ func (l *layout) pieces(m *mail, sizer *sendrecv.Sizer, rank int32, mode Mode) (
 	return out, at.Batches, nil
 }
 
-// take removes the first message of a rank to or from a peer and returns it, -1 if there
-// is none.
+// take removes and returns the first message between rank and peer in q; -1 if there is none.
 func (m *mail) take(q *queues, rank, peer int32) int32 {
 	i := q.first(peer)
 	if i >= 0 {

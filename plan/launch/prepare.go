@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/plan/sym"
 )
 
-// devOp is a reduction as kernels have it (ncclDevRedOp_t).
+// devOp is a reduction as device code distinguishes it (ncclDevRedOp_t).
 type devOp uint8
 
 const (
@@ -23,14 +23,14 @@ const (
 	devSumPostDiv
 )
 
-// bin is what NCCL gathers collectives by before it chooses (enqueue.cc:369).
+// bin is the key by which NCCL gathers collectives before it chooses algorithms (enqueue.cc:369).
 type bin struct {
 	fn  coll.Func
 	op  devOp
 	typ coll.DataType
 }
 
-// binOf returns a call's bin. All-gather and broadcast move bytes and reduce nothing.
+// binOf returns a call's bin. All-gather and broadcast count bytes and have no reduction.
 func binOf(c *Call) bin {
 	b := bin{fn: c.Func, typ: c.Type}
 	if !c.Func.Reduces() {
@@ -50,9 +50,8 @@ func binOf(c *Call) bin {
 	return b
 }
 
-// kernelFunc is the device function that runs a task: consecutive works of a channel
-// with the same one are a batch. Signed integers are added as unsigned ones
-// (device/generate.py:132).
+// kernelFunc identifies the device function of a task: consecutive works of a channel with the same function
+// form a batch. Signed integers are added as unsigned ones (device/generate.py:132).
 type kernelFunc struct {
 	bin
 	algo  coll.Algorithm
@@ -68,11 +67,11 @@ func funcOf(b bin, ch Choice) kernelFunc {
 	return kernelFunc{b, ch.Algo, ch.Proto}
 }
 
-// task is a collective of the group.
+// task is a collective of the group while algorithms and kernels are chosen.
 type task struct {
 	call    int   // index
-	traffic int64 // before a protocol is chosen
-	size    int   // NCCL's bin of sizes
+	traffic int64 // computed before a protocol is chosen
+	size    int   // NCCL's size bin
 	bin     bin
 	choice  Choice
 	req     plan.Request
@@ -80,8 +79,7 @@ type task struct {
 	channels.Task
 }
 
-// kind is what limits the channels of a task: those of NVLS, or of networks that
-// reduce (enqueue.cc:527).
+// kind selects the limit on a task's channels: that of NVLS, of CollNet, or of others (enqueue.cc:527).
 type kind uint8
 
 const (
@@ -104,8 +102,8 @@ func kindOf(a coll.Algorithm, nodes int) kind {
 	return plainKind
 }
 
-// sizeBin is the place of a traffic in NCCL's sorter: KiB up to 1 GiB, four bins for
-// each power of two (comm.h:299).
+// sizeBin returns the bin of a traffic in NCCL's sorter: KiB up to 1 GiB, four bins for each power of two
+// (comm.h:299).
 func sizeBin(traffic int64) int {
 	x := min(traffic, 1<<30) >> 10
 	n := bits.Len64(uint64(x))
@@ -115,10 +113,9 @@ func sizeBin(traffic int64) int {
 	return (n-2)<<2 | int(x>>(n-3))&3
 }
 
-// prepare makes the tasks of all collectives and orders them as NCCL lays them on
-// channels: by kind; by bin, that of the largest call first; by size, the smallest
-// first (enqueue.cc:347-437). Symmetric kernels are returned apart, with the calls that
-// they take.
+// prepare makes the tasks of all collectives and orders them as NCCL assigns them to channels: by kind; by
+// bin, the bin with the largest call first; by size, the smallest first (enqueue.cc:347-437). Symmetric
+// kernels are returned separately, with the calls that they execute.
 func prepare(c *Comm, calls []Call) (tasks []task, symmetric []Kernel, err error) {
 	n := c.Layout.NRanks
 	for i := range calls {
@@ -129,7 +126,7 @@ func prepare(c *Comm, calls []Call) (tasks []task, symmetric []Kernel, err error
 			tasks = append(tasks, t)
 		}
 	}
-	// NCCL's sorter is a stack in every bin of sizes: the last of equals comes first.
+	// NCCL's sorter is a stack in every size bin: of equal tasks the last comes first.
 	slices.SortFunc(tasks, func(a, b task) int {
 		return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(b.call, a.call))
 	})
@@ -151,8 +148,7 @@ func prepare(c *Comm, calls []Call) (tasks []task, symmetric []Kernel, err error
 	return slices.Concat(byKind[:]...), symmetric, nil
 }
 
-// takeSymmetric takes the calls out that symmetric kernels run
-// (scheduler/symmetric_sched.cc:15).
+// takeSymmetric separates the calls that symmetric kernels execute (scheduler/symmetric_sched.cc:15).
 func takeSymmetric(c *Comm, calls []Call, tasks []task) (rest []task, symmetric []Kernel, err error) {
 	if c.Symmetric == nil || len(tasks) == 0 {
 		return tasks, nil, nil
@@ -180,8 +176,8 @@ func takeSymmetric(c *Comm, calls []Call, tasks []task) (rest []task, symmetric 
 	return rest, symmetric, nil
 }
 
-// gather divides sorted tasks by bin, bins in order of their first task, each in
-// reverse: by size ascending, and in program order within a bin of sizes.
+// gather divides sorted tasks by bin, bins in the order of their first task, each reversed: by size
+// ascending, and in program order within a size bin.
 func gather(tasks []task) [][]task {
 	var sets [][]task
 	at := map[bin]int{}
@@ -200,8 +196,8 @@ func gather(tasks []task) [][]task {
 	return sets
 }
 
-// together returns the tasks at the head of a set that get one algorithm: those with less
-// than four times the traffic of the first (enqueue.cc:393).
+// together returns the tasks at the head of a set that share one algorithm: those with less than four times
+// the traffic of the first (enqueue.cc:393).
 func together(set []task) []task {
 	n := 1
 	for n < len(set) && set[n].traffic < 4*set[0].traffic {
@@ -210,7 +206,8 @@ func together(set []task) []task {
 	return set[:n]
 }
 
-// choose chooses for tasks together, by their counts' sum, and sets what follows.
+// choose chooses an algorithm for tasks together, by the sum of their counts, and sets the fields that follow
+// from it.
 func choose(c *Comm, calls []Call, part []task, perChannel int) error {
 	first := &calls[part[0].call]
 	op := Op{Func: first.Func, Type: first.Type, RedOp: first.Op, Pipe: perChannel}

@@ -6,14 +6,14 @@ import (
 	"github.com/simccl/simccl/plan/internal/sendrecv"
 )
 
-// queues are a rank's messages to, or from, its peers, in program order. Most ranks of a
-// large communicator have few peers, so the peers are listed until there are fewPeers.
+// queues holds a rank's messages to, or from, its peers, in program order. Most ranks of a large communicator
+// have few peers, so up to fewPeers peers are kept in a list.
 type queues struct {
 	few []peerQueue
-	all [][]int32 // by peer, once there are more
+	all [][]int32 // by peer, for more than fewPeers peers
 }
 
-// peerQueue are indexes of messages.
+// peerQueue holds the indexes of the messages of one peer.
 type peerQueue struct {
 	peer int32
 	list []int32
@@ -21,7 +21,7 @@ type peerQueue struct {
 
 const fewPeers = 16
 
-// of returns the messages of a peer among n ranks, which add and take may change.
+// of returns the messages of a peer among n ranks; the caller may append to and remove from the result.
 func (q *queues) of(peer int32, n int) *[]int32 {
 	if q.all != nil {
 		return &q.all[peer]
@@ -43,7 +43,7 @@ func (q *queues) of(peer int32, n int) *[]int32 {
 	return &q.all[peer]
 }
 
-// first returns the next message of a peer, -1 without one.
+// first returns the next message of a peer; -1: none.
 func (q *queues) first(peer int32) int32 {
 	if q.all != nil {
 		return head(q.all[peer])
@@ -56,7 +56,7 @@ func (q *queues) first(peer int32) int32 {
 	return -1
 }
 
-// drop takes the next message of a peer away, which there is.
+// drop removes the next message of a peer, which must exist.
 func (q *queues) drop(peer int32) {
 	list := q.of(peer, 0)
 	*list = (*list)[1:]
@@ -77,7 +77,7 @@ func (q *queues) appendPeers(dst []int32) []int32 {
 	return dst
 }
 
-// rounds lists, in order, those in which a rank sends or receives anything.
+// rounds lists, in order, the rounds in which a rank sends or receives.
 func (m *mail) rounds(s *sendrecv.Sizer, rank int32) []int {
 	var list []int
 	for _, to := range m.sends[rank].appendPeers(nil) {
@@ -90,8 +90,8 @@ func (m *mail) rounds(s *sendrecv.Sizer, rank int32) []int {
 	return slices.Compact(list)
 }
 
-// pairs calls do with every rank and each of its peers in order between which there are
-// sends or receives, until it returns an error.
+// pairs calls do for every pair of ranks between which there are sends or receives, in order, until do
+// returns an error.
 func (m *mail) pairs(do func(src, dst int32) error) error {
 	senders := make([][]int32, m.n) // by src, the ranks that receive of it
 	var from []int32

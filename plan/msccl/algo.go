@@ -7,13 +7,13 @@ import (
 	"github.com/simccl/simccl/plan/schedule"
 )
 
-// Algo is a schedule in steps, and its own Body.
+// Algo is a schedule made of MSCCL's steps, and its own Body.
 type Algo struct {
 	*schedule.Schedule
 	Blocks [][]Block // by GPU
 }
 
-// newAlgo is the algo of a schedule without GPUs.
+// newAlgo returns the Algo of a schedule, without thread blocks yet.
 func newAlgo(s schedule.Schedule) *Algo {
 	a := &Algo{Schedule: &s}
 	s.Format, s.Body = "msccl", a
@@ -26,13 +26,13 @@ func (s *Algo) add(gpu int, b Block, at schedule.Pos) {
 	s.GPUs[gpu].Blocks = append(s.GPUs[gpu].Blocks, schedule.Block{Pos: at})
 }
 
-// Block is a thread block. Send and Recv are ranks, -1 for none.
+// Block is a thread block. Send and Recv are the ranks it sends to and receives from; -1: none.
 type Block struct {
 	Send, Recv, Channel int
 	Steps               []Step
 }
 
-// Kind is what a step does.
+// Kind is the action of a step: receive, reduce, copy, send and their combinations.
 type Kind uint8
 
 // Kinds of steps, in the order of kindWords.
@@ -50,7 +50,7 @@ const (
 
 var kindWords = [...]string{"nop", "s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re"}
 
-// String is MSCCL's word.
+// String returns MSCCL's word for the kind.
 func (k Kind) String() string { return kindWords[k] }
 
 func (k Kind) sends() bool    { return kindDo[k]&plan.Send != 0 }
@@ -60,14 +60,14 @@ func (k Kind) receives() bool { return kindDo[k]&plan.Recv != 0 }
 func (k Kind) reads() bool  { return kindDo[k]&plan.Reduce != 0 || k != Nop && !k.receives() }
 func (k Kind) writes() bool { return kindDo[k]&plan.Copy != 0 }
 
-// Place is a chunk of a buffer: i, o or s.
+// Place is a chunk of a buffer: i (input), o (output) or s (scratch).
 type Place struct {
 	Buf byte
 	Off int
 }
 
-// Step is one step. It waits until DepStep of DepBlock has ended, of the same GPU;
-// -1 for none.
+// Step is one step of a thread block. It waits until step DepStep of block DepBlock of the same GPU has
+// ended; -1: it waits for none.
 type Step struct {
 	Kind              Kind
 	Src, Dst          Place
@@ -76,10 +76,11 @@ type Step struct {
 	Pos               schedule.Pos
 }
 
-// chunkSteps is how many steps of a FIFO one of the Simple protocol takes (MSCCL_CHUNKSTEPS).
+// chunkSteps is the number of FIFO steps that a chunk takes with the Simple protocol (MSCCL_CHUNKSTEPS).
 const chunkSteps = 2
 
-// ProofChunk implements schedule.Body: the rounds of a size repeat one.
+// ProofChunk implements schedule.Body. It returns 0: each size proves its own plan, because all rounds of a
+// size are equal.
 func (s *Algo) ProofChunk(int64) int64 { return 0 }
 
 // Describe implements schedule.Body.
@@ -88,8 +89,8 @@ func (s *Algo) Describe(at schedule.Element, _ int) (name, order string) {
 		fmt.Sprintf("add depid=%d deps=%d", at.Block, at.Step)
 }
 
-// Lower implements schedule.Body: a chunk larger than a step of the FIFO is done in rounds, smaller
-// ones together.
+// Lower implements schedule.Body: a chunk larger than a FIFO step is processed in several rounds; smaller
+// chunks of a step move together.
 func (s *Algo) Lower(p *schedule.Programs, _ bool) error {
 	room, together := p.FIFO(chunkSteps), 1
 	switch {
@@ -138,7 +139,7 @@ var kindDo = [...]plan.Do{
 	Copy: plan.Copy, Reduce: plan.Reduce | plan.Copy | plan.Accum,
 }
 
-// addStep adds the ops of a step, one for as many chunks as move together.
+// addStep adds the ops of a step, one op for each together chunks that move together.
 func (s *Algo) addStep(p *schedule.Programs, at schedule.Element, together int,
 	conn func(src, dst, channel int) []int32) {
 	k := &s.Blocks[at.GPU][at.Block]

@@ -1,7 +1,5 @@
-// Package msccl reads and writes schedules in MSCCL's XML (the algo element of
-// microsoft/msccl-tools), whose steps send and receive over two-sided connections.
-//
-// What it must not know: files.
+// Package msccl reads and writes schedules in MSCCL's XML (the algo element of microsoft/msccl-tools), whose
+// steps send and receive over two-sided connections. It must not know files.
 package msccl
 
 import (
@@ -65,7 +63,7 @@ func (r *reader) errorf(format string, args ...any) error {
 	return r.s.Fault(schedule.Whole(r.pos), format, args...)
 }
 
-// levels are the names of the elements by depth.
+// levels are the names of the elements by depth of nesting.
 var levels = [...]string{"algo", "gpu", "tb", "step"}
 
 func (r *reader) start(t xml.StartElement) error {
@@ -200,7 +198,7 @@ func (r *reader) step(a *attrs) {
 	b := &blocks[len(blocks)-1]
 	number := "s"
 	if _, ok := a.text(number); !ok {
-		number = "step" // as some msccl-tools write it
+		number = "step" // an alternative spelling that some msccl-tools write
 	}
 	if id := a.number(number, 0, schedule.MaxSteps); a.err == nil && int(id) != len(b.Steps) {
 		a.fail("step %s=%d, want %d: list them in order", number, id, len(b.Steps))
@@ -237,7 +235,7 @@ func (a *attrs) place(end string) Place {
 	return Place{buf[0], int(a.number(end+"off", 0, schedule.MaxChunks))}
 }
 
-// validate checks what no single element shows, and counts the steps.
+// validate checks conditions that involve several elements, and counts the steps.
 func (s *Algo) validate() error {
 	if n := len(s.GPUs); s.PerRank() && s.Chunks%n != 0 {
 		return s.Fault(schedule.Whole(s.Pos), "nchunksperloop=%d is no multiple of ngpus=%d, as %s "+

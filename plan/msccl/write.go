@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/plan/schedule"
 )
 
-// CannotSayError is what of a plan MSCCL's XML has no words for.
+// CannotSayError reports a property of a plan that MSCCL's XML cannot express.
 type CannotSayError struct {
 	What          string
 	Rank, Channel int32 // -1: the whole plan
@@ -23,8 +23,7 @@ func (e *CannotSayError) Error() string {
 	return fmt.Sprintf("MSCCL XML cannot say rank %d channel %d: %s", e.Rank, e.Channel, e.What)
 }
 
-// TwoSided is a schedule in steps of two-sided connections, as MSCCL has them. The error is a
-// *CannotSayError.
+// TwoSided returns a schedule in MSCCL's steps of two-sided connections. Error: *CannotSayError.
 func TwoSided(s *schedule.Schedule) (*Algo, error) {
 	if a, ok := s.Body.(*Algo); ok {
 		return a, nil
@@ -40,27 +39,27 @@ func TwoSided(s *schedule.Schedule) (*Algo, error) {
 	return FromPlan(p, s.Name)
 }
 
-// encoder makes an Algo of a plan.
+// encoder converts a plan to an Algo.
 type encoder struct {
 	p     *plan.Plan
 	s     *Algo
 	chunk int64  // bytes
 	used  []bool // by connection
-	group []int  // of connections, by id: those that share thread blocks
+	group []int  // by connection id: its group; the connections of a group share thread blocks
 	chans []int  // by connection
 	deps  []dep
-	sent  map[int32][]int // step behind which the n-th message of a rank to itself goes
+	sent  map[int32][]int // by rank: the steps after which its n-th message to itself is complete
 }
 
-// dep is a step that waits for a message of the rank to itself.
+// dep is a step that waits for a message of its rank to itself.
 type dep struct {
 	gpu, block, step, number int
 	conn                     int32
 }
 
-// FromPlan says a plan as a schedule: of chunks as large as all of its places and sizes
-// are multiples of. The error is a *CannotSayError. What is lost is that of NCCL which
-// a schedule has not: slices, threads, and which program shares an SM with which.
+// FromPlan converts a plan to a schedule. The chunk is the largest size of which all offsets and sizes are
+// multiples. Properties of NCCL that a schedule lacks are lost: slices, threads, and which programs share an
+// SM. Error: *CannotSayError.
 func FromPlan(p *plan.Plan, name string) (*Algo, error) {
 	n := p.Comm.NRanks
 	t := &encoder{p: p, used: make([]bool, p.NumConns()), sent: map[int32][]int{},
@@ -88,7 +87,8 @@ func FromPlan(p *plan.Plan, name string) (*Algo, error) {
 	return t.s, t.s.validate()
 }
 
-// measure finds the chunk, and the channels of connections.
+// measure sets the chunk size to the greatest common divisor of all buffer sizes, offsets and transfer sizes,
+// and assigns channels to connections. Error: *CannotSayError if more than 4096 chunks result.
 func (t *encoder) measure() error {
 	var unit int64
 	of := func(n int64) {
@@ -124,7 +124,7 @@ func (t *encoder) fault(pr *plan.Program, format string, args ...any) error {
 	return &CannotSayError{fmt.Sprintf(format, args...), pr.Rank, pr.Channel}
 }
 
-// program notes what connections a program uses.
+// program records the connections that a program uses, and calls of for each of its offsets and sizes.
 func (t *encoder) program(pr *plan.Program, of func(int64)) error {
 	if pr.Phase > 0 {
 		return t.fault(pr, "a program that begins when another has ended")
@@ -168,7 +168,7 @@ func (t *encoder) find(i int) int {
 
 func (t *encoder) join(a, b int) { t.group[t.find(b)] = t.find(a) }
 
-// channels gives each set of connections that share thread blocks a channel.
+// channels assigns a channel to each group of connections that share thread blocks.
 func (t *encoder) channels() error {
 	channel := map[int]int{}
 	taken := map[[3]int32]bool{}
@@ -203,7 +203,7 @@ func (t *encoder) channels() error {
 	return nil
 }
 
-// rank says the programs of a rank.
+// rank converts the programs of a rank to thread blocks.
 func (t *encoder) rank(rank int32) error {
 	l := t.p.Layout(rank)
 	whole := t.p.Layout(0)
@@ -233,7 +233,7 @@ func (t *encoder) place(r plan.Ref) Place {
 	return Place{buf, int(int64(r.Off) / t.chunk)}
 }
 
-// op says an op of a program.
+// op converts an op of a program to a step.
 func (t *encoder) op(pr *plan.Program, op *plan.Op, b *Block, block int) error {
 	to, from := int32(-1), int32(-1)
 	for _, id := range op.To {
@@ -280,7 +280,7 @@ func (t *encoder) op(pr *plan.Program, op *plan.Op, b *Block, block int) error {
 		return t.fault(pr, "%v", op.Do)
 	}
 	st.Kind = Kind(kind)
-	// The other end of a send's place means nothing, and is written all the same.
+	// The offset at the other end of a send has no meaning, but the format requires one.
 	if st.Dst.Buf == 0 {
 		st.Dst = st.Src
 	}
@@ -291,7 +291,7 @@ func (t *encoder) op(pr *plan.Program, op *plan.Op, b *Block, block int) error {
 	return nil
 }
 
-// emitEmpty writes a message without data: from a rank to itself it orders two steps.
+// emitEmpty converts a message without data: from a rank to itself it orders two steps.
 func (t *encoder) emitEmpty(pr *plan.Program, to, from int32, b *Block, block int) error {
 	for _, id := range []int32{to, from} {
 		if id < 0 {
@@ -322,7 +322,7 @@ func (t *encoder) emitEmpty(pr *plan.Program, to, from int32, b *Block, block in
 	return nil
 }
 
-// XML writes the schedule as MSCCL's interpreter reads it.
+// XML returns the schedule in the form that MSCCL's interpreter reads.
 func (s *Algo) XML() []byte {
 	var b bytes.Buffer
 	bit := map[bool]int{true: 1}
@@ -366,7 +366,7 @@ func letter(p Place) byte {
 	return p.Buf
 }
 
-// attribute leaves out of a name what an attribute may not have.
+// attribute replaces the characters of a name that an XML attribute cannot contain by _.
 func attribute(name string) string {
 	return string(bytes.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || bytes.ContainsRune([]byte(`<>&"'\`), r) {

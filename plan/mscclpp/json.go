@@ -16,20 +16,20 @@ const (
 	maxDepth = 12
 )
 
-// node is a value of a JSON text with its place.
+// node is a value of a JSON text with its position.
 type node struct {
 	pos     schedule.Pos
-	kind    byte // { [ " 0 t n
+	kind    byte // { object, [ array, " string, 0 number, t boolean, n null
 	text    string
 	members map[string]*node
 	list    []*node
 }
 
-// tree reads a JSON text.
+// tree is the state of reading a JSON text.
 type tree struct {
 	dec   *json.Decoder
 	text  []byte
-	at    int64 // offset of place
+	at    int64 // byte offset of place
 	place schedule.Pos
 	nodes int
 	s     *schedule.Schedule // for errors
@@ -42,7 +42,7 @@ func newTree(text []byte, s *schedule.Schedule) *tree {
 	return t
 }
 
-// here moves place to the next token.
+// here advances place to the next token, and returns it.
 func (t *tree) here() schedule.Pos {
 	to := t.dec.InputOffset()
 	for to < int64(len(t.text)) && bytes.IndexByte([]byte(" \t\r\n,:"), t.text[to]) >= 0 {

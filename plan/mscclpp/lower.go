@@ -7,18 +7,18 @@ import (
 	"github.com/simccl/simccl/plan/schedule"
 )
 
-// lowering makes programs of one-sided operations. What a thread block puts into another
-// GPU goes over a connection to a program there that stores it, in order; what it reads
-// it asks a program of the owner for. Signals and waits become edges between the
-// programs: through the storing program, where data are on their way to that GPU.
+// lowering converts one-sided operations to programs. Data that a thread block puts into another GPU's memory
+// goes over a connection to a helper program there, which stores it in order. To read another GPU's memory,
+// it asks a helper program of the owner. Signals and waits become edges between programs: if data are still
+// on the way to that GPU, the edge goes through the helper that stores them.
 type lowering struct {
 	s       *body
 	p       *schedule.Programs
-	grain   int64 // bytes: a group of thread blocks cuts at multiples of it
+	grain   int64 // bytes: a group of thread blocks divides data at multiples of it
 	lands   map[[3]int]*helper
 	serves  map[[3]int]*helper
-	signals map[[3]int]*counter // by gpu that waits, kind and number of its channel
-	sems    map[[2]int]*counter // by gpu and number
+	signals map[[3]int]*counter // by waiting GPU, kind and number of its channel
+	sems    map[[2]int]*counter // by GPU and number
 	bars    map[[2]int][][]site
 	order   []*counter
 	barKeys [][2]int
@@ -27,37 +27,37 @@ type lowering struct {
 	err     error
 }
 
-// helper is a program that a thread block of another GPU uses.
+// helper is a program that executes stores or loads for a thread block of another GPU.
 type helper struct {
 	block     int
-	ask, data int32 // connections: to it, from or to it
+	ask, data int32 // connections: to the helper; from or to it, with data
 }
 
-// counter is what a semaphore's count goes up and down by.
+// counter pairs the signals that raise a semaphore's count with the waits that lower it.
 type counter struct {
 	initial   int
 	ups, down []site
-	gpu       int // that waits
+	gpu       int // the GPU that waits
 }
 
-// site is a point with its element.
+// site is a point of a program with the element it comes from, for errors.
 type site struct {
 	at    schedule.Element
 	point schedule.Point
 }
 
-// packets is scratch memory of a GPU that is written or read as packets.
+// packets is a range of a GPU's scratch memory that is written or read as packets.
 type packets struct {
 	site
 	gpu      int
 	from, to int64
 }
 
-// running is a thread block as it is lowered.
+// running is a thread block while it is converted.
 type running struct {
 	gpu, block int
 	el         schedule.Element
-	dirty      []int // GPUs into which it has put, not yet known to be stored
+	dirty      []int // GPUs to which it has put data that may not be stored yet
 	busy       *schedule.Element
 	waited     *schedule.Element
 }
@@ -103,12 +103,13 @@ func (l *lowering) fail(at schedule.Element, format string, args ...any) {
 	}
 }
 
-// anchor parts what is waited for before it from whom is informed behind it.
+// anchor adds an empty op: edges into it (waits) and out of it (signals) are at different points of the
+// program.
 func (l *lowering) anchor(k *running) { l.emit(k, schedule.Op{}) }
 
 func (l *lowering) site(k *running) site { return site{k.el, l.p.Here(k.gpu, k.block)} }
 
-// emit adds an op to the program of the block, emitAt to one that it uses.
+// emit adds an op to the program of the block; emitAt adds one to a helper program.
 func (l *lowering) emit(k *running, op schedule.Op) { l.emitAt(k, k.gpu, k.block, op) }
 
 func (l *lowering) emitAt(k *running, gpu, block int, op schedule.Op) {
@@ -127,7 +128,7 @@ func (l *lowering) helperOf(table map[[3]int]*helper, k *running, gpu int) *help
 	return h
 }
 
-// op lowers one operation, of a pipeline those bytes of each place that begin at off.
+// op converts one operation; of a pipeline's operation, only the unit bytes of each region that begin at off.
 func (l *lowering) op(k *running, op *operation, off, unit int64, proof bool) {
 	l.threads(k, op)
 	switch {
@@ -157,8 +158,8 @@ func (l *lowering) op(k *running, op *operation, off, unit int64, proof bool) {
 	}
 }
 
-// threads checks that the threads of a block have met (nop) where one of them acts for
-// all: signals and waits are of single threads, data of all.
+// threads checks that the threads of a block have synchronized (nop) where one thread acts for all: signals
+// and waits are executed by single threads, data movement by all.
 func (l *lowering) threads(k *running, op *operation) {
 	_, moves := shapes[op.name]
 	single := isSignal(op.name) || isWait(op.name)
@@ -197,7 +198,8 @@ func (l *lowering) pipeline(k *running, op *operation, proof bool) {
 	}
 }
 
-// spans cuts a region to what the operation does of it.
+// spanOf returns the part of a region that the thread block processes: its share among op.tbs blocks, from
+// off on, at most unit bytes.
 func (l *lowering) spanOf(op *operation, r *region, off, unit int64) span {
 	at, size := split(int64(r.size)*l.p.Chunk, l.grain, op.tb, op.tbs)
 	at += int64(r.index) * l.p.Chunk
@@ -207,14 +209,14 @@ func (l *lowering) spanOf(op *operation, r *region, off, unit int64) span {
 
 func (l *lowering) ref(s span, done int64) plan.Ref { return l.p.Ref(s.buf, s.off+done) }
 
-// pieces calls do for each part of a size that a connection takes at once.
+// pieces calls do for each part of a size that a connection carries in one op.
 func (l *lowering) pieces(size int64, do func(done, n int64)) {
 	for done := int64(0); done < size; done += l.p.Part {
 		do(done, min(l.p.Part, size-done))
 	}
 }
 
-// put sends a span to places of another GPU; asPackets notes that it is read as such.
+// put sends a span to the memory of another GPU; asPackets records that it will be read as packets.
 func (l *lowering) put(k *running, src span, gpu int, dst span, asPackets bool) {
 	h := l.helperOf(l.lands, k, gpu)
 	l.pieces(src.size, func(done, n int64) {
@@ -230,19 +232,19 @@ func (l *lowering) put(k *running, src span, gpu int, dst span, asPackets bool) 
 	}
 }
 
-// written notes that a program has written a span of its GPU's scratch as packets.
+// written records that a program has written a span of its GPU's scratch as packets.
 func (l *lowering) written(k *running, gpu, block int, dst span) {
 	l.writes = append(l.writes, packets{site{k.el, l.p.Here(gpu, block)}, gpu, dst.off, dst.off + dst.size})
 }
 
-// store copies a span within the GPU.
+// store copies a span to another place on the same GPU.
 func (l *lowering) store(k *running, src, dst span) {
 	l.pieces(src.size, func(done, n int64) {
 		l.emit(k, schedule.Op{Do: plan.Copy, Src: l.ref(src, done), Dst: l.ref(dst, done), Bytes: n})
 	})
 }
 
-// addTo adds a span to another of the GPU.
+// addTo adds a span to another one on the same GPU.
 func (l *lowering) addTo(k *running, src, dst span) {
 	l.pieces(src.size, func(done, n int64) {
 		l.emit(k, schedule.Op{Do: plan.Reduce | plan.Copy | plan.Accum, Src: l.ref(src, done),
@@ -250,7 +252,7 @@ func (l *lowering) addTo(k *running, src, dst span) {
 	})
 }
 
-// fetch reads a span of another GPU into dst, or adds it to what with holds.
+// fetch reads a span of another GPU into dst; if with is not nil, dst becomes the sum of that span and with.
 func (l *lowering) fetch(k *running, gpu int, src, dst span, with *span) {
 	if src.size == 0 {
 		return
@@ -273,15 +275,15 @@ func (l *lowering) fetch(k *running, gpu int, src, dst span, with *span) {
 	})
 }
 
-// await notes that a span of this GPU's scratch is read as packets.
+// await records that a span of this GPU's scratch is read as packets.
 func (l *lowering) await(k *running, s span) {
 	if s.size > 0 {
 		l.reads = append(l.reads, packets{l.site(k), k.gpu, s.off, s.off + s.size})
 	}
 }
 
-// move lowers an operation with data: it reads src[0], adds the others, writes dst[0],
-// and gives the result to the other places.
+// move converts an operation with data: it reads src[0], adds the other sources, writes dst[0], and copies
+// the result to the other destinations.
 func (l *lowering) move(k *running, op *operation, off, unit int64) {
 	cut := func(list []region) (out []span) {
 		for i := range list {
@@ -340,8 +342,8 @@ func (l *lowering) move(k *running, op *operation, off, unit int64) {
 	}
 }
 
-// sum writes the sum of the sources to dst and returns that place. A source that lies in
-// dst already is the first.
+// sum writes the sum of the sources to dst and returns the place of the result. A source that already lies in
+// dst is taken first.
 func (l *lowering) sum(k *running, op *operation, src []span, dst span) span {
 	local := func(i int) bool { return op.src[i].rank < 0 }
 	first := 0
@@ -377,7 +379,7 @@ func (l *lowering) sum(k *running, op *operation, src []span, dst span) span {
 	return dst
 }
 
-// fetchAll is a reduction by the switch: the sum of a span of all GPUs, for all.
+// fetchAll converts a reduction by the switch: the sum of a span over all GPUs, stored to all.
 func (l *lowering) fetchAll(k *running, from []int, src, dst span, to []int) {
 	at := src
 	for _, gpu := range from {
@@ -396,7 +398,7 @@ func (l *lowering) fetchAll(k *running, from []int, src, dst span, to []int) {
 	}
 }
 
-// spread is a store by the switch into all GPUs.
+// spread converts a store by the switch into all GPUs.
 func (l *lowering) spread(k *running, to []int, src, dst span, asPackets bool) {
 	for _, gpu := range to {
 		if gpu != k.gpu {
@@ -412,7 +414,7 @@ func (l *lowering) spread(k *running, to []int, src, dst span, asPackets bool) {
 	}
 }
 
-// fence waits until all that the block has put is stored.
+// fence waits until all data that the block has put is stored.
 func (l *lowering) fence(k *running) {
 	var came []schedule.Point
 	for _, gpu := range k.dirty {
@@ -427,8 +429,8 @@ func (l *lowering) fence(k *running) {
 	}
 }
 
-// through sends an empty message behind what the block has put into a GPU and returns
-// the point where it has come.
+// through sends an empty message after the data that the block has put into a GPU, and returns the point at
+// which it has arrived there.
 func (l *lowering) through(k *running, gpu int) schedule.Point {
 	h := l.helperOf(l.lands, k, gpu)
 	l.emit(k, schedule.Op{Do: plan.Send, To: []int32{h.ask}, Src: plan.Ref{Buf: plan.Input}})
@@ -436,8 +438,8 @@ func (l *lowering) through(k *running, gpu int) schedule.Point {
 	return l.p.Here(gpu, h.block)
 }
 
-// signal raises the counts at the other ends of channels, after all that the block has
-// put: a signal is a fence.
+// signal raises the counts at the other ends of channels, after all data that the block has put is stored: a
+// signal is a fence.
 func (l *lowering) signal(k *running, kind int, channels []int) {
 	for _, id := range channels {
 		peer, back := l.s.paired(k.gpu, kind, id)
@@ -489,7 +491,7 @@ func (l *lowering) semaphores(k *running, op *operation) {
 	l.anchor(k)
 }
 
-// match makes edges of counts: the n-th wait is for the n-th signal.
+// match makes edges from counts: the n-th wait is for the n-th signal.
 func (l *lowering) match() {
 	for _, c := range l.order {
 		for _, list := range [][]site{c.ups, c.down} {
@@ -520,7 +522,7 @@ func (l *lowering) match() {
 	}
 }
 
-// arrive notes that a block comes to its next barrier.
+// arrive records that a block reaches its next barrier.
 func (l *lowering) arrive(key [2]int, blocks int, x site) {
 	rounds, n := l.bars[key], 0
 	for _, r := range rounds {
@@ -537,7 +539,7 @@ func (l *lowering) arrive(key [2]int, blocks int, x site) {
 	}
 }
 
-// barriers makes edges of every barrier: all to the first block that comes, and back.
+// barriers makes the edges of every barrier: from all blocks to the first one that arrives, and back.
 func (l *lowering) barriers() {
 	for _, key := range l.barKeys {
 		for _, r := range l.bars[key] {
@@ -566,7 +568,7 @@ func (l *lowering) barrierSize(at schedule.Element) int {
 	return op.tbs
 }
 
-// packets lets each who reads packets wait for those that write them.
+// packets makes edges from the writers of packets to their readers.
 func (l *lowering) packets() {
 	for i, w := range l.writes {
 		for _, o := range l.writes[:i] {

@@ -1,7 +1,5 @@
-// Package mscclpp reads execution plans of MSCCL++ (JSON, microsoft/mscclpp), whose operations put
-// and get over one-sided channels.
-//
-// What it must not know: files.
+// Package mscclpp reads execution plans of MSCCL++ (JSON, microsoft/mscclpp), whose operations put and get
+// over one-sided channels. It must not know files.
 package mscclpp
 
 import (
@@ -11,7 +9,7 @@ import (
 	"github.com/simccl/simccl/plan/schedule"
 )
 
-// Types of channels of MSCCL++.
+// Types of MSCCL++ channels.
 const (
 	memoryChannel = iota
 	portChannel
@@ -20,19 +18,19 @@ const (
 
 var channelWords = [...]string{"memory", "port", "switch"}
 
-// body is what the thread blocks of a plan do.
+// body holds the operations of a plan's thread blocks.
 type body struct {
 	*schedule.Schedule
-	align int64 // bytes: groups of thread blocks cut at multiples of it
+	align int64 // bytes: groups of thread blocks divide data at multiples of it
 	gpus  []gpu
 }
 
-// gpu is what one rank has beside a schedule.GPU.
+// gpu holds the channels, semaphores and operations of one rank; its buffers and blocks are in schedule.GPU.
 type gpu struct {
-	peers    [2][]int // of its memory and port channels, as listed
-	switches [][]int  // ranks
+	peers    [2][]int // peer ranks of its memory and port channels, as listed
+	switches [][]int  // ranks of each switch channel
 	buffers  []byte   // of the switch channels
-	sems     []int    // initial values
+	sems     []int    // initial values of the semaphores
 	remote   []remote
 	blocks   [][]operation
 }
@@ -41,36 +39,36 @@ type gpu struct {
 type remote struct {
 	rank int
 	buf  byte
-	via  [2]bool // memory, port
+	via  [2]bool // reachable by a memory channel, by a port channel
 }
 
-// region is chunks of a buffer: of this rank, of another one (rank), or of all ranks of
-// a switch channel (group).
+// region is a range of chunks of a buffer: of this rank, of another rank (rank), or of all ranks of a switch
+// channel (group).
 type region struct {
-	rank        int // -1: of this one
+	rank        int // -1: this rank
 	buf         byte
 	index, size int
 	group       []int
 }
 
-// operation is one of a thread block.
+// operation is one operation of a thread block.
 type operation struct {
 	name     string
 	src, dst []region
-	channels []int // in gpu.peers
+	channels []int // indexes into gpu.peers
 	kind     int   // of the channels
-	tb, tbs  int   // which of how many blocks that share it
+	tb, tbs  int   // index among the blocks that share it, and their number
 	barrier  int
 	sems     []int
-	unit     int64 // of a pipeline, bytes
+	unit     int64 // of a pipeline: bytes of a unit
 	chunks   int64
 	inner    []operation
 	pos      schedule.Pos
 }
 
-// shape is how many places an operation reads and writes, and where they are: local (l),
-// packets in this GPU's scratch (p), in another's memory (r) or scratch (q), in a
-// switch's (g). The last of each may come again; a ? means none or more.
+// shape is the pattern of an operation's sources and destinations, one letter each: local (l), packets in
+// this GPU's scratch (p), another GPU's memory (r) or scratch (q), a switch's (g). * allows more of the same;
+// ? none or more.
 type shape struct {
 	src, dst string
 }
@@ -84,7 +82,7 @@ var shapes = map[string]shape{
 	"glres": {"g", "g"}, "gstore": {"l", "g"}, "gstorepkt": {"p", "g"},
 }
 
-// fits reports whether regions are as a pattern of shape says.
+// fits reports whether regions match a pattern of a shape.
 func fits(pattern string, list []region) bool {
 	for i := 0; i < len(pattern); i++ {
 		what, many := pattern[i], i+1 < len(pattern) && pattern[i+1] == '*'
@@ -115,7 +113,7 @@ func (r *region) is(what byte) bool {
 	return r.group != nil
 }
 
-// synchronising operations: by one thread a channel or semaphore.
+// operations that synchronize, executed by one thread per channel or semaphore
 var others = []string{"nop", "barrier", "signal", "wait", "rlxsignal", "rlxwait", "flush", "pipeline",
 	"sem_acquire", "sem_release"}
 
@@ -128,8 +126,8 @@ func (s *body) Describe(at schedule.Element, gpu int) (name, order string) {
 		"add signal and wait, a barrier or a semaphore"
 }
 
-// ProofChunk implements schedule.Body: every block of a group and every unit of a pipeline has
-// data.
+// ProofChunk implements schedule.Body: a size at which every block of a group and every unit of a pipeline
+// has data.
 func (s *body) ProofChunk(elem int64) int64 {
 	parts, pipelines := int64(1), int64(1)
 	s.each(func(op *operation) {
@@ -143,7 +141,7 @@ func (s *body) ProofChunk(elem int64) int64 {
 	return min(parts, 5040) * pipelines * lcm(s.align, elem)
 }
 
-// each calls do for every operation, those of pipelines too.
+// each calls do for every operation, including those inside pipelines.
 func (s *body) each(do func(*operation)) {
 	for g := range s.gpus {
 		for _, ops := range s.gpus[g].blocks {
@@ -165,8 +163,8 @@ func lcm(a, b int64) int64 {
 	return a / x * b
 }
 
-// paired returns the channel of a peer that is the other end of channel id of gpu: the
-// first to a rank leads to the first back, and so on.
+// paired returns the channel of the peer that is the other end of channel id of gpu: the first channel to a
+// rank is paired with the first one back, and so on.
 func (s *body) paired(gpu, kind, id int) (peer, back int) {
 	list := s.gpus[gpu].peers[kind]
 	peer, n := list[id], 0
@@ -186,7 +184,7 @@ func (s *body) paired(gpu, kind, id int) (peer, back int) {
 	return peer, -1
 }
 
-// ranks are those that a region lies on.
+// ranks returns the ranks in whose memory a region lies; own is the rank of the block.
 func (r *region) ranks(own int) []int {
 	switch {
 	case r.group != nil:
@@ -197,14 +195,14 @@ func (r *region) ranks(own int) []int {
 	return []int{own}
 }
 
-// span is bytes of a buffer of one rank.
+// span is a range of bytes of a buffer of one rank.
 type span struct {
 	buf       byte
 	off, size int64
 }
 
-// split returns part i of n of a size, cut at multiples of grain
-// (mscclpp, execution_plan.cc: calcOffset).
+// split returns part i of n of a size, divided at multiples of grain (mscclpp, execution_plan.cc:
+// calcOffset).
 func split(size, grain int64, i, n int) (off, part int64) {
 	grains := size / grain
 	at := func(k int64) int64 { return (k*(grains/int64(n)) + min(k, grains%int64(n))) * grain }

@@ -10,12 +10,12 @@ import (
 	"github.com/simccl/simccl/plan/schedule"
 )
 
-// reader makes a body of the tree of a JSON text. The first fault stays.
+// reader converts the tree of a JSON text to a body. It keeps the first fault.
 type reader struct {
 	s   *body
 	err error
 	ops int
-	at  schedule.Element // what is read
+	at  schedule.Element // the element being read, for errors
 }
 
 // Read reads an execution plan of MSCCL++; file is its name in errors. Errors are
@@ -49,7 +49,7 @@ func (r *reader) fail(n *node, format string, args ...any) {
 var kindNames = map[byte]string{'{': "an object", '[': "a list", '"': "a text", '0': "a number",
 	't': "true or false", 'n': "null"}
 
-// member returns a member of a kind; where it is not there, nil, and a fault if it must.
+// member returns a member of the given kind. If it is absent it returns nil, and records a fault if must.
 func (r *reader) member(n *node, name string, kind byte, must bool) *node {
 	m := n.members[name]
 	switch {
@@ -84,7 +84,7 @@ func (r *reader) flag(n *node, name string) bool {
 	return m != nil && m.text == "true"
 }
 
-// number reads a value from lo to hi.
+// number reads a value from lo to hi, and records a fault for others.
 func (r *reader) number(m *node, what string, lo, hi int64) int64 {
 	v, err := strconv.ParseInt(m.text, 10, 64)
 	if m.kind != '0' || err != nil || v < lo || v > hi {
@@ -111,7 +111,7 @@ func (r *reader) numberOf(n *node, name string, lo, hi, def int64) int64 {
 	return max(def, lo)
 }
 
-// must makes numberOf want the member.
+// must, as the default of numberOf, makes the member required.
 const must = math.MinInt64
 
 // numbers reads a list of numbers.
@@ -172,7 +172,7 @@ func (r *reader) plan(n *node) {
 	}
 }
 
-// buffers reads what a GPU has, but for its thread blocks.
+// buffers reads everything of a GPU except its thread blocks.
 func (r *reader) buffers(n *node, i int) {
 	top := int64(len(r.s.GPUs) - 1)
 	if id := r.numberOf(n, "id", 0, schedule.MaxRanks, must); r.err == nil && int(id) != i {
@@ -222,7 +222,7 @@ func (r *reader) buffers(n *node, i int) {
 	}
 }
 
-// kind reads the type of a channel, one of the first n.
+// kind reads the type of a channel, which must be one of the first of.
 func (r *reader) kind(n *node, name string, of int) int {
 	word := r.text(n, name, "")
 	k := slices.Index(channelWords[:of], word)
@@ -241,7 +241,7 @@ func (r *reader) buffer(n *node, word string) byte {
 	return word[0]
 }
 
-// chunks finds how many chunks the operation's larger buffer has; all GPUs agree.
+// chunks computes the number of chunks of the operation's larger buffer, and checks that all GPUs agree.
 func (r *reader) chunks(n *node) {
 	s, ranks := r.s, len(r.s.GPUs)
 	if r.err != nil {
@@ -273,7 +273,7 @@ func (r *reader) chunks(n *node) {
 	s.Channels = 1
 }
 
-// tb is what a thread block sees of its GPU.
+// tb is the view that a thread block has of its GPU: its channels and buffers, by local number.
 type tb struct {
 	gpu      *gpu
 	channels [3][]int
@@ -373,7 +373,7 @@ func places(name string, list []region) string {
 	return s
 }
 
-// synchronise reads what operations without data need.
+// synchronise reads the fields of operations without data.
 func (r *reader) synchronise(n *node, t *tb, op *operation, inner bool) {
 	switch {
 	case isSignal(op.name) || isWait(op.name):
@@ -446,7 +446,7 @@ func (r *reader) regions(n *node, name string, op *operation, t *tb) []region {
 	return out
 }
 
-// sizes checks that the regions of an operation are equally large.
+// sizes checks that the regions of an operation have equal sizes.
 func (r *reader) sizes(n *node, op *operation) {
 	if r.err != nil || len(op.src) == 0 {
 		return

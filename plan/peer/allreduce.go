@@ -8,16 +8,16 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// Kernels of all_reduce over the memory of peers.
+// Kernels of all_reduce that access the memory of peers.
 const (
 	OneShot     = "one-shot"
 	OneShotPush = "one-shot-push"
 	TwoShot     = "two-shot"
-	// VLLM is the choice of vLLM and SGLang among one shot, two shots and NCCL.
+	// VLLM represents the choice of vLLM and SGLang among one-shot, two-shot and NCCL.
 	VLLM = "vllm"
 )
 
-// RCCL's kernels (DDA): one shot up to 256 KiB, else two, on at most 24 blocks of 512 threads
+// RCCL's kernels (DDA): one-shot up to 256 KiB, two-shot above, on at most 24 blocks of 512 threads
 // (dda_all_reduce_ipc.cu:157, include/ipc_init_detail.h:18 of RCCL 2.30.4).
 const (
 	DDAFlat   = "dda-flat"
@@ -26,7 +26,7 @@ const (
 	ddaFlat   = 256 << 10
 )
 
-// DDA is RCCL's kernel for an AllReduce of so many bytes.
+// DDA returns the kernel of RCCL for an AllReduce of the given bytes.
 func DDA(bytes int64) string {
 	if bytes <= ddaFlat {
 		return DDAFlat
@@ -39,15 +39,15 @@ func DDA(bytes int64) string {
 const (
 	mostBlocks = 36
 	threads    = 512
-	pack       = 16 // bytes that a thread loads at a time
-	// MostRanks is what the kernels are compiled for.
+	pack       = 16 // bytes of one load of a thread
+	// MostRanks is the number of ranks that the kernels are compiled for.
 	MostRanks = 8
 )
 
-// AllReduce plans an all_reduce of so many elements by a kernel over the memory of peers. In
-// one shot every rank loads all ranks' buffers and adds them up, or (push) stores its own to
-// all and adds up what came, which carries its own flags; in two, each adds up its part and
-// then loads the parts of the others. Errors: a *plan.UnsupportedError.
+// AllReduce plans an all_reduce of count elements by a kernel that accesses the memory of peers. One-shot:
+// every rank loads all ranks' buffers and sums them. Push: every rank stores its buffer, with flags, to all
+// ranks and sums the buffers it received. Two-shot: each rank sums its own part, then loads the parts of the
+// others. Errors: a *plan.UnsupportedError.
 func AllReduce(kernel string, ranks int, count int64, typ coll.DataType, op coll.RedOp) (*Plan, error) {
 	no := func(why string) (*Plan, error) {
 		return nil, &plan.UnsupportedError{What: "all_reduce by kernel " + kernel, Why: why}
@@ -84,7 +84,7 @@ func AllReduce(kernel string, ranks int, count int64, typ coll.DataType, op coll
 		p.Phases = []Phase{{Name: "reduce", Meet: true, Moves: p.gather(all)}}
 		return p, nil
 	}
-	part := packs / int64(ranks) * pack // the last rank has the rest
+	part := packs / int64(ranks) * pack // the last rank has the remainder
 	for r := range ranks {
 		if r == ranks-1 {
 			part = bytes - int64(r)*part
@@ -105,10 +105,10 @@ func AllReduce(kernel string, ranks int, count int64, typ coll.DataType, op coll
 	return p, nil
 }
 
-// part adds a part of so many bytes.
+// part adds a part of the given bytes.
 func (p *Plan) part(bytes int64) { p.Parts = append(p.Parts, Part{Bytes: bytes, Items: 1, Of: -1}) }
 
-// begin has all parts in all ranks' input, and wants their sum in all ranks' output.
+// begin places all parts in every rank's input, and requires their sum in every rank's output.
 func (p *Plan) begin(all []int32) {
 	for _, r := range all {
 		for i := range p.Parts {
@@ -118,11 +118,12 @@ func (p *Plan) begin(all []int32) {
 	}
 }
 
-// push has each rank store its buffer to all, and add up what came.
+// push adds the phases of the push kernel: each rank stores its buffer to all, then sums the buffers it
+// received.
 func (p *Plan) push(bytes int64, all []int32) {
 	p.Meet = false
 	store, sum := Phase{Name: "push"}, Phase{Name: "sum"}
-	for range len(all) + 1 { // a part for each rank's buffer, and their sum
+	for range len(all) + 1 { // a part for each rank's buffer, and one for their sum
 		p.part(bytes)
 	}
 	for _, d := range all {
@@ -140,7 +141,7 @@ func (p *Plan) push(bytes int64, all []int32) {
 	p.Phases = []Phase{store, sum}
 }
 
-// gather has each rank add up all ranks' inputs.
+// gather returns the moves by which each rank sums all ranks' inputs.
 func (p *Plan) gather(all []int32) (out []Move) {
 	for _, r := range all {
 		for i := range p.Parts {
@@ -157,8 +158,8 @@ func sources(ranks []int32, b Buffer, part int32) (out []Place) {
 	return out
 }
 
-// Chosen plans an all_reduce by a kernel where ranks reach each other's memory (p2p), over NVLink alone
-// (nvlink); nil where VLLM leaves it to NCCL. Errors: a *plan.UnsupportedError.
+// Chosen plans an all_reduce by a kernel. p2p: ranks can access each other's memory; nvlink: over NVLink
+// only. It returns nil if VLLM leaves the operation to NCCL. Errors: a *plan.UnsupportedError.
 func Chosen(kernel string, ranks int, count int64, typ coll.DataType, op coll.RedOp, p2p, nvlink bool) (*Plan,
 	error) {
 	if kernel == VLLM {
@@ -179,8 +180,8 @@ func Chosen(kernel string, ranks int, count int64, typ coll.DataType, op coll.Re
 	return AllReduce(kernel, ranks, count, typ, op)
 }
 
-// vllm is the kernel that vLLM and SGLang take for so many bytes, below 8 MiB and among more than two
-// ranks over NVLink alone: one shot between two ranks or for little, else two (vLLM
+// vllm returns the kernel that vLLM and SGLang choose for the given bytes, below 8 MiB and, for more than two
+// ranks, over NVLink only: one-shot between two ranks or for small sizes, else two-shot (vLLM
 // csrc/custom_all_reduce.cuh, device_communicators/custom_all_reduce.py).
 func vllm(ranks int, bytes int64) string {
 	if ranks == 2 || ranks <= 4 && bytes < 512<<10 || bytes < 256<<10 {

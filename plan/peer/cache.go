@@ -6,20 +6,20 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// Cache is a transfer of the KV cache of one request from ranks that filled it to ranks that
-// decode with it. Heads lie evenly over the ranks of a side.
+// Cache is a transfer of the KV cache of one request from the prefill ranks, which filled it, to the decode
+// ranks. Heads are spread evenly over the ranks of each side.
 type Cache struct {
-	From, To    int // degrees of tensor parallelism
+	From, To    int // degrees of tensor parallelism of the two sides
 	Layers      int64
 	BlockTokens int64 // tokens of a block of the cache
-	Bytes       int64 // keys and values of all heads, of a token in a layer
+	Bytes       int64 // keys and values of all heads, per token and layer
 	Tokens      int64 // of the request
-	// Behind: the filling ranks are those after the decoding ones.
+	// Behind: the prefill ranks come after the decode ranks.
 	Behind bool
 }
 
-// Plan plans it: decoding ranks are those after the filling ones, but for Behind. Each layer's blocks move
-// by themselves. Errors: a *plan.UnsupportedError.
+// Plan plans the transfer. The decode ranks come after the prefill ranks, unless Behind. Each layer's blocks
+// move separately. Errors: a *plan.UnsupportedError.
 func (c *Cache) Plan() (*Plan, error) {
 	no := func(why string, args ...any) (*Plan, error) {
 		return nil, &plan.UnsupportedError{What: "kv_transfer", Why: fmt.Sprintf(why, args...)}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// WrongError is a place that does not end with what the operation promises, or a move that
-// another of the same phase disturbs: a defect of the plan.
+// WrongError reports a place that does not end with the promised content, or a move that another move of the
+// same phase disturbs: a defect of the plan.
 type WrongError struct {
 	Plan  string
 	Phase string
@@ -19,9 +19,9 @@ func (e *WrongError) Error() string {
 		e.Why)
 }
 
-// Check proves that all sources are there when they are read, that no move reads or writes
-// what another rank's of the same phase writes, and that each goal has each rank's
-// contribution once. Errors: a *WrongError.
+// Check proves that all sources are filled when they are read, that no move reads or writes a place that
+// another rank's move of the same phase writes, and that each goal has each rank's contribution exactly once.
+// Errors: a *WrongError.
 func (p *Plan) Check() error {
 	c := checker{plan: p, has: map[Place][]int32{}}
 	for _, at := range p.Has {
@@ -40,7 +40,7 @@ func (p *Plan) Check() error {
 	return nil
 }
 
-// checker knows whose contributions are at each place.
+// checker records whose contributions are at each place.
 type checker struct {
 	plan *Plan
 	has  map[Place][]int32
@@ -82,7 +82,7 @@ func (c *checker) phase(ph *Phase) error {
 	return nil
 }
 
-// holds is what a place has, by itself or as a piece of a larger part.
+// holds returns the contributions at a place, stored there or as a piece of a larger part.
 func (c *checker) holds(at Place) []int32 {
 	if got, ok := c.has[at]; ok {
 		return got

@@ -8,43 +8,42 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// Kernels of experts.
+// Kernels of expert parallelism.
 const (
 	DeepEP           = "deepep"
 	DeepEPLowLatency = "deepep-ll"
 	HybridEP         = "hybridep"
 )
 
-// Experts is a dispatch of tokens to the ranks of their experts, or the combination of what
-// the experts made of them.
+// Experts is a dispatch of tokens to the ranks of their experts, or the combine of the experts' results.
 type Experts struct {
 	Kernel                        string
 	Combine                       bool
 	Experts, TopK, Hidden, Tokens int64 // Tokens of each rank
-	// bytes of a value that moves: 1 for FP8, with a scale for 128 of them
+	// bytes of a transferred value: 1 for FP8, with a scale for each 128 values
 	Element int64
-	SMs     int // blocks of the kernel, 0 for its default
+	SMs     int // blocks of the kernel; 0: its default
 	GPUSMs  int // multiprocessors of a GPU
 	NodeOf  []int32
 }
 
-// Sizes that the kernels move with each token: DeepEP's csrc/kernels/intranode.cu and
-// internode_ll.cu. A scale (float) belongs to 128 values of FP8.
+// Bytes that the kernels move with each token: DeepEP's csrc/kernels/intranode.cu and internode_ll.cu. A
+// scale (float) belongs to 128 values of FP8.
 const (
 	scaled      = 128
 	scaleBytes  = 4
-	indexBytes  = 8  // of a chosen expert, in dispatch of the normal kernels
+	indexBytes  = 8  // of a chosen expert's index, in dispatch of the normal kernels
 	weightBytes = 4  // of its weight
-	headBytes   = 16 // of a message of the low-latency kernels: the token's index, aligned
+	headBytes   = 16 // of a message's header in the low-latency kernels: the token's index, aligned
 )
 
-// Bounds of plans: parts are numbers of 32 bits, bytes of a rank exact as float64.
+// Bounds of plans: part numbers fit 32 bits, bytes of a rank are exact as float64.
 const (
 	mostRanks = 1024
 	mostBytes = 1 << 52
 )
 
-// copyBytes is what a copy of a token takes.
+// copyBytes returns the bytes of one transferred copy of a token.
 func (e *Experts) copyBytes() int64 {
 	b := e.Hidden * e.Element
 	if e.Element == 1 {
@@ -61,8 +60,8 @@ func (e *Experts) copyBytes() int64 {
 	return b + e.TopK*(indexBytes+weightBytes)
 }
 
-// hit is the chance that a token goes to a group of ranks that has so many of the experts, the
-// router choosing TopK different ones evenly.
+// hit returns the probability that a token goes to a group of ranks that holds of experts, if the router
+// chooses TopK different experts uniformly.
 func (e *Experts) hit(of int64) float64 {
 	miss := 1.0
 	for i := range e.TopK {
@@ -71,7 +70,7 @@ func (e *Experts) hit(of int64) float64 {
 	return 1 - miss
 }
 
-// Plan plans it. Errors: a *plan.UnsupportedError.
+// Plan plans the dispatch or combine. Errors: a *plan.UnsupportedError.
 func (e *Experts) Plan() (*Plan, error) {
 	name := "ep_dispatch"
 	if e.Combine {
@@ -122,17 +121,17 @@ func (e *Experts) Plan() (*Plan, error) {
 	return p, nil
 }
 
-// builder makes the parts and moves.
+// builder is the state of building the parts and moves.
 type builder struct {
 	*Experts
 	*Plan
-	pairs []int32   // part of rank s's tokens that rank d has experts for, by s, d
+	pairs []int32   // by s, d: part of rank s's tokens that have experts on rank d
 	peers [][]int32 // ranks of a node, by local index
 	local []int32   // local index of a rank
 }
 
-// rails finds the ranks of each node, which must be equally many: tokens go between nodes
-// from a rank to that of its own index.
+// rails finds the ranks of each node, whose numbers must be equal: between nodes, tokens go from a rank to
+// the rank with the same local index.
 func (b *builder) rails() error {
 	b.local = make([]int32, len(b.NodeOf))
 	for r, v := range b.NodeOf {
@@ -151,14 +150,14 @@ func (b *builder) rails() error {
 	return nil
 }
 
-// add adds a part of so many items on average, which is a piece of another, -1 for none.
+// add adds a part of the given average number of items; of is the part that it is a piece of (-1: none).
 func (b *builder) add(items float64, of int32) int32 {
 	n := int64(math.Round(items))
 	b.Parts = append(b.Parts, Part{Items: n, Bytes: n * b.copyBytes(), Of: of})
 	return int32(len(b.Parts) - 1)
 }
 
-// direct: each token goes to the rank of each of its experts, once for each.
+// direct plans kernels that send each token to the rank of each of its experts, once per expert.
 func (b *builder) direct() {
 	n := int64(b.Ranks)
 	each := float64(b.Experts.Tokens*b.TopK) / float64(n)
@@ -183,7 +182,8 @@ func (b *builder) direct() {
 	b.finish(nil)
 }
 
-// whole is the part of all of a rank's tokens. In a dispatch the rank has it.
+// whole adds the part of all of a rank's tokens, which the rank has at first; in a combine there is none
+// (-1).
 func (b *builder) whole(s int32) int32 {
 	if b.Combine {
 		return -1
@@ -193,7 +193,7 @@ func (b *builder) whole(s int32) int32 {
 	return part
 }
 
-// give moves a pair's part out of a rank's input into a buffer of another.
+// give returns the move of a pair's part from a rank's input to a buffer of another rank.
 func (b *builder) give(from, to, part int32, at Buffer, way Way) Move {
 	if b.Combine {
 		b.Has = append(b.Has, Place{from, In, part})
@@ -203,8 +203,8 @@ func (b *builder) give(from, to, part int32, at Buffer, way Way) Move {
 	return Move{By: from, Way: way, Sources: []Place{{from, In, part}}, To: Place{to, at, part}}
 }
 
-// finish adds up what came back of each rank's tokens; from are the places, by rank, nil for
-// the pairs' own.
+// finish adds the phase that sums the results of each rank's tokens; from holds their places by rank; nil:
+// the pairs' own places.
 func (b *builder) finish(from [][]Place) {
 	if !b.Combine {
 		return
@@ -231,8 +231,9 @@ func (b *builder) finish(from [][]Place) {
 	b.Phases = append(b.Phases, sum)
 }
 
-// staged: a token goes once to each rank that has experts for it; between nodes once to each
-// node, to the rank of the sender's own index, which passes it on (or adds up what comes back).
+// staged plans kernels that send a token once to each rank that has experts for it, and between nodes once to
+// each node: to the rank with the sender's local index, which forwards it (or sums the results on the way
+// back).
 func (b *builder) staged() {
 	n, nodes := int32(b.Ranks), int32(max(1, len(b.peers)))
 	perRank := b.Experts.Experts / int64(n)
@@ -289,7 +290,7 @@ func (b *builder) staged() {
 	b.finish(back)
 }
 
-// order puts the phases in the order of an operation.
+// order appends the phases in the order of the operation: a combine is the reverse of a dispatch.
 func (b *builder) order(cross, inside Phase) {
 	list := []Phase{cross, inside}
 	if b.Combine {
@@ -302,7 +303,7 @@ func (b *builder) order(cross, inside Phase) {
 	}
 }
 
-// members are the ranks of a node, and the one of them that rank s's tokens pass.
+// members returns the ranks of a node, and the one through which rank s's tokens pass.
 func (b *builder) members(s, node int32) (peers []int32, via, none int32) {
 	if b.peers == nil {
 		for r := range int32(b.Ranks) {
@@ -316,8 +317,8 @@ func (b *builder) members(s, node int32) (peers []int32, via, none int32) {
 	return b.peers[node], b.peers[node][b.local[s]], -1
 }
 
-// Pair is whose tokens a move within a node has, and whose experts they are for. It is of the
-// plans of Experts that go by stages.
+// Pair returns, for a move within a node, the rank whose tokens it moves and the rank of their experts. It is
+// valid for plans of Experts by stages.
 func (p *Plan) Pair(m *Move) (src, dst int32) {
 	if p.Tokens.Combine {
 		return m.By, p.owner[m.To.Part]

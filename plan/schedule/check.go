@@ -8,11 +8,10 @@ import (
 	"github.com/simccl/simccl/plan/check"
 )
 
-// Check proves the schedule: it ends, its steps meet, no two that touch a chunk are
-// unordered, and each output chunk holds what the operation promises. The error is an
-// *Error with the first element that is wrong. Plans of MSCCL++ are proved at a size of
-// their own, at which every thread block of a group and every unit of a pipeline has
-// data.
+// Check proves the schedule: it ends, sends and receives match, no two steps that touch a chunk are
+// unordered, and each output chunk holds the promised data. The error is an *Error with the first wrong
+// element. Plans of MSCCL++ are proved at a size at which every thread block of a group and every unit of a
+// pipeline has data.
 func (s *Schedule) Check(c *connect.Layout, r plan.Request) error {
 	p, g, err := s.lower(c, s.proofSize(r), true)
 	if err != nil {
@@ -24,7 +23,7 @@ func (s *Schedule) Check(c *connect.Layout, r plan.Request) error {
 	return newRacer(g, p).run()
 }
 
-// proofSize is a request at a size at which its proof holds.
+// proofSize returns the request with a count at which the proof holds.
 func (s *Schedule) proofSize(r plan.Request) plan.Request {
 	elem := int64(r.Type.Size())
 	if chunk := s.Body.ProofChunk(elem); chunk > 0 {
@@ -33,7 +32,7 @@ func (s *Schedule) proofSize(r plan.Request) plan.Request {
 	return r
 }
 
-// locate names the element of an error of check.Plan.
+// locate adds the element of the schedule to an error of check.Plan.
 func (p *Programs) locate(err error) error {
 	var e *check.Error
 	if !errors.As(err, &e) || e.Rank < 0 || int(e.Rank) >= len(p.Blocks) {

@@ -11,11 +11,11 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Threads of a block by protocol (NCCL_LL_MAX_NTHREADS, NCCL_LL128_MAX_NTHREADS,
+// Number of threads of a block by protocol (NCCL_LL_MAX_NTHREADS, NCCL_LL128_MAX_NTHREADS,
 // NCCL_SIMPLE_MAX_NTHREADS, device.h:19-30).
 var threads = [3]int32{512, 640, 512}
 
-// lower makes the plan and its programs.
+// lower makes the plan of a request and its programs; proof selects smaller pipeline units.
 func (s *Schedule) lower(c *connect.Layout, r plan.Request, proof bool) (*plan.Plan, *Programs, error) {
 	if c.NRanks != len(s.GPUs) {
 		return nil, nil, s.Fault(Whole(s.Pos), "is a schedule of %d ranks, the machine has %d; choose "+
@@ -40,15 +40,15 @@ func (s *Schedule) lower(c *connect.Layout, r plan.Request, proof bool) (*plan.P
 	return out, p, err
 }
 
-// Programs are those of a schedule at a size, which its Body writes: one a thread block, whose
-// channel is the block's number. Those of a GPU that are not in the file come last.
+// Programs are the programs of a schedule at a size, which its Body writes: one per thread block, on the
+// channel with the block's number. The helper programs of a GPU, which the file does not have, come last.
 type Programs struct {
 	Elem   int64 // bytes of an element
 	Chunk  int64 // bytes
-	Part   int64 // bytes of a chunk that a round does; of a Body that cuts chunks, of a piece
-	Cell   int64 // bytes of memory that are proved as one
+	Part   int64 // bytes of a chunk in one round; for a Body that divides chunks, bytes of a piece
+	Cell   int64 // bytes of the smallest range that the proof distinguishes
 	Rounds int64
-	Blocks [][][]Op // by GPU and block; of one round
+	Blocks [][][]Op // by GPU and block: the ops of one round
 	Ops    int
 
 	s        *Schedule
@@ -57,42 +57,42 @@ type Programs struct {
 	conns    []plan.Conn
 	steps    int32 // FIFO steps of an op
 	edges    []edge
-	nextConn map[[2]int]int32 // by source and destination: the next free channel
+	nextConn map[[2]int]int32 // by source and destination: next unused channel
 }
 
-// Op is an operation of every round.
+// Op is an operation that every round repeats.
 type Op struct {
 	Do       plan.Do
 	From, To []int32  // connections
-	Src, Dst plan.Ref // of round 0
+	Src, Dst plan.Ref // in round 0
 	Chunks   int
-	Bytes    int64 // beside the chunks
+	Bytes    int64 // besides the chunks
 	At       Element
 
-	base, every int32 // its FIFO step in round 0, and how many each round takes
+	base, every int32 // its FIFO step in round 0, and the number of steps of each round
 }
 
-// Point is a place in a program: before the op Pos.
+// Point is a position in a program: before op Pos.
 type Point struct{ GPU, Block, Pos int }
 
-// edge makes a program wait at a point until another has come to one. At a point a
-// program first informs others, then waits.
+// edge orders two points: the program of to waits there until the program of from has reached from. A program
+// that has edges in both directions at one point first signals, then waits.
 type edge struct{ from, to Point }
 
-// Order makes a program wait at a point until another has come to one.
+// Order makes the program of to wait at that point until the program of from has reached from.
 func (p *Programs) Order(from, to Point) { p.edges = append(p.edges, edge{from, to}) }
 
-// Here is the point behind what a program has so far.
+// Here returns the point after the last op of a program so far.
 func (p *Programs) Here(gpu, block int) Point { return Point{gpu, block, len(p.Blocks[gpu][block])} }
 
-// Add adds an op to a program.
+// Add appends an op to a program.
 func (p *Programs) Add(gpu, block int, op Op) {
 	p.Blocks[gpu][block] = append(p.Blocks[gpu][block], op)
 	p.Ops++
 }
 
-// FIFO makes an op of the Simple protocol take n of the FIFO's steps, others take one, and
-// returns how many bytes they hold, of whole elements.
+// FIFO makes each op of the Simple protocol take n FIFO steps (other protocols: one), and returns the bytes
+// that these steps hold, rounded down to whole elements.
 func (p *Programs) FIFO(n int32) int64 {
 	step := int64(p.c.BuffSizes[p.s.Proto]) / plan.FIFOSteps
 	p.steps = 1
@@ -107,7 +107,7 @@ func (p *Programs) FIFO(n int32) int64 {
 	return max(step/p.Elem*p.Elem, p.Elem)
 }
 
-// Connect adds a connection of two ranks, on their next free channel.
+// Connect adds a connection between two ranks, on their next unused channel.
 func (p *Programs) Connect(src, dst int) int32 {
 	at := [2]int{src, dst}
 	channel := p.nextConn[at]
@@ -115,7 +115,7 @@ func (p *Programs) Connect(src, dst int) int32 {
 	return p.ConnectOn(src, dst, int(channel))
 }
 
-// ConnectOn adds a connection of two ranks on a channel.
+// ConnectOn adds a connection between two ranks on a channel.
 func (p *Programs) ConnectOn(src, dst, channel int) int32 {
 	id := int32(len(p.conns))
 	p.conns = append(p.conns, plan.Conn{ID: id, Src: int32(src), Dst: int32(dst), Channel: int32(channel),
@@ -123,9 +123,9 @@ func (p *Programs) ConnectOn(src, dst, channel int) int32 {
 	return id
 }
 
-// close makes connections of the edges, over which empty steps go, and numbers the
-// steps. An edge that an earlier one of the same two programs implies needs none.
-// A connection has no more than a FIFO of them, so that none has to wait for room.
+// close turns the edges into connections that carry empty steps, and numbers the steps. An edge that an
+// earlier edge of the same two programs implies needs none. A connection carries at most a FIFO's steps per
+// round, so that no program waits for room.
 func (p *Programs) close() {
 	slices.SortStableFunc(p.edges, func(a, b edge) int {
 		return cmp.Or(cmp.Compare(a.from.GPU, b.from.GPU), cmp.Compare(a.from.Block, b.from.Block),
@@ -192,7 +192,7 @@ func (p *Programs) close() {
 	}
 }
 
-// number counts the FIFO steps of a block's connections.
+// number assigns the FIFO steps of a block's connections to its ops.
 func (p *Programs) number(ops []Op) {
 	first := func(t *Op) int32 {
 		if len(t.To) > 0 {
@@ -221,8 +221,8 @@ func (p *Programs) number(ops []Op) {
 	}
 }
 
-// Ref is a place in a plan: in place, all_reduce, reduce and broadcast have their input
-// in their output.
+// Ref returns a place in the plan's buffers. In place, the input of all_reduce, reduce and broadcast is their
+// output.
 func (p *Programs) Ref(buf byte, off int64) plan.Ref {
 	out := plan.Ref{Off: units.Bytes(off)}
 	switch buf {
@@ -266,7 +266,7 @@ func (p *Programs) Open(pr *plan.Program, old plan.Stream) plan.Stream {
 	return s
 }
 
-// stream makes the ops of a block, round by round.
+// stream makes the ops of a block, round after round.
 type stream struct {
 	p             *Programs
 	ops           []Op

@@ -6,29 +6,29 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// cell is who touched a piece of memory last.
+// cell records the last accesses to a range of memory.
 type cell struct {
 	writer  *mark
 	readers []*mark
 }
 
-// mark is an op that has run: what its program had done before it.
+// mark is an op that has run, identified by its program and index.
 type mark struct {
 	program, op int
 	at          Element
 }
 
-// racer runs one round of a schedule and keeps, for each program, how many ops of every
-// other one are known to have ended (a vector clock).
+// racer runs one round of a schedule and keeps, for each program, the number of ops of every other program
+// that are known to have ended (a vector clock).
 type racer struct {
 	g      *Programs
 	p      *plan.Plan
-	first  []int            // of each GPU: its first program's number
+	first  []int            // number of each GPU's first program
 	clock  [][]int32        // by program
 	done   []int            // next op of each program
-	queued [][][]int32      // messages in progress, by connection
-	cells  map[[3]int]*cell // by gpu, buffer, cell
-	order  [][3]int         // cells as they were met
+	queued [][][]int32      // by connection: messages in flight
+	cells  map[[3]int]*cell // by GPU, buffer and cell
+	order  [][3]int         // keys of cells, in the order of first access
 }
 
 func newRacer(g *Programs, p *plan.Plan) *racer {
@@ -45,7 +45,7 @@ func newRacer(g *Programs, p *plan.Plan) *racer {
 	return r
 }
 
-// run finds two ops that touch a chunk, one of them writing it, which nothing orders.
+// run returns an error for two unordered ops that access a chunk, at least one of them writing it.
 func (r *racer) run() error {
 	for moved := true; moved; {
 		moved = false
@@ -97,7 +97,7 @@ func (r *racer) step(gpu, b int) error {
 	return nil
 }
 
-// touch reads or writes a range of a buffer.
+// touch records a read or write of a range of a buffer. Error: an unordered earlier access.
 func (r *racer) touch(gpu int, m *mark, ref plan.Ref, size int64, write bool) error {
 	if ref.Buf == plan.NoBuffer || size == 0 {
 		return nil
@@ -161,8 +161,8 @@ func (r *racer) touchCell(at [3]int, m *mark, buf plan.Buffer, chunk int64, writ
 	return nil
 }
 
-// ends finds what a GPU puts into another's buffers after which that one does not
-// look: its kernel may have ended before.
+// ends returns an error for a write of one GPU into another's buffers that the other one does not wait for:
+// its kernel may end before.
 func (r *racer) ends() error {
 	for _, at := range r.order {
 		w, own := r.cells[at].writer, r.first[at[0]]

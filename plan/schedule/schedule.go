@@ -1,10 +1,9 @@
-// Package schedule makes plans of schedules of others: what each thread block of each GPU does with
-// chunks of buffers, as a Body says it in the language of a file (plan/msccl, plan/mscclpp).
+// Package schedule makes plans of custom schedules: the operations of each thread block of each GPU on chunks
+// of buffers, which a Body expresses in the language of a file (plan/msccl, plan/mscclpp).
 //
-// In: a Schedule, and an operation on a communicator. Out: a plan.Plan whose programs are its
-// thread blocks, beside those that receive what others put and give what others read. Check
-// proves a schedule, or names the first element that is wrong. The package knows no files and
-// no time.
+// In: a Schedule, and an operation on a communicator. Out: a plan.Plan whose programs are the schedule's
+// thread blocks, and helper programs that store the data others put and send the data others read. Check
+// proves a schedule, or names the first wrong element. The package knows no files and no time.
 package schedule
 
 import (
@@ -18,27 +17,27 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Bounds of what is read: more is a mistake, or an attack.
+// Bounds of a schedule that is read: a larger one is a mistake, or an attack.
 const (
 	MaxRanks  = 1 << 12
 	MaxChunks = 1 << 20
 	MaxSteps  = 1 << 21 // of all GPUs
 )
 
-// Pos is a place in the text: line and column count from 1.
+// Pos is a position in the text: line and column count from 1.
 type Pos struct{ Line, Col int }
 
-// Element is a part of a schedule: the whole where GPU is -1, a GPU where Block is -1, a
-// thread block where Step is -1. A step has its Pos.
+// Element identifies a part of a schedule: the whole if GPU is -1, a GPU if Block is -1, a thread block if
+// Step is -1. Pos is its position in the text.
 type Element struct {
 	GPU, Block, Step int
 	Pos              Pos
 }
 
-// Whole is the element of a whole schedule.
+// Whole returns the element that represents a whole schedule.
 func Whole(at Pos) Element { return Element{-1, -1, -1, at} }
 
-// Error is a fault of a schedule with its element.
+// Error reports a fault of a schedule, with the element and its position in the file.
 type Error struct {
 	File string
 	Element
@@ -63,7 +62,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%sgpu %d tb %d step %d: %s", at, e.GPU, e.Block, e.Step, e.Problem)
 }
 
-// Schedule is what a file says. Chunks are counted per loop, as the file does.
+// Schedule is the content of a file. Chunks are counted per loop, as in the file.
 type Schedule struct {
 	File                string // its name in errors
 	Format              string // msccl or mscclpp
@@ -79,32 +78,32 @@ type Schedule struct {
 	Body                Body
 }
 
-// GPU is what one rank has.
+// GPU holds the buffer sizes and thread blocks of one rank.
 type GPU struct {
 	Input, Output, Scratch int // chunks
 	Blocks                 []Block
 	Pos                    Pos
 }
 
-// Block is a thread block.
+// Block is a thread block's name and position in the file.
 type Block struct {
 	Steps int
 	Pos   Pos
 }
 
-// Body is what the thread blocks do.
+// Body holds the operations of the thread blocks.
 type Body interface {
-	// Lower writes their programs. A proof has units of pipelines so small that small sizes
-	// have several of them.
+	// Lower writes their programs. For a proof, units of pipelines are so small that small sizes have
+	// several.
 	Lower(p *Programs, proof bool) error
-	// ProofChunk is a size of chunks, in bytes, at which a proof holds for every size; 0: each
-	// proves its own.
+	// ProofChunk returns a chunk size in bytes at which a proof holds for every size; 0: each size is proved
+	// by itself.
 	ProofChunk(elem int64) int64
-	// Describe names a step, as one of gpu sees it, and says what orders another after it.
+	// Describe returns the name of a step, as seen from gpu, and how to order another step after it.
 	Describe(at Element, gpu int) (name, order string)
 }
 
-// Fault makes an Error of an element.
+// Fault returns an Error of an element; the position comes from the innermost part that has one.
 func (s *Schedule) Fault(at Element, format string, args ...any) error {
 	switch {
 	case at.Pos.Line > 0:
@@ -118,10 +117,10 @@ func (s *Schedule) Fault(at Element, format string, args ...any) error {
 	return &Error{s.File, at, fmt.Sprintf(format, args...)}
 }
 
-// FuncWord is what both languages call an operation.
+// FuncWord returns the word of both languages for an operation.
 func FuncWord(f coll.Func) string { return strings.ReplaceAll(f.TestName(), "_", "") }
 
-// ParseFunc finds an operation by that word; reduce_scatter is also written so.
+// ParseFunc returns the operation of such a word; reduce_scatter is accepted, too.
 func ParseFunc(word string) (f coll.Func, known bool) {
 	for _, f := range coll.Funcs() {
 		if word == FuncWord(f) || word == f.TestName() && f == coll.ReduceScatter {
@@ -131,7 +130,7 @@ func ParseFunc(word string) (f coll.Func, known bool) {
 	return 0, false
 }
 
-// FuncHint says which words ParseFunc knows.
+// FuncHint lists the words that ParseFunc accepts, for errors.
 const FuncHint = "write allreduce, allgather, reducescatter, alltoall, broadcast, reduce, gather, " +
 	"scatter or sendrecv"
 
@@ -141,8 +140,7 @@ func (s *Schedule) PerRank() bool {
 		s.Func == coll.Gather || s.Func == coll.Scatter
 }
 
-// ChunksOf is how many chunks a buffer has: those of scratch as the file says, those of
-// the operation as it needs them.
+// ChunksOf returns the number of chunks of a buffer: scratch by the file, input and output by the operation.
 func (s *Schedule) ChunksOf(g int, buf byte) int {
 	switch {
 	case buf == 's':
@@ -154,7 +152,7 @@ func (s *Schedule) ChunksOf(g int, buf byte) int {
 	return s.Chunks
 }
 
-// Unit is the least count of elements, of NCCL's count, that the schedule can cut: one in each
+// Unit returns the least count (NCCL's count, in elements) that the schedule can divide: one element per
 // chunk.
 func (s *Schedule) Unit() int64 {
 	if s.PerRank() {
@@ -163,8 +161,8 @@ func (s *Schedule) Unit() int64 {
 	return int64(s.Chunks)
 }
 
-// Request is the operation of so many elements of a rank's message (NCCL's count) that a
-// schedule does. It says what sizes are possible where it refuses one.
+// Request returns the request that the schedule executes for count elements (NCCL's count). An error for an
+// unsuitable size names the possible ones.
 func (s *Schedule) Request(count int64, t coll.DataType) (plan.Request, error) {
 	r := plan.Request{Func: s.Func, Count: count, Type: t, InPlace: !s.OutOfPlace, Algo: coll.Ring,
 		Proto: s.Proto, Channels: s.Channels}
@@ -176,30 +174,29 @@ func (s *Schedule) Request(count int64, t coll.DataType) (plan.Request, error) {
 	return r, nil
 }
 
-// Alone is a communicator to prove a schedule on where no machine is given: as many
-// ranks of one node, with NCCL's own buffers.
+// Alone returns a communicator on which to prove a schedule if no machine is given: that many ranks on one
+// node, with NCCL's default buffers.
 func (s *Schedule) Alone() *connect.Layout {
 	n := len(s.GPUs)
 	return &connect.Layout{Rules: rules.Default(), NRanks: n, NNodes: 1, NodeOf: make([]int32, n),
 		BuffSizes: [3]units.Bytes{524288, 4915200, 4194304}}
 }
 
-// Plan makes the plan of an operation, as Request gives it, on a communicator of as
-// many ranks. A chunk of MSCCL that is larger than a step of the FIFO is done in several
-// rounds of the whole schedule, as MSCCL's interpreter does; one of MSCCL++ is cut into
-// pieces.
+// Plan makes the plan of an operation, as returned by Request, on a communicator with the schedule's number
+// of ranks. A chunk of MSCCL that is larger than a FIFO step is processed in several rounds of the whole
+// schedule, as MSCCL's interpreter does; a chunk of MSCCL++ is divided into pieces.
 func (s *Schedule) Plan(c *connect.Layout, r plan.Request) (*plan.Plan, error) {
 	p, _, err := s.lower(c, r, false)
 	return p, err
 }
 
-// ProofPlan is a plan at a size at which a proof holds.
+// ProofPlan makes the plan at the size at which a proof holds.
 func (s *Schedule) ProofPlan(c *connect.Layout, r plan.Request) (*plan.Plan, error) {
 	p, _, err := s.lower(c, s.proofSize(r), true)
 	return p, err
 }
 
-// Simple is the schedule by the Simple protocol.
+// Simple returns a copy of the schedule that uses the Simple protocol.
 func (s *Schedule) Simple() *Schedule {
 	c := *s
 	c.Proto = coll.Simple

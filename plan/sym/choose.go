@@ -11,29 +11,29 @@ import (
 // Limits of the kernels (include/sym_kernels.h:17-20).
 const (
 	maxBlocks = 64
-	// Threads is how many threads a block has.
+	// Threads is the number of threads of a block.
 	Threads = 512
-	// CellSize is the part of a task that is not divided, in bytes.
+	// CellSize is the size in bytes of the units in which a task is divided.
 	CellSize = 1024
 )
 
-// Comm is what of a communicator bears on symmetric kernels.
+// Comm holds the properties of a communicator that symmetric kernels depend on.
 type Comm struct {
 	Rules        *rules.Symmetric
 	Ranks, Nodes int
-	SM           int // compute capability of the GPUs, 90 for sm_90; the lowest
+	SM           int // lowest compute capability of the GPUs, 90 for sm_90
 	NVLS         bool
 	P2P          bool // all GPUs can access each other's memory
-	DirectP2P    bool // and are no further apart than NCCL_P2P_LEVEL
-	DirectNVLink bool // and every pair has NVLink without a third GPU between
-	PerNode      int  // ranks of a node: the greatest common divisor of all nodes' (dev_runtime.cc:74)
-	GIN          bool // every net of every node is driven by GPUs
+	DirectP2P    bool // and no pair is further apart than NCCL_P2P_LEVEL
+	DirectNVLink bool // and every pair is connected by NVLink without a third GPU in between
+	PerNode      int  // ranks per node: the greatest common divisor over all nodes (dev_runtime.cc:74)
+	GIN          bool // GPUs drive every NIC of every node
 	FusedNICs    bool // a node has virtual NICs
 	WindowsOff   bool // NCCL_WIN_ENABLE=0, or NCCL_CUMEM_ENABLE=0
 	Params       Params
 }
 
-// Params are the settings of symmetric kernels and copy engines.
+// Params are NCCL's settings of symmetric kernels and copy engines.
 type Params struct {
 	Kernel     units.Opt[string] // NCCL_SYM_KERNEL
 	CTAs       units.Opt[int64]  // NCCL_SYM_CTAS, 0 for none
@@ -48,7 +48,7 @@ type Params struct {
 // Windows says which buffers of a task are in symmetric windows.
 type Windows uint8
 
-// Windows. Both is what nccl-tests has with -R 2.
+// Windows. nccl-tests uses Both with -R 2.
 const (
 	NoWindow   Windows = 0
 	SendWindow Windows = 1
@@ -56,19 +56,19 @@ const (
 	Both               = SendWindow | RecvWindow
 )
 
-// Task is one collective. Count is NCCL's: elements that a rank sends for
-// AllGather, receives for ReduceScatter, of the buffer for AllReduce.
+// Task is one collective. Count is NCCL's: for AllGather the elements that a rank sends, for ReduceScatter
+// those it receives, for AllReduce those of the buffer.
 type Task struct {
 	Func    coll.Func
 	Op      coll.RedOp // AllReduce and ReduceScatter
 	Type    coll.DataType
 	Count   int64
 	Windows Windows
-	// InPlace: the task has one buffer. It decides nothing, but takes less time.
+	// InPlace: the task has one buffer. It affects no choice, but the task takes less time.
 	InPlace bool
 }
 
-// normal gives a task NCCL's own view: AllGather moves bytes (enqueue.cc:2471).
+// normal returns a task as NCCL handles it: AllGather counts bytes (enqueue.cc:2471).
 func (t Task) normal() Task {
 	if t.Func == coll.AllGather {
 		t.Count, t.Type, t.Op = t.Count*int64(t.Type.Size()), coll.Int8, coll.Sum
@@ -76,19 +76,18 @@ func (t Task) normal() Task {
 	return t
 }
 
-// Choice is a kernel for one or several tasks of a function, reduction and type.
+// Choice is a kernel for one or several tasks of one function, reduction and type.
 type Choice struct {
 	Kernel Kernel
-	Blocks int // at most so many: Spread may need fewer
+	Blocks int // at most this many; Spread may need fewer
 	Warps  int
-	TimeUs float32 // NCCL's estimate, 0 where NCCL_SYM_KERNEL names the kernel
-	// IfLL: one buffer is in no window, so that NCCL takes the kernel only where it
-	// would else have taken LL (symmetric_sched.cc:116 of v2.29.7-1).
+	TimeUs float32 // NCCL's estimate; 0 if NCCL_SYM_KERNEL names the kernel
+	// IfLL: one buffer is in no window, so NCCL uses the kernel only if it would otherwise have chosen LL
+	// (symmetric_sched.cc:116 of v2.29.7-1).
 	IfLL bool
 }
 
-// Supported reports whether a communicator has symmetric windows, and if not why
-// (init.cc:1376).
+// Supported reports whether a communicator has symmetric windows, and if not, why (init.cc:1376).
 func (c *Comm) Supported() (ok bool, why string) {
 	r := c.Rules
 	switch {
@@ -108,8 +107,8 @@ func (c *Comm) Supported() (ok bool, why string) {
 	return true, ""
 }
 
-// Available reports whether NCCL takes a symmetric kernel for a task; it compares
-// them with no other algorithm (sym_kernels.cc:316, symmetric_sched.cc:30).
+// Available reports whether NCCL uses a symmetric kernel for a task; NCCL compares them with no other
+// algorithm (sym_kernels.cc:316, symmetric_sched.cc:30).
 func (c *Comm) Available(t Task) bool {
 	ok, _ := c.Supported()
 	if !ok || t.Windows == NoWindow || t.Windows != Both && !c.Rules.OneBuffer {
@@ -119,7 +118,8 @@ func (c *Comm) Available(t Task) bool {
 	return c.implemented(t) && c.mask(t) != 0
 }
 
-// implemented: AllReduce and ReduceScatter sum floats but double (sym_kernels.cc:248).
+// implemented reports whether a kernel exists: AllReduce and ReduceScatter only sum floating-point types,
+// except double (sym_kernels.cc:248).
 func (c *Comm) implemented(t Task) bool {
 	switch t.Func {
 	case coll.AllGather:
@@ -131,7 +131,7 @@ func (c *Comm) implemented(t Task) bool {
 	return false
 }
 
-// mask has a bit for each kernel that can do a task (sym_kernels.cc:275-314).
+// mask returns a bit set of the kernels that can execute a task (sym_kernels.cc:275-314).
 func (c *Comm) mask(t Task) (m uint32) {
 	named, found := None, true
 	if k := c.Params.Kernel; k.Set && k.Value != "^" {
@@ -160,8 +160,8 @@ func (c *Comm) mask(t Task) (m uint32) {
 	return m
 }
 
-// reducesInSwitch: NVLink SHARP reduces integers of 4 and 8 bytes and floats, of 8
-// bits from sm_100 on; floats of 4 and 8 bytes it only sums (sym_kernels.cc:284-303).
+// reducesInSwitch reports whether NVLink SHARP can reduce a task: integers of 4 and 8 bytes and floats (8-bit
+// floats from sm_100 on); floats of 4 and 8 bytes only as a sum (sym_kernels.cc:284-303).
 func (c *Comm) reducesInSwitch(t Task) bool {
 	sum := t.Op == coll.Sum || t.Op == coll.Avg
 	extreme := t.Op == coll.Min || t.Op == coll.Max
@@ -176,8 +176,7 @@ func (c *Comm) reducesInSwitch(t Task) bool {
 	return false
 }
 
-// one restricts kernels where a buffer is in no window (sym_kernels.cc:581 of
-// v2.29.7-1).
+// one restricts the kernels for a task with a buffer in no window (sym_kernels.cc:581 of v2.29.7-1).
 func (c *Comm) one(t Task, m uint32) uint32 {
 	enough := t.Windows == Both ||
 		t.Func == coll.AllGather && t.Windows == RecvWindow || t.Func == coll.ReduceScatter &&
@@ -197,9 +196,9 @@ var llMask = func() (m uint32) {
 	return m
 }()
 
-// pick chooses the kernel for tasks that share function, reduction, type and windows,
-// those of t: total elements in all, each task's rounded up to whole cells, and most
-// elements of one task (sym_kernels.cc:325). ok is false where no kernel is left.
+// pick chooses the kernel for tasks that share t's function, reduction, type and windows: total is the sum of
+// their elements, each rounded up to whole cells, and most the elements of the largest task
+// (sym_kernels.cc:325). ok is false if no kernel remains.
 func (c *Comm) pick(t Task, total, most int64, tasks int) (ch Choice, ok bool) {
 	t = t.normal()
 	t.Count = most
@@ -211,7 +210,7 @@ func (c *Comm) pick(t Task, total, most int64, tasks int) (ch Choice, ok bool) {
 		m = c.one(t, m)
 	}
 	bytes := uint64(total) * uint64(t.Type.Size())
-	const penalty = float32(.025) // of a block, for the SM that it takes
+	const penalty = float32(.025) // of a block, for the SM that it occupies
 	best := float32(1e30) * (1 + penalty*999)
 	for k := None + 1; k < numKernels; k++ {
 		if m>>k&1 == 0 {
@@ -230,8 +229,8 @@ func (c *Comm) pick(t Task, total, most int64, tasks int) (ch Choice, ok bool) {
 	return ch, ok
 }
 
-// busBytes is what the busier direction of a GPU's links carries, by NCCL's own
-// estimate; mul is how much more an SM moves (sym_kernels.cc:142-180).
+// busBytes returns the bytes on the busier direction of a GPU's links, by NCCL's own estimate; mul is the
+// factor by which an SM moves more (sym_kernels.cc:142-180).
 func (c *Comm) busBytes(k Kernel, bytes uint64) (bus uint64, mul float64) {
 	n := uint64(c.Ranks)
 	switch d := &table[k]; {
@@ -250,8 +249,8 @@ func (c *Comm) busBytes(k Kernel, bytes uint64) (bus uint64, mul float64) {
 	return (n - 1) * bytes, 1
 }
 
-// query returns NCCL's estimate of a kernel's time in microseconds and the fewest
-// blocks that come within 2.5 % of the most (sym_kernels.cc:129-217).
+// query returns NCCL's estimate of a kernel's time in microseconds and the least number of blocks within 2.5
+// % of the best bandwidth (sym_kernels.cc:129-217).
 func (c *Comm) query(k Kernel, bytes uint64) (us float32, blocks int) {
 	bus, mul := c.busBytes(k, bytes)
 	most := maxBlocks
@@ -277,8 +276,8 @@ func (c *Comm) query(k Kernel, bytes uint64) (us float32, blocks int) {
 	return us, blocks
 }
 
-// rates are a kernel's latency in microseconds, and what an SM and a GPU's links
-// move, in bytes a microsecond (sym_kernels.cc:190-202).
+// rates returns a kernel's latency in microseconds, and the bandwidths of an SM and of a GPU's links in bytes
+// per microsecond (sym_kernels.cc:190-202).
 func (c *Comm) rates(k Kernel) (base, perSM, peak float64) {
 	const gbps = (1 << 30) / 1e6
 	d := &table[k]
@@ -313,9 +312,9 @@ func (c *Comm) rates(k Kernel) (base, perSM, peak float64) {
 	return base, perSM, peak
 }
 
-// estimate is NCCL's model (sym_kernels.cc:108-126): a smooth minimum of what the
-// blocks and the links move, and a smooth maximum of the bytes' time beyond the first
-// microsecond and none.
+// estimate is NCCL's model of the time (sym_kernels.cc:108-126): the bandwidth is a smooth minimum of that of
+// the blocks and of the links; the time is the latency plus a smooth maximum of 0 and the transfer time
+// beyond the first microsecond.
 func estimate(bus uint64, base float64, blocks int, perSM, mul, peak float64) float32 {
 	bw := peak - float64(perSM*math.Log1p((math.Exp(peak/perSM)-1)*math.Exp(-(float64(blocks)*perSM*mul)/
 		perSM)))

@@ -2,27 +2,26 @@ package sym
 
 import "github.com/simccl/simccl/coll"
 
-// Copies is a collective that copy engines do: no kernel and no blocks. Between
-// barriers each rank copies from its own buffer into those of its peers
-// (ce_coll.cc).
+// Copies is a collective executed by copy engines, without kernel or blocks. Between barriers each rank
+// copies from its own buffer into those of its peers (ce_coll.cc).
 type Copies struct {
 	Func coll.Func
 	Root int32
-	// Each are the bytes of one copy, Peers the copies of the busiest rank to others;
-	// Own: it also copies within its own memory.
+	// Each is the bytes of one copy, Peers the number of copies of the busiest rank to others; Own: it also
+	// copies within its own memory.
 	Each  int64
 	Peers int
 	Own   bool
-	// Batch: the copies are one batch, which engines share; else one comes after the
-	// other, as in a CUDA graph.
+	// Batch: the copies form one batch, which the engines share; otherwise they follow each other, as in a
+	// CUDA graph.
 	Batch    bool
 	Barriers int
 }
 
-// Copies says whether NCCL does a collective by copy engines, and how: with
-// NCCL_CTA_POLICY=2, and from 2.29 on large AllGathers of sm_100 GPUs always
-// (enqueue.cc:2580; enqueue.cc:2966 of v2.29.7-1). graph says that it is captured in a
-// CUDA graph. It supposes a driver of 12.8 or newer, as batches need.
+// Copies returns how NCCL executes a collective by copy engines, and whether it does: with NCCL_CTA_POLICY=2,
+// and from 2.29 on always for large AllGathers of sm_100 GPUs (enqueue.cc:2580; enqueue.cc:2966 of
+// v2.29.7-1). graph says that the operation is captured in a CUDA graph. It assumes driver 12.8 or newer,
+// which batches need.
 func (c *Comm) Copies(t Task, root int32, inPlace, graph bool) (Copies, bool) {
 	ok, _ := c.Supported()
 	n := c.Ranks
@@ -32,7 +31,7 @@ func (c *Comm) Copies(t Task, root int32, inPlace, graph bool) (Copies, bool) {
 	case coll.AllGather, coll.Scatter:
 	case coll.AllToAll: // copies its own part in any case
 		p.Own = true
-	case coll.Gather: // all but the root copy once
+	case coll.Gather: // all ranks but the root copy once
 		p.Peers, p.Own = 1, false
 	default:
 		return Copies{}, false

@@ -1,11 +1,9 @@
-// Package sym decides what collectives over symmetric windows become: whether NCCL
-// has a kernel for them, which of its kernels it takes, on how many blocks, and how
-// the data of one or several tasks is spread over these. It also says which
-// collectives go by copy engines.
+// Package sym decides how NCCL executes collectives over symmetric windows: whether it has a kernel for them,
+// which of its kernels it chooses, with how many blocks, and how the data of one or several tasks is
+// distributed over the blocks. It also says which collectives copy engines execute.
 //
-// In: a Comm, which is what of a communicator bears on it, and tasks. Out: Kernels.
-// All of it is a pure function; it knows no topology, no buffers and no times but
-// NCCL's own estimate. NCCL has it in sym_kernels.cc and
-// scheduler/symmetric_sched.cc; line numbers are those of v2.28.9-1, and what other
-// releases do differently is in rules.Symmetric.
+// In: a Comm, the properties of a communicator that matter, and tasks. Out: Launches. All functions are pure;
+// they know no topology, no buffers and no times but NCCL's own estimate. NCCL's counterpart is
+// sym_kernels.cc and scheduler/symmetric_sched.cc; line numbers are those of v2.28.9-1, and the differences
+// of other releases are in rules.Symmetric.
 package sym

@@ -6,9 +6,8 @@ import (
 	"github.com/simccl/simccl/coll"
 )
 
-// Between lists the kernels of which NCCL takes one for a task between nodes, where the
-// network is driven by GPUs; nil where it plans the task otherwise (init.cc:1475,
-// sym_kernels.cc:558, 581 of v2.29.7-1).
+// Between lists the candidates of NCCL's choice for a task between nodes where GPUs drive the NICs; nil if
+// NCCL plans the task otherwise (init.cc:1475, sym_kernels.cc:558, 581 of v2.29.7-1).
 func (c *Comm) Between(t Task) []string {
 	r := c.Rules
 	switch {
@@ -36,8 +35,8 @@ func (c *Comm) Between(t Task) []string {
 	return out
 }
 
-// CopiesBetween names what takes the place of kernels between nodes with NCCL_CTA_POLICY=2.
+// CopiesBetween names the method that replaces kernels between nodes with NCCL_CTA_POLICY=2.
 const CopiesBetween = "copy engines within the nodes and RMA between them"
 
-// OneOf names kernels of which one is taken.
+// OneOf formats kernel names of which NCCL chooses one.
 func OneOf(kernels []string) string { return strings.Join(kernels, " or ") }

@@ -7,8 +7,8 @@ import (
 // Kernel is one of NCCL's symmetric kernels.
 type Kernel uint8
 
-// Kernels, in the order in which NCCL compares them (include/sym_kernels.h:30 of
-// v2.28.9-1; the Tma kernels are of 2.30). None is no kernel.
+// Kernels, in the order in which NCCL compares them (include/sym_kernels.h:30 of v2.28.9-1; the Tma kernels
+// are of 2.30). None represents no kernel.
 const (
 	None Kernel = iota
 	AllReduceLL
@@ -29,22 +29,22 @@ const (
 	numKernels
 )
 
-// traits is what of a kernel bears on its choice and its run.
+// traits are the properties of a kernel that its choice and its simulation depend on.
 type traits struct {
 	name string
 	fn   coll.Func
 	how  How
-	// stores and loads: the kernel stores to a multicast address, loads from one.
+	// stores: the kernel stores to a multicast address; loads: it loads from one.
 	stores, loads bool
 	tma           bool
 }
 
-// How is the way in which a kernel moves data between GPUs.
+// How is the method by which a kernel moves data between GPUs.
 type How uint8
 
-// Ways: PushLL stores each word with its flag into a buffer of every peer, which
-// polls it; Load and Store read and write the windows of the peers between two
-// barriers; Multicast has the switch reduce what is loaded and copy what is stored.
+// Methods: PushLL stores each word with its flag into a buffer of every peer, which polls it; Load and Store
+// read and write the windows of the peers between two barriers; Multicast lets the switch reduce loads and
+// replicate stores.
 const (
 	PushLL How = iota
 	Load
@@ -74,8 +74,7 @@ var table = [numKernels]traits{
 	ReduceScatterLDMC: {name: "ReduceScatter_LDMC", fn: coll.ReduceScatter, how: Multicast, loads: true},
 }
 
-// String is NCCL's name of a kernel, as NCCL_SYM_KERNEL and its log have it; empty
-// for None.
+// String returns NCCL's name of a kernel, as in NCCL_SYM_KERNEL and its log; empty for None.
 func (k Kernel) String() string {
 	if k < numKernels {
 		return table[k].name
@@ -83,14 +82,13 @@ func (k Kernel) String() string {
 	return "Unknown"
 }
 
-// Func is the collective that a kernel does.
+// Func returns the collective that a kernel executes.
 func (k Kernel) Func() coll.Func { return table[k].fn }
 
-// How is the way in which a kernel moves data.
+// How returns the method by which a kernel moves data.
 func (k Kernel) How() How { return table[k].how }
 
-// LL reports whether a kernel stores flags with its data. Such a kernel does one
-// task alone.
+// LL reports whether a kernel stores flags with its data. Such a kernel executes a single task.
 func (k Kernel) LL() bool { return table[k].how == PushLL }
 
 // TMA reports whether a kernel copies by the tensor memory accelerator.
@@ -99,8 +97,7 @@ func (k Kernel) TMA() bool { return table[k].tma }
 // Multicast reports whether a kernel uses NVLink multicast.
 func (k Kernel) Multicast() bool { return table[k].stores || table[k].loads }
 
-// Named returns the kernel that NCCL_SYM_KERNEL names: NCCL compares the whole name,
-// upper and lower case.
+// Named returns the kernel that NCCL_SYM_KERNEL names; NCCL compares the whole name, case included.
 func Named(name string) (Kernel, bool) {
 	for k := None + 1; k < numKernels; k++ {
 		if table[k].name == name {

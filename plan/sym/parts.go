@@ -2,16 +2,15 @@ package sym
 
 import "fmt"
 
-// Part is what a block does of a work, alone or with others that share it warp by
-// warp.
+// Part is a block's share of a work, alone or together with other blocks that divide it warp by warp.
 type Part struct {
 	Work     int   // index in Launch.Works
-	Elements int64 // of the work that all sharing blocks do together
-	Blocks   int   // that share them
+	Elements int64 // of the work, processed by all sharing blocks together
+	Blocks   int   // number of blocks that share them
 	Offset   int64 // of the first element in the work
 }
 
-// Parts lists what a block does, in order, as the kernels find it in their arguments
+// Parts returns the shares of a block, in order, as the kernels read them from their arguments
 // (device/symmetric/primitives.cuh:51-125).
 func (l *Launch) Parts(block int) []Part {
 	lo, frac := 0, int64(0)
@@ -45,7 +44,7 @@ func (l *Launch) Parts(block int) []Part {
 	return out
 }
 
-// shared is the part of a work that the blocks that share it have together.
+// shared returns the range of a work that the blocks which share it process together.
 func (l *Launch) shared(i int) (from, to int64) {
 	w := &l.Works[i]
 	if w.First > 0 && l.Ranges[w.First-1].Hi == i {
@@ -58,14 +57,13 @@ func (l *Launch) shared(i int) (from, to int64) {
 	return from, to
 }
 
-// at is the element at so many 65,536ths of a work, a whole number of cells.
+// at returns the element at frac 65,536ths of a work, rounded down to whole cells.
 func (w *Work) at(frac int64) int64 {
 	cell := CellSize / int64(w.Task.Type.Size())
 	return min(w.Task.Count, frac*divUp(w.Task.Count, cell)>>16*cell)
 }
 
-// CoverError is an element that a launch leaves out, or that it does twice: a defect of
-// the spread.
+// CoverError reports an element that a launch omits or processes twice: a defect of the distribution.
 type CoverError struct {
 	Work    int
 	Element int64
@@ -75,8 +73,7 @@ func (e *CoverError) Error() string {
 	return fmt.Sprintf("symmetric kernel: element %d of work %d is not done exactly once", e.Element, e.Work)
 }
 
-// Check proves that the blocks do each element of each work exactly once. Errors: a
-// *CoverError.
+// Check proves that the blocks process each element of each work exactly once. Errors: a *CoverError.
 func (l *Launch) Check() error {
 	next := make([]int64, len(l.Works))
 	for b := range l.Channels {

@@ -2,41 +2,40 @@ package sym
 
 import "fmt"
 
-// Work is a task of a kernel, and which blocks do it.
+// Work is a task of a kernel, and the blocks that process it.
 type Work struct {
 	Task Task
-	// First is the first of Blocks that share the work evenly, warp by warp. Blocks is
-	// 0 where the work is short and lies in a part of one block.
+	// First is the first of the Blocks blocks that share the work evenly, warp by warp. Blocks is 0 if the
+	// work is short and lies within one block.
 	First, Blocks int
 }
 
-// Range is the part of the works that a block ends with: it begins where the block
-// before ends, and ends in work Hi (an index) after Frac of 65,536 parts, less one.
+// Range is the end of a block's share of the works: it begins where the block before ends, and ends in work
+// Hi (an index) after (Frac+1)/65,536 of it.
 type Range struct {
 	Hi   int
 	Frac uint16
 }
 
-// Launch is one kernel: what NCCL launches for tasks of one function, reduction and
-// type.
+// Launch is one kernel, launched by NCCL for tasks of one function, reduction and type.
 type Launch struct {
 	Choice
-	Channels int // blocks that run, those of Ranges
+	Channels int // number of blocks, the length of Ranges
 	Works    []Work
 	Ranges   []Range // by block
-	Bytes    int64   // of all tasks, not rounded, as NCCL's log line has them
-	// Element is 0, or of a kernel that moves single elements how many bytes one has.
+	Bytes    int64   // of all tasks, not rounded, as in NCCL's log line
+	// Element is the bytes of an element if the kernel moves single elements, else 0.
 	Element int
 }
 
-// Line is NCCL's log line of a kernel, after "NCCL INFO " (symmetric_sched.cc:234).
+// Line returns NCCL's log line of a kernel, after "NCCL INFO " (symmetric_sched.cc:234).
 func (l *Launch) Line() string {
 	return fmt.Sprintf("%s [Symmetric]: %d Bytes -> Kernel %s nchannels %d nthreads %d nWorks %d",
 		l.Kernel.Func(), l.Bytes, l.Kernel, l.Channels, l.Warps*32, len(l.Works))
 }
 
-// NoKernelError says that NCCL fails where it found a kernel available for each task
-// but has none for all of them: NCCL_SYM_KERNEL names one of LL, which does one task.
+// NoKernelError says that NCCL fails: a kernel is available for each task but none for all of them together.
+// NCCL_SYM_KERNEL names an LL kernel, which executes a single task.
 type NoKernelError struct{ Name string }
 
 func (e *NoKernelError) Error() string {
@@ -44,16 +43,15 @@ func (e *NoKernelError) Error() string {
 		"group has several; unset it", e.Name)
 }
 
-// Launches takes those tasks that go by symmetric kernels out of the tasks of a group,
-// which come in the order of NCCL's sorter, largest first. It returns their kernels in
-// order of launch, and the indices of the tasks that remain, in order
-// (scheduler/symmetric_sched.cc:12). For one buffer in a window take must say whether
-// the choice without symmetric kernels is LL; it may be nil where all or no buffers
-// are in windows. Errors: a *NoKernelError.
+// Launches selects the tasks of a group that symmetric kernels execute; tasks are in the order of NCCL's
+// sorter, largest first. It returns their kernels in the order of launch, and the indexes of the remaining
+// tasks, in order (scheduler/symmetric_sched.cc:12). For tasks with one buffer in a window takesLL must
+// report whether the choice without symmetric kernels is LL; it may be nil if there are no such tasks.
+// Errors: a *NoKernelError.
 func (c *Comm) Launches(tasks []Task, takesLL func(Task) bool) (out []Launch, rest []int, err error) {
 	type key struct{ f, op, typ, win int }
 	lists := map[key][]int{}
-	var order []key // by first occurrence, for a map has none
+	var order []key // in the order of first occurrence; the map has no order
 	if c.Rules != nil && c.Rules.Tasks == 1 && len(tasks) != 1 {
 		return nil, upTo(len(tasks)), nil
 	}
@@ -91,13 +89,13 @@ func (c *Comm) Launches(tasks []Task, takesLL func(Task) bool) (out []Launch, re
 			end = from
 		}
 	}
-	for i := range out { // NCCL spreads a kernel's last task otherwise where no kernel follows
+	for i := range out { // NCCL distributes a kernel's last task differently if no kernel follows
 		out[i] = spread(out[i].Choice, out[i].tasks(), i < len(out)-1)
 	}
 	return out, rest, nil
 }
 
-// tasks are those of a kernel's works.
+// tasks returns the tasks of a kernel's works.
 func (l *Launch) tasks() []Task {
 	out := make([]Task, len(l.Works))
 	for i := range out {
@@ -114,7 +112,7 @@ func upTo(n int) []int {
 	return all
 }
 
-// launch chooses for tasks of one kind and spreads them.
+// launch chooses a kernel for tasks of one kind and distributes them; ok is false if there is none.
 func (c *Comm) launch(tasks []Task) (Launch, bool) {
 	cell := CellSize / int64(tasks[0].Type.Size())
 	total, most := int64(0), int64(0)
@@ -129,10 +127,9 @@ func (c *Comm) launch(tasks []Task) (Launch, bool) {
 	return spread(ch, tasks, false), true
 }
 
-// spread lays tasks of one function, reduction and type on the blocks of a kernel,
-// cell by cell, one after the other (scheduler/symmetric_sched.cc:109). Tasks are in
-// NCCL's own view: those of an AllGather are of bytes. more says that the group has
-// further symmetric kernels after this one.
+// spread distributes tasks of one function, reduction and type over the blocks of a kernel, cell by cell, one
+// task after the other (scheduler/symmetric_sched.cc:109). Tasks are as NCCL handles them (AllGather counts
+// bytes). more says that further symmetric kernels of the group follow.
 func spread(ch Choice, tasks []Task, more bool) Launch {
 	size := int64(tasks[0].Type.Size())
 	cell := CellSize / size
@@ -156,8 +153,8 @@ func spread(ch Choice, tasks []Task, more bool) Launch {
 	return l
 }
 
-// spreader is where the next cells go: room of per cells is left on block, which has
-// works of other tasks.
+// spreader is the position for the next cells: block has room for room of its per cells, and already works of
+// other tasks.
 type spreader struct {
 	l         *Launch
 	per, room int64
@@ -165,9 +162,9 @@ type spreader struct {
 	works     int
 }
 
-// work lays one task. The count of blocks that share a work follows NCCL: a block in
-// the middle or at the end of a work counts, and at its beginning only where the
-// block has no other work before it, or the work ends in it.
+// work distributes one task. The number of blocks that share a work follows NCCL: a block in the middle or at
+// the end of a work counts; the block at its beginning counts only if it has no other work before, or the
+// work ends in it.
 func (s *spreader) work(i int, cells int64, last bool) {
 	w := &s.l.Works[i]
 	for left := cells; s.block < len(s.l.Ranges); {
@@ -192,7 +189,7 @@ func (s *spreader) work(i int, cells int64, last bool) {
 
 func (s *spreader) next() { s.block, s.room, s.works = s.block+1, s.per, 0 }
 
-// share counts the block among those that do the work (symmetric_sched.cc:169-190).
+// share counts the block among those that process the work (symmetric_sched.cc:169-190).
 func (s *spreader) share(w *Work, left, cells int64, last bool) {
 	switch {
 	case s.works > 0 && cells > s.room: // begins here beside others

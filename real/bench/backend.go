@@ -11,20 +11,20 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// What a session of GPUs takes, and CPUs understand as well.
+// Types of package device that all backends use, CPUs included.
 type (
 	// Op is one operation of the whole communicator.
 	Op = device.Case
-	// Options say how it is measured.
+	// Options say how the operation is measured.
 	Options = device.Options
-	// Average says how the ranks' times become one.
+	// Average says how the ranks' times are combined.
 	Average = device.Average
-	// Wait says what comes after each iteration.
+	// Wait says what follows each iteration.
 	Wait = device.Wait
-	// Work is compute beside operations, Beside what both take.
+	// Work is compute that runs at the same time as operations, Beside the times of both.
 	Work   = device.Work
 	Beside = device.Beside
-	// Registration says how NCCL knows the buffers beforehand.
+	// Registration says how NCCL knows the buffers before an operation.
 	Registration = device.Registration
 )
 
@@ -45,15 +45,15 @@ type About struct {
 	Describe string             // driver and library, for the table's head
 }
 
-// Measurement is what a backend found.
+// Measurement is the result of measuring an operation.
 type Measurement struct {
 	device.Measurement
-	Shape  string  // what ran: nccl, plan or a free algorithm; "-": nothing to choose
+	Shape  string  // method that ran: nccl, plan or a free algorithm; "-": there was no choice
 	Picks  []Pick  // the algorithms among which Shape was picked
-	Choice *Choice // by which a plan was made, where one ran on CPUs
+	Choice *Choice // choice behind the plan, if CPUs ran one
 }
 
-// Choice is what NCCL's cost model decides of an operation.
+// Choice is the decision of NCCL's cost model for an operation.
 type Choice struct {
 	Algo     string
 	Proto    string
@@ -61,27 +61,26 @@ type Choice struct {
 	ModelUs  float64 // the model's own prediction
 }
 
-// Rival is an algorithm and protocol that NCCL can be made to take.
+// Rival is an algorithm and protocol that NCCL can be forced to use.
 type Rival struct {
 	Algo  coll.Algorithm
 	Proto coll.Protocol
 }
 
-// String is the rival as NCCL logs it.
+// String returns the rival as NCCL logs it.
 func (v Rival) String() string { return v.Algo.LogName() + "/" + v.Proto.LogName() }
 
-// Model is what NCCL's rules say of the machine that is measured.
+// Model answers what NCCL's rules say for the measured machine.
 type Model interface {
-	// Plan is what NCCL would do for an operation.
+	// Plan returns NCCL's plan for an operation.
 	Plan(op *device.Case) (*plan.Plan, Choice, error)
-	// Predict is what is expected of it.
+	// Predict returns the predicted time of an operation.
 	Predict(ctx context.Context, op *device.Case) (*Prediction, error)
-	// Rivals lists what NCCL's cost model has a time for, without its choice.
+	// Rivals lists the algorithms and protocols for which NCCL's cost model has a time, without its choice.
 	Rivals(op *device.Case) []Rival
 }
 
-// Prediction is what a simulation expects. Facts are for columns and the JSON's
-// own key.
+// Prediction is the result of a simulation. Facts are for columns and for simccl's own key of the JSON.
 type Prediction struct {
 	SimUs float64
 	Facts any
@@ -90,19 +89,19 @@ type Prediction struct {
 // NewModel makes the model of the machine with these devices.
 type NewModel func(devices []nccltests.Device) (Model, error)
 
-// Forcer is a backend that opens another of itself in which NCCL takes nothing
-// but a rival. All processes call it in the same order.
+// Forcer is a backend that can open a copy of itself in which NCCL uses only a given rival. All processes
+// call it in the same order.
 type Forcer interface {
 	Force(ctx context.Context, v Rival) (Backend, error)
 }
 
-// comparer is a backend that reports NCCL's own time of what it ran by itself, 0
-// where NCCL is not there.
+// comparer is a backend that reports NCCL's own time of the operation that it ran by another method; 0 if
+// NCCL is not available.
 type comparer interface {
 	ncclTime(ctx context.Context, op *device.Case, o device.Options) (units.Time, error)
 }
 
-// rememberer is a backend that reports the device memory it takes.
+// rememberer is a backend that reports the device memory it uses.
 type rememberer interface {
 	memory() ([]nccltests.MemoryUse, error)
 }
@@ -112,8 +111,8 @@ type tracer interface {
 	trace(ctx context.Context, op *device.Case, to Trace) (*chrome.Writer, error)
 }
 
-// PlanError is a plan that could not be made: of the operation and the machine,
-// no matter what other ranks do.
+// PlanError reports a plan that could not be made. The cause is the operation or the machine, not another
+// rank.
 type PlanError struct{ Err error }
 
 func (e *PlanError) Error() string { return e.Err.Error() }

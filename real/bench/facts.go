@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Facts are what added columns show of a row, and the JSON's own key.
+// Facts are the values of a row's added columns, and of simccl's own key of the JSON.
 type Facts struct {
 	Shape      string
 	Picks      []Pick
@@ -19,14 +19,14 @@ type Facts struct {
 	NCCLUs     float64 // NCCL's time in the same run
 	Choice     *Choice
 	Predicted  *Prediction
-	Regret     *float64 // the time of NCCL's choice over the best's, all measured
+	Regret     *float64 // time of NCCL's choice divided by that of the best, if all were measured
 	Best       string
-	Counts     *coll.Spread         // of an alltoall of unequal parts, or all_to_all_v
-	Iters      *nccltests.IterStats // out of place; nccl-tests' own keys have them
+	Counts     *coll.Spread         // of an alltoall with unequal parts, or all_to_all_v
+	Iters      *nccltests.IterStats // out of place; printed under nccl-tests' own keys
 }
 
-// json is the JSON's own key. A row that CPUs ran has the choice by which its
-// plan was made, others what ran and what else is known.
+// json returns the value of simccl's own key. A row that ran on CPUs has the choice behind its plan; other
+// rows the method that ran and the other facts.
 func (f *Facts) json() string {
 	var doc any
 	if c := f.Choice; c != nil {
@@ -56,20 +56,20 @@ func (f *Facts) json() string {
 	}
 	text, err := json.Marshal(doc)
 	if err != nil {
-		return "null" // only numbers that JSON has no word for
+		return "null" // a number that JSON cannot express
 	}
 	return string(text)
 }
 
-// Column is an added column.
+// Column is an added column of the table: its head, and its value from a row's Facts.
 type Column struct {
 	Head     nccltests.Column
 	Predicts bool // needs a prediction
-	Rivals   bool // needs the measured times of all of NCCL's choices
+	Rivals   bool // needs the measured times of all rivals
 	Value    func(*Facts) string
 }
 
-// Heads are the heads of columns.
+// Heads returns the heads of columns.
 func Heads(cols []Column) []nccltests.Column {
 	var out []nccltests.Column
 	for _, c := range cols {
@@ -78,9 +78,8 @@ func Heads(cols []Column) []nccltests.Column {
 	return out
 }
 
-// ColumnsOf are the columns of a run on GPUs: those that were asked for, with
-// kernels of our own what ran, and what it is compared with. other finds columns
-// that are not of measured facts.
+// ColumnsOf returns the columns of a run on GPUs: the requested ones; with our own kernels, the method that
+// ran; and the comparison with NCCL. other resolves names of columns that are no measured facts.
 func ColumnsOf(names []string, own, compare bool, other func(name string) (Column, error)) ([]Column, error) {
 	switch {
 	case own && compare:
@@ -107,7 +106,7 @@ func ColumnsOf(names []string, own, compare bool, other func(name string) (Colum
 	return out, nil
 }
 
-// columns are those of measured facts, by name.
+// columns returns the columns of measured facts, by name.
 func columns() map[string]Column {
 	iter := func(name string, of func(*nccltests.IterStats) float64) Column {
 		return micros(name, func(f *Facts) float64 {
@@ -174,8 +173,7 @@ func ratio(name string, of func(*Facts) (float64, float64)) Column {
 	}}
 }
 
-// iterStats sums up the times of single iterations, where they were asked for;
-// an operation of nothing takes none.
+// iterStats summarizes the times of single iterations if they were requested; an empty operation has none.
 func (r *Run) iterStats(m *device.Measurement) *nccltests.IterStats {
 	if !r.spec.Options.PerIter {
 		return nil

@@ -15,23 +15,23 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// DeviceConfig says which GPUs take part and what runs on them.
+// DeviceConfig says which GPUs take part and which kernels they run.
 type DeviceConfig struct {
-	Own     bool   // kernels of our own in place of NCCL
-	Algo    string // of ours: auto, plan or a free algorithm
-	Compare bool   // NCCL too, to compare with
-	Trace   bool   // a trace will be asked for
-	Library string // file of NCCL; empty: SIMCCL_LIBNCCL, else the loader's
-	GPUs    int    // of a thread; 0: one beside other processes, else all
-	Threads int    // of this process
-	// Env are variables that NCCL sees beside the environment's, NAME=VALUE.
+	Own     bool   // our own kernels instead of NCCL's
+	Algo    string // for our kernels: auto, plan or a free algorithm
+	Compare bool   // measure NCCL too, for comparison
+	Trace   bool   // a trace will be requested
+	Library string // path of NCCL's library; empty: SIMCCL_LIBNCCL, else the loader's
+	GPUs    int    // per thread; 0: one if there are other processes, else all
+	Threads int    // threads of this process
+	// Env are variables for NCCL in addition to the environment's, NAME=VALUE.
 	Env     []string
 	Getenv  func(name string) (string, bool)
 	Headers int         // version of NCCL's headers, as nccl-tests prints it
-	Buffer  units.Bytes // of the largest operation; 0: as the spec wants
+	Buffer  units.Bytes // buffer size of the largest operation; 0: from the spec
 }
 
-// gpus is the backend of GPUs.
+// gpus is the backend that measures NCCL and our own kernels on GPUs.
 type gpus struct {
 	spec     *Spec
 	team     *team.Team
@@ -47,8 +47,8 @@ type gpus struct {
 	model    Model
 	plans    map[device.Case]*plan.Plan
 	picked   map[device.Case]picked
-	last     device.Method  // picked before
-	events   *nccl.Profiler // with a trace
+	last     device.Method  // the method of the previous size
+	events   *nccl.Profiler // set if a trace is requested
 }
 
 // OpenDevices makes the backend of GPUs.
@@ -90,7 +90,7 @@ func OpenDevices(ctx context.Context, spec *Spec, t *team.Team, c DeviceConfig, 
 	return g, nil
 }
 
-// libraries opens the driver, and NCCL where it runs or is compared with.
+// libraries opens the driver, and NCCL's library if it runs or is compared with.
 func (g *gpus) libraries() (err error) {
 	c := g.cfg
 	if g.driver, err = cuda.Open(); err != nil {
@@ -123,7 +123,7 @@ func (g *gpus) libraries() (err error) {
 	return err
 }
 
-// local counts the GPUs of this process.
+// local returns the number of GPUs of this process.
 func (c *DeviceConfig) local(d *cuda.Driver, t *team.Team) int {
 	threads := max(c.Threads, 1)
 	switch {
@@ -135,8 +135,8 @@ func (c *DeviceConfig) local(d *cuda.Driver, t *team.Team) int {
 	return threads
 }
 
-// beforeHere counts the processes of lower rank on this host: they have the
-// GPUs before this one's (nccl-tests counts so too, common.cu).
+// beforeHere returns the number of processes of lower rank on this host: they use the GPUs before this one's
+// (as in nccl-tests, common.cu).
 func beforeHere(t *team.Team) (int, error) {
 	host, err := os.Hostname()
 	if err != nil || t.Boot == nil {
@@ -152,8 +152,7 @@ func beforeHere(t *team.Team) (int, error) {
 	return n, err
 }
 
-// passEnv sets NCCL's variables for the library, which reads C's environment and
-// not Go's.
+// passEnv sets NCCL's variables in C's environment, which the library reads instead of Go's.
 func passEnv(list []string) error {
 	for _, kv := range list {
 		if k, v, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(k, "NCCL_") {
@@ -165,13 +164,13 @@ func passEnv(list []string) error {
 	return nil
 }
 
-// ownMethods are the algorithms of our own.
+// ownMethods are the methods with our own kernels.
 var ownMethods = []device.Method{device.Planned, device.Free(cuda.OneShot), device.Free(cuda.TwoWords),
 	device.Free(cuda.TwoShot),
 	device.Free(cuda.Push), device.Free(cuda.Direct), device.Free(cuda.Copies),
 	device.Free(cuda.Words), device.Free(cuda.Lines), device.Free(cuda.Relay)}
 
-// parseMethod reads the name of an algorithm of our own.
+// parseMethod returns the method of a name; auto means that methods are compared.
 func parseMethod(s string) (by device.Method, auto bool, err error) {
 	if s == "auto" {
 		return 0, true, nil
@@ -242,12 +241,12 @@ func (g *gpus) Measure(ctx context.Context, op *device.Case, o device.Options) (
 // Products reports whether Beside multiplies matrices.
 func (g *gpus) Products() bool { return g.session.Products() }
 
-// Beside measures n operations beside compute.
+// Beside measures n operations while compute w runs on the same GPUs.
 func (g *gpus) Beside(ctx context.Context, op *device.Case, w device.Work, n int) (device.Beside, error) {
 	return g.session.Beside(ctx, op, g.by, w, n)
 }
 
-// run measures by one method; the plan's schedule needs the plan.
+// run measures an operation by one method; Planned needs the plan.
 func (g *gpus) run(ctx context.Context, op *device.Case, by device.Method,
 	o device.Options) (device.Measurement, error) {
 	one := *op
@@ -260,8 +259,8 @@ func (g *gpus) run(ctx context.Context, op *device.Case, by device.Method,
 	return g.session.Measure(ctx, &one, by, o)
 }
 
-// ncclTime is NCCL's time of an operation that another backend ran; 0 where
-// NCCL is not available.
+// ncclTime returns NCCL's time of an operation that ran by another method; 0 if NCCL is not available or was
+// measured itself.
 func (g *gpus) ncclTime(ctx context.Context, op *device.Case, o device.Options) (units.Time, error) {
 	if g.lib == nil || g.by == device.NCCL && !g.auto {
 		return 0, nil
@@ -271,7 +270,7 @@ func (g *gpus) ncclTime(ctx context.Context, op *device.Case, o device.Options) 
 	return m.Time, err
 }
 
-// memory is what -M 1 reports.
+// memory returns the memory report of -M 1.
 func (g *gpus) memory() ([]nccltests.MemoryUse, error) {
 	m, err := g.session.Memory()
 	return []nccltests.MemoryUse{{Name: "Initialization", Bytes: int64(m.Init)},
@@ -279,8 +278,8 @@ func (g *gpus) memory() ([]nccltests.MemoryUse, error) {
 		{Name: "Collective", Bytes: int64(m.Work)}}, err
 }
 
-// Force implements Forcer: NCCL reads both variables when a communicator is
-// made (graph/tuning.cc:419 and 424).
+// Force implements Forcer: NCCL reads both variables when a communicator is created (graph/tuning.cc:419 and
+// 424).
 func (g *gpus) Force(ctx context.Context, v Rival) (Backend, error) {
 	for _, kv := range [][2]string{{"NCCL_ALGO", v.Algo.String()}, {"NCCL_PROTO", v.Proto.String()}} {
 		before, set := g.cfg.Getenv(kv[0])

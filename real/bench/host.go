@@ -23,18 +23,18 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// HostConfig says how CPUs run a plan.
+// HostConfig says how CPUs execute a plan.
 type HostConfig struct {
-	Wire     string // memory of this process (host), sockets or verbs
+	Wire     string // host (memory of this process), sockets or verbs
 	Socket   netcfg.Socket
 	IB       netcfg.IB
-	Cluster  *fabric.Cluster // where ranks and NICs are
+	Cluster  *fabric.Cluster // positions of ranks and NICs
 	Describe string          // for the table's head
-	Version  int             // of NCCL, whose plans these are
-	Same     []byte          // what all ranks must have been started with
+	Version  int             // version of NCCL whose plans run
+	Same     []byte          // data that must be equal on all ranks
 }
 
-// hosts is the backend whose ranks are programs on CPUs, buffers in host memory.
+// hosts is the backend whose ranks are executed by CPUs, with buffers in host memory.
 type hosts struct {
 	cfg   HostConfig
 	spec  *Spec
@@ -68,7 +68,7 @@ func (h *hosts) executor(detail nccl.Detail) *host.Executor {
 		Trace: nccl.Options{Detail: detail}})
 }
 
-// processes lists the processes of all ranks where nccl-tests lists GPUs.
+// processes lists the processes of all ranks, in the place of nccl-tests' GPUs.
 func processes(t *team.Team) ([]nccltests.Device, error) {
 	name, err := os.Hostname()
 	if err != nil {
@@ -94,13 +94,13 @@ func (h *hosts) About() About {
 
 func (h *hosts) Close() error { return nil }
 
-// share is what every rank sends the others of a measurement.
+// share is one rank's result of a measurement, which it sends to all others.
 type share struct {
 	Time  units.Time
 	Wrong int64
 }
 
-// Measure times one plan as nccl-tests does, and verifies it in a run of its own.
+// Measure times one plan as nccl-tests does, and verifies its result in a separate run.
 func (h *hosts) Measure(ctx context.Context, op *device.Case, o device.Options) (m Measurement, err error) {
 	pl, choice, err := h.model.Plan(op)
 	if err != nil {
@@ -156,7 +156,7 @@ func (h *hosts) timed(ctx context.Context, x *host.Session, o device.Options) (m
 	return mine, err
 }
 
-// combine makes one time of the ranks'.
+// combine returns one time for all ranks' times.
 func combine(all []share, how device.Average) units.Time {
 	sum, lo, hi := units.Time(0), all[0].Time, all[0].Time
 	for _, o := range all {
@@ -221,8 +221,8 @@ func (h *hosts) traced(ctx context.Context, x *host.Session, pl *plan.Plan, to T
 	return w, nil
 }
 
-// clocks compares this process's clock with rank 0's, where there are others;
-// far is the uncertainty of the trace's times, in nanoseconds.
+// clocks compares this process's clock with rank 0's if there are other processes; far is the uncertainty of
+// the trace's times, in nanoseconds.
 func clocks(t *team.Team, far int64) ([]chrome.ClockSync, error) {
 	if t.Boot == nil {
 		return nil, nil
@@ -231,7 +231,7 @@ func clocks(t *team.Team, far int64) ([]chrome.ClockSync, error) {
 	return []chrome.ClockSync{{Rank: t.Rank, OffsetNs: ahead, UncertaintyNs: doubt + far}}, err
 }
 
-// openWire makes the transport, nil for memory.
+// openWire opens the transport; nil for memory.
 func openWire(c *HostConfig, t *team.Team) (*host.Wire, error) {
 	var n transport.Net
 	var err error
@@ -271,18 +271,17 @@ func openWire(c *HostConfig, t *team.Team) (*host.Wire, error) {
 	return w, nil
 }
 
-// assignNICs says which of a transport's devices the ends of connections go
-// by: the machine's nets, by name where the transport has them. Where it is
-// another machine's topology, each host begins with another device, so that
-// hosts which share this machine do not share a port. Between ranks of one
-// host it is a rank's place that decides.
+// assignNICs returns which device of a transport each end of a connection uses: the machine's NICs, by name
+// if the transport has them. If the topology is another machine's, each host begins with a different device,
+// so that hosts simulated on this machine do not share a port. Between ranks of one host, the position of the
+// rank decides.
 func assignNICs(cluster *fabric.Cluster, n transport.Net) (func(rank, nic int32) int, error) {
 	devs, err := n.Devices()
 	if err != nil {
 		return nil, err
 	}
 	var nics []host.NIC
-	first := make([]int, len(cluster.Classes)) // NIC of each class
+	first := make([]int, len(cluster.Classes)) // first NIC of each class
 	for i, c := range cluster.Classes {
 		first[i] = len(nics)
 		s := c.Host.Systems[0]

@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// plan is what NCCL would do for the operation on this machine.
+// plan returns NCCL's plan for the operation on this machine, made now or before.
 func (g *gpus) plan(op *device.Case) (*plan.Plan, error) {
 	if pl, ok := g.plans[*op]; ok {
 		return pl, nil
@@ -32,30 +32,30 @@ func (g *gpus) plan(op *device.Case) (*plan.Plan, error) {
 	return pl, nil
 }
 
-// picked is a method with the times that it was picked by.
+// picked is the chosen method with the times of all candidates.
 type picked struct {
 	by    device.Method
 	picks []Pick
 }
 
-// Pick is a method that was measured to pick one.
+// Pick is a candidate method with its measured time.
 type Pick struct {
 	Shape    string  `json:"shape"`
 	MedianUs float64 `json:"median_us"`
 	Measures int     `json:"measures"`
 }
 
-// How a method is picked: every one is measured once; those within reach of the
-// fastest until each has rounds measures, alternating; then the least median counts.
-// The method of the size before stays unless another is faster by more than hold.
+// A method is chosen as follows: every one is measured once; those within reach of the fastest are measured
+// alternately, until each has rounds measurements; the least median wins. The method of the previous size is
+// kept unless another is faster by more than hold.
 const (
 	reach  = 1.4
 	rounds = 5
 	hold   = 0.03
 )
 
-// pick finds the method for an operation. All processes see the same averaged
-// times, so they all pick the same.
+// pick returns the method for an operation. All processes see the same averaged times, so they all choose the
+// same.
 func (g *gpus) pick(ctx context.Context, op *device.Case, o device.Options) (picked, error) {
 	if c, ok := g.picked[*op]; ok {
 		return c, nil
@@ -93,8 +93,8 @@ func (g *gpus) pick(ctx context.Context, op *device.Case, o device.Options) (pic
 	return c, nil
 }
 
-// judge picks the least median; the method of the size before is given up only
-// for one that is clearly faster.
+// judge returns the method with the least median time; last, the method of the previous size, wins unless
+// another is faster by more than hold.
 func judge(methods []device.Method, times map[device.Method][]units.Time, last device.Method) picked {
 	c := picked{by: methods[0]}
 	best := units.Time(-1)

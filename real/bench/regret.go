@@ -11,18 +11,17 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// regrets are measured times of rivals, by operation.
+// regrets holds the measured times of rivals, by operation.
 type regrets map[device.Case]map[Rival]units.Time
 
-// contenders says which rivals each operation has; All lists each once.
+// contenders lists the rivals of each operation (Of), and all rivals once (All).
 type contenders struct {
 	All []Rival
 	Of  [][]Rival
 }
 
-// measureRivals measures every operation of the sweep with every algorithm and
-// protocol that NCCL's cost model has a time for, where the column regret is
-// wanted: one communicator after the other, so that only one more is open.
+// measureRivals measures every operation of the sweep with every rival, if the column regret is requested:
+// one communicator after the other, so that at most one additional is open.
 func (r *Run) measureRivals(ctx context.Context) error {
 	if !r.spec.wants(func(c *Column) bool { return c.Rivals }) || r.spec.Func.IsP2P() || r.ranks() < 2 {
 		return nil
@@ -32,7 +31,7 @@ func (r *Run) measureRivals(ctx context.Context) error {
 		return team.Refuse("--columns +regret: the backend has no rivals to measure; write --backend nccl")
 	}
 	ops := r.operations()
-	lists, err := team.Gather(r.team, r.contenders(ops)) // all do as rank 0's model says
+	lists, err := team.Gather(r.team, r.contenders(ops)) // all processes follow rank 0's model
 	if err != nil {
 		return err
 	}
@@ -45,8 +44,7 @@ func (r *Run) measureRivals(ctx context.Context) error {
 	return nil
 }
 
-// measureRival measures the operations that have a rival, in a communicator that
-// takes nothing else.
+// measureRival measures the operations that have a rival, in a communicator that uses only this rival.
 func (r *Run) measureRival(ctx context.Context, f Forcer, v Rival, ops []device.Case, of [][]Rival) error {
 	back, err := f.Force(ctx, v)
 	if err != nil {
@@ -79,7 +77,7 @@ func (r *Run) measureForced(ctx context.Context, back Backend, v Rival, ops []de
 	return nil
 }
 
-// operations lists what the sweep measures out of place, once each.
+// operations lists the out-of-place operations of the sweep, each once.
 func (r *Run) operations() []device.Case {
 	var out []device.Case
 	for _, p := range r.points {
@@ -90,7 +88,7 @@ func (r *Run) operations() []device.Case {
 	return out
 }
 
-// contenders lists the rivals of operations; only rank 0 has a model.
+// contenders returns the rivals of operations; only rank 0 has a model.
 func (r *Run) contenders(ops []device.Case) contenders {
 	list := contenders{Of: make([][]Rival, len(ops))}
 	if !r.asks {
@@ -107,7 +105,7 @@ func (r *Run) contenders(ops []device.Case) contenders {
 	return list
 }
 
-// compare adds to a row how much longer NCCL's choice took than the best.
+// compare adds to a row the time of NCCL's choice relative to the best rival's.
 func (g regrets) compare(op *device.Case, t units.Time, f *Facts) {
 	times := g[*op]
 	if len(times) == 0 || t <= 0 {

@@ -14,32 +14,29 @@ import (
 	"github.com/simccl/simccl/real/internal/cuda"
 )
 
-// Request is a bench as a user asks for it: nccl-tests' options, and where and how
-// they are measured. Validate refuses what the backend cannot do, with the members'
-// names in braces (package fail).
+// Request is a benchmark as a user requests it: nccl-tests' options, and where and how to measure. Validate
+// refuses values that the backend does not support, with the members' names in braces (package fail).
 type Request struct {
 	options.Options
 	Backend     string // nccl, cuda, host, sockets or verbs
 	Launch      string // on GPUs: eager or graph
-	Algo        string // of the cuda backend
-	Library     string // file of NCCL
+	Algo        string // of backend cuda
+	Library     string // path of NCCL's library
 	Multicast   string // auto, on or off
 	Compare     bool
 	Trace       string // file; empty: none
 	Limit       time.Duration
-	Ranks       int // as options say them, 0: they do not
+	Ranks       int // from options; 0: not given
 	Seed        uint64
 	TestsDevice string // NCCL_TESTS_DEVICE
-	// Shares are what each rank sends to each in an alltoall, relative to the
-	// others; none: equal parts.
+	// Shares are the relative amounts that each rank sends to each rank in an alltoall; none: equal parts.
 	Shares []float64
 }
 
 // OnGPUs reports whether the backend drives GPUs.
 func (r *Request) OnGPUs() bool { return r.Backend == "nccl" || r.Backend == "cuda" }
 
-// Replays is how often a CUDA graph is launched, 0 where operations are launched
-// one by one.
+// Replays returns how many times a CUDA graph is launched; 0 if operations are launched one by one.
 func (r *Request) Replays() int {
 	if r.Launch == "graph" {
 		return max(r.Graph, 1)
@@ -47,8 +44,8 @@ func (r *Request) Replays() int {
 	return r.Graph
 }
 
-// Spec is what the request asks for of an operation, without sizes, types,
-// reductions, columns and the bandwidth that is wanted.
+// Spec returns the Spec of a request for an operation, without sizes, types, reductions, columns and the
+// required bandwidth.
 func (r *Request) Spec(f coll.Func) *Spec {
 	s := &Spec{Func: f, Shares: r.Shares, Root: r.Root, Cycles: r.Cycles, Seed: r.Seed, Skip: r.Skip,
 		Unalign:  r.Unalign,
@@ -64,8 +61,7 @@ func (r *Request) Spec(f coll.Func) *Spec {
 	return s
 }
 
-// Validate refuses what the backend cannot do, before anything is opened. Errors
-// are of package fail.
+// Validate refuses unsupported values, before any device is opened. Errors are of package fail.
 func (r *Request) Validate() error {
 	if !r.OnGPUs() {
 		return r.checkHost()
@@ -80,7 +76,7 @@ func (r *Request) Validate() error {
 	return r.checkModes()
 }
 
-// checkHost refuses values that mean nothing where CPUs run the operation.
+// checkHost refuses values that are meaningless for CPU backends.
 func (r *Request) checkHost() error {
 	switch r.Backend {
 	case "host", "sockets", "verbs":
@@ -102,7 +98,7 @@ func (r *Request) checkHost() error {
 	return r.Simulated(false)
 }
 
-// onlyGPUs refuses what a CPU backend would have to pass over in silence.
+// onlyGPUs refuses options that a CPU backend would silently ignore.
 func (r *Request) onlyGPUs() error {
 	for _, o := range []struct {
 		given bool
@@ -133,7 +129,7 @@ func (r *Request) onlyGPUs() error {
 	return nil
 }
 
-// checkBoth refuses values that mean nothing to any backend.
+// checkBoth refuses values that are meaningless for any backend.
 func (r *Request) checkBoth() error {
 	switch {
 	case r.Average < 0 || r.Average > 3:
@@ -153,7 +149,7 @@ func (r *Request) checkBoth() error {
 	return nil
 }
 
-// checkGPUs refuses values that mean nothing before any device is opened.
+// checkGPUs refuses values that are meaningless for GPUs, before any device is opened.
 func (r *Request) checkGPUs() error {
 	switch {
 	case r.Launch != "eager" && r.Launch != "graph":
@@ -194,7 +190,7 @@ func (r *Request) checkModes() error {
 	return nil
 }
 
-// CheckShares refuses parts that the operation cannot have.
+// CheckShares refuses Shares that the operation does not support.
 func (r *Request) CheckShares(f coll.Func) error {
 	if len(r.Shares) == 0 {
 		return nil
@@ -219,11 +215,11 @@ func (r *Request) CheckShares(f coll.Func) error {
 	return nil
 }
 
-// MaxShares is the most ranks of an alltoall of unequal parts.
+// MaxShares is the largest number of ranks of an alltoall with unequal parts.
 const MaxShares = cuda.MaxRanks
 
-// NCCLEnv are the variables that NCCL shall see beside the environment's, NAME=VALUE:
-// those given, and the one that the CTA policy sets.
+// NCCLEnv returns the variables for NCCL in addition to the environment's, NAME=VALUE: the given ones, and
+// the one that the CTA policy sets.
 func (r *Request) NCCLEnv(given []string) []string {
 	words := slices.Clone(given)
 	if p := r.CTAPolicy; p != options.NoPolicy {
@@ -232,8 +228,7 @@ func (r *Request) NCCLEnv(given []string) []string {
 	return words
 }
 
-// NCCLVariables lists NCCL's variables among those of an environment and those set
-// beside it, sorted.
+// NCCLVariables lists NCCL's variables of an environment and of additional words, sorted.
 func NCCLVariables(environ, words []string) []string {
 	var out []string
 	for _, kv := range append(slices.Clone(environ), words...) {

@@ -15,15 +15,14 @@ import (
 
 // Reporter is called with the progress of a run. Every process has one.
 type Reporter interface {
-	// Begin comes before the first row.
+	// Begin is called before the first row.
 	Begin(c *nccltests.Config, about *About)
 	Row(*nccltests.Row)
-	// Wrong comes for each measurement whose result is wrong; first is the first
-	// wrong element.
+	// Wrong is called for each measurement with a wrong result; first is the first wrong element.
 	Wrong(of, first string)
 }
 
-// Run is a benchmark on an open backend.
+// Run is a benchmark: a spec, the processes and an open backend.
 type Run struct {
 	spec   *Spec
 	team   *team.Team
@@ -31,9 +30,9 @@ type Run struct {
 	about  About
 	model  Model
 	make   NewModel
-	asks   bool // this process predicts
+	asks   bool // this process makes predictions
 	points []point
-	rivals regrets // with the column regret
+	rivals regrets // set if the column regret is requested
 
 	began   time.Time
 	config  nccltests.Config
@@ -42,7 +41,7 @@ type Run struct {
 	summary nccltests.Summary
 }
 
-// New prepares a run. It fails where the spec does not fit the ranks.
+// New prepares a run. It fails if the spec does not fit the ranks.
 func New(spec *Spec, t *team.Team, back Backend, model NewModel, began time.Time) (*Run, error) {
 	r := &Run{spec: spec, team: t, back: back, about: back.About(), make: model, began: began}
 	r.asks = t.Rank == 0 && spec.wants(func(c *Column) bool { return c.Predicts })
@@ -61,8 +60,8 @@ func New(spec *Spec, t *team.Team, back Backend, model NewModel, began time.Time
 
 func (r *Run) ranks() int { return len(r.about.Devices) }
 
-// Sweep measures all rows. What it returns of wrong values and bandwidth is in
-// Report: it fails only where nothing could be measured.
+// Sweep measures all rows. Wrong values and low bandwidth are in the Report; it fails only if an operation
+// could not be measured.
 func (r *Run) Sweep(ctx context.Context, rep Reporter) (*nccltests.Report, error) {
 	if err := r.measureRivals(ctx); err != nil {
 		return nil, err
@@ -87,19 +86,19 @@ func (r *Run) Sweep(ctx context.Context, rep Reporter) (*nccltests.Report, error
 	return r.Report(), nil
 }
 
-// jsonTime is how nccl-tests writes times, which are local ones (util.cu:305).
+// jsonTime is nccl-tests' format of times, which are local times (util.cu:305).
 const jsonTime = "2006-01-02 15:04:05"
 
-// Report is the run as nccl-tests' JSON has it, but for what is the caller's:
-// arguments and environment.
+// Report returns the run in the form of nccl-tests' JSON, without arguments and environment, which the caller
+// adds.
 func (r *Run) Report() *nccltests.Report {
 	return &nccltests.Report{Start: r.began.Format(jsonTime), End: time.Now().Format(jsonTime),
 		Config:  r.config,
 		Devices: r.about.Devices, Rows: r.rows, Own: r.own, Summary: r.summary}
 }
 
-// Trace writes a trace of one operation of the last row. The writer is ready to
-// be closed; nil where NCCL has written the file itself.
+// Trace writes a trace of one operation of the last row. The caller closes the writer; nil if NCCL's plugin
+// has written the file itself.
 func (r *Run) Trace(ctx context.Context, to Trace) (*chrome.Writer, error) {
 	back, ok := r.back.(tracer)
 	if !ok || len(r.points) == 0 {
@@ -156,8 +155,7 @@ func (r *Run) row(ctx context.Context, p point, rep Reporter) (*nccltests.Row, e
 	return &row, nil
 }
 
-// ask adds to the facts of a row what is predicted, and NCCL's own time where
-// another backend was measured.
+// ask adds the prediction to the facts of a row, and NCCL's own time if another method was measured.
 func (r *Run) ask(ctx context.Context, op *device.Case, f *Facts) error {
 	if op.Sizes.Count == 0 {
 		return nil

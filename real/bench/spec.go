@@ -1,9 +1,8 @@
-// Package bench measures an operation over a sweep of sizes, as nccl-tests does,
-// and verifies every result: on GPUs (OpenDevices) with NCCL's library or kernels
-// of our own, or in host memory (OpenHost) by NCCL's schedule over sockets, verbs
-// or shared memory. A Spec says what is measured; a Backend measures it; a Model,
-// which the caller supplies, knows NCCL's rules for the machine: plans, predictions
-// and what else NCCL could have chosen. The outcome is data.
+// Package bench measures an operation over a sweep of sizes, as nccl-tests does, and verifies every result:
+// on GPUs (OpenDevices) with NCCL's library or our own kernels, or in host memory (OpenHost) by NCCL's
+// schedule over sockets, verbs or shared memory. A Spec says what to measure; a Backend measures it; a Model,
+// supplied by the caller, knows NCCL's rules for the machine: plans, predictions and NCCL's other possible
+// choices. The result is data.
 //
 // All processes of a run call everything here in the same order.
 package bench
@@ -21,14 +20,13 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Size is one size of a sweep. Exact ones are shown as they were asked for,
-// others as nccl-tests rounds them.
+// Size is one size of a sweep. Exact sizes are shown as requested, others as nccl-tests rounds them.
 type Size struct {
 	Asked units.Bytes
 	Exact bool
 }
 
-// counts are the elements of the size on so many ranks.
+// counts returns the element counts of the size on the given number of ranks.
 func (z Size) counts(f coll.Func, typ coll.DataType, ranks int) coll.Sizes {
 	if z.Exact {
 		return coll.ExactSizes(f, z.Asked, typ, ranks)
@@ -36,40 +34,40 @@ func (z Size) counts(f coll.Func, typ coll.DataType, ranks int) coll.Sizes {
 	return coll.TestSizes(f, z.Asked, typ, ranks)
 }
 
-// Spec says what is measured, with the words of nccl-tests' options.
+// Spec says what to measure, in the words of nccl-tests' options.
 type Spec struct {
 	Func   coll.Func
 	Sizes  []Size
 	Bounds coll.Sweep // of the sizes, for the table's head
 	Types  []coll.DataType
 	Ops    []coll.RedOp
-	Shares []float64 // of an alltoall of unequal parts: what each rank sends to each, relative to the others
-	// Parts are what ranks exchange in an all_to_all_v.
+	Shares []float64 // of an alltoall with unequal parts: relative amounts that each rank sends to each
+	// Parts are the counts that ranks exchange in an all_to_all_v.
 	Parts  pairs.Source
-	Name   string // of the operation; empty: as nccl-tests has it
+	Name   string // of the operation; empty: nccl-tests' name
 	Root   int    // -1: each rank, one after the other
-	Cycles int    // how often to go through all sizes
+	Cycles int    // number of passes through all sizes
 	Seed   uint64 // of the input data
 
-	// InPlace, if not nil, is the form of both columns of the table: that of a schedule
-	// which has one only.
+	// InPlace, if not nil, selects the form of both columns of the table: that of a schedule with a single
+	// form.
 	InPlace *bool
 
 	Options    device.Options
-	Skip       int // iterations that the spread of single ones leaves out
-	Unalign    int // elements by which buffers are moved
+	Skip       int // first iterations that the statistics of single iterations omit
+	Unalign    int // elements by which buffers are shifted
 	Register   device.Registration
-	Memory     bool // report how much device memory is taken
+	Memory     bool // report the device memory used
 	Timestamps bool
-	Parallel   bool // ranks are started at the same time: for the table's head
+	Parallel   bool // ranks are started in parallel: for the table's head
 
 	Limit   time.Duration // of one measurement
-	MinBW   float64       // bus bandwidth that is wanted; below 0: none
+	MinBW   float64       // required bus bandwidth; below 0: none
 	Columns []Column
-	Compare bool // also measure NCCL's own time where another backend runs
+	Compare bool // also measure NCCL's own time if another method runs
 }
 
-// wants reports whether a column needs something.
+// wants reports whether what is true for any of the requested columns.
 func (s *Spec) wants(what func(*Column) bool) bool {
 	for i := range s.Columns {
 		if what(&s.Columns[i]) {
@@ -79,14 +77,14 @@ func (s *Spec) wants(what func(*Column) bool) bool {
 	return false
 }
 
-// buffer is the size of the largest buffer on so many ranks.
+// buffer returns the size of the largest buffer on the given number of ranks.
 func (s *Spec) buffer(ranks int) units.Bytes {
 	most := units.Bytes(0)
 	for _, typ := range s.Types {
 		for _, z := range s.Sizes {
 			counts := z.counts(s.Func, typ, ranks)
 			most = max(most, counts.Bytes(typ))
-			if x, _, err := s.pairs(counts, typ, ranks); err == nil && x != nil { // points complains
+			if x, _, err := s.pairs(counts, typ, ranks); err == nil && x != nil { // points reports the error
 				most = max(most, units.Bytes(x.Buffer())*typ.Size())
 			}
 		}
@@ -94,7 +92,7 @@ func (s *Spec) buffer(ranks int) units.Bytes {
 	return most
 }
 
-// pairs are the counts of an alltoall by pair, nil where they are equal, and their mean.
+// pairs returns the counts of an alltoall by pair (nil if they are equal), and their mean.
 func (s *Spec) pairs(z coll.Sizes, typ coll.DataType, ranks int) (*coll.Pairs, int64, error) {
 	if len(s.Shares) == 0 {
 		x, count, err := s.Parts.Of(ranks, z.Count, typ)
@@ -111,11 +109,11 @@ func (s *Spec) pairs(z coll.Sizes, typ coll.DataType, ranks int) (*coll.Pairs, i
 	return x, z.Count, err
 }
 
-// name is the operation as the table names it.
+// name returns the name of the operation in the table.
 func (s *Spec) name() string { return cmp.Or(s.Name, s.Func.TestName()) }
 
-// shares cuts a rank's buffer into unequal parts of whole 16-byte packs; what is
-// over goes to the largest.
+// shares divides a rank's buffer into unequal parts of whole 16-byte packs; the largest part gets the
+// remainder.
 func (s *Spec) shares(z coll.Sizes, typ coll.DataType) []int64 {
 	out := make([]int64, len(s.Shares))
 	pack, sum, rest, largest := 16/int64(typ.Size()), 0.0, z.SendCount, 0
@@ -133,7 +131,7 @@ func (s *Spec) shares(z coll.Sizes, typ coll.DataType) []int64 {
 	return out
 }
 
-// roots lists the roots as the table shows them, -1 where there is none.
+// roots lists the roots as the table shows them; -1: the operation has none.
 func (s *Spec) roots(ranks int) ([]int, error) {
 	switch {
 	case s.Root < -1 || s.Root >= ranks:
@@ -150,10 +148,10 @@ func (s *Spec) roots(ranks int) ([]int, error) {
 	return all, nil
 }
 
-// point is a row to come.
+// point is a row to be measured.
 type point struct {
 	op    device.Case
-	root  int         // as it is shown
+	root  int         // as the table shows it
 	shown units.Bytes // the size as it is shown
 }
 
@@ -190,7 +188,7 @@ func (s *Spec) points(ranks int) ([]point, error) {
 	return out, nil
 }
 
-// config is the head of nccl-tests' output.
+// config returns the head of nccl-tests' output.
 func (s *Spec) config(about *About) nccltests.Config {
 	o := &s.Options
 	return nccltests.Config{Program: s.name() + "_perf", NCCLHeaders: about.Headers,

@@ -23,8 +23,8 @@ import (
 
 // Trace says where the trace of an operation goes.
 type Trace struct {
-	File      string      // of all processes; each puts its rank before the ending
-	Meta      chrome.Meta // but for the clock, and the part of it that is this process's
+	File      string      // name for all processes; each inserts its rank before the ending
+	Meta      chrome.Meta // without the clock, and the part that belongs to this process
 	Detail    nccltrace.Detail
 	Cancelled func() error
 }
@@ -40,11 +40,11 @@ func (to *Trace) create(t *team.Team, clock string) (*chrome.Writer, error) {
 	return w, team.Input(err)
 }
 
-// pluginName is our profiler plugin as `make plugin` builds it, beside simccl.
+// pluginName is the file name of our profiler plugin, which `make plugin` builds next to simccl.
 const pluginName = "libnccl-profiler-simccl.so"
 
-// profiler loads the plugin that writes NCCL's own events, where a trace is
-// wanted of what NCCL runs. Our kernels note their steps themselves.
+// profiler loads the plugin that records NCCL's own events, if a trace of NCCL's operations is requested. Our
+// kernels record their steps themselves.
 func (c *DeviceConfig) profiler() (*nccl.Profiler, error) {
 	switch {
 	case !c.Trace:
@@ -65,12 +65,12 @@ func (c *DeviceConfig) profiler() (*nccl.Profiler, error) {
 	return nccl.LoadProfiler(path)
 }
 
-// settle is how long NCCL's proxy thread may take to see that kernels ended.
+// settle is the time that NCCL's proxy thread may need to notice that kernels have ended.
 const settle = 200 * time.Millisecond
 
-// trace runs the operation twice more with NCCL reporting everything, and keeps
-// the events of the second: the first sets up what NCCL needs to watch its
-// kernels, which takes milliseconds. Every process writes its file.
+// trace runs the operation twice with all of NCCL's events enabled, and keeps the events of the second run:
+// the first one sets up NCCL's monitoring of its kernels, which takes milliseconds. Every process writes its
+// own file.
 func (g *gpus) trace(ctx context.Context, op *device.Case, to Trace) (*chrome.Writer, error) {
 	if g.by != device.NCCL || g.auto {
 		return g.traceOwn(op, to)
@@ -105,8 +105,8 @@ func (g *gpus) trace(ctx context.Context, op *device.Case, to Trace) (*chrome.Wr
 	return nil, copyFile(written, g.team.FileName(to.File))
 }
 
-// traceOwn runs the operation once more by its plan, every slice with the times
-// that the kernels saw.
+// traceOwn runs the operation once more by its plan; the trace has every slice with the times that the
+// kernels recorded.
 func (g *gpus) traceOwn(op *device.Case, to Trace) (*chrome.Writer, error) {
 	one := *op
 	var err error
@@ -135,7 +135,7 @@ func (g *gpus) traceOwn(op *device.Case, to Trace) (*chrome.Writer, error) {
 	return w, nil
 }
 
-// copyFile copies a file, compressed where the new name says so.
+// copyFile copies a file, compressed if the new name says so.
 func copyFile(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Besider is a backend that measures collectives beside compute.
+// Besider is a backend that measures collectives while compute runs.
 type Besider interface {
-	// Products reports whether there are products of matrices.
+	// Products reports whether matrix products are available.
 	Products() bool
 	Beside(ctx context.Context, op *bench.Op, w bench.Work, n int) (bench.Beside, error)
 }
 
-// works are the kernels of compute, by the names that the table of overlap gives them. Longer
-// ones say when a collective begins, more than how fast it is.
+// works are the compute kernels, by their names in the table of overlap. With longer kernels the measurement
+// would show when a collective begins rather than how fast it is.
 var works = []struct {
 	name string
 	work bench.Work
@@ -32,15 +32,15 @@ var works = []struct {
 	{"gemm4096", bench.Work{Product: 4096}},
 }
 
-// besideSizes are the sizes of collectives beside compute, each with how many follow one
-// another: some milliseconds of them.
+// besideSizes are the sizes of collectives measured while compute runs, each with the number that follow one
+// another: some milliseconds in total.
 var besideSizes = []struct {
 	bytes units.Bytes
 	n     int
 }{{16 << 20, 12}, {64 << 20, 6}, {256 << 20, 3}}
 
-// besideSets are all channels and few: of one or four all collectives are as fast as their
-// kernels, of all as the links.
+// besideSets returns sets with all channels and with few: with one or four channels the kernels limit
+// collectives, with all channels the links.
 func besideSets() []Set {
 	all := []Set{{Name: "beside", Beside: true, Ops: []coll.Func{coll.AllReduce, coll.AllGather,
 		coll.ReduceScatter}, Max: 256 << 20, Factor: 4}}
@@ -51,11 +51,11 @@ func besideSets() []Set {
 	return all
 }
 
-// OverlapFile of a directory of measured times is the table of collectives beside compute.
+// OverlapFile is the name of the table of collectives during compute, in a directory of measured times.
 const OverlapFile = "overlap.txt"
 
-// beside measures the set's operations beside compute; rank 0 adds its rows to the table of
-// the directory, which the set of all channels begins anew.
+// beside measures the set's operations while compute runs; rank 0 appends its rows to the table of the
+// directory. The set of all channels starts a new table.
 func (s *Set) beside(t *team.Team, back bench.Backend, dir string) error {
 	b, ok := back.(Besider)
 	if !ok {
@@ -118,7 +118,7 @@ const besideColumns = "\n## gemm: n collectives beside K kernels of compute; com
 	"op                  bytes group   n  compute    K  comm0_ms   comm_ms      x  comp0_ms   comp_ms   " +
 	"rate  total_ms   /sum\n"
 
-// besideRow is a line of the table.
+// besideRow returns a line of the table.
 func besideRow(f coll.Func, bytes units.Bytes, group string, n int, compute string, b *bench.Beside) string {
 	ms := func(t units.Time) float64 { return t.Micros() / 1e3 }
 	comm0, comm, comp0 := ms(b.Alone), ms(b.Calls), ms(b.Kernel)*float64(b.Kernels)

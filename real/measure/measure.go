@@ -19,27 +19,26 @@ import (
 	"github.com/simccl/simccl/real/team"
 )
 
-// TopologyFile of a directory of measured times is the machine's topology.
+// TopologyFile is the name of the machine's topology in a directory of measured times.
 const TopologyFile = "topo.xml"
 
-// Plan says what is measured.
+// Plan says what to measure.
 type Plan struct {
 	Sets   []Set
-	GPUs   int           // the first so many; 0: all
-	Budget time.Duration // no further set is begun after it
-	Dir    string        // where the files go; made where it is not there
-	// Topology is the text of TopologyFile.
+	GPUs   int           // the first GPUs of the machine, this many; 0: all
+	Budget time.Duration // no further set is started after this time
+	Dir    string        // directory for the files, created if absent
+	// Topology returns the text of TopologyFile.
 	Topology func() ([]byte, error)
-	// Command starts one rank of a set: a program that calls Set.Rank. Its
-	// environment is the set's beside what Command puts there.
+	// Command starts one rank of a set: a program that calls Set.Rank. The set's environment is added to that
+	// of the command.
 	Command func(ctx context.Context, s *Set, rank, ranks int, root string) *exec.Cmd
-	// Measured is called with each set; Left of the first of those that the budget
-	// leaves out.
+	// Measured is called for each completed set; Left for the first set that the budget excludes.
 	Measured func(s *Set, took time.Duration)
 	Left     func(s *Set, spent time.Duration)
 }
 
-// Count is how many GPUs take part where the first so many were asked for, 0 all.
+// Count returns the number of GPUs that take part if the first asked are requested; 0: all.
 func Count(asked int) (int, error) {
 	d, err := cuda.Open()
 	if err != nil {
@@ -80,7 +79,7 @@ func (p *Plan) Run(ctx context.Context) error {
 			ranks = s.GPUs
 		}
 		if s.GPUs >= n || n == 1 && (len(s.Env) > 0 || s.Beside) {
-			continue // default has measured it; one rank has no algorithms
+			continue // already measured by default; a single rank has no algorithms
 		}
 		at := time.Now()
 		if err := p.start(ctx, s, ranks); err != nil {
@@ -91,23 +90,22 @@ func (p *Plan) Run(ctx context.Context) error {
 	return nil
 }
 
-// setLimit is how long the processes of a set may take; one takes some ten
-// seconds.
+// setLimit bounds the time of the processes of a set; a set takes about ten seconds.
 const setLimit = 90 * time.Second
 
-// start runs a set in a process a GPU and waits for them.
+// start runs a set, with one process per GPU, and waits for all.
 func (p *Plan) start(ctx context.Context, s *Set, ranks int) error {
 	port, err := unusedPort()
 	if err != nil {
 		return err
 	}
-	key, err := bootstrap.NewSecret() // for this set's processes alone
+	key, err := bootstrap.NewSecret() // for the processes of this set only
 	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithTimeout(ctx, setLimit)
 	defer stop()
-	var said bytes.Buffer // of rank 0
+	var said bytes.Buffer // output of rank 0
 	var failed error
 	var procs []*exec.Cmd
 	for r := range ranks {

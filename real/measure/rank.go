@@ -16,18 +16,17 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Open opens the backend of one rank, whose largest operation has buffers of the
-// given size.
+// Open opens the backend of one rank; buffer is the buffer size of the largest operation.
 type Open func(ctx context.Context, t *team.Team, buffer units.Bytes) (bench.Backend, error)
 
-// skewBytes is room for the sizes of a set that are not powers of two.
+// skewBytes is the additional room for a set's sizes that are not powers of two.
 const skewBytes = 4096
 
-// passes is how often a set goes through its sizes; the median counts.
+// passes is the number of passes through a set's sizes; the median is used.
 const passes = 3
 
-// Rank measures the operations of a set as one of its processes; that of rank 0
-// writes a file for each to a directory. env is what NCCL sees, for the files.
+// Rank measures the operations of a set as one of its processes; rank 0 writes a file for each operation to a
+// directory. env is NCCL's environment, recorded in the files.
 func (s *Set) Rank(ctx context.Context, at team.Place, open Open, env []string, dir string) error {
 	if at.Rank < 0 {
 		at.NRanks = 1
@@ -56,7 +55,7 @@ func (s *Set) Rank(ctx context.Context, at team.Place, open Open, env []string, 
 	return t.Give(err)
 }
 
-// measure goes through the sizes of an operation and writes their times.
+// measure measures the sizes of an operation and writes their times.
 func (s *Set) measure(t *team.Team, back bench.Backend, f coll.Func, env []string, dir string) error {
 	began := time.Now()
 	about := back.About()
@@ -90,10 +89,10 @@ func (s *Set) measure(t *team.Team, back bench.Backend, f coll.Func, env []strin
 	return newfile.Write(filepath.Join(dir, s.Name+"."+f.TestName()+".json"), text.Bytes())
 }
 
-// jsonTime is how nccl-tests writes times.
+// jsonTime is nccl-tests' format of times.
 const jsonTime = "2006-01-02 15:04:05"
 
-// report is the times of an operation as nccl-tests' JSON.
+// report returns the times of an operation as nccl-tests' JSON.
 func (s *Set) report(about *bench.About, all []timing, began time.Time) (*nccltests.Report, error) {
 	o := s.options(0, false)
 	doc := &nccltests.Report{Start: began.UTC().Format(jsonTime), End: time.Now().UTC().Format(jsonTime),

@@ -1,6 +1,6 @@
-// Package measure measures a machine for calibrate: lists of settings, each in
-// processes of its own, one a GPU, by CUDA graph replay. It writes nccl-tests'
-// JSON, one file a list and operation, and the machine's topology.
+// Package measure measures a machine for calibrate: sets of settings, each in processes of its own, one per
+// GPU, by CUDA graph replay. It writes nccl-tests' JSON, one file for each set and operation, and the
+// machine's topology.
 package measure
 
 import (
@@ -13,21 +13,21 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Set is one list of settings to measure, in processes of their own.
+// Set is one set of settings to measure, in processes of its own.
 type Set struct {
 	Name string
 	Env  []string // NAME=VALUE
 	Ops  []coll.Func
-	// Sizes go from Min, 8 bytes where it is 0, to Max by this factor; those of Skew
-	// are not aligned to 16 bytes a rank.
+	// Sizes go from Min (0: 8 bytes) to Max by this factor; with Skew they are not aligned to 16 bytes per
+	// rank.
 	Min, Max units.Bytes
 	Factor   int64
 	Type     units.Opt[coll.DataType] // unset: float32
 	Skew     bool
 	InPlace  bool
 	Eager    bool
-	GPUs     int  // so many, where there are more; 0: all
-	Beside   bool // beside compute, in a table of overlap
+	GPUs     int  // this many GPUs, if there are more; 0: all
+	Beside   bool // while compute runs, into the table of overlap
 }
 
 var (
@@ -38,20 +38,17 @@ var (
 	protocols = []string{"LL", "LL128", "Simple"}
 )
 
-// forced is a set of an algorithm and a protocol.
+// forced returns a set with a fixed algorithm and protocol.
 func forced(name, algo, proto string, ops []coll.Func, max units.Bytes, more ...string) Set {
 	return Set{Name: name, Env: append([]string{"NCCL_ALGO=" + algo, "NCCL_PROTO=" + proto}, more...),
 		Ops: ops, Max: max, Factor: 4}
 }
 
-// Sets are what calibrate measures, the most informative first: NCCL's choices in
-// two processes, because kernel gaps differ from process to process, of powers of two
-// and of sizes between, which fewer channels and parts of slices take; collectives beside
-// compute; then each
-// protocol over all its channels, over one and over eight, trees, fewer GPUs,
-// buffers that are not aligned, operations in place, which store to no second
-// place, few threads, bytes, which are reduced by the element, and launches
-// without a graph.
+// Sets returns the sets that calibrate measures, the most informative first: NCCL's choices in two processes,
+// because kernel gaps differ from process to process, for powers of two and sizes in between, which use fewer
+// channels and partial slices; collectives while compute runs; then each protocol with all its channels, with
+// one and with eight; trees; fewer GPUs; unaligned buffers; operations in place, which store to no second
+// place; few threads; bytes, which are reduced element by element; and launches without a graph.
 func Sets() []Set {
 	all := []Set{{Name: "default", Ops: allOps, Max: 1 << 30, Factor: 2}}
 	for i, p := range protocols {
@@ -81,7 +78,7 @@ func Sets() []Set {
 	for i, p := range protocols {
 		s := forced("narrow-"+p, "Ring", p, fiveOps, 16<<20, "NCCL_NTHREADS=128", "NCCL_LL128_NTHREADS=160",
 			"NCCL_MAX_NCHANNELS=2")
-		s.Factor, s.Min, s.Max = 8, 20, 42<<20 // the last is not in L2
+		s.Factor, s.Min, s.Max = 8, 20, 42<<20 // the last size does not fit L2
 		if all = append(all, s); i > 0 {
 			s = forced("skew-"+p, "Ring", p, fiveOps, 64<<20)
 			s.Skew, s.Factor = true, 8
@@ -98,9 +95,8 @@ func Sets() []Set {
 		Set{Name: "eager", Ops: reduceOps, Max: 1 << 20, Factor: 4, Eager: true})
 }
 
-// unseen are runs to judge a calibration by that are unlike those it was fitted to:
-// other sizes, types, buffers, threads, channels and numbers of GPUs. calibrate does
-// not measure them unless they are asked for by name.
+// unseen returns sets for judging a calibration, unlike those it is fitted to: other sizes, types, buffers,
+// threads, channels and numbers of GPUs. calibrate measures them only if they are requested by name.
 func unseen() []Set {
 	unlike := func(name string, env ...string) Set {
 		return Set{Name: "unseen-" + name, Env: env, Ops: allOps, Min: 24, Max: 512 << 20, Factor: 6}
@@ -128,8 +124,8 @@ func unseen() []Set {
 	return all
 }
 
-// fresh are runs for the same as Unseen, unlike those too: a calibration that was worked
-// on with one is judged by the other.
+// fresh returns further sets for judging, unlike those of unseen: a calibration developed with one is judged
+// by the other.
 func fresh() []Set {
 	unlike := func(name string, typ coll.DataType, skew bool, env ...string) Set {
 		s := Set{Name: "fresh-" + name, Env: env, Ops: allOps, Min: 208, Max: 640 << 20, Factor: 5,
@@ -161,7 +157,7 @@ func fresh() []Set {
 	return all
 }
 
-// Names lists the sets that calibrate measures.
+// Names lists the sets that calibrate measures by default.
 func Names() []string {
 	var out []string
 	for _, s := range Sets() {
@@ -170,8 +166,8 @@ func Names() []string {
 	return out
 }
 
-// Pick finds sets by name, those of Unseen and Fresh too, and all of these as "unseen" and
-// "fresh"; no name means Sets.
+// Pick returns sets by name, including those of unseen and fresh, and all of these as "unseen" and "fresh";
+// without names it returns Sets.
 func Pick(names []string) ([]Set, error) {
 	if len(names) == 0 {
 		return Sets(), nil
@@ -201,8 +197,8 @@ func Pick(names []string) ([]Set, error) {
 	return out, nil
 }
 
-// try is a set of settings as a user writes them, NAME=VALUE and more behind commas:
-// all_reduce, all_gather and reduce_scatter at ten sizes from 8 B to 1 GiB.
+// try returns a set of settings as a user writes them, NAME=VALUE separated by commas: all_reduce, all_gather
+// and reduce_scatter at ten sizes from 8 B to 1 GiB.
 func try(text string) (Set, error) {
 	s := Set{Name: text, Env: strings.Split(text, ","), Ops: allOps[:3], Max: 1 << 30, Factor: 8}
 	for _, kv := range s.Env {
@@ -222,7 +218,7 @@ type timing struct {
 	times []units.Time
 }
 
-// sizes lists what is measured of an operation.
+// sizes lists the sizes of an operation to measure.
 func (s *Set) sizes(f coll.Func, ranks int) []timing {
 	var all []timing
 	typ := s.Type.Or(coll.Float32)
@@ -243,9 +239,8 @@ func (s *Set) sizes(f coll.Func, ranks int) []timing {
 	return all
 }
 
-// options are 20 operations a graph, as the simulator reckons and nccl-tests
-// does by default, and as many replays as keep the start of the first from
-// showing.
+// options returns 20 operations per graph, as the simulator assumes and nccl-tests does by default, and
+// enough replays that the start of the first does not matter.
 func (s *Set) options(size units.Bytes, check bool) device.Options {
 	o := device.Options{Iters: 20, Warmup: 2, Replays: 10, Average: device.OfAll, Seed: 1}
 	switch {

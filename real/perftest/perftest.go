@@ -1,7 +1,7 @@
-// Package perftest measures RDMA between two ports as the programs of perftest
-// do, and beside it the pattern of NCCL's own transport: clear-to-sends, eight
-// messages in flight, a write with immediate at the end of each. Where write is
-// fast and nccl is not, the cause is neither NIC nor wire; Remark says what it is.
+// Package perftest measures RDMA between two ports as the programs of perftest do, and in addition the
+// pattern of NCCL's own transport: clear-to-sends, eight messages in flight, a write with immediate at the
+// end of each. If write is fast and nccl is slow, neither NIC nor wire is the cause; remark explains the
+// difference.
 package perftest
 
 import (
@@ -19,10 +19,10 @@ import (
 // NCCL is the test of NCCL's pattern.
 const NCCL = ibv.OpNCCL
 
-// tests lists what can be measured.
+// tests lists the names of the tests.
 func tests() []string { return []string{"write", "read", "send", NCCL} }
 
-// allSizes are those of -a: powers of two from 2 bytes to 8 MiB.
+// allSizes returns the sizes of -a: powers of two from 2 bytes to 8 MiB.
 func allSizes() []int {
 	var out []int
 	for n := 2; n <= 8<<20; n *= 2 {
@@ -34,7 +34,7 @@ func allSizes() []int {
 // Case is one test of one size.
 type Case = ibv.PerfConfig
 
-// Figures are the bandwidth or the latency of a case.
+// Figures are the measured bandwidth or latency of a case.
 type Figures = ibv.Perf
 
 // Row is a case that was measured, bandwidth before latency.
@@ -44,16 +44,16 @@ type Row struct {
 	Latency   *Figures
 }
 
-// Ports are the two ends of the measurements: the local one, and the other one
-// where it is of this machine too.
+// Ports are the two ends of the measurements: the local one, and the other one if it belongs to this machine
+// too.
 type Ports struct {
 	net      *ibv.Net
 	devs     []transport.Properties
 	from, to int
 }
 
-// Open opens the ports by name: DEVICE, or DEVICE,DEVICE for both ends; empty
-// takes the first and the last that are up. port 0 is the first of a device.
+// Open opens the ports by name: DEVICE, or DEVICE,DEVICE for both ends; an empty name selects the first and
+// the last that are up. port 0 is the first port of a device.
 func Open(set netcfg.IB, device string, port int) (*Ports, error) {
 	n, err := ibv.NewNet(set)
 	if err != nil {
@@ -70,19 +70,19 @@ func Open(set netcfg.IB, device string, port int) (*Ports, error) {
 	return p, nil
 }
 
-// Close gives the ports back.
+// Close closes the ports.
 func (p *Ports) Close() { p.net.Close() }
 
-// From names the local port's device, To the other one's.
+// From returns the name of the local port's device.
 func (p *Ports) From() string { return p.devs[p.from].Name }
 
-// To names the device of the other end, where it is of this machine.
+// To returns the name of the device of the other end, if it belongs to this machine.
 func (p *Ports) To() string { return p.devs[p.to].Name }
 
-// Port is the number of the local port.
+// Port returns the number of the local port.
 func (p *Ports) Port() int { return p.devs[p.from].Port }
 
-// choose finds the two ends among the ports that are up.
+// choose returns the two ends among the ports that are up.
 func choose(devs []transport.Properties, device string, port int) (from, to int, err error) {
 	find := func(name string, def int) (int, error) {
 		var have []string
@@ -107,14 +107,14 @@ func choose(devs []transport.Properties, device string, port int) (from, to int,
 	return from, to, err
 }
 
-// Remote is the other side: a program of another host that serves.
+// Remote is the other side: a program on another host that runs Serve.
 type Remote struct {
 	Addr string // HOST:PORT
 	Key  []byte // the secret that both share
 }
 
-// Measure measures every test at every size, one row after the other, and
-// returns a remark for each size. Without a remote both ends are of this machine.
+// Measure measures every test at every size, calls each for each row, and returns a remark for each size.
+// Without at, both ends belong to this machine.
 func (p *Ports) Measure(ctx context.Context, tests []string, sizes []int, like Case, at *Remote,
 	each func(*Row)) ([]string, error) {
 	measure := func(c Case) (*Figures, error) { return p.net.RunPerf(ctx, p.from, p.to, c) }
@@ -155,7 +155,7 @@ func measureRow(c Case, measure func(Case) (*Figures, error)) (r *Row, err error
 // End informs the other side that the measurements are complete.
 func (r *Remote) End(ctx context.Context) error { return ibv.EndPerf(ctx, r.Addr, r.Key) }
 
-// Serve is the other side. failed is called with the cases that did not work.
+// Serve is the other side of Measure. failed is called for each case that failed.
 func (p *Ports) Serve(ctx context.Context, ln *net.TCPListener, key []byte, failed func(Case, error)) error {
 	return p.net.ServePerf(ctx, ln, p.from, key, func(c Case, err error) {
 		if err != nil {
@@ -164,13 +164,12 @@ func (p *Ports) Serve(ctx context.Context, ln *net.TCPListener, key []byte, fail
 	})
 }
 
-// steps is how many messages of a connection NCCL has in flight.
+// steps is the number of messages that NCCL has in flight on a connection.
 const steps = 8
 
-// remark says at one size what of write's bandwidth NCCL's pattern reaches, and
-// whether the wait for clear-to-sends explains the rest: eight messages of L
-// seconds each cannot carry more than 8 times their size in L. It is empty where
-// one of the two was not measured.
+// remark returns, for one size, the share of write's bandwidth that NCCL's pattern reaches, and whether
+// waiting for clear-to-sends explains the rest: eight messages of L seconds each cannot carry more than 8
+// times their size in L. It is empty if one of the two was not measured.
 func remark(write, nccl *Row) string {
 	if write == nil || nccl == nil {
 		return ""

@@ -12,36 +12,35 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Request is a measurement as a user asks for it, with the words of perftest's
-// options. Numbers of the settings that are below 0 leave them as they are.
-// Errors are of package fail, with the members' names in braces.
+// Request is a measurement as a user requests it, in the words of perftest's options. Numbers of settings
+// below 0 leave the setting unchanged. Errors are of package fail, with the members' names in braces.
 type Request struct {
-	Words         []string // tests, and what is none is the other side's address
-	Size          string   // of a message; allSizes in its place
+	Words         []string // tests; a word that is no test is the other side's address
+	Size          string   // of a message; or allSizes
 	AllSizes      bool
 	Iters, QPs    int
 	Depth         int // messages of a queue pair in flight
 	Bidirectional bool
 	NoPeak        bool
-	Seconds       int // in place of Iters
+	Seconds       int // instead of Iters
 	GID           int // index of the RoCE address
 	SL            int // service level
 	TrafficClass  int
 	QPTimeout     int // exponent of NCCL_IB_TIMEOUT
-	TCP           int // port by which both sides meet
+	TCP           int // port on which both sides meet
 	Serve         bool
-	Listen        string // address at which Serve waits
+	Listen        string // address on which Serve listens
 }
 
-// Plan is a Request that makes sense.
+// Plan is a validated Request.
 type Plan struct {
-	Host  string // HOST:PORT of the other side; empty: both ends are of this machine
+	Host  string // HOST:PORT of the other side; empty: both ends belong to this machine
 	Tests []string
 	Sizes []int
 	Case  Case // without test and size
 }
 
-// Plan reads the words and sizes and refuses values that cannot be.
+// Plan parses the words and sizes and refuses invalid values.
 func (r *Request) Plan() (*Plan, error) {
 	p := &Plan{Case: Case{Iters: r.Iters, Duration: time.Duration(r.Seconds) * time.Second,
 		QPs: r.QPs, TxDepth: r.Depth, Bidirectional: r.Bidirectional, NoPeak: r.NoPeak}}
@@ -94,7 +93,7 @@ func (r *Request) sizes() ([]int, error) {
 	return []int{int(n)}, nil
 }
 
-// Settings are those given, but for what the request says.
+// Settings returns the given settings, changed as the request says.
 func (r *Request) Settings(set netcfg.IB) netcfg.IB {
 	if r.GID >= 0 {
 		set.GIDIndex = units.Some(r.GID)
@@ -110,10 +109,10 @@ func (r *Request) Settings(set netcfg.IB) netcfg.IB {
 	return set
 }
 
-// Address is where the two sides meet: of this host's Listen with Serve.
+// Address returns the address at which the two sides meet; with Serve, that of Listen on this host.
 func (r *Request) Address() string { return net.JoinHostPort(r.Listen, strconv.Itoa(r.TCP)) }
 
-// Listener waits at Address, by default on this host alone.
+// Listener listens at Address, by default on the loopback address only.
 func (r *Request) Listener() (*net.TCPListener, error) {
 	l, err := net.Listen("tcp", r.Address())
 	if err != nil {

@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// Table is the text of perftest's tables, columns of bandwidth before those of
-// latency.
+// Table formats perftest's tables, columns of bandwidth before those of latency.
 type Table struct {
-	Gbits bool // bandwidths in Gb/sec in place of MiB/sec
+	Gbits bool // bandwidths in Gb/sec instead of MiB/sec
 }
 
-// Ruler is printed above the head, below it and below the rows.
+// Ruler is the line printed above the head, below it and below the rows.
 var Ruler = strings.Repeat("-", 150)
 
-// Head is the header of the rows.
+// Head returns the header of the rows.
 func (t Table) Head(like *Case, from, to string) string {
 	dir, unit := "one direction", "MiB/sec"
 	if like.Bidirectional {
@@ -33,7 +32,7 @@ func (t Table) Head(like *Case, from, to string) string {
 		"percentile[usec]   99.9% percentile[usec]\n"
 }
 
-// Row is one line.
+// Row returns the line of a measured case.
 func (t Table) Row(r *Row) string {
 	bw, lat := r.Bandwidth, r.Latency
 	unit := 1.0 / (1 << 20)

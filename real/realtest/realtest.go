@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-// Package realtest is what tests of commands need of hardware.
+// Package realtest provides hardware, or a substitute, to tests of commands.
 package realtest
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/simccl/simccl/real/internal/verbs"
 )
 
-// FakeDriver is the directory of a CUDA driver whose GPUs are this computer's
-// memory, for LD_LIBRARY_PATH. Without a C++ compiler the test is skipped.
+// FakeDriver returns the directory of a CUDA driver whose GPUs are memory of this computer, for
+// LD_LIBRARY_PATH. Without a C++ compiler the test is skipped.
 func FakeDriver(t testing.TB) string {
 	t.Helper()
 	return filepath.Dir(fake.Library(t))
@@ -38,11 +38,10 @@ type Device struct {
 	Ports []Port
 }
 
-// Port is one of its ports.
+// Port is a port of a device; Mbps is its rate.
 type Port struct{ Num, Mbps int }
 
-// RDMA lists this machine's RDMA devices; a test is skipped where there are
-// none.
+// RDMA lists this machine's RDMA devices; the test is skipped if there are none.
 func RDMA(t testing.TB) []Device {
 	t.Helper()
 	lib, err := verbs.Open()

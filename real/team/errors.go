@@ -2,18 +2,17 @@ package team
 
 import "fmt"
 
-// Kind says what a Refusal is about.
+// Kind is the subject of a Refusal.
 type Kind int
 
 // Kinds of refusals.
 const (
-	BadArgument Kind = iota // an option or variable whose value cannot be
+	BadArgument Kind = iota // an option or variable with an invalid value
 	BadInput                // a file that cannot be read or written
-	WrongResult             // a value that was computed wrong
+	WrongResult             // a wrong computed value
 )
 
-// Refusal is an error whose cause is in this process alone: no other rank has
-// anything to add to it.
+// Refusal is an error whose cause is in this process only: other ranks have nothing to add to it.
 type Refusal struct {
 	Kind Kind
 	Err  error
@@ -25,18 +24,18 @@ func (r *Refusal) Unwrap() error { return r.Err }
 // Local marks the error as one of this process.
 func (r *Refusal) Local() {}
 
-// Local are the errors whose cause is in this process alone.
+// Local is implemented by errors whose cause is in this process only.
 type Local interface {
 	error
 	Local()
 }
 
-// Refuse makes the Refusal of an argument.
+// Refuse returns the Refusal of an argument.
 func Refuse(format string, args ...any) error {
 	return &Refusal{BadArgument, fmt.Errorf(format, args...)}
 }
 
-// Input makes the Refusal of a file; nil of nil.
+// Input returns the Refusal of a file; nil if err is nil.
 func Input(err error) error {
 	if err == nil {
 		return nil
@@ -44,7 +43,7 @@ func Input(err error) error {
 	return &Refusal{BadInput, err}
 }
 
-// Wrong makes the Refusal of a result.
+// Wrong returns the Refusal of a result.
 func Wrong(format string, args ...any) error {
 	return &Refusal{WrongResult, fmt.Errorf(format, args...)}
 }

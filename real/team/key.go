@@ -16,11 +16,10 @@ import (
 	"github.com/simccl/simccl/real/internal/bootstrap"
 )
 
-// Secret is what all processes of a run know.
+// Secret is the key material that all processes of a run share; other keys derive from it (Key).
 type Secret []byte
 
-// Key makes the secret of one purpose: ranks of another job that meet by mistake
-// do not join.
+// Key derives the key for one purpose: ranks of another job that connect by mistake do not join.
 func (s Secret) Key(purpose string) (out [16]byte) {
 	m := hmac.New(sha256.New, s)
 	m.Write([]byte("simccl " + purpose))
@@ -31,9 +30,9 @@ func (s Secret) Key(purpose string) (out [16]byte) {
 // SecretVariable is the environment variable that holds a secret.
 const SecretVariable = "SIMCCL_SECRET"
 
-// userKey reads this user's key, and makes one where there is none: in the
-// configuration directory, which hosts of a cluster mostly share, or, where all
-// processes are on this host (loopback), in the directory of temporary files.
+// userKey reads this user's key, and creates one if there is none: in the configuration directory, which
+// hosts of a cluster mostly share, or, if all processes are on this host (loopback), in the directory of
+// temporary files.
 func userKey(loopback bool) (Secret, error) {
 	var tried []error
 	dir, err := configDir()
@@ -57,7 +56,7 @@ func userKey(loopback bool) (Secret, error) {
 		errors.Join(tried...), SecretVariable)
 }
 
-// configDir is this user's, if there is a home: none is made.
+// configDir returns this user's configuration directory if there is a home; it creates no home.
 func configDir() (string, error) {
 	home, err := os.UserHomeDir()
 	if err == nil {
@@ -69,8 +68,8 @@ func configDir() (string, error) {
 	return os.UserConfigDir()
 }
 
-// keyIn reads the key in a directory, or makes both. Of several processes that
-// make it at once, one wins: a link appears whole, or not at all.
+// keyIn reads the key in a directory, or creates both. If several processes create it at once, one wins: a
+// link appears whole, or not at all.
 func keyIn(dir string) (Secret, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -119,14 +118,14 @@ func readKey(name string) (Secret, error) {
 	return key, nil
 }
 
-// private refuses what is a link, belongs to another user or is open to others.
+// private returns an error for a file that is a link, belongs to another user or is accessible to others.
 func private(name string) error {
 	info, err := os.Lstat(name)
 	if err != nil {
 		return err
 	}
 	kind, open, want := "file", fs.FileMode(0o077), fs.FileMode(0o600)
-	if info.IsDir() { // who may write there may replace the key
+	if info.IsDir() { // a user who may write there may replace the key
 		kind, open, want = "directory", 0o022, 0o700
 	}
 	switch {
@@ -140,18 +139,18 @@ func private(name string) error {
 	return nil
 }
 
-// Given is where a Secret is looked for before this user's own key.
+// Given lists the sources of a Secret that precede this user's own key.
 type Given struct {
 	File string // a file that holds it
 	// the secret itself; every user of the host can read it in the list of processes
 	Word   string
 	Read   func(file string) ([]byte, error) // reads File
-	Getenv func(name string) (string, bool)  // finds SecretVariable
-	Warn   func(format string, args ...any)  // is called where Word is used
+	Getenv func(name string) (string, bool)  // returns SecretVariable
+	Warn   func(format string, args ...any)  // called if Word is used
 }
 
-// Find takes the file, the word, SecretVariable or this user's own key; loopback
-// says that all processes are on this host.
+// Find returns the secret of the file, the word, SecretVariable or this user's own key; loopback says that
+// all processes are on this host.
 func (g *Given) Find(loopback bool) (Secret, error) {
 	switch {
 	case g.File != "" && g.Word != "":

@@ -10,33 +10,32 @@ import (
 	"github.com/simccl/simccl/real/internal/sock"
 )
 
-// Place is which of how many processes this one is.
+// Place is the rank of this process and the number of ranks.
 type Place struct {
-	// Rank is -1 where this process was started alone; NRanks is then the number
-	// of ranks that it shall have itself, 0 where nothing says it.
+	// Rank is -1 if this process was started alone; NRanks is then the number of ranks that it runs itself, 0
+	// if not given.
 	Rank, NRanks int
 
 	id    bootstrap.ID
-	guess string // the launcher by whose host rank 0's was guessed
-	// share gives all ranks rank 0's word, where the launcher can; rank 0 then
-	// listens on listen.
+	guess string // launcher from whose host the address of rank 0 was guessed
+	// share sends rank 0's word to all ranks, if the launcher can; rank 0 then listens on listen.
 	share  func(word string) (string, error)
 	listen string
 }
 
-// Alone is the place of a process without others.
+// Alone returns the place of a process without others.
 func Alone(nranks int) Place { return Place{Rank: -1, NRanks: nranks} }
 
-// Finder is what a place is found by.
+// Finder holds the sources from which a place is found.
 type Finder struct {
-	Rank, NRanks int    // as options say them; a rank below 0: they do not
-	Root         string // HOST:PORT, as an option says it
+	Rank, NRanks int    // from options; Rank below 0: not given
+	Root         string // HOST:PORT, from an option
 	Getenv       func(name string) (string, bool)
-	// Secret is what the processes share; loopback says that all are of this host.
+	// Secret returns the secret of the processes; loopback says that all are on this host.
 	Secret func(loopback bool) (Secret, error)
 }
 
-// Find takes what options say before the launcher's environment.
+// Find returns the place that options give or, without these, the launcher's environment.
 func (f *Finder) Find() (Place, error) {
 	if f.Rank < 0 && f.NRanks > 0 {
 		return Alone(f.NRanks), nil
@@ -78,7 +77,7 @@ func (f *Finder) Find() (Place, error) {
 	return out, nil
 }
 
-// launch is how this process was started.
+// launch returns how this process was started, from options or the environment.
 func (f *Finder) launch() (config.Launch, error) {
 	if f.Rank >= 0 {
 		l := config.Launch{Rank: f.Rank, Ranks: f.NRanks, Root: f.Root}
@@ -98,7 +97,7 @@ func (f *Finder) launch() (config.Launch, error) {
 	return l, nil
 }
 
-// checkRoot checks HOST:PORT.
+// checkRoot validates HOST:PORT.
 func checkRoot(root string, ranks int) error {
 	_, port, err := net.SplitHostPort(root)
 	if err != nil {
@@ -110,7 +109,7 @@ func checkRoot(root string, ranks int) error {
 	return nil
 }
 
-// byPMI is a place whose ranks learn of the root from the launcher.
+// byPMI returns a place whose ranks learn the root's address through the launcher's PMI.
 func (f *Finder) byPMI(l *config.Launch) (Place, error) {
 	out := Place{Rank: l.Rank, NRanks: l.Ranks, listen: "127.0.0.1:0"}
 	if !l.OneHost && l.Rank == 0 {
@@ -137,7 +136,7 @@ func (f *Finder) byPMI(l *config.Launch) (Place, error) {
 	return out, nil
 }
 
-// meet has rank 0 listen, and every rank know where.
+// meet lets rank 0 listen, and every rank learn the address.
 func (p *Place) meet(nranks int, opt bootstrap.Options) (root *bootstrap.Root, err error) {
 	if p.Rank == 0 {
 		addr := p.id.Addr
@@ -171,8 +170,7 @@ func (p *Place) meet(nranks int, opt bootstrap.Options) (root *bootstrap.Root, e
 	return root, err
 }
 
-// Loopback reports whether HOST:PORT is an address by which only this host's
-// processes meet.
+// Loopback reports whether HOST:PORT is a loopback address, by which only processes of this host can connect.
 func Loopback(root string) bool {
 	h, _, err := net.SplitHostPort(root)
 	ip := net.ParseIP(h)

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// limit is how long all ranks have to come.
+// limit is the time that all ranks have to join.
 const limit = 60 * time.Second
 
 // maxLine bounds an answer of the launcher.
 const maxLine = 64 << 10
 
-// key is under which the word is kept, apart from what others may keep.
+// key is the name under which the word is stored, distinct from other programs' names.
 const key = "simccl-root"
 
-// openPMI returns the connection with the number of PMI_FD.
+// openPMI returns the connection of file descriptor PMI_FD.
 func openPMI(fd int) (net.Conn, error) {
 	f := os.NewFile(uintptr(fd), "PMI_FD")
 	if f == nil {
@@ -33,9 +33,8 @@ func openPMI(fd int) (net.Conn, error) {
 	return c, nil
 }
 
-// sharePMI returns rank 0's word on every rank; only rank 0 has one to give, a
-// single one without spaces. All ranks call it, once: the launcher then knows
-// them as done with PMI, so a later failure is theirs to report.
+// sharePMI returns rank 0's word on every rank; only rank 0 passes one, without spaces. All ranks must call
+// it exactly once: it also completes PMI, so that a rank that fails later reports the failure itself.
 func sharePMI(c net.Conn, rank int, word string) (string, error) {
 	if err := c.SetDeadline(time.Now().Add(limit)); err != nil {
 		return "", err
@@ -58,15 +57,14 @@ func sharePMI(c net.Conn, rank int, word string) (string, error) {
 	return word, nil
 }
 
-// session is a conversation; it keeps its first error, and is silent then.
+// session is a PMI conversation; after its first error it sends nothing more.
 type session struct {
 	conn net.Conn
 	in   *bufio.Reader
 	err  error
 }
 
-// ask sends a line and reads the answer, which must be of the given command and
-// not a failure.
+// ask sends a line and reads the answer, which must be of the given command and report success.
 func (s *session) ask(line, answer string) map[string]string {
 	if s.err != nil {
 		return nil
@@ -86,7 +84,7 @@ func (s *session) ask(line, answer string) map[string]string {
 	return out
 }
 
-// fields are the words of a line; msg, which may hold spaces, is of no use.
+// fields returns the key=value words of a line, up to msg, which may contain spaces and is not used.
 func fields(line string) map[string]string {
 	out := map[string]string{}
 	for w := range strings.FieldsSeq(line) {

@@ -1,7 +1,6 @@
-// Package team is the processes of one run: this one alone, or ranks that a
-// launcher or options started, joined by a bootstrap. It finds this process's
-// place, meets the others, compares what they were started with, passes on why
-// one of them ends, and keeps the key by which they know each other.
+// Package team represents the processes of one run: this one alone, or ranks that a launcher or options
+// started, joined by a bootstrap. It finds this process's place, connects to the others, compares how they
+// were started, reports why one of them ends, and keeps the shared secret.
 package team
 
 import (
@@ -19,23 +18,22 @@ import (
 	"github.com/simccl/simccl/real/internal/bootstrap"
 )
 
-// Team is the processes of a run.
+// Team is the processes of a run, as one of them sees them.
 type Team struct {
 	Rank, NRanks int
-	// Ctx ends with the caller's, and where another rank dies or gives up: its
-	// cause is then that rank's verdict.
+	// Ctx ends with the caller's context, and if another rank dies or gives up: its cause is then that rank's
+	// verdict.
 	Ctx  context.Context
-	Boot *bootstrap.Group // nil: all ranks are of this process
+	Boot *bootstrap.Group // nil: all ranks belong to this process
 
 	stop    context.CancelCauseFunc
 	root    *bootstrap.Root
 	silence time.Duration
-	command context.Context // of the whole command: it ends with a signal
+	command context.Context // context of the whole command: a signal ends it
 	unwatch func() bool
 }
 
-// Assemble waits for all ranks. Where one dies, the others' context ends with
-// its name.
+// Assemble waits for all ranks. If one dies, the others' context ends with its name.
 func Assemble(ctx context.Context, p Place, nranks int) (*Team, error) {
 	t := &Team{NRanks: nranks, silence: 5 * time.Second, command: ctx, unwatch: func() bool { return true }}
 	t.Ctx, t.stop = context.WithCancelCause(ctx)
@@ -55,7 +53,7 @@ func Assemble(ctx context.Context, p Place, nranks int) (*Team, error) {
 		t.dismiss()
 		return nil, t.Own(hint(err))
 	}
-	// The others learn of a signal at once, independent of what this rank does.
+	// The others learn of a signal at once, whatever this rank is doing.
 	t.unwatch = context.AfterFunc(ctx, func() { t.Boot.Abort(context.Cause(ctx)) })
 	go func() {
 		select {
@@ -67,7 +65,7 @@ func Assemble(ctx context.Context, p Place, nranks int) (*Team, error) {
 	return t, nil
 }
 
-// hint says what to do where the secrets differ.
+// hint adds what to do if the secrets differ.
 func hint(err error) error {
 	if !errors.Is(err, bootstrap.ErrRefused) {
 		return err
@@ -76,7 +74,7 @@ func hint(err error) error {
 		"user's key is", err, SecretVariable)
 }
 
-// BlamesOther reports whether an error says what another rank did.
+// BlamesOther reports whether an error was caused by another rank.
 func BlamesOther(err error) bool {
 	var dead *bootstrap.DeadError
 	var gave *bootstrap.AbortError
@@ -85,7 +83,7 @@ func BlamesOther(err error) bool {
 	return errors.As(err, &dead) || errors.As(err, &gave) || errors.As(err, &sig) || errors.As(err, &left)
 }
 
-// Own puts a signal that ended this process before what came of it.
+// Own adds the signal that ended this process, if any, in front of an error that it caused.
 func (t *Team) Own(err error) error {
 	if err == nil || t.command.Err() == nil {
 		return err
@@ -93,7 +91,7 @@ func (t *Team) Own(err error) error {
 	return fmt.Errorf("%w (%w)", context.Cause(t.command), context.Canceled)
 }
 
-// Here lists the local ranks; nil means all.
+// Here lists the ranks of this process; nil means all.
 func (t *Team) Here() []int32 {
 	if t.Boot == nil {
 		return nil
@@ -114,7 +112,7 @@ func (t *Team) Barrier() error {
 
 var errDisagree = errors.New("ranks were started with different options")
 
-// Agree fails where ranks were started differently.
+// Agree returns an error if ranks were started with different data.
 func (t *Team) Agree(what []byte) error {
 	if t.Boot == nil {
 		return nil
@@ -133,8 +131,7 @@ func (t *Team) Agree(what []byte) error {
 	return nil
 }
 
-// Gather gives every process the values of all, in order of rank; a process
-// alone has only its own.
+// Gather returns the values of all processes, in order of rank; a process alone gets only its own.
 func Gather[T any](t *Team, mine T) ([]T, error) {
 	if t.Boot == nil {
 		return []T{mine}, nil
@@ -156,19 +153,19 @@ func Gather[T any](t *Team, mine T) ([]T, error) {
 	return out, nil
 }
 
-// Give passes an error on, with the name of the rank that caused it: a
-// connection that breaks is seen before the root knows that a process died.
+// Give reports an error to all ranks, and returns it with the name of the rank that caused it: a broken
+// connection is noticed before the root knows that a process died.
 func (t *Team) Give(err error) error {
 	if err == nil || t.Boot == nil {
 		return err
 	}
-	if t.command.Err() != nil { // the others know it already
+	if t.command.Err() != nil { // the other ranks know it already
 		return t.Own(err)
 	}
 	var local Local
 	var sig *bootstrap.InterruptError
 	switch {
-	case errors.As(err, &sig): // what this rank was doing is of no interest
+	case errors.As(err, &sig): // the present activity of this rank is irrelevant
 		err = sig
 	case errors.As(err, &local):
 		t.Boot.Abort(err)
@@ -188,8 +185,7 @@ func (t *Team) Give(err error) error {
 	return err
 }
 
-// blame puts the verdict before what this rank saw of it; of an interrupted rank
-// that is noise.
+// blame returns the verdict followed by this rank's own error; for an interrupted rank, only the verdict.
 func blame(verdict, err error) error {
 	var sig *bootstrap.InterruptError
 	switch {
@@ -201,13 +197,13 @@ func blame(verdict, err error) error {
 	return fmt.Errorf("%w (%w)", verdict, err)
 }
 
-// Leave announces the end; rank 0 stays until all have.
+// Leave announces the end of this rank; rank 0 stays until all ranks have left.
 func (t *Team) Leave() {
 	t.unwatch()
 	switch {
 	case t.Boot == nil:
 	case t.command.Err() != nil:
-		t.Boot.Abort(context.Cause(t.command)) // before the announcement of the end could overtake it
+		t.Boot.Abort(context.Cause(t.command)) // first: the end must not overtake it
 	default:
 		_ = t.Boot.Close()
 	}
@@ -215,11 +211,10 @@ func (t *Team) Leave() {
 	t.stop(nil)
 }
 
-// dismissTime is how long the root of an interrupted process stays to pass on
-// why it ends.
+// dismissTime is how long the root of an interrupted process stays to inform the others why it ends.
 const dismissTime = 400 * time.Millisecond
 
-// dismiss ends the root once all ranks have left or received the verdict.
+// dismiss closes the root once all ranks have left or received the verdict.
 func (t *Team) dismiss() {
 	if t.root == nil {
 		return
@@ -234,8 +229,8 @@ func (t *Team) dismiss() {
 	_ = t.root.Close()
 }
 
-// FileName puts the rank before the ending of a name where there are several
-// processes: t.json.gz becomes t.rank1.json.gz.
+// FileName inserts the rank before the ending of a name if there are several processes: t.json.gz becomes
+// t.rank1.json.gz.
 func (t *Team) FileName(name string) string {
 	if !t.Several() {
 		return name
@@ -248,7 +243,7 @@ func (t *Team) FileName(name string) string {
 // OnOneHost reports whether all processes meet on this host.
 func (t *Team) OnOneHost() bool { return t.Boot == nil || Loopback(t.Boot.Addr()) }
 
-// Address is by which the other ranks reach this one.
+// Address returns the address at which the other ranks reach this one.
 func (t *Team) Address() string {
 	if t.Boot == nil {
 		return ""

@@ -2,7 +2,7 @@ package chrome
 
 import "bytes"
 
-// whole reads an integer of up to 18 digits.
+// whole parses an integer of up to 18 digits; ok is false for other text.
 func whole(b []byte) (v int64, ok bool) {
 	negative := len(b) > 0 && b[0] == '-'
 	if negative {
@@ -23,11 +23,11 @@ func whole(b []byte) (v int64, ok bool) {
 	return v, true
 }
 
-// powers of ten that a float64 holds exactly.
+// powers of ten that a float64 represents exactly.
 var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
-// fraction reads a number of up to 15 digits with a decimal point: both the digits
-// and the power of ten are exact, so one division rounds as strconv does.
+// fraction parses a number of up to 15 digits with a decimal point: both the digits and the power of ten are
+// exact, so one division rounds as strconv does. It returns false for other text.
 func fraction(b []byte) (float64, bool) {
 	at := bytes.IndexByte(b, '.')
 	if at < 0 || len(b) > 16 {

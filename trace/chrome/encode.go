@@ -10,7 +10,7 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// appendString prints a JSON string; invalid UTF-8 becomes U+FFFD.
+// appendString appends a JSON string; invalid UTF-8 becomes U+FFFD.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	from := 0
@@ -43,14 +43,13 @@ func appendString(b []byte, s string) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// encoder prints events; each goroutine has its own.
+// encoder prints events as JSON; each goroutine has its own.
 type encoder struct {
 	w      *Writer
 	floats floats
 }
 
-// args prints `,"args":{…}` where there are any; a number that JSON has no word for is
-// null.
+// args prints `,"args":{…}` if there are arguments; a number that JSON cannot express is printed as null.
 func (c *encoder) args(b []byte, p *pack.Packed) []byte {
 	if len(p.Shape.Args) == 0 {
 		return b
@@ -76,7 +75,7 @@ func (c *encoder) args(b []byte, p *pack.Packed) []byte {
 	return append(b, '}')
 }
 
-// event prints one event, and before it what separates it from the one before.
+// event prints one event, preceded by the separator.
 func (c *encoder) event(b []byte, p *pack.Packed) []byte {
 	at := &c.w.tracks[p.Track]
 	if p.Kind >= pack.PairBegin {
@@ -120,7 +119,7 @@ func (c *encoder) pair(b []byte, p *pack.Packed, at *track) []byte {
 	return append(b, '}')
 }
 
-// appendMeta prints a metadata event. A tid below 0 names the process.
+// appendMeta appends a metadata event. A tid below 0 names the process.
 func appendMeta(b []byte, pid, tid int64, name, key, str string, num int64) []byte {
 	b = strconv.AppendInt(append(b, `{"ph":"M","pid":`...), pid, 10)
 	if tid >= 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/trace/internal/pack"
 )
 
-// Schema names the layout of our files; readers may rely on it.
+// Schema identifies the layout of our files; readers may rely on it.
 const Schema = "simccl/1"
 
 // separator precedes every event but the first, which is metadata.
@@ -53,7 +53,7 @@ func (w *Writer) head() []byte {
 	return append(b, ",\n\"traceEvents\":[\n"...)
 }
 
-// other returns the trace's "otherData": its description of itself.
+// other returns the trace's "otherData": its description of itself, as JSON.
 func (w *Writer) other() []byte {
 	m := &w.opt.Meta
 	b := []byte(`{"schema":"` + Schema + `"`)
@@ -124,7 +124,7 @@ func (w *Writer) leftOut(b []byte) []byte {
 	return append(b, '}')
 }
 
-// metadata names and orders processes and threads, by number.
+// metadata returns the events that name and order processes and threads, by number.
 func (w *Writer) metadata() []byte {
 	order := w.ordered()
 	var b []byte
@@ -146,7 +146,7 @@ func (w *Writer) metadata() []byte {
 			line(t.Process, -1, "process_sort_index", "sort_index", "", t.ProcessSort)
 		}
 		if w.opt.NCCLStyle {
-			continue // every event is on thread 1
+			continue // all events are on thread 1
 		}
 		if t.ThreadName != "" {
 			line(t.Process, t.Thread, "thread_name", "name", t.ThreadName, 0)

@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/trace"
 )
 
-// SyntaxError is a place where a file is not JSON and cannot be repaired.
+// SyntaxError reports a place where a file is not JSON and cannot be repaired.
 type SyntaxError struct {
 	Line, Column int
 	Problem      string
@@ -46,17 +46,17 @@ type token struct {
 	col  int
 }
 
-// lexer splits JSON into tokens with their places, in constant memory.
+// lexer splits JSON into tokens with their positions, in constant memory.
 type lexer struct {
 	in   *bufio.Reader
 	line int
 	col  int
 	off  int64 // bytes read
-	from int64 // where the event began, 0 between events
+	from int64 // offset of the present event, 0 between events
 	buf  []byte
 }
 
-// event notes that an event begins here, or is over.
+// event records that an event begins here, or has ended.
 func (l *lexer) event(begins bool) {
 	l.from = 0
 	if begins {
@@ -66,10 +66,10 @@ func (l *lexer) event(begins bool) {
 
 const (
 	maxToken = 16 << 20
-	window   = 1 << 18 // of the text that is looked at
+	window   = 1 << 18 // bytes of the text in memory
 )
 
-// newLexer looks at a window of that many bytes of the text, of the usual size for 0.
+// newLexer returns a lexer with a window of size bytes of the text; 0: the usual size.
 func newLexer(r io.Reader, size int) *lexer {
 	return &lexer{in: bufio.NewReaderSize(r, cmp.Or(size, window)), line: 1}
 }
@@ -140,7 +140,7 @@ func (l *lexer) next() (token, error) {
 			return token{}, err
 		}
 		if punctuation[c] != 0 || c <= ' ' || c == '"' {
-			if c == '\n' { // cannot be pushed back with its place: it is white space
+			if c == '\n' { // white space: a newline cannot be pushed back with its position
 				break
 			}
 			l.back()
@@ -216,7 +216,7 @@ func (l *lexer) str() ([]byte, error) {
 	}
 }
 
-// cut returns the error of a string that ends too early.
+// cut converts io.EOF inside a string to a SyntaxError.
 func (l *lexer) cut(err error) error {
 	if err != io.EOF {
 		return err

@@ -2,14 +2,14 @@ package chrome
 
 import "io"
 
-// Spool holds sorted events until the file is written.
+// Spool stores sorted events until the file is written.
 type Spool interface {
 	io.Writer
 	io.ReaderAt
 	io.Closer
 }
 
-// memorySpool is a Spool where there are no files.
+// memorySpool is a Spool in memory, for platforms without files.
 type memorySpool struct{ data []byte }
 
 func (m *memorySpool) Write(p []byte) (int, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// proto reads packets of Perfetto's format. The line of an event is the number of its packet.
+// proto reads packets of Perfetto's format. An event's Line is the number of its packet.
 func (p *parser) proto(in *bufio.Reader) (*Info, error) {
 	err := perfetto.Read(in, p.head, perfetto.Sink{Time: p.at, Event: p.packet,
 		Meta: func(text []byte) error {
@@ -22,7 +22,7 @@ func (p *parser) proto(in *bufio.Reader) (*Info, error) {
 	return p.info, err
 }
 
-// at makes a time of a packet relative.
+// at converts a packet's time in ns to one relative to the base.
 func (p *parser) at(ns int64) (units.Time, string) {
 	p.event = Event{HasTS: true}
 	p.whole, p.pico = ns/1000, ns%1000*1000

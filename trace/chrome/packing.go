@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// packing is how a file is compressed.
+// packing is the compression of a file.
 type packing uint8
 
 const (
@@ -15,7 +15,7 @@ const (
 	zstandard
 )
 
-// packingOf is what a name asks for.
+// packingOf returns the compression that a file name's ending selects.
 func packingOf(path string) packing {
 	switch {
 	case strings.HasSuffix(path, ".gz"):
@@ -26,16 +26,16 @@ func packingOf(path string) packing {
 	return plain
 }
 
-// gzipHead is a gzip header (RFC 1952, 2.3) without name and time: deflate, fastest,
-// of unknown system; gzipEnd an empty last block (RFC 1951, 3.2.6).
+// gzipHead is a gzip header (RFC 1952, 2.3) without name and time: deflate, fastest, unknown system; gzipEnd
+// an empty last block (RFC 1951, 3.2.6).
 var (
 	gzipHead = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}
 	gzipEnd  = []byte{3, 0}
 )
 
-// packer returns what one goroutine compresses portions with, each by itself: nil
-// where nothing is. Blocks of deflate follow each other in one gzip member; frames of
-// zstd do in a file (RFC 8878, 3.1).
+// packer returns a function with which one goroutine compresses portions, each independently; nil without
+// compression. Blocks of deflate follow each other in one gzip member; frames of zstd follow each other in a
+// file (RFC 8878, 3.1).
 func (p packing) packer() func(dst, text []byte) []byte {
 	switch p {
 	case gzipped:
@@ -55,8 +55,8 @@ func deflate() func(dst, text []byte) []byte {
 		} else {
 			zip.Reset(out)
 		}
-		_, _ = zip.Write(text) // to memory
-		_ = zip.Flush()        // ends on a byte, so that the next one's data can follow
+		_, _ = zip.Write(text) // memory does not fail
+		_ = zip.Flush()        // ends on a byte boundary, so that the next portion's data can follow
 		return out.Bytes()
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// place takes what otherData says of the file's place in a run. What is not as
-// we write it is of no use.
+// place reads the members of otherData that give the file's place in a run. Values in an unexpected form are
+// ignored.
 func (p *parser) place(key, text string) {
 	switch key {
 	case "epoch_unix_ns":

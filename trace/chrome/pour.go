@@ -10,25 +10,23 @@ import (
 	"github.com/simccl/simccl/trace/perfetto"
 )
 
-// portion is a part of the file: events as they are kept, that become text, that
-// may become compressed data. Portions are made ready by several goroutines and
-// written in order; where they are cut depends on the events alone.
+// portion is a part of the file: packed events, which are converted to text, which may be compressed. Several
+// goroutines convert portions, which are written in order; their borders depend on the events only.
 type portion struct {
 	events []byte
 	n      int64
 	text   []byte
 	packed []byte
 	ready  chan struct{}
-	err    error // instead of events: they could not be read
+	err    error // set instead of events if they could not be read
 }
 
-// portionBytes is how much of kept events a portion takes, a third of a megabyte of
-// text.
+// portionBytes is the size of a portion in packed bytes, a third of a megabyte of text.
 const portionBytes = 96 << 10
 
 var errStopped = errors.New("nothing is written any more")
 
-// pour writes a head, the text of the events that body gives, and a tail.
+// pour writes a head, the text of the events that body returns, and a tail.
 func (w *Writer) pour(head []byte, body func(each func(r *pack.Record, event []byte) error) error,
 	tail []byte) error {
 	workers := runtime.GOMAXPROCS(0)
@@ -48,20 +46,20 @@ func (w *Writer) pour(head []byte, body func(each func(r *pack.Record, event []b
 				return errStopped
 			case order <- p:
 			}
-			todo <- p // a worker takes it: none waits for anything but this
+			todo <- p // a worker takes it; workers wait for nothing else
 			return nil
 		})
 	}()
 	err := w.output(order, free)
 	close(stop)
-	for p := range order { // what is in progress, after a failure
+	for p := range order { // drain portions in progress after a failure
 		<-p.ready
 	}
 	<-finished
 	return err
 }
 
-// cut makes portions of all that is to be written.
+// cut divides the head, all events and the tail into portions.
 func (w *Writer) cut(head []byte, body func(each func(r *pack.Record, event []byte) error) error, tail []byte,
 	free <-chan *portion, give func(*portion) error) {
 	fresh := func() *portion {
@@ -82,7 +80,7 @@ func (w *Writer) cut(head []byte, body func(each func(r *pack.Record, event []by
 	p := fresh()
 	err := body(func(r *pack.Record, event []byte) error {
 		p.events = append(pack.AppendHead(p.events, r), event...)
-		if event[0] != pack.SliceEnd { // the begin was counted
+		if event[0] != pack.SliceEnd { // its begin was counted
 			p.n++
 		}
 		if len(p.events) < portionBytes {
@@ -100,7 +98,7 @@ func (w *Writer) cut(head []byte, body func(each func(r *pack.Record, event []by
 	}
 }
 
-// prepare makes portions ready.
+// prepare converts and compresses portions, as one of several workers.
 func (w *Writer) prepare(todo <-chan *portion) {
 	compress := w.packing.packer()
 	text := encoder{w: w}
@@ -128,8 +126,8 @@ func (w *Writer) prepare(todo <-chan *portion) {
 	}
 }
 
-// output writes portions as they become ready: as one gzip member, or each as a frame
-// of zstd, where the file is compressed.
+// output writes portions as they become ready; compressed files are one gzip member, or a zstd frame for each
+// portion.
 func (w *Writer) output(order <-chan *portion, free chan<- *portion) error {
 	out := &polled{w.out, w.cancelled}
 	sum, size := uint32(0), uint32(0)

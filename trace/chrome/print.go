@@ -7,27 +7,27 @@ import (
 	"strconv"
 )
 
-// pairs are the numbers below 100 in two digits each.
+// pairs holds the numbers 00 to 99 as two digits each.
 const pairs = "0001020304050607080910111213141516171819" +
 	"2021222324252627282930313233343536373839" +
 	"4041424344454647484950515253545556575859" +
 	"6061626364656667686970717273747576777879" +
 	"8081828384858687888990919293949596979899"
 
-// wholePowers of ten: at i the least number of i+1 digits.
+// wholePowers of ten: element i is the least number of i+1 digits; element 0 is 0.
 var wholePowers = [...]uint64{0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
 	1e15, 1e16, 1e17, 1e18, 1e19}
 
-// width is the number of decimal digits, 1 of 0.
+// width returns the number of decimal digits; 1 for 0.
 func width(v uint64) int {
-	n := bits.Len64(v|1) * 1233 >> 12 // log10 of 2, from below
+	n := bits.Len64(v|1) * 1233 >> 12 // log10 of 2, rounded down
 	if v >= wholePowers[n] {
 		n++
 	}
 	return n
 }
 
-// extend appends n bytes that are to be written.
+// extend lengthens b by n bytes with undefined content.
 func extend(b []byte, n int) []byte {
 	if cap(b)-len(b) < n {
 		b = slices.Grow(b, n)
@@ -35,7 +35,7 @@ func extend(b []byte, n int) []byte {
 	return b[:len(b)+n]
 }
 
-// fill writes a number so that it ends where b does.
+// fill writes a number in decimal so that it ends at the end of b.
 func fill(b []byte, v uint64) {
 	i := len(b)
 	for v >= 100 {
@@ -51,7 +51,7 @@ func fill(b []byte, v uint64) {
 	b[i-1] = pairs[2*v+1]
 }
 
-// appendUint prints a number in decimal.
+// appendUint appends a number in decimal.
 func appendUint(b []byte, v uint64) []byte {
 	if v < 10 {
 		return append(b, '0'+byte(v))
@@ -62,7 +62,7 @@ func appendUint(b []byte, v uint64) []byte {
 	return b
 }
 
-// appendInt prints a number in decimal.
+// appendInt appends a number in decimal.
 func appendInt(b []byte, v int64) []byte {
 	if v < 0 {
 		return appendUint(append(b, '-'), -uint64(v))
@@ -70,7 +70,7 @@ func appendInt(b []byte, v int64) []byte {
 	return appendUint(b, uint64(v))
 }
 
-// appendMicros prints a number of nanoseconds as microseconds with three decimals.
+// appendMicros appends a number of nanoseconds as microseconds with three decimals.
 func appendMicros(b []byte, ns int64) []byte {
 	u := uint64(ns)
 	if ns < 0 {
@@ -88,19 +88,18 @@ func appendMicros(b []byte, ns int64) []byte {
 	return b
 }
 
-// floats prints numbers as JSON has them, in the fewest digits that are read back as
-// the same number. It keeps the text of numbers that come again; the zero value is
-// ready. It is not safe for concurrent use.
+// floats prints numbers as JSON does, with the fewest digits that parse to the same number. It caches the
+// text of numbers that repeat; the zero value is ready. It is not safe for concurrent use.
 type floats struct{ near [512]nearFloat }
 
-// nearFloat is a number with its text; of none yet n is 0.
+// nearFloat is a cached number with its text; n is 0 if unused.
 type nearFloat struct {
 	bits uint64
 	n    uint8
 	text [23]byte
 }
 
-// Append prints a number, of one that JSON has no word for null.
+// Append appends a number; null for one that JSON cannot express.
 func (f *floats) Append(b []byte, v float64) []byte {
 	if thousandths := v * 1e3; thousandths >= 1 && thousandths < exact {
 		if n := uint64(thousandths + 0.5); float64(n)/1e3 == v {
@@ -121,11 +120,11 @@ func (f *floats) Append(b []byte, v float64) []byte {
 	return append(b, m.text[:m.n]...)
 }
 
-// exact bounds numbers of 15 digits: no two of them with equally many decimals are the
-// same float64, so a number that is the nearest one to such is printed as that.
+// exact bounds numbers of 15 digits: no two of them with the same number of decimals are the same float64, so
+// a float64 nearest to such a number is printed as that number.
 const exact = 1e15
 
-// appendFloat prints a number of which nothing is kept.
+// appendFloat appends a number without the cache.
 func appendFloat(b []byte, v float64) []byte {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -143,8 +142,7 @@ func appendFloat(b []byte, v float64) []byte {
 	return strconv.AppendFloat(b, v, 'f', -1, 64)
 }
 
-// appendFixed prints n parts of one, of which one has so many, a power of ten, without
-// zeros at the end.
+// appendFixed appends n/one in decimal, without trailing zeros; one is a power of ten.
 func appendFixed(b []byte, n, one uint64) []byte {
 	whole := n / one
 	b = appendUint(b, whole)

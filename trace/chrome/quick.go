@@ -7,29 +7,27 @@ import (
 	"github.com/simccl/simccl/trace/internal/pack"
 )
 
-// quick reads one event that lies whole in the lexer's window and is written as
-// most programs write theirs: strings without escapes, plain numbers, arguments
-// that are not nested. Anything else, and all that is wrong, is left to the
-// parser of tokens, which begins at the same place: the two agree by construction
-// on what an event means, and only the latter words errors.
+// quick is a fast parser for an event that lies entirely in the lexer's window and is written as most
+// programs do: strings without escapes, plain numbers, no nested arguments. Any other event, and any error,
+// is left to the parser of tokens, which starts at the same position; so errors are reported in one place
+// only.
 type quick struct {
 	b []byte // the window
-	i int    // what is read of it
+	i int    // index of the next unread byte
 	// cut: the window ended inside the event.
 	cut  bool
-	last int // place of the last newline read, -1 without one
+	last int // index of the last newline read; -1: none
 	rows int // newlines read
-	// seen are strings by a hash of theirs, so that those which traces repeat are
-	// found without the parser's map.
+	// seen caches strings by hash, so that repeated ones are found without the parser's map.
 	seen [4096]string
-	id   string // the newest
+	id   string // the latest id
 }
 
-// quickName bounds the strings that are read here, far below the parser's bounds.
+// quickName bounds the length of strings that are parsed here, far below the parser's limits.
 const quickName = 1024
 
-// quickEvent reads the next event of a list, of which n were read, if it is a
-// plain one. It reads all of it or nothing.
+// quickEvent parses the next event of a list, of which n were read, if it is a plain one. It consumes either
+// the whole event or nothing.
 func (p *parser) quickEvent(n int) bool {
 	q := p.quick
 	for {
@@ -48,14 +46,13 @@ func (p *parser) quickEvent(n int) bool {
 	if l.col += q.i; q.rows > 0 {
 		l.col = q.i - q.last - 1
 	}
-	_, _ = l.in.Discard(q.i) // it is buffered
+	_, _ = l.in.Discard(q.i) // the bytes are buffered
 	return true
 }
 
-// more looks at about twice as much of the text as n bytes, and reports whether
-// there is any more.
+// more extends the window to about twice n bytes, and reports whether it is now longer than n.
 func (l *lexer) more(n int) bool {
-	_, _ = l.in.Peek(min(2*n+4096, l.in.Size())) // a fault of the source comes again
+	_, _ = l.in.Peek(min(2*n+4096, l.in.Size())) // an error of the source is returned again later
 	return l.in.Buffered() > n
 }
 
@@ -81,8 +78,7 @@ func (p *parser) quickly(q *quick, comma bool) bool {
 	}
 }
 
-// next skips white space and returns the byte behind it, 0 at the end of the
-// window.
+// next skips white space and returns the next byte without consuming it; 0 at the end of the window.
 func (q *quick) next() byte {
 	for ; q.i < len(q.b); q.i++ {
 		switch c := q.b[q.i]; c {
@@ -97,7 +93,7 @@ func (q *quick) next() byte {
 	return 0
 }
 
-// take reads one byte behind white space.
+// take consumes the byte want after white space; false if another byte follows.
 func (q *quick) take(want byte) bool {
 	if q.next() != want || q.cut {
 		return false
@@ -115,7 +111,7 @@ var special = func() (t [256]bool) {
 	return t
 }()
 
-// str reads a string without escapes.
+// str parses a string without escapes.
 func (q *quick) str() ([]byte, bool) {
 	if !q.take('"') {
 		return nil, false
@@ -136,7 +132,7 @@ func (q *quick) str() ([]byte, bool) {
 	return rest[:n], true
 }
 
-// word reads a number, or true, false or null.
+// word parses a number, or true, false or null.
 func (q *quick) word() (t token, ok bool) {
 	from := q.i
 	for ; ; q.i++ {
@@ -163,7 +159,7 @@ func (q *quick) word() (t token, ok bool) {
 	return t, false
 }
 
-// scalar reads a string or a word.
+// scalar parses a string or a word.
 func (q *quick) scalar() (t token, ok bool) {
 	if q.next() == '"' {
 		t.kind = tokString
@@ -240,7 +236,7 @@ func (p *parser) quickArgs(q *quick) bool {
 	}
 }
 
-// argument is a scalar as value has it.
+// argument returns a scalar as an argument, as value does.
 func (p *parser) argument(q *quick, key []byte, t token) trace.Arg {
 	a := trace.Arg{Key: p.known(q, key)}
 	if t.kind == tokNumber {
@@ -258,8 +254,8 @@ func (p *parser) argument(q *quick, key []byte, t token) trace.Arg {
 	return a
 }
 
-// number returns an id: one that the event before had, or a string of its own, for an id
-// comes at the ends of one arrow and never again.
+// number returns an id as a string: the previous event's if equal, otherwise a new string, because an id
+// occurs only at the two ends of an arrow.
 func (q *quick) number(b []byte) string {
 	if q.id != string(b) {
 		q.id = string(b)
@@ -267,7 +263,7 @@ func (q *quick) number(b []byte) string {
 	return q.id
 }
 
-// known returns a string that was seen, or makes and keeps it.
+// known returns a cached copy of a string, adding it if it is new.
 func (p *parser) known(q *quick, b []byte) string {
 	h := uint64(len(b)) * 0x9e3779b97f4a7c15
 	if n := len(b); n >= 8 {

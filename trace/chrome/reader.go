@@ -14,15 +14,15 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Event is one event as a file has it. Times are relative to the file's Base.
+// Event is one event of a file. Times are relative to the file's Base.
 type Event struct {
 	Line     int
 	Phase    byte
-	PID, TID int64 // words get numbers below zero, in the order of appearance
+	PID, TID int64 // words get negative numbers, in the order of appearance
 	TS, Dur  units.Time
 	HasTS    bool
 	HasDur   bool
-	BadTS    string // the ts or dur that is no number
+	BadTS    string // text of a ts or dur that is no number
 	Cat      string
 	Name     string
 	ID       string
@@ -31,7 +31,7 @@ type Event struct {
 	Args     []trace.Arg
 }
 
-// Arg returns the value of an argument and whether it is there.
+// Arg returns an argument by key, and whether the event has it.
 func (e *Event) Arg(key string) (trace.Arg, bool) {
 	for i := range e.Args {
 		if e.Args[i].Key == key {
@@ -41,41 +41,40 @@ func (e *Event) Arg(key string) (trace.Arg, bool) {
 	return trace.Arg{}, false
 }
 
-// Info is what Read learned besides events: the trace's description of itself, its place and clocks in a run
-// of several ranks, and repairs of invalid JSON.
+// Info is the information of a file besides its events: the trace's description of itself, its place and
+// clocks in a run of several ranks, and the number of repairs of invalid JSON.
 type Info struct {
 	Schema  string // ours: simccl/1
 	Source  string
 	LeftOut []trace.Arg
-	Other   []trace.Arg // otherData, nested values as JSON text
+	Other   []trace.Arg // otherData; nested values as JSON text
 	// Part, EpochNs and ClockSync place one rank's file in a run of several.
 	Part      *Part
 	EpochNs   int64
 	ClockSync []ClockSync
-	// GPUSync ties GPUs' clocks to the host's, where NCCL reported its kernels.
+	// GPUSync relates GPUs' clocks to the host's, if NCCL reported its kernels.
 	GPUSync []ClockSync
-	// Base is the whole number of microseconds that was taken off every time:
-	// traces that count from the epoch do not fit picoseconds.
+	// Base is the whole number of microseconds subtracted from every time: times since the epoch do not fit
+	// picoseconds.
 	Base int64
-	// Repaired counts the places where invalid JSON was understood nevertheless.
+	// Repaired counts the places where invalid JSON was read nevertheless.
 	Repaired    int
 	FirstRepair *SyntaxError
 	Events      int
 	Compressed  bool
 }
 
-// Read calls each for every event of a trace, compressed or not: an object
-// with traceEvents or a bare list, or packets of Perfetto's own format, whose
-// track events come as those of a Chrome trace, with the number of their packet for
-// a line. The Event and its Args are reused between
-// calls. Values without quotes, a missing comma before `]` and `{}` events,
-// as NCCL's example profiler writes them, are repaired and counted.
+// Read calls each for every event of a trace, compressed or not: an object with traceEvents or a bare list,
+// or packets of Perfetto's own format, whose track events are returned in the form of a Chrome trace, with
+// their packet's number as the line. The Event and its Args are reused between calls. Values without quotes,
+// a missing comma before `]` and `{}` events, as NCCL's example profiler writes them, are repaired and
+// counted.
 func Read(r io.Reader, each func(*Event) error) (*Info, error) { return read(r, each, false) }
 
-// errHead ends the reading of a head.
+// errHead ends reading after the head.
 var errHead = errors.New("the events begin")
 
-// Head reads what a trace says of itself before its events.
+// Head reads a trace's description of itself, up to its events.
 func Head(r io.Reader) (*Info, error) {
 	info, err := read(r, nil, true)
 	if errors.Is(err, errHead) {
@@ -112,7 +111,7 @@ func parse(src io.Reader, p *parser) (*Info, error) {
 	return info, nil
 }
 
-// placed gives a bound of the whole file the line at which it was met.
+// placed adds the present line to a LimitError without one.
 func (p *parser) placed(err error) error {
 	var limit *trace.LimitError
 	if errors.As(err, &limit) && limit.Line == 0 {
@@ -127,16 +126,16 @@ type parser struct {
 	each  func(*Event) error
 	event Event
 	base  int64
-	head  bool // no events are wanted
+	head  bool // only the head is read
 	words map[string]int64
-	// wordBytes is what words takes.
+	// wordBytes is the memory of words.
 	wordBytes int
 	names     map[string]string
 	whole     int64  // ts of the event being read: whole microseconds
-	pico      int64  // and the rest
-	kept      int    // bytes of otherData
+	pico      int64  // the rest in picoseconds
+	kept      int    // bytes of otherData stored
 	quick     *quick // nil: every event is read as tokens
-	window    int    // of the lexer
+	window    int    // window size of the lexer
 }
 
 func (p *parser) repair(t token, problem string) {
@@ -198,7 +197,7 @@ func first(errs ...error) error {
 	return nil
 }
 
-// object reads the members of an object whose brace was read.
+// object reads the members of an object whose opening brace was read.
 func (p *parser) object(member func(key string) error) error {
 	for n := 0; ; n++ {
 		t, err := p.lex.next()
@@ -236,13 +235,13 @@ func (p *parser) object(member func(key string) error) error {
 	}
 }
 
-// long refuses a word that no viewer could show.
+// long returns the error for a word longer than maxName.
 func (p *parser) long(t token, what string) error {
 	return &SyntaxError{t.line, t.col, fmt.Sprintf("%s of %d bytes, beginning %s; up to %d are read", what,
 		len(t.text), termtext.Quote(string(t.text[:maxName]), 40), maxName)}
 }
 
-// intern keeps one copy of the few short strings that traces repeat.
+// intern returns a shared copy of a short string, as traces repeat a few.
 func (p *parser) intern(b []byte) string {
 	if len(b) > 256 {
 		return string(b)
@@ -285,7 +284,7 @@ func (p *parser) events() error {
 				}
 			case tokOpen:
 				p.repair(t, "no comma between events")
-			case tokEOF: // the format allows a list that was cut short
+			case tokEOF: // the format allows an unterminated list
 				return nil
 			default:
 				return p.unexpected(t, ", or ] after an event")
@@ -319,7 +318,7 @@ func (p *parser) oneEvent(open token) error {
 	return p.pass()
 }
 
-// pass hands on the event that was read.
+// pass calls each with the event that was read.
 func (p *parser) pass() error {
 	p.settle()
 	p.info.Events++
@@ -389,7 +388,7 @@ func (p *parser) member(key string) error {
 	return nil
 }
 
-// bare counts words that JSON does not have.
+// bare counts words that are not valid JSON.
 func (p *parser) bare(t token) {
 	switch string(t.text) {
 	case "true", "false", "null":
@@ -421,7 +420,7 @@ func (p *parser) number(t token) (int64, error) {
 	return n, nil
 }
 
-// value reads any value as an argument; nested ones are kept as JSON text.
+// value reads any value as an argument; nested values are stored as JSON text.
 func (p *parser) value(key string) (trace.Arg, error) {
 	t, err := p.lex.next()
 	if err != nil {
@@ -443,13 +442,13 @@ func (p *parser) value(key string) (trace.Arg, error) {
 	return trace.Str(key, string(text)), nil
 }
 
-// numeric is a number that is no short integer as an argument.
+// numeric converts a number other than a short integer to an argument.
 func numeric(key, text string) trace.Arg {
 	if v, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return trace.Int(key, v)
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil { // beyond what a float holds: not a number
+	if err != nil { // outside the range of float64: stored as text
 		return trace.Str(key, text)
 	}
 	return trace.Num(key, v)
@@ -457,15 +456,14 @@ func numeric(key, text string) trace.Arg {
 
 const maxDepth = 64
 
-// put appends to a copy, where one is made.
+// put appends to *to, unless to is nil.
 func put(to *[]byte, text ...byte) {
 	if to != nil {
 		*to = append(*to, text...)
 	}
 }
 
-// copyValue appends a value, whose first token was read, as JSON text; to nil it
-// only reads it.
+// copyValue reads a value whose first token was read, and appends it as JSON text unless to is nil.
 func (p *parser) copyValue(t token, to *[]byte, depth int) error {
 	if depth > maxDepth {
 		return &SyntaxError{t.line, t.col, fmt.Sprintf("values nested more than %d deep", maxDepth)}

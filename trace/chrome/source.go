@@ -12,10 +12,10 @@ import (
 	"github.com/simccl/simccl/trace"
 )
 
-// GzipError is a fault of a compressed file.
+// GzipError reports a fault of a compressed file.
 type GzipError struct {
 	Offset  int64 // in the compressed file
-	Text    int64 // how many bytes of text came before
+	Text    int64 // bytes of text before it
 	Problem string
 }
 
@@ -25,21 +25,21 @@ func (e *GzipError) Error() string {
 		e.Problem)
 }
 
-// source is the text of a file, compressed or not, with its place in both.
+// source reads the text of a file, compressed or not, and tracks the position in both.
 type source struct {
 	in   *bufio.Reader // the file
-	from *counting     // what the file gave
-	zip  *gzip.Reader  // nil: not compressed so
-	zst  io.Reader     // nil: not compressed so
+	from *counting     // counts the bytes read from the file
+	zip  *gzip.Reader  // nil: not gzip
+	zst  io.Reader     // nil: not zstd
 	text int64
-	err  error // what ended it: it comes again
+	err  error // the error that ended reading; it is returned again
 }
 
 // counting counts what is read.
 type counting struct {
 	r   io.Reader
 	n   int64
-	err error // other than the end
+	err error // an error other than io.EOF
 }
 
 func (c *counting) Read(p []byte) (int, error) {
@@ -66,16 +66,16 @@ func newSource(r io.Reader) (*source, error) {
 		if err != nil {
 			return s, s.fault(err)
 		}
-		z.Multistream(false) // the end of a member shows where junk begins
+		z.Multistream(false) // without multistream the end of a member shows where junk begins
 		s.zip = z
 	}
 	return s, nil
 }
 
-// offset is how much of the file is used.
+// offset returns the number of bytes of the file that were used.
 func (s *source) offset() int64 { return s.from.n - int64(s.in.Buffered()) }
 
-// fault gives an error of the decompressor its place.
+// fault adds the position to an error of the decompressor.
 func (s *source) fault(err error) error {
 	var corrupt flate.CorruptInputError
 	problem := ""
@@ -98,7 +98,7 @@ func (s *source) fault(err error) error {
 	return &GzipError{s.offset(), s.text, problem}
 }
 
-// by names the command that compresses so.
+// by returns the name of the compression.
 func (s *source) by() string {
 	if s.zst != nil {
 		return "zstd"
@@ -106,7 +106,7 @@ func (s *source) by() string {
 	return "gzip"
 }
 
-// compressed reports whether the file is.
+// compressed reports whether the file is compressed.
 func (s *source) compressed() bool { return s.zip != nil || s.zst != nil }
 
 func (s *source) Read(p []byte) (n int, err error) {
@@ -152,7 +152,7 @@ func (s *source) read(p []byte) (int, error) {
 		s.text += int64(n)
 		switch {
 		case err == io.EOF && n > 0:
-			return n, nil // the next call reports it
+			return n, nil // the next call returns the error
 		case err == io.EOF:
 			if err := s.member(); err != nil {
 				return 0, err
@@ -165,8 +165,8 @@ func (s *source) read(p []byte) (int, error) {
 	}
 }
 
-// member begins the next of several compressed parts, as gzip and cat make them.
-// Zeros may fill the end of a file (tapes do).
+// member starts the next of several compressed members, as gzip and cat produce them. Zeros at the end of a
+// file are skipped (tapes have them).
 func (s *source) member() error {
 	for {
 		next, err := s.in.Peek(1)

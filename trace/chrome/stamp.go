@@ -9,8 +9,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// stamp keeps a ts until the whole event is read: only then is it known
-// whether it may set the base.
+// stamp stores a ts until the whole event is read: only then is it known whether it may set the base.
 func (p *parser) stamp(t token) {
 	e := &p.event
 	e.HasTS = true
@@ -22,7 +21,7 @@ func (p *parser) stamp(t token) {
 	p.whole, p.pico = whole, pico
 }
 
-// settle makes the ts relative. The first event of a file that counts from far
+// settle converts the stored ts to a time relative to the base. The first event of a file with large times
 // sets the base.
 func (p *parser) settle() {
 	e := &p.event
@@ -50,10 +49,10 @@ func (p *parser) settle() {
 	}
 }
 
-// shown is a number as a message has it: a file may hold one of a million digits.
+// shown returns a number for a message, shortened: a file may have one of a million digits.
 func shown(t token) string { return termtext.Short(string(t.text[:min(len(t.text), maxName)]), 40) }
 
-// duration reads microseconds exactly.
+// duration parses microseconds exactly.
 func (p *parser) duration(t token) {
 	whole, pico, ok := decimal(t.text)
 	if t.kind != tokNumber || !ok || whole > maxMicros || whole < -maxMicros {
@@ -69,8 +68,8 @@ const (
 	farMicros = maxMicros / 2
 )
 
-// decimal splits a number of microseconds into whole ones and picoseconds of
-// the same sign; digits beyond are dropped.
+// decimal splits a number of microseconds into whole ones and picoseconds of the same sign; further digits
+// are dropped.
 func decimal(b []byte) (whole, pico int64, ok bool) {
 	negative := len(b) > 0 && b[0] == '-'
 	if negative {
@@ -90,7 +89,7 @@ func decimal(b []byte) (whole, pico int64, ok bool) {
 			scale /= 10
 		}
 	}
-	if i < len(b) { // an exponent: rare, take the float
+	if i < len(b) { // an exponent: rare, parsed as a float
 		v, err := strconv.ParseFloat(string(b), 64)
 		if err != nil || v > 1e18 {
 			return 0, 0, false

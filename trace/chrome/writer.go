@@ -16,8 +16,8 @@ import (
 	"github.com/simccl/simccl/trace/perfetto"
 )
 
-// ClockSync is by how much one rank's clock is ahead of the reference clock of
-// the trace, and how wrong that can be.
+// ClockSync is the offset by which one rank's clock is ahead of the trace's reference clock, and the
+// uncertainty of that.
 type ClockSync struct {
 	Rank          int   `json:"rank"`
 	OffsetNs      int64 `json:"offset_ns"`
@@ -35,14 +35,14 @@ type Meta struct {
 	Env       []trace.Arg // NCCL_* settings in force, in order
 	Clock     string      // sim, CLOCK_MONOTONIC_RAW
 	ClockSync []ClockSync
-	GPUSync   []ClockSync // of each rank's GPU against its host
-	// EpochNs is the trace's zero by the clock of who wrote it; 0: not known.
+	GPUSync   []ClockSync // each rank's GPU against its host
+	// EpochNs is the trace's time zero by the writing host's clock; 0: not known.
 	EpochNs int64
 	// Part says that other processes write the rest of the run's trace.
 	Part *Part
 }
 
-// Part is which of how many ranks' files a trace is.
+// Part is the rank of a file and the number of ranks' files.
 type Part struct {
 	Rank int `json:"rank"`
 	Of   int `json:"of"`
@@ -51,21 +51,18 @@ type Part struct {
 // Options configure a Writer.
 type Options struct {
 	Meta Meta
-	// MaxEvents bounds the file; 0: no bound. Slices of operations and kernels
-	// are kept beyond it; events left out are counted by category in
-	// otherData.left_out.
+	// MaxEvents bounds the file; 0: no bound. Slices of operations and kernels are written beyond it; omitted
+	// events are counted by category in otherData.left_out.
 	MaxEvents int64
-	// NCCLStyle writes what NCCL's example profiler plugin writes: slices as
-	// asynchronous pairs on thread 1 of their process, nothing else; but valid.
+	// NCCLStyle writes the same events as NCCL's example profiler plugin: slices as asynchronous pairs on
+	// thread 1 of their process, nothing else; but as valid JSON.
 	NCCLStyle bool
-	// BatchBytes is the memory for sorting; 0: 8 MiB, about four times.
+	// BatchBytes is the size of a batch for sorting; memory is about four times that. 0: 8 MiB.
 	BatchBytes int
-	// Spool opens what holds the events of a trace beyond one batch until Close;
-	// nil: memory.
+	// Spool opens the storage for events beyond one batch, until Close; nil: memory.
 	Spool func() (Spool, error)
-	// Cancelled, if set, is polled while the file is written, by several goroutines;
-	// the error that it returns ends the writing, and nothing appears under the
-	// file's name.
+	// Cancelled, if set, is polled while the file is written, by several goroutines; its error ends the
+	// writing, and no file appears.
 	Cancelled func() error
 }
 
@@ -80,8 +77,8 @@ type Writer struct {
 	places   pack.Places // of tracks
 	known    map[[2]int64]trace.TrackID
 	tables   *pack.Tables
-	packing  packing          // how the file is compressed
-	proto    *perfetto.Writer // of Perfetto's format; nil: JSON
+	packing  packing          // compression of the file
+	proto    *perfetto.Writer // for Perfetto's format; nil: JSON
 	cur      *pack.Batch
 	spare    chan *pack.Batch // batches ready for use
 	full     chan *pack.Batch // batches to spill
@@ -89,24 +86,24 @@ type Writer struct {
 	spool    Spool
 	sizes    []int64
 	events   int64
-	pairs    int64 // asynchronous ids given (NCCLStyle)
+	pairs    int64 // asynchronous ids assigned (NCCLStyle)
 	left     map[string]int64
 	overflow int64
 	counters map[counterKey]*counter
-	near     [1 << 13]*counter // those met last, by track and length of the name
+	near     [1 << 13]*counter // cache by track and length of the name
 	end      int64
 	err      error
 	closed   bool
 	finish   func(error) error
-	// written and total are the events in the file and those that Close will
-	// write, for Progress.
+	// written and total are the numbers of events in the file and of those that Close will write, for
+	// Progress.
 	written, total atomic.Int64
 }
 
 type track struct {
 	trace.Track
-	slice          []byte // how a slice on the track begins, until its time
-	place, process []byte // in it
+	slice          []byte // the text of a slice on the track up to its time
+	place, process []byte // ranges of it
 }
 
 type counterKey struct {
@@ -116,17 +113,17 @@ type counterKey struct {
 
 type counter struct {
 	counterKey
-	key   string // of its first argument
+	key   string // key of its first argument
 	zero  bool
-	shape uint32 // of an event with one number under that key, 0: none yet
+	shape uint32 // shape of an event with one number under that key; 0: none yet
 }
 
-// kept categories survive the event budget: they are few and give the rest
-// its frame.
+// kept lists the categories that are written beyond MaxEvents: they are few and give the other events their
+// context.
 var kept = []string{"COLL", "COLL_API", "GROUP", "GROUP_API", "P2P", "P2P_API", "KERNEL_LAUNCH", "GPU",
 	"critical"}
 
-// New returns a Writer that prints the whole file to out when it is closed.
+// New returns a Writer that writes the whole file to out when it is closed.
 func New(out io.Writer, opt Options) *Writer {
 	if opt.BatchBytes <= 0 {
 		opt.BatchBytes = defaultBatch
@@ -136,16 +133,14 @@ func New(out io.Writer, opt Options) *Writer {
 		left: make(map[string]int64), counters: make(map[counterKey]*counter)}
 }
 
-// File is a file in the making: Finish gives it its name, or discards it if err
-// is not nil.
+// File is a file under construction: Finish gives it its name, or discards it if err is not nil.
 type File interface {
 	io.Writer
 	Finish(err error) error
 }
 
-// To returns a Writer to a file that was created under a name, in Perfetto's own
-// format if the name ends in .pftrace, compressed if it ends in .gz or .zst. Close or Abort finishes the
-// file.
+// To returns a Writer to a file that was created for path, in Perfetto's own format if path ends in .pftrace,
+// compressed if it ends in .gz or .zst. Close or Abort finishes the file.
 func To(file File, path string, opt Options) *Writer {
 	w := New(file, opt)
 	w.packing = packingOf(path)
@@ -162,7 +157,7 @@ func To(file File, path string, opt Options) *Writer {
 	return w
 }
 
-// CheckPath says why a trace with those options cannot be written under a name.
+// CheckPath returns an error if a trace with these options cannot be written to a file of that name.
 func CheckPath(path string, opt Options) error {
 	if opt.NCCLStyle && perfetto.Named(path) {
 		return errors.New("the layout of NCCL's profiler plugin is one of Chrome's JSON; write to .json or " +
@@ -195,7 +190,7 @@ func newTrack(t trace.Track) track {
 	return track{t, append(b, after...), b[len(before):place], b[len(before):process]}
 }
 
-// Order places a process in the viewer anew.
+// Order changes the position of a process in the viewer.
 func (w *Writer) Order(process, sort int64) {
 	for i := range w.tracks {
 		if t := &w.tracks[i]; t.Process == process {
@@ -204,7 +199,8 @@ func (w *Writer) Order(process, sort int64) {
 	}
 }
 
-// Emit prints one event into the current batch.
+// Emit packs one event into the current batch. Events beyond MaxEvents are counted and dropped; an event
+// before time zero is an error, which Close returns.
 func (w *Writer) Emit(e *trace.Event) {
 	if w.err != nil || w.closed {
 		return
@@ -236,7 +232,7 @@ func (w *Writer) Emit(e *trace.Event) {
 	w.add(e, from, to)
 }
 
-// add keeps an event as the file's format has it.
+// add packs an event for the file's format.
 func (w *Writer) add(e *trace.Event, from, to int64) {
 	if w.proto != nil {
 		w.putProto(e, from, to)
@@ -256,8 +252,8 @@ func (w *Writer) drop(e *trace.Event) {
 	w.left[cat]++
 }
 
-// count remembers whether a counter is zero, so that Close can end it
-// there even if its last events were left out. It returns what is known of it.
+// count records whether a counter is zero, so that Close can end it at zero even if its last events were
+// omitted. It returns the counter's record.
 func (w *Writer) count(e *trace.Event) *counter {
 	slot := &w.near[(uint32(e.Track)*2+uint32(len(e.Name))>>1&1)%uint32(len(w.near))]
 	c := *slot
@@ -274,7 +270,8 @@ func (w *Writer) count(e *trace.Event) *counter {
 	return c
 }
 
-// countNumber keeps a counter's event whose only argument is a number as those before.
+// countNumber packs a counter's event whose only argument is a number, with the shape of the counter's
+// earlier events; false if it is of another form.
 func (w *Writer) countNumber(c *counter, e *trace.Event, from int64) bool {
 	if len(e.Args) != 1 || e.Cat != "" || e.Tint != trace.Plain || e.Args[0].Kind != trace.FloatArg ||
 		e.Args[0].Key != c.key || w.proto != nil {
@@ -292,7 +289,7 @@ func (w *Writer) countNumber(c *counter, e *trace.Event, from int64) bool {
 	return true
 }
 
-// keep notes the event whose bytes begin at off.
+// keep adds the event whose bytes begin at off to the batch.
 func (w *Writer) keep(k pack.Key, t trace.TrackID, off int) {
 	w.cur.Add(k, t, off)
 	w.events++
@@ -308,15 +305,15 @@ func (w *Writer) put(e *trace.Event, from, to int64) {
 	w.events++
 }
 
-// putProto keeps an event for Perfetto's format: a slice as a begin and an end, a counter's
-// numbers each on a track of its own.
+// putProto packs an event for Perfetto's format: a slice as a begin and an end, each number of a counter on a
+// track of its own.
 func (w *Writer) putProto(e *trace.Event, from, to int64) {
 	switch e.Phase {
 	case trace.Slice:
 		w.put(e, from, to)
 		off := len(w.cur.Data)
 		w.cur.Data = append(w.cur.Data, pack.SliceEnd)
-		w.cur.Add(pack.Key{TS: to, Dur: math.MaxInt64}, e.Track, off) // before what begins then
+		w.cur.Add(pack.Key{TS: to, Dur: math.MaxInt64}, e.Track, off) // before slices that begin then
 	case trace.Counter:
 		one := *e
 		for i := range e.Args {
@@ -335,7 +332,7 @@ func (w *Writer) putProto(e *trace.Event, from, to int64) {
 	}
 }
 
-// putPair keeps a slice as a begin and an end with a number of their own.
+// putPair packs a slice as a begin and an end with their own id.
 func (w *Writer) putPair(e *trace.Event, from, to int64) {
 	id := w.pairs
 	w.pairs++
@@ -351,7 +348,7 @@ func (w *Writer) putPair(e *trace.Event, from, to int64) {
 	}
 }
 
-// cancelled returns why the writing is to end, nil to continue.
+// cancelled returns the error of Options.Cancelled; nil to continue.
 func (w *Writer) cancelled() error {
 	if w.opt.Cancelled == nil {
 		return nil
@@ -359,13 +356,13 @@ func (w *Writer) cancelled() error {
 	return w.opt.Cancelled()
 }
 
-// polled is a writer that fails once it is cancelled.
+// polled is a writer that fails once the writing is cancelled.
 type polled struct {
 	io.Writer
 	cancelled func() error
 }
 
-// Write writes, unless it was cancelled.
+// Write writes b, unless the writing is cancelled.
 func (p *polled) Write(b []byte) (int, error) {
 	if err := p.cancelled(); err != nil {
 		return 0, err
@@ -373,11 +370,11 @@ func (p *polled) Write(b []byte) (int, error) {
 	return p.Writer.Write(b)
 }
 
-// Progress is how many events of how many have been written to the file: 0 of 0
-// until Close begins. It may be called while another goroutine closes the Writer.
+// Progress returns how many of the file's events have been written: 0 of 0 until Close begins. It may be
+// called while another goroutine closes the Writer.
 func (w *Writer) Progress() (written, total int64) { return w.written.Load(), w.total.Load() }
 
-// swap hands the full batch to the goroutine that sorts and spills it.
+// swap passes the full batch to the goroutine that sorts and spills it.
 func (w *Writer) swap() {
 	if w.err = w.cancelled(); w.err != nil {
 		return
@@ -390,7 +387,7 @@ func (w *Writer) swap() {
 	w.hand()
 }
 
-// order is that of events on the tracks that there are now.
+// order returns the order of events on the present tracks.
 func (w *Writer) order() pack.Order { return w.places.Order(len(w.tracks), w.compare, w.opt.NCCLStyle) }
 
 // ordered lists the tracks by process and thread.
@@ -401,7 +398,7 @@ func (w *Writer) compare(a, b int32) (process, thread int) {
 	return cmp.Compare(x.Process, y.Process), cmp.Compare(x.Thread, y.Thread)
 }
 
-// hand gives the current batch away for another.
+// hand exchanges the current batch for an empty one.
 func (w *Writer) hand() {
 	w.cur.Order = w.order()
 	w.full <- w.cur
@@ -486,23 +483,23 @@ func (w *Writer) zeroCounters() {
 	}
 }
 
-// Clock says, of a run whose clock is known only when it is over, when it began
-// and how the ranks' clocks differ.
+// Clock sets the begin of a run and the offsets of the ranks' clocks, for runs that know them only at the
+// end.
 func (w *Writer) Clock(epochNs int64, sync []ClockSync) {
 	w.opt.Meta.EpochNs, w.opt.Meta.ClockSync = epochNs, sync
 }
 
-// Overflow says how many lanes had no number reserved for them.
+// Overflow sets the number of lanes beyond the reserved numbers.
 func (w *Writer) Overflow(lanes int64) { w.overflow = lanes }
 
-// LeaveOut counts events that could not be written.
+// LeaveOut adds to the number of omitted events of a category.
 func (w *Writer) LeaveOut(category string, n int64) {
 	if n > 0 {
 		w.left[category] += n
 	}
 }
 
-// Abort gives up: nothing appears under the file's name.
+// Abort discards the file: nothing appears under its name.
 func (w *Writer) Abort() {
 	if w.err == nil {
 		w.err = errors.New("given up")

@@ -15,8 +15,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Change is how one kind of slice differs between two traces. Counts and times
-// are of the first and the second.
+// Change is the difference of one kind of slice between two traces. Counts and times are those of the first
+// and the second trace.
 type Change struct {
 	Cat     string     `json:"cat"`
 	Name    string     `json:"name"`
@@ -24,8 +24,7 @@ type Change struct {
 	TotalUs [2]float64 `json:"total_us"`
 }
 
-// Step is a slice that both traces have: the same process, category, name and
-// running number on it.
+// Step is a slice of both traces: with equal process, category and name, and index among these.
 type Step struct {
 	PID     int64      `json:"pid"`
 	Process string     `json:"process"`
@@ -36,8 +35,7 @@ type Step struct {
 	StartUs [2]float64 `json:"start_us"`
 	DurUs   [2]float64 `json:"dur_us"`
 	Lines   [2]int     `json:"lines"`
-	// Why is what the difference of the lengths consists of; empty where neither
-	// trace says.
+	// Why attributes the difference of the lengths; empty if neither trace has terms.
 	Why []Part `json:"why"`
 }
 
@@ -51,15 +49,13 @@ type Differences struct {
 	// are left out.
 	Timeless [2]int   `json:"timeless"`
 	Kinds    []Change `json:"kinds"`
-	// First is the earliest matched slice whose start or length departs by
-	// more than the tolerance; nil where none does.
+	// First is the earliest matched slice whose start or length differs by more than the tolerance; nil if
+	// there is none.
 	First *Step `json:"first_departure"`
-	// Cause is the slice that begins first of those that depart for reasons of
-	// their own, not by waiting, and by a hundredth of the whole difference at
-	// least; nil where none is known.
+	// Cause is the earliest slice that differs by its own work, not by waiting, and by at least a hundredth
+	// of the whole difference; nil if none is known.
 	Cause *Step `json:"first_cause"`
-	// Reasons say what the differences consist of, by kind; Terms sum up the
-	// steps' over all kinds.
+	// Reasons attribute the differences, by kind; Terms are the sums for steps over all kinds.
 	Reasons []Reason `json:"reasons"`
 	Terms   []Part   `json:"terms"`
 	// Largest are the matched slices whose lengths differ most.
@@ -70,7 +66,8 @@ type Differences struct {
 	DurErr   float64 `json:"mean_length_difference_us"`
 }
 
-// Equal reports whether no slice departs, none is alone and none left out.
+// Equal reports whether no slice differs beyond the tolerance, and every slice has a partner and a valid
+// time.
 func (d *Differences) Equal() bool {
 	return d.First == nil && d.OnlyIn == [2]int{} && d.Timeless == [2]int{}
 }
@@ -81,7 +78,7 @@ type series struct {
 	cat, name, peer string
 }
 
-// side is one of two traces.
+// side is the data of one of two traces.
 type side struct {
 	slices    map[series][]*slice
 	processes map[int64]string
@@ -89,13 +86,13 @@ type side struct {
 	end       units.Time
 	timeless  int
 
-	all   [][]slice       // as read, in blocks that do not move
-	ranks map[int64]int64 // of processes that are numbered otherwise
+	all   [][]slice       // in the order read, in blocks that are not moved
+	ranks map[int64]int64 // process → rank, for processes numbered in another way
 	pairs *pairs
 	kept  *trace.Budget
 }
 
-// block is how many slices are kept together.
+// block is the number of slices allocated together.
 const block = 1024
 
 func (s *side) keep(x *slice) error {
@@ -108,8 +105,8 @@ func (s *side) keep(x *slice) error {
 	return s.kept.Keep(x.size(), x.line)
 }
 
-// channelOf names the threads that belong together: lanes are chosen by time,
-// so a slice may lie on another lane in another run.
+// channelOf returns the common name of threads that belong together: lanes are chosen by time, so a slice may
+// be on another lane in another run.
 func channelOf(thread string) string {
 	for _, cut := range []string{" · step ", " · op "} {
 		if i := strings.Index(thread, cut); i >= 0 {
@@ -124,8 +121,8 @@ func channelOf(thread string) string {
 	return thread
 }
 
-// sideOf is a channel's side without the peer, which traces of others do not name:
-// "ch 00 → rank 1" is "ch 00 send".
+// sideOf removes the peer from the name of a channel's side, as foreign traces lack it: "ch 00 → rank 1"
+// becomes "ch 00 send".
 func sideOf(lanes string) string {
 	for _, side := range [][2]string{{" → ", " send"}, {" ← ", " recv"}} {
 		if i := strings.Index(lanes, side[0]); i >= 0 && strings.HasPrefix(lanes, "ch ") {
@@ -149,7 +146,7 @@ func load(r io.Reader, kept *trace.Budget) (*side, error) {
 		}
 	}
 	for _, list := range s.slices {
-		// Of slices that start together the longer is first, in whatever order a format lists them.
+		// Of slices with equal start the longer comes first, whatever the order in the file.
 		slices.SortStableFunc(list, func(a, b *slice) int {
 			return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
 		})
@@ -158,7 +155,7 @@ func load(r io.Reader, kept *trace.Budget) (*side, error) {
 	return s, nil
 }
 
-// event takes what an event says.
+// event processes one event of the file.
 func (s *side) event(e *chrome.Event) error {
 	if e.Phase == 'M' {
 		a, _ := e.Arg("name")
@@ -174,8 +171,7 @@ func (s *side) event(e *chrome.Event) error {
 		s.timeless++
 		return nil
 	}
-	// The critical path repeats what the steps say, and a proxy is idle between
-	// them.
+	// The critical path repeats steps, and a proxy idles between them: both are skipped.
 	x, ok, err := s.pairs.slice(e)
 	if err != nil || !ok || x.cat == "critical" || x.name == "Idle" {
 		return err
@@ -187,7 +183,7 @@ func (s *side) event(e *chrome.Event) error {
 	return s.keep(&x)
 }
 
-// place puts a slice to those that it is compared with, once all names are known.
+// place adds a slice to its series, once all names are known.
 func (s *side) place(x *slice) {
 	thread := x.thread
 	if thread == "" {
@@ -201,8 +197,7 @@ func (s *side) place(x *slice) {
 	s.slices[k] = append(s.slices[k], x)
 }
 
-// launches fills in how long an operation's kernels were not there yet, where
-// the trace does not say.
+// launches computes how long operations waited for their kernels, if the trace does not say.
 func (s *side) launches() {
 	first := map[int64]units.Time{}
 	for k, list := range s.slices { //lint:sorted a minimum
@@ -225,21 +220,20 @@ func (s *side) launches() {
 
 const largest = 10
 
-// TraceError is an error in one of several traces, Nth counted from 0.
+// TraceError is an error in one of several traces; Nth counts from 0.
 type TraceError struct {
 	Nth int
 	Err error
 }
 
-// Error prints the trace's number, counted from 1, and what is wrong with it.
+// Error returns the trace's number, counted from 1, and the error.
 func (e *TraceError) Error() string { return fmt.Sprintf("trace %d: %v", e.Nth+1, e.Err) }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the error.
 func (e *TraceError) Unwrap() error { return e.Err }
 
-// Diff compares two traces. Slices of one process, channel, category, name and
-// peer meet in the order of their starts; tolerance is how far two may lie
-// apart without further information. What cannot be read is a TraceError.
+// Diff compares two traces. Slices of one process, channel, category, name and peer are matched in the order
+// of their starts; tolerance is the difference that is ignored. A trace that cannot be read is a *TraceError.
 func Diff(a, b io.Reader, tolerance units.Time, kept *trace.Budget) (*Differences, error) {
 	one, err := load(a, kept)
 	if err != nil {
@@ -282,7 +276,7 @@ func Diff(a, b io.Reader, tolerance units.Time, kept *trace.Budget) (*Difference
 	return d, nil
 }
 
-// judge goes through the slices that meet.
+// judge compares the matched slices.
 func (d *Differences) judge(sides [2]*side, met []pairing, tolerance float64) {
 	why := newExplainer(sides, met)
 	reasons := map[kindKey]*Reason{}
@@ -334,8 +328,7 @@ func (d *Differences) judge(sides [2]*side, met []pairing, tolerance float64) {
 	})
 }
 
-// causes reports whether a slice departs for reasons of its own rather than
-// because it waits longer.
+// causes reports whether a slice differs by its own work rather than by a longer wait.
 func (s *Step) causes(tolerance float64) bool {
 	own, waits := 0.0, 0.0
 	for _, p := range s.Why {
@@ -399,7 +392,7 @@ func bothKeys(a, b map[series][]*slice) []series {
 	return keys
 }
 
-// Text prints the comparison for people; names are those of the two traces.
+// Text writes the comparison for people; names are those of the two traces.
 func (d *Differences) Text(w io.Writer, names [2]string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "A %s: ends at %.3f us\nB %s: ends at %.3f us (%+.2f %%)\n", names[0], d.EndUs[0],
@@ -449,14 +442,14 @@ func percent(v [2]float64) float64 {
 	return 100 * (v[1] - v[0]) / v[0]
 }
 
-// why prints what a step's difference consists of.
+// why writes the attribution of a step's difference.
 func (s *Step) why(b *strings.Builder) {
 	if len(s.Why) > 0 {
 		fmt.Fprintf(b, "    its %+.3f us: %s\n", s.DurUs[1]-s.DurUs[0], partsText(s.Why, " us"))
 	}
 }
 
-// textReasons prints what the differences consist of.
+// textReasons writes the attribution of the differences.
 func (d *Differences) textReasons(b *strings.Builder) {
 	if len(d.Reasons) == 0 || d.Equal() {
 		return
@@ -491,7 +484,7 @@ func partsText(list []Part, unit string) string {
 	return strings.Join(out, ", ")
 }
 
-// String says where the slice is, and when in both traces.
+// String returns where the slice is, and its times in both traces.
 func (s *Step) String() string {
 	where := shown(s.Process)
 	if where == "" {

@@ -1,4 +1,4 @@
-// Package compare works on whole traces: what they hold (Stats), where two of
-// them part (Diff), and both in one file (Merge). Traces of the simulator and
-// of hardware have equal tracks and names, so they meet event by event.
+// Package compare works on whole traces: totals (Stats), differences of two (Diff), and several in one file
+// (Merge, Join). Traces of the simulator and of hardware have equal tracks and names, so they can be compared
+// event by event.
 package compare

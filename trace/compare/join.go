@@ -12,8 +12,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Parts reports whether traces are the files that the ranks of one run wrote,
-// each its own. An error says why they are parts, but not of one run.
+// Parts reports whether traces are the files that the ranks of one run wrote, one each. Error: they are
+// parts, but not of one run.
 func Parts(heads []*chrome.Info) (bool, error) {
 	seen := map[int]bool{}
 	for _, h := range heads {
@@ -32,22 +32,21 @@ func Parts(heads []*chrome.Info) (bool, error) {
 	return len(heads) > 0, nil
 }
 
-// Joined is one trace made of the ranks' files.
+// Joined is the outcome of joining the ranks' files into one trace.
 type Joined struct {
 	Arrows int // between ranks of different files
-	// Loose arrows have one end only (its rank's file is not among them), Early
-	// ones would end before they start: their clocks are not known that well.
+	// Loose counts arrows with one end only (the other rank's file is missing), Early arrows that would end
+	// before they start, because clocks are not known precisely enough.
 	Loose, Early int
-	Left         int // events without a place in the schema
+	Left         int // events that cannot be expressed in the schema
 	Clocks       []chrome.ClockSync
 }
 
-// Join lays the files of one run's ranks over each other: times by rank 0's
-// clock, arrows between files by their ids, counters of a port that several
-// ranks use as their sum. It does not close the sink.
+// Join merges the files of one run's ranks: times by rank 0's clock, arrows between files by their ids,
+// counters of a port that several ranks use as their sum. It does not close the sink.
 func Join(to trace.Sink, heads []*chrome.Info, traces []io.Reader, kept *trace.Budget) (*Joined, error) {
 	j := &joiner{to: to, arrows: map[string]*arrow{}, counters: map[[2]string][]reading{}}
-	zero := make([]int64, len(heads)) // of each file, by rank 0's clock
+	zero := make([]int64, len(heads)) // by file: its time zero by rank 0's clock
 	for i, h := range heads {
 		zero[i] = h.EpochNs
 		for _, c := range h.ClockSync {
@@ -88,7 +87,7 @@ type joiner struct {
 	counters map[[2]string][]reading
 }
 
-// arrow is what is known of an arrow's two ends.
+// arrow holds the known ends of an arrow.
 type arrow struct {
 	event [2]trace.Event
 	file  [2]int
@@ -148,8 +147,7 @@ func (j *joiner) event(e *chrome.Event) error {
 	return j.merger.event(e)
 }
 
-// join writes the arrows that have both ends, numbered in the order of their
-// starts.
+// join writes the arrows that have both ends, numbered in the order of their starts.
 func (j *joiner) join() {
 	var all []*arrow
 	for _, a := range j.arrows { //lint:sorted below
@@ -178,7 +176,7 @@ func (j *joiner) join() {
 	}
 }
 
-// count writes the counters: at each change the sum of what the files say.
+// count writes the counters: at each change, the sum of all files' values.
 func (j *joiner) count() {
 	var keys [][2]string
 	for k := range j.counters { //lint:sorted below

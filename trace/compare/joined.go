@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/trace/chrome"
 )
 
-// JoinedMeta is what a trace of several ranks' files says of itself.
+// JoinedMeta returns the self-description of a trace joined from several ranks' files.
 func JoinedMeta(heads []*chrome.Info) chrome.Meta {
 	meta := chrome.Meta{Source: heads[0].Source, Clock: "calendar of each process's host"}
 	if slices.ContainsFunc(heads, func(h *chrome.Info) bool { return len(h.ClockSync) > 0 }) {
@@ -31,7 +31,7 @@ func JoinedMeta(heads []*chrome.Info) chrome.Meta {
 	return meta
 }
 
-// Text summarizes the join: the files, how well clocks agree, and what was left out.
+// Text summarizes the join: the files, the precision of the clocks, and the omitted events.
 func (j *Joined) Text(heads []*chrome.Info) string {
 	clocks := "times by each process's calendar"
 	if len(j.Clocks) > 0 {
@@ -49,7 +49,7 @@ func (j *Joined) Text(heads []*chrome.Info) string {
 	return s
 }
 
-// worstUs is the largest uncertainty in microseconds.
+// worstUs returns the largest uncertainty in microseconds.
 func worstUs(list []chrome.ClockSync) float64 {
 	worst := int64(0)
 	for _, c := range list {

@@ -9,14 +9,13 @@ import (
 	"github.com/simccl/simccl/trace/chrome"
 )
 
-// mergedPID is what a merged trace adds to the processes of each further
-// trace, so that both lie in one file apart.
+// mergedPID is added to the process numbers of each further trace in a merged one, so that they stay
+// distinct.
 const mergedPID = 10000000
 
-// Merge writes traces into one sink: the first as it is, each further one with
-// other process numbers and its name before those of its processes. Pairs of
-// begin and end become slices; arrows keep to their own trace. It returns how
-// many events had no place in the sink's schema. The caller closes the sink.
+// Merge writes traces into one sink: the first unchanged, each further one with other process numbers and its
+// name in front of the process names. Pairs of begin and end become slices; arrows stay within their trace.
+// It returns the number of events that the sink's schema cannot express. The caller closes the sink.
 func Merge(to trace.Sink, names []string, traces []io.Reader, kept *trace.Budget) (left int, err error) {
 	arrows := int64(0)
 	for i, r := range traces {
@@ -34,7 +33,7 @@ func Merge(to trace.Sink, names []string, traces []io.Reader, kept *trace.Budget
 	return left, nil
 }
 
-// nearTrack is a track that was found, by a hash of its numbers.
+// nearTrack is a cache entry of a track, by a hash of its numbers.
 type nearTrack struct {
 	at    [2]int64
 	id    trace.TrackID
@@ -58,7 +57,7 @@ type merger struct {
 	key     []byte // scratch
 }
 
-// nearBits is for how many tracks no map is asked: a run of 32 ranks has 19,000.
+// nearBits is the binary logarithm of the size of the cache of tracks: a run of 32 ranks has 19,000 tracks.
 const nearBits = 15
 
 func newMerger(to trace.Sink, kept *trace.Budget) *merger {
@@ -157,7 +156,7 @@ func (m *merger) metadata(e *chrome.Event) error {
 	return m.kept.Keep(int64(len(name.Str)+len(labels.Str))+160, e.Line)
 }
 
-// track is where an event belongs in the sink.
+// track returns the sink's track of an event.
 func (m *merger) track(e *chrome.Event) (trace.TrackID, error) {
 	pid, tid := e.PID, e.TID
 	k := [2]int64{pid, tid}

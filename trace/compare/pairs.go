@@ -11,24 +11,24 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// slice is a span of a trace, however the file spells it.
+// slice is a span of a trace, in whatever form the file has it.
 type slice struct {
 	pid, tid   int64
 	cat, name  string
-	opcode     string // of work requests, behind a blank
+	opcode     string // of work requests, preceded by a blank
 	start, end units.Time
 	bytes      int64
 	line       int
-	terms      nccl.Terms // what it consists of, where that is known
+	terms      nccl.Terms // its terms, if known
 	reported   bool
 	peer       int64
-	rank       int64  // of an operation that says it, else -1
-	thread     string // where it belongs, if its track does not say
+	rank       int64  // of an operation with a rank argument, else -1
+	thread     string // its thread, if its track does not say
 }
 
 func (s *slice) dur() units.Time { return s.end - s.start }
 
-// pairs joins begins with their ends.
+// pairs joins begin events with their end events.
 type pairs struct {
 	async map[string][]slice
 	sync  map[[2]int64][]slice
@@ -41,9 +41,9 @@ func newPairs(kept *trace.Budget) *pairs {
 		kept: kept}
 }
 
-// size is about what a slice takes in memory: names are mostly shared.
+// size returns the approximate memory of a slice in bytes; names are mostly shared.
 func (s *slice) size() int64 {
-	const fixed, shared = 320, 256 // a name of up to 256 bytes is kept once
+	const fixed, shared = 320, 256 // a name of up to 256 bytes is stored once
 	n := int64(fixed)
 	for _, text := range [...]string{s.cat, s.name, s.opcode} {
 		if len(text) > shared {
@@ -53,13 +53,13 @@ func (s *slice) size() int64 {
 	return n
 }
 
-// push keeps a begin until its end comes.
+// push stores a begin until its end comes.
 func push[K comparable](p *pairs, open map[K][]slice, k K, s slice) error {
 	open[k] = append(open[k], s)
 	return p.kept.Keep(s.size()+64, s.line)
 }
 
-// pop returns the last begin that is open, which ends now.
+// pop removes and returns the last open begin, which ends now.
 func pop[K comparable](p *pairs, open map[K][]slice, k K, end units.Time) (slice, bool, error) {
 	list := open[k]
 	if len(list) == 0 {
@@ -94,7 +94,7 @@ func begin(e *chrome.Event) slice {
 	return s
 }
 
-// slice returns the span that e completes, if it does.
+// slice returns the span that e completes; ok is false if it completes none.
 func (p *pairs) slice(e *chrome.Event) (slice, bool, error) {
 	track := [2]int64{e.PID, e.TID}
 	switch e.Phase {
@@ -118,10 +118,9 @@ func asyncKey(e *chrome.Event) string {
 	return strconv.FormatInt(e.PID, 10) + "\x00" + e.Cat + "\x00" + e.ID
 }
 
-// place says where a slice belongs that lies on no thread of its own: NCCL's
-// example profiler (ext-profiler/example/print_event.cc) puts all of a process
-// on thread 1, identifies channels by argument, and a proxy operation's steps between
-// its begin and its end.
+// place sets the thread of a slice in files whose tracks do not show it: NCCL's example profiler
+// (ext-profiler/example/print_event.cc) puts all slices of a process on thread 1, identifies channels by an
+// argument, and puts a proxy operation's steps between its begin and its end.
 func (p *pairs) place(e *chrome.Event, s *slice) {
 	ch, _ := e.Arg("Channel")
 	switch s.cat {

@@ -13,7 +13,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Kind sums the slices of one category and name.
+// Kind sums up the slices of one category and name.
 type Kind struct {
 	Cat   string  `json:"cat"`
 	Name  string  `json:"name"`
@@ -28,10 +28,10 @@ type Kind struct {
 	durs []units.Time
 }
 
-// LinkLoad sums a link's counter.
+// LinkLoad sums up a link's counter.
 type LinkLoad struct {
 	Name    string  `json:"name"`
-	Mean    float64 `json:"mean"` // over the trace's length
+	Mean    float64 `json:"mean"` // over the length of the trace
 	Peak    float64 `json:"peak"`
 	Busy    float64 `json:"busy_percent"`
 	area    float64
@@ -42,7 +42,7 @@ type LinkLoad struct {
 	pid     int64
 }
 
-// Stats is a trace's totals, by kind of slice and by counter.
+// Stats holds a trace's totals, by kind of slice and by counter.
 type Stats struct {
 	Schema string     `json:"schema,omitempty"`
 	Source string     `json:"source,omitempty"`
@@ -50,16 +50,15 @@ type Stats struct {
 	LastUs float64    `json:"end_us"`
 	Kinds  []Kind     `json:"kinds"`
 	Links  []LinkLoad `json:"counters"`
-	// Timeless events have a ts or dur that is no number of microseconds, and are
-	// left out.
+	// Timeless counts events whose ts or dur is no number of microseconds; they are omitted.
 	Timeless int `json:"timeless,omitempty"`
-	// FirstTimeless says of the first of them where and what.
+	// FirstTimeless describes the first of them, with its line.
 	FirstTimeless string `json:"first_timeless,omitempty"`
 }
 
 type kindKey struct{ cat, name string }
 
-// tallies add events up.
+// tallies is the state of summing up events.
 type tallies struct {
 	st        Stats
 	kept      *trace.Budget
@@ -110,8 +109,8 @@ func (t *tallies) event(e *chrome.Event) error {
 	return t.kept.Keep(12, e.Line) // a list grows by a quarter at a time
 }
 
-// Count reads a trace and adds it up. Asynchronous and begin/end pairs count
-// as slices. The lengths of all slices are kept within the budget.
+// Count reads a trace and sums it up. Asynchronous and begin/end pairs count as slices. The lengths of all
+// slices are stored, within the budget.
 func Count(r io.Reader, kept *trace.Budget) (*Stats, error) {
 	t := &tallies{kept: kept, kinds: map[kindKey]*Kind{}, links: map[counterKey]*LinkLoad{},
 		processes: map[int64]string{}, pairs: newPairs(kept)}
@@ -144,13 +143,13 @@ func Count(r io.Reader, kept *trace.Budget) (*Stats, error) {
 	return st, nil
 }
 
-// counterKey is a counter: each process has its own.
+// counterKey identifies a counter: each process has its own.
 type counterKey struct {
 	pid  int64
 	name string
 }
 
-// named distinguishes counters of one name by their processes.
+// named adds the process to the names of counters that several processes have.
 func named(links []LinkLoad, processes map[int64]string) {
 	times := map[string]int{}
 	for i := range links {
@@ -171,7 +170,7 @@ func named(links []LinkLoad, processes map[int64]string) {
 // count adds a counter's value.
 func (t *tallies) count(e *chrome.Event, a trace.Arg) error {
 	if a.Kind == trace.StringArg {
-		return nil // validate says so
+		return nil // reported by package validate
 	}
 	name := e.Name
 	if !strings.HasSuffix(name, a.Key) {
@@ -209,7 +208,7 @@ func (k *Kind) finish() {
 	slices.Sort(k.durs)
 	n := len(k.durs)
 	var sum units.Time
-	var us float64 // where picoseconds do not fit
+	var us float64 // in microseconds, where picoseconds overflow
 	for _, d := range k.durs {
 		sum += d
 		us += d.Micros()
@@ -223,10 +222,10 @@ func (k *Kind) finish() {
 	k.durs = nil
 }
 
-// shown is a name of a trace in text: of one line and of bounded length.
+// shown returns a name of a trace for text output: on one line and of bounded length.
 func shown(name string) string { return termtext.Short(name, 200) }
 
-// Text prints the numbers for people.
+// Text writes the numbers for people.
 func (s *Stats) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d events, %.3f us", s.Events, s.LastUs)

@@ -10,14 +10,14 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Labels beside the model's terms: time that no term explains, and
-// the part of an operation that its kernels explain.
+// Labels in addition to the model's terms: time that no term explains, and the part of an operation that its
+// kernels explain.
 const (
 	notInModel = "not in the model"
 	inKernel   = "kernel"
 )
 
-// The same as numbers, behind those of the terms.
+// Their indexes, after those of the terms.
 const (
 	restPart   = int(nccl.NumTerms)
 	kernelPart = restPart + 1
@@ -34,14 +34,14 @@ func partName(i int) string {
 	return nccl.Term(i).String()
 }
 
-// Part is how much of a difference a term of the timing model makes.
+// Part is the contribution of a term of the timing model to a difference.
 type Part struct {
 	Term string  `json:"term"`
 	Us   float64 `json:"us"`
-	// Reported: both traces report it. Otherwise it is inferred from how the time
-	// depends on size and how it varies, or, failing that, in proportion.
+	// Reported: both traces report the term. Otherwise it is inferred from how the time depends on size and
+	// how it varies or, failing that, in proportion.
 	Reported bool `json:"told"`
-	// Waits: it follows from something else that was late.
+	// Waits: the term is caused by a delay elsewhere.
 	Waits bool `json:"waits"`
 }
 
@@ -54,7 +54,7 @@ type Reason struct {
 	Parts  []Part  `json:"parts"`
 }
 
-// parts are microseconds by part, reported and inferred.
+// parts holds microseconds by part, reported and inferred.
 type parts struct{ reported, guess [numParts]float64 }
 
 func (p *parts) add(o *parts) {
@@ -64,8 +64,8 @@ func (p *parts) add(o *parts) {
 	}
 }
 
-// list gives the parts of n slices beyond what rounding to nanoseconds makes,
-// causes before waits, the largest first.
+// list returns the parts of n slices that exceed the rounding to nanoseconds, causes before waits, the
+// largest first.
 func (p *parts) list(n int) []Part {
 	out := []Part{}
 	noise := 0.0025 * math.Sqrt(float64(max(1, n)))
@@ -96,35 +96,35 @@ func b2i(b bool) int {
 	return 0
 }
 
-// size is the fastest slice of a kind and size, on either side.
+// size is the fastest slice of a kind and size, in each trace.
 type size struct {
 	bytes int64
 	fast  [2]units.Time
 	count int
 }
 
-// kind is what is known of one kind of slice.
+// kind accumulates the data of one kind of slice.
 type kind struct {
-	has   [2]bool // slices of that side say what they consist of
+	has   [2]bool // by trace: slices have terms
 	mean  nccl.Terms
 	sizes map[int64]*size
-	// perByte: what the fastest slices of a size take longer in the second trace, by the
-	// byte; the rest of it is fixed.
+	// perByte is the additional time per byte of the fastest slices in the second trace; the remaining
+	// difference is fixed.
 	perByte float64
-	split   bool // the two can be separated
+	split   bool // fixed and per-byte parts can be separated
 }
 
-// pairing is two slices that meet.
+// pairing is two matched slices.
 type pairing struct {
 	key  *series
 	n    int
 	a, b *slice
 }
 
-// explainer leads the differences of two traces back to terms.
+// explainer attributes the differences of two traces to terms.
 type explainer struct {
 	kinds map[kindKey]*kind
-	start [2]map[string]units.Time // by thread: when its last kernel begins
+	start [2]map[string]units.Time // by thread: begin of its last kernel
 }
 
 func newExplainer(sides [2]*side, pairs []pairing) *explainer {
@@ -155,7 +155,7 @@ func newExplainer(sides [2]*side, pairs []pairing) *explainer {
 	return x
 }
 
-// learn takes a pair into what is known of its kind.
+// learn adds a pair to the data of its kind.
 func (k *kind) learn(p *pairing) {
 	model := p.a
 	if !k.has[0] {
@@ -171,8 +171,8 @@ func (k *kind) learn(p *pairing) {
 	s.count++
 }
 
-// fit draws the line through what the fastest slices of each size take longer:
-// costs are fixed, or go by the byte. Sizes must differ by half at least.
+// fit fits a line to the additional time of the fastest slices by size: costs are fixed, or per byte. Sizes
+// must differ by at least half.
 func (k *kind) fit() {
 	list := slices.SortedFunc(maps.Values(k.sizes), func(a, b *size) int {
 		return cmp.Compare(a.bytes, b.bytes)
@@ -191,8 +191,7 @@ func (k *kind) fit() {
 	}
 }
 
-// explain says what the difference of two slices consists of; ok is false
-// where neither trace says anything of their kind.
+// explain attributes the difference of two slices; ok is false if neither trace has terms for their kind.
 func (x *explainer) explain(p *pairing) (out parts, ok bool) {
 	k := x.kinds[kindKey{p.key.cat, p.key.name}]
 	rest := (p.b.dur() - p.a.dur()).Micros()
@@ -211,7 +210,7 @@ func (x *explainer) explain(p *pairing) (out parts, ok bool) {
 		out.guess[restPart] += rest
 		return out, true
 	case p.key.cat == "GPU":
-		// Who begins early waits for who begins last.
+		// The rank that begins early waits for the one that begins last.
 		put(int(nccl.Data),
 			((x.start[1][p.key.thread] - p.b.start) - (x.start[0][p.key.thread] - p.a.start)).Micros())
 	}
@@ -219,9 +218,9 @@ func (x *explainer) explain(p *pairing) (out parts, ok bool) {
 	return out, true
 }
 
-// infer shares a difference out where only one trace has terms. Where the kind
-// waits, it waits longer. Else what the fastest slice of the size takes longer
-// is a cost; what this one takes beyond, against its partner, is sharing.
+// infer attributes a difference if only one trace has terms. If the kind has waits, the wait is longer.
+// Otherwise the additional time of the fastest slice of that size is a cost, and the time beyond that is
+// sharing.
 func (k *kind) infer(out *parts, p *pairing, rest float64) {
 	waits := func(t nccl.Term) bool { return t.Waits() }
 	if p.key.cat == "GPU" {
@@ -245,7 +244,7 @@ func (k *kind) infer(out *parts, p *pairing, rest float64) {
 	k.share(out, base-bytes, func(t nccl.Term) bool { return !t.Varies() && !byByte(t) })
 }
 
-// amount is how much the model has of some terms.
+// amount returns the model's total of some terms.
 func (k *kind) amount(of func(nccl.Term) bool) (sum units.Time) {
 	for t := range nccl.NumTerms {
 		if of(t) {
@@ -255,8 +254,8 @@ func (k *kind) amount(of func(nccl.Term) bool) (sum units.Time) {
 	return sum
 }
 
-// share gives time to some terms in the model's proportion; to none where the
-// model has none of them.
+// share distributes time over some terms in the model's proportion; if the model has none of them, the time
+// counts as unexplained.
 func (k *kind) share(out *parts, us float64, of func(nccl.Term) bool) {
 	sum := k.amount(of)
 	if sum <= 0 {

@@ -1,5 +1,4 @@
-// Package file puts traces and profiles into files that appear whole or not at
-// all.
+// Package file writes traces and profiles to files that appear complete or not at all.
 package file
 
 import (
@@ -10,8 +9,8 @@ import (
 	"github.com/simccl/simccl/trace/chrome"
 )
 
-// Create returns a Writer of a trace to a file, compressed if its name ends in .gz.
-// The file appears under its name only when Close succeeds.
+// Create returns a Writer of a trace to a file, compressed if its name ends in .gz. The file appears under
+// its name only if Close succeeds.
 func Create(path string, opt chrome.Options) (*chrome.Writer, error) {
 	file, err := newfile.Create(path)
 	if err != nil {
@@ -23,7 +22,7 @@ func Create(path string, opt chrome.Options) (*chrome.Writer, error) {
 	return chrome.To(file, path, opt), nil
 }
 
-// Scratch is a file without a name in a directory, removed when it is closed.
+// Scratch returns a nameless temporary file in a directory, removed when it is closed.
 func Scratch(dir string) (chrome.Spool, error) {
 	f, err := newfile.Scratch(dir)
 	if err != nil {

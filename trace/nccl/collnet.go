@@ -7,30 +7,30 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// NoPeer is the Peer of a step that a head gives to the network which reduces.
+// NoPeer is the Peer of a step that a head sends to the network that reduces.
 const NoPeer = -1
 
-// NetQP declares the queue pairs of a port that reach the tree of a network
-// which reduces, as one lane, and returns its handle.
+// NetQP declares the queue pairs of a port to the reduction tree of the network, as one lane, and returns its
+// handle.
 func (r *Recorder) NetQP(nic, number int) int {
 	t := &r.nics[nic]
 	t.qps = append(t.qps, qpTracks{number: number, name: fmt.Sprintf("QP %d ↔ the network's tree", number)})
 	return len(t.qps) - 1
 }
 
-// Reduction is one collective of the network.
+// Reduction is one collective executed in the network.
 type Reduction struct {
 	Tree  int    // number of its tree
-	Root  string // switch at the tree's top, may be empty
+	Root  string // switch at the tree's root; may be empty
 	Func  string
-	ID    int64 // number in the operation
+	ID    int64 // number within the operation
 	Nodes int
-	Bytes units.Bytes // that cross the fullest link
-	Last  int         // rank that posted it last
+	Bytes units.Bytes // bytes on the fullest link
+	Last  int         // the rank that posted it last
 	Terms Terms
 }
 
-// Reduction writes a collective's time on its tree.
+// Reduction writes the time of a network collective on the track of its tree.
 func (r *Recorder) Reduction(start, end units.Time, x Reduction) {
 	if !r.Wanted(DetailStep) {
 		return

@@ -9,44 +9,41 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// maxPathSlices bounds the memory of a critical path: 40 bytes a slice. Larger
-// traces have none.
+// maxPathSlices bounds the memory of a critical path: 40 bytes per slice. Larger traces get none.
 const maxPathSlices = 4 << 20
 
-// CriticalPath returns a sink that passes everything on and, when it is closed,
-// adds the critical path: the chain of steps that the end of the run waited
-// for, found backwards from the kernel or step that ends last, from each receive
-// to its send and along each channel's order. Its slices follow each other
-// without a gap, from zero to the end of the last kernel. Beside steps there are
-// "kernel", what a kernel does before, between and after its steps, and "launch",
-// the time before a rank's first kernel and between its kernels.
+// CriticalPath returns a sink that forwards all events and, when it is closed, adds the critical path: the
+// chain of steps that the end of the run waited for. It is found backwards from the kernel or step that ends
+// last, from each receive to its send and along each channel's order. Its slices are contiguous, from zero to
+// the end of the last kernel. Besides steps it has "kernel", the kernel's time before, between and after its
+// steps, and "launch", the time before a rank's first kernel and between its kernels.
 //
-// cancelled, if not nil, is polled while the path is sought; the error that it
-// returns ends the search, and is returned by Close, which leaves out the path.
+// cancelled, if not nil, is polled during the search; its error ends the search, and Close returns it and
+// omits the path.
 func CriticalPath(to trace.Sink, cancelled func() error) trace.Sink {
 	return &pathSink{Sink: to, cancelled: cancelled, channels: map[lane]int32{}}
 }
 
-// pathSink keeps what the path is found from.
+// pathSink stores the steps and kernels from which the path is found.
 type pathSink struct {
 	trace.Sink
 	cancelled func() error
-	polls     int            // rounds since cancelled was last asked
+	polls     int            // rounds since cancelled was last called
 	lanes     []lane         // by track id
-	places    []int32        // by track id: the number of its lane
-	channels  map[lane]int32 // numbers of lanes
-	last      []int32        // by track id: its newest step + 1
+	places    []int32        // by track id: number of its lane
+	channels  map[lane]int32 // lane → its number
+	last      []int32        // by track id: its latest step + 1
 	steps     pathSteps
-	sends     int // steps that are SendWaits
+	sends     int // number of steps that are SendWaits
 	newest    sendTable
 	kernels   kernels
 	full      bool
 }
 
-// lane is where a track's steps belong; rank -1: no steps.
+// lane identifies the rank and channel of a track's steps; rank -1: the track has none.
 type lane struct{ rank, channel int32 }
 
-// sendKey names a step of a connection at both of its ends.
+// sendKey identifies a step of a connection at both of its ends.
 type sendKey struct{ src, dst, channel, step int32 }
 
 // hash mixes a key into the high bits.
@@ -57,32 +54,30 @@ func (k sendKey) hash() uint64 {
 	return h * odd
 }
 
-// sendTable finds the newest send of each key: places by hash, the number of the step
-// + 1 in each, 0 where there is none.
+// sendTable is a hash table of the latest send of each key: slots hold the number of the step + 1, or 0.
 type sendTable struct {
 	slots []int32
-	shift int // of hashes
+	shift int // bits by which hashes are shifted right
 }
 
-// newSendTable makes a table with room for n keys, in which a quarter of the places or
-// more stays empty.
+// newSendTable returns a table with room for n keys, in which at least a quarter of the slots stays empty.
 func newSendTable(n int) sendTable {
 	size := bits.Len(uint(n + n/3))
 	return sendTable{make([]int32, 1<<size), 64 - size}
 }
 
-// pathStep is kept of every slice of a trace: its fields are as small as they can be.
+// pathStep is stored for every slice of a trace; its fields are as small as possible.
 type pathStep struct {
 	start, end units.Time
 	step       int32
 	track      trace.TrackID
 	peer       int32
-	before     int32 // the same step's wait before, -1 where there is none
+	before     int32 // the preceding wait of the same step; -1: none
 	wait       Wait
 	network    bool
 }
 
-// pathSteps is a list that grows in blocks, so that it is never there twice.
+// pathSteps is a list that grows in blocks, so that growing does not copy it.
 type pathSteps struct {
 	blocks [][]pathStep
 	n      int
@@ -101,12 +96,11 @@ func (l *pathSteps) add(s *pathStep) {
 	l.n++
 }
 
-// proxied reports whether the proxy or the NIC had the step: no kernel waits
-// for the end of that.
+// proxied reports whether the proxy or the NIC executed the wait: no kernel waits for its end.
 func (s *pathStep) proxied() bool { return s.network && (s.wait == SendPeerWait || s.wait == SendWait) }
 
-// sendOf returns the send that a receive waits for: of what a network that
-// reduces gave, that of the rank which sent last.
+// sendOf returns the send that a receive waits for; with in-network reduction, the send of the rank that sent
+// last.
 func (p *pathSink) sendOf(s *pathStep) (int32, bool) {
 	l := p.lanes[s.track]
 	if s.network {
@@ -117,13 +111,13 @@ func (p *pathSink) sendOf(s *pathStep) (int32, bool) {
 	return p.findSend(sendKey{s.peer, l.rank, l.channel, s.step})
 }
 
-// findSend returns the newest send of a step of a connection.
+// findSend returns the latest send of a step of a connection.
 func (p *pathSink) findSend(k sendKey) (int32, bool) {
 	i := *p.slot(k) - 1
 	return i, i >= 0
 }
 
-// slot is where the table has a key, or is to have it.
+// slot returns the table's slot of a key, or the free slot for it.
 func (p *pathSink) slot(k sendKey) *int32 {
 	t := &p.newest
 	for at := k.hash() >> t.shift; ; at = (at + 1) & uint64(len(t.slots)-1) {
@@ -153,7 +147,7 @@ func (p *pathSink) index() error {
 	return nil
 }
 
-// phaseBefore returns the wait of the same step that a proxy's wait follows.
+// phaseBefore returns the preceding wait of the same step, for a wait of the proxy.
 func (p *pathSink) phaseBefore(e *trace.Event, w Wait) int32 {
 	i := p.last[e.Track] - 1
 	if i < 0 || w != SendPeerWait && w != SendWait || e.Cat != "NET" {
@@ -165,8 +159,8 @@ func (p *pathSink) phaseBefore(e *trace.Event, w Wait) int32 {
 	return i
 }
 
-// worked is when a slice's own work began: what a kernel that fills a step
-// waited for first is another's.
+// worked returns when a slice's own work began: the initial wait of a kernel that fills a step is caused by
+// another slice.
 func worked(e *trace.Event) units.Time {
 	if e.Name != waitName[SendGPUWait] {
 		return e.Start
@@ -180,7 +174,7 @@ func worked(e *trace.Event) units.Time {
 	return e.Start + min(e.Dur, waited)
 }
 
-// Track notes whose steps a track holds.
+// Track records the rank and channel whose steps are on a track.
 func (p *pathSink) Track(t trace.Track) trace.TrackID {
 	id := p.Sink.Track(t)
 	for int(id) >= len(p.lanes) {
@@ -203,7 +197,7 @@ func (p *pathSink) Track(t trace.Track) trace.TrackID {
 	return id
 }
 
-// Emit passes an event on and keeps steps and their arrows.
+// Emit forwards an event and stores steps and their arrows.
 func (p *pathSink) Emit(e *trace.Event) {
 	p.Sink.Emit(e)
 	p.kernels.emit(e)
@@ -220,7 +214,7 @@ func (p *pathSink) Emit(e *trace.Event) {
 			return
 		}
 		if p.full = p.steps.n == maxPathSlices; p.full {
-			p.steps, p.last = pathSteps{}, nil // of no use
+			p.steps, p.last = pathSteps{}, nil // no longer needed
 			return
 		}
 		s := pathStep{start: worked(e), end: e.Start + e.Dur, track: e.Track,
@@ -228,7 +222,7 @@ func (p *pathSink) Emit(e *trace.Event) {
 		for _, a := range e.Args {
 			switch a.Key {
 			case "Step":
-				// a run has no more steps than ops, of which 31 bits number those of a program
+				// a run has no more steps than ops; those of a program are numbered in 31 bits
 				s.step = int32(a.Int)
 			case "Peer":
 				s.peer = int32(a.Int)
@@ -260,12 +254,11 @@ func (p *pathSink) Close() error {
 	return err
 }
 
-// pathSort is where the critical path is in a viewer: above the ranks, of which those on
-// the path are below 0.
+// pathSort is the position of the critical path in a viewer: above the ranks (ranks on the path are at
+// positions below 0).
 const pathSort = -1 << 30
 
-// busiest puts the ranks for which the end waited longest first in the viewer; others
-// stay in order.
+// busiest moves the ranks with most time on the path to the top of the viewer; others keep their order.
 func (p *pathSink) busiest(pieces []pathPiece) {
 	o, ok := p.Sink.(trace.Orderer)
 	if !ok {
@@ -287,7 +280,7 @@ func (p *pathSink) busiest(pieces []pathPiece) {
 	}
 }
 
-// pollEvery is after how many rounds of a long loop poll checks.
+// pollEvery is the number of rounds of a long loop between two polls.
 const pollEvery = 1 << 12
 
 // poll checks periodically whether the search for the path is cancelled.
@@ -306,22 +299,22 @@ type pathPiece struct {
 	rank, channel int32
 }
 
-// cause is what a channel can have waited for: a step of its own that ended, or
-// the send of data that arrived.
+// cause is an event that a channel can have waited for: the end of a step of its own, or a send whose data
+// arrived.
 type cause struct {
 	end  units.Time
 	step int32
 }
 
-// channelPath is the causes on which a channel's steps waited.
+// channelPath holds the causes on which a channel's steps waited.
 type channelPath struct {
 	causes []cause // by end
 	recvs  []int32 // receives whose send is known, by start
 }
 
-// causes lists them by the number of the channel's lane, each list in the order of
-// their ends. A receive represents the send whose data it waited for: its own slice
-// lasts until the kernel is done with it, and by then the next send is in flight.
+// causes lists the causes by lane number, each list in the order of their ends. A receive is represented by
+// the send whose data it waited for: its own slice lasts until the kernel has finished with the data, when
+// the next send is already in flight.
 func (p *pathSink) causes() (by []channelPath, final cause, err error) {
 	by = make([]channelPath, len(p.channels))
 	for i := range int32(p.steps.n) {
@@ -349,7 +342,7 @@ func (p *pathSink) causes() (by []channelPath, final cause, err error) {
 	}
 	for i := range by {
 		c := &by[i]
-		p.polls += len(c.causes) // a sort takes about as long as so many steps
+		p.polls += len(c.causes) // a sort costs about as much as this number of steps
 		if err := p.poll(); err != nil {
 			return nil, cause{}, err
 		}
@@ -366,8 +359,8 @@ func (p *pathSink) causes() (by []channelPath, final cause, err error) {
 	return by, final, nil
 }
 
-// sortNear is a stable sort of what is nearly in order: each is moved to its place as
-// long as that is near.
+// sortNear is a stable insertion sort for lists that are nearly in order; it falls back to a general sort if
+// elements must move far.
 func sortNear[E any](list []E, compare func(a, b E) int) {
 	moves := 8 * len(list)
 	for i := 1; i < len(list) && moves > 0; i++ {
@@ -383,7 +376,7 @@ func sortNear[E any](list []E, compare func(a, b E) int) {
 	}
 }
 
-// path walks back from the end of the run.
+// path finds the critical path, backwards from the end of the run.
 func (p *pathSink) path() ([]pathPiece, error) {
 	if err := p.index(); err != nil {
 		return nil, err
@@ -393,7 +386,7 @@ func (p *pathSink) path() ([]pathPiece, error) {
 		return nil, err
 	}
 	p.kernels.order()
-	w := &walk{p: p, by: by, at: final.end} // everything after at is explained
+	w := &walk{p: p, by: by, at: final.end} // all time after w.at is explained
 	i, ok := final.step, true
 	if k, later := p.kernels.last(final.end); later {
 		w.at = k.end
@@ -420,13 +413,13 @@ func (p *pathSink) path() ([]pathPiece, error) {
 	return w.out, nil
 }
 
-// nearRecvs bounds how many receives before an instant are looked at for one
-// in flight: a channel has few at a time.
+// nearRecvs bounds how many receives before an instant are searched for one in flight: a channel has few at a
+// time.
 const nearRecvs = 64
 
-// before returns what a channel waited for at t: data that was coming in just
-// then and went on without a stop (LL and LL128 do not wait for a whole step),
-// or else the latest cause at t or earlier. What it returns began before t.
+// before returns the cause that a channel waited for at t: data whose transfer was in progress then and
+// continued without a stop (LL and LL128 do not wait for a whole step), or else the latest cause at t or
+// earlier. The returned cause began before t.
 func (p *pathSink) before(c *channelPath, t units.Time) (cause, bool) {
 	var found cause
 	ok := false

@@ -1,10 +1,9 @@
-// Package nccl defines how a run of collectives looks
-// on a timeline: process and thread numbers, event names, categories and
-// arguments. The simulator and hardware runs both write through it, so their
-// traces have equal tracks and names and can be compared event by event.
+// Package nccl defines the appearance of a run of collectives on a timeline: process and thread numbers,
+// event names, categories and arguments. Simulator and hardware runs both write through it, so their traces
+// have equal tracks and names and can be compared event by event.
 //
-// Names and categories are those of NCCL 2.28.9's example profiler plugin
-// (ext-profiler/example), so scripts written for it keep working.
+// Names and categories are those of NCCL 2.28.9's example profiler plugin (ext-profiler/example), so scripts
+// written for it keep working.
 package nccl
 
 import (
@@ -14,8 +13,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Process numbers. No thread number may equal a process number, because
-// Perfetto would take that thread for the main thread of the process.
+// Process numbers. No thread number may equal a process number, because Perfetto would treat that thread as
+// the main thread of the process.
 const (
 	RankPID     int64 = 1000000
 	NICPID      int64 = 2000000
@@ -29,9 +28,9 @@ const (
 	MergedPID   int64 = 10000000 // added to the processes of a merged second trace
 )
 
-// Thread numbers inside a rank's process. speedscope opens a trace at the least of the
-// least process: the collectives, not the calls, which take a few microseconds. Viewers
-// that sort show the calls first.
+// Thread numbers inside a rank's process. speedscope opens a trace at the lowest thread of the lowest
+// process: that is the collectives, not the calls, which take a few microseconds. Viewers that sort show the
+// calls first.
 const (
 	apiSort     = 1
 	collTID     = 200
@@ -48,7 +47,7 @@ const (
 	opLanes     = 16
 )
 
-// Detail says how deep a trace goes; each level holds the one before.
+// Detail is the depth of a trace; each level includes the one before.
 type Detail uint8
 
 // Levels of detail.
@@ -59,14 +58,14 @@ const (
 	DetailPacket                // one slice per transfer on each link
 )
 
-// Details are the words of --trace-detail, by Detail.
+// Details are the values of --trace-detail, by Detail.
 var Details = [...]string{"op", "channel", "step", "packet"}
 
-// Simulated are the words of a simulation's --trace-detail: also period, which is
-// step with Options.Periods.
+// Simulated are the values of --trace-detail for simulations: also period, which is step with
+// Options.Periods.
 var Simulated = append(Details[:], "period")
 
-// DetailOf reads one of those words; no word is step.
+// DetailOf parses such a value; an empty or unknown one is step.
 func DetailOf(word string) (d Detail, periods bool) {
 	for i, w := range Details {
 		if w == word {
@@ -76,17 +75,17 @@ func DetailOf(word string) (d Detail, periods bool) {
 	return DetailStep, word == "period"
 }
 
-// Options choose what is written.
+// Options choose the events that are written.
 type Options struct {
 	Detail Detail
 	Ranks  func(rank int) bool // nil: every rank
 	Mask   uint32              // NCCL_PROFILE_EVENT_MASK; 0: everything
 	Deps   bool                // arrows from a received piece to the send that waited for it
-	// Periods shows a steady state as one of its periods and how often it comes
-	// again, in a simulation without jitter.
+	// Periods shows a steady state as one of its periods and the number of repetitions, in a simulation
+	// without jitter.
 	Periods bool
-	// Predicted is the time of NCCL's cost model for the operation, Tuner who
-	// chose (model, env or plugin), where that is known.
+	// Predicted is the time by NCCL's cost model for the operation, Tuner the origin of the choice (model,
+	// env or plugin), if known.
 	Predicted units.Time
 	Tuner     string
 }
@@ -98,8 +97,7 @@ type Rank struct {
 	Host            string // node0, node1, … in simulations
 }
 
-// Recorder writes what happens as events of one sink. It is not safe for
-// concurrent use.
+// Recorder writes the activities of a run as events to one sink. It is not safe for concurrent use.
 type Recorder struct {
 	sink     trace.Sink
 	opt      Options
@@ -112,8 +110,7 @@ type Recorder struct {
 	args     []trace.Arg
 }
 
-// New returns a Recorder for a sink; with trace.Discard every method returns
-// at once.
+// New returns a Recorder for a sink; with trace.Discard every method returns immediately.
 func New(sink trace.Sink, opt Options) *Recorder {
 	if opt.Mask == 0 {
 		opt.Mask = MaskAll
@@ -121,13 +118,12 @@ func New(sink trace.Sink, opt Options) *Recorder {
 	return &Recorder{sink: sink, opt: opt, off: sink == trace.Discard, args: make([]trace.Arg, 0, 24)}
 }
 
-// On reports whether events of that depth are wanted of a rank; guard costly
-// preparation with it.
+// On reports whether events of level d are written for a rank; use it to guard costly preparation.
 func (r *Recorder) On(d Detail, rank int) bool {
 	return !r.off && d <= r.opt.Detail && (r.opt.Ranks == nil || r.opt.Ranks(rank))
 }
 
-// Wanted reports whether anything of that depth is wanted of any rank.
+// Wanted reports whether events of level d are written for any rank.
 func (r *Recorder) Wanted(d Detail) bool { return !r.off && d <= r.opt.Detail }
 
 // Bits of NCCL_PROFILE_EVENT_MASK (profiler.h of 2.28.9).
@@ -151,8 +147,7 @@ func (r *Recorder) on(d Detail, mask uint32, rank int) bool {
 	return r.opt.Mask&mask != 0 && r.On(d, rank)
 }
 
-// rankTracks caches the track ids of one rank; 0 means not registered yet, so
-// ids are kept plus one.
+// rankTracks caches the track ids of one rank, plus one; 0 means not registered yet.
 type rankTracks struct {
 	info    Rank
 	known   bool
@@ -165,15 +160,14 @@ type rankTracks struct {
 
 type chanTracks struct{ sides [2]sideTracks }
 
-// sideTracks are the lanes of a channel's sends or receives.
+// sideTracks are the lanes of the sends or the receives of a channel.
 type sideTracks struct {
 	peers []peerLanes
-	lanes int // of steps
+	lanes int // number of lanes of steps
 	op    trace.Lanes
 }
 
-// AddRank declares a rank. Ranks that were never declared are named by their
-// number alone.
+// AddRank declares a rank. Ranks that are never declared are named by their number only.
 func (r *Recorder) AddRank(info Rank) {
 	if r.off {
 		return
@@ -207,7 +201,7 @@ func (r *Recorder) thread(t *rankTracks, tid int64, name func() string) trace.Tr
 	return r.sorted(t, tid, tid, name)
 }
 
-// sorted is thread for a lane that is not shown in the order of thread numbers.
+// sorted is thread for a lane whose position in the viewer is sort instead of its thread number.
 func (r *Recorder) sorted(t *rankTracks, tid, sort int64, name func() string) trace.TrackID {
 	if id, ok := t.threads[tid]; ok {
 		return id
@@ -237,7 +231,7 @@ func (r *Recorder) tinted(track trace.TrackID, start, end units.Time, cat, name 
 	r.sink.Emit(&r.event)
 }
 
-// Overflows reports whether a track is a lane beyond those reserved.
+// Overflows reports whether a track is a lane beyond the reserved numbers.
 func Overflows(t *trace.Track) bool {
 	switch {
 	case t.Process >= RankPID && t.Process < NICPID:

@@ -8,8 +8,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// linkTrack is one directed link: counters of its rate and of the share of its
-// capacity that this is, and, at packet detail, lanes of its transfers.
+// linkTrack is one directed link: counters of its rate and utilization and, at packet detail, lanes of its
+// transfers.
 type linkTrack struct {
 	name, rate, use string
 	waiting         string
@@ -22,7 +22,7 @@ type linkTrack struct {
 	ids             []trace.TrackID
 }
 
-// Link declares a directed link of a capacity in GB/s and returns its handle.
+// Link declares a directed link with a capacity in GB/s and returns its handle.
 func (r *Recorder) Link(name string, capacity float64) int {
 	r.links = append(r.links, linkTrack{name: name, rate: name + " GB/s", use: name + " util %",
 		waiting: name + " queued B", capacity: capacity})
@@ -38,8 +38,7 @@ func (r *Recorder) linkTrack(link, lane int) trace.TrackID {
 		Thread: tid, ThreadSort: int64(link+1)*1000 + int64(lane), ThreadName: r.links[link].name})
 }
 
-// Rate writes the load of a link since at, in GB/s; equal loads are written
-// once.
+// Rate writes the load of a link from at on, in GB/s; equal consecutive loads are written once.
 func (r *Recorder) Rate(link int, at units.Time, gbps float64) {
 	l := &r.links[link]
 	if !r.Wanted(DetailStep) || gbps == l.last {
@@ -59,7 +58,7 @@ func (r *Recorder) register(link int) {
 	}
 }
 
-// Waiting writes how many bytes are queued for a link since at.
+// Waiting writes the number of bytes queued for a link from at on.
 func (r *Recorder) Waiting(link int, at units.Time, n units.Bytes) {
 	if !r.Wanted(DetailStep) {
 		return
@@ -68,36 +67,36 @@ func (r *Recorder) Waiting(link int, at units.Time, n units.Bytes) {
 	r.counter(r.links[link].id, at, r.links[link].waiting, "B", float64(n))
 }
 
-// netSort is where a viewer has what happened between nodes frame by frame: above the
-// ranks, first pauses, of which there are few, then ports, then queue pairs.
+// netSort is the viewer's position of the packet network: above the ranks, first pauses, of which there are
+// few, then ports, then queue pairs.
 const netSort = -1 << 29
 
-// port is the track of a link's port, where what nodes send each other goes frame by frame.
+// port returns the track of a link's port in a packet network.
 func (r *Recorder) port(link int) trace.TrackID {
 	return r.sink.Track(trace.Track{Process: PortsPID, ProcessName: "ports of the network",
 		ProcessSort: netSort + 1,
 		Thread:      int64(link + 1), ThreadSort: int64(link + 1), ThreadName: r.links[link].name})
 }
 
-// Queued writes how many bytes are in a port's queue since at.
+// Queued writes the number of bytes in a port's queue from at on.
 func (r *Recorder) Queued(link int, at units.Time, n units.Bytes) {
 	if r.Wanted(DetailStep) {
 		r.counter(r.port(link), at, r.links[link].waiting, "B", float64(n))
 	}
 }
 
-// Marked writes how many frames were marked at a port since the state before.
+// Marked writes the number of frames marked at a port since the previous state.
 func (r *Recorder) Marked(link int, at units.Time, n int64) {
 	if r.Wanted(DetailStep) {
 		r.counter(r.port(link), at, r.links[link].name+" marked", "frames", float64(n))
 	}
 }
 
-// NoCredits is the name of a time in which a port waited for credits.
+// NoCredits is the name of a slice during which a port waited for credits.
 const NoCredits = "no credits"
 
-// Paused writes a time in which a port was not allowed to send: its neighbour had paused it, or
-// had no credits for it.
+// Paused writes a slice during which a port could not send: its neighbour had paused it, or granted no
+// credits.
 func (r *Recorder) Paused(link int, start, end units.Time, credits bool) {
 	if r.Wanted(DetailStep) && end > start {
 		id := r.sink.Track(trace.Track{Process: PausesPID, ProcessName: "paused ports", ProcessSort: netSort,
@@ -110,8 +109,7 @@ func (r *Recorder) Paused(link int, start, end units.Time, credits bool) {
 	}
 }
 
-// Pace writes the rate that congestion control lets a queue pair send at, in GB/s on
-// the wire.
+// Pace writes the rate at which congestion control lets a queue pair send, in GB/s on the wire.
 func (r *Recorder) Pace(pair string, at units.Time, gbps float64) {
 	if !r.Wanted(DetailStep) {
 		return
@@ -127,7 +125,7 @@ func (r *Recorder) counter(track trace.TrackID, at units.Time, name, key string,
 	r.sink.Emit(&r.event)
 }
 
-// Transfer writes one transfer's time on a link (packet detail).
+// Transfer writes the slice of one transfer on a link (packet detail).
 func (r *Recorder) Transfer(link int, start, end units.Time, src, dst, channel int, bytes units.Bytes) {
 	if !r.Wanted(DetailPacket) {
 		return
@@ -141,8 +139,7 @@ func (r *Recorder) Transfer(link int, start, end units.Time, src, dst, channel i
 		trace.Int("dst", int64(dst)), trace.Int("Channel", int64(channel)), trace.Int("bytes", int64(bytes))))
 }
 
-// Critical writes one slice of the critical path: what the end of the run
-// waited for. Slices follow each other without overlap.
+// Critical writes one slice of the critical path. Slices must follow each other without overlap.
 func (r *Recorder) Critical(start, end units.Time, name string, rank, channel int) {
 	if !r.Wanted(DetailChannel) || end <= start {
 		return
@@ -153,7 +150,7 @@ func (r *Recorder) Critical(start, end units.Time, name string, rank, channel in
 		append(r.args[:0], trace.Int("Rank", int64(rank)), trace.Int("Channel", int64(channel))))
 }
 
-// tintOf is the tint of a piece of the critical path.
+// tintOf returns the tint of a slice of the critical path.
 func tintOf(name string) trace.Tint {
 	if w := slices.Index(waitName[:], name); w >= 0 {
 		return waitTint[w]
@@ -167,8 +164,7 @@ func tintOf(name string) trace.Tint {
 	return trace.Plain
 }
 
-// Finish closes every counter with zero at the end of the run. It does not
-// close the sink.
+// Finish sets every counter to zero at the end of the run. It does not close the sink.
 func (r *Recorder) Finish(end units.Time) {
 	if r.off {
 		return

@@ -9,37 +9,36 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// overflowNIC is where the process numbers of ports beyond those reserved
-// start.
+// overflowNIC is the first process number of ports beyond the reserved ones.
 const overflowNIC int64 = 5000000
 
 const (
 	nicsPerNode = 128
 	qpLanes     = 100
-	// Thread numbers below the processes' hold this many queue pairs; others, and
-	// further lanes of links, start high.
+	// Thread numbers below the process numbers suffice for this many queue pairs; further ones, and further
+	// lanes of links, start high.
 	lowQPs  = 9999
 	highTID = 1 << 28
 	portTID = 1
 )
 
-// Port is a network port. Node and Net (its number there) make its process
-// number, so every process of a run and every simulation gives it the same.
+// Port is a network port. Node and Net (its number on the node) determine its process number, so every
+// process of a run and every simulation uses the same.
 type Port struct {
 	Node, Net int
 	Name      string
 	Sockets   bool // TCP: its lanes are sockets
 }
 
-// nicTracks are the tracks of one port: a block of lanes for each queue pair,
-// and what is in flight.
+// nicTracks are the tracks of one port: a block of lanes for each queue pair, and counters of requests in
+// flight.
 type nicTracks struct {
 	port    Port
 	base    trace.Track
 	qps     []qpTracks
 	whole   trace.TrackID
 	known   bool
-	bytes   units.Bytes // posted and not completed
+	bytes   units.Bytes // posted and not yet completed
 	depth   int64
 	pending []change // by time
 	last    units.Time
@@ -77,11 +76,11 @@ func (r *Recorder) NIC(p Port) int {
 	return n
 }
 
-// QPRole is the traffic of a queue pair as seen from its port: data out, data in, or the reads that flush it.
+// QPRole is the traffic of a queue pair as seen from its port: data out, data in, or flush reads.
 type QPRole uint8
 
-// Roles: a connection's data out, its data in (and clear-to-sends out), and the
-// reads that flush what came in.
+// Roles: a connection's outgoing data; its incoming data (and outgoing clear-to-sends); the reads that flush
+// received data.
 const (
 	QPOut QPRole = iota
 	QPIn
@@ -90,8 +89,7 @@ const (
 
 var qpWord = [...]string{"→ rank", "← rank", "flush ← rank"}
 
-// QP declares a queue pair (or socket) of a port by its number there, from 1
-// on, and returns its handle.
+// QP declares a queue pair (or socket) of a port, numbered there from 1, and returns its handle.
 func (r *Recorder) QP(nic, number, peer, channel int, role QPRole) int {
 	t := &r.nics[nic]
 	word := "QP"
@@ -103,13 +101,13 @@ func (r *Recorder) QP(nic, number, peer, channel int, role QPRole) int {
 	return len(t.qps) - 1
 }
 
-// FirstQP is the number of the first queue pair of a port's n-th end of a
-// connection, where each has so many for data and keeps one for flushes.
+// FirstQP returns the number of the first queue pair of the n-th connection end of a port (n from 1), where
+// each end has qps queue pairs for data and one for flushes.
 func FirstQP(n, qps int32) int32 { return (n-1)*(qps+1) + 1 }
 
 // Opcodes of work requests, as verbs names them.
 const (
-	OpCTS      = "CTS RDMA_WRITE" // inline and without a completion of its own
+	OpCTS      = "CTS RDMA_WRITE" // inline, without a completion of its own
 	OpWrite    = "RDMA_WRITE"
 	OpWriteImm = "RDMA_WRITE_WITH_IMM"
 	OpRead     = "RDMA_READ"
@@ -120,7 +118,7 @@ const (
 // WorkRequest describes a work request from post to completion.
 type WorkRequest struct {
 	NIC, QP int    // handles
-	Rank    int    // whose connection it is for
+	Rank    int    // rank of the connection
 	Device  string // empty: the port's name
 	QPNum   int64
 	Opcode  string
@@ -129,19 +127,18 @@ type WorkRequest struct {
 	Terms   Terms
 }
 
-// sends reports whether the request is data, or a read, in flight from the
-// port. A clear-to-send is not: nothing reports when it is through.
+// sends reports whether the request is data, or a read, in flight from the port. A clear-to-send is not: it
+// has no completion.
 func (w *WorkRequest) sends() bool { return w.Opcode != OpCTS && w.Opcode != OpRecv }
 
-// Posted counts a work request as outstanding from a time on, until its Work
-// ends.
+// Posted counts a work request as outstanding from at on, until the end of its Work.
 func (r *Recorder) Posted(at units.Time, w *WorkRequest) {
 	if r.on(DetailStep, MaskNetPlugin, w.Rank) && w.sends() {
 		r.nics[w.NIC].note(change{at, w.Size, 1})
 	}
 }
 
-// Settle writes a port's counters up to a time; no earlier event will follow.
+// Settle writes a port's counters up to a time; no earlier event may follow.
 func (r *Recorder) Settle(nic int, to units.Time) { r.nics[nic].settle(r, to) }
 
 // Work writes a work request on its queue pair's lanes.
@@ -165,7 +162,7 @@ func (r *Recorder) Work(start, end units.Time, w *WorkRequest) {
 	r.slice(track, start, end, cat, name, w.Terms.args(a))
 }
 
-// Arrival writes the completion that notifies a receiver of its data.
+// Arrival writes the instant of the completion that notifies a receiver of its data.
 func (r *Recorder) Arrival(at units.Time, w *WorkRequest) {
 	if !r.on(DetailStep, MaskNetPlugin, w.Rank) {
 		return
@@ -187,14 +184,14 @@ func (t *nicTracks) args(a []trace.Arg, w *WorkRequest, opcode string) []trace.A
 		trace.Int("wr_id", w.ID), trace.Int("size", int64(w.Size)))
 }
 
-// PortEvent writes an instant of a port, as that it is slow, and why.
+// PortEvent writes an instant on a port's track with a reason, for example that it is slow.
 func (r *Recorder) PortEvent(nic int, at units.Time, name, reason string) {
 	if r.Wanted(DetailOp) {
 		r.note(r.nics[nic].portTrack(r), at, name, reason)
 	}
 }
 
-// RankEvent writes an instant of a rank.
+// RankEvent writes an instant on a rank's track with a reason.
 func (r *Recorder) RankEvent(rank int, at units.Time, name, reason string) {
 	if r.On(DetailOp, rank) {
 		r.note(r.thread(r.rank(rank), collTID, func() string { return "collectives 0" }), at, name, reason)
@@ -222,7 +219,7 @@ func (r *Recorder) qpTrack(t *nicTracks, q *qpTracks, lane int) trace.TrackID {
 
 func (t *nicTracks) note(c change) {
 	i, _ := slices.BinarySearchFunc(t.pending, c, func(a, b change) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), -1) // behind its equals
+		return cmp.Or(cmp.Compare(a.at, b.at), -1) // after equal ones
 	})
 	t.pending = slices.Insert(t.pending, i, c)
 }
@@ -248,7 +245,7 @@ func (t *nicTracks) count(r *Recorder, c change) {
 	r.counter(track, at, t.port.Name+" SQ depth", "WRs", float64(t.depth))
 }
 
-// portTrack is the track of what concerns the port as a whole.
+// portTrack returns the track for events of the port as a whole.
 func (t *nicTracks) portTrack(r *Recorder) trace.TrackID {
 	if !t.known {
 		tr := t.base
@@ -258,7 +255,7 @@ func (t *nicTracks) portTrack(r *Recorder) trace.TrackID {
 	return t.whole
 }
 
-// drain ends a port's counters: what never completed ends with the run.
+// drain applies a port's remaining changes, and ends its counters at the end of the run.
 func (t *nicTracks) drain(r *Recorder, end units.Time) {
 	for _, c := range t.pending {
 		t.count(r, c)

@@ -7,11 +7,11 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Coll describes a collective of one rank.
+// Coll describes one rank's part in a collective.
 type Coll struct {
-	Func         string // AllReduce, AllGather, …: NCCL's name
+	Func         string // NCCL's name: AllReduce, AllGather, …
 	SeqNum       int64
-	CommHash     string // "0x…", a string because readers pass numbers through float64
+	CommHash     string // "0x…"; a string because readers convert numbers to float64
 	Count        int64
 	Datatype     string // ncclFloat32, …
 	Algorithm    string // RING, TREE, …
@@ -22,15 +22,14 @@ type Coll struct {
 	LimitingLink string
 }
 
-// Operation is when a rank's operation was there, and for how long its kernel
-// was not; 0: not known.
+// Operation is the span of a rank's operation, and how long it waited for its kernel; 0: not known.
 type Operation struct {
 	Rank       int
 	Start, End units.Time
 	Launch     units.Time
 }
 
-// Collective writes one rank's COLL slice, in the slice of its group.
+// Collective writes one rank's COLL slice, inside the slice of its group.
 func (r *Recorder) Collective(op Operation, c Coll) {
 	rank := op.Rank
 	id := r.group(op)
@@ -59,8 +58,7 @@ func launched(a []trace.Arg, launch units.Time) []trace.Arg {
 	return t.args(a)
 }
 
-// group writes the slice of an operation's group and returns its track, on
-// which the operation lies too.
+// group writes the slice of an operation's group and returns its track, which is also the operation's.
 func (r *Recorder) group(op Operation) trace.TrackID {
 	if !r.On(DetailOp, op.Rank) {
 		return 0
@@ -75,8 +73,7 @@ func (r *Recorder) group(op Operation) trace.TrackID {
 	return id
 }
 
-// Decision writes the instant that reports what the tuner chose and what came
-// second, and by how much.
+// Decision writes an instant with the tuner's choice, the runner-up, and the ratio of their predicted times.
 func (r *Recorder) Decision(rank int, at units.Time, chosen, runnerUp string, ratio float64) {
 	if !r.on(DetailOp, MaskColl, rank) {
 		return
@@ -101,7 +98,7 @@ type P2P struct {
 	NChannels int
 }
 
-// PointToPoint writes one rank's P2P slice, and that of its group.
+// PointToPoint writes one rank's P2P slice, inside the slice of its group.
 func (r *Recorder) PointToPoint(op Operation, p P2P) {
 	r.group(op)
 	if !r.on(DetailOp, MaskP2P, op.Rank) {
@@ -120,7 +117,7 @@ func (r *Recorder) PointToPoint(op Operation, p P2P) {
 	r.tinted(id, op.Start, op.End, "P2P", name, trace.Calls, launched(a, op.Launch))
 }
 
-// API is a call of the program that starts an operation.
+// API is a call by which the program starts an operation.
 type API struct {
 	Cat      string // GROUP_API, COLL_API, P2P_API or KERNEL_LAUNCH
 	Name     string // Group API, AllReduce, Send, KernelLaunch, …
@@ -136,7 +133,7 @@ type API struct {
 var apiMask = map[string]uint32{"GROUP_API": MaskGroupAPI, "COLL_API": MaskCollAPI,
 	"P2P_API": MaskP2PAPI, "KERNEL_LAUNCH": MaskKernelLaunch}
 
-// Call writes an API slice; nested calls lie on one host thread, outer first.
+// Call writes an API slice; nested calls are on one host thread, outer first.
 func (r *Recorder) Call(rank int, start, end units.Time, c API) {
 	if !r.on(DetailOp, apiMask[c.Cat], rank) {
 		return
@@ -164,8 +161,7 @@ func (r *Recorder) Call(rank int, start, end units.Time, c API) {
 	r.tinted(id, start, end, c.Cat, c.Name, trace.Calls, a)
 }
 
-// Kernel writes the slice of one channel's thread block on the GPU, and what
-// its time is made of, where that is known.
+// Kernel writes the slice of one channel's thread block on the GPU, with the terms of its time if known.
 func (r *Recorder) Kernel(rank, comm, channel int, start, end units.Time, terms *Terms) {
 	if !r.on(DetailChannel, MaskKernelCh, rank) {
 		return
@@ -177,8 +173,7 @@ func (r *Recorder) Kernel(rank, comm, channel int, start, end units.Time, terms 
 		terms.args(append(r.args[:0], trace.Int("Channel", int64(channel)))))
 }
 
-// Proxy writes what the proxy progress thread does besides steps: Idle, Sleep
-// or Append.
+// Proxy writes an activity of the proxy progress thread other than steps: Idle, Sleep or Append.
 func (r *Recorder) Proxy(rank int, start, end units.Time, name string) {
 	if !r.on(DetailStep, MaskProxyCtrl, rank) {
 		return

@@ -7,14 +7,14 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Period is a part of an operation that comes again so many times.
+// Period is a part of an operation that repeats a number of times.
 type Period struct {
 	Times  int64
 	Length units.Time
 }
 
-// Period writes the period itself, whose events are in the trace, or the time in
-// which it comes again, whose are not.
+// Period writes the slice of the period itself, whose events are in the trace, or, with again, of its
+// repetitions, whose events are not.
 func (r *Recorder) Period(start, end units.Time, p Period, again bool) {
 	if !r.Wanted(DetailStep) {
 		return

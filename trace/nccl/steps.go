@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Dir is the side of a connection.
+// Dir is a side of a connection.
 type Dir uint8
 
 // Sides.
@@ -19,16 +19,15 @@ const (
 
 var dirName = [2]string{"send", "recv"}
 
-// Wait is the phase of a step, by the names of NCCL's profiler plugin.
+// Wait is a phase of a step, by the names of NCCL's profiler plugin.
 type Wait uint8
 
-// Waits of a step. Transfers inside a node have no proxy and use SendWait and
-// RecvWait alone.
+// Waits of a step. Transfers inside a node have no proxy and use only SendWait and RecvWait.
 const (
 	SendGPUWait   Wait = iota // the kernel has not filled the slot yet
 	SendPeerWait              // the receiver has not posted a buffer
 	SendWait                  // on the wire until completion
-	RecvWait                  // the receive is posted, data has not come
+	RecvWait                  // the receive is posted, data has not arrived
 	RecvFlushWait             // GPU memory is being flushed
 	RecvGPUWait               // the kernel has not consumed the slot yet
 )
@@ -36,15 +35,14 @@ const (
 var waitName = [...]string{"SendGpuWait", "SendPeerWait", "SendWait", "RecvWait", "RecvFlushWait",
 	"RecvGpuWait"}
 
-// waitTint is what the wait's time is spent on, for the eye.
+// waitTint is the tint of each wait.
 var waitTint = [...]trace.Tint{SendGPUWait: trace.Waits, SendPeerWait: trace.Waits, SendWait: trace.Sends,
 	RecvWait: trace.Waits, RecvFlushWait: trace.Copies, RecvGPUWait: trace.Receives}
 
 // String returns NCCL's name of the wait.
 func (w Wait) String() string { return waitName[w] }
 
-// Step is one step (or slice) of a connection: its slices follow each other on
-// one lane.
+// Step is one step (or slice) of a connection: its slices follow each other on one lane.
 type Step struct {
 	Rank, Channel int
 	Dir           Dir
@@ -56,46 +54,43 @@ type Step struct {
 	GDR           bool
 	Link          string // limiting link, may be empty
 	Chunk         int64  // -1: not known
-	// Deps are the arrows from what was received to what could be sent then:
-	// they leave a receive and end at a send.
+	// Deps are arrows from received data to the sends that waited for them: they start at a receive and end
+	// at a send.
 	Deps []int64
-	// Fan are further arrows that leave a send: one for each receive that waited
-	// for it, where the network gives everybody the same.
+	// Fan are further arrows that start at a send: one for each receive that waited for it, if the network
+	// delivers the same data to several ranks.
 	Fan []Arrow
 }
 
-// Arrow is one end of an arrow, recorded at the other one's rank.
+// Arrow is one end of an arrow whose other end is at another rank.
 type Arrow struct {
 	ID   int64
 	Rank int
 }
 
-// network reports whether the step crosses the network; others are written
-// with category P2P_XFER so that filters on NET keep meaning network.
+// network reports whether the step crosses the network; others are written with category P2P_XFER, so that
+// filters on NET still select the network.
 func (s *Step) network() bool {
 	return strings.HasPrefix(s.Transport, "NET") || strings.HasPrefix(s.Transport, "COLLNET")
 }
 
-// Phase is one wait of a step, and what its time is made of, where that is
-// known.
+// Phase is one wait of a step, with the terms of its time if known.
 type Phase struct {
 	Wait       Wait
 	Start, End units.Time
 	Terms      Terms
 }
 
-// Flow returns a new arrow number. Draw one per transfer when both ends are
-// written: pass it to the send's and the receive's Steps call.
+// Flow returns a new arrow number. Draw one per transfer if both ends are written, and pass it to the send's
+// and the receive's Steps call.
 func (r *Recorder) Flow() int64 {
 	r.nextFlow++
 	return r.nextFlow
 }
 
-// Steps writes a step whose phases are all known, at its end. Phases follow
-// each other without overlap; those below a
-// tick are left out. flow joins the send's
-// SendWait with the receive's RecvWait; 0: no arrow. Calls come in the order
-// of the steps' starts or of their ends.
+// Steps writes a step whose phases are all known, at its end. Phases must follow each other without overlap;
+// those shorter than a tick are omitted. flow joins the send's SendWait with the receive's RecvWait; 0: no
+// arrow. Calls must come in the order of the steps' starts or of their ends.
 func (r *Recorder) Steps(s *Step, flow int64, phases ...Phase) {
 	if len(phases) == 0 || !r.on(DetailStep, MaskProxyStep, s.Rank) {
 		return
@@ -108,7 +103,7 @@ func (r *Recorder) Steps(s *Step, flow int64, phases ...Phase) {
 	}
 	a := r.stepArgs(s)
 	if s.Peer == NoPeer || !r.On(DetailStep, s.Peer) {
-		flow = 0 // its other end is not in the trace
+		flow = 0 // the other end is not in the trace
 	}
 	var first, last *Phase
 	for i := range phases {
@@ -141,7 +136,7 @@ func (r *Recorder) fan(track trace.TrackID, p *Phase, arrows []Arrow) {
 	}
 }
 
-// deps writes a step's ends of the arrows inside its rank.
+// deps writes a step's ends of the arrows within its rank.
 func (r *Recorder) deps(track trace.TrackID, s *Step, first, last *Phase) {
 	phase, p := trace.FlowStart, last
 	if s.Dir == Send {
@@ -161,7 +156,7 @@ func (r *Recorder) arrow(track trace.TrackID, p *Phase, flow int64) {
 	switch p.Wait {
 	case SendWait:
 		if to-from > 1 {
-			from++ // just inside, so that viewers bind it to this slice
+			from++ // inside the slice, so that viewers bind the arrow to it
 		}
 		ev.Phase, ev.Start = trace.FlowStart, units.Time(from)*trace.Tick
 	case RecvWait:
@@ -193,18 +188,17 @@ func (r *Recorder) stepArgs(s *Step) []trace.Arg {
 	return a
 }
 
-// namedPeers are the peers of a channel's side whose steps have lanes of their own;
-// those of further ones share lanes.
+// namedPeers is the number of peers of a channel's side that have their own lanes; further peers share lanes.
 const namedPeers = 16
 
-// peerLanes are the lanes on which steps with one peer are drawn: steps in flight at one time need several.
+// peerLanes are the lanes on which steps with one peer are drawn: simultaneous steps need several.
 type peerLanes struct {
 	peer  int
 	lanes trace.Lanes
 	ids   []trace.TrackID
 }
 
-// lanesOf finds the lanes of a peer, and their number.
+// lanesOf returns the lanes of a peer, and their index.
 func (s *sideTracks) lanesOf(peer int) (n int, l *peerLanes) {
 	for n = range s.peers {
 		if l = &s.peers[n]; l.peer == peer || n == namedPeers {
@@ -218,7 +212,7 @@ func (s *sideTracks) lanesOf(peer int) (n int, l *peerLanes) {
 
 var dirArrow = [2]string{"→", "←"}
 
-// laneName names a lane by the channel and the peer, whose lanes follow each other.
+// laneName names a lane by the channel and the peer.
 func laneName(s *Step, peer, lane int) string {
 	who := fmt.Sprintf("rank %d", s.Peer)
 	switch {
@@ -232,7 +226,7 @@ func laneName(s *Step, peer, lane int) string {
 	return fmt.Sprintf("ch %02d %s %s · step %d", s.Channel, dirArrow[s.Dir], who, lane)
 }
 
-// stepTrack takes the lowest lane of the peer that is free for the step.
+// stepTrack returns the lowest lane of the peer that is free for the step.
 func (r *Recorder) stepTrack(t *rankTracks, s *Step, start, end units.Time) trace.TrackID {
 	side := &t.channel(s.Channel).sides[s.Dir]
 	peer, of := side.lanesOf(s.Peer)
@@ -240,8 +234,8 @@ func (r *Recorder) stepTrack(t *rankTracks, s *Step, start, end units.Time) trac
 	if lane < len(of.ids) {
 		return of.ids[lane]
 	}
-	// A new lane has the next number of the side: those of a peer need not follow each
-	// other, their places in a viewer do.
+	// A new lane gets the next number of the side: thread numbers of one peer need not be consecutive, but
+	// their positions in a viewer are.
 	n := side.lanes
 	side.lanes++
 	tr := t.base
@@ -256,13 +250,13 @@ func (r *Recorder) stepTrack(t *rankTracks, s *Step, start, end units.Time) trac
 	return of.ids[lane]
 }
 
-// sideSort is where the lanes of a channel's side are in a viewer: those of proxy
-// operations first, then those of each peer.
+// sideSort returns the viewer's position of the lanes of a channel's side: lanes of proxy operations first,
+// then those of each peer.
 func sideSort(channel int, dir Dir) int64 {
 	return int64(1<<20) + int64(2*channel+int(dir))*(namedPeers+2)*4096
 }
 
-// ProxyOp describes the work of one proxy operation, which spans many steps.
+// ProxyOp describes one proxy operation, which spans many steps.
 type ProxyOp struct {
 	Rank, Channel, Peer int
 	Dir                 Dir
@@ -273,8 +267,8 @@ type ProxyOp struct {
 
 var proxyNames = [2][2]string{{"ScheduleSend", "ProgressSend"}, {"ScheduleRecv", "ProgressRecv"}}
 
-// ProxyOperation writes a proxy operation on its channel's op lanes: it is
-// there since posted, and active from start to end.
+// ProxyOperation writes a proxy operation on its channel's op lanes: it exists since posted, and is active
+// from start to end.
 func (r *Recorder) ProxyOperation(posted, start, end units.Time, p ProxyOp) {
 	if !r.on(DetailChannel, MaskProxyOp, p.Rank) {
 		return

@@ -7,28 +7,27 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Term is a part of the timing model that the time of a slice can be made of.
-// The simulator says of each slice which terms it consists of, so that a
-// difference of two traces can be led back to them.
+// Term is a component of the timing model in a slice's time. The simulator reports the terms of each slice,
+// so that the difference of two traces can be attributed to them.
 type Term uint8
 
-// Terms. Waits follow from something else that was late; the others are causes.
+// Terms. Waits are caused by a delay elsewhere; the other terms are causes.
 const (
-	Data     Term = iota // wait: the sender's data is not there
+	Data     Term = iota // wait: the sender's data has not arrived
 	Room                 // wait: the receiver has not freed a slot
-	CTS                  // wait: the receiver has not offered a buffer
-	GPU                  // wait: the kernel has not come to the step
+	CTS                  // wait: the receiver has not posted a buffer
+	GPU                  // wait: the kernel has not reached the step
 	Launch               // from the operation's start until its kernel runs
-	Overhead             // a piece's own cost: barriers, pointers
+	Overhead             // a piece's fixed cost: barriers, pointers
 	Copy                 // bytes at the kernel's own rate in this protocol
-	Link                 // what it takes longer where links are shared
-	Fence                // stores in flight hold the flag, or the group, up
-	Flag                 // a flag in flight until a poll sees it
-	Proxy                // the proxy thread: post, poll, and the jobs before
-	Queue                // the queue pair sends what was posted before
+	Link                 // additional time because links are shared
+	Fence                // stores in flight delay the flag, or the group
+	Flag                 // a flag in flight, until a poll sees it
+	Proxy                // the proxy thread: post, poll, and earlier jobs
+	Queue                // the queue pair sends earlier requests first
 	NIC                  // bytes at the port's speed
 	Wire                 // propagation, switches and the NICs' own latency
-	Flush                // received data is read back
+	Flush                // reading back received data
 	NumTerms
 )
 
@@ -41,15 +40,14 @@ func (t Term) String() string { return termName[t] }
 // Waits reports whether the term is a wait for another participant.
 func (t Term) Waits() bool { return t <= GPU }
 
-// Varies reports whether the term depends on concurrent work: waits, and
-// shares of links and queues. The others are the same whenever equal bytes go
-// in the same way.
+// Varies reports whether the term depends on concurrent work: waits, and shares of links and queues. The
+// other terms are equal whenever equal bytes take the same path.
 func (t Term) Varies() bool { return t.Waits() || t == Link || t == Queue || t == Proxy }
 
 // Terms are a slice's times by term.
 type Terms [NumTerms]units.Time
 
-// Sum adds them up.
+// Sum returns the sum of all terms.
 func (t *Terms) Sum() (sum units.Time) {
 	for _, v := range t {
 		sum += v
@@ -64,10 +62,10 @@ func (t *Terms) Add(o *Terms) {
 	}
 }
 
-// Rest gives a term the rest of total, if anything is.
+// Rest adds to a term the part of total that the terms do not explain, if positive.
 func (t *Terms) Rest(of Term, total units.Time) { t[of] += max(0, total-t.Sum()) }
 
-// termKey are the arguments' names, units in them.
+// termKey holds the argument names of terms, with the unit: name_us.
 var termKey = func() (keys [NumTerms]string) {
 	for i, n := range termName {
 		keys[i] = n + "_us"
@@ -75,8 +73,7 @@ var termKey = func() (keys [NumTerms]string) {
 	return keys
 }()
 
-// args appends the terms that are not zero, in whole ticks whose sum is that of
-// the exact times.
+// args appends the non-zero terms as arguments, in whole ticks whose sum equals that of the exact times.
 func (t *Terms) args(a []trace.Arg) []trace.Arg {
 	var sum units.Time
 	before := int64(0)
@@ -96,8 +93,7 @@ func (t *Terms) args(a []trace.Arg) []trace.Arg {
 
 func ticks(t units.Time) int64 { return int64((t + trace.Tick/2) / trace.Tick) }
 
-// ParseTerms reads the terms of a slice from its arguments; ok is false where
-// it has none.
+// ParseTerms reads the terms of a slice from its arguments; ok is false if it has none.
 func ParseTerms(args []trace.Arg) (t Terms, ok bool) {
 	for i := range args {
 		a := &args[i]
@@ -115,7 +111,7 @@ func ParseTerms(args []trace.Arg) (t Terms, ok bool) {
 	return t, ok
 }
 
-// argTime is the time of an argument in microseconds.
+// argTime converts an argument in microseconds to a time.
 func argTime(a *trace.Arg) units.Time {
 	if a.Kind == trace.IntArg {
 		return units.FromMicros(float64(a.Int))

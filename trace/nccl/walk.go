@@ -8,21 +8,21 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// kernelSpan is one channel's part of a kernel.
+// kernelSpan is the span of a kernel on one channel.
 type kernelSpan struct {
 	lane
 	start, end units.Time
 }
 
-// kernels are the kernels of a trace, for its critical path.
+// kernels holds the kernels of a trace, for its critical path.
 type kernels struct {
 	lanes []lane                 // by track id
-	spans []kernelSpan           // as they come
+	spans []kernelSpan           // in the order of emission
 	by    map[lane][]kernelSpan  // by start
 	ended map[int32][]kernelSpan // by rank, in the order of their ends
 }
 
-// track notes whose kernels a track holds.
+// track records the rank and channel whose kernels are on a track.
 func (k *kernels) track(id trace.TrackID, t *trace.Track) {
 	for int(id) >= len(k.lanes) {
 		k.lanes = append(k.lanes, lane{rank: -1})
@@ -32,7 +32,7 @@ func (k *kernels) track(id trace.TrackID, t *trace.Track) {
 	}
 }
 
-// emit keeps kernels.
+// emit stores the spans of kernels.
 func (k *kernels) emit(e *trace.Event) {
 	if e.Phase != trace.Slice || e.Cat != "GPU" || int(e.Track) >= len(k.lanes) ||
 		k.lanes[e.Track].rank < 0 || len(k.spans) == maxPathSlices {
@@ -41,7 +41,7 @@ func (k *kernels) emit(e *trace.Event) {
 	k.spans = append(k.spans, kernelSpan{k.lanes[e.Track], e.Start, e.Start + e.Dur})
 }
 
-// order sorts what was kept.
+// order sorts the stored spans into by and ended.
 func (k *kernels) order() {
 	k.by, k.ended = make(map[lane][]kernelSpan), make(map[int32][]kernelSpan)
 	slices.SortStableFunc(k.spans, func(a, b kernelSpan) int { return cmp.Compare(a.start, b.start) })
@@ -54,8 +54,8 @@ func (k *kernels) order() {
 	}
 }
 
-// last returns the kernel that ends last of all, the lowest rank's and channel's
-// among equals, if it ends after t.
+// last returns the kernel that ends last, if it ends after t; of equal ones that of the lowest rank and
+// channel.
 func (k *kernels) last(t units.Time) (found kernelSpan, later bool) {
 	for _, s := range k.spans {
 		if s.end-t >= trace.Tick && (!later || s.end > found.end || s.end == found.end &&
@@ -70,7 +70,7 @@ func compareLanes(a, b lane) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.channel, b.channel))
 }
 
-// at returns the newest kernel of a channel that began before t.
+// at returns the latest kernel of a channel that began before t.
 func (k *kernels) at(l lane, t units.Time) (kernelSpan, bool) {
 	spans := k.by[l]
 	n, _ := slices.BinarySearchFunc(spans, t, func(s kernelSpan, t units.Time) int {
@@ -97,7 +97,7 @@ func (k *kernels) before(rank int32, t units.Time) (kernelSpan, bool) {
 	return spans[n-1], true
 }
 
-// walk is the way back along the critical path.
+// walk is the state of finding the critical path backwards.
 type walk struct {
 	p   *pathSink
 	by  []channelPath
@@ -105,7 +105,8 @@ type walk struct {
 	out []pathPiece // the latest first
 }
 
-// add explains the time from a start, or zero, by a piece of a channel.
+// add assigns the time from start, at least zero, to w.at to a piece of a channel, and moves w.at to its
+// begin.
 func (w *walk) add(start units.Time, name string, l lane) {
 	if from := max(min(start, w.at), 0); from < w.at {
 		w.out = append(w.out, pathPiece{from, w.at, name, l.rank, l.channel})
@@ -113,10 +114,9 @@ func (w *walk) add(start units.Time, name string, l lane) {
 	}
 }
 
-// back explains the time between two steps of a channel and returns the earlier
-// step; false where there is none and everything is explained. Within a kernel
-// the time is the kernel's. A kernel waits for its launch, and that for the
-// kernel before it on its rank.
+// back explains the time between two steps of a channel and returns the earlier step; it returns false if
+// there is none and everything is explained. Within a kernel the time is the kernel's. A kernel waits for its
+// launch, and the launch for the previous kernel on its rank.
 func (w *walk) back(l lane) (step int32, ok bool) {
 	for {
 		var before cause

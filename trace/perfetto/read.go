@@ -19,22 +19,22 @@ import (
 	"github.com/simccl/simccl/trace"
 )
 
-// Bounds of what is read.
+// Limits of a file.
 const (
 	maxPacket = 64 << 20
 	maxIDs    = 1 << 22  // interned strings and tracks of a file
 	maxName   = 64 << 10 // bytes of a name, a category, a key
 	maxArgs   = 4096     // of an event
-	maxDepth  = 64       // of tracks below each other
+	maxDepth  = 64       // nesting of tracks
 )
 
-// sequence is what packets of one writer have in common.
+// sequence is the state that packets of one writer share.
 type sequence struct {
 	names, categories, keys, values interns
-	track                           uint64 // of events that name none
+	track                           uint64 // for events that name no track
 }
 
-// interns are strings by their numbers, which mostly count from 1.
+// interns maps the numbers of interned strings, which mostly count from 1, to the strings.
 type interns struct {
 	dense []string
 	rest  map[uint64]string
@@ -64,40 +64,40 @@ func (n *interns) set(id uint64, s string) {
 	}
 }
 
-// lane is a track as Chrome traces number them.
+// lane is a track with the numbers of a Chrome trace.
 type lane struct {
 	pid, tid int64
 	parent   uint64
 	name     string
 	unit     string
-	own      bool    // pid and tid are its own
-	open     []Event // slices that have begun, each inside the one before
+	own      bool    // it has its own pid and tid
+	open     []Event // open slices, each inside the one before
 }
 
-// reader turns packets into the events of a Chrome trace.
+// reader converts packets to the events of a Chrome trace.
 type reader struct {
 	to        Sink
-	head      bool // no events are wanted
+	head      bool // only the head is read
 	event     Event
-	ns        int64 // its time by the file's clock
+	ns        int64 // the event's time by the file's clock
 	in        *bufio.Reader
 	packet    int
 	offset    int64
-	next      int64 // offset behind the packet
+	next      int64 // offset after the packet
 	buf       []byte
 	names     map[string]string
 	sequences map[uint64]*sequence
 	lanes     map[uint64]*lane
-	kept      int // strings and tracks
-	opened    int // slices that have begun
+	kept      int // number of strings and tracks stored
+	opened    int // number of open slices
 }
 
-// errHead ends the reading of a head.
+// errHead ends reading after the head.
 var errHead = errors.New("the events begin")
 
-// Read gives all that a file has, decompressed, to a Sink: slices when they end, those
-// without an end last. Where head is set it stops at the first event. Errors are
-// *PacketErrors, *trace.LimitErrors, those of the Sink and of reading.
+// Read passes the content of a decompressed file to a Sink: slices when they end, those without an end last.
+// With head it stops at the first event. Errors: *PacketError, *trace.LimitError, those of the Sink and of
+// reading.
 func Read(in *bufio.Reader, head bool, to Sink) error {
 	r := &reader{to: to, head: head, in: in, sequences: map[uint64]*sequence{}, lanes: map[uint64]*lane{}}
 	for {
@@ -117,20 +117,20 @@ func Read(in *bufio.Reader, head bool, to Sink) error {
 	}
 }
 
-// settle gives the event its time.
+// settle sets the event's time.
 func (r *reader) settle() {
 	if e := &r.event; e.HasTS {
 		e.TS, e.BadTS = r.to.Time(r.ns)
 	}
 }
 
-// pass gives the event.
+// pass passes the event to the Sink.
 func (r *reader) pass() error {
 	r.settle()
 	return r.to.Event(&r.event)
 }
 
-// intern returns a text of the file, short ones of which are kept once.
+// intern returns a string of the file; short ones are shared.
 func (r *reader) intern(b []byte) string {
 	if len(b) > 256 {
 		return string(b)
@@ -177,7 +177,7 @@ func (r *reader) take() ([]byte, error) {
 		if err != nil {
 			return nil, r.broken(err)
 		}
-		_, _ = r.in.Discard(int(size)) // the bytes stay until the next read
+		_, _ = r.in.Discard(int(size)) // the bytes stay valid until the next read
 		r.next += int64(size)
 		return b, nil
 	}
@@ -290,7 +290,7 @@ func (r *reader) fields(b []byte, each func(f protowire.Field) error) error {
 	return nil
 }
 
-// str interns a string of the file; it may have up to maxName bytes.
+// str interns a string of the file, of at most maxName bytes.
 func (r *reader) str(b []byte) (string, error) {
 	if len(b) > maxName {
 		return "", r.fail("a name of %d bytes, beginning %s; up to %d are read", len(b),
@@ -353,7 +353,7 @@ func (r *reader) defaults(s *sequence, b []byte) error {
 	})
 }
 
-// bundle reads what our traces say of themselves.
+// bundle reads the self-description of our traces.
 func (r *reader) bundle(b []byte) error {
 	return r.fields(b, func(f protowire.Field) error {
 		if f.Number != bundleMetadata {
@@ -387,7 +387,7 @@ func (r *reader) lane(uuid uint64) *lane {
 			r.lanes[uuid] = l
 		}
 	}
-	if !l.own { // it lies in the process above it
+	if !l.own { // it belongs to the process above it
 		l.own, l.tid = true, -1-int64(uuid&math.MaxInt32)
 		up := r.lanes[l.parent]
 		for range maxDepth {
@@ -403,7 +403,7 @@ func (r *reader) lane(uuid uint64) *lane {
 	return l
 }
 
-// trackEvent gives an event as a Chrome trace has it.
+// trackEvent converts a track event to the form of a Chrome trace.
 func (r *reader) trackEvent(s *sequence, at uint64, b []byte) error {
 	e := &r.event
 	*e = Event{Packet: r.packet, HasTS: true, Args: e.Args[:0]}
@@ -467,7 +467,7 @@ func (r *reader) trackEvent(s *sequence, at uint64, b []byte) error {
 	return r.pass()
 }
 
-// begin keeps a slice until its end comes.
+// begin stores a slice until its end comes.
 func (r *reader) begin(l *lane) error {
 	r.settle()
 	n := len(l.open)
@@ -476,7 +476,7 @@ func (r *reader) begin(l *lane) error {
 	}
 	l.open = l.open[:n+1]
 	e := &l.open[n]
-	args := append(e.Args[:0], r.event.Args...) // those of a slice that ended are used again
+	args := append(e.Args[:0], r.event.Args...) // reuses the arguments of a slice that has ended
 	*e = r.event
 	e.Args = args
 	if r.opened++; r.opened > maxIDs {
@@ -486,7 +486,7 @@ func (r *reader) begin(l *lane) error {
 	return nil
 }
 
-// end gives the slice that ends now, as one event; an end without a begin as it is.
+// end passes the slice that ends now, as one event; an end without a begin is passed unchanged.
 func (r *reader) end(l *lane) error {
 	n := len(l.open)
 	if n == 0 {
@@ -506,7 +506,7 @@ func (r *reader) end(l *lane) error {
 	return r.to.Event(&e)
 }
 
-// unended gives the begins that have no end.
+// unended passes the begins that have no end.
 func (r *reader) unended() error {
 	for _, uuid := range slices.Sorted(maps.Keys(r.lanes)) {
 		for i := range r.lanes[uuid].open {
@@ -537,7 +537,7 @@ func (r *reader) legacy(b []byte) error {
 	})
 }
 
-// annotation reads an argument; values that are nested are left out.
+// annotation reads an argument; nested values are skipped.
 func (r *reader) annotation(s *sequence, b []byte) error {
 	e := &r.event
 	if len(e.Args) == maxArgs {

@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/trace"
 )
 
-// descriptor notes a track, and gives its names as a Chrome trace has them.
+// descriptor stores a track, and passes its names in the form of a Chrome trace.
 func (r *reader) descriptor(b []byte) error {
 	var uuid uint64
 	l := &lane{unit: "value"}
@@ -37,7 +37,7 @@ func (r *reader) descriptor(b []byte) error {
 		}
 		return err
 	})
-	if err != nil || uuid == 0 { // the root: how tracks are sorted
+	if err != nil || uuid == 0 { // the root track: how tracks are sorted
 		return err
 	}
 	if r.lanes[uuid] == nil {

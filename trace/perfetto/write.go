@@ -1,9 +1,9 @@
-// Package perfetto writes and reads traces in Perfetto's own format: packets of protobuf
-// (protos/perfetto/trace), of which the track events, their names and tracks are known.
+// Package perfetto writes and reads traces in Perfetto's own format: protobuf packets
+// (protos/perfetto/trace), limited to track events, their names and tracks.
 //
-// In: events as trace/internal/pack keeps them, or the bytes of a file. Out: packets, or
-// events with the processes and threads that a Chrome trace has. What it must not know:
-// files and their compression, the order of events, Chrome's JSON.
+// In: events as trace/internal/pack stores them, or the bytes of a file. Out: packets, or events with the
+// processes and threads of a Chrome trace. It must not know files and their compression, the order of events,
+// or Chrome's JSON.
 package perfetto
 
 import (
@@ -14,15 +14,14 @@ import (
 	"github.com/simccl/simccl/trace/internal/pack"
 )
 
-// In Perfetto's own format a slice is a begin and an end in the order of time, the
-// processes and threads of a Chrome trace are tracks of such, each counter is a
-// track below its process, and an arrow's ends are legacy events of phase s and f,
-// which bind to the slice that is open on their track (track_event_event_importer.h,
-// ParseFlowEventV1): a native flow runs from the begins of slices, and a receive
-// often begins to wait before its send begins. What events repeat is interned once,
-// at the front, so that all that follows can be made ready in parallel.
+// In Perfetto's own format a slice is a begin and an end in the order of time; the processes and threads of a
+// Chrome trace are tracks; each counter is a track below its process; and an arrow's ends are legacy events
+// of phase s and f, which bind to the open slice of their track (track_event_event_importer.h,
+// ParseFlowEventV1). Native flows start at the begins of slices, which does not fit: a receive often begins
+// to wait before its send begins. Repeating strings are interned once, at the front, so that all that follows
+// can be encoded in parallel.
 
-// UUIDs of tracks: of threads their number, counted from 1,.
+// UUIDs of tracks; a thread's UUID is its track's number, counted from 1.
 const (
 	processUUID = 1 << 32
 	counterUUID = 1 << 33
@@ -34,12 +33,12 @@ type counterKey struct {
 	name, arg string
 }
 
-// Writer makes packets of a trace's events, which tables keep until the file is written.
+// Writer encodes a trace's events, stored in tables until the file is written.
 type Writer struct {
 	tables   *pack.Tables
 	counters map[counterKey]uint64
 	order    []counterKey
-	shapes   []shape // as tables.Shapes, made with the head
+	shapes   []shape // parallel to tables.Shapes, made with the head
 }
 
 // shape is the common part of events of one shape, as protobuf fields.
@@ -48,18 +47,18 @@ type shape struct {
 	keys  [][]byte // names of annotations
 }
 
-// NewWriter returns a Writer of events that tables keep.
+// NewWriter returns a Writer of events that tables store.
 func NewWriter(tables *pack.Tables) *Writer {
 	return &Writer{tables: tables, counters: map[counterKey]uint64{}}
 }
 
-// Named reports whether a name is one of Perfetto's format, compressed or not.
+// Named reports whether a file name selects Perfetto's format, compressed or not.
 func Named(path string) bool {
 	return strings.HasSuffix(strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst"), ".pftrace")
 }
 
-// Counter returns the number of a counter's track: that of a process, by the names of the
-// counter and of its argument.
+// Counter returns the number of a counter's track, identified by process and the names of the counter and of
+// its argument.
 func (w *Writer) Counter(process int64, name, arg string) uint64 {
 	k := counterKey{process, name, arg}
 	id, ok := w.counters[k]
@@ -71,8 +70,8 @@ func (w *Writer) Counter(process int64, name, arg string) uint64 {
 	return id
 }
 
-// Head returns all that precedes the events: what they repeat, what the trace says of itself
-// (JSON), and the tracks in order, by their ids.
+// Head returns the packets that precede the events: interned strings, the trace's self-description (JSON),
+// and the tracks in order, by their ids.
 func (w *Writer) Head(order []int32, track func(int32) *trace.Track, other []byte) []byte {
 	b := protowire.AppendBytes(nil, tracePacket, w.intern())
 	meta := protowire.AppendBytes(protowire.AppendBytes(nil, metadataName, "simccl"), metadataJSON, other)
@@ -122,10 +121,10 @@ func appendDescriptor(b, d []byte) []byte {
 	return protowire.AppendBytes(b, tracePacket, protowire.AppendBytes(nil, packetDescriptor, d))
 }
 
-// valid is text as the format has it.
+// valid returns s as valid UTF-8, which protobuf strings require; invalid bytes become U+FFFD.
 func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
-// intern makes the packet of what events repeat, and what each shape is with it.
+// intern returns the packet of interned strings, and encodes each shape with their numbers.
 func (w *Writer) intern() []byte {
 	var data []byte
 	index := func(field int) func(string) uint64 {
@@ -163,16 +162,16 @@ func (w *Writer) intern() []byte {
 	return protowire.AppendBytes(packet, packetInterned, data)
 }
 
-// Encoder returns what makes packets of this Writer's events.
+// Encoder returns an encoder of this Writer's events.
 func (w *Writer) Encoder() *Encoder { return &Encoder{w: w} }
 
-// Encoder makes packets of events; each goroutine has its own.
+// Encoder encodes events as packets; each goroutine has its own.
 type Encoder struct {
 	w                   *Writer
 	event, note, packet []byte
 }
 
-// Append appends the packet of an event. The Writer's head has to be made before.
+// Append appends the packet of an event. The Writer's Head must have been called before.
 func (p *Encoder) Append(b []byte, e *pack.Packed) []byte {
 	t := p.event[:0]
 	switch {
@@ -200,7 +199,7 @@ func (p *Encoder) Append(b []byte, e *pack.Packed) []byte {
 	return protowire.AppendBytes(b, tracePacket, k)
 }
 
-// named is an event with category, name and annotations.
+// named appends the fields of an event with category, name and annotations.
 func (p *Encoder) named(t []byte, e *pack.Packed) []byte {
 	switch trace.Phase(e.Kind) {
 	case trace.Slice:

@@ -1,16 +1,14 @@
-// Package profile converts a timeline to a pprof profile: where the time of
-// every rank's operations goes. A profile has no time axis, so it adds up what
-// the trace lays out; `go tool pprof` filters, ranks and compares it.
+// Package profile converts a timeline to a pprof profile: it shows where the time of every rank's operations
+// is spent. A profile has no time axis, so it sums up the spans of the trace; `go tool pprof` filters, ranks
+// and compares it.
 //
-// Time is wall time of the rank, not of its channels: at every instant of an
-// operation the steps in progress share the instant equally, and an
-// instant without any step belongs to the kernel, or outside every kernel to
-// the operation itself. A receive that a proxy has posted counts only where
-// nothing else is active. So the total is exactly the sum over ranks of their
-// operations' times.
+// Time is wall time of the rank, not of its channels: at every instant of an operation the steps in progress
+// share the instant equally, and an instant without any step belongs to the kernel, or outside every kernel
+// to the operation itself. A receive that a proxy has posted counts only while nothing else is active. So the
+// total is exactly the sum over ranks of their operations' times.
 //
-// A stack is, leaf first: wait kind, peer, channel, operation, rank. A leaf's
-// file is the link it waited for, so -files ranks links.
+// A stack is, leaf first: wait kind, peer, channel, operation, rank. A leaf's file is the link it waited for,
+// so -files ranks links.
 package profile
 
 import (
@@ -27,8 +25,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Writer is a trace.Sink that writes a profile when it is closed. It keeps
-// 32 bytes per step. Processes without operations (NICs, links) are ignored.
+// Writer is a trace.Sink that writes a profile when it is closed. It stores 32 bytes per step. Processes
+// without operations (NICs, links) are ignored.
 type Writer struct {
 	out    io.Writer
 	opt    Options
@@ -77,8 +75,7 @@ type rank struct {
 
 // Options configure a Writer.
 type Options struct {
-	// Cancelled, if set, is polled while the profile is made; the error that it
-	// returns ends that, and nothing appears under the file's name.
+	// Cancelled, if set, is polled while the profile is made; its error ends that, and no file appears.
 	Cancelled func() error
 }
 
@@ -88,15 +85,13 @@ func New(out io.Writer, opt Options) *Writer {
 		stacks: make(map[stackKey]int32)}
 }
 
-// File is a file in the making: Finish gives it its name, or discards it if err
-// is not nil.
+// File is a file under construction: Finish gives it its name, or discards it if err is not nil.
 type File interface {
 	io.Writer
 	Finish(err error) error
 }
 
-// To returns a Writer to a file that was created under a name. Close or Abort
-// finishes the file.
+// To returns a Writer to a file that was created for path. Close or Abort finishes the file.
 func To(file File, path string, opt Options) *Writer {
 	w := New(file, opt)
 	w.finish = func(err error) error {
@@ -134,7 +129,7 @@ func (w *Writer) Track(t trace.Track) trace.TrackID {
 	return id
 }
 
-// Emit keeps operations, kernels and steps.
+// Emit stores operations, kernels and steps.
 func (w *Writer) Emit(e *trace.Event) {
 	if e.Phase != trace.Slice {
 		return
@@ -214,16 +209,16 @@ func (w *Writer) end(err error) error {
 	return err
 }
 
-// Abort gives up: nothing appears under the file's name.
+// Abort discards the profile: nothing appears under the file's name.
 func (w *Writer) Abort() {
 	w.giveUp = true
 	_ = w.Close()
 }
 
-// pollEvery is after how many rounds of a long loop poll checks.
+// pollEvery is the number of rounds of a long loop between two polls.
 const pollEvery = 1 << 12
 
-// poll checks periodically whether the profile is still wanted.
+// poll checks periodically whether the profile is cancelled.
 func (w *Writer) poll() error {
 	if w.polls++; w.opt.Cancelled == nil || w.polls < pollEvery {
 		return nil
@@ -238,14 +233,14 @@ type share struct {
 	stack int32 // index of keys; -1 kernel, -2 outside every kernel
 }
 
-// edge is where a span begins or ends.
+// edge is the begin or end of a span.
 type edge struct {
 	at    units.Time
 	index int
 	open  bool
 }
 
-// edges are the begins and ends of a rank's spans in the order of time.
+// edges returns the begins and ends of a rank's spans in the order of time.
 func (r *rank) edges() []edge {
 	var edges []edge
 	for i, s := range r.spans {
@@ -259,11 +254,10 @@ func (r *rank) edges() []edge {
 	return edges
 }
 
-// attribute divides a rank's operations among what went on during them. posted
-// marks stacks of receives that wait for data of the network: proxies post them
-// long before, so they only count where nothing else is active. The
-// picoseconds that do not divide go to the first of the active steps. An error
-// of poll ends it.
+// attribute divides a rank's operations among the activities during them. posted marks stacks of receives
+// that wait for data of the network: proxies post them long before, so they only count while nothing else is
+// active. The first of the active steps gets the remainder of a division in picoseconds. An error of poll
+// ends it.
 func (r *rank) attribute(posted func(stack int32) bool, poll func() error) (shares []share,
 	time map[share]units.Time, err error) {
 	edges := r.edges()
@@ -382,7 +376,7 @@ type builder struct {
 	p         *profile.Profile
 	mapping   *profile.Mapping
 	functions map[[2]string]*profile.Location
-	rest      units.Time // picoseconds not yet printed: the total stays exact
+	rest      units.Time // picoseconds not yet written: the total stays exact
 }
 
 func (b *builder) location(name, file string) *profile.Location {
@@ -440,7 +434,7 @@ func (w *Writer) addRank(b *builder, r *rank) error {
 			label("link", k.link)
 			label("transport", k.transport)
 			label("peer", fmt.Sprintf("rank %d", k.peer))
-			if !counted[s.stack] { // bytes and steps once, with the first operation
+			if !counted[s.stack] { // bytes and steps count once, with the first operation
 				counted[s.stack] = true
 				sample.Value[1], sample.Value[2] = r.bytes[s.stack], r.steps[s.stack]
 				if r.bytes[s.stack] > 0 {

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Document is a Report as JSON has it.
+// Document is a Report with the names and totals of its JSON output.
 type Document struct {
 	File     string   `json:"file"`
 	Schema   string   `json:"schema,omitempty"`
@@ -16,9 +16,9 @@ type Document struct {
 	Counters int      `json:"counters"`
 	Errors   int      `json:"errors"`
 	Warnings int      `json:"warnings"`
-	Problems []string `json:"problems"` // every one
+	Problems []string `json:"problems"` // all of them
 	LeftOut  int      `json:"problems_left_out,omitempty"`
-	// Kinds counts problems that differ in names and numbers only.
+	// Kinds counts problems that differ only in names and numbers.
 	Kinds []Kind `json:"kinds"`
 }
 
@@ -58,7 +58,7 @@ func kindsOf(list []Problem) []Kind {
 	return out
 }
 
-// Text writes examples of the problems of a file, and what it holds.
+// Text writes examples of the problems of a file, and its counts.
 func (r *Report) Text(w io.Writer, file string) error {
 	for _, p := range r.Problems {
 		fmt.Fprintf(w, "%s:%s\n", file, p)

@@ -9,20 +9,19 @@ import (
 	"github.com/simccl/simccl/trace/chrome"
 )
 
-// flow is the state of the arrows of one id.
+// flow is the state of the arrows with one id.
 type flow struct {
 	starts, ends []mark
-	again        bool // another arrow of the id is whole
+	again        bool // another arrow with the id is complete
 }
 
-// flowBytes is the size of an arrow without its key, and doneBytes one that is
-// known to be whole.
+// flowBytes is the size of an arrow without its key, doneBytes that of one known to be complete.
 const (
 	flowBytes = 240
 	doneBytes = 48
 )
 
-// flowID represents the key of an arrow that is whole.
+// flowID is a hash that represents the key of a complete arrow.
 type flowID [2]uint64
 
 var flowSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
@@ -34,10 +33,10 @@ func (k flowKey) compare(o flowKey) int {
 	return cmp.Or(strings.Compare(k.cat, o.cat), strings.Compare(k.name, o.name), strings.Compare(k.id, o.id))
 }
 
-// bytes is what the key takes.
+// bytes returns the size of the key.
 func (k flowKey) bytes() int64 { return int64(len(k.cat) + len(k.name) + len(k.id) + 2) }
 
-// idOf hashes a key to 128 bits: arrows that have ended are remembered by these alone.
+// idOf hashes a key to 128 bits: complete arrows are remembered by these only.
 func idOf(key flowKey) (id flowID) {
 	const odd = 0x9e3779b97f4a7c15
 	for i, seed := range flowSeeds {
@@ -81,7 +80,7 @@ func (c *checker) arrow(e *chrome.Event) {
 	c.mark(c.track(e), m)
 }
 
-// settleFlows forgets all of the arrows that are whole but their ids.
+// settleFlows frees complete arrows; only their ids remain.
 func (c *checker) settleFlows() {
 	c.settledAt = c.arrowAt
 	for k, f := range c.flows { //lint:sorted each on its own
@@ -97,14 +96,14 @@ func (c *checker) settleFlows() {
 	}
 }
 
-// checkFlow wants every end to have its own start, not after it.
+// checkFlow reports ends of an arrow without a start of their own at or before them.
 func (c *checker) checkFlow(k flowKey, f *flow) {
 	id := bare(k.id)
 	byTime := func(a, b mark) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.line, b.line)) }
 	slices.SortFunc(f.starts, byTime)
 	slices.SortFunc(f.ends, byTime)
 	if c.rep.Info.Part != nil && (len(f.starts) == 0 || len(f.ends) == 0) {
-		return // its other end is in another rank's file
+		return // the other end is in another rank's file
 	}
 	for i, end := range f.ends {
 		switch {

@@ -11,14 +11,14 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Problem is one place where a rule is broken.
+// Problem is one violation of a rule, with its line in the file.
 type Problem struct {
 	Line    int
 	Rule    string // short name, stable
 	Text    string
 	Warning bool
-	// Last is set on the last example of a kind in Report.Problems, and More counts
-	// the further problems of the same kind.
+	// Last is set on the last example of a kind in Report.Problems; More counts the further problems of that
+	// kind.
 	Last bool
 	More int
 }
@@ -32,7 +32,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%d: %s: %s [%s]", p.Line, kind, p.Text, p.Rule)
 }
 
-// Report is the problems found and the trace's counts.
+// Report holds the problems found and the trace's counts.
 type Report struct {
 	Info chrome.Info
 	// Problems are examples of each kind: errors before warnings, kinds in the
@@ -60,7 +60,7 @@ type kindKey struct {
 	warning      bool
 }
 
-// kind is what is known of the problems of one kind.
+// kind accumulates the problems of one kind.
 type kind struct {
 	count    int
 	examples []Problem
@@ -80,7 +80,7 @@ func (c *checker) warn(line int, rule, format string, args ...any) {
 	c.add(&found{Problem{Line: line, Rule: rule, Text: fmt.Sprintf(format, args...), Warning: true}, format})
 }
 
-// ours is a rule of our schema: an error in our files, a warning in others.
+// ours reports a violation of a rule of our schema: an error in our files, a warning in others.
 func (c *checker) ours(line int, rule, format string, args ...any) {
 	c.own = append(c.own, found{Problem{Line: line, Rule: rule, Text: fmt.Sprintf(format, args...)}, format})
 	if len(c.own) > 1000 {
@@ -120,7 +120,7 @@ func (c *checker) add(p *found) {
 	}
 }
 
-// example keeps the problem if it is one of the first by line.
+// example stores the problem if it is one of the first by line.
 func (k *kind) example(p Problem) {
 	at, _ := slices.BinarySearchFunc(k.examples, p, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), -1)
@@ -142,7 +142,7 @@ func before(a, b Problem) int {
 	return -1
 }
 
-// list puts the problems in order.
+// list sorts the problems into the report.
 func (c *checker) list() {
 	var kinds []*kind
 	for _, k := range c.kinds { //lint:sorted below
@@ -160,8 +160,8 @@ func (c *checker) list() {
 	slices.SortStableFunc(c.rep.All, before)
 }
 
-// quoted is a name of the trace in a message.
+// quoted returns a name of the trace in quotes, for a message.
 func quoted(name string) string { return termtext.Quote(name, 80) }
 
-// bare is a name of the trace that is printed without quotes.
+// bare returns a name of the trace without quotes, for a message.
 func bare(name string) string { return termtext.Short(name, 80) }

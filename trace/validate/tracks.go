@@ -20,38 +20,38 @@ type span struct {
 type mark struct {
 	at   units.Time
 	line int
-	out  bool // s, else f
+	out  bool // s; false: f
 }
 
-// trackState is what is known of a track. Slices and ends of arrows wait in
-// spans and marks until the track is swept.
+// trackState is the state of a track. Slices and ends of arrows wait in spans and marks until the track is
+// swept.
 type trackState struct {
-	open  []span // B without E yet
+	open  []span // B events without their E yet
 	spans []span
 	marks []mark
-	stack []span     // of the sweep: the slices that are open, each inside the one before
+	stack []span     // of the sweep: open slices, each inside the one before
 	last  units.Time // latest start
-	swept units.Time // all before is checked
-	begun bool       // swept holds
+	swept units.Time // all before this time is checked
+	begun bool       // swept is valid
 }
 
-// defaultSweep is how many slices and ends of arrows wait before the tracks of a file
-// in the order of time are swept: what is checked need not be kept.
+// defaultSweep is the number of waiting slices and ends of arrows at which the tracks of a time-ordered file
+// are swept: checked ones are freed.
 const defaultSweep = 1 << 18
 
 const (
-	spanBytes = 128 // of a span or mark in a list that grows: it is there twice then
+	spanBytes = 128 // of a span or mark in a growing list, which is briefly copied
 	longName  = 256
 )
 
-// nearTrack is a track that was found, by a hash of its numbers: a file has thousands,
-// and a map takes three cache lines for each event.
+// nearTrack is a cache entry of a track, by a hash of its numbers: a file has thousands, and a map costs
+// three cache lines per event.
 type nearTrack struct {
 	key   trackKey
 	state *trackState
 }
 
-// nearPrime spreads the threads of processes over the table.
+// nearPrime distributes the threads of processes over the cache.
 const nearPrime = 257
 
 func (c *checker) track(e *chrome.Event) *trackState {
@@ -70,14 +70,14 @@ func (c *checker) track(e *chrome.Event) *trackState {
 	return t
 }
 
-// keep counts what is kept in memory.
+// keep adds to the memory in use.
 func (c *checker) keep(n int64, line int) {
 	if err := c.kept.Keep(n, line); err != nil && c.err == nil {
 		c.err = err
 	}
 }
 
-// late reports whether a slice or an arrow is too late to be checked.
+// late reports whether a slice or an arrow comes too late to be checked.
 func (c *checker) late(t *trackState, at units.Time, line int) bool {
 	if at < t.last {
 		c.unsorted = true
@@ -91,15 +91,15 @@ func (c *checker) late(t *trackState, at units.Time, line int) bool {
 	return true
 }
 
-// outOfOrder is a file that was in the order of time for so long that what was
-// checked is not kept any more.
+// outOfOrder returns the error for a file that was in the order of time for so long that checked events are
+// already freed.
 func outOfOrder(line int) error {
 	return &trace.LimitError{Line: line,
 		Problem: "the file is not sorted by time after this line, and too large to be kept in memory",
 		Hint:    "sort its events by ts"}
 }
 
-// wait keeps a slice until its track is swept.
+// wait stores a slice until its track is swept.
 func (c *checker) wait(t *trackState, s span) {
 	if c.late(t, s.start, s.line) {
 		return
@@ -109,7 +109,7 @@ func (c *checker) wait(t *trackState, s span) {
 	c.waits(s.line, len(s.name))
 }
 
-// mark keeps an arrow's end until its track is swept.
+// mark stores an arrow's end until its track is swept.
 func (c *checker) mark(t *trackState, m mark) {
 	if c.late(t, m.at, m.line) {
 		return
@@ -130,8 +130,7 @@ func (c *checker) waits(line, name int) {
 	}
 }
 
-// sweepAll sweeps every track, up to its last start or to its end, and forgets
-// what it has checked.
+// sweepAll sweeps every track, up to its last start or to its end, and frees the checked events.
 func (c *checker) sweepAll(last bool) {
 	for _, k := range sortedKeys(c.tracks, func(a, b trackKey) int {
 		return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid))
@@ -145,8 +144,8 @@ func (c *checker) sweepAll(last bool) {
 	}
 }
 
-// sweep goes through a track in time: slices must nest, arrows must lie inside
-// one. Slices that begin with the latest one wait for others that do.
+// sweep checks a track in the order of time: slices must nest, arrows must lie inside a slice. Slices that
+// begin at the latest start wait for others that do.
 func (c *checker) sweep(k trackKey, t *trackState, last bool) {
 	slices.SortStableFunc(t.spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
@@ -156,7 +155,7 @@ func (c *checker) sweep(k trackKey, t *trackState, last bool) {
 	marksUntil := func(limit units.Time, all bool) {
 		for ; marks < len(t.marks) && (all || t.marks[marks].at < limit); marks++ {
 			m := &t.marks[marks]
-			// Each slice lies inside the one below it: the lowest decides.
+			// Each open slice lies inside the one below it, so the lowest decides.
 			if len(t.stack) > 0 && t.stack[0].start <= m.at && m.at <= t.stack[0].end {
 				continue
 			}

@@ -1,6 +1,5 @@
-// Package validate checks Chrome traces: that viewers can show them, and that
-// what they show is consistent. Our own traces must pass every rule; on other
-// people's files the rules that only we promise are warnings.
+// Package validate checks Chrome traces: viewers must be able to show them, and the content must be
+// consistent. Our own traces must pass every rule; on foreign files the rules of our schema are warnings.
 package validate
 
 import (
@@ -15,12 +14,12 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Options say how much a check keeps.
+// Options are limits and outputs of a check.
 type Options struct {
 	// All lists every problem, not only some of each kind.
 	All bool
-	// Memory is how much may be kept of the trace, 0 for trace.DefaultMemory. Of a
-	// file in the order of time, as ours are, that is its tracks and arrows only.
+	// Memory bounds the memory used for the trace; 0: trace.DefaultMemory. For a file in the order of time,
+	// as ours are, only tracks and arrows are stored.
 	Memory units.Bytes
 
 	sweepAt int // 0: defaultSweep
@@ -32,7 +31,7 @@ type counter struct {
 	at      units.Time
 }
 
-// counterKey is a counter: each process and argument has its own.
+// counterKey identifies a counter: each process and argument has its own.
 type counterKey struct {
 	pid           int64
 	name, id, arg string
@@ -47,28 +46,27 @@ type checker struct {
 	rep      *Report
 	all      bool
 	kinds    map[kindKey]*kind
-	own      []found // rules that only we promise: severity known at the end
+	own      []found // violations of our own rules: severity known at the end
 	tracks   map[trackKey]*trackState
 	near     [1 << 12]nearTrack
 	flows    map[flowKey]*flow
-	done     map[flowID]struct{} // arrows that are whole
+	done     map[flowID]struct{} // complete arrows
 	counters map[counterKey]*counter
 	async    map[string][]span
 	started  bool
 
 	kept      *trace.Budget
-	err       error      // too much was to be kept
+	err       error      // the memory limit was exceeded
 	unsorted  bool       // the file is not in the order of time
 	arrowAt   units.Time // latest end of an arrow
-	settledAt units.Time // of those that are settled
-	waiting   int        // slices and ends of arrows that wait for a sweep
+	settledAt units.Time // up to this time, arrows are settled
+	waiting   int        // number of slices and ends of arrows that wait for a sweep
 	waitBytes int64
 	sweepAt   int
 }
 
-// Check reads a trace and returns what is wrong with it. An error means that
-// the file could not be read as a trace at all, or not within a bound
-// (trace.LimitError).
+// Check reads a trace and returns its problems. An error means that the file could not be read as a trace at
+// all, or not within a limit (trace.LimitError).
 func Check(r io.Reader) (*Report, error) { return CheckWith(r, Options{}) }
 
 // CheckWith is Check with limits and other options.
@@ -131,7 +129,7 @@ func (c *checker) event(e *chrome.Event) {
 		c.rep.Instant++
 	case 'b', 'n', 'e':
 		c.asyncEvent(e)
-	case 'S', 'T', 'p', 'F', 'N', 'O', 'D', 'v', 'V', 'P', 'c', '(', ')': // older kinds, shown or ignored
+	case 'S', 'T', 'p', 'F', 'N', 'O', 'D', 'v', 'V', 'P', 'c', '(', ')': // obsolete kinds, shown or ignored
 	default:
 		c.problem(e.Line, "phase", "%s has no event type (ph %q)", quoted(e.Name), e.Phase)
 	}
@@ -158,7 +156,7 @@ func (c *checker) beginEnd(e *chrome.Event) {
 	if e.Phase == 'B' {
 		c.rep.Slices++
 		t.open = append(t.open, span{start: e.TS, line: e.Line, name: e.Name})
-		c.unsorted = true // slices are known at their ends
+		c.unsorted = true // the order of slices is known only at their ends
 		c.keep(spanBytes+int64(len(e.Name)), e.Line)
 		return
 	}

@@ -7,23 +7,23 @@ import (
 )
 
 const (
-	some = 8 // fewer keys are sorted by insertion
-	// up to so many keys spread uses 64 buckets; beyond, bucket uses as many as keys
+	some = 8 // lists shorter than this are sorted by insertion
+	// up to this number of keys spread uses 64 buckets; beyond, bucket uses as many as keys
 	few       = 64
 	each      = 0x0101010101010101 // byte-wise 1: multiplying by it sums bytes
 	last      = 1 << 63            // the sign bit
 	placeBits = 24
 	// bits of a key that hold the frame's number; the bits above hold its time
 	Place   = 1<<placeBits - 1
-	Longest = 1 << (63 - placeBits) // longest window in ps, so that times fit a key
+	Longest = 1 << (63 - placeBits) // longest window in ps, such that times fit a key
 )
 
-// many is how many frames may arrive at a node in a window. Keys number four times as many, as windows of two
-// delays hold twice as many.
+// many is the number of frames that may arrive at a node in a window. Keys have room for four times as many,
+// as windows of two delays hold twice as many.
 const many = 1 << (placeBits - 2)
 
-// Window shortens a window of so many ps until the frames that can arrive in it can be numbered. end returns
-// a link's destination and rate in bit/s; no frame has fewer bytes.
+// Window shortens a window of length ps until the frames that can arrive in it can be numbered. end returns a
+// link's destination and rate in bit/s; bytes is the size of the shortest frame.
 func Window(length int64, nodes, links, bytes int, end func(link int) (node int32, rate int64)) int64 {
 	busy := make([]float64, nodes) // bit/s
 	for i := range links {
@@ -34,15 +34,15 @@ func Window(length int64, nodes, links, bytes int, end func(link int) (node int3
 		int64(min(float64(min(length, Longest)), many*8e12*float64(bytes)/max(1, slices.Max(busy)))))
 }
 
-// Key packs an arrival, after ps from the window's start, and the frame's number: keys sort by time, then
-// number.
+// Key packs an arrival (after: ps since the start of the window) and the frame's number n: keys sort by time,
+// then number.
 func Key(after int64, n int) uint64 { return uint64(after)<<placeBits | uint64(n) }
 
-// Together reports whether two keys have one time.
+// Together reports whether two keys have equal times.
 func Together(a, b uint64) bool { return a^b <= Place }
 
-// Before returns bits of those of at most 64 times that are less than end. No time is negative. The sign bit
-// of t−end is the answer: there is no branch to mispredict.
+// Before returns a bit for each of at most 64 times that is less than end. Times are not negative, so the
+// sign bit of t−end is the answer: there is no branch to mispredict.
 func Before(at []int64, end int64) (some uint64) {
 	for _, t := range at {
 		some = some>>1 | uint64(t-end)&last
@@ -50,7 +50,7 @@ func Before(at []int64, end int64) (some uint64) {
 	return some >> (64 - len(at))
 }
 
-// BeforeOf is Before for the times with the given indices; a negative index counts as never.
+// BeforeOf is Before for the times with the given indices; a negative index is never before end.
 func BeforeOf(at []int64, which []int32, end int64) (some uint64) {
 	for _, k := range which {
 		if some >>= 1; k >= 0 {
@@ -71,7 +71,7 @@ type Parts struct {
 	room  []uint32
 }
 
-// Begin starts a window of a node with so many ports.
+// Begin starts a window of a node with the given number of ports.
 func (p *Parts) Begin(ports int) {
 	for i, some := range p.Used {
 		for ; some != 0; some &= some - 1 {
@@ -98,7 +98,7 @@ func (p *Parts) Added(port int) []uint64 { return p.ports[port] }
 // Instead replaces a port's keys.
 func (p *Parts) Instead(port int, keys []uint64) { p.ports[port] = append(p.ports[port][:0], keys...) }
 
-// End computes Used; nothing is added after it.
+// End computes Used; no keys may be added after it.
 func (p *Parts) End() {
 	for i := range p.Used {
 		some := uint64(0)
@@ -113,8 +113,8 @@ func (p *Parts) End() {
 // Leaving returns a port's keys in order; times are below span (ps).
 func (p *Parts) Leaving(port int, span int64) []uint64 { return p.order(p.ports[port], span) }
 
-// LeavingMixed is Leaving where arrivals of many senders are interleaved: few keys are sorted at once,
-// without testing whether they are in order.
+// LeavingMixed is Leaving for ports where arrivals of many senders are interleaved: a few keys are sorted at
+// once, without a test whether they are already in order.
 func (p *Parts) LeavingMixed(port int, span int64) []uint64 {
 	a := p.ports[port]
 	if len(a) > 8 {
@@ -123,7 +123,7 @@ func (p *Parts) LeavingMixed(port int, span int64) []uint64 {
 	return Sort(a)
 }
 
-// Sort sorts a few keys by the cheapest network for their number.
+// Sort sorts keys in place; up to eight use the cheapest sorting network for their number.
 func Sort(a []uint64) []uint64 {
 	switch len(a) {
 	case 0, 1:
@@ -154,7 +154,7 @@ func Merge(all, a, b []uint64) []uint64 {
 	return append(append(all, a...), b...)
 }
 
-// Room returns memory for n keys, for All.
+// Room returns memory for n keys, to be passed to All.
 func (p *Parts) Room(n int) []uint64 {
 	if cap(p.all) < n {
 		p.all = make([]uint64, 2*n)
@@ -165,7 +165,7 @@ func (p *Parts) Room(n int) []uint64 {
 // All sorts keys; times are below span (ps).
 func (p *Parts) All(keys []uint64, span int64) []uint64 { return p.order(keys, span) }
 
-// order sorts keys by what fits their disorder: most lists are sorted or nearly so.
+// order sorts keys by the method that fits their disorder: most lists are sorted or nearly so.
 func (p *Parts) order(a []uint64, span int64) []uint64 {
 	for i := 1; i < len(a); i++ {
 		x := a[i]
@@ -187,7 +187,7 @@ func (p *Parts) order(a []uint64, span int64) []uint64 {
 func descents(a []uint64) (n int) {
 	last := uint64(0)
 	for _, x := range a {
-		n += int((x - last) >> 63) // no key has that bit
+		n += int((x - last) >> 63) // no key has the top bit set
 		last = x
 	}
 	return n
@@ -197,7 +197,7 @@ func descents(a []uint64) (n int) {
 func insert(a []uint64) []uint64 {
 	for i := 1; i < len(a); i++ {
 		x, k := a[i], i
-		for k > 0 && k < len(a) { // the second for the compiler, which needs to check nothing then
+		for k > 0 && k < len(a) { // k < len(a) lets the compiler omit the bounds checks
 			y := a[k-1]
 			if y <= x {
 				break
@@ -228,8 +228,8 @@ func network(a []uint64) {
 	}
 }
 
-// spread sorts up to 64 keys in any order by counting: 64 buckets of time, whose counters are bytes so that
-// eight prefix sums are one multiplication.
+// spread sorts up to 64 keys in any order by counting: 64 buckets of time, whose counters are bytes, so that
+// one multiplication computes eight prefix sums.
 func (p *Parts) spread(a []uint64, span int64) []uint64 {
 	width := max(0, bits.Len64(uint64(span-1))-6) + placeBits
 	var counts [64]uint8
@@ -239,7 +239,7 @@ func (p *Parts) spread(a []uint64, span int64) []uint64 {
 	before := uint64(0)
 	for i := 0; i < 64; i += 8 {
 		n := binary.LittleEndian.Uint64(counts[i:])
-		n *= each // with those of the parts before it
+		n *= each // adds the counts of the words before
 		binary.LittleEndian.PutUint64(counts[i:], n<<8+before*each)
 		before += n >> 56
 	}
@@ -255,7 +255,7 @@ func (p *Parts) spread(a []uint64, span int64) []uint64 {
 	return insert(room[:len(a)])
 }
 
-// bucket is spread for many keys, with about as many buckets.
+// bucket is spread for many keys, with about as many buckets as keys.
 func (p *Parts) bucket(a []uint64, span int64) []uint64 {
 	width := max(0, bits.Len64(uint64(span-1))-bits.Len(uint(len(a)))) + placeBits
 	n := int(uint64(span)<<placeBits>>width) + 2

@@ -1,7 +1,6 @@
 // Package frames stores frames: in ring buffers for links, in chained pieces for queues.
 //
-// In: frames. Out: the same frames, in FIFO order. It must not know links, hosts or what frames
-// carry.
+// In: frames. Out: the same frames, in FIFO order. It must not know links, hosts or the content of frames.
 package frames
 
 import (
@@ -14,7 +13,7 @@ const never = int64(1<<63 - 1)
 // Frame is a frame in a queue or on a cable: 32 bytes, two to a cache line.
 type Frame struct {
 	At    int64  // ps: arrival of its last bit at the end of the cable
-	Flow  int32  // negative: no flow's (PFC, credits, timers; see package port)
+	Flow  int32  // negative: belongs to no flow (PFC, credits, timers; see package port)
 	Psn   uint32 // sequence number of a data frame
 	Route uint32 // index into the engine's hops: the link that it travels on
 	Aux   uint32 // congestion control: a send time or a telemetry row
@@ -31,13 +30,13 @@ const (
 	Nack                     // with Ack: the receiver lacks psn
 	CE                       // congestion experienced, echoed on the acknowledgement
 	Pause                    // PFC: stop class psn
-	Resume                   // PFC: go on with class psn
+	Resume                   // PFC: resume class psn
 	Sack                     // with Ack: frame aux came out of order
-	Lost                     // it will be lost at the end of the cable
-	Trim                     // cut to its headers; with Ack: frame aux came so
+	Lost                     // the frame will be lost at the end of the cable
+	Trim                     // cut to its headers; with Ack: frame aux arrived trimmed
 )
 
-// Extend lengthens a by one frame for the caller to fill in place; append would copy the frame twice.
+// Extend lengthens a by one frame that the caller fills in place; append would copy the frame twice.
 func Extend(a []Frame) []Frame {
 	n := len(a)
 	if n == cap(a) {
@@ -65,7 +64,7 @@ func (q *Ring) Front() *Frame { return &q.Buf[q.Head&uint32(len(q.Buf)-1)] }
 // At returns the frame at position i, Head <= i < Tail.
 func (q *Ring) At(i uint32) *Frame { return &q.Buf[i&uint32(len(q.Buf)-1)] }
 
-// Rewind moves an empty ring back to the begin of its memory, which is likely in the cache.
+// Rewind moves an empty ring back to the start of its memory, which is likely in the cache.
 func (q *Ring) Rewind() {
 	q.Head = (q.Head + uint32(len(q.Buf)-1)) &^ uint32(len(q.Buf)-1)
 	q.Tail = q.Head
@@ -125,7 +124,7 @@ func (q *Ring) Between(from, to uint32, memory *[]Frame) []Frame {
 	return *memory
 }
 
-// Take moves the frames that arrive before end to into, with another tag.
+// Take moves the frames that arrive before end to into and sets their tag.
 func (q *Ring) Take(tag uint32, end int64, into []Frame) []Frame {
 	for ; !q.Empty() && q.Front().At < end; q.Head++ {
 		f := *q.Front()
@@ -135,7 +134,7 @@ func (q *Ring) Take(tag uint32, end int64, into []Frame) []Frame {
 	return into
 }
 
-// Move is Take for frames that enter a switch: each is on the next link of its route. It also returns their
+// Move is Take for frames that enter a switch: their Route advances to the next link. It also returns their
 // bytes.
 func (q *Ring) Move(end int64, into []Frame) (all []Frame, bytes int64) {
 	n, buf, head := len(into), q.Buf, q.Head
@@ -168,7 +167,7 @@ func (q *Ring) Last() *Frame { return &q.Buf[(q.Tail-1)&uint32(len(q.Buf)-1)] }
 
 func (q *Ring) Push(f *Frame) { q.Pass(f, f.At, f.Tag) }
 
-// Pass appends a copy of a frame with another time and tag.
+// Pass appends a copy of a frame with a new time and tag.
 func (q *Ring) Pass(f *Frame, at int64, tag uint32) {
 	if q.Full() {
 		q.Grow()
@@ -176,7 +175,7 @@ func (q *Ring) Pass(f *Frame, at int64, tag uint32) {
 	q.Next().Set(f, at, tag)
 }
 
-// Full reports whether Grow is due before Next.
+// Full reports whether the ring must Grow before Next.
 func (q *Ring) Full() bool { return q.Tail-q.Head == uint32(len(q.Buf)) }
 
 // Next appends a frame to a ring that is not full and returns it for the caller to fill.
@@ -185,14 +184,14 @@ func (q *Ring) Next() *Frame {
 	return &q.Buf[(q.Tail-1)&uint32(len(q.Buf)-1)]
 }
 
-// Set copies a frame but for its time and tag, field by field: f was just written field by field, and a wider
-// load would stall until those stores complete (store-to-load forwarding).
+// Set copies a frame except for its time and tag, field by field: f was just written field by field, and a
+// wider load would stall until those stores complete (store-to-load forwarding).
 func (g *Frame) Set(f *Frame, at int64, tag uint32) {
 	g.At, g.Flow, g.Psn, g.Route, g.Aux = at, f.Flow, f.Psn, f.Route, f.Aux
 	g.Size, g.Flags, g.Class, g.Tag = f.Size, f.Flags, f.Class, tag
 }
 
-// Grow doubles the ring.
+// Grow doubles the ring's memory (16 frames at first).
 func (q *Ring) Grow() {
 	n := make([]Frame, max(16, 2*len(q.Buf)))
 	for i := q.Head; i != q.Tail; i++ {
@@ -202,7 +201,7 @@ func (q *Ring) Grow() {
 }
 
 // Upto returns the position of the first frame that arrives at end or later, the bytes before it, and whether
-// these are data frames only.
+// the frames before it are all data.
 func (q *Ring) Upto(end int64) (to uint32, bytes int64, plain bool) {
 	m := uint32(len(q.Buf) - 1)
 	for to, plain = q.Head, true; to != q.Tail; to++ {
@@ -224,8 +223,8 @@ func First(a []Frame) int64 {
 	return a[0].At
 }
 
-// InTurn chooses the class to serve: control first, then round-robin after last. can has a bit for each
-// candidate.
+// InTurn chooses the class to serve: control first, then round-robin after last. can has a bit for each class
+// with a frame that may start.
 func InTurn(can uint16, last *uint8, classes int) uint8 {
 	if can&1 != 0 {
 		return 0
@@ -245,7 +244,7 @@ func InTurn(can uint16, last *uint8, classes int) uint8 {
 	}
 }
 
-// Onward moves frames that came by a port to the next links of their routes and fills keys with their
+// Onward moves frames that came in at a port to the next links of their routes and fills keys with their
 // positions. The port becomes their tag or, with keep, is appended to from.
 func Onward(a []Frame, keys []uint64, from []uint16, port uint16, keep bool) []uint16 {
 	for i := range a {

@@ -1,11 +1,11 @@
 package frames
 
-// Lane is a FIFO in a linked list of pieces. Unlike a ring it shrinks: a deep queue's memory is that of its
-// frames, and pieces freed last, still in the cache, are used first.
+// Lane is a FIFO in a linked list of pieces. Unlike a ring it shrinks: its memory is proportional to the
+// frames queued, and pieces freed last, still in the cache, are used first.
 type Lane struct {
 	first, last *Piece
-	at, end     int32  // index in first of the first frame; in last behind the last
-	Head, Tail  uint32 // frames that have left; all that came
+	at, end     int32  // at: index of the first frame in first; end: index after the last frame in last
+	Head, Tail  uint32 // number of frames that have left; number that have come
 }
 
 // Piece holds 31 frames and a link: a kilobyte.
@@ -22,7 +22,7 @@ func (q *Lane) Front() *Frame { return &q.first.frames[q.at] }
 
 func (q *Lane) Back() *Frame { return &q.last.frames[q.end-1] }
 
-// Pass appends a frame with another time and tag; spare is the free list of pieces.
+// Pass appends a copy of a frame with a new time and tag; spare is the free list of pieces.
 func (q *Lane) Pass(f *Frame, at int64, tag uint32, spare **Piece) {
 	if q.end == perPiece || q.last == nil {
 		q.extend(spare)
@@ -51,7 +51,7 @@ func (q *Lane) extend(spare **Piece) {
 	q.last, q.end = n, 0
 }
 
-// Pop removes the first frame. It stays readable until as many frames have come as a piece holds.
+// Pop removes the first frame. It stays readable until a piece's worth of further frames has been added.
 func (q *Lane) Pop(spare **Piece) {
 	q.Head++
 	if q.at++; q.Head == q.Tail {
@@ -68,7 +68,7 @@ func (q *Lane) Piece() []Frame {
 	return q.first.frames[q.at:min(perPiece, q.at+int32(q.Tail-q.Head))]
 }
 
-// Drop is Pop for n frames, all of Piece's.
+// Drop is Pop for n frames, which must be all those of Piece.
 func (q *Lane) Drop(n int, spare **Piece) {
 	q.Head += uint32(n)
 	if q.at += int32(n); q.Head == q.Tail {
@@ -80,7 +80,8 @@ func (q *Lane) Drop(n int, spare **Piece) {
 	}
 }
 
-// Room returns memory behind the last frame, for at least one; Came counts what was written there.
+// Room returns the free memory after the last frame, for at least one frame; Came adds the frames written
+// there.
 func (q *Lane) Room(spare **Piece) []Frame {
 	if q.end == perPiece || q.last == nil {
 		q.extend(spare)

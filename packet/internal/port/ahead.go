@@ -6,10 +6,10 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// TakeBack moves the frames that Both put on this link, but that start at its switch only at from or later,
-// back to the feeder's cable, and closes the link for Both. led maps the number of a transmission to its
-// cause's, with which the frame travelled the cable before; nil: events have no order. It reports whether a
-// frame was moved.
+// TakeBack undoes Both for frames that start at this link's switch at from or later: it moves them back to
+// the feeder's cable, and closes the link for Both. led maps the number of a transmission to its cause's, the
+// number that the frame had on the cable before; nil: events have no order. It reports whether a frame was
+// moved.
 func (l *Link) TakeBack(feeder *Link, from int64, led func(tiebreak.Number) tiebreak.Number) (moved bool) {
 	q := &l.Wire
 	for l.Ahead = false; !q.Empty(); l.Sent-- {
@@ -34,9 +34,9 @@ func (l *Link) TakeBack(feeder *Link, from int64, led func(tiebreak.Number) tieb
 	return moved
 }
 
-// Reopen opens links for Both again and moves what travels on their feeders' cables onto them. It returns
-// false if a queue, a pause or a busy port is in the way: the caller then takes everything back. due is
-// updated, the arrival of each link's first frame (ps).
+// Reopen opens links for Both again and moves the frames on their feeders' cables onto them. It returns false
+// if a queue, a pause or a busy port is in the way: the caller then takes everything back. It updates due,
+// the arrival of each link's first frame (ps).
 func Reopen(c *spec.Config, links []Link, ways, hops []int32, due []int64, calendar *tiebreak.Calendar) bool {
 	for _, id := range ways {
 		b := &links[id]
@@ -60,8 +60,8 @@ func Reopen(c *spec.Config, links []Link, ways, hops []int32, due []int64, calen
 	return true
 }
 
-// advance moves the acknowledgements on this cable onto the next links of their routes as if Both had sent
-// them. It returns false at the first that would have to wait there.
+// advance moves the acknowledgements on this cable onto the next links of their routes, as if Both had sent
+// them. It returns false at the first acknowledgement that would have to wait there.
 func (l *Link) advance(c *spec.Config, links []Link, hops []int32, calendar *tiebreak.Calendar) bool {
 	for q := &l.Wire; !q.Empty(); q.Head++ {
 		f := q.Front()
@@ -103,8 +103,8 @@ func (l *Link) onward(f *frames.Frame, come int64, tag tiebreak.Number) {
 	g.Route++
 }
 
-// Both sends an acknowledgement at a time over this link and, at once, over the next, which is idle when it
-// gets there:
+// Both sends an acknowledgement at a time over this link and, at once, over the next one, which is idle when
+// the frame reaches it:
 //
 //	host --this cable--> switch --next cable--> host
 //	at                   come = at + transmission + delay

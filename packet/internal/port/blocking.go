@@ -2,11 +2,11 @@ package port
 
 // CulpritTimes sums paused time (ps) by the link whose queue caused it, for the first four such links.
 type CulpritTimes [4]struct {
-	cause int32 // and two: 0 is free
+	cause int32 // link + 2; 0: unused entry
 	time  int64
 }
 
-// Add adds a time to a cause; a fifth cause is not counted.
+// Add adds a time (ps) to a cause; a fifth cause is not counted.
 func (l *CulpritTimes) Add(cause int32, time int64) {
 	for i := range l {
 		if x := &l[i]; x.cause == cause+2 || x.cause == 0 {
@@ -17,7 +17,7 @@ func (l *CulpritTimes) Add(cause int32, time int64) {
 	}
 }
 
-// Worst returns the cause with the most time, or present if no pause has ended.
+// Worst returns the link with the most time, or present if no pause has ended.
 func (l *CulpritTimes) Worst(present int32) int32 {
 	best := 0
 	for i := range l {
@@ -38,13 +38,14 @@ type Wait struct {
 	until      int64 // end of the wait that was added last
 }
 
-// Waits are the first four flows that were blocked at a port.
+// Waits holds the first four pairs of flow and cause that were blocked at a port.
 type Waits struct {
 	list [4]Wait
 	n    int
 }
 
-// Add adds a wait that ended at until. A flow is charged once for each end: several of its frames may wait.
+// Add adds a wait that ended at until. A flow is charged once for each end, although several of its frames
+// may have waited.
 func (w *Waits) Add(who, cause int32, until, time int64) {
 	for i := range w.list[:w.n] {
 		if v := &w.list[i]; v.Who == who && v.Cause == cause {
@@ -66,7 +67,7 @@ func (w *Waits) All() []Wait { return w.list[:w.n] }
 
 // Pauses records a port's PFC pauses and the flows that they blocked head-of-line.
 type Pauses struct {
-	from, To int64        // start of the last pause; end of the one before it
+	from, To int64        // start of the last pause; end of the pause before it
 	First    int64        // start of the first pause
 	Culprit  int32        // link of the neighbour's deepest queue; -1: unknown
 	Behind   CulpritTimes // paused time by culprit
@@ -82,8 +83,8 @@ func (p *Pauses) End(at int64) {
 	p.Behind.Add(p.Culprit, at-p.from)
 }
 
-// Delayed charges flow who, ready since a time, if its next hop is another link than the culprit: the pause
-// held it up for a queue that it does not use.
+// Delayed charges flow who, ready since a time (ps), if its next hop is another link than the culprit: the
+// pause delayed it because of a queue that it does not use.
 func (p *Pauses) Delayed(who, next int32, since int64) {
 	wait := p.To - max(since, p.from)
 	if wait <= 0 || p.Culprit < 0 || next == p.Culprit {

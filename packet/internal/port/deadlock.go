@@ -2,7 +2,7 @@ package port
 
 import "slices"
 
-// cycleAmong returns a cycle of the graph node → nodes that it waits for, or nil.
+// cycleAmong returns a cycle of the graph in which next[v] lists the nodes that node v waits for, or nil.
 func cycleAmong(next [][]int32) []int32 {
 	state := make([]uint8, len(next)) // 1: on the path, 2: done
 	var path []int32
@@ -42,16 +42,16 @@ func cycleAmong(next [][]int32) []int32 {
 // paused queue has sent a frame in between.
 type Deadlocks struct {
 	known [][]int32
-	last  []int32 // the cycle found last
+	last  []int32 // the last cycle found
 	at    int64
 	sent  uint64
 }
 
-// Reset drops the candidate: nothing is blocked now.
+// Reset drops the candidate: no queue is blocked now.
 func (k *Deadlocks) Reset() { k.last = nil }
 
-// Observe is given the present cycle (nil: none) and the frames that its queues have sent. It returns a
-// deadlock the first time it is confirmed, with the time of its first observation.
+// Observe takes the present cycle (nil: none) and the number of frames that its queues have sent. It returns
+// a deadlock when it is first confirmed, with the time of its first observation.
 func (k *Deadlocks) Observe(c []int32, sent uint64, now int64) (nodes []int32, at int64, is bool) {
 	switch {
 	case c == nil || !slices.Equal(c, k.last) || sent != k.sent:

@@ -5,5 +5,5 @@
 //	◀── PAUSE/RESUME, credits
 //
 // In: a network and its settings, frames and times. Out: frames on links, pauses, marks, losses, statistics.
-// It must not know how frames are routed through a network, or who asks for a run.
+// It must not know how frames are routed through a network, or which caller runs it.
 package port

@@ -12,39 +12,40 @@ import (
 )
 
 // Egress transmits the queued frames of a switch's ports over one window, while arrivals join behind them. It
-// is packet's hot loop, so state that each frame touches is kept in registers.
+// is packet's hot loop, so the state that each frame touches is kept in registers.
 type Egress struct {
 	Config   *spec.Config
-	Full     uint16             // bytes of a full data frame, which lasts Link.Whole
-	Ack      uint16             // bytes of an acknowledgement, which lasts Link.Ack
+	Full     uint16             // bytes of a full data frame, transmitted in Link.Whole
+	Ack      uint16             // bytes of an acknowledgement, transmitted in Link.Ack
 	End      int64              // end of the window: no frame starts then or later
 	Calendar *tiebreak.Calendar // records starts of frames; nil: events have no order
-	Surely   bool               // marks are made; else Send stops before the first that may be
+	Surely   bool               // marks are applied; false: Send stops before the first possible mark
 	Later    bool               // marks are drawn after the window, in the order of events
 	Held     []int64            // bytes in the shared buffer, by port and class (two classes)
 	Spare    **frames.Piece
 	Arrived  []frames.Frame
 	From     []uint16  // ingress port of each of Arrived, with Calendar
-	In       []int32   // links in, by port
-	Links    []Link    // all
+	In       []int32   // incoming links, by port
+	Links    []Link    // all links
 	Flows    *cc.Flows // with HPCC: INT telemetry of data frames
 	Behind   []int64   // scratch: queue length behind each frame of a piece
 
-	Come  int   // how many of keys have come
+	Come  int   // number of keys whose frames have arrived
 	Bytes int64 // bytes sent minus bytes queued
 	Data  int   // data frames sent
 	Marks int   // data frames marked
 	Deep  bool  // a queue was long enough for a mark
-	// Send stopped at a frame that the caller must send: its size was not measured, or it may be marked
+	// Send stopped at a frame that the caller must send: its transmission time is not cached, or it may be
+	// marked
 	Stopped bool
-	next    int64 // arrival of the first frame that has not come
+	next    int64 // arrival of the first frame that is still to come
 }
 
 // Begin resets the counters for the next port.
 func (w *Egress) Begin() { w.Come, w.Bytes, w.Data, w.Marks, w.Deep = 0, 0, 0, 0, false }
 
 // Shallow reports whether a window's arrivals cannot lengthen a port's queue beyond its marking threshold,
-// nor beyond max(peak, the port's own peak): then queue lengths need not be followed. most is the largest
+// nor beyond max(peak, the port's own peak): then queue lengths need not be tracked. most is the largest
 // frame's bytes.
 func (w *Egress) Shallow(l *Link, keys []uint64, most, peak int64) bool {
 	room := max(l.Peak, peak) - l.Queues[1].Bytes
@@ -60,8 +61,8 @@ func (w *Egress) Shallow(l *Link, keys []uint64, most, peak int64) bool {
 	return room >= 0
 }
 
-// behind reports whether a frame that arrives exactly when the port becomes free loses the tie: the frame
-// that ends then began so long before (ps) that its end was scheduled first.
+// behind reports whether a frame that arrives exactly when the port becomes free loses the tie: the
+// transmission that ends then began before ps earlier, so that its end was scheduled first.
 func (w *Egress) behind(i uint64, before int64) bool {
 	return w.Calendar != nil && before > w.Links[w.In[w.From[i]]].Travel(w.Config, w.Arrived[i].Size, w.Full,
 		w.Ack)
@@ -91,8 +92,7 @@ func (w *Egress) Keep(q *Queue, keys []uint64) {
 }
 
 // Send transmits queued frames in FIFO order until the queue is empty, the window ends or Stopped. Arrivals
-// before each start are counted into the queue's length. The port is unpaused, without credits, and has one
-// class.
+// before each start count in the queue's length. The port is unpaused, without credits, and has one class.
 func (w *Egress) Send(l *Link, q *Queue, keys []uint64) {
 	w.next = -never
 	for w.Stopped = false; !q.Empty() && l.Free < w.End && !w.Stopped; {
@@ -100,13 +100,14 @@ func (w *Egress) Send(l *Link, q *Queue, keys []uint64) {
 		for int(l.Wire.Tail-l.Wire.Head)+len(some) > len(l.Wire.Buf) {
 			l.Wire.Grow()
 		}
-		out := l.Wire.Buf[l.Wire.Tail&uint32(len(l.Wire.Buf)-1):] // up to where the ring begins again
+		out := l.Wire.Buf[l.Wire.Tail&uint32(len(l.Wire.Buf)-1):] // up to the end of the ring's memory
 		q.Drop(w.some(l, q, some[:min(len(some), len(out))], out, keys), w.Spare)
 	}
 }
 
-// some is Send for frames that are contiguous in the queue and, as out, on the cable. It returns how many
-// have started. A second pass (count) does the bookkeeping: two short loops stay in registers.
+// some is Send for frames that are contiguous both in the queue and in out, their places on the cable. It
+// returns how many have started. A second pass (count) does the bookkeeping: two short loops keep their state
+// in registers.
 func (w *Egress) some(l *Link, q *Queue, some, out []frames.Frame, keys []uint64) (n int) {
 	free, start, bytes, alert, left := l.Free, l.Start, q.Bytes, l.Alert, w.left(len(some))
 	if !l.Marks {
@@ -158,8 +159,8 @@ func (w *Egress) some(l *Link, q *Queue, some, out []frames.Frame, keys []uint64
 	return n
 }
 
-// count does the bookkeeping of frames sent: buffer, counters, and the calendar's record of each start. Their
-// tags are ingress ports before, numbers of transmissions after.
+// count does the bookkeeping of sent frames: buffer, counters, and the calendar's record of each start.
+// Before, frame tags are ingress ports; after, numbers of transmissions.
 func (w *Egress) count(l *Link, sent []frames.Frame) {
 	held, acks := w.Held, 0
 	for i := range sent {
@@ -191,7 +192,7 @@ func (w *Egress) count(l *Link, sent []frames.Frame) {
 	l.Begun = last
 }
 
-// left returns scratch memory for the queue lengths of n frames, or nil where telemetry does not need them.
+// left returns scratch memory for the queue lengths of n frames, or nil where no telemetry needs them.
 func (w *Egress) left(n int) []int64 {
 	if w.Flows == nil {
 		return nil
@@ -212,15 +213,15 @@ func (w *Egress) stamp(l *Link, sent []frames.Frame, left []int64) {
 	}
 }
 
-// draws draws the RED mark of the i-th frame of a batch, which starts at a time, or records the draw for the
-// end of the window (Later) and returns false.
+// draws draws the RED mark of the i-th frame of a batch, which starts at time at. With Later it records the
+// draw for the end of the window and returns false.
 func (w *Egress) draws(l *Link, f *frames.Frame, behind, at int64, i int) bool {
 	p := l.PMax * float64(behind-l.KMin) / float64(l.KMax-l.KMin)
 	if !w.Later {
 		return rng.Hash(w.Config.Seed, l.ID, rng.Mark, l.Sent+uint64(i)) < p
 	}
 	if f.Flags&frames.Ack != 0 {
-		p = 0 // a number is drawn, too
+		p = 0 // ns-3 draws a number here too
 	}
 	w.Calendar.Draw(i, p, at, l.ID, l.Wire.Tail+uint32(i))
 	return false

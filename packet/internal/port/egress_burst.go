@@ -5,8 +5,7 @@ import (
 	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// Burst transmits frames back to back from an egress port whose queue length does not matter. Times are in
-// ps.
+// Burst transmits frames back to back from an egress port whose queue length has no effect. Times are in ps.
 type Burst struct {
 	Free     int64           // end of the transmission in progress
 	End      int64           // end of the window: no frame starts then or later
@@ -20,12 +19,12 @@ type Burst struct {
 	Calendar *tiebreak.Calendar
 }
 
-// Send transmits frames in order, up to the first that does not start before End or whose size was not
-// measured. The loop calls nothing, so that its state stays in registers. A frame that finds the port idle is
-// caused by its own arrival, another by the end of the transmission before it.
+// Send transmits frames in order, up to the first that does not start before End or whose transmission time
+// is not cached. The loop calls no function, so that its state stays in registers. A frame that finds the
+// port idle is caused by its own arrival, any other by the end of the transmission before it.
 func (p *Burst) Send(some []frames.Frame) {
 	var row []tiebreak.Entry
-	var by, step tiebreak.Number // by which the one began that is in transmission
+	var by, step tiebreak.Number // cause of the transmission in progress
 	if p.Calendar != nil {
 		row, by, step = p.Calendar.Reserve(len(some))
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// PacingPlan is when and by which event a host's wake-up was scheduled, to order it among events of its
-// instant.
+// PacingPlan records when and by which event a host's wake-up was scheduled, to order it among simultaneous
+// events.
 type PacingPlan struct {
 	At     int64
 	Number tiebreak.Number
@@ -21,21 +21,22 @@ type PacingPlan struct {
 //
 // A host that only sends touches the first two cache lines.
 type HostPort struct {
-	Wake int64 // pacing lets a queue pair send then; 0: not awaited
-	// after a failed attempt to send: no queue pair may send before then, whatever is acknowledged
+	Wake int64 // time at which pacing lets a queue pair send; 0: not awaited
+	// after a failed attempt to send: no queue pair may send before this time, even if acknowledgements
+	// arrive
 	Paced   int64
 	Timer   int64 // lower bound of the next retransmission timeout
 	First   int64 // start of the next flow; never: none
 	In, Out *Link // the NIC's links, for HostSender; nil: the host also receives
 	qp.RoundRobin
 	Pacing   PacingPlan
-	InFlight bool // a transmission is in progress whose end is an event to come
+	InFlight bool // a transmission is in progress whose end is still an event to come
 }
 
 // HostSender simulates hosts that only send, with one queue pair each: the event loop of package packet,
 // reduced to arriving acknowledgements, ends of transmissions and pacing.
 type HostSender struct {
-	Sent int64 // data frames since the caller last reset it
+	Sent int64 // data frames sent since the caller last reset it
 
 	config   *spec.Config
 	cc       *cc.Params
@@ -51,10 +52,10 @@ type HostSender struct {
 	*HostPort
 	pair   *qp.Sender
 	cause  tiebreak.Cause // the present event
-	notice int64          // for how long it was scheduled before now; never: events have no order
+	notice int64          // how long before now the present event was scheduled; never: events have no order
 }
 
-// NewHostSender returns nil if the settings need more than HostSender does: timeouts, selective repeat,
+// NewHostSender returns nil for settings that HostSender does not handle: timeouts, selective repeat,
 // credits, trimming, several paths, or window-based congestion control.
 func NewHostSender(c *spec.Config, flows *cc.Flows, calendar *tiebreak.Calendar, due []int64) *HostSender {
 	if c.Repair.Timeout > 0 || c.Repair.BackTo > 0 || c.Repair.Selective || c.Buffer.Credits > 0 ||
@@ -72,8 +73,8 @@ func NewHostSender(c *spec.Config, flows *cc.Flows, calendar *tiebreak.Calendar,
 }
 
 // Run simulates a host up to end, taking acknowledgements off its link. It returns how many it took, and the
-// time of the host's next own event; 0: an event of another kind is next, for which the caller's general loop
-// is needed.
+// time of the host's next own event; 0: an event of another kind comes next, which the caller's general loop
+// must handle.
 func (x *HostSender) Run(p *HostPort, end int64) (came int, quiet int64) {
 	s := p.Only
 	if s == nil || p.Over > 0 || s.Gapped || min(p.First, p.Timer) < end {
@@ -199,12 +200,12 @@ func (x *HostSender) bound(now int64) bool {
 	return flight >= s.Within(x.cc)
 }
 
-// send starts the next frame. Where nothing can happen before the transmission ends (before) and pacing then
-// delays the next frame, it handles that end, too, and sets the wake-up: one event instead of two.
+// send starts the next frame. Where no event can happen before the transmission ends (before) and pacing then
+// delays the next frame, it also handles that end and sets the wake-up: one event instead of two.
 func (x *HostSender) send(now, before int64) {
 	s, l := x.pair, x.Out
 	size, full, psn := x.full, true, s.Nxt
-	if s.Nxt++; s.Nxt == s.Frames { // the last may be short
+	if s.Nxt++; s.Nxt == s.Frames { // the last frame may be short
 		n := s.Bytes - int64(psn)*x.payload
 		size, full = uint16(int(n)+x.config.Frames.Header), n == x.payload
 	}
@@ -264,7 +265,7 @@ func (x *HostSender) acked(f *frames.Frame) {
 	s := x.pair
 	if f.Psn > s.Una {
 		s.Una = f.Psn
-		if s.Nxt < s.Una && !x.stubborn { // frames that are sent again may have arrived before
+		if s.Nxt < s.Una && !x.stubborn { // retransmitted frames may have arrived before
 			s.Nxt = s.Una
 		}
 	}
@@ -293,7 +294,7 @@ func (x *HostSender) acked(f *frames.Frame) {
 // shift changes the rate and moves the next start by the difference of the two gaps.
 func (x *HostSender) shift(rate, now int64) {
 	s := x.pair
-	sooner := rate > s.Rate.Rate || s.NextAvail < x.Wake // known long before the gap is
+	sooner := rate > s.Rate.Rate || s.NextAvail < x.Wake // known before the gap ends
 	if rate != s.Rate.Rate {
 		size := int(s.Last)
 		gap, before, full := x.config.Lasts(size, rate), s.Gap, s.Last == x.full && s.Gap > 0 && !x.cc.Unpaced

@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// HostReceiver simulates hosts that only receive: each data frame in order is acknowledged, over both cables
+// HostReceiver simulates hosts that only receive: it acknowledges each data frame in order, over both cables
 // to the sender at once (see Link.Both).
 type HostReceiver struct {
 	config    *spec.Config
@@ -18,8 +18,8 @@ type HostReceiver struct {
 	due       []int64 // by link: arrival of its first frame
 }
 
-// NewHostReceiver returns nil if the settings need more: coalesced acknowledgements, selective repeat, CNPs,
-// trimming.
+// NewHostReceiver returns nil for settings that HostReceiver does not handle: coalesced acknowledgements,
+// selective repeat, CNPs, trimming.
 func NewHostReceiver(c *spec.Config, calendar *tiebreak.Calendar, links []Link, hops []int32,
 	receivers []qp.Receiver, due []int64) *HostReceiver {
 	if c.AckFrom > 1 || c.Repair.Selective || c.CC.CNPGap > 0 || c.Buffer.Trim > 0 {
@@ -29,8 +29,8 @@ func NewHostReceiver(c *spec.Config, calendar *tiebreak.Calendar, links []Link, 
 		due: due}
 }
 
-// Run acknowledges the leading frames of come while they are in order and the links idle, and returns how
-// many.
+// Run acknowledges the leading frames of come while they are in order and the links idle, and returns their
+// number.
 func (x *HostReceiver) Run(l *Link, come []frames.Frame) (n int) {
 	size := uint16(x.config.Frames.Ack)
 	if !l.Ahead || l.Sizes[1] != size {

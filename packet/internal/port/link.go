@@ -12,7 +12,7 @@ const never = int64(1<<63 - 1)
 // Report is the flow of a frame that returns credits; its size is their number in bytes.
 const Report = -2
 
-// Queue is the egress queue of one class.
+// Queue is the egress queue of one class, with its length in bytes.
 type Queue struct {
 	frames.Lane
 	Bytes int64
@@ -25,7 +25,7 @@ type Link struct {
 	Free            int64     // end of the transmission in progress (ps)
 	Alert           int64     // least queue length behind a frame at which it may be marked
 	Lasts           [2]int64  // transmission times of frames of Sizes (ps)
-	Sizes           [2]uint16 // sizes seen last: data, acknowledgement
+	Sizes           [2]uint16 // sizes last used: data, acknowledgement
 	Waiting, Paused uint16    // bits: classes with frames; classes that may not start one
 	Asked, FromPort uint16    // bits: classes paused by the neighbour; port number
 	Turn            uint8     // class served last
@@ -70,7 +70,7 @@ type Link struct {
 	// store-and-forward
 	Head    int64
 	Nominal int64    // Rate without faults
-	_       [11]byte // whole lines of a cache
+	_       [11]byte // fills the cache line
 }
 
 // Stats are counters of a port for reports; nothing depends on them.
@@ -81,8 +81,8 @@ type Stats struct {
 	Stormed                        int64 // start of the pause storm
 }
 
-// Hold derives Paused from what the neighbour asks for, and from a pause storm, which blocks all classes but
-// control.
+// Hold computes Paused from the classes that the neighbour pauses (Asked), and from a pause storm, which
+// blocks all classes but control.
 func (l *Link) Hold() {
 	l.Paused = l.Asked
 	if l.Storm {
@@ -90,8 +90,8 @@ func (l *Link) Hold() {
 	}
 }
 
-// Note records the start or end of a pause for the report of head-of-line blocking. before is Asked before
-// frame f.
+// Note records the start or end of a pause for the report of head-of-line blocking. before is the value of
+// Asked before frame f.
 func (l *Link) Note(before uint16, f *frames.Frame) {
 	switch {
 	case before == 0 && l.Asked != 0:
@@ -176,13 +176,13 @@ func (l *Link) Ask(class uint32, pause bool, at int64) {
 	l.Hold()
 }
 
-// Measure sets the transmission time for frames of a new size; what is 0 for data, 1 for acknowledgements.
+// Measure caches the transmission time for frames of a new size; what is 0 for data, 1 for acknowledgements.
 func (l *Link) Measure(c *spec.Config, what uint8, bytes uint16) {
 	l.Sizes[what], l.Lasts[what] = bytes, c.Lasts(int(bytes), l.Rate)
 }
 
-// Travel returns transmission time and delay of a frame of size bytes, in ps. Those of full data frames and
-// acknowledgements are stored.
+// Travel returns transmission time plus delay of a frame of size bytes, in ps. The times of full data frames
+// and acknowledgements are cached.
 func (l *Link) Travel(c *spec.Config, size, full, ack uint16) int64 {
 	switch size {
 	case full:
@@ -194,7 +194,7 @@ func (l *Link) Travel(c *spec.Config, size, full, ack uint16) int64 {
 }
 
 // Gate blocks the classes whose next frame lacks credit (at a host, whose queue is not known here: credit for
-// the largest frame). It returns true if a block begins. Blocked time counts as paused.
+// the largest frame). It returns true if a blockage begins. Blocked time counts as paused.
 func (l *Link) Gate(most, at int64) (begins bool) {
 	before := l.Asked
 	for c := 1; c < len(l.Credit); c++ {
@@ -225,7 +225,7 @@ func (l *Link) Gate(most, at int64) (begins bool) {
 func (l *Link) MarkQueued(q *Queue, seed uint64) bool {
 	f := q.Back()
 	if q.Bytes == 0 && l.Waiting == 1<<f.Class && l.Free < f.At && l.Paused>>f.Class&1 == 0 {
-		// it leaves at once: it does not count, as where ports are simulated one by one it is in no queue
+		// the frame leaves at once and does not count: where ports are simulated one by one it is in no queue
 		return false
 	}
 	if l.Queued++; !l.Marks || f.Class == 0 || f.Flags&frames.Ack != 0 || q.Bytes <= l.KMin {

@@ -13,7 +13,7 @@ import (
 )
 
 // Lay creates two links for each cable: 2i from A to B, 2i+1 from B to A. delay is the longest exact window
-// in ps: the least cable delay, half a pause, and few enough arrivals to number them.
+// in ps: at most the least cable delay and half a pause, and short enough that its arrivals can be numbered.
 func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Link, delay int64) {
 	links, delay = make([]Link, 2*len(n.Cables)), never
 	for i, c := range n.Cables {
@@ -41,7 +41,7 @@ func Lay(n *spec.Network, s *spec.Config, classes int, ordered bool) (links []Li
 				}
 				l.Queues, l.Odd = make([]Queue, classes), s.Buffer.Trim > 0 || s.MarkAtEnqueue
 				if s.MarkAtEnqueue {
-					l.Alert = never // of marks at dequeue
+					l.Alert = never // at dequeue no frame is marked
 				}
 				if s.Watchdog.After > 0 {
 					l.Watch = NewPFCWatchdog()
@@ -76,13 +76,13 @@ func Number(links []Link, nodes int) (out [][]int32, ends []route.Link, exits []
 }
 
 // Next returns the time of the next event of any port (arrival, start, credit, end of a pause, watchdog);
-// never if only renewals of pauses are to come. dog holds the watchdog's times.
+// never if only renewals of pauses remain. dog holds the watchdog's times.
 func Next(links []Link, due []int64, dog *spec.Watchdog) int64 {
 	t := never
 	for i := range links {
 		l := &links[i]
 		if l.Timer == nil || !l.onlyRenewals(&links[l.Peer]) {
-			if t = min(t, due[i]); l.Head > 0 && due[i] < never { // of a frame some of which may be there
+			if t = min(t, due[i]); l.Head > 0 && due[i] < never { // part of that frame may have arrived
 				t = min(t, due[i]-l.Whole)
 			}
 		}
@@ -102,7 +102,7 @@ func Next(links []Link, due []int64, dog *spec.Watchdog) int64 {
 	return t
 }
 
-// Stuck reports whether paused frames wait anywhere, and how many frames their queues have sent: Deadlocks
+// Stuck reports whether any paused frames are queued, and how many frames their queues have sent: Deadlocks
 // compares that number.
 func Stuck(links []Link) (held bool, sent uint64) {
 	for i := range links {
@@ -157,7 +157,7 @@ func Blocked(links []Link) (all []spec.Blocked) {
 	return all
 }
 
-// Deepest returns the link of some with the longest queue of a class.
+// Deepest returns the link among some with the longest queue of a class.
 func Deepest(links []Link, some []int32, class uint8) int32 {
 	best := some[0]
 	for _, id := range some {
@@ -168,8 +168,8 @@ func Deepest(links []Link, some []int32, class uint8) int32 {
 	return best
 }
 
-// Count adds the links' frame count, deepest queue and busiest line to a result. full is the bytes of a full
-// data frame.
+// Count adds the links' frame count, deepest queue and busiest direction to a result. full is the bytes of a
+// full data frame.
 func Count(links []Link, full int64, r *spec.Result) {
 	for i := range links {
 		l := &links[i]
@@ -207,8 +207,8 @@ func (l *Link) resumes(class uint32) bool {
 	return len(l.Queues) > 0 && !l.Queues[0].Empty()
 }
 
-// RoundTrip returns the unloaded round trip of a full data frame over links there and its acknowledgement
-// over links back, in ps, less what cut-through switches save.
+// RoundTrip returns the unloaded round trip in ps of a full data frame over links there and its
+// acknowledgement over links back, less the time that cut-through switches save.
 func RoundTrip(c *spec.Config, links []Link, there, back []int32) (ps units.Time) {
 	for i := range there {
 		a, b := &links[there[i]], &links[back[i]]
@@ -220,7 +220,7 @@ func RoundTrip(c *spec.Config, links []Link, there, back []int32) (ps units.Time
 	return ps
 }
 
-// Report returns the port's counters up to now (ps). The caller adds what its host resent.
+// Report returns the port's counters up to now (ps). The caller adds its host's retransmissions.
 func (l *Link) Report(now int64) spec.Port {
 	x := &l.Stats
 	p := spec.Port{Peak: l.Peak, Bytes: l.TxBytes, Data: l.Data, Pauses: x.Pauses, Marks: x.Marks,
@@ -238,7 +238,7 @@ func (l *Link) Report(now int64) spec.Port {
 	return p
 }
 
-// State returns what an observer sees of the port now.
+// State returns the port's state at now (ps), for an observer.
 func (l *Link) State(now int64) spec.State {
 	return spec.State{Cable: l.ID / 2, Back: l.ID%2 == 1, Queue: -1, At: units.Time(now), Queued: l.Held(),
 		Marks: l.Stats.Marks, Paused: l.Asked != 0 || l.Storm}
@@ -247,8 +247,8 @@ func (l *Link) State(now int64) spec.State {
 // DataHeld returns the queued bytes of data.
 func (l *Link) DataHeld() int64 { return l.Held() - l.Queues[0].Bytes }
 
-// TakeDown removes a link for good: queued frames are dropped and only their credits returned. It returns how
-// many were dropped.
+// TakeDown removes a link permanently: queued frames are dropped and only their credits returned. It returns
+// the number of dropped frames.
 func (l *Link) TakeDown(links []Link, at int64) (drops int64) {
 	l.Down, l.Asked, l.Waiting = true, 0, 0
 	l.Hold()
@@ -285,11 +285,11 @@ func (l *Link) SetCondition(f *spec.Fault, now *spec.Condition, c *cc.Params, ba
 	}
 	l.Storm = now.Storm[back]
 	l.Hold()
-	l.Free = max(l.Free, at) // what waited starts now
+	l.Free = max(l.Free, at) // a waiting frame starts now
 }
 
-// Horizon returns for how long (ps) the order of two transmissions can still matter: the longest travel time
-// of a frame, at most 4096 windows.
+// Horizon returns the time (ps) after which the order of two transmissions no longer matters: the longest
+// travel time of a frame, at most 4096 windows.
 func Horizon(links []Link, s *spec.Config, window int64) int64 {
 	most := int64(0)
 	for i := range links {

@@ -36,7 +36,7 @@ type LossDraws struct {
 	arriving []Arrival // scratch
 }
 
-// NewLossDraws covers both directions of the cables.
+// NewLossDraws returns the draws for both directions of the given cables.
 func NewLossDraws(cables []int32, numbers rng.Numbers) LossDraws {
 	d := LossDraws{numbers: numbers}
 	for _, i := range cables {
@@ -53,8 +53,8 @@ func AllLossDraws(groups [][]int32, stream, seed uint64) (all []LossDraws) {
 	return all
 }
 
-// Draw sets a flag on the frames that arrive before end and are lost. travel returns a frame's travel time on
-// a link (ps), of a link's cable and loss probability.
+// Draw sets a flag on the lost ones of the frames that arrive before end. travel returns a frame's travel
+// time on a link (ps); of returns a link's cable and loss probability.
 func (d *LossDraws) Draw(end int64, flag uint8, c *tiebreak.Calendar,
 	travel func(link int32, size uint16) int64, of func(link int32) (*frames.Ring, float64)) {
 	d.arriving = d.arriving[:0]

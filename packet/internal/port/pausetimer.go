@@ -8,15 +8,15 @@ const (
 	PauseRepeats = -4 // the PAUSE of class Psn is due for renewal
 )
 
-// PauseTimer keeps the times of 802.1Qbb pauses, which last for a number of quanta: of a port's own (ends)
-// and of those it asks of its neighbour (again), renewed after half of their duration.
+// PauseTimer keeps the times of 802.1Qbb pauses, which last for a number of quanta: pauses of the port itself
+// (ends), and pauses that it imposes on its neighbour (again), renewed after half of their duration.
 type PauseTimer struct {
 	lasts int64
 	ends  [8]int64 // by class: end of the port's own pause; 0: not paused
 	again [8]int64 // by class: next renewal to the neighbour; 0: none
 }
 
-// PauseLasts returns the duration of a pause of so many quanta (512 bits each) at a rate in bit/s, in ps.
+// PauseLasts returns the duration in ps of a pause of the given quanta (512 bits each) at a rate in bit/s.
 func PauseLasts(quanta int, rate int64) int64 {
 	return int64(float64(quanta) * 512 * 1e12 / float64(rate))
 }
@@ -26,8 +26,8 @@ func NewPauseTimer(quanta int, rate int64) *PauseTimer {
 	return &PauseTimer{lasts: PauseLasts(quanta, rate)}
 }
 
-// Received handles a PFC frame, or PauseEnds. It returns false for the end of a pause that was renewed
-// meanwhile.
+// Received handles a PFC frame, or PauseEnds. It returns false for the end of a pause that was renewed in the
+// meantime.
 func (p *PauseTimer) Received(f *frames.Frame) bool {
 	at := &p.ends[f.Psn]
 	switch {
@@ -48,13 +48,13 @@ func (p *PauseTimer) Asks(class uint8, pause bool, at int64) {
 	}
 }
 
-// Due reports whether a renewal at a time is still valid: there was no RESUME since.
+// Due reports whether a renewal scheduled for time at is still valid, that is, no RESUME was sent since.
 func (p *PauseTimer) Due(class uint32, at int64) bool { return p.again[class] == at }
 
 // Repeats reports whether the port keeps its neighbour's class paused.
 func (p *PauseTimer) Repeats(class int) bool { return p.again[class] != 0 }
 
-// Paused reports whether the port's class is paused with an end.
+// Paused reports whether the port's class is paused with a set end.
 func (p *PauseTimer) Paused(class int) bool { return p.ends[class] != 0 }
 
 // Take appends a frame for each end of a pause and each renewal before a time.

@@ -1,7 +1,7 @@
 package port
 
-// PFCWatchdog drops the frames of a class that was paused for too long, until the class has been unpaused
-// for as long (SONiC's pfcwd, action drop).
+// PFCWatchdog drops the frames of a class that has been paused for too long, until the class has been
+// unpaused for as long (SONiC's pfcwd, action drop).
 type PFCWatchdog struct {
 	since [8]int64 // start of a pause or, while dropping, of its absence; -1: none
 	drops uint16   // bits: classes being dropped
@@ -40,7 +40,7 @@ func (d *PFCWatchdog) Poll(class int, paused, waits bool, now, after, restore in
 // Drops reports whether frames of a class are dropped; a nil watchdog drops none.
 func (d *PFCWatchdog) Drops(class uint8) bool { return d != nil && d.drops>>class&1 != 0 }
 
-// Next returns when Poll would act next if nothing changes.
+// Next returns when Poll would act next if no state changes.
 func (d *PFCWatchdog) Next(after, restore int64) int64 {
 	t := int64(1<<63 - 1)
 	for k, since := range d.since {

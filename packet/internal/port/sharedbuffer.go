@@ -20,7 +20,7 @@ type SharedBuffer struct {
 	in       []int64 // by port and class: bytes outside the headroom
 	headroom []int64 // by port and class: bytes in the headroom
 	xoff     []bool  // by port and class: the neighbour is paused
-	paused   int     // how many of xoff are set
+	paused   int     // number of xoff that are set
 	above    int64   // sum of headroom
 	shared   int64   // shared memory in use
 	base     int64   // size of the shared memory
@@ -29,11 +29,11 @@ type SharedBuffer struct {
 	slack    int64   // lower bound of the arrivals before a queue reaches its threshold
 	held     int64   // sum of in
 	shift    []int8  // by port: threshold = free shared memory >> shift
-	growth   int64   // per arriving byte, a queue nears its threshold by at most this many
+	growth   int64   // most bytes by which a queue approaches its threshold per arriving byte
 	most     []int64 // headroom of each port
 }
 
-// IngressPort is a port's link in: rate in bit/s, delay in ps.
+// IngressPort is the incoming link of a port.
 type IngressPort struct{ Rate, Delay int64 } // bit/s, ps
 
 // NewSharedBuffer divides a switch's memory among its ports. hostRate is the rate of host ports: thresholds
@@ -61,7 +61,7 @@ func (m *SharedBuffer) Shared() int64 { return m.base }
 // Stopped reports whether the neighbour at a port is paused.
 func (m *SharedBuffer) Stopped(port, class int) bool { return m.xoff[port*m.classes+class] }
 
-// Quiet reports whether no neighbour is paused and no headroom in use.
+// Quiet reports whether no neighbour is paused and no headroom is in use.
 func (m *SharedBuffer) Quiet() bool { return m.paused == 0 && m.above == 0 }
 
 // Add counts an arriving frame without checking thresholds (Calm windows).
@@ -70,22 +70,22 @@ func (m *SharedBuffer) Add(port uint32, class uint8, size int64) {
 	m.held += size
 }
 
-// Held returns the table that Add writes, for hot loops that update it themselves and report the sum to
+// Held returns the table that Add writes, for hot loops that update it themselves and report the total to
 // Subtract.
 func (m *SharedBuffer) Held() []int64 { return m.in }
 
-// Subtract subtracts from the sum what the caller took out of Held's table.
+// Subtract reduces the total by the bytes that the caller took out of Held's table.
 func (m *SharedBuffer) Subtract(bytes int64) { m.held -= bytes }
 
 // Calm reports whether no ingress queue can reach its threshold in this window: then ports are independent of
 // each other and are simulated one by one.
 func (m *SharedBuffer) Calm() bool {
-	m.slack -= m.growth * m.Total // an ingress queue has grown by no more than that, and its threshold fallen
+	m.slack -= m.growth * m.Total // a queue has grown, and its threshold fallen, by at most that
 	return m.calm(m.Arriving, m.Total)
 }
 
-// Expect bounds the arrivals of a port in a window (ps) if they are frames of a size and transmission time
-// (ps).
+// Expect bounds the arrivals of a port in a window (ps), given frames of size bytes and transmission time
+// lasts (ps).
 func (m *SharedBuffer) Expect(port int, size, window, lasts int64) {
 	if m.expected == nil {
 		m.expected = make([]int64, len(m.Arriving))
@@ -99,21 +99,21 @@ func (m *SharedBuffer) Expect(port int, size, window, lasts int64) {
 	m.expected[port] = most
 }
 
-// CalmAhead is Calm for the most that Expect allows to arrive.
+// CalmAhead is Calm for the largest arrivals that Expect allows.
 func (m *SharedBuffer) CalmAhead() bool { return m.expects >= 0 && m.calm(m.expected, m.expects) }
 
 // calm tries three bounds, cheapest first: everything in one queue, the slack left over from earlier windows,
 // the exact distance of each queue.
 func (m *SharedBuffer) calm(arriving []int64, total int64) bool {
 	if m.b.Trim > 0 {
-		return true // each queue by itself
+		return true // each queue has its own limit
 	}
 	if !m.Quiet() || m.b.Credits > 0 {
 		return false
 	}
 	if most := m.held + total; m.b.XOff == 0 && most < m.base && most-m.b.Reserve < scaled(m.base-most,
 		int8(m.b.Shift)) {
-		return true // were all of it in one queue
+		return true // even if all arrivals joined one queue
 	}
 	if m.growth*total < m.slack {
 		return true
@@ -123,7 +123,7 @@ func (m *SharedBuffer) calm(arriving []int64, total int64) bool {
 }
 
 // left returns the least distance (bytes) of an ingress queue from its threshold, or of the shared memory
-// from its end, once so much has arrived. A queue to which nothing comes does not count.
+// from its end, once the given bytes have arrived. A queue without arrivals does not count.
 func (m *SharedBuffer) left(arriving []int64, total int64) int64 {
 	reserve, shared := m.b.Reserve, total
 	for _, b := range m.in {
@@ -139,7 +139,7 @@ func (m *SharedBuffer) left(arriving []int64, total int64) int64 {
 		if x := m.b.XOff; x > 0 {
 			l = min(l, x-bytes)
 		}
-		if come > 0 || l > 0 { // a queue above its threshold to which nothing comes acts no more
+		if come > 0 || l > 0 { // a queue above its threshold without arrivals has no further effect
 			left = min(left, l)
 		} else {
 			left = min(left, 1)
@@ -152,7 +152,7 @@ func (m *SharedBuffer) left(arriving []int64, total int64) int64 {
 const foreseen = 16
 
 // Fills reports whether an ingress queue would reach its threshold if queues grew in proportion to the frames
-// sent, of all.
+// sent (sent of all).
 func (m *SharedBuffer) Fills(all, sent int64) bool {
 	if m.b.Trim > 0 || m.b.Credits > 0 {
 		return false
@@ -174,7 +174,7 @@ func (m *SharedBuffer) Fills(all, sent int64) bool {
 	return false
 }
 
-// Recount computes shared, which is exact from now on.
+// Recount computes shared, which is kept exact from then on.
 func (m *SharedBuffer) Recount() {
 	m.shared, m.Exact = 0, true
 	for _, b := range m.in {
@@ -194,7 +194,7 @@ func scaled(bytes int64, shift int8) int64 {
 	return bytes >> shift
 }
 
-// used returns what ingress queue k uses of the shared memory.
+// used returns the bytes of ingress queue k in the shared memory.
 func (m *SharedBuffer) used(k int) int64 { return max(0, m.in[k]-m.b.Reserve) }
 
 // Admit accounts for an arriving frame: reserve first, then shared memory up to the threshold, then headroom.
@@ -210,7 +210,7 @@ func (m *SharedBuffer) Admit(port uint32, class uint8, size int64) (room, pause 
 	case over <= 0:
 		m.in[k] += size
 		m.held += size
-	// a threshold above the free memory grants no more than that
+	// a threshold above the free memory grants only the free memory
 	case over > limit || min(size, over) > m.base-m.shared:
 		m.headroom[k] += size
 		m.above += size
@@ -226,7 +226,7 @@ func (m *SharedBuffer) Admit(port uint32, class uint8, size int64) (room, pause 
 	return true, pause
 }
 
-// Passes reports whether a frame that is forwarded at once leaves all accounts unchanged.
+// Passes reports whether a frame that is forwarded immediately leaves all accounts unchanged.
 func (m *SharedBuffer) Passes(port uint32, class uint8, size int64) bool {
 	k, limit := int(port)*m.classes+int(class), m.threshold(port)
 	in := m.in[k] + size

@@ -7,9 +7,9 @@ import (
 	"github.com/simccl/simccl/packet/internal/tiebreak"
 )
 
-// Starts is a queue of a switch's ports by the time of their next start. Of simultaneous starts the first is
-// the port whose transmission in progress began first; without a calendar, or where that is unknown, the
-// lower port.
+// Starts is a queue of a switch's ports by the time of their next start. Of simultaneous starts, the port
+// whose transmission in progress began first comes first; without a calendar, or where that is unknown, the
+// lower port number.
 type Starts struct {
 	links    []Link
 	calendar *tiebreak.Calendar
@@ -18,7 +18,7 @@ type Starts struct {
 	listed   []uint64 // bits: ports in due
 }
 
-// start is the time of a link's next start.
+// start is an entry of the queue: a link and the time of its next start (ps).
 type start struct {
 	at int64
 	id int32
@@ -48,10 +48,10 @@ func (x *Starts) At() int64 {
 	return x.due[x.first].at
 }
 
-// First returns the port that starts first.
+// First returns the port with the earliest start.
 func (x *Starts) First() *Link { return &x.links[x.due[x.first].id] }
 
-// Update moves a port that has changed to its new place, or removes it. A nil Starts does nothing.
+// Update moves a changed port to its new place, or removes it. A nil Starts does nothing.
 func (x *Starts) Update(l *Link) {
 	if x == nil {
 		return
@@ -106,9 +106,9 @@ func (x *Starts) before(a, b *Link) bool {
 	return x.calendar.First(a.Begun, b.Begun)
 }
 
-// EndsFirst reports whether the transmission in progress ends before a frame arrives at the same instant: its
-// end was scheduled first if it lasts longer than the frame's travel time, or as long and began first (n is
-// the other's number). Without a calendar the arrival is first.
+// EndsFirst reports whether the transmission in progress ends before a frame that arrives at the same
+// instant: its end was scheduled first if it lasts longer than the frame's travel time, or as long and began
+// first (n is the frame's transmission). Without a calendar the arrival is first.
 func (l *Link) EndsFirst(calendar *tiebreak.Calendar, travels int64, n tiebreak.Number) bool {
 	if calendar == nil {
 		return false

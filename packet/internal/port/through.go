@@ -7,7 +7,7 @@ import (
 
 // Lead returns by how much (ps) a cut-through switch at the end of the link forwards a frame before its last
 // bit arrives, to a port of a rate in bit/s. It is 0 at hosts, in store-and-forward switches, and towards
-// faster ports, which would run out of bits. The cable's nominal rate counts, with or without a fault.
+// faster ports, which would run out of bits. The cable's nominal rate is used, even during a fault.
 func (l *Link) Lead(c *spec.Config, size uint16, rate int64) int64 {
 	if l.Head == 0 || rate > l.Nominal {
 		return 0
@@ -18,14 +18,15 @@ func (l *Link) Lead(c *spec.Config, size uint16, rate int64) int64 {
 // Heads takes frames off the links of a cut-through switch by the arrival of their first bytes.
 type Heads struct {
 	Config *spec.Config
-	Links  []Link  // all
+	Links  []Link  // all links
 	Due    []int64 // by link: arrival of its first frame
 	// routes; nil: frames choose their egress port at the switch and are treated as leaving by its fastest
+	// port
 	Hops []int32
 	Lose func(l *Link, f *frames.Frame) bool
 }
 
-// Take appends the frames that come over links in before end, and adds their bytes to arriving, by port.
+// Take appends the frames that arrive over links in before end, and adds their bytes to arriving, by port.
 func (x *Heads) Take(in, out []int32, end int64, arriving []int64, into []frames.Frame) []frames.Frame {
 	fastest := int64(0)
 	for _, id := range out {

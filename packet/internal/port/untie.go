@@ -11,7 +11,7 @@ import (
 )
 
 // Ties orders the simultaneous arrivals of a switch: longest travel time first, then start of transmission
-// (see package tiebreak). The i-th of Arrived came by port From[i], whose link is In[From[i]].
+// (see package tiebreak). The i-th frame of Arrived came in at port From[i], whose link is In[From[i]].
 type Ties struct {
 	Config    *spec.Config
 	Calendar  *tiebreak.Calendar
@@ -25,7 +25,7 @@ type Ties struct {
 	ranks []uint64
 }
 
-// Untie sorts runs of keys of one time; keys are sorted by time.
+// Untie sorts runs of keys of equal time; keys are already sorted by time.
 func (x *Ties) Untie(keys []uint64) {
 	for i := 1; i < len(keys); i++ {
 		if !arrivals.Together(keys[i-1], keys[i]) {
@@ -41,8 +41,8 @@ func (x *Ties) Untie(keys []uint64) {
 // few is the number of frames up to which comparing pairs is faster than reading ranks.
 const few = 3
 
-// untie sorts keys of one time: by stored ranks if all are from one batch, else by comparing pairs. The
-// result is stored as a new batch of ranks where it is certain.
+// untie sorts keys of equal time: by stored ranks if all are from one batch, else by comparing pairs. If the
+// order is certain, it is stored as a new batch of ranks.
 func (x *Ties) untie(keys []uint64) {
 	if len(keys) <= few {
 		for i := 1; i < len(keys); i++ {
@@ -67,8 +67,8 @@ func (x *Ties) untie(keys []uint64) {
 	}
 }
 
-// readRanks reads the rank of each frame's cause. even: all travelled equally long; known: all ranks are of
-// one batch and can be compared.
+// readRanks reads the rank of each frame's cause. even: all frames have equal travel times; known: all ranks
+// are from one batch and can be compared.
 func (x *Ties) readRanks(keys []uint64) (even, known bool) {
 	x.ranks = x.ranks[:0]
 	first := &x.Arrived[keys[0]&arrivals.Place]
@@ -92,7 +92,7 @@ func (x *Ties) readRanks(keys []uint64) (even, known bool) {
 	return even, even && known
 }
 
-// sort sorts keys by rank; false: two ranks are equal.
+// sort sorts keys by rank. It returns false if two ranks are equal.
 func (x *Ties) sort(keys []uint64) (distinct bool) {
 	ranks := x.ranks[:len(keys)]
 	distinct = true
@@ -132,7 +132,7 @@ func (x *Ties) compare(keys []uint64, even bool) (all bool) {
 	return all
 }
 
-// order returns a positive number where key j comes first, a negative one where i does, 0 where unknown.
+// order returns a positive number if key j comes first, a negative one if i does, 0 if that is unknown.
 func (x *Ties) order(i, j uint64) int {
 	if a, b := x.travels(i), x.travels(j); a != b {
 		if a < b {

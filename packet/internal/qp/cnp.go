@@ -5,7 +5,7 @@ import (
 	"github.com/simccl/simccl/packet/internal/frames"
 )
 
-// cnpFlags mark a CNP: an acknowledgement of nothing, with CE.
+// cnpFlags mark a CNP: an acknowledgement that acknowledges nothing, with CE.
 const cnpFlags = frames.Ack | frames.CE
 
 // SendCNP clears a data frame's CE mark and queues a CNP in its place, unless the last CNP of the queue pair

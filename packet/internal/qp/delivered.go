@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Delivered collects the messages that arrive in a window.
+// Delivered collects the messages that complete in a window.
 type Delivered struct {
 	all   []landing
-	given int // how many Until has returned
+	given int // number of messages that Until has returned
 }
 
-// landing is a message's arrival in ps.
+// landing is a message's arrival: time in ps, and token.
 type landing struct {
 	at    int64
 	token int32
@@ -19,7 +19,7 @@ type landing struct {
 
 func (l *Delivered) Clear() { l.all, l.given = l.all[:0], 0 }
 
-// Take adds the messages that data frame psn, arriving at a time, completes.
+// Take adds the messages that data frame psn completes, which arrives at a time (ps).
 func (l *Delivered) Take(m *Messages, psn uint32, selective bool, at int64) {
 	m.Come(psn, selective)
 	for token, ok := m.Arrived(); ok; token, ok = m.Arrived() {
@@ -27,7 +27,7 @@ func (l *Delivered) Take(m *Messages, psn uint32, selective bool, at int64) {
 	}
 }
 
-// Sort sorts by arrival.
+// Sort sorts the messages by arrival.
 func (l *Delivered) Sort() {
 	if len(l.all) > 1 {
 		slices.SortStableFunc(l.all, func(a, b landing) int { return cmp.Compare(a.at, b.at) })
@@ -42,7 +42,7 @@ func (l *Delivered) Next(end int64) int64 {
 	return end
 }
 
-// Until appends the tokens of messages that arrived up to now.
+// Until appends the tokens of the messages that have arrived by now (ps).
 func (l *Delivered) Until(now int64, done []int32) []int32 {
 	for ; l.given < len(l.all) && l.all[l.given].at <= now; l.given++ {
 		done = append(done, l.all[l.given].token)

@@ -12,15 +12,15 @@ type Messages struct {
 	came              Bitmap
 }
 
-// message is frames [first, end), the last of which has last bytes of payload.
+// message is a message's range of frames [first, end); its last frame has last bytes of payload.
 type message struct {
 	first, end uint32
 	last       int32
 	token      int32
 }
 
-// Add appends a message, cut into frames of payload bytes; una is the first frame not acknowledged: entries
-// below it are dropped.
+// Add appends a message, cut into frames of payload bytes. It drops the entries below una, the first
+// unacknowledged frame.
 func (l *Messages) Add(bytes, payload int64, token int32, una uint32) {
 	for l.head < l.land && l.list[l.head].end <= una {
 		l.head++
@@ -40,8 +40,8 @@ func (l *Messages) Begin() uint32 {
 	return l.list[l.begun-1].end
 }
 
-// Size returns a frame's bytes beside its header, and whether it is an ordinary full frame: the last one of a
-// message may be short, and the first and last carry extra bytes (address, immediate data).
+// Size returns a frame's bytes without its header, and whether it is an ordinary full frame: the last frame
+// of a message may be short, and the first and last carry extra bytes (address, immediate data).
 func (l *Messages) Size(psn uint32, most, first, last int) (bytes int, full bool) {
 	bytes = most
 	for i := l.head; i < l.begun; i++ {
@@ -61,7 +61,7 @@ func (l *Messages) Size(psn uint32, most, first, last int) (bytes int, full bool
 	return bytes, true
 }
 
-// Ends reports whether a message ends before frame psn.
+// Ends reports whether frame psn is the first after the end of a message.
 func (l *Messages) Ends(psn uint32) bool {
 	i := l.head
 	for i < l.begun && l.list[i].end < psn {
@@ -70,7 +70,7 @@ func (l *Messages) Ends(psn uint32) bool {
 	return i < l.begun && l.list[i].end == psn
 }
 
-// Come records a data frame at the receiver; a selective one keeps frames out of order.
+// Come records a data frame at the receiver; a selective receiver keeps frames that arrive out of order.
 func (l *Messages) Come(psn uint32, selective bool) {
 	if psn != l.expected {
 		if selective && psn > l.expected {
@@ -83,7 +83,7 @@ func (l *Messages) Come(psn uint32, selective bool) {
 	}
 }
 
-// Arrived returns the next message that is complete; ok is false without one.
+// Arrived returns the next complete message; ok is false if there is none.
 func (l *Messages) Arrived() (token int32, ok bool) {
 	if l.land == l.begun || l.list[l.land].end > l.expected {
 		return 0, false
@@ -92,7 +92,8 @@ func (l *Messages) Arrived() (token int32, ok bool) {
 	return l.list[l.land-1].token, true
 }
 
-// Waiting counts the queue pairs with messages that have not arrived, and returns the first; -1: none.
+// Waiting returns the number of queue pairs with messages that have not arrived, and the first such queue
+// pair; -1: none.
 func Waiting(lists []Messages) (n int, first int32) {
 	first = -1
 	for i := range lists {

@@ -15,7 +15,7 @@ type Sender struct {
 	Class            uint8
 	Ending, Ended    bool
 	Gapped           bool  // Gaps is in use
-	NextAvail        int64 // pacing allows the next frame then (ps)
+	NextAvail        int64 // time (ps) from which pacing allows the next frame
 	cc.Rate
 	Window int64 // most bytes in flight; 0: unbounded
 	Route  uint32
@@ -33,20 +33,20 @@ type Sender struct {
 	Gaps  SACKMap // up to a whole cache line
 }
 
-// Receiver is the receiving half of a queue pair.
+// Receiver is the receiving half of a queue pair: the expected frame, and the times of its NAKs and CNPs.
 type Receiver struct {
 	Expected uint32
 	LastNak  uint32
-	NakAt    int64 // before then no second NAK of LastNak (ps)
+	NakAt    int64 // no second NAK of frame LastNak before this time (ps)
 	Back     uint32
-	CnpAt    int64  // no CNP before then (ps)
-	Came     Bitmap // frames above Expected that came, with selective repeat
-	Forgot   bool   // Forget has reset it
+	CnpAt    int64  // no CNP before this time (ps)
+	Came     Bitmap // frames above Expected that have arrived, with selective repeat
+	Forgot   bool   // Forget has reset the receiver
 	_        [7]byte
 }
 
-// Forget resets the receiver, once, if the sender's flow ended before a time, and reports whether it did:
-// ns-3's receivers drop a flow's state then and treat later frames as a new flow's.
+// Forget resets the receiver, at most once, if the sender's flow ended before time at, and reports whether it
+// did: ns-3's receivers then drop a flow's state and treat later frames as a new flow's.
 func (r *Receiver) Forget(s *Sender, at int64) bool {
 	if r.Forgot || !s.Ending || s.Moved >= at {
 		return false
@@ -61,11 +61,11 @@ const (
 	Apart          // out of order, kept
 	Again          // a duplicate
 	Missing        // out of order, dropped: NAK the expected frame
-	Silent         // as Missing, but a NAK was sent not long ago
+	Silent         // as Missing, but a NAK was sent recently
 )
 
-// Take handles a data frame at a time (ps) that is not simply the expected one, or with selective repeat any,
-// and returns what it is. gap is the least time between two NAKs of one frame.
+// Take handles a data frame at a time (ps) and returns its kind. With selective repeat it takes any frame,
+// else only frames other than the expected one. gap is the least time between two NAKs of one frame.
 func (r *Receiver) Take(psn uint32, at int64, selective bool, gap int64) (what int) {
 	switch {
 	case selective && psn >= r.Expected:
@@ -84,7 +84,7 @@ func (r *Receiver) Take(psn uint32, at int64, selective bool, gap int64) (what i
 	return what
 }
 
-// Notifies reports whether a CNP is due: at least gap ps after the last one.
+// Notifies reports whether to send a CNP: at least gap ps after the last one.
 func (r *Receiver) Notifies(at, gap int64) bool {
 	if at < r.CnpAt {
 		return false
@@ -101,7 +101,7 @@ func (s *Sender) Advance(to uint32) {
 	s.Una = to
 }
 
-// Reported records a selective acknowledgement; frames more than reorder behind it count as lost.
+// Reported records a selective acknowledgement; frames more than reorder before it count as lost.
 func (s *Sender) Reported(psn, reorder uint32) {
 	if psn >= s.Una && psn < s.Nxt {
 		s.Gapped = true
@@ -109,7 +109,7 @@ func (s *Sender) Reported(psn, reorder uint32) {
 	}
 }
 
-// Due returns when the retransmission timeout expires; never if nothing is in flight.
+// Due returns when the retransmission timeout expires; never if no frame is in flight.
 func (s *Sender) Due(timeout int64) int64 {
 	if s.Una >= s.Nxt {
 		return 1<<63 - 1
@@ -117,7 +117,7 @@ func (s *Sender) Due(timeout int64) int64 {
 	return s.Moved + timeout
 }
 
-// GivesUp counts a timeout and reports whether that fails the flow: most in a row (0: never).
+// GivesUp counts a timeout and reports whether the flow fails: after most timeouts in a row (0: never).
 func (s *Sender) GivesUp(now int64, most int32) bool {
 	s.Moved, s.NextAvail = now, min(s.NextAvail, now)
 	if s.Retries++; most == 0 || s.Retries <= most {
@@ -127,8 +127,8 @@ func (s *Sender) GivesUp(now int64, most int32) bool {
 	return true
 }
 
-// Again schedules retransmission of everything in flight: go-back-N at once (returning the number of frames),
-// or selectively, where each frame that is still missing is found later.
+// Again schedules the retransmission of all frames in flight: go-back-N at once (returning their number), or
+// selectively, where each missing frame is found later.
 func (s *Sender) Again(selective bool) int64 {
 	if selective {
 		s.Gapped = true
@@ -144,10 +144,10 @@ func (s *Sender) Again(selective bool) int64 {
 // Held reports whether the flow has ended while its class is paused.
 func (s *Sender) Held(paused uint16) bool { return s.Una >= s.Frames && paused>>s.Class&1 != 0 }
 
-// Linger reports whether a sender that was sent back behind the end of its flow keeps retransmitting, as
-// ns-3's does without a window.
+// Linger reports whether a sender that went back after the end of its flow keeps retransmitting, as ns-3's
+// does without a window.
 func (s *Sender) Linger() bool {
-	if s.Nxt < s.Frames && s.Window > 0 { // less than nothing in flight is more than any window
+	if s.Nxt < s.Frames && s.Window > 0 { // a negative number in flight wraps around and exceeds any window
 		s.Nxt = s.Frames
 	}
 	return s.Nxt < s.Frames
@@ -166,12 +166,13 @@ func (s *Sender) Hole() (uint32, bool) {
 	return s.Gaps.Missing(s.Una)
 }
 
-// Offset returns the first byte of frame psn, with so much payload a frame.
+// Offset returns the position in the flow of frame psn's first byte, with payload bytes per frame.
 func (s *Sender) Offset(psn uint32, payload int) int64 {
 	return min(int64(psn)*int64(payload), s.Bytes)
 }
 
-// Flight returns the frames in flight; with apart less those selectively acknowledged or known lost.
+// Flight returns the number of frames in flight; with apart, without those selectively acknowledged or known
+// to be lost.
 func (s *Sender) Flight(apart bool) uint32 {
 	n := s.Nxt - s.Una
 	if apart && s.Gapped {

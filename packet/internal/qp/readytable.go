@@ -1,16 +1,16 @@
 package qp
 
 // ReadyTable copies NextAvail of a host's queue pairs into one array: choosing among many then reads few
-// cache lines instead of one or two a queue pair. RoundRobin.Tabled says that it is in use.
+// cache lines instead of one or two per queue pair. RoundRobin.Tabled is true while it is in use.
 type ReadyTable struct {
 	soon  []int64 // by place in the list; never: all sent
 	place []int32 // by flow, shared by all hosts: place in its list
 }
 
-// NewReadyTable is given the memory for places that all tables share.
+// NewReadyTable returns an empty table; place is memory that the tables of all hosts share.
 func NewReadyTable(place []int32) ReadyTable { return ReadyTable{place: place} }
 
-// many is the number of queue pairs from which on the table pays.
+// many is the number of queue pairs from which on the table saves time.
 const many = 8
 
 // Choose picks the next queue pair that may send, as RoundRobin.Choose does.

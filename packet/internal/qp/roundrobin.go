@@ -9,16 +9,16 @@ const never = int64(1<<63 - 1)
 // RoundRobin is the list of a host's queue pairs that have not ended.
 type RoundRobin struct {
 	Only  *Sender // the single queue pair, if there is just one
-	Last  int32   // place served last
-	Over  int32   // those of Pairs that have ended
+	Last  int32   // index in Pairs of the queue pair served last
+	Over  int32   // number of queue pairs in Pairs that have ended
 	Pairs []int32 // flows in the order of their starts
 	ID    int32   // flow of Only
 	// a ReadyTable mirrors the list
 	Tabled bool
-	Age    int64 // with Rules.Timed: for how long (ps) the present event was scheduled
+	Age    int64 // with Rules.Timed: how long before now (ps) the present event was scheduled
 }
 
-// Rules is what limits senders. Gaps: single frames are retransmitted; Timed: windows follow rates that
+// Rules are the limits on senders. Gaps: single frames are retransmitted; Timed: windows follow rates that
 // timers change.
 type Rules struct {
 	CC                *cc.Params
@@ -46,15 +46,15 @@ func (l *RoundRobin) single(senders []Sender) {
 	}
 }
 
-// Choose returns the place of the next queue pair that may send, after Last; or -1 and the time at which
-// pacing allows the first. paused has bits of classes. Queue pairs that have ended are removed once one is
-// met that may not send.
+// Choose returns the index in Pairs of the next queue pair after Last that may send; or -1 and the time at
+// which pacing allows the first. paused has a bit for each paused class. Queue pairs that have ended are
+// removed when the search meets one that may not send.
 func (l *RoundRobin) Choose(senders []Sender, rules *Rules, paused uint16, now int64) (found int,
 	soon int64) {
 	pairs, at, ended, soon := l.Pairs, int(l.Last)+1, -1, never
 	for range pairs {
 		if uint(at) >= uint(len(pairs)) {
-			at %= len(pairs) // others may have left the list
+			at %= len(pairs) // other queue pairs may have left the list
 		}
 		s := &senders[pairs[at]]
 		gap := s.Gapped && s.HasGap()
@@ -73,7 +73,7 @@ func (l *RoundRobin) Choose(senders []Sender, rules *Rules, paused uint16, now i
 				if s.Una < s.Frames || at < ended {
 					return l.strike(senders, ended, at), now
 				}
-				l.strike(senders, ended, -1) // and itself
+				l.strike(senders, ended, -1) // and the queue pair itself
 				return l.Choose(senders, rules, paused, now)
 			}
 			if s.Una < s.Frames {
@@ -90,7 +90,8 @@ func (l *RoundRobin) Choose(senders []Sender, rules *Rules, paused uint16, now i
 	return -1, soon
 }
 
-// strike removes those that have ended from place ended on, and returns the new place of the one at found.
+// strike removes the queue pairs that have ended, from index ended on, and returns the new index of the one
+// at found.
 func (l *RoundRobin) strike(senders []Sender, ended, found int) (at int) {
 	k := ended
 	for i := ended; i < len(l.Pairs); i++ {

@@ -53,10 +53,10 @@ type SACKMap struct {
 	came  Bitmap // selectively acknowledged
 	again Bitmap // retransmitted
 	next  uint32 // no frame below awaits retransmission
-	high  uint32 // frames below are lost unless they came
+	high  uint32 // frames below are lost unless they have arrived
 	there uint32 // bits set in came
 	lost  uint32 // lost and not yet retransmitted, except refused
-	// frames that the receiver asked for (trimmed ones), in order, from head on
+	// trimmed frames that the receiver asked for, in order, from index head on
 	refused []uint32
 	head    int
 }
@@ -88,7 +88,7 @@ func (g *SACKMap) skip() {
 	}
 }
 
-// Missing returns the next frame to retransmit: first those asked for, then lost ones in order.
+// Missing returns the next frame to retransmit: first the frames asked for, then the lost ones in order.
 func (g *SACKMap) Missing(una uint32) (uint32, bool) {
 	for g.head < len(g.refused) {
 		if p := g.refused[g.head]; p >= una && !g.came.Has(p) {
@@ -133,7 +133,7 @@ func (g *SACKMap) Advance(from, to uint32) {
 	}
 }
 
-// Came records a selective acknowledgement; frames more than reorder below it are lost.
+// Came records a selective acknowledgement; frames more than reorder below it count as lost.
 func (g *SACKMap) Came(psn, una, reorder uint32) {
 	if g.awaits(psn) {
 		g.lost--
@@ -153,7 +153,7 @@ func (g *SACKMap) Came(psn, una, reorder uint32) {
 	}
 }
 
-// Lost declares all frames of [una, nxt) lost that have not arrived (timeout).
+// Lost marks all frames of [una, nxt) that have not arrived as lost, after a timeout.
 func (g *SACKMap) Lost(una, nxt uint32) {
 	clear(g.again)
 	g.came.Cover(nxt, una)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Ending is the end of a flow: its last acknowledgement arrived At (ps), after travelling so long over the
-// last link, where its transmission had number Began.
+// Ending is the end of a flow: its last acknowledgement arrived At (ps), after a travel time of Travels over
+// the last link, where its transmission had number Began.
 type Ending[N any] struct {
 	Flow    int32
 	At      int64
@@ -22,7 +22,7 @@ func (x *Ending[N]) Compare(y *Ending[N], order func(a, b N) int) int {
 	return order(x.Began, y.Began)
 }
 
-// SortEndings sorts by time, as flows that depend on them start in that order; simultaneous ones by the
+// SortEndings sorts by time, because dependent flows start in that order; simultaneous endings by the
 // calendar if ordered, else stably.
 func SortEndings[N any](all []Ending[N], ordered bool, calendar interface{ Order(a, b N) int }) {
 	slices.SortStableFunc(all, func(a, b Ending[N]) int {
@@ -33,14 +33,14 @@ func SortEndings[N any](all []Ending[N], ordered bool, calendar interface{ Order
 	})
 }
 
-// StartOrder is the order in which starts of flows are scheduled: independent ones by time, then others as
-// their dependencies end. The zero value orders by flow number.
+// StartOrder is the order in which the starts of flows are scheduled: independent flows by time, then others
+// as their dependencies end. The zero value orders by flow number.
 type StartOrder struct {
 	of   []int32
 	next int32
 }
 
-// NewStartOrder covers n flows, of which free depend on none, in the order of their starts.
+// NewStartOrder returns the order of n flows; free are the independent ones in the order of their starts.
 func NewStartOrder(n int, free []int32) StartOrder {
 	o := StartOrder{make([]int32, n), 0}
 	for _, i := range free {

@@ -1,7 +1,7 @@
 package rng
 
-// MT19937 is the Mersenne Twister (Matsumoto and Nishimura, 1998), with which htsim draws what is fixed
-// before the first packet.
+// MT19937 is the Mersenne Twister (Matsumoto and Nishimura, 1998). htsim draws with it everything that is
+// fixed before the first packet.
 type MT19937 struct {
 	x  [624]uint32
 	at int
@@ -16,7 +16,7 @@ func NewMT19937(seed uint64) *MT19937 {
 	return s
 }
 
-// Next returns 31 bits.
+// Next returns the next 31 random bits.
 func (s *MT19937) Next() uint32 {
 	n := len(s.x)
 	if s.at == n {
@@ -49,7 +49,7 @@ func PathHash(flow, path, salt uint32) uint32 {
 	return c
 }
 
-// Shuffled returns count ports from first on in random order.
+// Shuffled returns the ports first to first+count-1 in random order.
 func Shuffled(first, count int, c *MT19937) []uint16 {
 	up := make([]uint16, count)
 	for s := range up {

@@ -2,7 +2,7 @@ package rng
 
 import "github.com/simccl/simccl/internal/variates"
 
-// Least chooses the least of a sequence of numbers, uniformly among equal ones, in one pass.
+// Least chooses the smallest of a sequence of numbers, uniformly among equal ones, in one pass.
 type Least struct {
 	least   int64
 	x, ties uint64

@@ -10,7 +10,7 @@ const (
 	step12, step13, step21, step23 = 1403580, 810728, 527612, 1370589
 )
 
-// state is the last three values of each component; all 1 at first.
+// state is the last three values of each component; initially all 1.
 type state [2][3]uint64
 
 // jump is a linear map of a state: a 3×3 matrix for each component.
@@ -78,8 +78,8 @@ func (s *state) number() float64 {
 	return float64(a-b) * norm
 }
 
-// Firsts draws the first number of one stream after the other: ns-3 gives each random variable a stream of
-// its own, and each mark makes one.
+// Firsts draws the first number of one stream after the other: in ns-3 each mark makes a random variable, and
+// each random variable has its own stream.
 type Firsts struct {
 	state state
 	next  jump

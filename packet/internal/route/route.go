@@ -1,8 +1,8 @@
-// Package route finds the shortest paths of a packet network, with next hops in the
-// order of the HPCC simulator, and chooses among them by hash (ECMP).
+// Package route finds the shortest paths of a packet network, with next hops in the order of the HPCC
+// simulator, and chooses among them by hash (ECMP).
 //
-// In: nodes, which of them are switches, and links. Out: the links of a route, and
-// tables of next hops. It must not know frames or time.
+// In: nodes, which of them are switches, and links. Out: the links of a route, and tables of next hops. It
+// must not know frames or time.
 package route
 
 import (
@@ -18,11 +18,12 @@ type Routes struct {
 	mu       sync.Mutex // guards next of trees, in Fill
 	isSwitch []bool
 	links    []Link
-	sorted   [][]int32 // by node: links out, by neighbour (compare)
+	sorted   [][]int32 // by node: outgoing links, ordered by neighbour (compare)
 	to       map[int32]*tree
 }
 
-// tree is the result of a search from one host: by node its distance and the order in which it was found.
+// tree is the result of a search from one host: the distance of each node and the order in which nodes were
+// found.
 type tree struct {
 	dist []int16 // -1: unreachable
 	rank []int32
@@ -58,8 +59,8 @@ func build(isSwitch []bool, links []Link, all bool) *Routes {
 }
 
 // compare orders neighbours as ns-3 does, whose tables are sorted by address in memory: hosts before switches
-// by number, switches from last to first (large allocations are mapped downwards). Networks of three tiers
-// show it.
+// by number, switches from last to first (large allocations are mapped downwards). The order shows in
+// networks of three tiers.
 func (r *Routes) compare(a, b int32) int {
 	switch {
 	case r.isSwitch[a] != r.isSwitch[b] && r.isSwitch[b]:
@@ -72,7 +73,7 @@ func (r *Routes) compare(a, b int32) int {
 	return int(a) - int(b)
 }
 
-// Remove removes a cable and drops all routes.
+// Remove removes a cable and discards all routes.
 func (r *Routes) Remove(cable int) {
 	for v := range r.sorted {
 		r.sorted[v] = slices.DeleteFunc(r.sorted[v], func(id int32) bool { return int(id)/2 == cable })
@@ -83,7 +84,7 @@ func (r *Routes) Remove(cable int) {
 // Both is Towards in both directions.
 func (r *Routes) Both(a, b int32) bool { return r.Towards(b, a) && r.Towards(a, b) }
 
-// Towards finds the routes to dst, if they are not known, and reports whether one starts at src.
+// Towards finds the routes to dst unless they are known, and reports whether one starts at src.
 func (r *Routes) Towards(dst, src int32) bool {
 	t := r.to[dst]
 	if t == nil {
@@ -149,8 +150,8 @@ func (k Key) Hash(node int32) uint32 {
 		uint32(node))
 }
 
-// Fill writes a route into path, along given cables or by hashing k at each switch, and returns its number of
-// links. It may be called concurrently.
+// Fill writes a route into path, either along the given cables or by hashing k at each switch, and returns
+// its number of links. It may be called concurrently.
 func (r *Routes) Fill(path []int32, k Key, along []int32) int {
 	for i, at := 0, k.Src; i < len(along); i++ {
 		if path[i] = 2 * along[i]; r.links[path[i]].From != at {
@@ -241,7 +242,7 @@ func (r *Routes) Tables() *Tables {
 		}
 		t.rowOf[v] = int32(len(t.choice) / n)
 		t.choice = append(t.choice, make([]choice, n)...)
-		row, seen := t.choice[len(t.choice)-n:], []choice{} // distinct ones of this switch
+		row, seen := t.choice[len(t.choice)-n:], []choice{} // distinct choices of this switch
 		for dst := range n {
 			tree := r.to[int32(dst)]
 			if tree == nil || tree.dist[v] < 0 {

@@ -14,11 +14,11 @@ const Longest = 1000 << 16
 //	bit 31: None | index in the log, modulo | calendar
 type Number uint32
 
-// None is the number of an event before all that is recorded.
+// None is the number of an event older than all records.
 const None Number = 1 << 31
 
-// Cause identifies the event that scheduled another: by Number (bit 63 set) or, once its record is discarded,
-// by final rank.
+// Cause identifies the event that scheduled another one: by Number (bit 63 set) or, once its record is
+// discarded, by final rank.
 type Cause uint64
 
 const (
@@ -29,13 +29,13 @@ const (
 
 // Calendar is the log of one worker: each scheduled event with its time and cause.
 type Calendar struct {
-	By      Cause   // cause of what is scheduled now
+	By      Cause   // cause of the events scheduled from now on
 	P       float64 // probability of the pending mark, if Drawing
 	Drawing bool
 	shift   uint8   // bits of id in a number
 	id      uint32  // this calendar's low bits of a number
 	turn    uint32  // mask of the log index in a number
-	step    Number  // difference of two numbers in a row
+	step    Number  // difference of two consecutive numbers
 	from    int64   // start of the window
 	base    int64   // start of the window of all calendars: ps of heads[0]
 	oldest  uint32  // entries discarded before log[0]
@@ -47,9 +47,9 @@ type Calendar struct {
 	draws   []draw   // random draws of this window
 	heads   []int32  // by nanosecond: the last draw in it; -1: none
 	used    []uint64 // bits of nanoseconds with draws
-	cut     int      // entries of log to be discarded
+	cut     int      // number of entries of log to be discarded
 	places  []placed // ranks within batches of simultaneous events, by log index
-	rows    uint64   // batches so far
+	rows    uint64   // number of batches so far
 	known   []pair   // cache of comparisons; its size is a power of two
 	of      *Ranker
 }
@@ -71,7 +71,7 @@ type draw struct {
 	at   int64
 }
 
-// What one event schedules, in order.
+// Kinds of event that one event schedules, in this order.
 const (
 	paused  Cause = iota // identification drawn for a PAUSE frame
 	sent                 // a transmission starts
@@ -79,18 +79,18 @@ const (
 	resumed              // identification drawn for a RESUME frame
 )
 
-// pfc is the link of draws that only keep the stream in step: ns-3 draws the identification of each PFC
-// frame.
+// pfc is the link of draws that only keep the random stream in step: ns-3 draws the identification of each
+// PFC frame.
 const pfc = -1
 
-// Root returns the cause of events that nothing recorded has scheduled; they are ordered by n, before all
+// Root returns the cause of events that no recorded event has scheduled; they are ordered by n, before all
 // others.
 func Root(n int32) Cause { return Cause(n) + 1 }
 
-// SetCause makes event n the cause of what is scheduled from now on.
+// SetCause makes event n the cause of the events scheduled from now on.
 func (c *Calendar) SetCause(n Number) { c.By = numbered | Cause(n) }
 
-// Of returns event n as a cause.
+// Of returns event n in the form of a cause.
 func Of(n Number) Cause { return numbered | Cause(n) }
 
 // OfPlace is Of for an event that may be discarded: then its final rank is the cause.
@@ -114,7 +114,7 @@ func (c *Calendar) Fit(n int) {
 	}
 }
 
-// Plan records an event that draws nothing, at a time, and returns its number. Fit must have made room.
+// Plan records an event without a random draw, at a time, and returns its number. Fit must have made room.
 func (c *Calendar) Plan(what Cause, at int64) Number {
 	c.log[c.size] = Entry{what, max(at, c.from)}
 	c.size++
@@ -123,15 +123,15 @@ func (c *Calendar) Plan(what Cause, at int64) Number {
 	return n
 }
 
-// Wakes is SetCause for an event that may be discarded, with its final rank.
+// Wakes is SetCause for an event that may have been discarded; place is its final rank.
 func (c *Calendar) Wakes(n Number, place uint64) {
 	if c.SetCause(n); n&None != 0 {
 		c.By = Cause(place)
 	}
 }
 
-// Sent records a transmission on a link by the present cause, with the position of its frame on the cable,
-// and returns its number.
+// Sent records a transmission on a link, scheduled by the present cause, with the position of its frame on
+// the cable, and returns its number.
 func (c *Calendar) Sent(at int64, link int32, wire uint32) Number {
 	n := c.size
 	if n >= len(c.log) || c.Drawing {
@@ -142,15 +142,15 @@ func (c *Calendar) Sent(at int64, link int32, wire uint32) Number {
 	return c.count(1)
 }
 
-// count takes n numbers and returns the first.
+// count reserves n numbers and returns the first.
 func (c *Calendar) count(n int) Number {
 	first := c.next
 	c.next = (first + Number(n)*c.step) &^ None
 	return first
 }
 
-// Reserve returns room for n transmissions of this window that draw nothing, for the caller to fill (Began)
-// and Commit. Number i is last + (i+1)·step, modulo None.
+// Reserve returns room for n transmissions of this window without random draws, which the caller fills
+// (Began) and commits (Commit). Number i is last + (i+1)·step, modulo None.
 func (c *Calendar) Reserve(n int) (row []Entry, last, step Number) {
 	if len(c.log)-c.size < n {
 		c.grow(n)
@@ -172,7 +172,7 @@ func (c *Calendar) Commit(n int) {
 	c.count(n)
 }
 
-// grow makes room for n more: it doubles the log, but not beyond what is needed until the next forget.
+// grow makes room for n more entries: it doubles the log, but not beyond the need until the next forget.
 func (c *Calendar) grow(n int) {
 	more := 2 * len(c.log)
 	if all := c.of.room + c.of.room/8 + usual/2; len(c.log) < all && all <= 2*more {
@@ -183,7 +183,7 @@ func (c *Calendar) grow(n int) {
 	c.log = log
 }
 
-// sent is Sent without room, or with a draw.
+// sent is Sent where the log is full, or with a draw.
 func (c *Calendar) sent(at int64, link int32, wire uint32) Number {
 	n := c.note(at, sent)
 	if c.Drawing {
@@ -200,10 +200,11 @@ func (c *Calendar) Led(n Number) Number {
 	return Number(c.log[(uint32(n)>>c.shift-c.oldest)&c.turn].by) &^ None
 }
 
-// Slept records the start of a pacing gap.
+// Slept records the start of a pacing gap by the present cause and returns its number.
 func (c *Calendar) Slept(at int64) Number { return c.note(at, slept) }
 
-// Skip records the draw for a PAUSE or RESUME frame, beside that of the frame's transmission.
+// Skip records the draw of a PAUSE or RESUME frame's identification, in addition to the draw of its
+// transmission.
 func (c *Calendar) Skip(at int64, pause bool) {
 	before, what := c.Drawing, resumed
 	if pause {
@@ -213,7 +214,7 @@ func (c *Calendar) Skip(at int64, pause bool) {
 	c.Drawing = before
 }
 
-// Draw records the draw of the mark of the i-th reserved transmission.
+// Draw records the draw for the mark of the i-th reserved transmission.
 func (c *Calendar) Draw(i int, chance float64, at int64, link int32, wire uint32) {
 	c.P = chance
 	c.draw((c.next+Number(i)*c.step)&^None, at, link, wire)
@@ -244,7 +245,7 @@ func (c *Calendar) place(k int) {
 	c.used[i/64] |= 1 << (i % 64)
 }
 
-// wait keeps the draws at from or later for the next window.
+// wait keeps the draws at time from or later for the next window.
 func (c *Calendar) wait(from int64) {
 	late := c.draws[:0]
 	for _, d := range c.draws {
@@ -255,9 +256,9 @@ func (c *Calendar) wait(from int64) {
 	c.draws = late
 }
 
-// find returns the entry of a cause or, if its order is final, nil and its rank; 0: it was discarded.
+// find returns the entry of a cause or, if its order is final, nil and its rank; rank 0: it was discarded.
 func (c *Calendar) find(by Cause) (*Entry, uint64) {
-	if by>>31 != numbered>>31 { // no number, or None
+	if by>>31 != numbered>>31 { // not a number, or None
 		if by&numbered != 0 {
 			return nil, 0
 		}
@@ -286,7 +287,7 @@ func (c *Calendar) First(x, y Number) bool {
 }
 
 // Order compares two events by when they were scheduled: negative if x was first, positive if y was, 0 if
-// that is not known.
+// that is unknown.
 func (c *Calendar) Order(x, y Number) int {
 	if order := c.glance(x, y); order != 0 {
 		return order
@@ -303,17 +304,17 @@ type Ranker struct {
 	// Marked is called for each draw of a mark, in order; Skipped for each other draw
 	Marked  func(link int32, wire uint32, p float64)
 	Skipped func()
-	// Ahead is by how much (ps) some nodes' windows end later than others'; Wait delays their draws until the
-	// others have drawn
+	// Ahead is the time (ps) by which the windows of some nodes end later than those of others; Wait delays
+	// their draws until the others have drawn
 	Ahead int64
 	Wait  bool
-	// Pauses visits the pacing gaps that last. Where a gap's entry is discarded, its number becomes None and
-	// its final rank is stored
+	// Pauses visits the open pacing gaps. Where a gap's entry is discarded, its number becomes None and its
+	// final rank is stored
 	Pauses func(each func(n *Number, place *uint64))
 	last   uint64 // the last final rank
 	look   int64
-	reach  int64 // for how long the order of an event can matter (ps)
-	room   int   // entries beyond which forget runs
+	reach  int64 // time (ps) for which the order of an event can matter
+	room   int   // number of entries beyond which forget runs
 	least  int
 	ids    uint32 // mask of the calendar in a number
 	drawn  []drawn
@@ -321,7 +322,7 @@ type Ranker struct {
 	keys   []uint64
 }
 
-// placing is an entry, or a pacing gap, that is to get its final rank.
+// placing is an entry, or a pacing gap, that will get its final rank.
 type placing struct {
 	n     Number
 	slot  int32 // index in ranks; -1: a pacing gap
@@ -337,11 +338,11 @@ const usual = 1 << 11
 // most bounds the cache of comparisons.
 const most = 1 << 16
 
-// some bounds how many more entries are kept to run forget more seldom.
+// some bounds how many more entries are kept in order to run forget less often.
 const some = 1 << 13
 
-// Open sets the calendars up for windows of look ps. The order of an event does not matter for longer than
-// reach (ps); roots is the number of Root causes.
+// Open sets the calendars up for windows of look ps. The order of an event matters for at most reach ps;
+// roots is the number of Root causes.
 func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
 	r.calendars, r.look, r.reach = calendars, look, reach
 	r.ids = 1<<bits.Len(uint(len(calendars)-1)) - 1
@@ -358,11 +359,11 @@ func (r *Ranker) Open(calendars []*Calendar, look, reach int64, roots int) {
 	}
 }
 
-// Begin starts a window and places the draws that waited.
+// Begin starts a window and places the draws kept from the previous one.
 func (r *Ranker) Begin(from int64) {
 	for _, c := range r.calendars {
 		c.from, c.base = from, from
-		for k := range c.draws { // those that waited
+		for k := range c.draws { // draws kept from the previous window
 			c.place(k)
 		}
 	}
@@ -399,7 +400,7 @@ func before(first bool) int {
 	return 0
 }
 
-// forget gives events of [since, end) their final rank and discards older ones.
+// forget gives the events of [since, end) their final rank and discards older ones.
 func (r *Ranker) forget(since, end int64) {
 	all := r.sorted[:0]
 	r.Pauses(func(n *Number, place *uint64) {
@@ -419,7 +420,7 @@ func (r *Ranker) forget(since, end int64) {
 			c.cut--
 		}
 		if c.cut == len(c.ranks) {
-			c.cut = 0 // what has its place may be within reach, too
+			c.cut = 0 // entries with a rank may be within reach, too
 		}
 		for n := c.cut; n < c.size; n++ {
 			if c.log[n].at < since || c.log[n].at >= end || n < len(c.ranks) && c.ranks[n] != later {
@@ -454,16 +455,16 @@ func (r *Ranker) forget(since, end int64) {
 // indexBits returns how many bits index n entries.
 func indexBits(n int) int { return bits.Len(uint(n)) }
 
-// key packs a time (in units of 8 ps, saturated) above an index of so many bits.
+// key packs a time (in units of 8 ps, saturated) above an index of index bits.
 func key(at int64, i, index int) uint64 {
 	return min(uint64(at)>>3, 1<<(64-index)-1)<<index | uint64(i)
 }
 
-// later is the rank of events after all that are ranked.
+// later is the rank of events after all ranked ones.
 const later = 1<<64 - 1
 
-// order sorts entries by time, simultaneous ones by cause. It returns keys whose low indexBits are indices of
-// all.
+// order sorts entries by time, simultaneous ones by cause. It returns keys whose low indexBits are indices
+// into all.
 func (r *Ranker) order(all []placing) []uint64 {
 	first, index := int64(1<<63-1), indexBits(len(all))
 	for i := range all {
@@ -482,7 +483,7 @@ func (r *Ranker) order(all []placing) []uint64 {
 		if n > i+1 {
 			slices.SortStableFunc(keys[i:n], func(x, y uint64) int {
 				a, b := &all[x&(1<<index-1)], &all[y&(1<<index-1)]
-				// equal: a pause, which is known by its number as well
+				// equal: a pacing gap, which also has an entry with its number
 				return before(a.n != b.n && a.of.First(a.n, b.n))
 			})
 		}

@@ -1,13 +1,14 @@
 package tiebreak
 
-// pair is a cached comparison: the lesser number, whether it was first, the greater number.
+// pair is a cached comparison of two numbers: the smaller number, a bit that says whether it was first, the
+// greater number.
 type pair uint64
 
 // lesser is set if the lesser number was first.
 const lesser pair = 1 << 31 // the lesser number was first
 
-// compare returns a negative number if event x was scheduled before event y (x < y as numbers), 0 if that is
-// unknown. It walks back along both chains of causes until their times differ:
+// compare returns a negative number if event x was scheduled before event y, a positive one if after (x < y
+// as numbers), 0 if that is unknown. It walks back along both chains of causes until their times differ:
 //
 //	x ◀ p ◀ …    each step: times differ?  cached?  one cause?
 //	y ◀ q ◀ …
@@ -43,8 +44,8 @@ func (c *Calendar) compare(x, y Number) int {
 	}
 }
 
-// recent is compare while both chains are in the log of the only calendar, which is nearly always so. Else it
-// returns where it has come to, and 0.
+// recent is compare while both chains are in the log of the only calendar, which is nearly always so. Where
+// it leaves the log, it returns the causes it has reached, and 0.
 func (c *Calendar) recent(t *trail, x, y Number) (p, q Cause, order int) {
 	log, known, ranked, oldest := c.log[:c.size], c.known, len(c.ranks), Number(c.oldest)
 	for {
@@ -76,8 +77,8 @@ func (c *Calendar) recent(t *trail, x, y Number) (p, q Cause, order int) {
 	}
 }
 
-// glance is compare where the first or second step decides; else it returns 0. Senders that alternate are
-// compared in this way.
+// glance is compare where the first or second step decides; else it returns 0. It suffices for senders that
+// alternate.
 func (c *Calendar) glance(x, y Number) int {
 	log, oldest := c.log[:c.size], Number(c.oldest)
 	i, j := int((x-oldest)&^None), int((y-oldest)&^None)
@@ -115,8 +116,8 @@ func sign(first bool) int {
 	return 1
 }
 
-// behind decides between two events with one cause: by kind of event, then by log index. It reports whether
-// the first was scheduled after the second.
+// behind decides between two events with the same cause: by kind of event, then by log index. It reports
+// whether the first was scheduled after the second.
 func (c *Calendar) behind(t *trail) bool { return t.d > t.g || t.d == t.g && c.after(t.x, t.y) }
 
 // after reports whether x follows y in the logs.
@@ -128,18 +129,18 @@ func (c *Calendar) after(x, y Number) bool {
 	return (uint32(x)>>c.shift-o)&c.turn > (uint32(y)>>c.shift-o)&c.turn
 }
 
-// both returns the key of a pair, without an outcome.
+// both returns the cache key of two numbers in either order, without an outcome (the bit lesser is clear).
 func both(x, y Number) pair { return pair(min(x, y))<<32 | pair(max(x, y)) }
 
 // slot returns the pair's slot in a table of n, a power of two.
 func (k pair) slot(n int) uint { return uint(k&^lesser*0x9e3779b97f4a7c15>>32) & uint(n-1) }
 
-// is reports whether two keys are of one pair, whatever the outcome.
+// is reports whether two keys represent the same pair of numbers, whatever the outcome.
 func (k pair) is(o pair) bool { return (k^o)&^lesser == 0 }
 
 func (k pair) first(x, y Number) bool { return (k&lesser != 0) == (x < y) }
 
-// recall looks a pair up in the cache.
+// recall looks the comparison of two causes up in the cache; known is false if it is not there.
 func (c *Calendar) recall(p, q Cause) (first, known bool) {
 	x, y := Number(p), Number(q)
 	if p&q&numbered == 0 || x == y || (x|y)&None != 0 {
@@ -162,9 +163,10 @@ func (c *Calendar) learn(t *trail, first bool) int {
 	return sign(first)
 }
 
-// trail keeps the pairs of a walk for learn: all at first, then every 2nd, 4th … so that 16 cover any length.
+// trail keeps the pairs of a walk for learn: all at first, then every 2nd, 4th … so that 16 entries cover any
+// length.
 type trail struct {
-	all         [16]pair // as if the first of each pair was first
+	all         [16]pair // stored as if the first of each pair came first
 	n           int
 	steps, each int
 	x, y        Number // the last step's events

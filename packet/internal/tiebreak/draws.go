@@ -7,7 +7,7 @@ import (
 
 const never = int64(1<<63 - 1)
 
-// drawn is a draw and its calendar.
+// drawn is a draw with the calendar that recorded it.
 type drawn struct {
 	*draw
 	c *Calendar
@@ -50,7 +50,7 @@ func (r *Ranker) draw(at int, until int64) {
 		c.heads[at] = -1
 		slices.Reverse(all[from:])
 	}
-	if len(all) > 1 { // of equals the first stays first
+	if len(all) > 1 { // of equal draws the first stays first
 		slices.SortStableFunc(all, func(x, y drawn) int { return before(x.c.First(x.n, y.n)) })
 	}
 	for _, x := range all {
@@ -59,7 +59,8 @@ func (r *Ranker) draw(at int, until int64) {
 	r.drawn = all
 }
 
-// alone makes the only draw of a nanosecond, the usual case; false: there are several.
+// alone makes the draw of a nanosecond with a single one, the usual case; it returns false, without drawing,
+// if there are several.
 func (r *Ranker) alone(c *Calendar, at int, until int64) bool {
 	d := &c.draws[c.heads[at]]
 	if d.next >= 0 {

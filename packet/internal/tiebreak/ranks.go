@@ -1,8 +1,8 @@
 package tiebreak
 
-// Frames that arrive at one instant by many links mostly began one after the other at the ends of others
-// that arrived so before, over and over. What was put in order together keeps its places: what it lets begin
-// needs no comparison.
+// Frames that arrive simultaneously over many links were mostly started one after the other by transmissions
+// that ended simultaneously, and so on backwards. Once a batch of events has been ordered, its members keep
+// their ranks: events that they cause need no comparison.
 
 // placed is an event's rank within a batch of simultaneous events, below the batch's number; 0: none.
 type placed uint64
@@ -11,8 +11,8 @@ type placed uint64
 const placeBits = 16
 
 // Rank returns the rank of an event's cause within its batch of simultaneous events, and when the event was
-// scheduled. Two events scheduled at one time have the order of these ranks, if they are of one batch; 0:
-// unknown.
+// scheduled. Two events scheduled at the same time have the order of these ranks, if both are from one batch;
+// 0: unknown.
 func (c *Calendar) Rank(x Number) (rank uint64, at int64) {
 	i, oldest := int((x-Number(c.oldest))&^None), Number(c.oldest)
 	if c.of.ids != 0 || x >= None || i < len(c.ranks) || i >= c.size {
@@ -27,10 +27,11 @@ func (c *Calendar) Rank(x Number) (rank uint64, at int64) {
 	return 0, e.at
 }
 
-// Together reports whether two ranks are of one batch.
+// Together reports whether two ranks belong to the same batch.
 func Together(a, b uint64) bool { return a>>placeBits == b>>placeBits }
 
-// Placed begins a batch of n events, which Put ranks one by one; 0: too many.
+// Placed begins a batch of n events, to which Put assigns ranks one by one; it returns 0 if there are too
+// many.
 func (c *Calendar) Placed(n int) (row uint64) {
 	if c.of.ids != 0 || n >= 1<<placeBits {
 		return 0
@@ -49,7 +50,7 @@ func (c *Calendar) Put(row uint64, x Number, place int) {
 	}
 }
 
-// move drops the ranks of the oldest entries, as many as are cut.
+// move discards the ranks of the cut oldest entries.
 func (c *Calendar) move(cut, size int) {
 	if len(c.places) > 0 {
 		n := copy(c.places, c.places[min(cut, len(c.places)):min(size, len(c.places))])

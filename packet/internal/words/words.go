@@ -1,6 +1,5 @@
-// Package words splits input files of packet simulators into words with their positions,
-// and parses numbers. Errors name file, line and column. It must not know
-// what the words mean.
+// Package words splits input files of packet simulators into words with their positions, and parses numbers.
+// Errors name file, line and column. It must not know what the words mean.
 package words
 
 import (
@@ -62,7 +61,7 @@ func (t *Text) Fail(w Word, format string, args ...any) error {
 	return fail.At(t.Name, w.Line, w.Col, fmt.Sprintf(format, args...), "")
 }
 
-// Take takes the next word. Error: the file ends; what names the word expected.
+// Take removes and returns the next word. Error: the file ends; what names the expected word.
 func (t *Text) Take(what string) (Word, error) {
 	if t.Done() {
 		return t.End, t.Fail(t.End, "the file ends where %s is expected", what)
@@ -71,7 +70,7 @@ func (t *Text) Take(what string) (Word, error) {
 	return t.words[t.at-1], nil
 }
 
-// Integer takes a whole number from low to high.
+// Integer takes a whole number from low to high. Error: another word, with its position.
 func (t *Text) Integer(what string, low, high int64) (int64, error) {
 	w, err := t.Take(what)
 	if err != nil {
@@ -85,7 +84,7 @@ func (t *Text) Integer(what string, low, high int64) (int64, error) {
 	return v, nil
 }
 
-// Number takes a number from low to high.
+// Number takes a decimal number from low to high. Error: another word, with its position.
 func (t *Text) Number(what string, low, high float64) (float64, error) {
 	w, err := t.Take(what)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package channels divides collectives over channels and into chunks, as NCCL's enqueue.cc
-// does: which channels take how much of a kernel's traffic, the chunks of a part, and the
-// iterations of the loop over them. It knows counts and sizes, and neither connections nor
-// what ops do.
+// Package channels divides collectives over channels and into chunks, as NCCL's enqueue.cc does: the share of
+// each channel in a kernel's traffic, the chunks of a part, and the iterations of the loop over them. It
+// knows counts and sizes, but neither connections nor ops.
 package channels
 
 import (
@@ -17,11 +16,10 @@ func bad(field, format string, args ...any) error {
 	return &plan.RequestError{Field: field, Problem: fmt.Sprintf(format, args...)}
 }
 
-// simpleGrain is grain's of Simple.
+// simpleGrain is the grain of Simple in bytes.
 const simpleGrain = 512
 
-// grain is the bytes that one grain of a protocol holds; chunks are whole grains
-// (ncclProtoGrainSize, include/device.h:336).
+// grain returns the granularity in bytes of a protocol's chunks (ncclProtoGrainSize, include/device.h:336).
 func grain(c *connect.Layout, proto coll.Protocol) int64 {
 	switch proto {
 	case coll.LL:
@@ -32,8 +30,8 @@ func grain(c *connect.Layout, proto coll.Protocol) int64 {
 	return simpleGrain
 }
 
-// holdsChunk refuses buffers whose FIFO steps are too small for a grain: LL has a flag beside each
-// word, LL128 in the last word of each line.
+// holdsChunk returns an error for buffers whose FIFO steps are smaller than a grain: LL stores a flag with
+// each word, LL128 one in the last word of each line.
 func holdsChunk(c *connect.Layout, proto coll.Protocol) error {
 	least := grain(c, proto)
 	switch proto {
@@ -50,30 +48,30 @@ func holdsChunk(c *connect.Layout, proto coll.Protocol) error {
 	return nil
 }
 
-// DivUp is a ÷ b, rounded up.
+// DivUp returns a ÷ b, rounded up.
 func DivUp[T ~int64 | ~int](a, b T) T { return (a + b - 1) / b }
 
-// AlignUp is the least multiple of b that is not below a.
+// AlignUp returns the least multiple of b that is not below a.
 func AlignUp[T ~int64 | ~int](a, b T) T { return DivUp(a, b) * b }
 
-// Rule is how an algorithm cuts the part of a channel into chunks.
+// Rule says how an algorithm divides a channel's part into chunks.
 type Rule struct {
 	Channels                    int // most channels
 	ChunkSteps, SliceSteps      int // FIFO steps of a chunk and of a slice
 	StepsPerLoop, ChunksPerLoop int64
-	// Shrink makes chunks smaller where few would fill the part, so that the
-	// stages of the algorithm overlap (enqueue.cc:2031-2100). nBytes are those
-	// of the part over all ranks. Nil keeps chunks.
+	// Shrink makes chunks smaller if only few would fill the part, so that the stages of the algorithm
+	// overlap (enqueue.cc:2031-2100). nBytes is the size of the part over all ranks. nil: chunks keep their
+	// size.
 	Shrink func(chunk, nBytes int64) int64
 }
 
-// OneStep is the rule of algorithms whose chunks are one FIFO step each.
+// OneStep returns the rule of algorithms whose chunks are one FIFO step each.
 func OneStep(channels int) Rule {
 	return Rule{Channels: channels, ChunkSteps: 1, SliceSteps: 1, StepsPerLoop: 1, ChunksPerLoop: 1}
 }
 
-// Contiguous gives each channel one Contiguous part of the operation: that of the
-// request, or what NCCL cuts for the only task of a kernel.
+// Contiguous gives each channel one contiguous part of the operation: by the request's Cut or, without one,
+// as NCCL divides the only task of a kernel.
 func Contiguous(c *connect.Layout, r *plan.Request, rule Rule) (plan.Split, error) {
 	if rule.Channels < 1 {
 		return plan.Split{}, bad("Comm", "has no channels")
@@ -110,7 +108,7 @@ func Contiguous(c *connect.Layout, r *plan.Request, rule Rule) (plan.Split, erro
 	return s, nil
 }
 
-// cutHolds refuses a cut that is not of the operation or of the communicator.
+// cutHolds returns an error for a cut that does not fit the operation or the communicator.
 func cutHolds(cut *plan.Cut, r *plan.Request, channels int) error {
 	count, _ := r.Elements()
 	switch {
@@ -123,8 +121,7 @@ func cutHolds(cut *plan.Cut, r *plan.Request, channels int) error {
 	return nil
 }
 
-// part sizes the chunks of a channel's part of count elements, nBytes over all
-// ranks.
+// part computes the chunks of a channel's part of count elements; nBytes is its size over all ranks.
 func (rule *Rule) part(c *connect.Layout, proto coll.Protocol, count, nBytes int64) plan.Part {
 	chunk := int64(c.BuffSizes[proto]) / plan.FIFOSteps * int64(rule.ChunkSteps)
 	switch proto {
@@ -150,11 +147,11 @@ func (rule *Rule) part(c *connect.Layout, proto coll.Protocol, count, nBytes int
 	}
 }
 
-// Tier is one step of a table of chunk sizes, times and size: below times·heads·chunk bytes
-// use chunks of at most size.
+// Tier is an entry of a table of chunk sizes, {times, size}: parts smaller than times·heads·chunk bytes use
+// chunks of at most size.
 type Tier [2]int64
 
-// ShrinkTiers makes a chunk as small as the first tiers say that hold.
+// ShrinkTiers applies all tiers whose condition holds, in order, to a chunk size.
 func ShrinkTiers(chunk, nBytes, heads int64, tiers []Tier) int64 {
 	for _, t := range tiers {
 		if nBytes < t[0]*heads*chunk && chunk > t[1] {
@@ -164,10 +161,9 @@ func ShrinkTiers(chunk, nBytes, heads int64, tiers []Tier) int64 {
 	return chunk
 }
 
-// Stripes deals the operation out in chunks: every channel takes the next chunk
-// (of every head) round-robin, as many channels as the cost model allows, whatever
-// the size (enqueue.cc:568-597). chunk is NCCL's size of one for nBytes over
-// all ranks, from the FIFO step.
+// Stripes distributes the operation by chunks: every channel takes the next chunk (of every head)
+// round-robin, on as many channels as the cost model allows, whatever the size (enqueue.cc:568-597). chunk
+// returns NCCL's chunk size for nBytes over all ranks, given the FIFO step.
 func Stripes(c *connect.Layout, r *plan.Request, channels, heads int,
 	chunk func(step, nBytes, perLoop int64) int64) (plan.Split, error) {
 	n := min(r.Channels, c.NChannels, channels)
@@ -196,8 +192,7 @@ func Stripes(c *connect.Layout, r *plan.Request, channels, heads int,
 		NSteps:     int(int32(DivUp(nBytes, loop))), LoopSize: units.Bytes(loop)}}, nil
 }
 
-// Halve makes chunks smaller while there would be fewer than few in the
-// operation, but not smaller than limit.
+// Halve halves chunks, down to limit, while the operation would have fewer than few of them.
 func Halve(chunk, nBytes, perLoop, few, limit int64) int64 {
 	for nBytes/(perLoop*chunk) < few && chunk > limit {
 		chunk /= 2

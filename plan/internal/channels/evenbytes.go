@@ -6,9 +6,9 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// evenBytes gives every channel that the cost model allows the same bytes, whole
-// grains of what the threads move at a time, and the last what is left; chunks are
-// sized for all of it (enqueue.cc:432, 1722 of v2.21.5).
+// evenBytes gives every channel that the cost model allows the same number of bytes, a multiple of
+// ThreadGrain, and the last channel the rest; chunk sizes follow from the whole operation (enqueue.cc:432,
+// 1722 of v2.21.5).
 func evenBytes(c *connect.Layout, r *plan.Request, rule Rule) (plan.Split, error) {
 	count, es := r.Elements()
 	elem := int64(es)
@@ -39,8 +39,7 @@ func evenBytes(c *connect.Layout, r *plan.Request, rule Rule) (plan.Split, error
 	return s, nil
 }
 
-// ThreadGrain is what the threads of a channel move at a time, in bytes
-// (enqueue.h:15 of v2.21.5).
+// ThreadGrain returns the bytes that the threads of a channel move at a time (enqueue.h:15 of v2.21.5).
 func ThreadGrain(r *plan.Request) int64 {
 	switch r.Proto {
 	case coll.LL:

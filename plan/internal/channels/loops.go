@@ -6,15 +6,15 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Loops are the parts of a division as iterations over chunks.
+// Loops views the parts of a division as iterations over chunks.
 type Loops struct {
 	split plan.Split
 	part  [3]*plan.Part
-	of    [3]int64 // channels of each part, 0 where there is none
-	per   [3]int64 // elements of Count that an iteration does
+	of    [3]int64 // number of channels with each part
+	per   [3]int64 // elements of Count in an iteration
 }
 
-// LoopsOf returns the loops of a division of an operation over so many ranks.
+// LoopsOf returns the loops of a division of an operation over the given number of ranks.
 func LoopsOf(s plan.Split, f coll.Func, ranks int) *Loops {
 	l := &Loops{split: s}
 	l.part = [3]*plan.Part{&l.split.Lo, &l.split.Mid, &l.split.Hi}
@@ -29,8 +29,8 @@ func LoopsOf(s plan.Split, f coll.Func, ranks int) *Loops {
 	return l
 }
 
-// Iterations returns how many whole ones the channel with the fewest has; channels
-// whose chunks differ have none in common.
+// Iterations returns the number of whole iterations of the channel with the fewest; 0 if channels have
+// different chunks.
 func (l *Loops) Iterations() int64 {
 	least := int64(-1)
 	for i, part := range l.part {
@@ -47,9 +47,8 @@ func (l *Loops) Iterations() int64 {
 	return max(0, least)
 }
 
-// Shorten returns the division with so many iterations on the channel with the
-// fewest, with or without what other channels have more and incomplete ones, and the
-// bytes of it.
+// Shorten returns the division with the given number of iterations on the channel with the fewest, and its
+// bytes. With rest, other channels keep their additional and incomplete iterations.
 func (l *Loops) Shorten(iterations int64, rest bool) (plan.Split, units.Bytes) {
 	fewer, bytes := l.Iterations()-iterations, units.Bytes(0)
 	for i, part := range l.part {

@@ -6,16 +6,15 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// Task is a collective as the channels of a kernel see it.
+// Task is a collective for which a kernel's channels are chosen.
 type Task struct {
 	Count    int64 // elements
 	ElemSize int64
-	PerByte  int64 // traffic of one byte of Count
-	Traffic  int64 // of all elements
+	PerByte  int64 // traffic in bytes per byte of Count
+	Traffic  int64 // traffic of all elements
 }
 
-// TrafficPerByte is how often a byte of count crosses a rank's ports
-// (enqueue.cc:86).
+// TrafficPerByte returns how many times a byte of count crosses a rank's ports (enqueue.cc:86).
 func TrafficPerByte(f coll.Func, nRanks int) int64 {
 	switch f {
 	case coll.AllReduce:
@@ -26,8 +25,8 @@ func TrafficPerByte(f coll.Func, nRanks int) int64 {
 	return 1
 }
 
-// TaskOf is the task of a request whose algorithm and protocol are chosen. LL's flags
-// count as traffic, in the task's sum and in the size of a cell (enqueue.cc:417, 600).
+// TaskOf returns the task of a request with a chosen algorithm and protocol. LL's flags count as traffic, in
+// the task's sum and in the size of a cell (enqueue.cc:417, 600).
 func TaskOf(c *connect.Layout, r *plan.Request) Task {
 	count, es := r.Elements()
 	t := Task{Count: count, ElemSize: int64(es), PerByte: TrafficPerByte(r.Func, c.NRanks)}
@@ -38,21 +37,20 @@ func TaskOf(c *connect.Layout, r *plan.Request) Task {
 	return t
 }
 
-// Spread lays the tasks of a kernel on its channels, one after another: each channel
-// gets its share of the traffic of all, by whole cells of data, so that none has less
-// than the rules' MinTraffic while another could take it. A channel may end one task
-// and begin the next (enqueue.cc:519-660).
+// Spread assigns the tasks of a kernel to its channels, one task after another: each channel gets its share
+// of the total traffic, in whole cells of data, so that none has less than the rules' MinTraffic while
+// another could take it. A channel may end one task and begin the next (enqueue.cc:519-660).
 type Spread struct {
 	comm     *connect.Layout
-	channels int   // most channels
+	channels int   // largest number of channels
 	share    int64 // traffic of a channel
 	at       int   // channel in progress
-	traffic  int64 // that it has
+	traffic  int64 // traffic that it has so far
 }
 
-// NewSpread begins with empty channels. traffic is the sum of LeastTraffic over the
-// tasks, width the sum of the channels that the cost model allows them, both of tasks
-// of one kind; most are the channels of the communicator for that kind.
+// NewSpread begins with empty channels. traffic is the sum of LeastTraffic over the tasks, width the sum of
+// the channels that the cost model allows them, both for tasks of one kind; most is the number of the
+// communicator's channels for that kind.
 func NewSpread(c *connect.Layout, most int, traffic int64, width int) Spread {
 	r := &c.Rules.Plan
 	s := Spread{comm: c, channels: most}
@@ -67,7 +65,7 @@ func NewSpread(c *connect.Layout, most int, traffic int64, width int) Spread {
 	return s
 }
 
-// LeastTraffic is what a task counts for in the sum of New (enqueue.cc:543).
+// LeastTraffic returns a task's contribution to NewSpread's traffic (enqueue.cc:543).
 func LeastTraffic(c *connect.Layout, t Task) int64 {
 	if r := &c.Rules.Plan; !r.SmallCells { // enqueue.cc:182 of v2.22.3
 		return max(r.MinTraffic, t.Traffic)
@@ -75,11 +73,11 @@ func LeastTraffic(c *connect.Layout, t Task) int64 {
 	return t.Traffic
 }
 
-// cells is a division of a channel range by whole cells of data: lo for the
-// first channel, mid for each of nMid, hi for the last.
+// cells is a division of a range of channels by whole cells of data: lo for the first channel, mid for each
+// of the nMid next, hi for the last.
 type cells struct{ lo, mid, hi, nMid int64 }
 
-// Place lays a task on the channels.
+// Place assigns a task to the channels and returns its Cut.
 func (s *Spread) Place(t Task) plan.Cut {
 	rules := &s.comm.Rules.Plan
 	cell := AlignUp(DivUp(rules.MinTraffic, t.PerByte), 16)
@@ -93,7 +91,7 @@ func (s *Spread) Place(t Task) plan.Cut {
 		want = (s.share - s.traffic) / perCell
 	}
 	d := divide(total, DivUp(s.share, perCell), want, s.channels-s.at)
-	if d.lo == 0 { // nothing for the channel in progress
+	if d.lo == 0 { // no cell for the channel in progress
 		s.at, s.traffic, d = s.at+1, 0, d.shift()
 	}
 	elems := cell / t.ElemSize
@@ -110,7 +108,7 @@ func (s *Spread) Place(t Task) plan.Cut {
 	return cut
 }
 
-// advance notes what a task has put on the last of its channels.
+// advance adds a task's traffic on the last of its channels.
 func (s *Spread) advance(t Task, cut *plan.Cut, d cells, elems int64) {
 	perElem := t.ElemSize * t.PerByte
 	last := d.hi
@@ -130,12 +128,11 @@ func (s *Spread) advance(t Task, cut *plan.Cut, d cells, elems int64) {
 	}
 }
 
-// divide gives each channel the cells that match its share of the traffic, want to
-// the first, following enqueue.cc:605-628.
+// divide gives each channel the cells that match its share of the traffic, want cells to the first, following
+// enqueue.cc:605-628.
 //
-// Ten cells at three a channel are 3 + 2·3 + 1: lo 3, two channels with mid 3,
-// hi 1. With at most three channels they are 3 + 3 + 4, for the last takes what
-// an even division of the rest leaves over.
+// Ten cells at three a channel are 3 + 2·3 + 1: lo 3, two channels with mid 3, hi 1. With at most three
+// channels they are 3 + 3 + 4: the last channel takes the remainder of an even division.
 func divide(total, perChannel, want int64, maxChannels int) cells {
 	perChannel = min(total, perChannel)
 	lo := want
@@ -168,7 +165,7 @@ func divide(total, perChannel, want int64, maxChannels int) cells {
 	return d
 }
 
-// shift moves the cells of the other channels up by one.
+// shift drops the first channel, which has no cells: the cells of each channel move one field up.
 func (d cells) shift() cells {
 	if d.nMid == 0 {
 		return cells{lo: d.hi}

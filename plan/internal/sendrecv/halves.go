@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// byHalves makes a group of every node, with as many places as the largest has ranks,
-// up to the next power of two or multiple of eight. Places without a rank
-// exchange nothing (init.cc:1305-1340 of v2.21.5).
+// byHalves makes a group of every node, with as many places as the largest node has ranks, rounded up to a
+// power of two or a multiple of eight. Places without a rank exchange nothing (init.cc:1305-1340 of v2.21.5).
 func (s *Rounds) byHalves() {
 	s.size = s.c.MaxLocalRanks
 	if s.size < WorksPerBatch {
@@ -26,8 +25,8 @@ func (s *Rounds) byHalves() {
 	s.order, s.delta = halves(s.groups)
 }
 
-// halves lists the distances among n from none and from half of them on in both
-// directions: of 8 nodes 0, 4, 1, 7, 3, 5, 2, 6. order is the place of each in that list.
+// halves lists the distances among n nodes, starting from 0 and from n/2, in both directions: for 8 nodes 0,
+// 4, 1, 7, 3, 5, 2, 6. order is the index of each distance in that list.
 func halves(n int) (order, delta []int32) {
 	for d := 0; d <= n/4; d++ {
 		for _, next := range [...]int{d, (n - d) % n, n/2 - d, (n - (n/2 - d)) % n} {
@@ -43,8 +42,8 @@ func halves(n int) (order, delta []int32) {
 	return order, delta
 }
 
-// distance is what the channels of a pair of ranks go by: the distance of their nodes and
-// a place further for every eight ranks between them, or on one node that of the ranks
+// distance returns the number that selects the channels of a pair of ranks: between nodes, the distance of
+// the nodes plus one for every eight ranks between the local ranks; on one node, the distance of the ranks
 // (include/channel.h:15 of v2.21.5).
 func (s *Rounds) distance(src, dst int32) int {
 	c, most := s.c, s.c.MaxLocalRanks
@@ -55,8 +54,7 @@ func (s *Rounds) distance(src, dst int32) int {
 	return (c.NNodes+int(c.NodeOf[dst])-int(c.NodeOf[src]))%c.NNodes + step/WorksPerBatch
 }
 
-// mirrored is the channel of a distance: its bits in reverse (graph/paths.cc:773 of
-// v2.21.5).
+// mirrored returns the channel of a distance: its bits in reverse order (graph/paths.cc:773 of v2.21.5).
 func (s *Rounds) mirrored(distance int) int {
 	n := bits.Len(uint(s.c.P2PChannels - 1))
 	return int(bits.Reverse64(uint64(distance&(s.c.P2PChannels-1))) >> (64 - n))

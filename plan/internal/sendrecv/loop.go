@@ -2,32 +2,31 @@ package sendrecv
 
 import "github.com/simccl/simccl/plan"
 
-// Loop returns a transfer of so many bytes as it is cut where every one has whole
-// steps, in the network and within nodes; false where some have not, and so are cut
-// differently. as is how it is cut whatever its bytes, nil where by these.
+// Loop returns the division of a transfer of the given bytes if every such transfer has whole steps, in the
+// network and within nodes; false if some do not, and so are divided differently. as is a fixed division
+// whatever the bytes; nil: by the bytes.
 func (s *Sizer) Loop(bytes int64, as *Transfer) (t Transfer, ok bool) {
 	t.Bytes = bytes
 	ll := s.params.P2PLLThreshold.Or(16384)
 	if s.Direct || bytes < 8*int64(s.comm.P2PChunkSize) || bytes <= int64(s.ChMax)*ll {
 		return t, false
 	}
-	s.SizeAs(&t, as, 0, 0, 0) // to itself: no network, no LL
-	if t.Piece > 0 {          // each of several steps, and none by LL
+	s.SizeAs(&t, as, 0, 0, 0) // to the rank itself: no network, no LL
+	if t.Piece > 0 {          // each piece of several steps, and none by LL
 		last := t.Bytes - int64(t.Parts-1)*t.Piece
 		return t, last >= 8*int64(s.comm.P2PChunkSize) && last > ll
 	}
 	return t, t.Chunk%grain == 0
 }
 
-// Iterations is how many whole chunks each part has. The last part may be shorter than the
-// others.
+// Iterations returns the number of whole chunks of the last part, which may be shorter than the others.
 func (t *Transfer) Iterations() int64 {
 	begin, end := t.Bounds(t.Parts - 1)
 	return (end - begin) / t.Chunk
 }
 
-// Shortened returns the transfer with so many iterations; with rest, also with what its
-// parts have beyond them.
+// Shortened returns the transfer with the given number of iterations; with rest, its parts keep their
+// incomplete last ones.
 func (t Transfer) Shortened(iterations int64, rest bool) Transfer {
 	left := (t.Iterations() - iterations) * t.Chunk
 	switch {
@@ -45,7 +44,7 @@ func (t Transfer) Shortened(iterations int64, rest bool) Transfer {
 	return t
 }
 
-// SizeAs is Size, or cuts a transfer as another one whatever its bytes, where that is not nil.
+// SizeAs is Size if as is nil; otherwise it divides the transfer as *as is, whatever its bytes.
 func (s *Sizer) SizeAs(t, as *Transfer, src, dst int32, round int) {
 	if as == nil || t.Bytes < 0 {
 		s.Size(t, src, dst, round)
@@ -55,8 +54,7 @@ func (s *Sizer) SizeAs(t, as *Transfer, src, dst int32, round int) {
 	t.Piece, t.LastProto, t.LastChunk = as.Piece, as.LastProto, as.LastChunk
 }
 
-// OneSize returns how many bytes each of a list of messages has; false where they differ,
-// or there are none.
+// OneSize returns the size in bytes of every message of a list; false if sizes differ, or the list is empty.
 func OneSize(list []plan.Message) (bytes int64, ok bool) {
 	for i := range list {
 		if bytes = int64(list[i].Bytes); list[i].Bytes != list[0].Bytes {
@@ -66,7 +64,7 @@ func OneSize(list []plan.Message) (bytes int64, ok bool) {
 	return bytes, bytes > 0
 }
 
-// Sent is how many bytes a rank sends by its exchanges of a list of messages.
+// Sent returns the bytes that a rank sends by its exchanges of a list of messages.
 func Sent(list []plan.Message, own []plan.Exchange) int64 {
 	n := int64(0)
 	for i := range own {

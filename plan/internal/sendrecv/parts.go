@@ -2,10 +2,10 @@ package sendrecv
 
 import "math/bits"
 
-// Parts returns over how many channels a transfer of some bytes is spread, from
-// least channels on and up to most (enqueue.cc:890-899). step is a FIFO step of
-// the protocol: within a node a part has an eighth of a step at least, and parts
-// of more than 32 steps are divided further; between nodes a half and one.
+// Parts returns the number of channels of a transfer of some bytes, between least and most
+// (enqueue.cc:890-899). step is a FIFO step of the protocol: within a node a part has at least an eighth of a
+// step, and parts of more than 32 steps are divided further; between nodes the bounds are half a step and one
+// step.
 func Parts(bytes, step int64, least, most, nodes int) int {
 	if bytes == 0 {
 		return 1

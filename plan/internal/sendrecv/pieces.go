@@ -4,8 +4,8 @@ import (
 	"github.com/simccl/simccl/coll"
 )
 
-// pieces cuts a transfer into pieces of whole least parts, each of which has LL or not by
-// its own size (enqueue.cc:511, 872, proxy.cc:601 of v2.21.5).
+// pieces divides a transfer into pieces that are multiples of the least part; each uses LL or Simple by its
+// own size (enqueue.cc:511, 872, proxy.cc:601 of v2.21.5).
 func (s *Sizer) pieces(t *Transfer, self, net bool) {
 	least, most := int64(s.comm.P2PChunkSize)/8, int64(s.comm.P2PChunkSize)*32
 	if s.comm.NNodes > 1 {
@@ -24,7 +24,7 @@ func (s *Sizer) pieces(t *Transfer, self, net bool) {
 	t.LastProto, t.LastChunk = s.piece(t.Bytes-int64(t.Parts-1)*t.Piece, self, net)
 }
 
-// piece returns the protocol and the chunk of a piece of some bytes.
+// piece returns the protocol and the chunk of a piece of the given bytes.
 func (s *Sizer) piece(bytes int64, self, net bool) (coll.Protocol, int64) {
 	ll := !self && s.hasLL(net) && bytes <= s.params.P2PLLThreshold.Or(16384)
 	chunk := max(s.chunk(bytes, ll, net), 1)
@@ -34,29 +34,28 @@ func (s *Sizer) piece(bytes int64, self, net bool) (coll.Protocol, int64) {
 	return coll.Simple, chunk
 }
 
-// Places finds the batch of each send and receive of a rank where these have places of
-// their own: eight of each kind in a batch, no peer twice (enqueue.cc:141 of v2.21.5).
+// Places finds the batch of each send and receive of a rank in releases where these have places of their own:
+// a batch has eight of each kind, and no peer twice (enqueue.cc:141 of v2.21.5).
 type Places struct {
 	open []places
 	fuse bool
-	// Batches is how many there are, on all channels.
+	// Batches is the number of batches on all channels.
 	Batches int
 }
 
 type places struct {
 	batch int32
 	on    bool
-	peers [2][]int32 // of receives and sends
+	peers [2][]int32 // of receives [0] and sends [1]
 }
 
-// NewPlaces begins a kernel on some channels.
+// NewPlaces returns the empty batches of a kernel with the given number of channels.
 func NewPlaces(channels int) Places { return Places{open: make([]places, channels)} }
 
-// Begin goes on to the next piece of a round: the first of what follows begins a batch in
-// every eighth round (enqueue.cc:946 of v2.21.5).
+// Begin starts a piece of a round: every eighth round begins a new batch (enqueue.cc:946 of v2.21.5).
 func (p *Places) Begin(round int) { p.fuse = p.fuse && round%WorksPerBatch != 0 }
 
-// Add returns the batch of a send or receive on its channel.
+// Add adds a send or receive, and returns the number of its batch on its channel.
 func (p *Places) Add(channel, peer int32, send bool) int32 {
 	kind := 0
 	if send {

@@ -1,7 +1,6 @@
-// Package sendrecv is NCCL's schedule of send and receive, and how a transfer is cut: the
-// order in which ranks send to each other (init.cc:768-838), and of each send and its
-// receive protocol, chunks and the channels that share it (enqueue.cc, proxy.cc). It knows
-// no programs and no connections.
+// Package sendrecv is NCCL's schedule of send and receive, and its division of transfers: the order in which
+// ranks send to each other (init.cc:768-838), and for each send and its receive the protocol, chunks and
+// channels (enqueue.cc, proxy.cc). It knows no programs and no connections.
 package sendrecv
 
 import (
@@ -13,33 +12,31 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// WorksPerBatch is the most transfers of a batch
-// (NCCL_MAX_DEV_WORK_P2P_PER_BATCH, device.h:435).
+// WorksPerBatch is the largest number of transfers of a batch (NCCL_MAX_DEV_WORK_P2P_PER_BATCH,
+// device.h:435).
 const WorksPerBatch = 8
 
-// Rounds is the order in which ranks exchange data: in round k a rank
-// sends to one peer while another sends to it (init.cc:768-838).
+// Rounds is the order in which ranks exchange data: in each round a rank sends to one peer and receives from
+// another (init.cc:768-838).
 //
-// The ranks of all nodes, one after the other, are divided into equal groups.
-// Groups at one distance exchange data for size rounds, within which the ranks of a group
-// alternate. With 2 nodes of 2 ranks and groups of 2, rank 0 sends to 0, 1, 2
-// and 3 in rounds 0 to 3, rank 3 to 3, 2, 1 and 0.
+// The ranks of all nodes, one after the other, are divided into equal groups. Groups at one distance exchange
+// data for size rounds, within which the ranks of a group alternate. With 2 nodes of 2 ranks and groups of 2,
+// rank 0 sends to 0, 1, 2 and 3 in rounds 0 to 3, rank 3 to 3, 2, 1 and 0.
 type Rounds struct {
 	c       *connect.Layout
 	size    int     // ranks of a group
-	groups  int     // groups in all
+	groups  int     // number of groups
 	groupOf []int32 // first group of each node
 	rankAt  []int32 // group·size + place → rank
-	order   []int32 // distance of groups → its place in the order of distances
-	delta   []int32 // place in that order → distance of groups
-	// The same of places in a group, where these are not in order.
+	order   []int32 // distance of groups → its index in the order of distances
+	delta   []int32 // index in that order → distance of groups
+	// The same for places in a group, if these are not in order.
 	placeOrder, placeDelta []int32
 	flat                   bool // all ranks are one group, by rank
 }
 
-// NewRounds divides nodes into equal groups and lists the distances between
-// groups by the triangular numbers modulo a power of two, which visit each once:
-// of 6 groups 0, 1, 3, then (6 and 7 are no distance) 2, 5, 4.
+// NewRounds divides nodes into equal groups and lists the distances between groups by the triangular numbers
+// modulo a power of two, which visit each once: for 6 groups 0, 1, 3, then (6 and 7 are skipped) 2, 5, 4.
 func NewRounds(c *connect.Layout, params plan.Params) Rounds {
 	s := Rounds{c: c}
 	if c.Rules.Connect.P2PHalves {
@@ -70,8 +67,8 @@ func NewRounds(c *connect.Layout, params plan.Params) Rounds {
 	return s
 }
 
-// byNode makes a group of every node, or one of all ranks where nodes differ in size,
-// and takes places in triangular order as well (init.cc:1093 of v2.27.7).
+// byNode makes a group of every node, or one of all ranks if nodes differ in size, and orders the places
+// within a group by triangular numbers as well (init.cc:1093 of v2.27.7).
 func (s *Rounds) byNode() {
 	s.size = len(s.c.NodeRanks[0])
 	for _, ranks := range s.c.NodeRanks {
@@ -88,11 +85,11 @@ func (s *Rounds) byNode() {
 	s.placeOrder, s.placeDelta = triangular(s.size)
 }
 
-// Len is how many rounds there are.
+// Len returns the number of rounds.
 func (s *Rounds) Len() int { return s.groups * s.size }
 
-// triangular lists the distances among n by the triangular numbers modulo a power of
-// two, and the place of each in that list.
+// triangular lists the distances among n by the triangular numbers modulo a power of two, and the index of
+// each distance in that list.
 func triangular(n int) (order, delta []int32) {
 	order = make([]int32, n)
 	pow2 := 1 << bits.Len(uint(n-1))
@@ -114,7 +111,7 @@ func gcd(a, b int) int {
 	return a
 }
 
-// slot returns the rank's group and its place in it.
+// slot returns the rank's group and its place in the group.
 func (s *Rounds) slot(rank int32) (group, place int) {
 	if s.flat {
 		return 0, int(rank)
@@ -135,7 +132,7 @@ func (s *Rounds) Of(src, dst int32) int {
 	return int(s.order[d])*s.size + place
 }
 
-// Peers returns whom a rank sends to and receives from in a round, -1 for no rank.
+// Peers returns the rank to which a rank sends and the one from which it receives in a round; -1: none.
 func (s *Rounds) Peers(rank int32, round int) (to, from int32) {
 	g, pl := s.slot(rank)
 	d := int(s.delta[round/s.size])
@@ -147,10 +144,9 @@ func (s *Rounds) Peers(rank int32, round int) (to, from int32) {
 	return at((g+d)%s.groups, (pl+k)%s.size), at((g-d+s.groups)%s.groups, (pl-k+s.size)%s.size)
 }
 
-// ChannelBase returns the channel of the first part of a round's transfers
-// (channel.h:19): rounds are spread over the channels in bit-reversed order, so
-// that consecutive rounds and the parts of their transfers do not meet. With 8
-// channels rounds 0 to 3 begin on 0, 4, 2 and 6.
+// ChannelBase returns the channel of the first part of a round's transfers (channel.h:19): rounds are spread
+// over the channels in bit-reversed order, so that consecutive rounds and the parts of their transfers use
+// different channels. With 8 channels rounds 0 to 3 begin on 0, 4, 2 and 6.
 func (s *Rounds) ChannelBase(round int) int {
 	base, size, batch := round, s.size, WorksPerBatch
 	if s.flat {
@@ -172,8 +168,7 @@ func (s *Rounds) ChannelBase(round int) int {
 	return int(uint8(bits.Reverse64(uint64(base)) >> (64 - n)))
 }
 
-// Channel returns the channel of a part of what src sends to dst in a round
-// (device.h:273).
+// Channel returns the channel of a part of the transfer from src to dst in a round (device.h:273).
 func (s *Rounds) Channel(src, dst int32, round, part int) int32 {
 	if s.c.Rules.Connect.P2PHalves {
 		return int32((s.mirrored(s.distance(src, dst)) + part) & (s.c.P2PChannels - 1))

@@ -10,19 +10,19 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// directChunk bounds a piece that goes into a registered buffer (NCCL_MAX_NET_SIZE).
+// directChunk is the largest piece that goes into a registered buffer (NCCL_MAX_NET_SIZE), in bytes.
 const directChunk = 1 << 30
 
-// grain is what parts of a transfer start at multiples of (ncclP2pPartBounds).
+// grain is the alignment in bytes of the parts of a transfer (ncclP2pPartBounds).
 const grain = 4 << 10
 
-// Sizer cuts transfers of a communicator, whose ranks exchange them in Rounds.
+// Sizer divides the transfers of a communicator, whose ranks exchange them in Rounds.
 type Sizer struct {
 	Rounds
 	ChMin, ChMax int // channels of a transfer
-	// Batch is the most transfers of a batch.
+	// Batch is the largest number of transfers of a batch.
 	Batch int
-	// Direct: buffers are registered, and go into the receiver's in one piece.
+	// Direct: buffers are registered, and data goes into the receiver's buffer in one piece.
 	Direct bool
 
 	comm   *connect.Layout
@@ -30,9 +30,8 @@ type Sizer struct {
 	llMax  int64 // bytes up to which LL is used
 }
 
-// NewSizer checks what sends and receives need of a communicator, and finds their channels
-// (enqueue.cc:1052-1056). what names the operation in errors, a *plan.RequestError or
-// *plan.UnsupportedError.
+// NewSizer checks the properties of a communicator that sends and receives need, and computes their channels
+// (enqueue.cc:1052-1056). what names the operation in errors, a *plan.RequestError or *plan.UnsupportedError.
 func NewSizer(c *connect.Layout, params plan.Params, what string) (*Sizer, error) {
 	bad := func(format string, args ...any) error {
 		return &plan.RequestError{Field: "Comm", Problem: fmt.Sprintf(format, args...)}
@@ -63,11 +62,13 @@ func NewSizer(c *connect.Layout, params plan.Params, what string) (*Sizer, error
 	return s, nil
 }
 
-// Threads are those of a send/recv kernel, NCCL_MAX_NTHREADS (enqueue.cc:1045) unless the rules say.
+// Threads returns the number of threads of a send/recv kernel: NCCL_MAX_NTHREADS (enqueue.cc:1045) unless the
+// rules set another.
 func Threads(c *connect.Layout) int { return cmp.Or(c.Rules.Plan.P2PThreads, 640) }
 
-// Most is how many transfers may share a batch with a send and a receive of so many bytes, -1 for none: of
-// RCCL only equal ones, and from 16 nodes on small ones (enqueue.cc:1120 of RCCL 2.30.4).
+// Most returns the largest number of transfers in a batch that has a send and a receive of these bytes (-1:
+// none). RCCL combines only equal ones, and from 16 nodes on only small ones (enqueue.cc:1120 of RCCL
+// 2.30.4).
 func (s *Sizer) Most(send, recv int64) int {
 	if s.comm.Rules.Plan.P2PBatch > 0 && (send != recv || s.comm.NNodes >= 16 && send > 64<<10) {
 		return 1
@@ -75,8 +76,8 @@ func (s *Sizer) Most(send, recv int64) int {
 	return s.Batch
 }
 
-// Hub gives a message of an operation in which ranks only send or only receive all channels of a peer
-// on one node, where the rules say so; where some ranks do both, the ends would disagree.
+// Hub gives a message of an operation in which ranks only send or only receive all channels of a peer, on one
+// node and if the rules say so. If some ranks do both, the two ends would disagree on the channels.
 func (s *Sizer) Hub(one bool, what string) error {
 	switch {
 	case !s.comm.Rules.Plan.HubChannels || s.comm.NNodes > 1 || s.ChMin == s.ChMax:
@@ -93,14 +94,14 @@ func (s *Sizer) Hub(one bool, what string) error {
 // Transfer is one send or receive of a rank, before it is divided into parts.
 type Transfer struct {
 	Peer  int32
-	Off   int64 // in Input (send) or Output (receive)
-	At    int64 // of a send: in the receiver's Output
+	Off   int64 // in the Input (send) or Output (receive)
+	At    int64 // of a send: offset in the receiver's Output
 	Bytes int64 // -1: none
 	Proto coll.Protocol
 	Parts int
 	Chunk int64
-	// Piece is the size of all parts but the last, which has LastProto and LastChunk; 0
-	// where parts are equal and of one protocol.
+	// Piece is the size of all parts but the last, which has LastProto and LastChunk; 0 if all parts are
+	// equal and use one protocol.
 	Piece     int64
 	LastProto coll.Protocol
 	LastChunk int64
@@ -114,7 +115,7 @@ func (t *Transfer) Cut(part int) (coll.Protocol, int64) {
 	return t.Proto, t.Chunk
 }
 
-// Bounds returns the share of a part.
+// Bounds returns the range of a part in bytes.
 func (t *Transfer) Bounds(part int) (begin, end int64) {
 	if t.Piece > 0 {
 		return min(int64(part)*t.Piece, t.Bytes), min(int64(part+1)*t.Piece, t.Bytes)
@@ -123,8 +124,8 @@ func (t *Transfer) Bounds(part int) (begin, end int64) {
 	return min(int64(part)*size, t.Bytes), min(int64(part+1)*size, t.Bytes)
 }
 
-// Message is a message as one of its ends sees it, in the round of its ranks; as is how it is
-// cut whatever its bytes, nil where by these.
+// Message returns a message as the transfer of its sender, or receiver with recv, in the round of its ranks;
+// as is a fixed division whatever the bytes; nil: by the bytes.
 func (s *Sizer) Message(m *plan.Message, as *Transfer, round int, recv bool) Transfer {
 	t := Transfer{Peer: m.Dst, Off: int64(m.SrcOff), At: int64(m.DstOff), Bytes: int64(m.Bytes)}
 	if recv {
@@ -134,8 +135,8 @@ func (s *Sizer) Message(m *plan.Message, as *Transfer, round int, recv bool) Tra
 	return t
 }
 
-// Size sets protocol, chunk and number of parts (enqueue.cc:826-903).
-// Both ends compute the same.
+// Size sets protocol, chunk and number of parts (enqueue.cc:826-903). Both ends of a transfer compute the
+// same.
 func (s *Sizer) Size(t *Transfer, src, dst int32, round int) {
 	if t.Bytes < 0 {
 		return
@@ -174,14 +175,14 @@ func (s *Sizer) Size(t *Transfer, src, dst int32, round int) {
 	t.Parts = Parts(t.Bytes, step, s.ChMin, s.ChMax, c.NNodes)
 }
 
-// hasLL reports whether a connection has LL buffers: those of the network share one pool,
-// which has none unless asked for (transport/net.cc:294, 893; init.cc:1063).
+// hasLL reports whether a connection has LL buffers: connections over the network share one pool, which has
+// none unless requested (transport/net.cc:294, 893; init.cc:1063).
 func (s *Sizer) hasLL(net bool) bool {
 	p := &s.params
 	return !net || p.NetSharedBuffers.Or(1) == 0 || p.AllocP2PNetLL.Or(0) == 1
 }
 
-// step is a FIFO step of a protocol in bytes.
+// step returns the bytes of a FIFO step, of LL or Simple.
 func (s *Sizer) step(ll bool) int64 {
 	if ll {
 		return int64(s.comm.BuffSizes[coll.LL]) / plan.FIFOSteps
@@ -189,7 +190,7 @@ func (s *Sizer) step(ll bool) int64 {
 	return int64(s.comm.P2PChunkSize)
 }
 
-// chunk is how many bytes of data move at a time.
+// chunk returns the bytes of data that move at a time.
 func (s *Sizer) chunk(bytes int64, ll, net bool) int64 {
 	step := s.step(ll)
 	chunk := step

@@ -12,9 +12,8 @@ import (
 	"github.com/simccl/simccl/real/internal/psk"
 )
 
-// Group is one rank's membership. Its methods may be called from several
-// goroutines; AllGather and Barrier must be called by all ranks in the same
-// order, like any collective.
+// Group is one rank's membership. Its methods may be called from several goroutines; all ranks must call
+// AllGather and Barrier in the same order, like any collective.
 type Group struct {
 	rank, n int
 	id      ID
@@ -22,7 +21,7 @@ type Group struct {
 	ln      net.Listener
 	gate    *psk.Gate
 	control net.Conn
-	cmu     sync.Mutex // writes on control
+	cmu     sync.Mutex // guards writes on control
 
 	next, prev net.Conn
 	ringMu     sync.Mutex
@@ -35,15 +34,15 @@ type Group struct {
 
 	succ   chan string
 	err    atomic.Pointer[error]
-	failed chan struct{} // closed with the first failure
+	failed chan struct{} // closed at the first failure
 	once   sync.Once
 	closed atomic.Bool
 	stop   chan struct{}
-	ended  sync.Once // of stop
+	ended  sync.Once // guards closing stop
 	conns  connSet
 }
 
-// connSet remembers connections so that a failure can wake all waiters.
+// connSet holds connections, so that a failure can wake all their waiters by closing them.
 type connSet struct {
 	mu   sync.Mutex
 	all  []net.Conn
@@ -69,12 +68,11 @@ func (s *connSet) closeAll() {
 	}
 }
 
-// frameTime bounds the writing of a frame that is not data.
+// frameTime bounds the time to write a control frame.
 const frameTime = 5 * time.Second
 
-// Join reports to the root, waits for all ranks, and builds the ring. It
-// returns a *TimeoutError naming the missing ranks, ErrRefused, the error that
-// the root's verdict represents, or ctx's cause, of which it informs the others.
+// Join reports to the root, waits for all ranks, and builds the ring. Errors: a *TimeoutError naming the
+// missing ranks, ErrRefused, the error of the root's verdict, or ctx's cause, which it reports to the others.
 func Join(ctx context.Context, id ID, rank, nRanks int, opt Options) (*Group, error) {
 	if rank < 0 || rank >= nRanks {
 		return nil, fmt.Errorf("bootstrap: rank %d is outside 0..%d", rank, nRanks-1)
@@ -132,8 +130,8 @@ func (c *Group) join(ctx context.Context) error {
 	return c.buildRing(ctx, succ)
 }
 
-// dialTries is how often a connection that is cut in its handshake is made
-// again: a root with too many unknown connections drops the oldest of those it does not know.
+// dialTries is the number of attempts to make a connection that is cut during its handshake: a root with too
+// many unauthenticated connections drops the oldest of them.
 const dialTries = 8
 
 // dial connects with retries, since the other side may not listen yet.
@@ -159,7 +157,7 @@ func (c *Group) dial(ctx context.Context, addr string, as role) (net.Conn, error
 				return nil, fmt.Errorf("%w: %w", ErrNoRank, err)
 			}
 		} else if wrong := (*net.AddrError)(nil); errors.As(err, &wrong) {
-			return nil, err // "a" without a port is no address later, either
+			return nil, err // an address without a port never becomes valid
 		}
 		select {
 		case <-ctx.Done():
@@ -178,7 +176,7 @@ func (c *Group) send(f frame) error {
 	return writeFrame(c.control, f)
 }
 
-// watch listens to the root: the successor's address, then news of the others.
+// watch reads the root's messages: first the successor's address, then news of the other ranks.
 func (c *Group) watch() {
 	for {
 		c.control.SetReadDeadline(time.Now().Add(c.opt.Silence))
@@ -216,10 +214,10 @@ func (c *Group) fail(err error) {
 	})
 }
 
-// Failed is closed when the communicator fails; Err then says why.
+// Failed returns a channel that is closed when the communicator fails; Err then returns the reason.
 func (c *Group) Failed() <-chan struct{} { return c.failed }
 
-// Err returns why the communicator failed, or nil.
+// Err returns the error with which the communicator failed, or nil.
 func (c *Group) Err() error {
 	if e := c.err.Load(); e != nil {
 		return *e
@@ -227,17 +225,17 @@ func (c *Group) Err() error {
 	return nil
 }
 
-// Addr is the address at which the others reach this rank.
+// Addr returns the address at which the others reach this rank.
 func (c *Group) Addr() string { return c.ln.Addr().String() }
 
-// Rank and Size describe the communicator.
+// Rank returns this rank's number.
 func (c *Group) Rank() int { return c.rank }
 
 // Size returns the number of ranks.
 func (c *Group) Size() int { return c.n }
 
-// Abort informs all ranks that this one gives up, and why: a cause that carries a
-// signal is reported as an interruption.
+// Abort informs all ranks that this one gives up, and why: a cause that carries a signal is reported as an
+// interruption.
 func (c *Group) Abort(cause error) {
 	c.giveUp(cause)
 	c.shutdown()
@@ -251,8 +249,8 @@ func (c *Group) giveUp(cause error) {
 	c.fail(v.err())
 }
 
-// Close leaves in order. The rank whose process hosts the Root calls
-// Root.Wait afterwards, so that the others are not cut off.
+// Close leaves in order. The process that hosts the Root must call Root.Wait afterwards, so that the others
+// are not cut off.
 func (c *Group) Close() error {
 	if c.closed.Swap(true) {
 		return nil
@@ -271,8 +269,8 @@ func (c *Group) shutdown() {
 	c.fail(net.ErrClosed)
 }
 
-// cause converts the error of a broken wait into the reason behind it: when a
-// peer's connection breaks, the root's verdict follows within moments.
+// cause converts the error of a broken wait to its reason: when a peer's connection breaks, the root's
+// verdict arrives shortly afterwards.
 func (c *Group) cause(what string, peer int, err error) error {
 	grace := time.NewTimer(c.opt.Silence + time.Second)
 	defer grace.Stop()

@@ -9,18 +9,17 @@ import (
 	"github.com/simccl/simccl/real/internal/psk"
 )
 
-// ErrRefused is returned when the other side does not prove the secret.
+// ErrRefused is returned if the other side does not prove the secret.
 var ErrRefused = psk.ErrRefused
 
-// ErrNoRank is returned where something else than a rank of this version
-// listens.
+// ErrNoRank is returned if the listener is no rank of this version.
 var ErrNoRank = errors.New("no rank of this version answers there")
 
 // DeadError names the rank whose death ended the communicator.
 type DeadError struct {
 	Rank   int
 	Reason string
-	// Root: what is known is that the root, which the rank hosts, has closed.
+	// Root: it is only known that the root, which the rank hosts, has closed.
 	Root bool
 }
 
@@ -39,7 +38,7 @@ type AbortError struct {
 
 func (e *AbortError) Error() string { return fmt.Sprintf("rank %d aborted: %s", e.Rank, e.Reason) }
 
-// InterruptError names the rank whose process got a signal to end.
+// InterruptError names the rank whose process received a signal to end.
 type InterruptError struct {
 	Rank   int
 	Signal string // SIGINT, SIGTERM
@@ -49,19 +48,19 @@ func (e *InterruptError) Error() string {
 	return fmt.Sprintf("rank %d was interrupted (%s)", e.Rank, e.Signal)
 }
 
-// MismatchError says how the ranks were started differently.
+// MismatchError says in which way the ranks were started differently.
 type MismatchError struct{ Reason string }
 
 func (e *MismatchError) Error() string { return e.Reason }
 
-// LeftError is returned by a receive from a rank that has closed its side.
+// LeftError is returned by a receive from a rank that has left.
 type LeftError struct{ Rank int }
 
 func (e *LeftError) Error() string {
 	return fmt.Sprintf("rank %d left before it sent what was waited for", e.Rank)
 }
 
-// TimeoutError says which wait ran out, and which ranks were missing.
+// TimeoutError names the wait that exceeded its limit, and the missing ranks.
 type TimeoutError struct {
 	What  string
 	Ranks []int
@@ -74,7 +73,7 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("%s: timed out waiting for rank %s", e.What, rankList(e.Ranks))
 }
 
-// Timeout makes TimeoutError satisfy the convention of package net.
+// Timeout returns true, as package net expects of a timeout.
 func (e *TimeoutError) Timeout() bool { return true }
 
 func rankList(ranks []int) string {

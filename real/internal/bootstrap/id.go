@@ -21,14 +21,14 @@ import (
 // secretSize is the length of the shared secret in bytes.
 const secretSize = 16
 
-// ID is what every rank must be given to join: where the root listens and the
-// secret. Its text form fits an environment variable.
+// ID is the information that every rank needs to join: the address of the root and the secret. Its text form
+// fits an environment variable.
 type ID struct {
 	Addr   string // host:port
 	Secret [secretSize]byte
 }
 
-// NewSecret draws a secret from the system's entropy.
+// NewSecret returns a random secret from the operating system.
 func NewSecret() (s [secretSize]byte, err error) {
 	_, err = rand.Read(s[:])
 	return s, err
@@ -58,17 +58,16 @@ func ParseID(s string) (ID, error) {
 	return id, nil
 }
 
-// Options are the limits of all waits; the zero value takes the defaults.
+// Options are the limits of all waits; zero values select the defaults.
 type Options struct {
-	// Join is how long to wait for all ranks to report (default 60 s).
+	// Join is the time to wait for all ranks to report (default 60 s).
 	Join time.Duration
 	// Op is the longest wait of one Send, Recv, AllGather or Barrier (60 s).
 	Op time.Duration
-	// Ping is the interval of signs of life (500 ms); Silence is how long
-	// a rank may give none before it counts as dead (5 s).
+	// Ping is the interval of heartbeats (500 ms); a rank without a heartbeat for Silence counts as dead (5
+	// s).
 	Ping, Silence time.Duration
-	// Host is the local address to listen on (default: the address by which
-	// the root is reached).
+	// Host is the local address to listen on (default: the address from which the root is reached).
 	Host string
 }
 

@@ -14,19 +14,19 @@ type peerOut struct {
 	conn net.Conn
 }
 
-// mailKey is where a message waits.
+// mailKey identifies the queue in which a message waits: by sender and tag.
 type mailKey struct {
 	from int
 	tag  uint32
 }
 
-// mailbox holds messages that arrived before they were asked for.
+// mailbox holds messages that arrived before a Recv for them.
 type mailbox struct {
 	mu     sync.Mutex
 	cond   *sync.Cond
 	mail   map[mailKey][][]byte
-	open   []int  // incoming connections by rank
-	left   []bool // by rank
+	open   []int  // by rank: number of incoming connections
+	left   []bool // by rank: it has left
 	leftAt []time.Time
 	shut   bool
 }
@@ -38,7 +38,7 @@ func newMailbox(n int) *mailbox {
 	return b
 }
 
-// pump moves messages from a connection into the box until it ends.
+// pump moves messages from a connection into the mailbox until the connection ends.
 func (b *mailbox) pump(from int, conn net.Conn) {
 	b.mu.Lock()
 	b.open[from]++
@@ -67,12 +67,12 @@ func (b *mailbox) leave(rank int) {
 	}
 	b.cond.Broadcast()
 	b.mu.Unlock()
-	// A connection of its that is still being set up gets a moment to arrive.
+	// A connection from that rank that is still being set up may arrive within leaveGrace.
 	time.AfterFunc(leaveGrace, b.wake)
 }
 
-// wake makes every waiter check again. It takes the lock so that none is
-// between looking and waiting.
+// wake makes every waiter check again. It takes the lock, so that no waiter is between its check and its
+// wait.
 func (b *mailbox) wake() {
 	b.mu.Lock()
 	b.cond.Broadcast()
@@ -86,12 +86,11 @@ func (b *mailbox) close() {
 	b.mu.Unlock()
 }
 
-// leaveGrace is how long a message may trail the news that its sender left.
+// leaveGrace is how long after the news that its sender left a message may still arrive.
 const leaveGrace = time.Second
 
-// Send delivers data to peer under tag; it returns when the data is in the
-// sockets, not when the peer has asked for it. Sends of one goroutine to one
-// peer under one tag arrive in order.
+// Send sends data to peer under tag; it returns when the data is in the socket, possibly before the peer
+// receives it. Sends of one goroutine to one peer under one tag arrive in order.
 func (c *Group) Send(peer int, tag uint32, data []byte) error {
 	what := fmt.Sprintf("send to rank %d, tag %d", peer, tag)
 	if peer < 0 || peer >= c.n {
@@ -127,7 +126,7 @@ func (c *Group) Send(peer int, tag uint32, data []byte) error {
 	return nil
 }
 
-// Recv returns the next message from peer under tag.
+// Recv waits for and returns the next message from peer under tag.
 func (c *Group) Recv(peer int, tag uint32) ([]byte, error) {
 	what := fmt.Sprintf("receive from rank %d, tag %d", peer, tag)
 	if peer < 0 || peer >= c.n {

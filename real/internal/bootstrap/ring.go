@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/real/internal/transport"
 )
 
-// accept sorts incoming connections by role until the listener closes.
+// accept dispatches incoming connections by role until the listener closes.
 func (c *Group) accept() { _ = transport.Serve(c.ln, c.n, c.receive) }
 
 func (c *Group) receive(raw net.Conn, known func()) {
@@ -33,8 +33,8 @@ func (c *Group) receive(raw net.Conn, known func()) {
 	}
 }
 
-// buildRing connects to the successor, takes the predecessor's connection, and
-// gathers every rank's address around the ring (bootstrap.cc, ringAllInfo).
+// buildRing connects to the successor, takes the predecessor's connection, and gathers every rank's address
+// around the ring (bootstrap.cc, ringAllInfo).
 func (c *Group) buildRing(ctx context.Context, succ string) error {
 	if c.n == 1 {
 		c.addrs = []string{c.ln.Addr().String()}
@@ -63,8 +63,7 @@ func (c *Group) buildRing(ctx context.Context, succ string) error {
 	return nil
 }
 
-// AllGather gives every rank the blob of every rank, by rank, in n-1 steps
-// around the ring. Blobs may differ in size.
+// AllGather returns the blobs of all ranks, by rank, in n-1 steps around the ring. Blobs may differ in size.
 func (c *Group) AllGather(mine []byte) ([][]byte, error) {
 	c.ringMu.Lock()
 	defer c.ringMu.Unlock()
@@ -80,10 +79,10 @@ func (c *Group) AllGather(mine []byte) ([][]byte, error) {
 	for step := 0; step < c.n-1; step++ {
 		give := (c.rank - step + c.n) % c.n
 		take := (c.rank - step - 1 + c.n) % c.n
-		// Sending and receiving at once: two large blobs would otherwise wait
-		// for each other's socket buffers.
+		// Sending and receiving run at the same time: two large blobs would otherwise wait for each other's
+		// socket buffers.
 		sent := make(chan error, 1)
-		out := frame{frRing, c.ringSeq, all[give]} // who cannot receive returns before it is sent
+		out := frame{frRing, c.ringSeq, all[give]} // a rank that cannot receive returns before it is sent
 		go func() { sent <- writeFrame(c.next, out) }()
 		f, err := readFrame(c.prev)
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/simccl/simccl/real/internal/transport"
 )
 
-// Root is the meeting point. It lives in the process of rank 0 and, after the
-// ring is built, watches the ranks: it learns first which one died and informs all.
+// Root is the meeting point of the ranks. It runs in the process of rank 0 and, after the ring is built,
+// watches the ranks: it learns first which one died and informs all others.
 type Root struct {
 	id     ID
 	n      int
@@ -22,14 +22,14 @@ type Root struct {
 	gate   *psk.Gate
 	mu     sync.Mutex
 	member []*member // by rank; nil until it reported
-	open   int       // members that neither left nor died
+	open   int       // members that have neither left nor died
 	joined int
-	failed *verdict      // what ended the communicator, if anything
-	done   chan struct{} // closed when no member is left, or the join failed
+	failed *verdict      // what ended the communicator; nil: nothing yet
+	done   chan struct{} // closed when no member remains, or the join failed
 	once   sync.Once
 }
 
-// member is the root's view of one rank.
+// member is the root's record of one rank.
 type member struct {
 	conn   net.Conn
 	addr   string
@@ -41,12 +41,12 @@ func (m *member) send(f frame) {
 	m.wmu.Lock()
 	defer m.wmu.Unlock()
 	m.conn.SetWriteDeadline(time.Now().Add(frameTime))
-	// An error here shows on the reading side of the same connection.
+	// An error here also shows on the reading side of the same connection.
 	_ = writeFrame(m.conn, f)
 }
 
-// NewRoot listens on addr ("host:0" for any port) for nRanks ranks and serves
-// them until all have left. The returned ID is what the ranks need.
+// NewRoot listens on addr ("host:0" for any port) for nRanks ranks and serves them until all have left. The
+// ranks join with the returned Root's ID.
 func NewRoot(addr string, nRanks int, secret [secretSize]byte, opt Options) (*Root, error) {
 	if nRanks < 1 {
 		return nil, fmt.Errorf("bootstrap root: %d ranks; need at least 1", nRanks)
@@ -62,7 +62,7 @@ func NewRoot(addr string, nRanks int, secret [secretSize]byte, opt Options) (*Ro
 	return r, nil
 }
 
-// ID returns what the ranks need to join.
+// ID returns the ID with which ranks join.
 func (r *Root) ID() ID { return r.id }
 
 // Wait returns when every rank has left or died, or ctx ends.
@@ -75,7 +75,7 @@ func (r *Root) Wait(ctx context.Context) error {
 	}
 }
 
-// Close ends the root at once; ranks still joined see rank 0 die.
+// Close closes the root immediately; for ranks that are still joined, rank 0 has died.
 func (r *Root) Close() error {
 	err := r.ln.Close()
 	r.mu.Lock()
@@ -94,11 +94,11 @@ func (r *Root) Close() error {
 
 func (r *Root) finish() { r.once.Do(func() { close(r.done) }) }
 
-// accept serves new connections until the listener closes. All ranks may come at once,
-// beside unknown peers.
+// accept serves new connections until the listener closes. All ranks, and unknown peers, may connect at once.
 func (r *Root) accept() { _ = transport.Serve(r.ln, r.n, r.admit) }
 
-// admit checks a new connection and, when the last rank has joined, releases the ring.
+// admit authenticates a connection and registers its rank; the last rank to join starts the ring. It then
+// watches the rank until it leaves or dies.
 func (r *Root) admit(raw net.Conn, known func()) {
 	c, g, err := welcome(raw, r.gate, known)
 	if err != nil || g.role != roleControl {
@@ -120,7 +120,7 @@ func (r *Root) admit(raw net.Conn, known func()) {
 	r.watch(int(g.rank), m)
 }
 
-// enter books the member and returns why it is refused, or nil.
+// enter registers the member and returns why it is refused, or nil.
 func (r *Root) enter(m *member, g greeting) *verdict {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,7 +148,7 @@ func (r *Root) enter(m *member, g greeting) *verdict {
 	return nil
 }
 
-// joinLimit ends the wait for ranks that never report, naming them.
+// joinLimit ends the join when its time is over, naming the ranks that have not reported.
 func (r *Root) joinLimit() {
 	t := time.NewTimer(r.opt.Join)
 	defer t.Stop()
@@ -182,7 +182,7 @@ func (r *Root) joinLimit() {
 	}
 }
 
-// watch reads a member's signs of life until it leaves, aborts or dies.
+// watch reads a member's heartbeats until it leaves, aborts or dies.
 func (r *Root) watch(rank int, m *member) {
 	stop := make(chan struct{})
 	defer close(stop)
@@ -199,15 +199,14 @@ func (r *Root) watch(rank int, m *member) {
 			return
 		case f.kind == frAbort:
 			v := readVerdict(f.payload)
-			v.Rank = rank // not the rank that it claims
+			v.Rank = rank // not the rank that the payload claims
 			r.remove(rank, m, &v)
 			return
 		}
 	}
 }
 
-// remove removes a member and informs the others why; v is nil where it left in
-// order.
+// remove removes a member and informs the others why; v is nil if it left in order.
 func (r *Root) remove(rank int, m *member, v *verdict) {
 	m.conn.Close()
 	r.mu.Lock()
@@ -222,8 +221,8 @@ func (r *Root) remove(rank int, m *member, v *verdict) {
 		if r.failed == nil {
 			r.failed = v
 		}
-		// Ranks that received the verdict close too; that is its echo, and must
-		// not overtake it to ranks that have not received it yet.
+		// Ranks that received the verdict close too. Their closing is an echo of it, and must not overtake
+		// the verdict on its way to other ranks.
 		f = r.failed.frame(frVerdict)
 	}
 	for i, o := range r.member {
@@ -245,7 +244,7 @@ func deathReason(err error, silence time.Duration) string {
 	return "the connection between it and the root closed without a goodbye message"
 }
 
-// pings calls f at every interval until stop closes.
+// pings calls f at every interval until stop is closed.
 func pings(stop <-chan struct{}, every time.Duration, f func()) {
 	t := time.NewTicker(every)
 	defer t.Stop()

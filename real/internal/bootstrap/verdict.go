@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// verdict is why a communicator failed, as it goes over the wire: every rank
-// makes the same typed error of it.
+// verdict is the reason why a communicator failed, as sent over the network: every rank converts it to the
+// same typed error.
 type verdict struct {
 	Kind  string `json:"kind"`
 	Rank  int    `json:"rank"`
@@ -27,7 +27,7 @@ const (
 	kindMismatch  = "mismatch"  // MismatchError
 )
 
-// err is the verdict as the error that callers see.
+// err converts a verdict to the error that callers see.
 func (v *verdict) err() error {
 	switch v.Kind {
 	case kindDead:
@@ -42,17 +42,17 @@ func (v *verdict) err() error {
 	return &AbortError{Rank: v.Rank, Reason: v.Text}
 }
 
-// frame packs a verdict.
+// frame encodes a verdict.
 func (v *verdict) frame(kind frameKind) frame {
-	b, _ := json.Marshal(v) // strings and integers
+	b, _ := json.Marshal(v) // strings and integers cannot fail
 	return frame{kind: kind, tag: uint32(v.Rank), payload: b}
 }
 
-// maxReason bounds the text that one rank makes all others print.
+// maxReason bounds the text in bytes that one rank makes all others print.
 const maxReason = 4096
 
-// readVerdict unpacks a verdict of another process. Its text is cut to a bound,
-// and what is not printable is left out: it ends up on a terminal.
+// readVerdict decodes a verdict from another process. Its text is truncated, and unprintable characters are
+// removed, because it is printed on a terminal.
 func readVerdict(payload []byte) verdict {
 	var v verdict
 	if len(payload) > 16*maxReason || json.Unmarshal(payload, &v) != nil {
@@ -70,7 +70,7 @@ func readVerdict(payload []byte) verdict {
 	return v
 }
 
-// verdictOf classifies why a rank gives up.
+// verdictOf converts a rank's reason for giving up to a verdict.
 func verdictOf(rank int, cause error) verdict {
 	if name := interrupted(cause); name != "" {
 		return verdict{Kind: kindInterrupt, Rank: rank, Text: name}
@@ -78,8 +78,8 @@ func verdictOf(rank int, cause error) verdict {
 	return verdict{Kind: kindAbort, Rank: rank, Text: cause.Error()}
 }
 
-// interrupted names the signal that a context's cause carries, "" if it carries
-// none: by a method, or as os/signal's own contexts say it.
+// interrupted returns the name of the signal that a context's cause carries, "" if none: either by a Signal
+// method, or as os/signal's own contexts describe it.
 func interrupted(cause error) string {
 	var by interface{ Signal() os.Signal }
 	if errors.As(cause, &by) {
@@ -91,7 +91,7 @@ func interrupted(cause error) string {
 	return ""
 }
 
-// signalName is the name that people know a signal by.
+// signalName returns the usual name of a signal.
 func signalName(text string) string {
 	switch text {
 	case "interrupt":

@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/real/internal/psk"
 )
 
-// frameKind reports what a frame is for.
+// frameKind is the purpose of a frame.
 type frameKind uint8
 
 const (
@@ -33,7 +33,7 @@ type frame struct {
 	payload []byte
 }
 
-// maxPayload bounds what a peer can make us allocate.
+// maxPayload bounds the memory that a peer can make this process allocate.
 const maxPayload = 1 << 30
 
 const frameHeader = 9
@@ -60,7 +60,7 @@ func readFrame(r io.Reader) (frame, error) {
 		return frame{}, fmt.Errorf("message of %d bytes is over the limit of %d", n, maxPayload)
 	}
 	f := frame{kind: frameKind(h[0]), tag: binary.LittleEndian.Uint32(h[1:])}
-	// Grow as bytes arrive, so that a lying header cannot make us allocate.
+	// Grow as bytes arrive, so that a false header cannot make this process allocate.
 	lr := &io.LimitedReader{R: r, N: int64(n)}
 	buf := make([]byte, 0, min(int(n), 64<<10))
 	for lr.N > 0 {
@@ -80,7 +80,7 @@ func readFrame(r io.Reader) (frame, error) {
 	return f, nil
 }
 
-// role says to the acceptor what a connection is for.
+// role is the purpose of a connection, sent to the acceptor.
 type role uint8
 
 const (
@@ -104,18 +104,18 @@ func (g greeting) bytes() []byte {
 	return binary.LittleEndian.AppendUint32(b, g.nRanks)
 }
 
-// errGreeting: a peer that knows the secret says something else than a rank does.
+// errGreeting reports a peer that knows the secret but sends no rank's greeting.
 var errGreeting = errors.New("the peer's greeting is not that of a rank")
 
-// greet runs the dialer's half of the handshake.
+// greet runs the dialer's side of the handshake.
 func greet(c net.Conn, secret [secretSize]byte, g greeting) (net.Conn, error) {
 	_ = c.SetDeadline(time.Now().Add(psk.HandshakeTime))
 	defer c.SetDeadline(time.Time{})
 	return psk.Dial(c, secret[:], g.bytes())
 }
 
-// welcome runs the acceptor's half. An unknown peer learns nothing of the secret but
-// whether his one guess is right.
+// welcome runs the acceptor's side of the handshake. An unknown peer learns nothing about the secret except
+// whether its one guess is right.
 func welcome(c net.Conn, gate *psk.Gate, known func()) (net.Conn, greeting, error) {
 	_ = c.SetDeadline(time.Now().Add(psk.HandshakeTime))
 	defer c.SetDeadline(time.Time{})

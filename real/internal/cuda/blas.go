@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/real/internal/dl"
 )
 
-// BlasLib is the open cuBLAS, from which products of matrices come that fill a GPU.
+// BlasLib is the open cuBLAS library, whose matrix products fill a GPU.
 type BlasLib struct {
 	lib                              *dl.Lib
 	create, destroy, setStream, gemm dl.Proc
@@ -26,7 +26,7 @@ func OpenBlas() (*BlasLib, error) {
 		"cublasSetStream_v2": &b.setStream, "cublasHgemm": &b.gemm})
 }
 
-// Blas is cuBLAS on the device that is current.
+// Blas is cuBLAS on the current device.
 type Blas struct {
 	lib    *BlasLib
 	handle uintptr
@@ -39,7 +39,7 @@ func (l *BlasLib) open() (*Blas, error) {
 
 func (b *Blas) close() error { return blasError("cublasDestroy", b.lib.destroy.Call(b.handle)) }
 
-// multiply queues c = a·b of n x n matrices of halves.
+// multiply queues c = a·b of n x n matrices of half-precision floats.
 func (b *Blas) multiply(n int, x, y, z Ptr, s Stream) error {
 	if err := blasError("cublasSetStream", b.lib.setStream.Call(b.handle, uintptr(s))); err != nil {
 		return err

@@ -20,9 +20,8 @@ type checkArgs struct {
 	seed, slack, _           uint32
 }
 
-// format is how a type writes small integers: bits of the mantissa (0: an
-// integer type), bias of the exponent, and the largest integer up to which all
-// are exact (0: no bound that matters).
+// format is a type's representation of small integers: bits of the mantissa (0: an integer type), bias of the
+// exponent, and the largest integer up to which all are exact (0: no relevant bound).
 type format struct {
 	mantissa uint32
 	bias     int32
@@ -36,8 +35,8 @@ var formats = map[coll.DataType]format{
 	coll.Float16: {10, 15, 1 << 11}, coll.Float8e4m3: {3, 7, 1 << 4}, coll.Float8e5m2: {2, 15, 1 << 3},
 }
 
-// Test describes an operation whose data are made and checked on the GPU, as
-// rank Rank of Ranks sees it. Count is NCCL's count.
+// Test describes an operation whose data are made and checked on the GPU, for rank Rank of Ranks. Count is
+// NCCL's count.
 type Test struct {
 	Func        coll.Func
 	Type        coll.DataType
@@ -56,7 +55,7 @@ type Checker struct {
 	wrong       Ptr
 }
 
-// NewChecker loads the kernels.
+// NewChecker loads the kernels and allocates the checker's memory.
 func NewChecker(k *Kernels) (c *Checker, err error) {
 	c = &Checker{dev: k.dev}
 	if c.fill, err = k.get("check", "fill"); err != nil {
@@ -72,9 +71,8 @@ func NewChecker(k *Kernels) (c *Checker, err error) {
 // Close frees the checker's memory.
 func (c *Checker) Close() error { return c.dev.Free(c.wrong) }
 
-// args prepares what fill and check have in common. Inputs stay so small that
-// no order of reduction can round; a check of more ranks than the type can
-// count is not possible.
+// args prepares the arguments that fill and check share. Inputs are so small that no order of reduction
+// rounds; an error if a type cannot represent the sums of that many ranks.
 func (t *Test) args() (*checkArgs, error) {
 	f, ok := formats[t.Type]
 	if !ok {
@@ -99,7 +97,7 @@ func (t *Test) args() (*checkArgs, error) {
 	if t.Func.Reduces() {
 		a.red = int32(t.Red)
 		if t.Red == coll.Avg && f.mantissa > 0 && t.Ranks&(t.Ranks-1) != 0 {
-			a.slack = uint32(t.Ranks) // 1/n is no binary number: each term may round once
+			a.slack = uint32(t.Ranks) // 1/n is no binary number: each term may be rounded once
 		}
 	}
 	return a, nil
@@ -107,7 +105,7 @@ func (t *Test) args() (*checkArgs, error) {
 
 const checkThreads, checkBlocks = 256, 1024
 
-// Fill queues writing the rank's input of n elements.
+// Fill queues a kernel that writes the rank's input of n elements.
 func (c *Checker) Fill(t *Test, at Ptr, n int64, s Stream) error {
 	a, err := t.args()
 	if err != nil {
@@ -125,9 +123,8 @@ func (c *Checker) launch(k Kernel, a *checkArgs, s Stream) error {
 	return c.dev.Launch(k, blocks, checkThreads, 0, s, []unsafe.Pointer{unsafe.Pointer(a)})
 }
 
-// Check compares the n elements of the rank's output with what the operation
-// must give, every one of them, and returns how many are wrong and the first
-// (-1: none). It waits for the stream.
+// Check compares all n elements of the rank's output with the expected values, and returns the number of
+// wrong ones and the index of the first (-1: none). It waits for the stream.
 func (c *Checker) Check(t *Test, at Ptr, n int64, s Stream) (wrong, first int64, err error) {
 	if t.Pairs != nil {
 		return c.checkPairs(t, at, s)
@@ -159,7 +156,7 @@ func (c *Checker) Check(t *Test, at Ptr, n int64, s Stream) (wrong, first int64,
 	return c.compare(a, s)
 }
 
-// checkPairs is Check of an alltoall of unequal parts: what comes of each rank by itself.
+// checkPairs is Check for an alltoall with unequal parts: it checks the part of each sender separately.
 func (c *Checker) checkPairs(t *Test, at Ptr, s Stream) (wrong, first int64, err error) {
 	first = -1
 	for src := range int32(t.Ranks) {
@@ -182,7 +179,7 @@ func (c *Checker) checkPairs(t *Test, at Ptr, s Stream) (wrong, first int64, err
 	return wrong, first, nil
 }
 
-// compare runs the kernel and waits for what it found.
+// compare runs the kernel and waits for its result.
 func (c *Checker) compare(a *checkArgs, s Stream) (wrong, first int64, err error) {
 	var words [16]byte
 	binary.LittleEndian.PutUint64(words[8:], ^uint64(0))
@@ -201,6 +198,6 @@ func (c *Checker) compare(a *checkArgs, s Stream) (wrong, first int64, err error
 	return int64(binary.LittleEndian.Uint64(words[:])), int64(binary.LittleEndian.Uint64(words[8:])), nil
 }
 
-// Poison queues filling a result buffer with a pattern that no result has, so
-// that an element that was never written shows.
+// Poison queues filling a result buffer with a pattern that no result has, so that unwritten elements are
+// detected.
 func (c *Checker) Poison(at Ptr, n units.Bytes, s Stream) error { return c.dev.Set(at, 0xa5, n, s) }

@@ -14,13 +14,12 @@ type clockArgs struct {
 	board, stop, rounds uint64
 }
 
-// Clock ties a GPU's clock to the host's: host = GPU + Offset, at most Error
-// off, in nanoseconds. The host's clock is the time since epoch.
+// Clock relates a GPU's clock to the host's: host = GPU + Offset, with an error of at most Error, in
+// nanoseconds. The host's clock is the time since epoch.
 type Clock struct{ Offset, Error int64 }
 
-// ReadClock reads the GPU's clock repeatedly and keeps the answer
-// that came the quickest. It takes less than a millisecond on a GPU; on a fake
-// one beside a busy machine's other work an answer may take longer.
+// ReadClock reads the GPU's clock repeatedly and keeps the fastest answer. It takes less than a millisecond
+// on a GPU; on a fake GPU of a busy machine it may take longer.
 func ReadClock(k *Kernels, s Stream, stop *Stop, epoch time.Time) (Clock, error) {
 	const rounds, limit = 64, 2 * time.Second
 	best := Clock{Error: 1 << 62}

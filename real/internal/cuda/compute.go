@@ -15,18 +15,17 @@ type computeArgs struct {
 	from, to, packs, gate, stop uint64
 }
 
-// Compute is work for a GPU beside its collectives.
+// Compute is work for a GPU that runs at the same time as its collectives.
 type Compute struct {
 	k     *Kernels
 	stop  *Stop
-	blas  *Blas // nil: no products
+	blas  *Blas // nil: no matrix products
 	parts [3]Ptr
-	size  units.Bytes // of each part
+	size  units.Bytes // size of each array
 	gate  []byte
 }
 
-// NewCompute takes three arrays of so many bytes, a multiple of 2 KiB. lib is cuBLAS, nil
-// without one.
+// NewCompute allocates three arrays of size bytes, a multiple of 2 KiB. lib is cuBLAS, or nil.
 func NewCompute(k *Kernels, stop *Stop, lib *BlasLib, size units.Bytes) (c *Compute, err error) {
 	c = &Compute{k: k, stop: stop, size: size}
 	for i := range c.parts {
@@ -46,8 +45,8 @@ func NewCompute(k *Kernels, stop *Stop, lib *BlasLib, size units.Bytes) (c *Comp
 	return c, err
 }
 
-// fill writes halves between 1 and 2 with random bits: what a product switches, and so the
-// clock that the GPU keeps, depends on them.
+// fill writes half-precision floats between 1 and 2 with random bits: the power of a product, and so the
+// GPU's clock rate, depends on the data.
 func (c *Compute) fill(p Ptr) error {
 	const one, fraction = 0x3c00, 0x3ff
 	text := make([]byte, min(c.size, 1<<20))
@@ -65,10 +64,10 @@ func (c *Compute) fill(p Ptr) error {
 	return nil
 }
 
-// addThreads are those of a block of an addition.
+// addThreads is the number of threads of a block of an addition.
 const addThreads = 128
 
-// Prepare loads the kernels, which no stream may be captured during.
+// Prepare loads the kernels; this is not allowed while a stream is captured.
 func (c *Compute) Prepare() error {
 	for _, name := range []string{"add_ones", "hold_stream"} {
 		if _, err := c.k.get("compute", name); err != nil {
@@ -78,8 +77,7 @@ func (c *Compute) Prepare() error {
 	return nil
 }
 
-// Add queues an addition: so many bytes of a part, a multiple of 2 KiB, are read, and as many of
-// another one written.
+// Add queues an addition that reads n bytes of one array, a multiple of 2 KiB, and writes as many of another.
 func (c *Compute) Add(n units.Bytes, s Stream) error {
 	a := &computeArgs{from: uint64(c.parts[0]), to: uint64(c.parts[1]), packs: uint64(min(n, c.size)) / 16}
 	return c.launch("add_ones", int(a.packs)/addThreads, addThreads, a, s)
@@ -88,21 +86,21 @@ func (c *Compute) Add(n units.Bytes, s Stream) error {
 // Products reports whether matrices can be multiplied.
 func (c *Compute) Products() bool { return c.blas != nil }
 
-// Multiply queues a product of n x n matrices of halves, each at most a part.
+// Multiply queues a product of n x n matrices of half-precision floats, each at most an array.
 func (c *Compute) Multiply(n int, s Stream) error {
 	return c.blas.multiply(n, c.parts[0], c.parts[1], c.parts[2], s)
 }
 
-// Shut has Hold keep streams until Release.
+// Shut closes the gate: Hold blocks streams until Release.
 func (c *Compute) Shut() { atomic.StoreUint64(c.word(), 0) }
 
-// Hold queues a kernel behind which the stream waits until Release.
+// Hold queues a kernel that blocks the stream until Release.
 func (c *Compute) Hold(s Stream) error {
 	return c.launch("hold_stream", 1, warpSize, &computeArgs{gate: uint64(uintptr(unsafe.Pointer(c.word()))),
 		stop: c.stop.at()}, s)
 }
 
-// Release lets the streams go.
+// Release opens the gate for held streams.
 func (c *Compute) Release() { atomic.StoreUint64(c.word(), 1) }
 
 func (c *Compute) word() *uint64 { return (*uint64)(unsafe.Pointer(&c.gate[0])) }
@@ -115,7 +113,7 @@ func (c *Compute) launch(name string, blocks, threads int, a *computeArgs, s Str
 	return c.k.dev.Launch(f, blocks, threads, 0, s, []unsafe.Pointer{unsafe.Pointer(a)})
 }
 
-// Free gives the memory back; nothing may run.
+// Free frees the memory; no kernel may run.
 func (c *Compute) Free() error {
 	var first error
 	keep := func(err error) {

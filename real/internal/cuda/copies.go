@@ -7,20 +7,18 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Copies: a copy engine fills a link to the last per cent, which stores of a
-// kernel do not (397 against 350 GB/s on H200). In each step rank r pushes to
-// rank r+i, so that no two ranks push to one. Reductions are cut into pieces:
-// while a kernel reduces one piece, the engines move others.
+// Copies: copy engines use a link fully, which a kernel's stores do not (397 against 350 GB/s on H200). In
+// step i rank r pushes to rank r+i, so that no two ranks push to the same one. Reductions are divided into
+// pieces: while a kernel reduces one piece, the engines move others.
 
-// minCopies is the least size of a rank's part for which copies are tried.
+// minCopies is the least size of a rank's part for which copies are used.
 const minCopies units.Bytes = 256 << 10
 
-// pieces says how a part of n bytes is cut: every piece but the last has size
-// bytes, a multiple of 16. Each piece costs some 10 us of starts and barriers.
-// With results that go to peers two are best, since these travel while the second
-// piece is reduced; without, four or more leave less to reduce when the last has
-// come (measured on 2 x H200, 64 MiB to 1 GiB). depth slots of a rank hold the
-// pieces that are not reduced yet.
+// pieces returns the division of a part of n bytes: every piece but the last has size bytes, a multiple of
+// 16. Each piece costs some 10 us of launches and barriers. If results go to peers, two are best, since
+// results travel while the second piece is reduced; otherwise four or more leave less to reduce after the
+// last has arrived (measured on 2 x H200, 64 MiB to 1 GiB). depth is the number of slots of a rank for pieces
+// that are not reduced yet.
 func pieces(part units.Bytes, ranks int, results bool) (size units.Bytes, count, depth int) {
 	const least, most = 4 << 20, 64 << 20
 	slots := slotsSize / units.Bytes(ranks)
@@ -32,10 +30,10 @@ func pieces(part units.Bytes, ranks int, results bool) (size units.Bytes, count,
 	return size, int((part + size - 1) / size), int(min(slots/size, maxDepth))
 }
 
-// queueCopies puts the operation on the stream: behind a barrier where a peer's output is
-// written at once, and until all copies of the peers have come. What is reduced goes into slots of the
-// arena, which the peer has left with its last operation (all shapes end when all peers have read what was
-// sent), and each reduction begins and ends with a barrier of its own.
+// queueCopies queues the operation: after a barrier if it writes to a peer's output, and until all copies of
+// the peers have arrived. Data to be reduced go into slots of the arena, which the peer's last operation no
+// longer uses (all shapes end when all peers have read the sent data); each reduction begins and ends with a
+// barrier of its own.
 func (f *Free) queueCopies(o *FreeOp, k Kernel, s Stream) error {
 	switch o.Func {
 	case coll.ReduceScatter:
@@ -55,14 +53,13 @@ func (f *Free) queueCopies(o *FreeOp, k Kernel, s Stream) error {
 	return f.awaitCopies(s, s)
 }
 
-// copiedFlag is where a rank's arena has the flags COPIED, by peer.
+// copiedFlag is the offset of the flags COPIED, by peer, in a rank's arena.
 const copiedFlag = 4096 + 4*5*256*MaxRanks
 
-// awaitCopies ends an operation whose copies are on the stream moved: s goes on when this
-// rank's have moved and the peers' have come. The number of the last call is copied
-// behind the data, and a kernel on the side stream, which is there before that copy,
-// waits for it: no launch comes after the data (256 MiB all_reduce on 2 x H200: 711 us,
-// with a barrier in place of it 718, without either 703).
+// awaitCopies ends an operation whose copies are queued on the stream moved: s continues when this rank's
+// copies are done and the peers' have arrived. The number of the call is copied after the data, and a kernel
+// on the side stream, launched before that copy, waits for it: no launch follows the data (256 MiB all_reduce
+// on 2 x H200: 711 us; with a barrier instead 718, without either 703).
 func (f *Free) awaitCopies(moved, s Stream) error {
 	k, err := f.kernels.get("free_moves", "await_copies")
 	if err != nil {
@@ -94,7 +91,7 @@ func (f *Free) gatherRanks(s Stream) error {
 	return f.dev.Launch(k, 1, 32, 0, s, []unsafe.Pointer{unsafe.Pointer(f.args())})
 }
 
-// fork makes to continue from where from is; which picks the event.
+// fork lets to continue from the present point of from; which selects the event.
 func (f *Free) fork(which int, from, to Stream) error {
 	if err := f.dev.Record(f.events[which], from); err != nil {
 		return err
@@ -102,7 +99,7 @@ func (f *Free) fork(which int, from, to Stream) error {
 	return f.dev.After(to, f.events[which])
 }
 
-// moveParts pushes what an all_gather or alltoall moves, its own part on the side stream.
+// moveParts pushes the parts of an all_gather or alltoall, the rank's own part on the side stream.
 func (f *Free) moveParts(o *FreeOp, s Stream) error {
 	part := func(p Ptr, i int) Ptr { return p + Ptr(i)*Ptr(o.Bytes) }
 	source := func(to int) Ptr {
@@ -124,19 +121,18 @@ func (f *Free) moveParts(o *FreeOp, s Stream) error {
 	})
 }
 
-// slot is where rank from leaves a piece for the owner of the arena.
+// slot returns the address in the owner's arena where rank from stores a piece.
 func (f *Free) slot(owner, which, from int, size units.Bytes) Ptr {
 	return f.arena[owner] + Ptr(slotStart+units.Bytes(which*f.n+from)*size)
 }
 
-// span is the length of a piece of rank p's part of the total.
+// span returns the length of the piece at from of rank p's part of the total.
 func span(p int, part, total, from, size units.Bytes) units.Bytes {
 	left := min(part, max(total-units.Bytes(p)*part, 0))
 	return min(size, max(left-from, 0))
 }
 
-// reducePieces reduces this rank's part of all inputs and, with gather, pushes
-// the result to all.
+// reducePieces reduces this rank's part of all inputs and, with gather, pushes the result to all ranks.
 func (f *Free) reducePieces(o *FreeOp, k Kernel, part, total units.Bytes, gather bool, s Stream) error {
 	size, count, depth := pieces(part, f.n, gather)
 	at := func(p, piece int) Ptr { return Ptr(units.Bytes(p)*part + units.Bytes(piece)*size) }
@@ -174,7 +170,7 @@ func (f *Free) toPeers(to func(p int) error) error {
 	return nil
 }
 
-// copySome copies unless there is nothing to copy.
+// copySome queues a copy unless n is 0.
 func (f *Free) copySome(dst, src Ptr, n units.Bytes, s Stream) error {
 	if n == 0 {
 		return nil
@@ -182,19 +178,18 @@ func (f *Free) copySome(dst, src Ptr, n units.Bytes, s Stream) error {
 	return f.dev.CopyAsync(dst, src, n, s)
 }
 
-// line is a reduction in pieces: scatter queues the copies of a piece into the
-// peers' slots on the user's stream, reduce a kernel on the side stream that
-// all ranks run, gather the copies of its result on the last stream.
+// line is a reduction in pieces: scatter queues the copies of a piece into the peers' slots on the user's
+// stream, reduce a kernel on the side stream that all ranks run, gather the copies of its result on the last
+// stream.
 type line struct {
 	count, depth            int
 	results                 bool // gather is called
 	scatter, reduce, gather func(piece int) error
 }
 
-// inLine queues the pieces. Three streams keep the links busy: while a piece is
-// scattered, the one before is reduced and the results before that are pushed.
-// A slot is filled again when its reduction has ended on all ranks: the kernel
-// ends with a barrier. Results may still be on their way.
+// inLine queues the pieces. Three streams keep the links busy: while a piece is scattered, the piece before
+// is reduced and the results of the one before that are pushed. A slot is refilled when its reduction has
+// ended on all ranks: the kernel ends with a barrier. Results may still be in flight.
 func (f *Free) inLine(l *line, s Stream) error {
 	reduced := func(piece int) Event { return f.events[2+piece%l.depth] }
 	for piece := range l.count {
@@ -231,9 +226,9 @@ func (f *Free) inLine(l *line, s Stream) error {
 	return nil
 }
 
-// reduceSlots queues the kernel of a direct reduce_scatter whose inputs are the
-// slots of a piece and n own bytes, so shifted that this rank's share begins
-// where its piece lies. All ranks queue it: it begins and ends with a barrier.
+// reduceSlots queues the kernel of a direct reduce_scatter whose inputs are the slots of a piece and n of the
+// rank's own bytes, shifted such that this rank's share begins at its piece. All ranks queue it: it begins
+// and ends with a barrier.
 func (f *Free) reduceSlots(k Kernel, which int, size, n units.Bytes, own, out Ptr) error {
 	shift := Ptr(units.Bytes(f.rank) * n)
 	a := f.args()

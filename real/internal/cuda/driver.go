@@ -1,10 +1,8 @@
-// Package cuda drives NVIDIA GPUs through the driver library libcuda.so.1,
-// opened at run time, and holds our kernels: a plan's own programs (Compiler,
-// Planned), free algorithms (Free) and checks of results (Checker). Their CUDA
-// source is in kernels/, compiled to PTX that is checked in; package fake runs
-// the same source on CPUs for tests. Device memory is a plain address (Ptr); a context must
-// be current on the calling OS thread, so callers lock their goroutine to its
-// thread (Device.Bind).
+// Package cuda drives NVIDIA GPUs through the driver library libcuda.so.1, opened at run time, and holds our
+// kernels: interpreters of a plan's programs (Compiler, Planned), free algorithms (Free) and checks of
+// results (Checker). Their CUDA source is in kernels/, compiled to PTX that is checked in; package fake runs
+// the same source on CPUs for tests. Device memory is a plain address (Ptr); a context must be current on the
+// calling OS thread, so callers lock their goroutine to its thread (Device.Bind).
 package cuda
 
 import (
@@ -17,7 +15,7 @@ import (
 	"github.com/simccl/simccl/real/internal/dl"
 )
 
-// Ptr is an address in device memory.
+// Ptr is an address in device memory; 0: none.
 type Ptr uintptr
 
 // Stream, Event, Graph and Ctx are the driver's handles.
@@ -28,12 +26,12 @@ type (
 	ctx    uintptr
 )
 
-// Error is a failed driver call.
+// Error reports a failed driver call: the function, CUDA's error code and name, and the device.
 type Error struct {
 	Call string
 	Code int
 	Name string // CUDA_ERROR_...
-	Dev  int    // device index, -1 where none is current
+	Dev  int    // device index; -1 if none is current
 }
 
 func (e *Error) Error() string {
@@ -46,7 +44,7 @@ func (e *Error) Error() string {
 // OutOfMemory reports whether the call failed for lack of device memory.
 func (e *Error) OutOfMemory() bool { return e.Code == 2 }
 
-// Driver is the open library.
+// Driver is the open libcuda with the functions used.
 type Driver struct {
 	lib     *dl.Lib
 	count   int
@@ -54,7 +52,7 @@ type Driver struct {
 	fn      procs
 }
 
-// procs are the functions used; the names are the driver's exported ones.
+// procs are the functions used, under the names that the driver exports.
 type procs struct {
 	init, driverGetVersion, deviceGetCount, deviceGet, deviceGetName, deviceGetPCIBusID, deviceGetByPCIBusID,
 	deviceGetAttribute, primaryCtxRetain, primaryCtxRelease, ctxSetCurrent, ctxSynchronize,
@@ -107,7 +105,7 @@ func (p *procs) table() map[string]*dl.Proc {
 // returns an *exec.UnsupportedError.
 func Open() (*Driver, error) { return OpenFrom("libcuda.so.1") }
 
-// OpenFrom is Open with a library of the caller's choice.
+// OpenFrom is Open with a given library.
 func OpenFrom(library string) (*Driver, error) {
 	const feature = "CUDA"
 	lib, err := dl.Open(feature, library)
@@ -140,9 +138,8 @@ func OpenFrom(library string) (*Driver, error) {
 	return d, err
 }
 
-// addr passes a Go variable to C for the length of one call. The variable must
-// lie on the heap, because a growing stack would move it under the call; the
-// caller keeps it alive by using it afterwards.
+// addr passes a Go variable to C for the length of one call. The variable must be on the heap, because a
+// growing stack would move it during the call; the caller keeps it alive by using it afterwards.
 func addr[T any](p *T) uintptr {
 	if neverSet {
 		leak = unsafe.Pointer(p)
@@ -150,7 +147,7 @@ func addr[T any](p *T) uintptr {
 	return uintptr(unsafe.Pointer(p))
 }
 
-// leak makes whatever passes through addr escape to the heap.
+// leak makes every pointer that passes through addr escape to the heap.
 var (
 	//lint:ignore U1000 that it is written to is its use
 	leak     unsafe.Pointer
@@ -203,7 +200,7 @@ const (
 	attrMinor           = 76
 )
 
-// Device opens one GPU.
+// Device opens a GPU and retains its primary context.
 func (d *Driver) Device(index int) (*Device, error) {
 	dev := &Device{Index: index, d: d}
 	if err := d.check("cuDeviceGet", index, d.fn.deviceGet.Call(addr(&dev.handle), uintptr(index))); err !=
@@ -237,8 +234,8 @@ func (d *Driver) Device(index int) (*Device, error) {
 	return dev, nil
 }
 
-// Bind makes the device current on this goroutine's OS thread, to which it
-// locks the goroutine; the returned function undoes the lock.
+// Bind makes the device current on this goroutine's OS thread, to which it locks the goroutine; the returned
+// function unlocks it.
 func (dev *Device) Bind() (func(), error) {
 	runtime.LockOSThread()
 	if err := dev.call("cuCtxSetCurrent", dev.d.fn.ctxSetCurrent, uintptr(dev.context)); err != nil {
@@ -258,8 +255,8 @@ func (dev *Device) Close() error {
 	return dev.call("cuDevicePrimaryCtxRelease", dev.d.fn.primaryCtxRelease, uintptr(dev.handle))
 }
 
-// reaches returns an *exec.UnsupportedError where the driver says that this
-// device cannot reach the memory of another.
+// reaches returns an *exec.UnsupportedError if the driver says that this device cannot access another's
+// memory.
 func (dev *Device) reaches(handle int32, name string) error {
 	var can int32
 	if err := dev.call("cuDeviceCanAccessPeer", dev.d.fn.deviceCanAccessPeer, addr(&can), uintptr(dev.handle),
@@ -273,9 +270,9 @@ func (dev *Device) reaches(handle int32, name string) error {
 	return nil
 }
 
-// Reaches returns nil if this device can reach the memory of another process's
-// GPU, as EnablePeer does. Of a GPU that this process does not see (as
-// CUDA_VISIBLE_DEVICES has it) nothing is known before its memory is opened.
+// Reaches returns nil if this device can access the memory of another process's GPU, as EnablePeer checks.
+// For a GPU that this process does not see (CUDA_VISIBLE_DEVICES) it returns nil too, as that is only known
+// when its memory is opened.
 func (dev *Device) Reaches(busID string) error {
 	var h int32
 	text := append([]byte(busID), 0)

@@ -10,11 +10,11 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// MaxRanks is the largest team of the free algorithms: one NVLink island.
+// MaxRanks is the largest number of ranks of the free algorithms: one NVLink domain.
 const MaxRanks = 8
 
-// Arena sizes (kernels/free.cu): epochs and flags, two halves of words, two
-// halves of lines, slots in which copy engines leave pieces to reduce.
+// Sizes of an arena's parts (kernels/free.cu): epochs and flags, two halves of words, two halves of lines,
+// slots in which copy engines store pieces to be reduced.
 const (
 	arenaHeader units.Bytes = 64 << 10
 	wordHalf    units.Bytes = 8 << 20
@@ -24,23 +24,23 @@ const (
 	arenaSize               = slotStart + slotsSize
 )
 
-// Shape is a free algorithm.
+// Shape is a free algorithm, that is, one of ours instead of an NCCL plan.
 type Shape uint8
 
-// Shapes; which exist depends on the operation (see FreeShapes).
+// Shapes; an operation has only some of them (see FreeShapes).
 const (
 	OneShot  Shape = iota // LL lines, every rank reduces everything
 	TwoWords              // LL words, every rank reduces its share
 	TwoShot               // the same in LL128 lines
 	Push                  // in plain stores, piece by piece
-	Direct                // peer loads and stores between two barriers
-	Copies                // copy engines move, kernels only reduce
-	Words                 // LL words, one hop, of operations with a root (parts.go)
+	Direct                // loads and stores of peers' memory between two barriers
+	Copies                // copy engines move data, kernels only reduce
+	Words                 // LL words, one hop, for operations with a root (parts.go)
 	Lines                 // the same in LL128 lines
-	Relay                 // peers give on what the root sent them
+	Relay                 // peers forward the data that the root sent them
 )
 
-// String names a shape as tables print it.
+// String returns a shape's name in tables.
 func (s Shape) String() string {
 	return [...]string{"one-shot", "two-words", "two-shot", "push", "direct", "copies", "words", "lines",
 		"relay"}[s]
@@ -67,24 +67,23 @@ type freeArgs struct {
 	aligned, _         int32
 }
 
-// Free is one rank's side of the free algorithms.
+// Free executes one rank's part of the free algorithms: an arena in device memory, streams and events.
 type Free struct {
 	dev     *Device
 	rank, n int
 	arena   [MaxRanks]Ptr
 	kernels *Kernels
 	stop    *Stop
-	side    Stream              // beside the user's stream: reductions, local copies
+	side    Stream              // in addition to the user's stream: reductions, local copies
 	last    Stream              // copies of results
-	events  [2 + maxDepth]Event // for joining streams, and by slot
+	events  [2 + maxDepth]Event // for joining streams, and one per slot
 }
 
-// maxDepth is the most pieces that wait in slots.
+// maxDepth is the largest number of pieces in slots.
 const maxDepth = 8
 
-// NewFree takes this rank's arena. The ranks then exchange their
-// arenas' addresses (as mapped on each device) with SetPeers. The kernels are
-// left to the caller.
+// NewFree allocates this rank's arena. The ranks then exchange their arenas' addresses (as mapped on each
+// device) with SetPeers. The caller keeps ownership of the kernels.
 func NewFree(k *Kernels, rank, n int, stop *Stop) (_ *Free, err error) {
 	if n < 1 || n > MaxRanks {
 		return nil, &exec.UnsupportedError{Feature: "free algorithms",
@@ -100,7 +99,7 @@ func NewFree(k *Kernels, rank, n int, stop *Stop) (_ *Free, err error) {
 	if f.arena[rank], err = f.dev.Alloc(arenaSize); err != nil {
 		return nil, err
 	}
-	if err = f.dev.Set(f.arena[rank], 0, slotStart, 0); err != nil { // slots hold data only
+	if err = f.dev.Set(f.arena[rank], 0, slotStart, 0); err != nil { // slots need no clearing
 		return nil, err
 	}
 	for _, s := range []*Stream{&f.side, &f.last} {
@@ -116,7 +115,7 @@ func NewFree(k *Kernels, rank, n int, stop *Stop) (_ *Free, err error) {
 	return f, f.dev.Sync(0)
 }
 
-// Done reports whether the streams beside the user's are idle.
+// Done reports whether the streams other than the user's are idle.
 func (f *Free) Done() (bool, error) {
 	done, err := f.dev.Done(f.side)
 	if err != nil || !done {
@@ -125,13 +124,13 @@ func (f *Free) Done() (bool, error) {
 	return f.dev.Done(f.last)
 }
 
-// Arena returns the address that peers need.
+// Arena returns the arena's address, which peers need.
 func (f *Free) Arena() Ptr { return f.arena[f.rank] }
 
-// SetPeers gives the peers' arenas by rank.
+// SetPeers sets the peers' arenas, by rank.
 func (f *Free) SetPeers(arenas []Ptr) { copy(f.arena[:], arenas) }
 
-// Close frees the arena, when no peer uses it any more, and what else was taken.
+// Close frees the arena and all other resources; no peer may use the arena any more.
 func (f *Free) Close() error {
 	var errs []error
 	for i, e := range f.events {
@@ -162,27 +161,26 @@ var typeNames = map[coll.DataType]string{
 var opNames = [coll.NumRedOps]string{coll.Sum: "sum", coll.Prod: "prod", coll.Max: "max", coll.Min: "min",
 	coll.Avg: "avg"}
 
-// FreeOp is one operation. In and Out are by rank; only the own entries are
-// used unless Shape is Direct.
+// FreeOp is one operation. In and Out are by rank; only the rank's own entries are used unless Shape is
+// Direct.
 type FreeOp struct {
 	Func    coll.Func
 	Shape   Shape
 	In, Out [MaxRanks]Ptr
-	// Bytes is the whole buffer for all_reduce, one rank's part otherwise.
+	// Bytes is the size of the whole buffer for all_reduce, of one rank's part otherwise.
 	Bytes units.Bytes
 	Type  coll.DataType
 	Red   coll.RedOp
 	Root  int
-	// Pairs are the elements that ranks exchange in an alltoall of unequal parts, by pair;
-	// nil: Bytes each.
+	// Pairs are the elements that ranks exchange in an alltoall with unequal parts, by pair; nil: Bytes each.
 	Pairs *coll.Pairs
-	// Blocks is the size of the grid and Piece what a block of Push sends at
-	// once, a multiple of 16; 0: chosen by size.
+	// Blocks is the size of the grid; Piece the bytes that a block of Push sends at a time, a multiple of 16;
+	// 0: chosen by size.
 	Blocks int
 	Piece  units.Bytes
 }
 
-// Prepare loads the operation's kernel, which a stream capture must not do.
+// Prepare loads the operation's kernel, which must not happen during a stream capture.
 func (f *Free) Prepare(o *FreeOp) error {
 	if o.Shape == Copies {
 		for _, name := range []string{"gather_ranks", "await_copies"} {
@@ -228,8 +226,7 @@ func (f *Free) find(o *FreeOp) (Kernel, error) {
 	return f.typed("free", name, o)
 }
 
-// typed finds a kernel of a file that has one for each type and reduction, if
-// the operation has one.
+// typed returns the operation's kernel in a file with one for each type and reduction. Error: there is none.
 func (f *Free) typed(file, name string, o *FreeOp) (Kernel, error) {
 	if !reduces(o.Func) {
 		return f.kernels.get(file+"_moves", name)
@@ -242,7 +239,7 @@ func (f *Free) typed(file, name string, o *FreeOp) (Kernel, error) {
 	return f.kernels.get(file+"_"+t, name+"_"+t+"_"+opNames[o.Red])
 }
 
-// Fits reports whether the arena can take the operation in its shape.
+// Fits reports whether the arena is large enough for the operation in its shape.
 func (f *Free) Fits(o *FreeOp) bool {
 	if o.inParts() {
 		return f.fitsPart(o)
@@ -260,7 +257,7 @@ func (f *Free) Fits(o *FreeOp) bool {
 	return f.span(o) <= uint64(arenaHalf)/(2*MaxRanks)
 }
 
-// span is what the words or lines of one rank take in an arena.
+// span returns the bytes that the words or lines of one rank occupy in an arena.
 func (f *Free) span(o *FreeOp) uint64 {
 	switch o.Shape {
 	case OneShot:
@@ -271,7 +268,7 @@ func (f *Free) span(o *FreeOp) uint64 {
 	return ((f.share(o)+119)/120 + 3) / 4 * 4 * 128
 }
 
-// chunk is a rank's share of an all_reduce: equal shares of whole packs.
+// chunk returns a rank's share of an all_reduce in bytes: equal shares of whole 16-byte packs.
 func (f *Free) chunk(o *FreeOp) uint64 {
 	n := uint64(f.n)
 	return (uint64(o.Bytes) + 16*n - 1) / (16 * n) * 16
@@ -280,11 +277,11 @@ func (f *Free) chunk(o *FreeOp) uint64 {
 // Launch geometry: measured on H200, see docs/results/HARDWARE.md.
 const (
 	freeThreads = 512
-	pushDepth   = 4   // pieces that a block may be ahead (kernels/free.cu, DEPTH)
-	pushBlocks  = 128 // most, so that all run at once
+	pushDepth   = 4   // pieces that a block may be ahead of its receiver (kernels/free.cu, DEPTH)
+	pushBlocks  = 128 // at most, so that all run at once
 )
 
-// share is the part of the buffer that one rank reduces or moves.
+// share returns the bytes that one rank reduces or moves.
 func (f *Free) share(o *FreeOp) uint64 {
 	if o.Func == coll.AllReduce {
 		return f.chunk(o)
@@ -313,7 +310,7 @@ func (f *Free) grid(o *FreeOp) int {
 		need, most = (f.share(o)+p-1)/p, pushBlocks
 	case Direct:
 		need, most = threads(uint64(o.Bytes)/16), 96
-		if f.n == 2 { // 96 was chosen on 4 GPUs; on 2 these are up to 17 % quicker
+		if f.n == 2 { // 96 was chosen on 4 GPUs; on 2 this is up to 17 % faster
 			most = 128
 		}
 		if o.Bytes < 1<<20 {
@@ -323,7 +320,7 @@ func (f *Free) grid(o *FreeOp) int {
 	return int(min(max(need, 1), most))
 }
 
-// piece is what a block of Push sends to a peer at once.
+// piece returns the bytes that a block of Push sends to a peer at a time.
 func (f *Free) piece(o *FreeOp) units.Bytes {
 	switch {
 	case o.Piece > 0:
@@ -336,14 +333,13 @@ func (f *Free) piece(o *FreeOp) units.Bytes {
 	return 64 << 10
 }
 
-// args holds the arguments of all kernels.
+// args returns the arguments that all kernels share.
 func (f *Free) args() *freeArgs {
 	return &freeArgs{arena: f.arena, half: uint64(arenaHalf), slots: uint64(slotStart), stop: f.stop.at(),
 		rank: int32(f.rank), n: int32(f.n)}
 }
 
-// Queue puts the operation on the stream. All ranks queue the same operations
-// in the same order.
+// Queue queues the operation on the stream. All ranks must queue the same operations in the same order.
 func (f *Free) Queue(o *FreeOp, s Stream) error {
 	k, err := f.find(o)
 	if err != nil {
@@ -368,7 +364,7 @@ func (f *Free) Queue(o *FreeOp, s Stream) error {
 		}
 	}
 	if o.Func != coll.AllReduce && o.Bytes%16 != 0 {
-		a.aligned = 0 // parts of other ranks start off the 16-byte grid
+		a.aligned = 0 // parts of other ranks may start at unaligned addresses
 	}
 	params := []unsafe.Pointer{unsafe.Pointer(a)}
 	return f.dev.Launch(k, f.grid(o), freeThreads, 0, s, params)

@@ -6,25 +6,23 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// HostMemory is page-locked host memory that other processes of the host can
-// map too, and that their GPUs reach, as in NCCL's SHM transport (2.28.9
-// transport/shm.cc). There it is a file in /dev/shm; here a file without a
-// name, which no death leaves behind and the size of /dev/shm does not limit.
+// HostMemory is page-locked host memory that other processes of the host can map too, and that their GPUs can
+// access, as in NCCL's SHM transport (2.28.9 transport/shm.cc). NCCL uses a file in /dev/shm; here it is a
+// nameless file, which no crash leaves behind and the size of /dev/shm does not limit.
 type HostMemory struct {
 	dev   *Device
-	bytes []byte // as this process maps it
-	at    Ptr    // as its GPUs see it
+	bytes []byte // mapping in this process
+	at    Ptr    // address on its GPUs
 	file  int    // -1: another process's
 }
 
-// Device is the memory's address on the GPU.
+// Device returns the memory's address on the GPU.
 func (m *HostMemory) Device() Ptr { return m.at }
 
-// HostHandle names HostMemory to another process: process, file, inode, bytes.
-// Zero names nothing.
+// HostHandle identifies HostMemory to another process: process, file, inode, bytes. Zero identifies none.
 type HostHandle [32]byte
 
-// Some reports whether the handle names any memory.
+// Some reports whether the handle identifies any memory.
 func (h HostHandle) Some() bool { return h != HostHandle{} }
 
 func (h *HostHandle) put(fields ...uint64) {
@@ -38,8 +36,7 @@ func (h *HostHandle) get() (pid, file int, inode uint64, n units.Bytes) {
 	return int(word(0)), int(word(1)), word(2), units.Bytes(word(3))
 }
 
-// register locks the memory's pages and makes them known to all GPUs of the
-// process.
+// register locks the memory's pages and makes them accessible to all GPUs of the process.
 func (m *HostMemory) register() error {
 	const portable, deviceMap = 1, 2
 	at := addr(&m.bytes[0])

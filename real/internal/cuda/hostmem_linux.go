@@ -15,8 +15,7 @@ import (
 // memfdCreate is the system call's number, which package syscall lacks.
 var memfdCreate = map[string]uintptr{"amd64": 319, "arm64": 279}[runtime.GOARCH]
 
-// ShareHost takes n bytes of host memory, cleared, for this process and those
-// that open its handle.
+// ShareHost allocates n bytes of zeroed host memory, for this process and those that open its handle.
 func (dev *Device) ShareHost(n units.Bytes) (*HostMemory, error) {
 	name, closeOnExec := []byte("simccl\x00"), uintptr(1)
 	fd, _, errno := syscall.Syscall(memfdCreate, uintptr(unsafe.Pointer(&name[0])), closeOnExec, 0)
@@ -37,7 +36,7 @@ func (dev *Device) ShareHost(n units.Bytes) (*HostMemory, error) {
 	return m, nil
 }
 
-// open maps and registers a file; what fails leaves nothing.
+// open maps and registers a file; after an error nothing stays mapped.
 func (m *HostMemory) open(file int, n units.Bytes) (err error) {
 	if m.bytes, err = syscall.Mmap(file, 0, int(n), syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_SHARED); err != nil {
@@ -53,7 +52,7 @@ func (m *HostMemory) open(file int, n units.Bytes) (err error) {
 	return err
 }
 
-// Handle names the memory to other processes, as long as it is not closed.
+// Handle returns a handle for other processes, valid until Close.
 func (m *HostMemory) Handle() (h HostHandle, err error) {
 	var st syscall.Stat_t
 	if err := syscall.Fstat(m.file, &st); err != nil {
@@ -63,8 +62,8 @@ func (m *HostMemory) Handle() (h HostHandle, err error) {
 	return h, nil
 }
 
-// OpenHost maps another process's host memory and registers it here. Only a
-// process of the same user that sees the other in /proc can.
+// OpenHost maps another process's host memory and registers it here. This requires a process of the same user
+// that sees the other one in /proc.
 func (dev *Device) OpenHost(h HostHandle) (*HostMemory, error) {
 	pid, file, inode, n := h.get()
 	path := fmt.Sprintf("/proc/%d/fd/%d", pid, file)
@@ -88,7 +87,7 @@ func (dev *Device) OpenHost(h HostHandle) (*HostMemory, error) {
 	return m, nil
 }
 
-// Close gives the memory back here; others keep theirs. No kernel may use it.
+// Close unmaps the memory in this process; other processes keep it. No kernel may use it.
 func (m *HostMemory) Close() error {
 	var errs []error
 	if m.bytes != nil {

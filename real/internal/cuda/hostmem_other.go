@@ -10,14 +10,14 @@ import (
 var errNoHostMemory = &exec.UnsupportedError{Feature: "host memory between processes", Needs: "Linux",
 	Found: "another system"}
 
-// ShareHost exists on Linux only.
+// ShareHost returns an error: it exists on Linux only.
 func (dev *Device) ShareHost(units.Bytes) (*HostMemory, error) { return nil, errNoHostMemory }
 
-// Handle exists on Linux only.
+// Handle returns an error: it exists on Linux only.
 func (m *HostMemory) Handle() (HostHandle, error) { return HostHandle{}, errNoHostMemory }
 
-// OpenHost exists on Linux only.
+// OpenHost returns an error: it exists on Linux only.
 func (dev *Device) OpenHost(HostHandle) (*HostMemory, error) { return nil, errNoHostMemory }
 
-// Close exists on Linux only.
+// Close does nothing.
 func (m *HostMemory) Close() error { return nil }

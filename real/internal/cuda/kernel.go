@@ -11,20 +11,20 @@ import (
 //go:embed kernels/*.ptx.zst
 var kernelFiles embed.FS
 
-// Kernels loads the kernels of one device on first use. Loading compiles PTX,
-// which takes up to seconds, and is not allowed while a stream is captured.
+// Kernels loads the kernels of one device on first use. Loading compiles PTX, which takes up to seconds, and
+// is not allowed while a stream is captured.
 type Kernels struct {
 	dev     *Device
 	modules map[string]Module
 	loaded  map[string]Kernel
 }
 
-// NewKernels has nothing loaded yet.
+// NewKernels returns the kernels of a device; none is loaded yet.
 func NewKernels(dev *Device) *Kernels {
 	return &Kernels{dev, map[string]Module{}, map[string]Kernel{}}
 }
 
-// get finds a kernel of a file.
+// get returns a kernel of a file, loading it if necessary.
 func (k *Kernels) get(file, name string) (Kernel, error) {
 	if f, ok := k.loaded[name]; ok {
 		return f, nil

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// Launch queues a kernel of blocks x threads; params are pointers to the
-// arguments in order.
+// Launch queues a kernel of blocks x threads with shared bytes of dynamic shared memory; params are pointers
+// to the arguments in order.
 func (dev *Device) Launch(k Kernel, blocks, threads, shared int, s Stream, params []unsafe.Pointer) error {
 	var p uintptr
 	if len(params) > 0 {
@@ -19,20 +19,19 @@ func (dev *Device) Launch(k Kernel, blocks, threads, shared int, s Stream, param
 	return err
 }
 
-// clusterSize is how many blocks of a cluster run in one GPC. NCCL launches its
-// kernels so from sm_90 on (2.28.9 init.cc, cgaClusterSize 4; enqueue.cc:1592),
-// and what GPUs move to each other depends on it: on the H200s measured, eight
-// multiprocessors share no cluster of more than two and store to peers more
-// slowly than the others. Blocks that the driver places one by one or in twos
-// are put there first, in fours never. 24 blocks reach 303, 332 and 370 GB/s of
-// broadcast so (docs/results/HARDWARE.md).
+// clusterSize is the number of blocks of a cluster, which run in one GPC. NCCL launches its kernels so from
+// sm_90 on (2.28.9 init.cc, cgaClusterSize 4; enqueue.cc:1592), and the bandwidth between GPUs depends on it:
+// on the H200s measured, eight multiprocessors support clusters of at most two and store to peers more slowly
+// than the others. Blocks that the driver places singly or in pairs are put there first, clusters of four
+// never. 24 blocks reach 303, 332 and 370 GB/s of broadcast in clusters of 1, 2 and 4
+// (docs/results/HARDWARE.md).
 const clusterSize = 4
 
 // clustersSince is the first CUDA version whose driver launches clusters.
 const clustersSince = 11080
 
-// Clustered rounds a grid up to whole clusters where the device has them; the
-// blocks beyond must find nothing to do. A grid of less than one stays.
+// Clustered rounds a grid up to whole clusters if the device has them; the additional blocks must find no
+// work. A grid smaller than a cluster is unchanged.
 func (dev *Device) Clustered(blocks int) int {
 	if !dev.clusters() || blocks < clusterSize {
 		return blocks
@@ -60,8 +59,8 @@ type (
 	}
 )
 
-// LaunchClusters is Launch with the blocks in clusters, where the device has
-// them and the grid is whole clusters (Clustered).
+// LaunchClusters is Launch with the blocks in clusters, if the device has them and the grid is whole clusters
+// (Clustered).
 func (dev *Device) LaunchClusters(k Kernel, blocks, threads int, s Stream, params []unsafe.Pointer) error {
 	if !dev.clusters() || blocks%clusterSize != 0 {
 		return dev.Launch(k, blocks, threads, 0, s, params)

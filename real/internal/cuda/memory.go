@@ -7,14 +7,14 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Alloc takes device memory.
+// Alloc allocates n bytes of device memory.
 func (dev *Device) Alloc(n units.Bytes) (Ptr, error) {
 	var p Ptr
 	err := dev.call("cuMemAlloc", dev.d.fn.memAlloc, addr(&p), uintptr(max(n, 1)))
 	return p, err
 }
 
-// Free gives device memory back.
+// Free frees device memory.
 func (dev *Device) Free(p Ptr) error { return dev.call("cuMemFree", dev.d.fn.memFree, uintptr(p)) }
 
 // MemInfo returns free and total device memory.
@@ -24,8 +24,7 @@ func (dev *Device) MemInfo() (free, total units.Bytes, err error) {
 	return units.Bytes(f), units.Bytes(t), err
 }
 
-// HostAlloc takes page-locked host memory that all devices can reach, as a
-// slice outside the Go heap.
+// HostAlloc allocates page-locked host memory that all devices can access, as a slice outside the Go heap.
 func (dev *Device) HostAlloc(n units.Bytes) ([]byte, error) {
 	const portable, deviceMap = 1, 2
 	var p unsafe.Pointer
@@ -36,14 +35,13 @@ func (dev *Device) HostAlloc(n units.Bytes) ([]byte, error) {
 	return unsafe.Slice((*byte)(p), int(max(n, 1)))[:n], nil
 }
 
-// HostFree gives page-locked memory back.
+// HostFree frees page-locked memory.
 func (dev *Device) HostFree(b []byte) error {
 	return dev.call("cuMemFreeHost", dev.d.fn.memFreeHost, uintptr(unsafe.Pointer(unsafe.SliceData(b))))
 }
 
-// Upload copies host memory to the device and waits. The driver returns once
-// pageable memory is staged, not when it has arrived, and our streams do not
-// wait for the default stream: hence the explicit wait.
+// Upload copies host memory to the device and waits. The driver returns once pageable memory is staged, not
+// when it has arrived, and our streams do not wait for the default stream; so Upload waits explicitly.
 func (dev *Device) Upload(dst Ptr, src []byte) error {
 	if len(src) == 0 {
 		return nil
@@ -74,20 +72,18 @@ func (dev *Device) Set(p Ptr, value byte, n units.Bytes, s Stream) error {
 	return dev.call("cuMemsetD8Async", dev.d.fn.memsetD8, uintptr(p), uintptr(value), uintptr(n), uintptr(s))
 }
 
-// IPCHandle names device memory to another process.
+// IPCHandle identifies device memory to another process.
 type IPCHandle [64]byte
 
-// Export returns the handle by which another process can open p, the start of
-// an allocation.
+// Export returns a handle by which another process can open p, the start of an allocation.
 func (dev *Device) Export(p Ptr) (IPCHandle, error) {
 	var h IPCHandle
 	err := dev.call("cuIpcGetMemHandle", dev.d.fn.ipcGetMemHandle, addr(&h), uintptr(p))
 	return h, err
 }
 
-// Import maps another process's memory; Unmap undoes it. The handle is a
-// structure of 64 bytes passed by value: on amd64 it lies on the stack behind
-// the six argument registers, on arm64 its address is passed.
+// Import maps another process's memory; Unmap unmaps it. The handle is a structure of 64 bytes passed by
+// value: on amd64 it is on the stack after the six argument registers, on arm64 its address is passed.
 func (dev *Device) Import(h IPCHandle) (Ptr, error) {
 	const lazyPeerAccess = 1
 	var p Ptr
@@ -102,7 +98,7 @@ func (dev *Device) Import(h IPCHandle) (Ptr, error) {
 	return p, err
 }
 
-// Unmap gives up memory of another process.
+// Unmap unmaps memory of another process.
 func (dev *Device) Unmap(p Ptr) error {
 	return dev.call("cuIpcCloseMemHandle", dev.d.fn.ipcCloseMemHandle, uintptr(p))
 }

@@ -9,10 +9,9 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// partShapes lists the shapes of the operations in which ranks have
-// different parts (kernels/parts.cu); nil for others. TwoWords and TwoShot of a reduction
-// are Words and Lines in shares, with a second hop to the root; TwoShot of a broadcast is Relay in
-// lines.
+// partShapes lists the shapes of operations in which ranks have different parts (kernels/parts.cu); nil for
+// others. TwoWords and TwoShot of a reduction are Words and Lines in shares, with a second hop to the root;
+// TwoShot of a broadcast is Relay in lines.
 func partShapes(f coll.Func) []Shape {
 	switch f {
 	case coll.Broadcast:
@@ -25,23 +24,23 @@ func partShapes(f coll.Func) []Shape {
 	return nil
 }
 
-// uneven reports whether the operation is an alltoall of unequal parts.
+// uneven reports whether the operation is an alltoall with unequal parts.
 func (o *FreeOp) uneven() bool { return o.Pairs != nil }
 
 // inParts reports whether kernels/parts.cu has the operation.
 func (o *FreeOp) inParts() bool { return o.uneven() || partShapes(o.Func) != nil }
 
-// UnevenShapes lists the shapes of an alltoall of unequal parts.
+// UnevenShapes lists the shapes of an alltoall with unequal parts.
 func UnevenShapes() []Shape { return []Shape{Words, Lines, Direct, Copies} }
 
-// parts says what goes from this rank to others and comes from them, by rank.
-// In a reduction from and size are the shares by the rank that reduces them.
+// parts holds the ranges that this rank sends to and receives from other ranks, by rank. In a reduction from
+// and size are the shares, by the rank that reduces them.
 type parts struct {
 	from [MaxRanks]uint64 // offset in this rank's input
 	size [MaxRanks]uint64 // bytes
 	to   [MaxRanks]uint64 // offset in the other rank's output
-	at   [MaxRanks]uint64 // offset in this rank's output of what comes
-	due  [MaxRanks]uint64 // its bytes
+	at   [MaxRanks]uint64 // offset of the received part in this rank's output
+	due  [MaxRanks]uint64 // bytes of the received part
 }
 
 // partArgs mirrors Parts of kernels/parts.cu.
@@ -51,7 +50,7 @@ type partArgs struct {
 	root, _ int32
 }
 
-// parts lays an operation out.
+// parts computes the ranges of an operation.
 func (f *Free) parts(o *FreeOp) (p parts) {
 	bytes, root := uint64(o.Bytes), f.rank == o.Root
 	for r := range f.n {
@@ -98,8 +97,8 @@ func (f *Free) parts(o *FreeOp) (p parts) {
 	return p
 }
 
-// exchange lays out an alltoall of unequal parts: each rank's parts lie one behind
-// the other in its input, and what it receives so by sender in its output.
+// exchange computes the ranges of an alltoall with unequal parts: each rank's parts are contiguous in its
+// input, ordered by receiver, and the received parts in its output, ordered by sender.
 func (f *Free) exchange(o *FreeOp, p *parts) {
 	x, me, size := o.Pairs, int32(f.rank), int64(o.Type.Size())
 	for r := range int32(f.n) {
@@ -109,8 +108,8 @@ func (f *Free) exchange(o *FreeOp, p *parts) {
 	}
 }
 
-// shares cuts a reduction: the root has all of it, or with a second hop each of
-// the others an equal share of whole packs.
+// shares divides a reduction: the root reduces all of it or, with a second hop, each of the other ranks an
+// equal share of whole packs.
 func (f *Free) shares(o *FreeOp, p *parts) {
 	bytes := uint64(o.Bytes)
 	if !f.spread(o) {
@@ -128,7 +127,7 @@ func (f *Free) shares(o *FreeOp, p *parts) {
 	}
 }
 
-// relays cuts a broadcast: the root sends each of the others its share, which gives it to the rest.
+// relays divides a broadcast: the root sends each other rank its share, which that rank forwards to the rest.
 func (f *Free) relays(o *FreeOp) (p parts) {
 	bytes, share := uint64(o.Bytes), f.relayed(o)
 	for i := range f.n - 1 {
@@ -142,25 +141,23 @@ func (f *Free) relays(o *FreeOp) (p parts) {
 		}
 	}
 	if f.rank == o.Root {
-		p.size[f.rank] = bytes // which stays
+		p.size[f.rank] = bytes // the local copy
 	}
 	return p
 }
 
-// spread reports whether the ranks other than the root reduce: with two ranks
-// that would only add a hop.
+// spread reports whether the ranks other than the root reduce; with two ranks that would only add a hop.
 func (f *Free) spread(o *FreeOp) bool {
 	return o.Shape != Words && o.Shape != Lines && f.n > 2
 }
 
-// relayed is the share of a buffer that each rank but the root has, a multiple
-// of 16 bytes.
+// relayed returns the share of a buffer that each rank but the root has, a multiple of 16 bytes.
 func (f *Free) relayed(o *FreeOp) uint64 {
 	n := uint64(max(f.n-1, 1))
 	return (uint64(o.Bytes) + 16*n - 1) / (16 * n) * 16
 }
 
-// longestPart is the most that one rank sends to another.
+// longestPart returns the largest number of bytes that one rank sends to another.
 func (f *Free) longestPart(o *FreeOp) uint64 {
 	if o.Func == coll.Reduce && f.spread(o) || o.Func == coll.Broadcast && o.Shape == TwoShot {
 		return f.relayed(o)
@@ -171,7 +168,7 @@ func (f *Free) longestPart(o *FreeOp) uint64 {
 	return uint64(o.Bytes)
 }
 
-// partSpan is what the words or lines of one rank take in an arena.
+// partSpan returns the bytes that the words or lines of one rank occupy in an arena.
 func (f *Free) partSpan(o *FreeOp) uint64 {
 	if o.Shape == Words || o.Shape == TwoWords {
 		return (f.longestPart(o) + 7) / 8 * 16
@@ -179,7 +176,7 @@ func (f *Free) partSpan(o *FreeOp) uint64 {
 	return ((f.longestPart(o)+119)/120 + 3) / 4 * 4 * 128
 }
 
-// fitsPart is Fits for these operations.
+// fitsPart is Fits for the operations of this file.
 func (f *Free) fitsPart(o *FreeOp) bool {
 	switch o.Shape {
 	case Words:
@@ -198,7 +195,7 @@ func (f *Free) fitsPart(o *FreeOp) bool {
 	return true
 }
 
-// findPart finds the kernel of an operation.
+// findPart returns the kernel of an operation.
 func (f *Free) findPart(o *FreeOp) (Kernel, error) {
 	if o.Shape == Copies {
 		if o.Func == coll.Reduce {
@@ -219,7 +216,7 @@ func (f *Free) findPart(o *FreeOp) (Kernel, error) {
 	return f.typed("parts", name, o)
 }
 
-// queueParts puts the operation on the stream.
+// queueParts queues the operation on the stream.
 func (f *Free) queueParts(o *FreeOp, k Kernel, s Stream) error {
 	p := f.parts(o)
 	if o.Shape == Copies {
@@ -237,7 +234,7 @@ func (f *Free) queueParts(o *FreeOp, k Kernel, s Stream) error {
 	return f.dev.Launch(k, f.partGrid(o), freeThreads, 0, s, []unsafe.Pointer{unsafe.Pointer(a)})
 }
 
-// relayPiece is what a block of Relay sends to a peer at once.
+// relayPiece returns the bytes that a block of Relay sends to a peer at a time.
 func (f *Free) relayPiece(o *FreeOp) units.Bytes {
 	if o.Piece > 0 {
 		return o.Piece
@@ -245,11 +242,10 @@ func (f *Free) relayPiece(o *FreeOp) units.Bytes {
 	return units.Bytes(min(max(f.relayed(o)/(16*relayBlocks)/16*16, 8<<10), 64<<10))
 }
 
-// relayBlocks is the most blocks of Relay: each link wants several, and all
-// have to run at once.
+// relayBlocks is the largest number of blocks of Relay: each link needs several, and all must run at once.
 const relayBlocks = 96
 
-// partGrid is the number of blocks.
+// partGrid returns the number of blocks.
 func (f *Free) partGrid(o *FreeOp) int {
 	if o.Blocks > 0 {
 		return o.Blocks
@@ -274,7 +270,7 @@ func (f *Free) partGrid(o *FreeOp) int {
 	return int(min(max(need, 1), most))
 }
 
-// copyParts lets copy engines move, between two barriers.
+// copyParts queues the copies of an operation between two barriers.
 func (f *Free) copyParts(o *FreeOp, p *parts, k Kernel, s Stream) error {
 	if err := f.gatherRanks(s); err != nil {
 		return err
@@ -294,7 +290,7 @@ func (f *Free) copyParts(o *FreeOp, p *parts, k Kernel, s Stream) error {
 	return f.gatherRanks(s)
 }
 
-// pushParts pushes every part to its place, the own beside the others.
+// pushParts queues a copy of every part to its destination; the rank's own part is copied at the same time.
 func (f *Free) pushParts(o *FreeOp, p *parts, s Stream) error {
 	own := func() error { return nil }
 	if from, to := o.In[f.rank]+Ptr(p.from[f.rank]), o.Out[f.rank]+Ptr(p.at[f.rank]); p.size[f.rank] > 0 &&
@@ -320,16 +316,16 @@ func (f *Free) pushParts(o *FreeOp, p *parts, s Stream) error {
 	return own()
 }
 
-// relayPieces cuts a share for copy engines: while a piece is relayed the next
-// comes from the root. Each piece costs a barrier.
+// relayPieces divides a share for copy engines: while a piece is relayed the next one comes from the root.
+// Each piece costs a barrier.
 func relayPieces(share units.Bytes) (size units.Bytes, count int) {
 	const least = 4 << 20
 	size = max((share/8+15)/16*16, least)
 	return size, int((share + size - 1) / size)
 }
 
-// relayCopies broadcasts in shares: in step k the root sends piece k of each
-// share to its relay, and each relay gives piece k-1 to the others.
+// relayCopies broadcasts in shares: in step k the root sends piece k of each share to its relay, and each
+// relay forwards piece k-1 to the others.
 func (f *Free) relayCopies(o *FreeOp, s Stream) error {
 	share := units.Bytes(f.relayed(o))
 	size, count := relayPieces(share)
@@ -372,8 +368,8 @@ func (f *Free) relayCopies(o *FreeOp, s Stream) error {
 	return nil
 }
 
-// reduceToRoot has every share reduced by its rank, piece by piece; the results
-// go to the root, if it is not the root's own.
+// reduceToRoot lets every rank reduce its share, piece by piece; the results go to the root, except those of
+// the root itself.
 func (f *Free) reduceToRoot(o *FreeOp, p *parts, k Kernel, s Stream) error {
 	var longest uint64
 	for r := range f.n {
@@ -384,7 +380,7 @@ func (f *Free) reduceToRoot(o *FreeOp, p *parts, k Kernel, s Stream) error {
 		return min(size, max(units.Bytes(p.size[r])-units.Bytes(piece)*size, 0))
 	}
 	at := func(r, piece int) Ptr { return Ptr(p.from[r]) + Ptr(units.Bytes(piece)*size) }
-	result := func(piece int) Ptr { // its own slot, which no other rank fills
+	result := func(piece int) Ptr { // its own slot, which no other rank writes
 		if f.rank == o.Root {
 			return o.Out[f.rank] + at(f.rank, piece)
 		}
@@ -398,7 +394,7 @@ func (f *Free) reduceToRoot(o *FreeOp, p *parts, k Kernel, s Stream) error {
 		})
 	}
 	l.reduce = func(piece int) error {
-		if piece >= depth && l.results { // its slot holds a result until that was pushed
+		if piece >= depth && l.results { // the slot holds a result until that is pushed
 			if err := f.fork(1, f.last, f.side); err != nil {
 				return err
 			}

@@ -11,31 +11,30 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Planned runs one rank's programs of a plan: one block a channel interprets
-// the rank's Table (kernels/plan.cu). Connections are FIFOs in peer memory, or
-// on the host where GPUs do not reach each other.
+// Planned executes one rank's programs of a plan: one block per channel interprets the rank's Table
+// (kernels/plan.cu). Connections are FIFOs in peer memory, or on the host between GPUs without peer access.
 type Planned struct {
 	dev    *Device
 	t      *Table
 	kernel Kernel
 	arena  Ptr
-	extra  Ptr         // a schedule's own memory
-	host   []byte      // own part of the connections through the host
-	shared *HostMemory // the same where other processes reach it too
+	extra  Ptr         // a schedule's scratch memory
+	host   []byte      // this rank's part of the connections through the host
+	shared *HostMemory // the same, if other processes access it too
 	tables Ptr
-	times  Ptr // three for each slice, 0: not watched
+	times  Ptr // three per slice; 0: times are not recorded
 	args   planArgs
 }
 
-// Stop is a flag that ends the waits of kernels: a peer has failed. It lies on the
-// host, so that it can be set while the GPU is busy. Who sets it (a context's
-// end) may come late, when the flag's memory is freed: hence the lock.
+// Stop is a flag that ends the waits of kernels when a peer has failed. It is in host memory, so that it can
+// be set while the GPU is busy. It may be set late (by the end of a context), after the flag's memory is
+// freed: hence the lock.
 type Stop struct {
 	mu   sync.Mutex
 	word []byte // nil: closed
 }
 
-// NewStop takes the flag's memory.
+// NewStop allocates the flag's memory.
 func NewStop(dev *Device) (*Stop, error) {
 	b, err := dev.HostAlloc(64)
 	if err != nil {
@@ -45,7 +44,7 @@ func NewStop(dev *Device) (*Stop, error) {
 	return &Stop{word: b}, nil
 }
 
-// Set ends all waits, for good. After Close it does nothing.
+// Set ends all waits permanently. After Close it does nothing.
 func (s *Stop) Set() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +55,7 @@ func (s *Stop) Set() {
 
 func (s *Stop) at() uint64 { return uint64(uintptr(unsafe.Pointer(&s.word[0]))) }
 
-// Close gives the memory back; no kernel may run.
+// Close frees the memory; no kernel may run.
 func (s *Stop) Close(dev *Device) error {
 	s.mu.Lock()
 	b := s.word
@@ -68,9 +67,8 @@ func (s *Stop) Close(dev *Device) error {
 	return dev.HostFree(b)
 }
 
-// NewPlanned takes the rank's memory. The ranks then exchange their
-// arenas (as mapped on each device) with SetPeers. kernels may be shared by
-// what runs on the device. With share, other processes can reach what lies on
+// NewPlanned allocates the rank's memory. The ranks then exchange their arenas (as mapped on each device)
+// with SetPeers. Other users of the device may share k. With share, other processes can access the part on
 // the host (HostHandle).
 func NewPlanned(k *Kernels, t *Table, stop *Stop, share bool) (_ *Planned, err error) {
 	p := &Planned{dev: k.dev, t: t, args: planArgs{stop: stop.at(), n: int32(t.n),
@@ -109,10 +107,10 @@ func NewPlanned(k *Kernels, t *Table, stop *Stop, share bool) (_ *Planned, err e
 	return p, p.dev.Sync(0)
 }
 
-// Arena is the address that peers need.
+// Arena returns the arena's address, which peers need.
 func (p *Planned) Arena() Ptr { return p.arena }
 
-// HostArena is the address of the part on the host, 0 if there is none.
+// HostArena returns the address of the part on the host; 0 if there is none.
 func (p *Planned) HostArena() Ptr {
 	switch {
 	case p.shared != nil:
@@ -123,8 +121,8 @@ func (p *Planned) HostArena() Ptr {
 	return 0
 }
 
-// HostHandle names the part on the host to other processes; zero if there is
-// none that they can reach.
+// HostHandle returns the handle of the part on the host for other processes; zero if they cannot access it or
+// there is none.
 func (p *Planned) HostHandle() (HostHandle, error) {
 	if p.shared == nil {
 		return HostHandle{}, nil
@@ -132,8 +130,7 @@ func (p *Planned) HostHandle() (HostHandle, error) {
 	return p.shared.Handle()
 }
 
-// Needs reports whether the rank's programs use another rank's arena, on its GPU
-// or on the host.
+// Needs reports whether the rank's programs use another rank's arena, on its GPU or on the host.
 func (p *Planned) Needs(peer int) (arena, host bool) {
 	for _, e := range p.t.ends {
 		if c := p.t.plan.Conn(e.conn); int(c.Src) != peer && int(c.Dst) != peer {
@@ -148,8 +145,8 @@ func (p *Planned) Needs(peer int) (arena, host bool) {
 	return arena, host
 }
 
-// SetPeers gives the arenas by rank as mapped here, and writes the tables. With
-// watch every slice leaves its times.
+// SetPeers sets the arenas by rank, as mapped here, and writes the tables. With watch every slice records its
+// times.
 func (p *Planned) SetPeers(arenas, hosts []Ptr, watch bool) error {
 	var broken error
 	at := func(pl place) uint64 {
@@ -187,13 +184,13 @@ func (p *Planned) SetPeers(arenas, hosts []Ptr, watch bool) error {
 	return p.upload(ends)
 }
 
-// slots is plan.FIFOSteps as sizes are divided by it.
+// slots is plan.FIFOSteps as an untyped constant.
 const slots = 8
 
-// timeBytes is what a slice leaves: when it began to wait, to move, and ended.
+// timeBytes is the size of a slice's times: when it began to wait, began to move data, and ended.
 const timeBytes = 24
 
-// upload writes the tables one behind another: ends, programs, ops.
+// upload writes the tables to the device: ends, programs, ops.
 func (p *Planned) upload(ends []endRow) error {
 	progs := slices.Clone(p.t.programs)
 	programs := sizeOf(ends)
@@ -229,9 +226,8 @@ func bytesOf[T any](s []T) []byte {
 
 func sizeOf[T any](s []T) uint64 { var z T; return uint64(len(s)) * uint64(unsafe.Sizeof(z)) }
 
-// Queue puts the rank's part on the stream. All ranks queue the same number of
-// times. outs are all ranks' outputs as mapped here, to which what is only
-// stored can go at once; nil: everything goes through the FIFOs.
+// Queue queues the rank's programs on the stream. All ranks must queue equally often. outs are all ranks'
+// outputs as mapped here: data that is only stored goes there directly; nil: all data goes through the FIFOs.
 func (p *Planned) Queue(in, out Ptr, outs *[MaxRanks]Ptr, s Stream) error {
 	if len(p.t.lanes) == 0 {
 		return nil
@@ -247,9 +243,8 @@ func (p *Planned) Queue(in, out Ptr, outs *[MaxRanks]Ptr, s Stream) error {
 
 const warpSize = 32
 
-// Times returns what the last run left: nanoseconds of the GPU's clock, three
-// for each slice of each op of each program in order. Nothing if it was not
-// watched.
+// Times returns the times of the last run: nanoseconds of the GPU's clock, three for each slice of each op of
+// each program in order; nil if times were not recorded.
 func (p *Planned) Times() ([]uint64, error) {
 	if p.times == 0 {
 		return nil, nil
@@ -258,7 +253,7 @@ func (p *Planned) Times() ([]uint64, error) {
 	return t, p.dev.Download(bytesOf(t), p.times)
 }
 
-// Close frees the rank's memory, when no peer uses it any more.
+// Close frees the rank's memory; no peer may use it any more.
 func (p *Planned) Close() error {
 	var first error
 	for _, m := range []*Ptr{&p.arena, &p.extra, &p.tables, &p.times} {

@@ -18,7 +18,7 @@ const (
 	maxEnds   = 8
 	maxFrom   = 3
 	maxTo     = 4
-	maxGroups = 16 // programs of a block at once
+	maxGroups = 16 // programs of a block that run at the same time
 	maxWarps  = 20
 	maxLanes  = 64 // NCCL's MAXCHANNELS
 )
@@ -73,16 +73,15 @@ type (
 	}
 )
 
-// place is memory of a rank: in its arena on the GPU, or on the host.
+// place is an offset in a rank's memory: in its arena on the GPU, or on the host.
 type place struct {
 	rank int32
 	host bool
 	off  units.Bytes
 }
 
-// wiring is where the connections of a plan lie: the FIFO and the receiver's
-// view of the sender's count with the receiver, the other count with the
-// sender; all on the host where GPUs do not reach each other.
+// wiring is the location of a plan's connections: the FIFO and the copy of the sender's count are at the
+// receiver, the receiver's count at the sender; all are on the host between GPUs without peer access.
 type wiring struct {
 	conns []wire // by connection id
 	arena []units.Bytes
@@ -96,22 +95,21 @@ type wire struct {
 	messages                 []message // by number
 }
 
-// message is what one end of a connection posts at once and the other takes:
-// where its receiver stores it, and whether it goes straight there.
+// message is the data that one end of a connection posts in one op and the other end takes: where the
+// receiver stores it, and whether it goes there directly.
 type message struct {
 	at, bytes units.Bytes
 	slices    int32
 	direct    bool
 }
 
-// Bits of a row's do beside plan.Do's (kernels/plan.h).
+// Bits of a row's do in addition to plan.Do's (kernels/plan.h).
 const (
 	inPlace = 256
 	toPlace = 512
 )
 
-// stores reports whether all that op does with what it receives begins with
-// storing it in the output.
+// stores reports whether the first use that op makes of the received data is to store it in the output.
 func stores(p *plan.Plan, pr *plan.Program, op *plan.Op) bool {
 	const never = plan.Reduce | plan.HoldRecv | plan.Accum
 	return pr.Proto == coll.Simple && pr.Role != plan.RoleBlock && len(op.From) == 1 &&
@@ -137,7 +135,7 @@ func eachOp(p *plan.Plan, do func(*plan.Program, *plan.Op) error) error {
 	return nil
 }
 
-// listen notes what receivers do with each message.
+// listen records what receivers do with each message.
 func (w *wiring) listen(p *plan.Plan) error {
 	return eachOp(p, func(pr *plan.Program, op *plan.Op) error {
 		for _, id := range slices.Concat(op.From, op.To) {
@@ -158,8 +156,8 @@ func (w *wiring) listen(p *plan.Plan) error {
 	})
 }
 
-// aim lets those messages go straight to their places that the sender has
-// whole, and for the same place in all receivers.
+// aim marks the messages that go directly to their destination: the sender must have them complete, and all
+// receivers must store them at the same offset.
 func (w *wiring) aim(p *plan.Plan) error {
 	sent := make([]int, len(w.conns))
 	return eachOp(p, func(pr *plan.Program, op *plan.Op) error {
@@ -184,7 +182,7 @@ func (w *wiring) aim(p *plan.Plan) error {
 	})
 }
 
-// counterPitch keeps counters in lines of their own.
+// counterPitch keeps counters in separate cache lines.
 const counterPitch = 128
 
 func newWiring(p *plan.Plan) (*wiring, error) {
@@ -238,7 +236,7 @@ func newWiring(p *plan.Plan) (*wiring, error) {
 	return w, nil
 }
 
-// Table is one rank's part of a plan as the kernel reads it, but for addresses.
+// Table is one rank's part of a plan in the form that the kernel reads, without addresses.
 type Table struct {
 	Rank     int
 	Func     coll.Func
@@ -248,13 +246,13 @@ type Table struct {
 	lanes    []laneRow
 	programs []programRow
 	firstOp  []int // by program
-	workers  []int // by program: warps that NCCL gives it
+	workers  []int // by program: warps in NCCL's plan
 	ops      []opRow
 	ends     []tableEnd
 	warps    int
 	slices   int // of all programs
 	plan     *plan.Plan
-	passed   map[tableEnd]int // messages that the rows so far post or take
+	passed   map[tableEnd]int // number of messages that the rows so far post or take
 }
 
 // tableEnd is an end of a connection that the rank uses.
@@ -267,12 +265,11 @@ type tableEnd struct {
 type Compiler struct {
 	p     *plan.Plan
 	w     *wiring
-	warps int // 0: the plan's for LL and LL128, 16 for Simple
+	warps int // 0: the plan's number for LL and LL128, 16 for Simple
 }
 
-// NewCompiler lays out the memory of the plan's connections. warps is how many
-// warps of a block move data; 0 is as many as the plan has for LL and LL128, and
-// 16 for Simple.
+// NewCompiler assigns the memory of the plan's connections. warps is the number of warps of a block that move
+// data; 0: the plan's number for LL and LL128, 16 for Simple.
 func NewCompiler(p *plan.Plan, warps int) (*Compiler, error) {
 	if p.Comm.NRanks > MaxRanks {
 		return nil, &exec.UnsupportedError{Feature: "plan on GPUs",
@@ -286,7 +283,7 @@ func NewCompiler(p *plan.Plan, warps int) (*Compiler, error) {
 	return &Compiler{p, w, min(warps, 16)}, nil
 }
 
-// Table writes the table of a rank.
+// Table returns the table of a rank.
 func (c *Compiler) Table(rank int) (*Table, error) {
 	t := &Table{Rank: rank, Func: c.p.Req.Func, n: c.p.Comm.NRanks, wiring: c.w, plan: c.p,
 		passed: map[tableEnd]int{}}
@@ -354,7 +351,7 @@ func (t *Table) addOps(pr *plan.Program, row *programRow, known map[tableEnd]uin
 	}
 	for t.plan.OpenInto(&cur, pr); cur.Next(&op); row.count++ {
 		if op.Do&plan.Accum != 0 && pr.Role != plan.RoleBlock {
-			op.Src = plan.Ref{} // what is there already counts in its stead
+			op.Src = plan.Ref{} // the present content of the destination is the operand instead
 		}
 		n, slice := t.plan.Slices(pr, op.Bytes)
 		if err := t.fits(pr, &op, n, slice, room); err != nil {
@@ -388,7 +385,7 @@ func (t *Table) addOps(pr *plan.Program, row *programRow, known map[tableEnd]uin
 	return nil
 }
 
-// fits refuses an op that has no place in a row of the table, or in the buffer of its step.
+// fits returns an error for an op that does not fit a row of the table, or the buffer of its step.
 func (t *Table) fits(pr *plan.Program, op *plan.Op, n int, slice, room units.Bytes) error {
 	if len(op.From) > maxFrom || len(op.To) > maxTo || n > 255 || op.Bytes < 0 || slice >= 1<<32 {
 		return &exec.NotImplementedError{
@@ -408,7 +405,7 @@ func (t *Table) fits(pr *plan.Program, op *plan.Op, n int, slice, room units.Byt
 	return nil
 }
 
-// place marks an op whose messages go straight to their places.
+// place marks an op whose messages go directly to their destinations.
 func (t *Table) place(op *plan.Op, r *opRow) {
 	take := func(id int32, send bool) message {
 		e := tableEnd{id, send}
@@ -432,7 +429,7 @@ func (t *Table) place(op *plan.Op, r *opRow) {
 	}
 }
 
-// capacity is the payload of a slice of a program.
+// capacity returns the payload in bytes of a slice of a program.
 func (t *Table) capacity(pr *plan.Program) units.Bytes {
 	slot := t.plan.Comm.BuffSizes[pr.Proto] / plan.FIFOSteps
 	switch pr.Proto {
@@ -444,10 +441,9 @@ func (t *Table) capacity(pr *plan.Program) units.Bytes {
 	return slot * units.Bytes(max(pr.SliceSteps, 1))
 }
 
-// deal gives the programs of one block their warps, phase by phase. One or two
-// Simple programs get two more each, to wait and to announce; a program whose
-// messages all go straight to their places by others' hands needs but one.
-// LL and LL128 get NCCL's number, if warps is 0: barriers of few are quicker.
+// deal assigns warps to the programs of each block, phase by phase. One or two Simple programs get two more
+// each, to wait and to signal; a program whose messages are all stored by other ranks directly needs only
+// one. LL and LL128 get NCCL's number if warps is 0: barriers of few warps are faster.
 func (t *Table) deal(progs []programRow, first, warps int) error {
 	for i := 0; i < len(progs); {
 		j, idle := i, 0
@@ -465,7 +461,7 @@ func (t *Table) deal(progs []programRow, first, warps int) error {
 		if most == 0 {
 			most = 16
 		}
-		each, at, barrier := max((most-idle)/max(k-idle, 1), 1), 0, uint32(1) // 0 is the block's
+		each, at, barrier := max((most-idle)/max(k-idle, 1), 1), 0, uint32(1) // barrier 0 is the block's
 		own := warps == 0 && t.flagged(progs[i:j], first+i)
 		for g := range progs[i:j] {
 			pr := &progs[i+g]
@@ -489,8 +485,8 @@ func (t *Table) deal(progs []programRow, first, warps int) error {
 	return nil
 }
 
-// flagged reports whether programs, the first of which is the given one, all are
-// LL or LL128 with a number of warps of their own that a block has room for.
+// flagged reports whether all of the programs, the first of which has the given index, use LL or LL128 with a
+// number of warps of their own for which a block has room.
 func (t *Table) flagged(progs []programRow, first int) bool {
 	sum := 0
 	for i, pr := range progs {
@@ -502,7 +498,7 @@ func (t *Table) flagged(progs []programRow, first int) bool {
 	return sum <= maxWarps
 }
 
-// passive reports whether a program only waits until its data are there.
+// passive reports whether a program only waits for its data.
 func (t *Table) passive(program int) bool {
 	end := len(t.ops)
 	if program+1 < len(t.firstOp) {
@@ -516,14 +512,14 @@ func (t *Table) passive(program int) bool {
 	return true
 }
 
-// planTypes are the types that plan kernels reduce.
+// planTypes are the types that plan kernels reduce, with their names in kernels.
 var planTypes = map[coll.DataType]string{
 	coll.Float64: "f64", coll.Float32: "f32", coll.Float16: "f16", coll.BFloat16: "bf16",
 	coll.Int8: "i8", coll.Uint8: "u8", coll.Int32: "i32", coll.Uint32: "u32", coll.Int64: "i64",
 	coll.Uint64: "u64",
 }
 
-// choose finds the kernel. grain holds all bits of the places and sizes.
+// choose selects the kernel. grain is the bitwise OR of all offsets and sizes.
 func (t *Table) choose(grain uint64) error {
 	r := &t.plan.Req
 	file, kind := t.kind()
@@ -543,8 +539,8 @@ func (t *Table) choose(grain uint64) error {
 	return nil
 }
 
-// kind is the file and the sort of kernel: those that know one protocol begin
-// more quickly than those that know all.
+// kind returns the file and name of the kernel: kernels for a single protocol start faster than those for
+// all.
 func (t *Table) kind() (file, kernel string) {
 	var with [coll.Simple + 1]bool
 	for _, pr := range t.programs {

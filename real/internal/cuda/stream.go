@@ -47,7 +47,7 @@ func (dev *Device) Record(e Event, s Stream) error {
 	return dev.call("cuEventRecord", dev.d.fn.eventRecord, uintptr(e), uintptr(s))
 }
 
-// After lets the stream wait until the event has been reached.
+// After makes the stream wait for the event.
 func (dev *Device) After(s Stream, e Event) error {
 	return dev.call("cuStreamWaitEvent", dev.d.fn.streamWaitEvent, uintptr(s), uintptr(e), 0)
 }
@@ -59,8 +59,8 @@ func (dev *Device) Between(from, to Event) (float64, error) {
 	return float64(ms) * 1000, err
 }
 
-// Capture records what queue puts on the stream and returns it as a graph
-// ready to launch. The capture is local to this thread.
+// Capture records the work that queue puts on the stream and returns it as an executable graph. The capture
+// is local to this thread.
 func (dev *Device) Capture(s Stream, queue func() error) (Graph, error) {
 	const threadLocal = 1
 	if err := dev.call("cuStreamBeginCapture", dev.d.fn.streamBeginCapture, uintptr(s), threadLocal); err !=
@@ -113,7 +113,7 @@ func (dev *Device) Unload(m Module) error {
 	return dev.call("cuModuleUnload", dev.d.fn.moduleUnload, uintptr(m))
 }
 
-// Kernel finds a function of a module.
+// Kernel returns a function of a module.
 func (dev *Device) Kernel(m Module, name string) (Kernel, error) {
 	text := append([]byte(name), 0)
 	var k Kernel

@@ -11,41 +11,41 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Work is compute that runs beside collectives: a product of n x n matrices of halves, or,
-// where Product is 0, an addition that reads so many bytes and writes as many.
+// Work is compute that runs at the same time as collectives: a product of n x n matrices of half-precision
+// floats or, if Product is 0, an addition that reads and writes Bytes each.
 type Work struct {
 	Product int
 	Bytes   units.Bytes
 }
 
-// Beside is what collectives and compute take, alone and at once.
+// Beside holds the times of collectives and compute, alone and together.
 type Beside struct {
-	Alone, Calls units.Time // n collectives on the slowest rank, alone and beside compute
+	Alone, Calls units.Time // n collectives on the slowest rank, alone and during compute
 	Kernel       units.Time // one kernel of compute alone, mean of the ranks
-	Kernels      int        // of them ran
-	Compute      units.Time // all of them beside the collectives, mean of the ranks
+	Kernels      int        // number of compute kernels that ran
+	Compute      units.Time // all of them during the collectives, mean of the ranks
 	Total        units.Time // both, on the slowest rank
 }
 
-// besideRepeats is how often each is measured; the median counts.
+// besideRepeats is the number of measurements; the median is used.
 const besideRepeats = 5
 
-// besideKernels bounds the kernels of compute that run beside collectives.
+// besideKernels bounds the number of compute kernels that run during collectives.
 const besideKernels = 600
 
-// besideTimes is how many times as long as the collectives alone compute runs, so that they
-// end before it where they take up to twice as long.
+// besideTimes is how much longer than the collectives alone compute runs, so that the collectives end first
+// even if they take twice as long.
 const besideTimes = 2.2
 
-// Products reports whether Beside can multiply matrices: cuBLAS is there.
+// Products reports whether Beside can multiply matrices: cuBLAS is available.
 func (s *Session) Products() bool {
 	lib, err := cuda.OpenBlas()
 	return lib != nil && err == nil
 }
 
-// Beside measures n operations in a row on one stream of each rank beside kernels of compute
-// on another. Both are CUDA graphs that a kernel holds up until all ranks' hosts have
-// queued them. All processes must call it with equal arguments.
+// Beside measures n operations in a row on one stream of each rank while compute kernels run on another. Both
+// are CUDA graphs that a kernel blocks until all ranks' hosts have queued them. All processes must call it
+// with equal arguments.
 func (s *Session) Beside(ctx context.Context, op *Case, by Method, w Work, n int) (out Beside, err error) {
 	stop := context.AfterFunc(ctx,
 		func() { s.abort(fmt.Errorf("%s beside compute: %w", op.Func.TestName(), context.Cause(ctx))) })
@@ -78,10 +78,10 @@ func (s *Session) Beside(ctx context.Context, op *Case, by Method, w Work, n int
 	return out, err
 }
 
-// took is what two streams took.
+// took holds the times of two streams.
 type took struct{ calls, compute, total units.Time }
 
-// parts measures so many operations beside so many kernels; 0 of either: the other alone.
+// parts measures n operations while kernels compute kernels run; if either number is 0, the other runs alone.
 func (s *Session) parts(op *Case, by Method, w Work, n, kernels int) (took, error) {
 	times := make([][3]units.Time, len(s.ranks))
 	err := s.each(func(r *rank) (err error) {
@@ -108,7 +108,7 @@ func (s *Session) parts(op *Case, by Method, w Work, n, kernels int) (took, erro
 	return out, nil
 }
 
-// beside is a rank's second stream with compute.
+// beside is a rank's second stream, for compute.
 type beside struct {
 	stream cuda.Stream
 	marks  [4]cuda.Event // begin and end of the collectives, and of compute
@@ -116,7 +116,7 @@ type beside struct {
 	size   units.Bytes
 }
 
-// openBeside makes the second stream and runs each once: what is captured must be loaded.
+// openBeside makes the second stream and runs each kind of kernel once: a captured kernel must be loaded.
 func (r *rank) openBeside(op *Case, by Method, w Work) (err error) {
 	size := max(w.Bytes, units.Bytes(2*w.Product*w.Product))
 	if r.beside != nil && r.beside.size < size {
@@ -156,7 +156,7 @@ func (r *rank) newBeside(size units.Bytes) (err error) {
 	}
 	lib, err := cuda.OpenBlas()
 	if err != nil {
-		lib = nil // additions alone, as Products says
+		lib = nil // only additions, as Products reports
 	}
 	if b.work, err = cuda.NewCompute(r.kernels, r.s.stop, lib, size); err != nil {
 		return err
@@ -204,7 +204,7 @@ func (r *rank) parts(op *Case, by Method, w Work, n, kernels int) (out [3]units.
 		return out, err
 	}
 	var times [3][]units.Time
-	for k := range besideRepeats + 1 { // the first uploads the graphs
+	for k := range besideRepeats + 1 { // the first one uploads the graphs
 		t, err := r.both(graphs)
 		if err != nil {
 			return out, err
@@ -222,7 +222,7 @@ func (r *rank) parts(op *Case, by Method, w Work, n, kernels int) (out [3]units.
 	return out, nil
 }
 
-// repeated captures n times what queue does, 0 for none.
+// repeated captures n repetitions of queue as a graph; 0 for n = 0.
 func (r *rank) repeated(s cuda.Stream, n int, queue func() error) (cuda.Graph, error) {
 	if n == 0 {
 		return 0, nil
@@ -237,9 +237,9 @@ func (r *rank) repeated(s cuda.Stream, n int, queue func() error) (cuda.Graph, e
 	})
 }
 
-// both launches collectives and compute, which begin at once on all ranks, and returns how
-// long either took, and both. Compute is launched first, as beside collectives of a framework,
-// whose stream has waited for an event.
+// both launches collectives and compute, which begin at the same time on all ranks, and returns the time of
+// each, and of both. Compute is launched first, as in a framework, whose collectives' stream waits for an
+// event.
 func (r *rank) both(graphs [2]cuda.Graph) (out [3]units.Time, err error) {
 	b := r.beside
 	do := func(f func() error) {
@@ -278,7 +278,7 @@ func (r *rank) both(graphs [2]cuda.Graph) (out [3]units.Time, err error) {
 	return out, err
 }
 
-// freeBeside frees what Beside took.
+// freeBeside frees the resources of Beside.
 func (r *rank) freeBeside() error {
 	b := r.beside
 	if b == nil {

@@ -15,7 +15,7 @@ func (r *rank) test(op *Case, seed uint32) *cuda.Test {
 		Root: op.Root, Count: op.Sizes.Count, Pairs: op.Pairs, Seed: seed}
 }
 
-// fill writes the rank's input and spoils its output.
+// fill writes the rank's input and poisons its output.
 func (r *rank) fill(op *Case, seed uint32) error {
 	send, recv := r.place(op)
 	size := op.Type.Size()
@@ -31,8 +31,7 @@ func (r *rank) fill(op *Case, seed uint32) error {
 	return r.wait()
 }
 
-// check runs the operation once on fresh data and compares every element of
-// every rank.
+// check runs the operation once on fresh data and compares every element of every rank.
 func (s *Session) check(op *Case, by Method, seed uint32) (wrong int64, first string, err error) {
 	count := make([]int64, len(s.ranks))
 	words := make([]string, len(s.ranks))

@@ -9,17 +9,16 @@ import (
 	"github.com/simccl/simccl/real/internal/cuda"
 )
 
-// closeTime bounds leaving a communicator whose peers may have exited.
+// closeTime bounds the time to leave a communicator whose peers may have exited.
 const closeTime = 10 * time.Second
 
-// Close leaves the communicator and frees everything. After a failure the
-// communicator is aborted, since its peers may never come, and kernels end by
-// the stop flag; memory that other processes may still write to goes with the
-// process.
+// Close leaves the communicator and frees all resources. After a failure it aborts the communicator, since
+// peers may never arrive, and the stop flag ends kernels; memory that other processes may still write to is
+// freed by the end of the process.
 func (s *Session) Close() error {
 	failed := s.ctx.Err() != nil
 	if failed {
-		s.announce() // before the process may end
+		s.announce() // before the process can end
 	}
 	err := s.stage(func(r *rank) error { return r.leave(failed) })
 	if err == nil && !failed {
@@ -43,7 +42,7 @@ func (s *Session) Close() error {
 	return err
 }
 
-// stage has every rank that still answers do something, for closeTime at most.
+// stage runs do on every rank that still responds, for at most closeTime.
 func (s *Session) stage(do func(*rank) error) error {
 	var errs []error
 	for _, r := range s.ranks {
@@ -71,7 +70,7 @@ func (s *Session) stage(do func(*rank) error) error {
 	return errors.Join(errs...)
 }
 
-// leave ends what the rank has in progress and unmaps others' memory.
+// leave ends the rank's work in progress and unmaps others' memory.
 func (r *rank) leave(failed bool) error {
 	var errs []error
 	if r.comm != 0 {
@@ -91,7 +90,7 @@ func (r *rank) leave(failed bool) error {
 		r.comm = 0
 	}
 	if r.stream != 0 {
-		if err := r.settle(); err != nil { // what others lent is still in use
+		if err := r.settle(); err != nil { // the other processes' memory is still in use
 			return errors.Join(append(errs, err)...)
 		}
 	}
@@ -103,8 +102,8 @@ func (r *rank) leave(failed bool) error {
 	return errors.Join(errs...)
 }
 
-// settle waits until the GPU is idle, so that it writes to no rank's memory any
-// more: its stream, and then what the free algorithms have beside it.
+// settle waits until the GPU is idle, so that it no longer writes to any rank's memory: its stream, then the
+// other streams of the free algorithms.
 func (r *rank) settle() error {
 	for until := time.Now().Add(r.s.cfg.graceTime()); time.Now().Before(until); time.Sleep(
 		100 * time.Microsecond) {
@@ -119,7 +118,7 @@ func (r *rank) settle() error {
 	return fmt.Errorf("rank %d: GPU %d is still busy after %v", r.id, r.dev.Index, r.s.cfg.graceTime())
 }
 
-// release frees what the rank has taken, as far as it came.
+// release frees the rank's resources, as far as they were allocated.
 func (r *rank) release() error {
 	var errs []error
 	if r.planned != nil {

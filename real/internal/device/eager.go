@@ -7,9 +7,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// eager is the host's time around a loop of asynchronous launches. With
-// BesideTime, only what lies between an iteration's launch and its end counts
-// (nccl-tests 2.19, common.cu BenchTime).
+// eager returns the host's time for a loop of asynchronous launches. With BesideTime, only the time from an
+// iteration's launch to its end counts (nccl-tests 2.19, common.cu BenchTime).
 func (r *rank) eager(group func() error, o Options, each *[]units.Time) (units.Time, error) {
 	if o.PerIter {
 		if err := r.makeMarks(2 * max(o.Iters, 1)); err != nil {
@@ -50,13 +49,13 @@ func (r *rank) eager(group func() error, o Options, each *[]units.Time) (units.T
 	return t, nil
 }
 
-// loop launches all iterations and returns the time until the last was
-// launched, and waited for where that is wanted.
+// loop launches all iterations and returns the time until the last one was launched or, if requested,
+// completed.
 func (r *rank) loop(group func() error, o Options) (time.Duration, error) {
 	began := time.Now()
-	var beside time.Duration // in meetings that do not count
+	var beside time.Duration // time in barriers, which does not count
 	for i := range o.Iters {
-		if r.s.ctx.Err() != nil { // else all others are launched too, only to stop
+		if r.s.ctx.Err() != nil { // otherwise all remaining iterations would be launched only to be stopped
 			return 0, context.Cause(r.s.ctx)
 		}
 		begin, end := o.Wait.marks(i)
@@ -73,7 +72,7 @@ func (r *rank) loop(group func() error, o Options) (time.Duration, error) {
 				return 0, err
 			}
 		}
-		// Else the next iteration's first event is this one's last.
+		// Otherwise the next iteration's first event is this one's last.
 		if o.PerIter && o.Wait == BesideTime {
 			if err := r.dev.Record(r.marks[end], r.stream); err != nil {
 				return 0, err
@@ -94,7 +93,7 @@ func (r *rank) loop(group func() error, o Options) (time.Duration, error) {
 	return spent, nil
 }
 
-// marks are the events around iteration i.
+// marks returns the indexes of the events before and after iteration i.
 func (w Wait) marks(i int) (begin, end int) {
 	if w == BesideTime {
 		return 2 * i, 2*i + 1
@@ -102,7 +101,7 @@ func (w Wait) marks(i int) (begin, end int) {
 	return i, i + 1
 }
 
-// makeMarks makes events until there are n.
+// makeMarks creates events until there are n.
 func (r *rank) makeMarks(n int) error {
 	for len(r.marks) < n {
 		e, err := r.dev.NewEvent()

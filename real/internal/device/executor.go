@@ -15,25 +15,24 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Executor runs plans on the GPUs of this process: rank r on GPUs[r], with the
-// kernels that interpret a plan's programs. It implements exec.Executor.
+// Executor runs plans on the GPUs of this process: rank r on GPUs[r], with kernels that interpret a plan's
+// programs. It implements exec.Executor.
 type Executor struct {
 	Driver *cuda.Driver
 	GPUs   []int // several ranks may share one
 	Warps  int   // of a block that move data; 0: as cuda.NewCompiler
-	// Buffered lets all data go through FIFOs, as in Config.
+	// Buffered sends all data through FIFOs, as in Config.
 	Buffered bool
 	Seed     uint32
 	Timeout  time.Duration // of a run, 0: two minutes
 	Trace    nccl.Options
 }
 
-// provable bounds the ops of a plan that is proved before it runs; a plan that
-// is not right would only be seen to hang.
+// provable is the largest number of ops of a plan that is proved before it runs; a wrong plan would only be
+// noticed as a hang.
 const provable = 20_000
 
-// Run executes the plan once on fresh data and compares every output on the
-// GPU with what it must be.
+// Run executes the plan once on fresh data and compares every output on the GPU with the expected values.
 func (e *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec.Result, error) {
 	res := exec.Result{Wrong: -1}
 	p, err := job.Single("the executor on GPUs")
@@ -72,7 +71,7 @@ func (e *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 	return res, err
 }
 
-// OpOf is the operation of a plan.
+// OpOf returns the operation of a plan.
 func OpOf(p *plan.Plan) *Case {
 	r := &p.Req
 	return &Case{Func: r.Func, Type: r.Type, Red: r.Op, Root: int(r.Root), InPlace: r.InPlace, Plan: p,
@@ -80,7 +79,7 @@ func OpOf(p *plan.Plan) *Case {
 		Sizes: coll.CountSizes(r.Func, r.Count, p.Comm.NRanks)}
 }
 
-// buffer is the largest buffer of a rank.
+// buffer returns the size of a rank's largest buffer.
 func (op *Case) buffer() units.Bytes {
 	size := op.Sizes.Bytes(op.Type)
 	if op.Pairs != nil {
@@ -89,8 +88,7 @@ func (op *Case) buffer() units.Bytes {
 	return size
 }
 
-// execute runs an operation once by its plan, verified and, if a caller wants
-// to see, watched.
+// execute runs an operation once by its plan and verifies it; with a sink it also records times.
 func (s *Session) execute(op *Case, seed uint32, sink trace.Sink, o nccl.Options) (exec.Result, error) {
 	w, err := s.Watch(op, seed)
 	if err != nil {

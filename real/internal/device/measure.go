@@ -25,12 +25,12 @@ type Case struct {
 	Sizes   coll.Sizes
 	InPlace bool
 	Plan    *plan.Plan  // of the operation, for the method Planned
-	Pairs   *coll.Pairs // of an alltoall of unequal parts; nil: equal ones
+	Pairs   *coll.Pairs // of an alltoall with unequal parts; nil: equal parts
 	Blocks  int         // grid of a free algorithm, 0: chosen by size
 	Piece   units.Bytes // of the shape Push, 0: chosen by size
 }
 
-// received is the number of elements that a rank receives.
+// received returns the number of elements that a rank receives.
 func (op *Case) received(rank int) int64 {
 	if op.Pairs != nil {
 		return op.Pairs.Received(int32(rank))
@@ -38,7 +38,7 @@ func (op *Case) received(rank int) int64 {
 	return op.Sizes.RecvCount
 }
 
-// sent is the number of elements of a rank's send buffer.
+// sent returns the number of elements of a rank's send buffer.
 func (op *Case) sent(rank int) int64 {
 	if op.Pairs != nil {
 		return op.Pairs.Sent(int32(rank))
@@ -46,10 +46,10 @@ func (op *Case) sent(rank int) int64 {
 	return op.Sizes.SendCount
 }
 
-// Average says how the ranks' times become one, with nccl-tests' numbers.
+// Average says how the ranks' times are combined, with nccl-tests' numbers.
 type Average int
 
-// Averages of -a.
+// Averages of option -a.
 const (
 	OfRank0 Average = iota
 	OfAll
@@ -61,7 +61,7 @@ const (
 type Options struct {
 	Iters, Warmup, Agg int
 	Replays            int // graph replays; 0: eager launches
-	Check              int // how often the result is checked
+	Check              int // number of checks of the result
 	Average            Average
 	PerIter            bool // also time each iteration by events
 	Wait               Wait // after each iteration of an eager loop
@@ -69,37 +69,36 @@ type Options struct {
 	Seed               uint32
 }
 
-// Wait says what comes after each iteration of an eager loop, with nccl-tests'
-// numbers (-z).
+// Wait says what follows each iteration of an eager loop, with nccl-tests' numbers (-z).
 type Wait int
 
 // Waits.
 const (
-	Onward     Wait = iota // nothing
-	UntilAll               // it ends, and all ranks meet
-	UntilDone              // it ends
-	BesideTime             // it ends, and all ranks meet while no time is taken
+	Onward     Wait = iota // no wait
+	UntilAll               // until it ends, then a barrier of all ranks
+	UntilDone              // until it ends
+	BesideTime             // until it ends, then a barrier that is not timed
 )
 
-// Measurement is what one operation took.
+// Measurement is the result of measuring one operation: times, and the check of its data.
 type Measurement struct {
-	Time units.Time   // of one operation, averaged as asked
+	Time units.Time   // of one operation, averaged as requested
 	Each []units.Time // by iteration, the slowest rank; with PerIter
-	// EachOf is the same by process, where there are several.
+	// EachOf is the same by process, if there are several.
 	EachOf  [][]units.Time
 	Wrong   int64
 	Checked bool
 	First   string // the first wrong element, for people
 }
 
-// Measure times the operation by the given method and checks its result. All
-// processes must call it with equal arguments.
+// Measure times the operation with the given method and checks its result. All processes must call it with
+// equal arguments.
 func (s *Session) Measure(ctx context.Context, op *Case, by Method, o Options) (Measurement, error) {
 	stop := context.AfterFunc(ctx,
 		func() { s.abort(fmt.Errorf("%s: %w", op.Func.TestName(), context.Cause(ctx))) })
 	defer stop()
 	m := Measurement{}
-	if op.Sizes.Count == 0 { // nothing to launch
+	if op.Sizes.Count == 0 { // no launch
 		m.Checked = o.Check > 0
 		return m, nil
 	}
@@ -135,11 +134,11 @@ func (s *Session) Measure(ctx context.Context, op *Case, by Method, o Options) (
 	return m, nil
 }
 
-// noInPlace names the operations whose in-place form is timed but has no
-// meaning (nccl-tests: sendrecv.cu:34, alltoall.cu:44).
+// noInPlace reports whether an operation's in-place form is timed although its result is undefined
+// (nccl-tests: sendrecv.cu:34, alltoall.cu:44).
 func noInPlace(f coll.Func) bool { return f == coll.SendRecv || f == coll.AllToAll }
 
-// slowest is the largest time of each iteration.
+// slowest returns the largest time of each iteration.
 func slowest(lists [][]units.Time) []units.Time {
 	out := slices.Clone(lists[0])
 	for _, l := range lists[1:] {
@@ -150,8 +149,8 @@ func slowest(lists [][]units.Time) []units.Time {
 	return out
 }
 
-// iterations are the times of each iteration: the slowest rank's of all, and of
-// each process where there are several (nccl-tests, common.cu:425).
+// iterations returns the time of each iteration: of the slowest rank overall and, if there are several
+// processes, in each of them (nccl-tests, common.cu:425).
 func (s *Session) iterations(local [][]units.Time) (all []units.Time, of [][]units.Time, err error) {
 	if of, err = s.gather(slowest(local)); err != nil {
 		return nil, nil, err
@@ -163,7 +162,7 @@ func (s *Session) iterations(local [][]units.Time) (all []units.Time, of [][]uni
 	return all, of, nil
 }
 
-// gather lists the times of every process.
+// gather returns the times of every process.
 func (s *Session) gather(mine []units.Time) ([][]units.Time, error) {
 	if s.cfg.Boot == nil {
 		return [][]units.Time{mine}, nil
@@ -185,7 +184,7 @@ func (s *Session) gather(mine []units.Time) ([][]units.Time, error) {
 	return out, nil
 }
 
-// combine makes one time of all ranks'.
+// combine returns one time for all ranks' times.
 func (s *Session) combine(a Average) (units.Time, error) {
 	lists, err := s.gather(slices.Clone(s.scratch))
 	if err != nil {
@@ -207,7 +206,7 @@ func (s *Session) combine(a Average) (units.Time, error) {
 	return sum / units.Time(len(all)), nil
 }
 
-// place returns where the rank sends from and receives to.
+// place returns the addresses from which the rank sends and to which it receives.
 func (r *rank) place(op *Case) (send, recv cuda.Ptr) {
 	send, recv = r.base(op.Type.Size())
 	if !op.InPlace {
@@ -218,7 +217,7 @@ func (r *rank) place(op *Case) (send, recv cuda.Ptr) {
 		recv + cuda.Ptr(int64(r.id)*op.Sizes.RecvInPlace*size)
 }
 
-// places returns where all ranks send from and receive to, as mapped here.
+// places returns these addresses for all ranks, as mapped here.
 func (r *rank) places(op *Case) (in, out [cuda.MaxRanks]cuda.Ptr) {
 	if !op.InPlace {
 		return r.sends, r.recvs
@@ -231,7 +230,7 @@ func (r *rank) places(op *Case) (in, out [cuda.MaxRanks]cuda.Ptr) {
 	return in, out
 }
 
-// lacking returns what the session lacks for a method, the same on all ranks.
+// lacking returns an error for a resource that the session lacks for a method; it is the same on all ranks.
 func (s *Session) lacking(by Method) error {
 	switch {
 	case by == NCCL && s.cfg.NCCL == nil:
@@ -243,7 +242,7 @@ func (s *Session) lacking(by Method) error {
 		Found: "a session without it"}))
 }
 
-// queuer returns what puts one operation on the rank's stream.
+// queuer returns a function that queues one operation on the rank's stream.
 func (r *rank) queuer(op *Case, by Method) (func() error, error) {
 	if err := r.s.lacking(by); err != nil {
 		return nil, err
@@ -296,8 +295,8 @@ func (s *Session) FreeMethods(op *Case) []Method {
 	return out
 }
 
-// wait polls the stream, so that a dead peer shows as an error and not a hang.
-// Kernels that were stopped have ended, but not done their work.
+// wait polls the stream until its work has ended, so that a dead peer causes an error and not a hang. Stopped
+// kernels have ended, but not completed their work.
 func (r *rank) wait() error {
 	for spin := 0; ; spin++ {
 		done, err := r.dev.Done(r.stream)
@@ -337,7 +336,7 @@ func (r *rank) measure(op *Case, by Method, o Options, each *[]units.Time) error
 	}
 	warm := o.Warmup
 	if o.Replays > 0 {
-		warm = max(warm, 1) // NCCL connects on first use, which a capture does not allow
+		warm = max(warm, 1) // NCCL connects on first use, which is not allowed during a capture
 	}
 	if err := r.together(); err != nil {
 		return err
@@ -377,8 +376,8 @@ func (r *rank) aggregate(queue func() error, by Method, n int) error {
 	return run()
 }
 
-// replay is the device's time around replays of one graph of all iterations.
-// The first replay uploads the graph and is not timed.
+// replay returns the device's time for replays of one graph of all iterations. The first replay uploads the
+// graph and is not timed.
 func (r *rank) replay(group func() error, o Options) (units.Time, error) {
 	g, err := r.dev.Capture(r.stream, func() error {
 		for range o.Iters {

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// meeting is a barrier of the local ranks. It spins, because waking a sleeping
-// thread takes as long as a small collective and would show in its time.
+// meeting is a barrier of the local ranks. It spins, because waking a sleeping thread takes as long as a
+// small collective and would distort its time.
 type meeting struct {
 	n     int32
 	here  atomic.Int32
@@ -17,8 +17,8 @@ type meeting struct {
 
 func newMeeting(n int) *meeting { return &meeting{n: int32(n)} }
 
-// wait returns once all ranks are here and the last to come has done last,
-// whose error all return; or when ctx ends.
+// wait returns once all ranks have arrived and the last one has run its function last, whose error all
+// return; or when ctx ends.
 func (m *meeting) wait(ctx context.Context, last func() error) error {
 	round := m.round.Load()
 	if m.here.Add(1) == m.n {

@@ -6,15 +6,14 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Memory is the device memory that a session takes, the most of any rank, as
-// nccl-tests' -M reports it.
+// Memory is the device memory of a session, the largest of all ranks, as nccl-tests' -M reports it.
 type Memory struct {
 	Init    units.Bytes // communicators and arenas
 	Buffers units.Bytes // send and receive buffers, with their registration
-	Work    units.Bytes // taken since, by the operations
+	Work    units.Bytes // allocated since then by the operations
 }
 
-// Moments at which a rank notes how much device memory is free.
+// Moments at which a rank records its free device memory.
 const (
 	beforeBuffers = iota
 	afterBuffers
@@ -24,15 +23,14 @@ const (
 	moments
 )
 
-// note reads how much device memory is free. Other users of the GPU show in it,
-// as in nccl-tests.
+// note records the free device memory. It includes the effect of other users of the GPU, as in nccl-tests.
 func (r *rank) note(moment int) error {
 	free, _, err := r.dev.MemInfo()
 	r.freeAt[moment] = free
 	return err
 }
 
-// memory is what the rank has taken so far.
+// memory returns the memory that the rank has allocated so far.
 func (r *rank) memory() (Memory, error) {
 	now, _, err := r.dev.MemInfo()
 	f := &r.freeAt
@@ -43,7 +41,7 @@ func (r *rank) memory() (Memory, error) {
 	}, err
 }
 
-// Memory reports what the session takes. All processes must call it with equal arguments.
+// Memory returns the memory of the session. All processes must call it with equal arguments.
 func (s *Session) Memory() (m Memory, err error) {
 	of := make([]Memory, len(s.ranks))
 	if err := s.each(func(r *rank) (err error) {
@@ -68,7 +66,7 @@ func (s *Session) Memory() (m Memory, err error) {
 	for _, l := range lists {
 		for ; len(l) >= 24; l = l[24:] {
 			at := func(i int) units.Bytes { return units.Bytes(binary.LittleEndian.Uint64(l[8*i:])) }
-			if first { // what is freed counts below zero
+			if first { // freed memory counts as negative
 				m, first = Memory{at(0), at(1), at(2)}, false
 			}
 			m = Memory{max(m.Init, at(0)), max(m.Buffers, at(1)), max(m.Work, at(2))}

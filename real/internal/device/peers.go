@@ -11,7 +11,7 @@ import (
 // several reports whether the communicator spans processes.
 func (s *Session) several() bool { return s.cfg.Boot != nil && s.cfg.Boot.Size() > 1 }
 
-// gathered sends every process the contribution of each, in the order of processes.
+// gathered returns the values of all processes, in the order of processes.
 func gathered[T any](s *Session, mine T) ([]T, error) {
 	if !s.several() {
 		return []T{mine}, nil
@@ -33,8 +33,8 @@ func gathered[T any](s *Session, mine T) ([]T, error) {
 	return all, nil
 }
 
-// agree returns one and the same *exec.UnsupportedError in all processes, and
-// on all ranks, if any of them lacks something.
+// agree returns the same *exec.UnsupportedError in all processes, and on all ranks, if any of them lacks
+// something.
 func (s *Session) agree(lacking []*exec.UnsupportedError) error {
 	var first *exec.UnsupportedError
 	for _, e := range lacking {
@@ -54,8 +54,8 @@ func (s *Session) agree(lacking []*exec.UnsupportedError) error {
 	return nil
 }
 
-// lacks runs f on every local rank. What one of them lacks ends no session: all
-// ranks of all processes return it, and continue.
+// lacks runs f on every local rank. An *exec.UnsupportedError of a rank does not end the session: all ranks
+// of all processes return it, and continue.
 func (s *Session) lacks(f func(*rank) error) error {
 	lacking := make([]*exec.UnsupportedError, len(s.ranks))
 	if err := s.each(func(r *rank) error {
@@ -70,11 +70,11 @@ func (s *Session) lacks(f func(*rank) error) error {
 	return s.agree(lacking)
 }
 
-// view is what a rank's GPU reaches: for each rank why not, nil if it does.
+// view holds, for each rank, why this rank's GPU cannot access its GPU's memory; nil: it can.
 type view []*exec.UnsupportedError
 
-// meetPeers lets every local GPU reach the others, of other processes too. That
-// some cannot is no failure yet: a plan may go through the host between them.
+// meetPeers enables peer access from every local GPU to all others, including other processes'. It is no
+// failure if some cannot: a plan may use host memory between them.
 func (s *Session) meetPeers() error {
 	var ids []string
 	for _, r := range s.ranks {
@@ -107,7 +107,7 @@ func (s *Session) meetPeers() error {
 	return nil
 }
 
-// peerView queries the driver for the GPU of every rank.
+// peerView queries the driver about access to the GPU of every rank.
 func (r *rank) peerView(ids []string) (view, error) {
 	v := make(view, len(ids))
 	for peer, id := range ids {
@@ -126,8 +126,8 @@ func (r *rank) peerView(ids []string) (view, error) {
 	return v, nil
 }
 
-// compare keeps for every local rank which ranks it must not share memory with:
-// one of the two does not reach the other.
+// compare records for every local rank the ranks with which it must not share memory, because one of the two
+// cannot access the other.
 func (s *Session) compare(views []view) {
 	for _, r := range s.ranks {
 		r.apart = make([]error, len(views))
@@ -151,5 +151,5 @@ func (s *Session) compare(views []view) {
 	}
 }
 
-// reaches reports whether the rank's GPU and another's reach each other.
+// reaches reports whether the rank's GPU and another's can access each other.
 func (r *rank) reaches(peer int) bool { return r.apart[peer] == nil }

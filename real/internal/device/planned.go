@@ -10,14 +10,14 @@ import (
 	"github.com/simccl/simccl/real/internal/cuda"
 )
 
-// loading is the plan whose connections are set up.
+// loading identifies the plan whose connections are set up.
 type loading struct {
 	plan  *plan.Plan
 	watch bool
 }
 
-// load makes the connections of a plan in place of the previous ones. All
-// processes must call it with equal arguments. With watch every slice leaves its times.
+// load sets up the connections of a plan, after removing the previous ones. All processes must call it with
+// equal arguments. With watch every slice records its times.
 func (s *Session) load(p *plan.Plan, watch bool) error {
 	if s.loaded == (loading{p, watch}) {
 		return nil
@@ -55,7 +55,7 @@ func (s *Session) load(p *plan.Plan, watch bool) error {
 	return nil
 }
 
-// checkReach returns an error if the plan needs memory that the GPU does not reach.
+// checkReach returns an error if the plan needs memory that the GPU cannot access.
 func (r *rank) checkReach() error {
 	for peer := range r.s.cfg.Ranks {
 		if arena, _ := r.planned.Needs(peer); arena && r.apart[peer] != nil {
@@ -65,7 +65,7 @@ func (r *rank) checkReach() error {
 	return nil
 }
 
-// connect gives all ranks the memory of those that the plan connects them with.
+// connect maps, on each rank, the memory of the ranks to which the plan connects it.
 func (s *Session) connect(watch bool) error {
 	arenas := make([][]cuda.Ptr, len(s.ranks))
 	for i := range arenas {
@@ -92,8 +92,8 @@ func (s *Session) connect(watch bool) error {
 	})
 }
 
-// shareHosts informs every local rank where all ranks' parts on the host are, as
-// its GPU sees them: 0 for what it does not need.
+// shareHosts returns, for every local rank, the addresses of all ranks' parts on the host, as its GPU sees
+// them; 0 for those it does not need.
 func (s *Session) shareHosts() ([][]cuda.Ptr, error) {
 	hosts := make([][]cuda.Ptr, len(s.ranks))
 	var mine []cuda.HostHandle
@@ -131,7 +131,7 @@ func (s *Session) shareHosts() ([][]cuda.Ptr, error) {
 	})
 }
 
-// giveBack ends the use of other processes' host memory.
+// giveBack closes other processes' host memory.
 func (r *rank) giveBack() error {
 	var errs []error
 	for _, m := range r.lent {
@@ -141,8 +141,7 @@ func (r *rank) giveBack() error {
 	return errors.Join(errs...)
 }
 
-// unload leaves the loaded plan: first every process unmaps the others'
-// memory, then its owner frees it.
+// unload removes the loaded plan: first every process unmaps the others' memory, then its owner frees it.
 func (r *rank) unload() error {
 	if err := r.wait(); err != nil {
 		return err
@@ -160,7 +159,7 @@ func (r *rank) unload() error {
 		return err
 	}
 	p := r.planned
-	if p == nil { // none was loaded here, though it may have on others
+	if p == nil { // none was loaded here, though possibly on other ranks
 		return nil
 	}
 	r.planned = nil

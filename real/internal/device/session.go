@@ -1,11 +1,10 @@
-// Package device measures collectives on the GPUs of this process, alone or as
-// one of several processes that met through real/internal/bootstrap: NCCL's own, the
-// free algorithms of real/internal/cuda, and plans run by kernels (Planned, Executor).
-// Every GPU has a goroutine on a thread of its own. Results are checked on the
-// GPU to the last element.
+// Package device measures collectives on the GPUs of this process, alone or as one of several processes
+// joined by real/internal/bootstrap: NCCL's own, the free algorithms of real/internal/cuda, and plans
+// executed by kernels (Planned, Executor). Every GPU has a goroutine on a thread of its own. Results are
+// checked on the GPU to the last element.
 //
-// A failure on any rank ends the others' waits, those of kernels too: nothing
-// hangs, and no communicator is left behind.
+// A failure on any rank ends the others' waits, including those of kernels: nothing hangs, and no
+// communicator is left behind.
 package device
 
 import (
@@ -22,30 +21,30 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Config says which GPUs take part.
+// Config says which GPUs take part and what they set up.
 type Config struct {
 	Driver   *cuda.Driver
-	NCCL     *nccl.Lib // nil: only the free algorithms
+	NCCL     *nccl.Lib // nil: no method NCCL
 	Free     bool      // set up the free algorithms: arenas in peer memory
-	Plans    bool      // let kernels run plans: peer access where there is any
+	Plans    bool      // let kernels execute plans: peer access where possible
 	GPUs     []int     // local devices in order of rank
-	First    int       // rank of the first
-	Ranks    int       // of all processes
+	First    int       // rank of the first local device
+	Ranks    int       // number of ranks of all processes
 	Boot     *bootstrap.Group
-	Buffer   units.Bytes  // of the largest operation: send and receive buffers each
+	Buffer   units.Bytes  // buffer size of the largest operation, each for send and receive
 	Register Registration // of the buffers with NCCL
-	// Unalign moves both buffers by so many elements.
+	// Unalign shifts both buffers by this many elements.
 	Unalign int
-	Warps   int // of a block that move a plan's data; 0: as cuda.NewCompiler
-	// Buffered lets all of a plan's data go through FIFOs, also what could go
-	// straight to its place in a peer's output.
+	Warps   int // warps of a block that move a plan's data; 0: as cuda.NewCompiler
+	// Buffered sends all of a plan's data through FIFOs, including data that could go directly to a peer's
+	// output.
 	Buffered bool
-	// Grace is how long a rank may take to notice that another failed, and its GPU to
-	// become idle then; 0: three seconds.
+	// Grace is the time in which a rank must notice that another one failed, and its GPU become idle; 0:
+	// three seconds.
 	Grace time.Duration
 }
 
-// graceTime is the configuration's grace, or the default.
+// graceTime returns the configured grace, or the default.
 func (c *Config) graceTime() time.Duration {
 	if c.Grace > 0 {
 		return c.Grace
@@ -53,18 +52,17 @@ func (c *Config) graceTime() time.Duration {
 	return grace
 }
 
-// Registration says how NCCL knows the buffers beforehand, with nccl-tests'
-// numbers (-R).
+// Registration says how the buffers are registered with NCCL, with nccl-tests' numbers (-R).
 type Registration int
 
 // Registrations.
 const (
 	Unregistered Registration = iota
-	Registered                // each rank for itself (ncclCommRegister)
-	Symmetric                 // all ranks together (ncclCommWindowRegister)
+	Registered                // by each rank separately (ncclCommRegister)
+	Symmetric                 // by all ranks together (ncclCommWindowRegister)
 )
 
-// can returns nil if the library is able to.
+// can returns nil if the library supports the registration.
 func (g Registration) can(lib *nccl.Lib) error {
 	switch {
 	case g == Unregistered:
@@ -78,7 +76,7 @@ func (g Registration) can(lib *nccl.Lib) error {
 	return lib.CanRegister()
 }
 
-// Session is the local ranks of one communicator.
+// Session holds the local ranks of one communicator.
 type Session struct {
 	cfg       Config
 	ranks     []*rank
@@ -88,12 +86,12 @@ type Session struct {
 	ctx       context.Context
 	stop      *cuda.Stop // ends the waits of our kernels
 	disarm    func() bool
-	apart     error // why two GPUs do not reach each other's memory, nil: all do
+	apart     error // why two GPUs cannot access each other's memory; nil: all can
 	loaded    loading
-	announced sync.Once // that it ended, or why it aborted
+	announced sync.Once // its end, or the reason of its abort, was sent
 }
 
-// rank is one GPU with its thread. Its fields belong to that thread.
+// rank is one GPU with its thread. Only that thread accesses its fields.
 type rank struct {
 	s          *Session
 	id, local  int
@@ -108,21 +106,21 @@ type rank struct {
 	checker    *cuda.Checker
 	send, recv cuda.Ptr
 	handles    []uintptr               // of registered buffers
-	freeAt     [moments]units.Bytes    // device memory
+	freeAt     [moments]units.Bytes    // free device memory at each moment
 	sends      [cuda.MaxRanks]cuda.Ptr // all ranks' buffers as mapped here
 	recvs      [cuda.MaxRanks]cuda.Ptr
-	opened     []cuda.Ptr         // memory of other processes
-	borrowed   []cuda.Ptr         // that which belongs to the loaded plan
-	lent       []*cuda.HostMemory // the same on the host
-	apart      []error            // by rank: why memory is not shared, nil: it can be
+	opened     []cuda.Ptr         // mapped memory of other processes
+	borrowed   []cuda.Ptr         // the part of it that belongs to the loaded plan
+	lent       []*cuda.HostMemory // the same, in host memory
+	apart      []error            // by rank: why memory is not shared; nil: it can be
 	jobs       chan func(*rank) error
 	done       chan error
 	closed     bool
 	beside     *beside // see Session.Beside
 }
 
-// Open joins the communicator with all local GPUs. A missing library or GPU is
-// an *exec.UnsupportedError.
+// Open joins the communicator with all local GPUs. Error: *exec.UnsupportedError if a library or GPU is
+// missing.
 func Open(ctx context.Context, cfg Config) (*Session, error) {
 	s := &Session{cfg: cfg, meet: newMeeting(len(cfg.GPUs)), scratch: make([]units.Time, len(cfg.GPUs))}
 	s.ctx, s.abort = context.WithCancelCause(ctx)
@@ -172,7 +170,7 @@ func Open(ctx context.Context, cfg Config) (*Session, error) {
 	return s, nil
 }
 
-// armStop makes the flag that ends the waits of kernels when the session fails.
+// armStop creates the flag that ends the waits of kernels when the session fails.
 func (s *Session) armStop() error {
 	err := s.each(func(r *rank) (err error) {
 		if r.local == 0 {
@@ -186,7 +184,7 @@ func (s *Session) armStop() error {
 	return err
 }
 
-// uniqueID draws NCCL's id on rank 0's process and sends it to the others.
+// uniqueID creates NCCL's id in rank 0's process and sends it to the others.
 func (s *Session) uniqueID() (id nccl.UniqueID, err error) {
 	if s.cfg.NCCL == nil {
 		return id, nil
@@ -221,8 +219,8 @@ func (r *rank) serve() {
 	}
 }
 
-// each runs f on every local rank at the same time. The first error ends the
-// waits of the others, here and in the other processes, and is returned.
+// each runs f on every local rank at the same time. The first error ends the waits of the others, here and in
+// the other processes, and is returned.
 func (s *Session) each(f func(*rank) error) error {
 	for _, r := range s.ranks {
 		r.jobs <- func(r *rank) error {
@@ -253,13 +251,12 @@ func (s *Session) each(f func(*rank) error) error {
 	return first
 }
 
-// grace is how long a rank may take to notice that another failed. A thread
-// whose launch waits in the driver for a GPU that waits for a dead peer never
-// does: it is left behind, and the end of the process frees its GPU.
+// grace is the default of Config.Grace. A thread whose launch blocks in the driver, for a GPU that waits for
+// a dead peer, never notices a failure: it is left behind, and the end of the process frees its GPU.
 const grace = 3 * time.Second
 
-// lastWord waits for a rank after a failure. NCCL's kernels end when their
-// communicator is aborted, which another thread must do.
+// lastWord waits for a rank after a failure. NCCL's kernels end when their communicator is aborted, which
+// another thread must do.
 func (s *Session) lastWord(r *rank) error {
 	late := time.NewTimer(s.cfg.graceTime())
 	defer late.Stop()
@@ -281,8 +278,8 @@ func (s *Session) fail(err error) {
 	s.announce()
 }
 
-// announce informs the other processes that this one aborts, and why: a failure here
-// or the caller's own limit.
+// announce informs the other processes that this one aborts, and why: a failure here or the caller's own
+// limit.
 func (s *Session) announce() {
 	s.announced.Do(func() {
 		if s.cfg.Boot != nil {
@@ -291,8 +288,8 @@ func (s *Session) announce() {
 	})
 }
 
-// minAlloc keeps buffers in allocations of their own, so that a handle for
-// another process names the buffer and not its surroundings.
+// minAlloc is the least size of a buffer, which keeps it in an allocation of its own, so that a handle for
+// another process covers exactly the buffer.
 const minAlloc = units.Bytes(2 << 20)
 
 func (r *rank) open(id nccl.UniqueID) (err error) {
@@ -309,7 +306,7 @@ func (r *rank) open(id nccl.UniqueID) (err error) {
 	if r.checker, err = cuda.NewChecker(r.kernels); err != nil {
 		return err
 	}
-	size := max(r.s.cfg.Buffer, minAlloc) + units.Bytes(8*r.s.cfg.Unalign) // of the widest type
+	size := max(r.s.cfg.Buffer, minAlloc) + units.Bytes(8*r.s.cfg.Unalign) // the size of the widest type is 8
 	if err = r.buffers(size); err != nil {
 		return err
 	}
@@ -327,7 +324,7 @@ func (r *rank) open(id nccl.UniqueID) (err error) {
 	return r.note(afterRegister)
 }
 
-// buffers takes the send and the receive buffer.
+// buffers allocates the send and the receive buffer.
 func (r *rank) buffers(size units.Bytes) (err error) {
 	if err = r.note(beforeBuffers); err != nil {
 		return err
@@ -364,13 +361,13 @@ func (r *rank) register(size units.Bytes) error {
 	return nil
 }
 
-// base are the rank's buffers as operations on elements of a size see them.
+// base returns the rank's buffers, shifted for operations on elements of a size.
 func (r *rank) base(size units.Bytes) (send, recv cuda.Ptr) {
 	by := cuda.Ptr(units.Bytes(r.s.cfg.Unalign) * size)
 	return r.send + by, r.recv + by
 }
 
-// barrier meets the other processes; one local rank calls it.
+// barrier waits for the other processes; one local rank calls it.
 func (s *Session) barrier() error {
 	if s.cfg.Boot == nil {
 		return nil

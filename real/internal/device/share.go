@@ -7,9 +7,8 @@ import (
 	"github.com/simccl/simccl/real/internal/cuda"
 )
 
-// share gives all ranks each other's buffers, and the arenas of the free
-// algorithms if there are to be any: plain addresses in one process, CUDA IPC
-// between processes.
+// share exchanges all ranks' buffers, and the arenas of the free algorithms if requested: plain addresses in
+// one process, CUDA IPC between processes.
 func (s *Session) share() error {
 	if s.cfg.Ranks > cuda.MaxRanks {
 		return &exec.UnsupportedError{Feature: "algorithms over peer memory",
@@ -43,9 +42,8 @@ func (s *Session) share() error {
 	})
 }
 
-// exchange gives every local rank what every rank offers and it needs, as
-// mapped there; what was opened of other processes is added to a list of the
-// rank.
+// exchange passes to every local rank those addresses of every rank that it wants, as mapped there; mappings
+// of other processes are added to opened.
 func (s *Session) exchange(give func(*rank) []cuda.Ptr, want func(r *rank, peer int) bool,
 	take func(r *rank, peer int, p []cuda.Ptr), opened func(*rank) *[]cuda.Ptr) error {
 	mine := make([][]cuda.Ptr, len(s.ranks))
@@ -89,7 +87,7 @@ func joined(parts [][]byte) (all []byte) {
 	return all
 }
 
-// openAll maps what wanted ranks of other processes gave: each some handles.
+// openAll maps the memory of the wanted ranks of other processes, each handles per rank.
 func (r *rank) openAll(list []byte, each int, want func(r *rank, peer int) bool, take func(r *rank, peer int,
 	p []cuda.Ptr), opened *[]cuda.Ptr) error {
 	var h cuda.IPCHandle

@@ -15,39 +15,38 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Watched is one run of a plan whose every slice left its times, as the local
-// ranks saw it. Times are nanoseconds since the first of them.
+// Watched is one run of a plan in which every slice recorded its times, for the local ranks. Times are
+// nanoseconds since the first of them.
 type Watched struct {
 	s     *Session
 	op    *Case
 	wrong int64
-	// Clocks ties each local GPU's clock to the host's.
+	// Clocks relates each local GPU's clock to the host's.
 	Clocks []cuda.Clock
-	// Epoch is the host's time of the trace's time zero.
+	// Epoch is the host's time at the trace's time zero.
 	Epoch time.Time
 	sends [][]slice // by connection id
 	recvs [][]slice
 	lanes []lane
 }
 
-// slice is one message as a program saw it: it waited from began to moving,
-// moved data until end.
+// slice is one message as a program recorded it: it waited from began to moving, and moved data until end.
 type slice struct {
 	began, moving, end int64
 	bytes              units.Bytes
 	chunk              int32
-	first              bool // of its op: it carries the arrow
+	first              bool // first of its op: it carries the arrow
 }
 
 // lane is a rank's channel in its kernel.
 type lane struct {
 	rank, channel int32
 	from, to      int64
-	terms         nccl.Terms // of its programs, one beside another
+	terms         nccl.Terms // sum over its programs, which run at the same time
 }
 
-// Watch runs an operation once by its plan with clocks read and data checked.
-// All processes must call it with equal arguments.
+// Watch runs an operation once by its plan, recording times and checking data. All processes must call it
+// with equal arguments.
 func (s *Session) Watch(op *Case, seed uint32) (*Watched, error) {
 	w := &Watched{s: s, op: op, Clocks: make([]cuda.Clock, len(s.ranks))}
 	if err := s.load(op.Plan, true); err != nil {
@@ -61,7 +60,7 @@ func (s *Session) Watch(op *Case, seed uint32) (*Watched, error) {
 		return nil, err
 	}
 	var err error
-	for range 2 { // the first run pays for what is used for the first time
+	for range 2 { // the first run includes one-time costs
 		if w.wrong, _, err = s.check(op, Planned, seed); err != nil {
 			return nil, err
 		}
@@ -77,7 +76,7 @@ func (s *Session) Watch(op *Case, seed uint32) (*Watched, error) {
 	return w, nil
 }
 
-// read sorts the times of all slices to their connections and channels.
+// read assigns the times of all slices to their connections and channels.
 func (w *Watched) read(times [][]uint64) {
 	p := w.op.Plan
 	w.sends, w.recvs = make([][]slice, p.NumConns()), make([][]slice, p.NumConns())
@@ -108,8 +107,8 @@ func (w *Watched) read(times [][]uint64) {
 	w.agree()
 }
 
-// count adds a slice to what its channel spent its time on: waits for data
-// where it receives any, else for room, and copying.
+// count adds a slice to the terms of its channel: waits for data if it receives any, else for room, and
+// copying.
 func (l *lane) count(op *plan.Op, e *slice) {
 	wait := nccl.Room
 	if len(op.From) > 0 {
@@ -132,9 +131,8 @@ func (w *Watched) add(op *plan.Op, e slice) {
 	}
 }
 
-// agree corrects what is left of the clocks' differences: no rank has received a
-// message before its sender began to move it. The corrections are below the
-// clocks' errors; then all times count from the first.
+// agree corrects the remaining differences of the clocks: no rank can receive a message before its sender
+// began to move it. The corrections are below the clocks' errors. Then all times count from the first.
 func (w *Watched) agree() {
 	p := w.op.Plan
 	late := make([]int64, p.Comm.NRanks)
@@ -143,7 +141,7 @@ func (w *Watched) agree() {
 			c := p.Conn(int32(id))
 			for k := range min(len(w.sends[id]), len(w.recvs[id])) {
 				if w.sends[id][k].bytes == 0 {
-					continue // LL and LL128 do not wait for what is empty
+					continue // LL and LL128 do not wait for empty messages
 				}
 				gap := w.sends[id][k].moving + late[c.Src] - (w.recvs[id][k].end - shortest) - late[c.Dst]
 				late[c.Dst] += max(gap, 0)
@@ -179,7 +177,7 @@ func (w *Watched) agree() {
 // shortest is the least length in nanoseconds with which an event is drawn.
 const shortest = 2
 
-// finish is when a rank's last channel was done.
+// finish returns when a rank's last channel ended.
 func (w *Watched) finish(rank int) units.Time {
 	last := int64(0)
 	for _, l := range w.lanes {
@@ -190,8 +188,7 @@ func (w *Watched) finish(rank int) units.Time {
 	return since(last)
 }
 
-// result is the outcome of the run, by the GPUs' clocks. Finish holds the local
-// ranks only.
+// result returns the outcome of the run by the GPUs' clocks. Finish holds the local ranks only.
 func (w *Watched) result() exec.Result {
 	op := w.op
 	res := exec.Result{Wrong: -1, Finish: make([]units.Time, w.s.cfg.Ranks)}
@@ -208,14 +205,14 @@ func (w *Watched) result() exec.Result {
 
 func since(ns int64) units.Time { return units.Time(ns) * units.Nanosecond }
 
-// local reports whether a rank is of this process.
+// local reports whether a rank belongs to this process.
 func (w *Watched) local(rank int32) bool {
 	i := int(rank) - w.s.cfg.First
 	return i >= 0 && i < len(w.s.ranks)
 }
 
-// WriteTrace writes the run to a sink: kernels, both ends of every message, the
-// operation. Arrows have the same number in every process.
+// WriteTrace writes the run to a sink: kernels, both ends of every message, the operation. Arrows have the
+// same number in every process.
 func (w *Watched) WriteTrace(sink trace.Sink, o nccl.Options) {
 	rec := nccl.New(sink, o)
 	p, res := w.op.Plan, w.result()
@@ -267,14 +264,14 @@ func (w *Watched) traceSteps(rec *nccl.Recorder) {
 				x.phase = nccl.Phase{Wait: nccl.SendWait, Start: since(e.moving),
 					End: since(max(e.end, e.moving+shortest))}
 				if x.step.Dir == nccl.Recv {
-					if e.bytes == 0 && both { // it may have come before it was sent
+					if e.bytes == 0 && both { // it may have arrived before it was sent
 						e.end = max(e.end, w.sends[id][k].moving+shortest)
 					}
 					x.step.Rank, x.step.Peer = x.step.Peer, x.step.Rank
 					x.phase = nccl.Phase{Wait: nccl.RecvWait, Start: since(min(e.began, e.end-shortest)),
 						End: since(e.end)}
 				}
-				if e.first { // an arrow to another process is whole when traces are merged
+				if e.first { // an arrow to another process gets both ends when traces are merged
 					x.flow = int64(id)<<24 + int64(k) + 1
 				}
 				all = append(all, x)
@@ -287,7 +284,7 @@ func (w *Watched) traceSteps(rec *nccl.Recorder) {
 	}
 }
 
-// transportWord names what a connection goes over.
+// transportWord returns the trace's name of a connection's transport.
 func transportWord(t connect.Transport) string {
 	if t == connect.P2P {
 		return "P2P/CUMEM"

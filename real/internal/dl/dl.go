@@ -16,7 +16,7 @@ import (
 	"github.com/simccl/simccl/exec"
 )
 
-// Lib is an open library.
+// Lib is a shared library opened at run time.
 type Lib struct {
 	name   string
 	handle uintptr

@@ -1,7 +1,6 @@
 //go:build !linux || !(amd64 || arm64)
 
-// Package dl opens a vendor's shared library at run time; on this platform
-// there is none to open.
+// Package dl opens a vendor's shared library at run time; on this platform there is none to open.
 package dl
 
 import (
@@ -32,8 +31,8 @@ func (l *Lib) Bind(feature string, table map[string]*Proc) error {
 	return err
 }
 
-// Call returns a status that no library has for success: nothing can be bound.
+// Call returns a status that no library uses for success: no function can be bound.
 func (p Proc) Call(args ...uintptr) uintptr { return ^uintptr(0) }
 
-// CallErrno returns the same, and ENOSYS.
+// CallErrno returns the status of Call, and ENOSYS.
 func (p Proc) CallErrno(args ...uintptr) (uintptr, syscall.Errno) { return ^uintptr(0), syscall.ENOSYS }

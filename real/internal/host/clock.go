@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// started anchors this process's monotonic clock to the calendar, once.
+// started relates this process's monotonic clock to the calendar, once.
 var started = time.Now()
 
-// Clock is a moment in nanoseconds since 1970 by this process's clock, which
-// runs evenly when the calendar is changed.
+// Clock returns a time in nanoseconds since 1970 by this process's clock, which is unaffected by changes of
+// the calendar.
 func Clock(t time.Time) int64 { return started.UnixNano() + t.Sub(started).Nanoseconds() }
 
-// Epoch is the zero of the last watched run's trace, by this process's clock.
+// Epoch returns the zero of the last run's trace, by this process's clock; 0 without a trace.
 func (s *Session) Epoch() int64 {
 	if s.x.log == nil {
 		return 0
@@ -22,13 +22,13 @@ func (s *Session) Epoch() int64 {
 }
 
 const (
-	clockTag    = 1<<31 + 1 // no connection has it
+	clockTag    = 1<<31 + 1 // no connection has this tag
 	clockRounds = 32
 )
 
-// CompareClocks reports by how many nanoseconds this rank's clock is ahead of
-// rank 0's, and how wrong that can be: half of the fastest of some round trips,
-// in the middle of which rank 0's answer lies. All ranks call it.
+// CompareClocks returns by how many nanoseconds this rank's clock is ahead of rank 0's, and the uncertainty:
+// half of the fastest of several round trips, in whose middle rank 0's answer is assumed. All ranks must call
+// it.
 func CompareClocks(x Exchange, rank, ranks int) (ahead, doubt int64, err error) {
 	if rank == 0 {
 		for r := 1; r < ranks; r++ {

@@ -9,22 +9,21 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// fifo is one end of a connection as a program sees it: plan.FIFOSteps slots,
-// a count of steps posted by the sender and of steps released by the receiver.
-// In process both ends are the same fifo; over a net each side has its own and
-// a pump moves steps between them.
+// fifo is one end of a connection as a program uses it: plan.FIFOSteps slots, a count of steps posted by the
+// sender and of steps released by the receiver. Within a process both ends are the same fifo; over a net each
+// side has its own and a pump moves steps between them.
 type fifo struct {
 	buf      []byte
 	slot     int // bytes of one step
 	posted   atomic.Int64
 	released atomic.Int64
-	// size[s] is the bytes that the message starting in step slot s holds.
+	// size[s] is the number of bytes of the message that starts in slot s.
 	size [plan.FIFOSteps]atomic.Int64
 }
 
 func newFIFO(buf []byte) *fifo { return &fifo{buf: buf, slot: len(buf) / plan.FIFOSteps} }
 
-// at is the memory of the steps starting at step, up to the end of the ring.
+// at returns the memory from a step's slot up to the end of the ring.
 func (f *fifo) at(step int64) []byte { return f.buf[int(step%plan.FIFOSteps)*f.slot:] }
 
 // failure ends all programs of an executor with the first error.
@@ -46,9 +45,8 @@ func (x *failure) get() error {
 	return nil
 }
 
-// backoff is a waiting loop with back-off: yield, then sleep for growing times.
-// It ends when ctx does. If more goroutines wait than there are processors,
-// yields only delay the others.
+// backoff is the back-off of a waiting loop: yield, then sleep for growing times. It ends when ctx does. If
+// more goroutines wait than there are processors (crowded), it soon sleeps, as yields only delay the others.
 type backoff struct {
 	n       int
 	crowded bool

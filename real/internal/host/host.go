@@ -1,9 +1,7 @@
-// Package host runs a plan's programs on the CPU, in host memory: every rank's
-// thread groups are goroutines, connections are FIFOs of steps as on a GPU,
-// and between ranks of different processes (or where asked for, of one) steps
-// travel over a transport.Net, pumped by one progress loop per rank like
-// NCCL's proxy. It is how verbs and sockets are proven: results are compared
-// with the reference to the last element.
+// Package host executes a plan's programs on the CPU, in host memory: every rank's thread groups are
+// goroutines, connections are FIFOs of steps as on a GPU, and between ranks of different processes (or, if
+// requested, of one) steps travel over a transport.Net, pumped by one progress loop per rank like NCCL's
+// proxy. It validates verbs and sockets: results are compared with the reference to the last element.
 package host
 
 import (
@@ -18,24 +16,22 @@ import (
 	"github.com/simccl/simccl/trace/nccl"
 )
 
-// Exchange carries the handles of connections between ranks; bootstrap.Group is
-// one, and InProcess another. Where it has a Barrier, connections are closed
-// behind one, so that no rank pulls away what another still uses.
+// Exchange transports the handles of connections between ranks; bootstrap.Group and InProcess implement it.
+// If it has a Barrier, connections are closed after one, so that no rank closes one that another still uses.
 type Exchange interface {
 	Send(peer int, tag uint32, data []byte) error
 	Recv(peer int, tag uint32) ([]byte, error)
 }
 
-// Wire says over which device a rank reaches others, and how it meets them.
-// Without a Wire all ranks are of this process and share memory.
+// Wire says over which device a rank reaches others, and how it exchanges handles with them. Without a Wire
+// all ranks belong to this process and share memory.
 type Wire struct {
 	Net transport.Net
-	// Device is by which a rank's end of a connection goes; nic is the plan's
-	// NIC of that end, by index among its host's nets, -1 where the plan has
-	// none: between ranks of one host.
+	// Device returns the device that a rank's end of a connection uses; nic is the plan's NIC of that end, by
+	// index among its host's nets; -1 if the plan has none (between ranks of one host).
 	Device   func(rank, nic int32) int
 	Exchange func(rank int32) Exchange
-	// Memory gives FIFO memory that the net can register; nil takes Go memory.
+	// Memory allocates FIFO memory that the net can register; nil: Go memory.
 	Memory func(n int) ([]byte, func(), error)
 }
 
@@ -46,14 +42,14 @@ type Config struct {
 	Seed  uint64 // of the input data
 	// Timeout bounds a run, default 2 minutes.
 	Timeout time.Duration
-	// Trace chooses what is written to a sink.
+	// Trace selects the events that are written to a sink.
 	Trace nccl.Options
 }
 
-// Executor implements exec.Executor.
+// Executor implements exec.Executor on CPUs.
 type Executor struct{ cfg Config }
 
-// New makes an executor.
+// New returns an executor.
 func New(cfg Config) *Executor {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = 2 * time.Minute
@@ -61,11 +57,11 @@ func New(cfg Config) *Executor {
 	return &Executor{cfg}
 }
 
-// run is one operation in progress.
+// run is one operation in progress: memory, FIFOs and trace of the local ranks.
 type run struct {
 	p    *plan.Plan
 	k    *kernel
-	rxs  []*fifo // by connection id, nil where no local program receives
+	rxs  []*fifo // by connection id; nil if no local program receives
 	txs  []*fifo
 	mem  map[int32]*memory
 	seed uint64
@@ -78,8 +74,8 @@ type run struct {
 func (x *run) rx(id int32) *fifo { return x.rxs[id] }
 func (x *run) tx(id int32) *fifo { return x.txs[id] }
 
-// Run executes the plan once on fresh data and verifies every output of the
-// local ranks; Result.Wrong counts elements that differ.
+// Run executes the plan once on fresh data and verifies every output of the local ranks; Result.Wrong counts
+// the wrong elements.
 func (e *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec.Result, error) {
 	p, err := job.Single("the executor on CPUs")
 	if err != nil {
@@ -96,14 +92,13 @@ func (e *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 	return res, err
 }
 
-// lane is a rank's channel: phases run one after another, the programs of a
-// phase at once.
+// lane is a rank's channel: its phases run one after another, the programs of a phase at the same time.
 type lane struct {
 	rank, channel int32
 	phases        [][]plan.Program
 }
 
-// end is a connection's use by a local program.
+// end is a local program's end of a connection.
 type end struct {
 	conn  plan.Conn
 	send  bool
@@ -111,8 +106,7 @@ type end struct {
 	proto coll.Protocol
 }
 
-// collect lists the lanes of the local ranks and the ends of connections that
-// their ops use.
+// collect lists the lanes of the local ranks and the ends of connections that their ops use.
 func (x *run) collect(ranks []int32) ([]lane, []end) {
 	var lanes []lane
 	var ends []end

@@ -18,7 +18,7 @@ type kernel struct {
 	// combine reduces src into dst, element by element; both hold whole
 	// elements and have equal length.
 	combine func(dst, src []byte)
-	// scale is avg's last step: divide by the number of ranks.
+	// scale is the last step of avg: it divides by the number of ranks.
 	scale func(val []byte, n int)
 	// put encodes a small integer.
 	put func(b []byte, v int)
@@ -98,7 +98,7 @@ func native[T number](k *kernel) {
 	}
 }
 
-// unaligned reduces elements that lie off their natural addresses, one by one.
+// unaligned reduces elements at unaligned addresses, one by one.
 func unaligned[T number](dst, src []byte, size int, f func(a, b T) T) {
 	var a, b T
 	pa, pb := unsafe.Slice((*byte)(unsafe.Pointer(&a)), size), unsafe.Slice((*byte)(unsafe.Pointer(&b)), size)
@@ -122,8 +122,8 @@ func combiner[T number](red coll.RedOp) func(a, b T) T {
 	return func(a, b T) T { return a + b }
 }
 
-// narrow sets up a floating type without hardware: combined in float32 and
-// rounded to nearest even after each step.
+// narrow sets up a floating-point type without hardware support: combined in float32 and rounded to nearest
+// even after each step.
 func narrow(k *kernel, expBits, manBits int) {
 	f := combiner[float32](k.red)
 	get := func(b []byte) float32 {
@@ -153,8 +153,8 @@ func narrow(k *kernel, expBits, manBits int) {
 	k.put = func(b []byte, v int) { put(b, float32(v)) }
 }
 
-// widen decodes a float of the given field widths. e4m3 has no infinities: its
-// top exponent holds numbers, and all ones is NaN.
+// widen decodes a float with the given field widths. e4m3 has no infinities: its top exponent holds numbers,
+// and all ones is NaN.
 func widen(u uint32, expBits, manBits int) float32 {
 	man := u & (1<<manBits - 1)
 	exp := int(u>>manBits) & (1<<expBits - 1)
@@ -178,8 +178,7 @@ func widen(u uint32, expBits, manBits int) float32 {
 	return float32(sign * math.Ldexp(float64(man|1<<manBits), exp-bias-manBits))
 }
 
-// round encodes to nearest even; what is too large becomes infinity, or the
-// largest number in e4m3.
+// round encodes to nearest even; too large values become infinity, or the largest number in e4m3.
 func round(v float32, expBits, manBits int) uint32 {
 	sign := uint32(0)
 	if math.Signbit(float64(v)) {

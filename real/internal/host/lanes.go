@@ -11,8 +11,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// traceProxies traces what each rank's pump did: an operation for each of its
-// connections, and where it had nothing to do.
+// traceProxies writes the activities of each rank's pump: an operation for each of its connections, and its
+// idle times.
 func (s *Session) traceProxies(rec *nccl.Recorder) {
 	for _, q := range s.pumps {
 		for _, o := range q.sends {
@@ -27,9 +27,8 @@ func (s *Session) traceProxies(rec *nccl.Recorder) {
 	}
 }
 
-// proxyOp writes a connection's messages as one operation: a send from its
-// program's first poll of it until the net is done, a receive from its first
-// offer until the program is done.
+// proxyOp writes a connection's messages as one operation: a send from its program's first poll of it until
+// the net is done, a receive from its first offer until the program is done.
 func proxyOp(rec *nccl.Recorder, c *plan.Conn, d nccl.Dir, pieces []piece, hops []hop) {
 	if len(pieces) == 0 {
 		return
@@ -56,7 +55,7 @@ func proxyOp(rec *nccl.Recorder, c *plan.Conn, d nccl.Dir, pieces []piece, hops 
 	rec.ProxyOperation(0, at(from), at(to), op)
 }
 
-// rests notes that a pump's poll cycle moved nothing, and moves that it did.
+// rests records that a poll cycle of a pump moved nothing, moves that it moved something.
 func (q *pump) rests() {
 	if q.log != nil && q.still == 0 {
 		q.still = q.log.now()
@@ -70,16 +69,16 @@ func (q *pump) moves() {
 	}
 }
 
-// portNode is the first number of ports that no plan knows: of connections
-// between ranks of one node that go through a NIC nevertheless.
+// portNode is the first node number of ports that are not in the plan: of connections between ranks of one
+// node that use a NIC nevertheless.
 const portNode = 64
 
-// place is where a connection's end is on a timeline.
+// place is the position of a connection's end on a timeline.
 type place struct {
 	s       *Session
 	rec     *nccl.Recorder
 	nic     int
-	number  int32 // of the end at its port
+	number  int32 // number of the end at its port
 	rank    int32
 	peer    int32
 	channel int32
@@ -93,7 +92,7 @@ type request struct {
 	transport.Work
 }
 
-// traceWork traces the work requests of every port, each on its queue pair.
+// traceWork writes the work requests of every port, each on the track of its queue pair.
 func (s *Session) traceWork(rec *nccl.Recorder) {
 	var all []request
 	ends := s.x.p.PortEnds()
@@ -133,7 +132,7 @@ func (s *Session) traceWork(rec *nccl.Recorder) {
 	}
 }
 
-// place declares a connection's end.
+// place declares a connection's end to the recorder.
 func (s *Session) place(rec *nccl.Recorder, c *plan.Conn, rank, peer, net, number int32,
 	role nccl.QPRole) *place {
 	w := s.e.cfg.Wire
@@ -163,7 +162,7 @@ func (p *place) qp(lane, lanes int) int {
 	return h
 }
 
-// trace traces a request when it is posted, and when it is done.
+// trace writes the posting of a request or, with done, its completion.
 func (r *request) trace(done bool) {
 	log := r.s.x.log
 	from := max(r.Posted.Sub(log.began).Nanoseconds(), 0)

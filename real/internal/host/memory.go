@@ -8,10 +8,10 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// memory is a rank's buffers, and what a schedule has beside them.
+// memory holds a rank's buffers, and a schedule's scratch memory.
 type memory struct{ in, out, scratch []byte }
 
-// at is n bytes of a buffer; empty pieces may lie past its end.
+// at returns n bytes of a buffer from off on; empty pieces may be beyond its end.
 func (m *memory) at(r plan.Ref, off, n int) []byte {
 	if n == 0 {
 		return []byte{}
@@ -26,15 +26,15 @@ func (m *memory) at(r plan.Ref, off, n int) []byte {
 	return b[int(r.Off)+off:][:n:n]
 }
 
-// poison fills outputs before a run, so that what is never written shows.
+// poison is the initial content of outputs, so that unwritten bytes are detected.
 const poison = 0xa5
 
-// newMemory lays out a rank's buffers and fills its input.
+// newMemory allocates a rank's buffers and fills its input.
 func newMemory(p *plan.Plan, rank int32, k *kernel, seed uint64) *memory {
 	l := p.Layout(rank)
 	m := &memory{scratch: bytes.Repeat([]byte{poison}, int(l.Scratch))}
-	// In place, sendrecv and alltoall read what another thread writes. The result
-	// is undefined, the race need not be: they get buffers apart.
+	// In place, sendrecv and alltoall read memory that another thread writes. The result is undefined, but a
+	// data race is not necessary: they get separate buffers.
 	if l.Shared && p.DataDefined() {
 		all := bytes.Repeat([]byte{poison}, int(l.Size()))
 		m.in, m.out = all[l.InputAt:][:l.Input:l.Input], all[l.OutputAt:][:l.Output:l.Output]
@@ -47,13 +47,13 @@ func newMemory(p *plan.Plan, rank int32, k *kernel, seed uint64) *memory {
 	return m
 }
 
-// element is element i of a rank's input: a small integer, chosen so that any
-// order of reduction gives the same bits in every type.
+// element returns element i of a rank's input: a small integer, chosen such that any order of reduction gives
+// the same bits in every type.
 func element(k *kernel, n int, rank int32, i int, seed uint64) int {
 	v := i*7 + int(rank)*3 + int(seed%97)
 	switch {
 	case k.typ == coll.Float8e4m3 || k.typ == coll.Float8e5m2:
-		// Three bits of mantissa: only one rank may differ from nought.
+		// Three bits of mantissa: only one rank may have a value other than 0.
 		if k.red != coll.Prod && v%n == 0 {
 			return 1 + i%3
 		}
@@ -72,7 +72,7 @@ func element(k *kernel, n int, rank int32, i int, seed uint64) int {
 	return v % 5
 }
 
-// verify counts the elements of a rank's output that are not as promised.
+// verify counts the wrong elements of a rank's output.
 func (x *run) verify(rank int32) (wrong int64) {
 	k, n := x.k, x.p.Comm.NRanks
 	want, term := make([]byte, k.size), make([]byte, k.size)

@@ -7,14 +7,12 @@ import (
 	"github.com/simccl/simccl/real/internal/transport"
 )
 
-// NIC is a net of a plan's topology, by the names of the ports that it is made
-// of: one, or those that were fused.
+// NIC is a NIC of a plan's topology, identified by the names of its ports: one, or several that are fused.
 type NIC struct{ Ports []string }
 
-// Assign finds the transport's device for each NIC. Where the transport has
-// all of the ports, names decide, and several become one device; where the
-// topology is of another machine, named is false, and NICs are dealt to the
-// devices round-robin.
+// Assign returns the transport's device for each NIC. If the transport has all of the ports, they are matched
+// by name, and several ports become one fused device; otherwise, with another machine's topology, named is
+// false, and NICs are assigned to the devices round-robin.
 func Assign(n transport.Net, nics []NIC) (out []int, named bool, err error) {
 	devs, err := n.Devices()
 	if err != nil {

@@ -19,13 +19,13 @@ type runner struct {
 	ctx     context.Context
 	op      plan.Op
 	steps   int64      // of one slice
-	sum     nccl.Terms // of the run that is watched
+	sum     nccl.Terms // terms of the run, if times are recorded
 	end     int64      // of its last piece
-	first   bool       // slice of its op
+	first   bool       // first slice of its op
 }
 
-// go1 runs the program to its end.
-func (r *runner) go1() error {
+// execute executes the program to its end.
+func (r *runner) execute() error {
 	var cur plan.Cursor
 	r.x.p.OpenInto(&cur, &r.pr)
 	r.steps = int64(max(r.pr.SliceSteps, 1))
@@ -38,8 +38,7 @@ func (r *runner) go1() error {
 	return nil
 }
 
-// run executes the current op. Every slice takes its steps of every
-// connection, empty ones too.
+// run executes the current op. Every slice takes its steps on every connection, empty slices too.
 func (r *runner) run() error {
 	n, size := r.x.p.Slices(&r.pr, r.op.Bytes)
 	for i := range n {
@@ -88,8 +87,8 @@ func (r *runner) slice(off, n int) error {
 	return nil
 }
 
-// await waits until every connection has the data or the room, and says when
-// the data was there.
+// await waits until every From connection has data and every To connection has room; it returns the time at
+// which the data was complete.
 func (r *runner) await() (came int64, err error) {
 	w := backoff{crowded: r.x.crowded}
 	for _, id := range r.op.From {
@@ -113,8 +112,8 @@ func (r *runner) await() (came int64, err error) {
 	return came, nil
 }
 
-// value makes the slice's value: a view of its only operand, or the reduction
-// of all in scratch, received ones first.
+// value returns the slice's value: a view of its only operand, or the reduction of all operands in scratch,
+// received ones first.
 func (r *runner) value(off, n int) ([]byte, error) {
 	op := &r.op
 	var first []byte
@@ -161,11 +160,10 @@ func (r *runner) value(off, n int) ([]byte, error) {
 	return first, nil
 }
 
-// scales reports whether the op ends an average: the primitive's last step does
-// nothing for other reductions.
+// scales reports whether the op completes an average: PostOp does nothing for other reductions.
 func (r *runner) scales() bool { return r.op.Do&plan.PostOp != 0 && r.x.p.Req.Op == coll.Avg }
 
-// own copies a value into the runner's scratch, which only grows.
+// own copies a value into the runner's scratch memory, which only grows.
 func (r *runner) own(val []byte) []byte {
 	if cap(r.scratch) < len(val) {
 		r.scratch = make([]byte, len(val))
@@ -175,7 +173,7 @@ func (r *runner) own(val []byte) []byte {
 	return r.scratch
 }
 
-// local is the operand of the rank itself, nil without one.
+// local returns the rank's own operand; nil if there is none.
 func (r *runner) local(off, n int) []byte {
 	op := &r.op
 	switch {
@@ -190,8 +188,8 @@ func (r *runner) local(off, n int) []byte {
 	return r.mem.at(op.Src, off, n)
 }
 
-// advance releases what was read and posts what was written. The size of a
-// released slot is cleared before the sender may use it again.
+// advance releases the steps that were read and posts those that were written. The size of a released slot is
+// cleared before the sender may use it again.
 func (r *runner) advance() {
 	if r.op.Do&plan.HoldRecv == 0 {
 		for _, id := range r.op.From {

@@ -11,14 +11,13 @@ import (
 	"github.com/simccl/simccl/real/internal/transport"
 )
 
-// pump is a rank's proxy: one loop that moves the steps of all its network
-// connections.
+// pump is a rank's proxy: one loop that moves the steps of all its network connections.
 type pump struct {
 	rank    int32
 	crowded bool
 	log     *log
-	idle    [][2]int64 // of the run that is watched: when nothing moved
-	still   int64      // since then; 0: it moves
+	idle    [][2]int64 // if times are recorded: intervals in which nothing moved
+	still   int64      // begin of the present one; 0: data moves
 	sends   []*outgoing
 	recvs   []*incoming
 	finish  atomic.Bool
@@ -30,11 +29,11 @@ type outgoing struct {
 	comm  transport.SendComm
 	mem   transport.Memory
 	steps int64 // of one message
-	sent  int64 // steps given to the net
+	sent  int64 // steps passed to the net
 	wait  []transport.Request
 	conn  plan.Conn
-	hops  []hop // of the run that is watched
-	tried int64 // first poll of the next message; 0: none yet
+	hops  []hop // if times are recorded
+	tried int64 // time of the first poll of the next message; 0: none yet
 	works []transport.Work
 }
 
@@ -48,7 +47,7 @@ type incoming struct {
 	wait    []transport.Request
 	flush   transport.Request
 	conn    plan.Conn
-	hops    []hop // of the run that is watched
+	hops    []hop // if times are recorded
 	posted  [plan.FIFOSteps]int64
 	works   []transport.Work
 }
@@ -60,8 +59,7 @@ func (q *pump) loop(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		// Read first: programs that are done before the poll of their FIFOs have
-		// posted all.
+		// Read finish first: programs that are done before the poll of their FIFOs have posted everything.
 		finish := q.finish.Load()
 		busy, moved := false, false
 		for _, o := range q.sends {
@@ -187,13 +185,13 @@ func (i *incoming) progress(l *log) (moved bool, err error) {
 	return moved, nil
 }
 
-// land notes that the next message has come.
+// land records that the next message has arrived.
 func (i *incoming) land(l *log) {
 	i.hops = append(i.hops, hop{from: i.posted[i.f.posted.Load()%plan.FIFOSteps], to: l.now()})
 }
 
-// connect makes the FIFOs of all ends, and their connections where a wire
-// leads to the other end. The returned function closes them.
+// connect makes the FIFOs of all ends, and network connections for those whose other end is reached over the
+// wire. The returned function closes them.
 func (e *Executor) connect(ctx context.Context, x *run, ends []end) ([]*pump, func(), error) {
 	w := e.cfg.Wire
 	var far []end
@@ -231,8 +229,8 @@ func (e *Executor) connect(ctx context.Context, x *run, ends []end) ([]*pump, fu
 	return pumps, c.close, x.fail.get()
 }
 
-// stepBuffer is the size of a FIFO of a protocol. LL and LL128 keep their
-// flags to themselves, so their FIFOs have more room than data.
+// stepBuffer returns the size of a FIFO of a protocol. On the CPU, LL and LL128 keep their flags elsewhere,
+// so their FIFOs have more room than data.
 func stepBuffer(p *plan.Plan, proto coll.Protocol) int { return int(p.Comm.BuffSizes[proto]) }
 
 type connector struct {
@@ -276,8 +274,7 @@ func (c *connector) memory(n int) ([]byte, error) {
 	return b, err
 }
 
-// open sets up one end: the receiver listens and hands its handle to the
-// sender through the exchange.
+// open sets up one end: the receiver listens and sends its handle to the sender through the exchange.
 func (c *connector) open(ctx context.Context, d end) error {
 	buf, err := c.memory(stepBuffer(c.x.p, d.proto))
 	if err != nil {
@@ -348,14 +345,14 @@ type InProcess struct {
 	err  error
 }
 
-// NewInProcess makes the exchange; Of gives each rank its view.
+// NewInProcess returns an empty exchange; Of returns each rank's view.
 func NewInProcess() *InProcess {
 	p := &InProcess{mail: map[[3]int64][]byte{}}
 	p.cond = sync.NewCond(&p.mu)
 	return p
 }
 
-// Of returns rank's view.
+// Of returns the view of a rank.
 func (p *InProcess) Of(rank int32) Exchange { return &inProcessView{p, int64(rank)} }
 
 type inProcessView struct {
@@ -371,7 +368,7 @@ func (v *inProcessView) Send(peer int, tag uint32, data []byte) error {
 	return nil
 }
 
-// Stop ends every wait, now and later, with an error.
+// Stop ends every present and later wait with an error.
 func (v *inProcessView) Stop(err error) {
 	v.p.mu.Lock()
 	defer v.p.mu.Unlock()

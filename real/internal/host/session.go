@@ -19,8 +19,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// provable bounds the ops of a plan that is proved before it runs; a plan that
-// is not right would only be seen to hang.
+// provable is the largest number of ops of a plan that is proved before it runs; a wrong plan would only be
+// noticed as a hang.
 const provable = 20_000
 
 // Session is a plan whose connections are set up: it can run many times.
@@ -33,7 +33,7 @@ type Session struct {
 	shut  func()
 }
 
-// Open makes the buffers and connections of a plan.
+// Open allocates the buffers and sets up the connections of a plan.
 func (e *Executor) Open(ctx context.Context, p *plan.Plan) (*Session, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -79,8 +79,7 @@ func (e *Executor) Open(ctx context.Context, p *plan.Plan) (*Session, error) {
 	return s, nil
 }
 
-// Close ends the connections. In order, it waits for the other ranks to be
-// done with theirs.
+// Close closes the connections. With inOrder, it first waits until the other ranks no longer use theirs.
 func (s *Session) Close(inOrder bool) error {
 	var err error
 	if w := s.e.cfg.Wire; inOrder && w != nil && len(s.ranks) < s.x.p.Comm.NRanks {
@@ -112,8 +111,7 @@ func (s *Session) Run(ctx context.Context, sink trace.Sink) (exec.Result, error)
 	return res, nil
 }
 
-// Iterate executes the plan n times in a row without checking the data and
-// returns the time of all.
+// Iterate executes the plan n times in a row without checking the data and returns the total time.
 func (s *Session) Iterate(ctx context.Context, n int) (units.Time, error) {
 	for _, r := range s.ranks {
 		if s.x.mem[r] == nil {
@@ -173,7 +171,7 @@ func (s *Session) drive(ctx context.Context, times int) (time.Duration, error) {
 	return elapsed, nil
 }
 
-// stuck says what every local rank's connections wait for.
+// stuck returns an error that says what every local rank's connections wait for.
 func (s *Session) stuck() error {
 	var all []error
 	for _, q := range s.pumps {
@@ -206,7 +204,7 @@ func (x *run) runLane(ctx context.Context, l *lane) error {
 			go func() {
 				defer wg.Done()
 				rs[i] = &runner{x: x, pr: phase[i], mem: x.mem[phase[i].Rank], ctx: ctx}
-				errs[i] = rs[i].go1()
+				errs[i] = rs[i].execute()
 			}()
 		}
 		wg.Wait()
@@ -222,7 +220,7 @@ func (x *run) runLane(ctx context.Context, l *lane) error {
 	return nil
 }
 
-// result verifies the outputs and sums up.
+// result verifies the outputs and returns the result.
 func (s *Session) result(elapsed time.Duration) exec.Result {
 	x := s.x
 	res := exec.Result{Elapsed: max(units.Time(elapsed.Nanoseconds()), 1) * units.Nanosecond, Wrong: -1}

@@ -16,10 +16,9 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// log keeps the times of one run until it is over; what it keeps of a
-// connection's end belongs to the one goroutine that uses the end. Only then
-// are events written, so that a viewer's lanes fill in the order of time and
-// the run is not held up by a sink.
+// log stores the times of one run until it ends; the part for a connection's end is used only by the one
+// goroutine that uses the end. Events are written after the run, so that a viewer's lanes fill in the order
+// of time and the sink does not delay the run.
 type log struct {
 	began time.Time
 	sends [][]piece // by connection id
@@ -28,7 +27,7 @@ type log struct {
 	lanes []span
 }
 
-// now is nanoseconds since the run began; 0 without a trace.
+// now returns nanoseconds since the run began; 0 without a trace.
 func (l *log) now() int64 {
 	if l == nil {
 		return 0
@@ -36,27 +35,26 @@ func (l *log) now() int64 {
 	return time.Since(l.began).Nanoseconds()
 }
 
-// piece is one message as a program saw it: it waited from began, for data
-// until came and for room until moving, and was done at end.
+// piece is one message as a program recorded it: it waited from began for data until came and for room until
+// moving, and ended at end.
 type piece struct {
 	began, came, moving, end int64
 	bytes                    int64
 	chunk                    int32
-	first                    bool // message of its op: it carries the arrow
+	first                    bool // first message of its op: it carries the arrow
 }
 
-// terms are what a program knows of where its time went.
+// terms returns the terms of a message's time that a program can record.
 func (p *piece) terms() (t nccl.Terms) {
 	t[nccl.Data], t[nccl.Room], t[nccl.Copy] = at(p.came-p.began), at(p.moving-p.came), at(p.end-p.moving)
 	return t
 }
 
-// hop is one message as the network saw it: first looked at by the proxy, given
-// to the net, done, flushed.
+// hop is one message as the network recorded it: first polled by the proxy, passed to the net, completed,
+// flushed.
 type hop struct{ tried, from, to, flushed int64 }
 
-// span is a rank's channel in its kernel, and where the time went of the
-// programs that ended each phase.
+// span is a rank's channel in its kernel, with the terms of the last program of each phase.
 type span struct {
 	rank, channel int32
 	from, to      int64
@@ -70,7 +68,7 @@ func (l *log) kernel(n *lane, began int64, terms *nccl.Terms) {
 	l.mu.Unlock()
 }
 
-// note keeps a slice for each connection whose message it ends.
+// note records a slice for each connection whose message it completes.
 func (r *runner) note(p piece) {
 	l, op := r.x.log, &r.op
 	t := p.terms()
@@ -88,7 +86,7 @@ func (r *runner) note(p piece) {
 	}
 }
 
-// last returns where the time went of the program that ended last.
+// last returns the terms of the program that ended last.
 func last(rs []*runner) (terms nccl.Terms) {
 	end := int64(-1)
 	for _, r := range rs {
@@ -99,7 +97,7 @@ func last(rs []*runner) (terms nccl.Terms) {
 	return terms
 }
 
-// watch prepares the run for a sink.
+// watch prepares recording for a sink.
 func (s *Session) watch(sink trace.Sink) {
 	s.x.log = nil
 	if sink != trace.Discard {
@@ -119,7 +117,7 @@ func (s *Session) watch(sink trace.Sink) {
 	}
 }
 
-// watchWork has a connection report its work requests, where it can.
+// watchWork lets a connection report its work requests, if it can.
 func (s *Session) watchWork(c any, to *[]transport.Work) {
 	*to = (*to)[:0]
 	w, can := c.(transport.Watched)
@@ -171,7 +169,7 @@ func (s *Session) trace(sink trace.Sink, res *exec.Result) {
 
 func at(ns int64) units.Time { return units.Time(ns) * units.Nanosecond }
 
-// traceSteps traces both ends of every message, in the order of their ends.
+// traceSteps writes both ends of every message, in the order of their ends.
 func (s *Session) traceSteps(rec *nccl.Recorder) {
 	out, in := map[int32]*outgoing{}, map[int32]*incoming{}
 	for _, q := range s.pumps {
@@ -202,8 +200,8 @@ func (s *Session) traceSteps(rec *nccl.Recorder) {
 	}
 }
 
-// event describes a connection's k-th message. Its arrow's number is the same
-// in every process, so that arrows between them join when traces are merged.
+// event returns the event of a connection's k-th message. Its arrow's number is the same in every process, so
+// that arrows between them join when traces are merged.
 func (s *Session) event(c *plan.Conn, d nccl.Dir, k int, p *piece) stepEvent {
 	e := stepEvent{step: nccl.Step{Rank: int(c.Src), Peer: int(c.Dst), Channel: int(c.Channel), Dir: d,
 		Step: int64(k),
@@ -217,7 +215,7 @@ func (s *Session) event(c *plan.Conn, d nccl.Dir, k int, p *piece) stepEvent {
 	return e
 }
 
-// word names the transport: the net's, or the one that the FIFO represents.
+// word returns the name of the transport: the net's, or the one that the FIFO represents.
 func (s *Session) word(c *plan.Conn) string {
 	if w := s.e.cfg.Wire; w != nil {
 		return "NET/" + w.Net.Name()
@@ -231,7 +229,7 @@ func (s *Session) word(c *plan.Conn) string {
 	return "P2P/CUMEM"
 }
 
-// sent fills the phases of a send; without a net the copy is all.
+// sent sets the phases of a send; without a net it consists of the copy only.
 func (e *stepEvent) sent(p *piece, o *outgoing, k int) {
 	terms := p.terms()
 	if o == nil || k >= len(o.hops) {
@@ -249,7 +247,7 @@ func (e *stepEvent) sent(p *piece, o *outgoing, k int) {
 		phase(nccl.SendWait, from, max(h.to, from+2), nccl.Terms{})}
 }
 
-// received fills the phases of a receive.
+// received sets the phases of a receive.
 func (e *stepEvent) received(p *piece, i *incoming, k int) {
 	if i == nil || k >= len(i.hops) {
 		to := max(p.end, 2)
@@ -258,7 +256,7 @@ func (e *stepEvent) received(p *piece, i *incoming, k int) {
 	}
 	h := i.hops[k]
 	came := max(h.to, 2)
-	// NCCL reports this wait where nothing is flushed, too (net.cc:1522).
+	// NCCL reports this wait even if nothing is flushed (net.cc:1522).
 	from, flushed := min(h.from, came-2), max(h.flushed, came+1)
 	to := max(p.end, flushed)
 	one := func(t nccl.Term, d int64) (terms nccl.Terms) {
@@ -274,7 +272,7 @@ func phase(w nccl.Wait, from, to int64, t nccl.Terms) nccl.Phase {
 	return nccl.Phase{Wait: w, Start: at(from), End: at(to), Terms: t}
 }
 
-// traceOperation traces the operation of every local rank.
+// traceOperation writes the operation of every local rank.
 func (s *Session) traceOperation(rec *nccl.Recorder, res *exec.Result) {
 	req := &s.x.p.Req
 	for _, r := range s.ranks {

@@ -1,10 +1,9 @@
-// Package ibv moves bytes over InfiniBand and RoCE as NCCL 2.28.9's net_ib
-// does: reliable connections, a CTS FIFO that the receiver writes into the
-// sender's memory, chains of RDMA WRITE that end in WRITE_WITH_IMM, and flushes
-// by RDMA READ. Package verbs below it has devices and queues.
+// Package ibv moves bytes over InfiniBand and RoCE as NCCL 2.28.9's net_ib does: reliable connections, a CTS
+// FIFO that the receiver writes into the sender's memory, chains of RDMA WRITE that end in WRITE_WITH_IMM,
+// and flushes by RDMA READ. It uses package verbs for devices and queues.
 //
-// It knows nothing of collectives; Net (net.go) has the shape of NCCL's net
-// plugin v11. NCCL counterpart: transport/net_ib.cc.
+// It knows nothing of collectives; Net (net.go) has the interface of NCCL's net plugin v11. NCCL counterpart:
+// transport/net_ib.cc.
 package ibv
 
 import (
@@ -17,14 +16,13 @@ import (
 )
 
 const (
-	// maxNICs is how many ports one fused device has at most (net_ib.cc:49,
-	// NCCL_IB_MAX_DEVS_PER_NIC).
+	// maxNICs is the largest number of ports of a fused device (net_ib.cc:49, NCCL_IB_MAX_DEVS_PER_NIC).
 	maxNICs = 4
-	// maxRequests are outstanding per connection at most; there are as many FIFO
-	// slots (net_ib.cc:972: NCCL_NET_MAX_REQUESTS x NCCL_NET_IB_MAX_RECVS).
+	// maxRequests is the largest number of outstanding requests of a connection, and the number of FIFO slots
+	// (net_ib.cc:972: NCCL_NET_MAX_REQUESTS x NCCL_NET_IB_MAX_RECVS).
 	maxRequests = 32 * transport.MaxRecvs
-	// idBits are those of a request's index: a work request's id holds the
-	// indices of up to eight (net_ib.cc:2081).
+	// idBits is the number of bits of a request's index: a work request's id holds the indexes of up to eight
+	// requests (net_ib.cc:2081).
 	idBits = 8
 )
 
@@ -34,10 +32,10 @@ type cts struct {
 	_     structs.HostLayout
 	addr  uint64
 	size  uint64
-	rkeys [maxNICs]uint32 // of the buffer, by the receiver's NIC
+	rkeys [maxNICs]uint32 // of the buffer, for each of the receiver's NICs
 	nreqs uint32
 	tag   int32
-	idx   uint64 // slot number + 1; the NIC writes an entry in one piece
+	idx   uint64 // slot number + 1; the NIC writes an entry atomically
 	_     [16]byte
 }
 
@@ -47,12 +45,12 @@ const (
 	noteBytes = maxRequests * transport.MaxRecvs * 4 // sizes of messages
 )
 
-// nic is a connection's part of one port.
+// nic is the part of a connection that belongs to one port.
 type nic struct {
 	dev  *verbs.Device
 	near verbs.End
 	cq   *verbs.CQ
-	own  *verbs.MR // of the arena
+	own  *verbs.MR // registration of the arena
 }
 
 // maxChain is the longest chain of work requests of one post: one write per
@@ -62,22 +60,22 @@ const maxChain = transport.MaxRecvs + 1
 // queuePair is a QP with the ports that it connects.
 type queuePair struct {
 	*verbs.QP
-	nic int // of its connection, which of its NICs
-	far int // which of the peer's NICs
+	nic int // index among its connection's NICs
+	far int // index among the peer's NICs
 }
 
-// comm is what both ends have.
+// comm is the part that both ends of a connection share.
 type comm struct {
 	net   *Net
 	conn  net.Conn
 	peer  string
 	arena *verbs.Arena
-	notes []byte // the arena's start, to which the peer may write
+	notes []byte // start of the arena, where the peer may write
 	nics  []*nic
 	qps   []*queuePair // alternating between NICs
-	flush []*queuePair // of a receiver: by NIC, connected to themselves
-	qpAt  int          // next QP, in step on both sides
-	perOp int          // QPs of a message that is not split over all
+	flush []*queuePair // of a receiver: one per NIC, connected to itself
+	qpAt  int          // next QP, equal on both sides
+	perOp int          // QPs of a message that is not split over all QPs
 	reqs  [maxRequests]request
 	far   hello
 	err   error
@@ -85,7 +83,7 @@ type comm struct {
 	watch *watcher    // nil: not watched
 }
 
-// kind of request
+// kinds of requests
 const (
 	free = iota
 	sending
@@ -93,27 +91,28 @@ const (
 	flushing
 )
 
-// request is one isend, irecv or iflush.
+// request is one isend, irecv or iflush in progress.
 type request struct {
 	c      *comm
 	kind   int
-	events int // completions that are to come
+	events int // number of completions still to come
 	sizes  [transport.MaxRecvs]int
-	n      int // messages of the slot it is of
+	n      int // number of messages of its slot
 	buf    transport.Buf
-	wrote  []int32 // of a multi-receive: where the sender writes the sizes
+	wrote  []int32 // of a multi-receive: sizes written by the sender
 }
 
-// opening says what to open.
+// opening holds the parameters of opening a connection.
 type opening struct {
 	conn   net.Conn
-	far    *greeting // of whom it reached: what the dialer said
-	notes  int       // bytes at the arena's start to which the peer may write
-	more   int       // bytes of arena for its owner
+	far    *greeting // the dialer's greeting, on the side that it reached
+	notes  int       // bytes at the arena's start where the peer may write
+	more   int       // additional bytes of arena for the owner
 	access uint32
 }
 
-// open connects a virtual device's QPs with the peer's; mem is the notes.
+// open connects a virtual device's QPs with the peer's; mem is the part of the arena where the peer may
+// write.
 func (n *Net) open(dev int, o *opening) (k *comm, mem []byte, err error) {
 	k = &comm{net: n, conn: o.conn, peer: o.conn.RemoteAddr().String()}
 	defer func() {
@@ -133,7 +132,7 @@ func (n *Net) open(dev int, o *opening) (k *comm, mem []byte, err error) {
 	return k, k.notes, err
 }
 
-// room makes the arena for n QPs and shows it to the NICs.
+// room allocates the arena for n QPs and registers it with the NICs.
 func (k *comm) room(n int, o *opening) (err error) {
 	size := o.notes + o.more + (n+maxNICs)*verbs.QPBytes + len(k.nics)*verbs.CQBytes
 	if k.arena, err = verbs.NewArena(size); err != nil {
@@ -150,7 +149,7 @@ func (k *comm) room(n int, o *opening) (err error) {
 	return nil
 }
 
-// queues makes n QPs, one NIC after another, and says what to show of them
+// queues makes n QPs, alternating between NICs, and returns the message that describes them to the peer
 // (net_ib.cc:1436).
 func (k *comm) queues(n int, o *opening) (*hello, error) {
 	me := &hello{Addr: uint64(verbs.AddressOf(k.arena.Bytes()))}
@@ -164,7 +163,7 @@ func (k *comm) queues(n int, o *opening) (*hello, error) {
 		me.NICs = append(me.NICs, verbs.Address{Device: p.Device, LID: p.LID, GID: c.near.GID, MTU: p.MTU,
 			Layer: p.Layer, Rkey: c.own.Rkey})
 	}
-	// Twice as many sends: data and notice.
+	// Twice as many sends: data and immediate.
 	w := verbs.QPPlan{Chain: maxChain, Sends: 2 * maxRequests, Recvs: maxRequests, Access: o.access}
 	if k.net.set.Inline {
 		w.Inline = ctsSize
@@ -180,7 +179,7 @@ func (k *comm) queues(n int, o *opening) (*hello, error) {
 	return me, nil
 }
 
-// newQP makes a QP of a NIC, in INIT.
+// newQP makes a QP of the i-th NIC and brings it to INIT.
 func (k *comm) newQP(i int, w verbs.QPPlan) (*queuePair, error) {
 	c := k.nics[i]
 	made, err := c.dev.NewQP(k.arena, c.cq, w, &k.fatal)
@@ -195,7 +194,7 @@ func (k *comm) newQP(i int, w verbs.QPPlan) (*queuePair, error) {
 	return q, nil
 }
 
-// take finds a free request.
+// take returns a free request and its index.
 func (k *comm) take(kind int) (*request, uint64) {
 	for i := range k.reqs {
 		if r := &k.reqs[i]; r.kind == free {
@@ -206,7 +205,7 @@ func (k *comm) take(kind int) (*request, uint64) {
 	return nil, 0
 }
 
-// perMessage is over how many QPs one message goes.
+// perMessage returns the number of QPs that one message uses.
 func (k *comm) perMessage() int {
 	if k.net.set.SplitData {
 		return len(k.qps)
@@ -214,14 +213,14 @@ func (k *comm) perMessage() int {
 	return k.perOp
 }
 
-// nextQP is the next, round-robin.
+// nextQP returns the next QP, round-robin.
 func (k *comm) nextQP() *queuePair {
 	q := k.qps[k.qpAt]
 	k.qpAt = (k.qpAt + 1) % len(k.qps)
 	return q
 }
 
-// alive returns why the connection cannot continue.
+// alive returns the error by which the connection has failed; nil if it can continue.
 func (k *comm) alive() error {
 	if k.err != nil {
 		return k.err
@@ -238,7 +237,7 @@ func (k *comm) alive() error {
 	return k.err
 }
 
-// progress handles the completions that are there.
+// progress handles the available completions.
 func (k *comm) progress() error {
 	if err := k.alive(); err != nil {
 		return err
@@ -258,7 +257,7 @@ func (k *comm) progress() error {
 	return nil
 }
 
-// completed books one completion of a NIC.
+// completed handles one completion of a NIC.
 func (k *comm) completed(nic int, wc *verbs.WC) error {
 	r := &k.reqs[wc.ID%maxRequests]
 	if !wc.OK() {
@@ -285,7 +284,7 @@ func (k *comm) completed(nic int, wc *verbs.WC) error {
 	return nil
 }
 
-// qp finds a QP by its NIC and number.
+// qp returns the QP with a NIC and number.
 func (k *comm) qp(nic int, num uint32) *queuePair {
 	for _, list := range [][]*queuePair{k.qps, k.flush} {
 		for _, q := range list {
@@ -297,11 +296,11 @@ func (k *comm) qp(nic int, num uint32) *queuePair {
 	return &queuePair{QP: k.nics[nic].dev.Unknown(num), nic: nic}
 }
 
-// kindVerbs says what a request of each kind has posted, for errors.
+// kindVerbs names, for errors, the operation that a request of each kind has posted.
 var kindVerbs = [...]string{free: "completion", sending: "RDMA write", receiving: "receive or CTS write",
 	flushing: "RDMA read (flush)"}
 
-// Register makes memory known to the connection's NICs.
+// Register registers memory with the connection's NICs.
 func (k *comm) Register(mem []byte) (transport.Memory, error) {
 	m := &memory{mem: mem, of: k}
 	for _, c := range k.nics {
@@ -315,14 +314,14 @@ func (k *comm) Register(mem []byte) (transport.Memory, error) {
 	return m, nil
 }
 
-// memory is registered with every NIC of its connection.
+// memory is memory registered with every NIC of its connection.
 type memory struct {
 	mem []byte
 	of  *comm
 	mrs []*verbs.MR // by NIC
 }
 
-// Bytes is the memory.
+// Bytes returns the memory.
 func (m *memory) Bytes() []byte { return m.mem }
 
 // Release ends the registrations.
@@ -334,7 +333,7 @@ func (m *memory) Release() error {
 	return c.First
 }
 
-// at gives the local address and keys of a part of registered memory.
+// at returns the local address and keys of a part of registered memory.
 func at(b transport.Buf) (uintptr, *memory, error) {
 	m, ok := b.Mem.(*memory)
 	if !ok || b.Off < 0 || b.Size < 0 || b.Off+b.Size > len(m.mem) {
@@ -353,7 +352,7 @@ func (k *comm) close() error {
 	return c.First
 }
 
-// free ends the QPs and leaves the socket by which they were set up.
+// free destroys the QPs; the socket by which they were set up stays open.
 func (k *comm) free() error {
 	var c verbs.Closing
 	k.err = transport.ErrClosed

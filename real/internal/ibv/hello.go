@@ -11,34 +11,33 @@ import (
 	"github.com/simccl/simccl/real/internal/verbs"
 )
 
-// A connection is set up over TCP, in NCCL's order (net_ib.cc:1354): both send
-// how many NICs they have, so that both make as many QPs; the dialer shows its
-// QPs; the other side connects its own to them and shows those; the dialer
-// connects and says that it is ready.
+// A connection is set up over TCP, in NCCL's order (net_ib.cc:1354): both sides send their number of NICs, so
+// that both make the same number of QPs; the dialer sends its QPs; the other side connects its own to them
+// and sends those; the dialer connects and signals that it is ready.
 
-// greeting is what both sides send first.
+// greeting is the first message of both sides.
 type greeting struct {
 	NICs int
-	QPs  int // of a NIC
+	QPs  int // per NIC
 }
 
-// hello shows one side's QPs and memory.
+// hello describes one side's QPs and memory.
 type hello struct {
 	NICs []verbs.Address
 	QPs  []farQP
-	// Addr is the sender's CTS FIFO, or the receiver's array of message sizes.
+	// Addr is the address of the sender's CTS FIFO, or of the receiver's array of message sizes.
 	Addr   uint64
 	SL, TC uint8
 }
 
-// farQP is a QP as its owner shows it.
+// farQP is a QP as its owner describes it.
 type farQP struct {
 	Num uint32
 	NIC int
 	ECE *verbs.ECE `json:",omitempty"`
 }
 
-// writeLine and readLine write and read lines of JSON.
+// writeLine writes a value as a line of JSON.
 func writeLine(w io.Writer, what any) error {
 	b, err := json.Marshal(what)
 	if err != nil {
@@ -48,10 +47,10 @@ func writeLine(w io.Writer, what any) error {
 	return err
 }
 
-// maxLine bounds what a peer can make us read: 128 QPs of four NICs.
+// maxLine bounds the bytes of a line from a peer: 128 QPs of four NICs.
 const maxLine = 64 << 10
 
-// readLine reads one line byte by byte, so that nothing behind it is consumed.
+// readLine reads one line of JSON byte by byte, so that nothing after it is consumed.
 func readLine(r io.Reader, what any) error {
 	var line []byte
 	var b [1]byte
@@ -67,8 +66,8 @@ func readLine(r io.Reader, what any) error {
 	return errors.New("set-up message is too long")
 }
 
-// greet exchanges greetings and returns how many QPs the connection has. The
-// dialer sends first; far is what the other side received.
+// greet exchanges greetings and returns the number of QPs of the connection. The dialer sends first; far is
+// the greeting that the other side has already received.
 func (k *comm) greet(far *greeting) (qps int, err error) {
 	me := greeting{NICs: len(k.nics), QPs: k.net.set.QPsPerPort()}
 	dials := far == nil
@@ -111,7 +110,7 @@ func (k *comm) meet(me *hello, dials bool) error {
 		return err
 	}
 	s := *set.Service
-	// The receiver's packets carry clear-to-sends and nothing else.
+	// The receiver's packets carry only clear-to-sends.
 	if s.SL, s.TC = k.far.SL, k.far.TC; !dials && set.FifoTC.Or(-1) != -1 {
 		s.TC = uint8(set.FifoTC.Value)
 	}
@@ -129,8 +128,8 @@ func (k *comm) meet(me *hello, dials bool) error {
 	return nil
 }
 
-// connect brings one QP up. Extensions are what the dialer's NIC offers, less
-// what the other one lacks (net_ib.cc:1802).
+// connect brings one QP up. Extensions are those of the dialer's NIC that the other NIC has too
+// (net_ib.cc:1802).
 func (k *comm) connect(q *queuePair, to *farQP, s netcfg.Service, me *hello, i int, dials bool) error {
 	known := false
 	if to.ECE != nil {
@@ -163,7 +162,7 @@ func (k *comm) offerECE(me *hello) (err error) {
 	return nil
 }
 
-// fits checks what the peer shows.
+// fits checks the peer's hello.
 func (k *comm) fits() error {
 	far := &k.far
 	if len(far.QPs) != len(k.qps) || len(far.NICs) < 1 || len(far.NICs) > maxNICs {
@@ -184,7 +183,7 @@ func (k *comm) fits() error {
 	return nil
 }
 
-// ready ends the set-up: the dialer, whose QPs were connected last, says so.
+// ready ends the setup: the dialer, whose QPs are connected last, sends a byte.
 func (k *comm) ready(dials bool) error {
 	if dials {
 		_, err := k.conn.Write([]byte{'R'})
@@ -200,7 +199,7 @@ func (k *comm) ready(dials bool) error {
 	return nil
 }
 
-// setup runs the exchange within its time.
+// setup runs the whole exchange within setupTime.
 func (k *comm) setup(o *opening) error {
 	_ = k.conn.SetDeadline(time.Now().Add(setupTime))
 	defer func() { _ = k.conn.SetDeadline(time.Time{}) }()

@@ -22,27 +22,27 @@ import (
 type physical struct {
 	dev  *verbs.Device
 	near verbs.End
-	card string // PCI path of the card that its functions and ports share
-	port int    // which of the card's ports, from 1
+	card string // PCI path of the card to which its functions and ports belong
+	port int    // number among the card's ports, from 1
 }
 
-// virtual is a device as the net shows it: one port, or several fused.
+// virtual is a device that the net offers: one port, or several fused ports.
 type virtual struct {
 	name  string
-	ports []int // of Net.phys
+	ports []int // indexes into Net.phys
 }
 
-// Net is the verbs transport over the machine's chosen ports.
+// Net is the verbs transport over the machine's selected ports.
 type Net struct {
 	lib     *verbs.Lib
 	set     netcfg.IB
 	relaxed bool
 	devs    []*verbs.Device
 	phys    []physical
-	virt    []virtual // every port alone, then what was fused
+	virt    []virtual // every single port, then the fused devices
 }
 
-// NewNet opens the ports that NCCL_IB_HCA chooses.
+// NewNet opens the ports that NCCL_IB_HCA selects.
 func NewNet(set netcfg.IB) (*Net, error) {
 	if set.Service == nil {
 		s := netcfg.DefaultService()
@@ -79,8 +79,7 @@ func NewNet(set netcfg.IB) (*Net, error) {
 	return n, nil
 }
 
-// maxQPs is how many QPs a connection has at most (net_ib.cc:975,
-// NCCL_IB_MAX_QPS).
+// maxQPs is the largest number of QPs of a connection (net_ib.cc:975, NCCL_IB_MAX_QPS).
 const maxQPs = 128
 
 func ofHCA(hca string) string {
@@ -127,9 +126,8 @@ func (n *Net) add(name string) error {
 	return nil
 }
 
-// cardPath is a function's PCI path with the function's number nought, and
-// where virtual functions count as their card, the device's too
-// (net_ib.cc:521, ncclIbGetPciPath).
+// cardPath returns a function's PCI path with function number 0; with mergeVFs, also the device number is 0,
+// so that virtual functions belong to their card (net_ib.cc:521, ncclIbGetPciPath).
 func cardPath(path string, mergeVFs bool) string {
 	b := []byte(path)
 	if len(b) < 7 || b[len(b)-2] != '.' {
@@ -145,8 +143,8 @@ func cardPath(path string, mergeVFs bool) string {
 	return string(b)
 }
 
-// use adds a port, as a device by itself too. The number that it shows goes on from those of its card's other
-// functions, each of which counts its own ports from one (net_ib.cc:946).
+// use adds a port, and a device with this port only. Its number continues the numbering of its card's other
+// functions, each of which numbers its own ports from 1 (net_ib.cc:946).
 func (n *Net) use(c physical) {
 	c.port = int(c.near.Port.Num) + n.portsOf(c.card)
 	n.virt = append(n.virt, virtual{c.near.Port.Device, []int{len(n.phys)}})
@@ -162,8 +160,8 @@ func (n *Net) portsOf(card string) (count int) {
 	return count
 }
 
-// Fuse makes one device of several ports, whose data goes over all of them
-// (net_ib.cc:598, ncclIbMakeVDevice). Its number is returned.
+// Fuse adds a device of several ports, which sends data over all of them (net_ib.cc:598, ncclIbMakeVDevice),
+// and returns its number.
 func (n *Net) Fuse(ports ...int) (int, error) {
 	switch {
 	case len(ports) < 1 || len(ports) > maxNICs:
@@ -193,10 +191,10 @@ func (n *Net) Fuse(ports ...int) (int, error) {
 // Chosen reports whether NCCL_IB_HCA's list allows a port (net_ib.cc:740).
 func Chosen(list, dev string, port int) bool { return iflist.Listed(list, dev, port) }
 
-// Name is the plugin's name in NCCL's logs.
+// Name returns the plugin's name in NCCL's logs.
 func (n *Net) Name() string { return "IB" }
 
-// Devices lists the ports in use, and what was fused of them.
+// Devices lists the ports in use, and the devices fused from them.
 func (n *Net) Devices() ([]transport.Properties, error) {
 	var out []transport.Properties
 	for _, v := range n.virt {
@@ -212,7 +210,7 @@ func (n *Net) Devices() ([]transport.Properties, error) {
 	return out, nil
 }
 
-// Close closes the devices; connections must be closed before.
+// Close closes the devices; all connections must be closed before.
 func (n *Net) Close() error {
 	var c verbs.Closing
 	for _, d := range n.devs {
@@ -221,7 +219,7 @@ func (n *Net) Close() error {
 	return c.First
 }
 
-// invitation is what a Handle holds.
+// invitation is the content of a Handle.
 type invitation struct {
 	Addr string
 	Key  transport.Key
@@ -234,7 +232,7 @@ type listener struct {
 	inv invitation
 }
 
-// Listen waits for a sender on a local TCP port, by which the QPs are set up.
+// Listen waits for a sender on a local TCP port, over which the QPs are set up.
 func (n *Net) Listen(dev int) (transport.Listener, error) {
 	if dev < 0 || dev >= len(n.virt) {
 		return nil, fmt.Errorf("listen: no RDMA device %d, there are %d", dev, len(n.virt))
@@ -259,7 +257,7 @@ func (l *listener) Handle() transport.Handle {
 
 func (l *listener) Close() error { return l.ln.Close() }
 
-// Accept takes the first peer that proves the handle's key.
+// Accept accepts the first peer that proves the handle's key.
 func (l *listener) Accept(ctx context.Context) (transport.RecvComm, error) {
 	var conn net.Conn
 	var far greeting
@@ -273,7 +271,7 @@ func (l *listener) Accept(ctx context.Context) (transport.RecvComm, error) {
 	return l.net.newRecv(l.dev, conn, &far)
 }
 
-// greeted makes a new connection prove the key, and reads its greeting.
+// greeted verifies that a new connection knows the key, and reads its greeting.
 func (v *invitation) greeted(c net.Conn, known func()) (g greeting, err error) {
 	if _, err = v.Key.Check(c, known); err == nil {
 		err = readLine(c, &g)
@@ -281,7 +279,7 @@ func (v *invitation) greeted(c net.Conn, known func()) (g greeting, err error) {
 	return g, err
 }
 
-// Connect reaches a listener.
+// Connect connects to a listener.
 func (n *Net) Connect(ctx context.Context, dev int, to transport.Handle) (transport.SendComm, error) {
 	if dev < 0 || dev >= len(n.virt) {
 		return nil, fmt.Errorf("connect: no RDMA device %d, there are %d", dev, len(n.virt))

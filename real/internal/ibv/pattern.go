@@ -11,14 +11,13 @@ import (
 	"github.com/simccl/simccl/real/internal/verbs"
 )
 
-// inFlight is how many steps of a connection NCCL has in flight (NCCL_STEPS).
+// inFlight is the number of steps that NCCL has in flight on a connection (NCCL_STEPS).
 const inFlight = 8
 
-// pattern measures what NCCL does with verbs in place of one bare operation:
-// every message waits for the receiver's clear-to-send, eight are in flight,
-// and a write with immediate notifies the receiver. A time is from the offer of a
-// receive to its end, of one message at a time. The receiver of a direction
-// knows its result.
+// pattern measures NCCL's use of verbs instead of one bare operation: every message waits for the receiver's
+// clear-to-send, eight are in flight, and a write with immediate notifies the receiver. A latency is the time
+// from the offer of a receive to its end, with one message at a time. The receiver of each direction has its
+// result.
 func (n *Net) pattern(ctx context.Context, t *control, dev int, c *PerfConfig, client bool) (*Perf, error) {
 	sends, receives := client || c.Bidirectional, !client || c.Bidirectional
 	f := &flow{c: c, t: t}
@@ -33,8 +32,7 @@ func (n *Net) pattern(ctx context.Context, t *control, dev int, c *PerfConfig, c
 	return f.run(ctx)
 }
 
-// flow is one side's part: a receiver, a sender, or both. All of it is served
-// by one loop, as a proxy thread does.
+// flow is one side's part: a receiver, a sender, or both. One loop serves all of it, as a proxy thread does.
 type flow struct {
 	c        *PerfConfig
 	t        *control
@@ -46,13 +44,12 @@ type flow struct {
 	recv, send []transport.Request
 	offered    int
 	sent       int
-	limit      int // messages to send; -1: not yet known
+	limit      int // number of messages to send; -1: not yet known
 	from       time.Time
 	p          Perf
 }
 
-// connect sends the peer this side's address, and reaches it where that
-// does.
+// connect sends the peer this side's address if this side receives, and connects to the peer's if it sends.
 func (f *flow) connect(ctx context.Context, n *Net, dev int, sends, receives bool) error {
 	l, err := n.Listen(dev)
 	if err != nil {
@@ -120,7 +117,7 @@ func (f *flow) close() {
 	}
 }
 
-// run serves until all messages of both directions have ended.
+// run serves requests until all messages of both directions have ended.
 func (f *flow) run(ctx context.Context) (*Perf, error) {
 	depth := inFlight
 	if f.c.Latency {
@@ -161,7 +158,7 @@ func (f *flow) run(ctx context.Context) (*Perf, error) {
 	}
 }
 
-// result is of what was received.
+// result returns the rates of the received messages.
 func (f *flow) result(d time.Duration) *Perf {
 	if f.p.Iters > 0 {
 		f.p.Rate = float64(f.p.Iters) / d.Seconds()
@@ -171,7 +168,7 @@ func (f *flow) result(d time.Duration) *Perf {
 	return &f.p
 }
 
-// poll offers, sends and tests once; moved: a message ended.
+// poll offers, sends and tests once; moved is true if a message ended.
 func (f *flow) poll(depth int, more bool) (moved bool, err error) {
 	if f.r != nil {
 		if moved, err = f.receive(depth, more); err != nil {

@@ -16,21 +16,21 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// PerfConfig is one measurement between two ports, as perftest's ib_write_bw,
-// ib_read_bw, ib_send_bw and their _lat siblings make it, or NCCL's pattern.
+// PerfConfig is one measurement between two ports: that of perftest's ib_write_bw, ib_read_bw, ib_send_bw and
+// their _lat counterparts, or NCCL's pattern.
 type PerfConfig struct {
 	Op            string // write, read, send or nccl
 	Size          int    // bytes of a message
 	Iters         int
-	Duration      time.Duration // in place of Iters where set
+	Duration      time.Duration // instead of Iters, if set
 	QPs           int           // bandwidth only
-	TxDepth       int           // messages of a QP in flight, 1 to 512; bandwidth only, not of nccl
+	TxDepth       int           // messages in flight per QP, 1 to 512; bandwidth only, not for nccl
 	Bidirectional bool          // bandwidth only
 	Latency       bool
 	NoPeak        bool
 }
 
-// OpNCCL is what NCCL does with verbs in place of one bare operation.
+// OpNCCL is NCCL's use of verbs, instead of one bare operation.
 const OpNCCL = "nccl"
 
 var perfOps = map[string]uint32{"write": verbs.OpWrite, "read": verbs.OpRead, "send": verbs.OpSend,
@@ -48,7 +48,7 @@ func (c *PerfConfig) check() error {
 	return nil
 }
 
-// more reports whether message i is still to be sent, so long after the start.
+// more reports whether message i is still to be sent; since is the time since the start.
 func (c *PerfConfig) more(i int, since time.Duration) bool {
 	if c.Duration > 0 {
 		return since < c.Duration
@@ -56,18 +56,17 @@ func (c *PerfConfig) more(i int, since time.Duration) bool {
 	return i < c.Iters
 }
 
-// Perf is what a measurement found.
+// Perf is the result of a measurement.
 type Perf struct {
 	Iters int
-	// Bandwidths in bytes per second, messages per second; of both directions
-	// together where bidirectional. Peak is 0 where it was not looked for.
+	// Bandwidths in bytes per second, messages per second; with Bidirectional the sums of both directions.
+	// Peak is 0 if not determined.
 	Peak, Average, Rate float64
-	// Times of single messages, sorted: half a round trip of write and send, a
-	// whole one of read.
+	// Times of single messages, sorted: half a round trip for write and send, a whole one for read.
 	Times []time.Duration
 }
 
-// add counts the other direction in.
+// add adds the other direction's result.
 func (p *Perf) add(q *Perf) {
 	p.Iters = max(p.Iters, q.Iters)
 	p.Peak, p.Average, p.Rate = p.Peak+q.Peak, p.Average+q.Average, p.Rate+q.Rate
@@ -75,15 +74,15 @@ func (p *Perf) add(q *Perf) {
 	slices.Sort(p.Times)
 }
 
-// Typical is the middle of the sorted times; Mean and Stdev are of all.
+// Typical returns the median of the times.
 func (p *Perf) Typical() time.Duration { return p.Percentile(50) }
 
-// Percentile gives the time that pc of a hundred messages stay within.
+// Percentile returns the time within which pc percent of the messages stay.
 func (p *Perf) Percentile(pc float64) time.Duration {
 	return p.Times[min(len(p.Times)-1, int(math.Ceil(float64(len(p.Times))*pc/100)))]
 }
 
-// Mean is the average time and its standard deviation.
+// Mean returns the average time and its standard deviation.
 func (p *Perf) Mean() (mean, stdev time.Duration) {
 	var sum, square float64
 	for _, t := range p.Times {
@@ -96,16 +95,15 @@ func (p *Perf) Mean() (mean, stdev time.Duration) {
 	return time.Duration(m), time.Duration(math.Sqrt(square / float64(len(p.Times))))
 }
 
-// stall is how long nothing may complete.
+// stall is the time without a completion after which a measurement fails.
 const stall = 30 * time.Second
 
-// call is a client's first message: it opens a measurement. Without an operation
-// it ends the service.
+// call is a client's first message: it opens a measurement. Without an operation it ends the service.
 type call struct{ PerfConfig }
 
-// ServePerf takes part in clients' measurements by a device, one after another,
-// until a client ends the service or ctx ends. A client that does not prove the
-// secret is refused. report, if not nil, is called after each measurement.
+// ServePerf takes part in clients' measurements with a device, one after another, until a client ends the
+// service or ctx ends. It refuses clients that do not prove the secret. report, if not nil, is called after
+// each measurement.
 func (n *Net) ServePerf(ctx context.Context, ln *net.TCPListener, dev int, secret []byte,
 	report func(PerfConfig, error)) error {
 	type caller struct {
@@ -212,7 +210,7 @@ func (n *Net) RunPerf(ctx context.Context, from, to int, c PerfConfig) (*Perf, e
 	return nil, err
 }
 
-// perform is one side's part in a measurement. The client gets the result.
+// perform is one side's part in a measurement. The client returns the result.
 func (n *Net) perform(ctx context.Context, conn net.Conn, dev int, c PerfConfig, client bool) (p *Perf,
 	err error) {
 	defer conn.Close()
@@ -225,7 +223,7 @@ func (n *Net) perform(ctx context.Context, conn net.Conn, dev int, c PerfConfig,
 	// A broken wait must not outlive the measurement's end.
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	m := *n
-	// Where the peer reached this side, it reaches its listeners too.
+	// The address at which the peer reached this side also reaches its listeners.
 	if m.set.Host, _, err = net.SplitHostPort(conn.LocalAddr().String()); err != nil {
 		return nil, err
 	}
@@ -249,9 +247,9 @@ func (n *Net) perform(ctx context.Context, conn net.Conn, dev int, c PerfConfig,
 // note is a control message between the sides.
 type note struct {
 	Ready  bool
-	Ended  bool   // no more messages will come; of nccl, no more will be taken
-	Count  int    // with Ended: how many were offered
-	Handle []byte // of nccl: where the receiver listens
+	Ended  bool   // no more messages follow; for nccl, no more are accepted
+	Count  int    // with Ended: number of messages offered
+	Handle []byte // for nccl: the receiver's handle
 	Perf   *Perf
 	Err    string
 }
@@ -260,7 +258,7 @@ type note struct {
 type control struct {
 	conn   net.Conn
 	far    chan note // closed when the peer disconnects
-	result *Perf     // the peer's, which may come before this side has ended
+	result *Perf     // the peer's; it may arrive before this side has ended
 }
 
 func newControl(conn net.Conn) *control {
@@ -280,7 +278,7 @@ func newControl(conn net.Conn) *control {
 
 var errPeerEnded = errors.New("the peer ended the measurement")
 
-// next waits for the peer's next note, where the peer has nothing else to do.
+// next waits for the peer's next note, when this side has nothing else to do.
 func (t *control) next() (note, error) {
 	select {
 	case w, ok := <-t.far:
@@ -300,8 +298,8 @@ func (w *note) fault(ok bool) error {
 	return nil
 }
 
-// poll takes a note if there is one. A side that still takes completions after the peer has
-// ended may receive the peer's result, which is kept for settle.
+// poll returns the next note if there is one. A side that still handles completions after the peer has ended
+// may receive the peer's result, which is stored for settle.
 func (t *control) poll() (w note, err error) {
 	select {
 	case w, ok := <-t.far:
@@ -314,7 +312,7 @@ func (t *control) poll() (w note, err error) {
 	}
 }
 
-// meet waits until both are ready.
+// meet waits until both sides are ready.
 func (t *control) meet() error {
 	if err := writeLine(t.conn, &note{Ready: true}); err != nil {
 		return err
@@ -326,7 +324,7 @@ func (t *control) meet() error {
 	return err
 }
 
-// settle gives the client both sides' results, and the server nothing.
+// settle returns both sides' results to the client, and nothing to the server.
 func (t *control) settle(p *Perf, err error, client bool) (*Perf, error) {
 	if err != nil {
 		_ = writeLine(t.conn, &note{Err: err.Error()})
@@ -336,7 +334,7 @@ func (t *control) settle(p *Perf, err error, client bool) (*Perf, error) {
 		if err := writeLine(t.conn, &note{Perf: p}); err != nil {
 			return nil, err
 		}
-		// The client goes when it has it.
+		// The client disconnects when it has the result.
 		if w, err := t.next(); err != errPeerEnded {
 			return nil, errors.Join(err, w.fault(true))
 		}

@@ -11,8 +11,7 @@ import (
 	"github.com/simccl/simccl/real/internal/verbs"
 )
 
-// side is one end of a measurement of a bare operation. Its memory is two
-// messages: what goes out, and what comes in.
+// side is one end of a measurement of a bare operation. Its memory holds two messages: outgoing and incoming.
 type side struct {
 	*comm
 	t        *control
@@ -69,7 +68,7 @@ func (s *side) run(ctx context.Context, client bool) (*Perf, error) {
 	return &Perf{}, s.pong(ctx)
 }
 
-// work is the next message of the side on one of its QPs.
+// work returns the next message of the side as a request on one of its QPs.
 func (s *side) work(q *queuePair, id uint64) verbs.Work {
 	return verbs.Work{ID: id, Op: s.op, Signaled: true, Local: verbs.AddressOf(s.mem), Len: s.c.Size,
 		Lkey:   s.nics[q.nic].own.Lkey,
@@ -84,7 +83,7 @@ func (s *side) offer(q *queuePair) error {
 		s.nics[q.nic].own.Lkey)
 }
 
-// poll handles completions; sent counts own messages, by id.
+// poll handles completions; it calls sent with the id of each of its own messages.
 func (s *side) poll(sent func(id uint64)) (n int, err error) {
 	for i, c := range s.nics {
 		wcs, err := c.cq.Poll()
@@ -111,15 +110,15 @@ func (s *side) poll(sent func(id uint64)) (n int, err error) {
 	return n, nil
 }
 
-// listen detects that the other side has ended.
+// listen checks whether the other side has ended.
 func (s *side) listen() error {
 	w, err := s.t.poll()
 	s.farEnded = s.farEnded || w.Ended
 	return err
 }
 
-// stream keeps every QP's window full until the count or the time is reached,
-// and serves receives until the other side has sent all.
+// stream keeps every QP's window full until the count or the time is reached, and serves receives until the
+// other side has sent everything.
 func (s *side) stream(ctx context.Context) (*Perf, error) {
 	began := time.Now()
 	now := func() int64 { return time.Since(began).Nanoseconds() }
@@ -164,7 +163,7 @@ func (s *side) stream(ctx context.Context) (*Perf, error) {
 	}
 }
 
-// bandwidth sums up what the side has sent.
+// bandwidth returns the rates of the messages that the side has sent.
 func (s *side) bandwidth() *Perf {
 	if len(s.finished) == 0 {
 		return &Perf{}
@@ -180,8 +179,8 @@ func (s *side) bandwidth() *Perf {
 // mostForPeak is the largest number of messages for which perftest searches the peak.
 const mostForPeak = 20_000
 
-// peak is the best rate from the posting of one message to the completion of
-// a later one, as perftest has it.
+// peak returns the best rate from the posting of one message to the completion of a later one, as perftest
+// does.
 func (s *side) peak() float64 {
 	best := 0.0
 	for i := range s.finished {
@@ -194,8 +193,8 @@ func (s *side) peak() float64 {
 	return best * float64(s.c.Size) * 1e9
 }
 
-// ping is the client's part in latency: back and forth (write, send), or one
-// read after another.
+// ping is the client's part in a latency measurement: back and forth (write, send), or one read after
+// another.
 func (s *side) ping(ctx context.Context) (*Perf, error) {
 	p := &Perf{}
 	began := time.Now()
@@ -230,14 +229,14 @@ func (s *side) pong(ctx context.Context) error {
 	}
 }
 
-// strike posts message i, which ends in the byte of its number.
+// strike posts message i, whose last byte is its number.
 func (s *side) strike(i int) error {
 	s.mem[s.c.Size-1] = byte(i)
 	return s.qps[0].Post(s.work(s.qps[0], 0))
 }
 
-// await waits for the other side's message i (of a read: its completion), and
-// takes the completions that come. The answering side also waits for the end.
+// await waits for the other side's message i (for read: its completion), and handles completions meanwhile.
+// The answering side also waits for the end.
 func (s *side) await(ctx context.Context, i int) error {
 	limit := time.Now().Add(stall)
 	read := false

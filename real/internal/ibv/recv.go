@@ -10,18 +10,17 @@ import (
 	"github.com/simccl/simccl/real/internal/verbs"
 )
 
-// recvComm is the receiving end: it offers buffers by writing CTS entries into
-// the sender's FIFO.
+// recvComm is the receiving end: it offers buffers by writing CTS entries into the sender's FIFO.
 type recvComm struct {
 	*comm
-	sizes  []int32 // written by the sender for multi-receives, by slot
-	offer  []cts   // staging of the CTS entries, by slot
+	sizes  []int32 // by slot: sizes that the sender writes for multi-receives
+	offer  []cts   // by slot: staging of the CTS entries
 	tail   uint64
 	nicAt  int      // NIC of the next CTS
-	landed []uint32 // where flush reads go
+	landed []uint32 // destination of flush reads
 }
 
-// newRecv takes a peer that has proven the handle's key.
+// newRecv accepts a peer that has proven the handle's key.
 func (n *Net) newRecv(dev int, c net.Conn, far *greeting) (*recvComm, error) {
 	k, mem, err := n.open(dev, &opening{conn: c, far: far, notes: noteBytes, more: fifoBytes +
 		maxNICs*verbs.QPBytes,
@@ -42,9 +41,8 @@ func (n *Net) newRecv(dev int, c net.Conn, far *greeting) (*recvComm, error) {
 	return r, nil
 }
 
-// openFlush makes a QP of each NIC that is connected to itself, by which the
-// NIC reads back what it wrote (net_ib.cc:1840). NCCL makes them where GPU
-// memory is reached directly, here the first flush does.
+// openFlush makes, for each NIC, a QP that is connected to itself, by which the NIC reads back the data that
+// it wrote (net_ib.cc:1840). NCCL makes them with GPU Direct RDMA, here the first flush does.
 func (r *recvComm) openFlush() error {
 	s := *r.net.set.Service
 	s.SL, s.TC = r.far.SL, r.far.TC
@@ -64,7 +62,7 @@ func (r *recvComm) openFlush() error {
 	return nil
 }
 
-// Irecv offers buffers; a message of any size up to the buffer's may come.
+// Irecv offers buffers; messages may be smaller than the buffers.
 func (r *recvComm) Irecv(bufs []transport.Buf, tags []int32) (transport.Request, error) {
 	if err := r.progress(); err != nil {
 		return nil, err
@@ -102,9 +100,8 @@ func (r *recvComm) Irecv(bufs []transport.Buf, tags []int32) (transport.Request,
 	return q, nil
 }
 
-// announce posts the receives that take the immediates, then the CTS, each by
-// the next NIC. A NIC's CTS into the slot of its number is signaled, which
-// frees its send queue once a round (net_ib.cc:2347).
+// announce posts the receives for the immediates, then the CTS, each on the next NIC. A NIC's CTS into the
+// slot with its number is signaled, which frees its send queue once a round (net_ib.cc:2347).
 func (r *recvComm) announce(q *request, id uint64, slot int, e []cts) error {
 	for range r.perMessage() {
 		if err := r.nextQP().PostRecv(id); err != nil {
@@ -129,8 +126,8 @@ func (r *recvComm) announce(q *request, id uint64, slot int, e []cts) error {
 	return nil
 }
 
-// Iflush reads a byte back from the last buffer that holds data, by every NIC:
-// which of them wrote it is not known.
+// Iflush reads a byte back from the last buffer with data, through every NIC, since it is unknown which of
+// them wrote it.
 func (r *recvComm) Iflush(bufs []transport.Buf) (transport.Request, error) {
 	last := -1
 	for i, b := range bufs {

@@ -10,15 +10,14 @@ import (
 	"github.com/simccl/simccl/real/internal/verbs"
 )
 
-// sendComm is the sending end: it waits for the receiver's CTS and writes into
-// the memory that it names.
+// sendComm is the sending end: it waits for the receiver's CTS and writes into the memory that the CTS names.
 type sendComm struct {
 	*comm
 	fifo     []cts
-	sizes    []int32 // staging of message sizes, by slot
+	sizes    []int32 // by slot: staging of message sizes
 	head     uint64
 	slot     [transport.MaxRecvs]*request // requests matched to the slot at head
-	ids      uint64                       // their indices, for the work requests
+	ids      uint64                       // their indexes, as the id of work requests
 	adaptive bool
 }
 
@@ -30,7 +29,7 @@ func (n *Net) newSend(dev int, c net.Conn) (*sendComm, error) {
 	}
 	s := &sendComm{comm: k, fifo: unsafe.Slice((*cts)(unsafe.Pointer(unsafe.SliceData(mem))),
 		maxRequests*transport.MaxRecvs), adaptive: true}
-	// On where every fused port has it; unset, InfiniBand has it (net_ib.cc:798).
+	// On if every fused port allows it; by default InfiniBand does (net_ib.cc:798).
 	for _, c := range k.nics {
 		byLayer := 0
 		if c.near.Port.Layer == verbs.InfiniBand {
@@ -45,8 +44,7 @@ func (n *Net) newSend(dev int, c net.Conn) (*sendComm, error) {
 	return s, nil
 }
 
-// ready returns the CTS entries of the slot at head, nil while the receiver
-// has not written all of them.
+// ready returns the CTS entries of the slot at head; nil while the receiver has not written all of them.
 func (s *sendComm) ready() []cts {
 	at := int(s.head%maxRequests) * transport.MaxRecvs
 	if atomic.LoadUint64(&s.fifo[at].idx) != s.head+1 {
@@ -66,8 +64,8 @@ func (s *sendComm) ready() []cts {
 	return e
 }
 
-// Isend matches the message with a receive of its tag; when every receive of
-// the slot has its message, all go out as one chain.
+// Isend matches the message with a receive of its tag; when every receive of the slot has its message, all
+// are sent as one chain.
 func (s *sendComm) Isend(b transport.Buf, tag int32) (transport.Request, error) {
 	if err := s.progress(); err != nil {
 		return nil, err
@@ -119,8 +117,8 @@ func (s *sendComm) full(n int) bool {
 	return true
 }
 
-// post writes the slot's messages: per QP a chain of writes that ends in a
-// write with immediate (net_ib.cc:2064, ncclIbMultiSend).
+// post writes the slot's messages: per QP a chain of writes that ends in a write with immediate
+// (net_ib.cc:2064, ncclIbMultiSend).
 func (s *sendComm) post(e []cts) error {
 	nq, n := s.perMessage(), len(e)
 	notes := s.sizes[int(s.head%maxRequests)*transport.MaxRecvs:][:n]
@@ -151,15 +149,14 @@ func (s *sendComm) post(e []cts) error {
 			return err
 		}
 	}
-	e[0] = cts{} // NCCL clears it too, so that a stale entry is never taken
+	e[0] = cts{} // NCCL clears it too, so that a stale entry is never used
 	s.slot, s.ids = [transport.MaxRecvs]*request{}, 0
 	s.head++
 	return nil
 }
 
-// finish ends a chain with the immediate that completes the receive: on the
-// data itself, or behind it where adaptive routing may reorder the data, or
-// with the sizes of a multi-receive.
+// finish ends a chain with the immediate that completes the receive: on the data itself, or after it if
+// adaptive routing may reorder the data, or with the sizes of a multi-receive.
 func (s *sendComm) finish(chain *[maxChain]verbs.Work, c int, qp *queuePair, notes []int32) int {
 	last := verbs.Work{Op: verbs.OpWriteImm, Signaled: true, ID: s.ids, Remote: s.far.Addr,
 		Rkey: s.far.NICs[qp.far].Rkey}
@@ -179,8 +176,8 @@ func (s *sendComm) finish(chain *[maxChain]verbs.Work, c int, qp *queuePair, not
 	return c + 1
 }
 
-// share is the part of a message that QP q of nq carries: equal parts of whole
-// 128 bytes (net_ib.cc:2133).
+// share returns the part of a message that QP q of nq carries: equal parts, multiples of 128 bytes
+// (net_ib.cc:2133).
 func share(size, q, nq int) (off, n int) {
 	part := (size + nq - 1) / nq
 	part = (part + 127) / 128 * 128

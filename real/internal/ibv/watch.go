@@ -12,8 +12,8 @@ import (
 var opcodes = map[uint32]string{verbs.OpWrite: "RDMA_WRITE", verbs.OpWriteImm: "RDMA_WRITE_WITH_IMM",
 	verbs.OpSend: "SEND", verbs.OpRead: "RDMA_READ"}
 
-// watcher follows what a connection posts; nil follows nothing. Requests
-// without a completion of their own are done when a later one of their QP is.
+// watcher records the requests that a connection posts; a nil watcher records none. Requests without a
+// completion of their own are done when a later one of their QP is.
 type watcher struct {
 	of     *comm
 	report func(transport.Work)
@@ -26,7 +26,7 @@ type pending struct {
 	signaled bool
 }
 
-// Watch reports every request of the connection from this call on; nil ends it.
+// Watch reports every request of the connection from this call on; a nil report ends it.
 func (k *comm) Watch(report func(transport.Work)) {
 	k.watch = nil
 	if report != nil {
@@ -44,7 +44,7 @@ func (w *watcher) work(q *queuePair, opcode string, size int, id uint64, posted 
 		Size: size, ID: id, Posted: posted}
 }
 
-// posted notes a chain.
+// posted records a chain.
 func (w *watcher) posted(q *queuePair, chain ...verbs.Work) {
 	if w == nil {
 		return
@@ -55,8 +55,8 @@ func (w *watcher) posted(q *queuePair, chain ...verbs.Work) {
 	}
 }
 
-// completed reports the next request of a QP that has a completion, and of
-// those before it: a QP ends them in order.
+// completed reports the next request of a QP that has a completion, and those before it: a QP completes
+// requests in order.
 func (w *watcher) completed(q *queuePair) {
 	if w == nil {
 		return
@@ -77,8 +77,8 @@ func (w *watcher) completed(q *queuePair) {
 	}
 }
 
-// offered reports a CTS whose posting began at a time. Few have a completion,
-// which must not end another request.
+// offered reports a CTS whose posting began at a time. Few have a completion, which must not complete another
+// request.
 func (w *watcher) offered(q *queuePair, cts verbs.Work, began time.Time) {
 	if w == nil {
 		return
@@ -91,7 +91,7 @@ func (w *watcher) offered(q *queuePair, cts verbs.Work, began time.Time) {
 	}
 }
 
-// arrived reports that a receiver knows of its data.
+// arrived reports that a receiver is notified of its data.
 func (w *watcher) arrived(q *queuePair, wc *verbs.WC, size int) {
 	if w == nil {
 		return

@@ -1,6 +1,5 @@
-// Package nccl runs collectives through NVIDIA's own library, libnccl.so.2,
-// opened at run time: the yardstick that simulated and own schedules are held
-// against.
+// Package nccl runs collectives through NVIDIA's own library, libnccl.so.2, opened at run time: the reference
+// for simulated and our own schedules.
 package nccl
 
 import (
@@ -14,13 +13,13 @@ import (
 	"github.com/simccl/simccl/real/internal/dl"
 )
 
-// UniqueID is ncclUniqueId: what all ranks of a communicator share.
+// UniqueID is ncclUniqueId, the identifier that all ranks of a communicator share.
 type UniqueID [128]byte
 
 // Handle is an ncclComm_t.
 type Handle uintptr
 
-// Error is a failed NCCL call.
+// Error reports a failed NCCL call, with NCCL's error text and its last error message.
 type Error struct {
 	Call   string
 	Code   int
@@ -35,7 +34,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("nccl: %s: %s (%d)", e.Call, e.Text, e.Code)
 }
 
-// Lib is the open library.
+// Lib is the open libnccl with the functions used.
 type Lib struct {
 	lib     *dl.Lib
 	version int
@@ -45,27 +44,27 @@ type Lib struct {
 type procs struct {
 	getVersion, getErrorString, getLastError, getUniqueID, commInit, commDestroy, commAbort, asyncError,
 	groupStart, groupEnd, allReduce, allGather, reduceScatter, broadcast, reduce, send, recv dl.Proc
-	// Of NCCL 2.19 and later; 0 where there are none.
+	// Since NCCL 2.19; 0 if missing.
 	memAlloc, memFree, register, deregister dl.Proc
-	// Of 2.27 and later.
+	// Since 2.27.
 	windowRegister, windowDeregister dl.Proc
-	// Of 2.28 and later: operations that were groups of sends and receives.
+	// Since 2.28: operations that were groups of sends and receives before.
 	allToAll, gather, scatter dl.Proc
 }
 
-// registration are the functions for buffers that NCCL knows beforehand.
+// registration returns the functions for buffers registered in advance.
 func (p *procs) registration() map[string]*dl.Proc {
 	return map[string]*dl.Proc{"ncclMemAlloc": &p.memAlloc, "ncclMemFree": &p.memFree,
 		"ncclCommRegister": &p.register, "ncclCommDeregister": &p.deregister}
 }
 
-// windows are the functions for buffers that all ranks register together.
+// windows returns the functions for buffers that all ranks register together.
 func (p *procs) windows() map[string]*dl.Proc {
 	return map[string]*dl.Proc{"ncclMemAlloc": &p.memAlloc, "ncclMemFree": &p.memFree,
 		"ncclCommWindowRegister": &p.windowRegister, "ncclCommWindowDeregister": &p.windowDeregister}
 }
 
-// whole are the operations that older libraries have as groups only.
+// whole returns the functions of operations that older libraries have only as groups.
 func (p *procs) whole() map[string]*dl.Proc {
 	return map[string]*dl.Proc{"ncclAlltoAll": &p.allToAll, "ncclGather": &p.gather,
 		"ncclScatter": &p.scatter}
@@ -76,8 +75,8 @@ func (p *procs) table() map[string]*dl.Proc {
 		"ncclGetVersion": &p.getVersion, "ncclGetErrorString": &p.getErrorString,
 		"ncclGetLastError": &p.getLastError,
 		"ncclGetUniqueId":  &p.getUniqueID,
-		// The scalable form takes the id by pointer; ncclCommInitRank takes
-		// 128 bytes by value, which a plain register call cannot pass.
+		// The scalable form takes the id by pointer; ncclCommInitRank takes 128 bytes by value, which a plain
+		// register call cannot pass.
 		"ncclCommInitRankScalable": &p.commInit,
 		"ncclCommDestroy":          &p.commDestroy, "ncclCommAbort": &p.commAbort,
 		"ncclCommGetAsyncError": &p.asyncError,
@@ -87,8 +86,7 @@ func (p *procs) table() map[string]*dl.Proc {
 	}
 }
 
-// Open loads libnccl.so.2, or the library at path where one is given: no other
-// in its place.
+// Open loads libnccl.so.2 or, if path is given, only the library at path.
 func Open(path string) (*Lib, error) {
 	const feature = "NCCL"
 	lib, err := dl.Open(feature, cmp.Or(path, "libnccl.so.2"))
@@ -110,8 +108,8 @@ func Open(path string) (*Lib, error) {
 	return l, err
 }
 
-// Setenv sets a variable for libraries of C, which do not see changes of Go's
-// environment. It must be called before the library reads the variable.
+// Setenv sets a variable for C libraries, which do not see changes of Go's environment. It must be called
+// before the library reads the variable.
 func Setenv(name, value string) error {
 	setenv, err := libc("setenv")
 	if err != nil {
@@ -122,7 +120,7 @@ func Setenv(name, value string) error {
 		1))
 }
 
-// Unsetenv takes a variable away from libraries of C.
+// Unsetenv removes a variable for C libraries.
 func Unsetenv(name string) error {
 	unsetenv, err := libc("unsetenv")
 	if err != nil {
@@ -139,7 +137,7 @@ func refused(what, name string, code uintptr) error {
 	return nil
 }
 
-// libc finds a function of C's environment.
+// libc returns a function of the C library, for its environment.
 func libc(name string) (f dl.Proc, err error) {
 	const feature = "environment of C"
 	lib, err := dl.Open(feature, "libc.so.6")
@@ -180,15 +178,15 @@ func text(p uintptr) string {
 	return string(unsafe.Slice((*byte)(base), n))
 }
 
-// NewID draws a unique id and starts its root in this process.
+// NewID returns a new unique id and starts its root in this process.
 func (l *Lib) NewID() (UniqueID, error) {
 	id := new(UniqueID)
 	err := l.check("ncclGetUniqueId", 0, l.fn.getUniqueID.Call(uintptr(unsafe.Pointer(id))))
 	return *id, err
 }
 
-// Init joins a communicator; the device of the calling thread's context is the
-// rank's. All ranks must call it at the same time.
+// Init joins a communicator; the rank uses the device of the calling thread's context. All ranks must call it
+// at the same time.
 func (l *Lib) Init(id UniqueID, rank, n int) (Handle, error) {
 	c, ids := new(Handle), &id
 	err := l.check("ncclCommInitRankScalable", 0,
@@ -197,7 +195,7 @@ func (l *Lib) Init(id UniqueID, rank, n int) (Handle, error) {
 	return *c, err
 }
 
-// Destroy frees a communicator; Abort ends one whose peers have failed.
+// Destroy frees a communicator; it waits for its peers (see Abort).
 func (l *Lib) Destroy(c Handle) error {
 	return l.check("ncclCommDestroy", 0, l.fn.commDestroy.Call(uintptr(c)))
 }
@@ -207,7 +205,7 @@ func (l *Lib) Abort(c Handle) error {
 	return l.check("ncclCommAbort", 0, l.fn.commAbort.Call(uintptr(c)))
 }
 
-// AsyncError returns an error that happened after a call had returned.
+// AsyncError returns an error that occurred after a call had returned; nil if none.
 func (l *Lib) AsyncError(c Handle) error {
 	code := new(int32)
 	if err := l.check("ncclCommGetAsyncError", c, l.fn.asyncError.Call(uintptr(c),
@@ -217,7 +215,7 @@ func (l *Lib) AsyncError(c Handle) error {
 	return l.check("asynchronous operation", c, uintptr(*code))
 }
 
-// Group lets all operations that f queues start as one.
+// Group starts all operations that f queues as one group.
 func (l *Lib) Group(c Handle, f func() error) error {
 	if err := l.check("ncclGroupStart", c, l.fn.groupStart.Call()); err != nil {
 		return err
@@ -229,20 +227,20 @@ func (l *Lib) Group(c Handle, f func() error) error {
 	return err
 }
 
-// Call is one operation of a rank with its buffers.
+// Call is one operation of a rank with its buffers, counts and types.
 type Call struct {
 	Func       coll.Func
 	Send, Recv cuda.Ptr
-	Count      int64 // elements, NCCL's meaning per operation; alltoall, gather, scatter: per peer
+	Count      int64 // NCCL's count; for alltoall, gather, scatter per peer
 	Type       coll.DataType
 	Size       int64 // bytes of one element
 	Red        coll.RedOp
 	Root       int
 	Rank, N    int
-	Pairs      *coll.Pairs // elements by pair, where an alltoall's parts are unequal
+	Pairs      *coll.Pairs // elements by pair, if an alltoall's parts are unequal
 }
 
-// Queue puts the operation on the stream.
+// Queue queues the operation on the stream.
 func (l *Lib) Queue(c Handle, o *Call, s cuda.Stream) error {
 	send, recv, n, typ, st := uintptr(o.Send), uintptr(o.Recv), uintptr(o.Count), uintptr(o.Type), uintptr(s)
 	comm, red, root := uintptr(c), uintptr(o.Red), uintptr(o.Root)
@@ -272,7 +270,7 @@ func (l *Lib) Queue(c Handle, o *Call, s cuda.Stream) error {
 	return l.queueP2P(c, o, s)
 }
 
-// sends are the elements that go to a peer.
+// sends returns the number of elements that go to a peer.
 func (o *Call) sends(peer int) int64 {
 	if o.Pairs != nil {
 		return o.Pairs.At(int32(o.Rank), int32(peer))
@@ -280,7 +278,7 @@ func (o *Call) sends(peer int) int64 {
 	return o.Count
 }
 
-// receives are the elements that come from a peer.
+// receives returns the number of elements that come from a peer.
 func (o *Call) receives(peer int) int64 {
 	if o.Pairs != nil {
 		return o.Pairs.At(int32(peer), int32(o.Rank))
@@ -288,8 +286,8 @@ func (o *Call) receives(peer int) int64 {
 	return o.Count
 }
 
-// queueP2P groups the sends and receives of the operations that NCCL builds
-// from point-to-point calls (nccl-tests sendrecv.cu, alltoall.cu, …).
+// queueP2P queues, as one group, the sends and receives of operations that consist of point-to-point calls
+// (nccl-tests sendrecv.cu, alltoall.cu, …).
 func (l *Lib) queueP2P(c Handle, o *Call, s cuda.Stream) (err error) {
 	if err := l.check("ncclGroupStart", c, l.fn.groupStart.Call()); err != nil {
 		return err

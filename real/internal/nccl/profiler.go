@@ -6,16 +6,14 @@ import (
 	"github.com/simccl/simccl/real/internal/dl"
 )
 
-// Profiler is our plugin (profiler/profiler.c) inside NCCL. NCCL loads it with
-// the first communicator, by NCCL_PROFILER_PLUGIN; it listens to nothing until
-// Mask says so.
+// Profiler is our plugin (profiler/profiler.c) inside NCCL. NCCL loads it with the first communicator, by
+// NCCL_PROFILER_PLUGIN; it records no events until Mask enables them.
 type Profiler struct{ mask, write dl.Proc }
 
 // AllEvents is the mask of every event that NCCL reports.
 const AllEvents = 1<<12 - 1
 
-// LoadProfiler opens the plugin and has NCCL load it too. It must be called
-// before the first Init.
+// LoadProfiler opens the plugin and makes NCCL load it too. It must be called before the first Init.
 func LoadProfiler(path string) (*Profiler, error) {
 	const feature = "NCCL's own events"
 	lib, err := dl.Open(feature, path)
@@ -35,10 +33,10 @@ func LoadProfiler(path string) (*Profiler, error) {
 	return p, nil
 }
 
-// Mask chooses the kinds of events from this call on; 0 is none.
+// Mask enables the kinds of events to record from this call on; 0: none.
 func (p *Profiler) Mask(mask int) { p.mask.Call(uintptr(mask)) }
 
-// Write writes all events so far as a Chrome trace and forgets them.
+// Write writes all recorded events as a Chrome trace and clears them.
 func (p *Profiler) Write(path string) error {
 	text := append([]byte(path), 0)
 	if int32(p.write.Call(uintptr(unsafe.Pointer(&text[0])))) != 0 {

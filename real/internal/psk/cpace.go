@@ -9,14 +9,12 @@ import (
 	"github.com/gtank/ristretto255"
 )
 
-// CPace, the balanced PAKE of draft-irtf-cfrg-cpace-21, suite
-// CPACE-RISTRETTO255-SHA512, initiator and responder, with the draft's explicit
-// key confirmation. Its test vectors are this package's tests.
+// CPace, the balanced PAKE of draft-irtf-cfrg-cpace-21, suite CPACE-RISTRETTO255-SHA512, initiator and
+// responder, with the draft's explicit key confirmation. Its test vectors are this package's tests.
 //
-// Both sides hash the secret to a generator g of the group. Each draws a scalar
-// y and sends Y = y·g, which is a uniformly random element for any secret
-// is. Both then compute K = y·Y' and hash it. Who guessed another secret
-// computed another g, and gets another K without a hint which secret was right.
+// Both sides hash the secret to a generator g of the group. Each draws a scalar y and sends Y = y·g, which is
+// a uniformly random element whatever the secret is. Both then compute K = y·Y' and hash it. A side with
+// another secret computed another g, and gets another K without any hint of the right secret.
 
 const (
 	suite     = "CPaceRistretto255"
@@ -24,11 +22,10 @@ const (
 	tagSize   = sha512.Size
 )
 
-// errShare: the other side's share is no group element, or the identity, which
-// would make K a constant.
+// errShare reports a share that is no group element, or the identity, which would make K a constant.
 var errShare = errors.New("the peer's share is no valid group element")
 
-// lvCat joins parts, each behind its length in LEB128.
+// lvCat concatenates parts, each preceded by its length in LEB128.
 func lvCat(parts ...[]byte) []byte {
 	var out []byte
 	for _, p := range parts {
@@ -41,37 +38,36 @@ func lvCat(parts ...[]byte) []byte {
 	return out
 }
 
-// generator hashes a secret, the channel's identifier and the session's to a
-// generator. Zeros fill the hash's first block, so that the time it takes does
-// not depend on the secret alone.
+// generator hashes a secret, the channel's identifier and the session's to a generator. Zeros fill the hash's
+// first block, so that the time does not depend on the secret.
 func generator(secret, channel, session []byte) *ristretto255.Element {
 	head := len(lvCat([]byte(suite), secret))
 	zeros := make([]byte, max(0, sha512.BlockSize-1-head))
 	sum := sha512.Sum512(lvCat([]byte(suite), secret, zeros, channel, session))
 	g, err := ristretto255.NewIdentityElement().SetUniformBytes(sum[:])
 	if err != nil {
-		panic(err) // of a length other than 64 only
+		panic(err) // only for a length other than 64
 	}
 	return g
 }
 
-// newScalar draws a scalar.
+// newScalar returns a random scalar.
 func newScalar() *ristretto255.Scalar {
 	var wide [64]byte
 	_, _ = rand.Read(wide[:]) // never fails
 	y, err := ristretto255.NewScalar().SetUniformBytes(wide[:])
 	if err != nil {
-		panic(err) // of a length other than 64 only
+		panic(err) // only for a length other than 64
 	}
 	return y
 }
 
-// shareOf is what a side sends: its scalar times the generator.
+// shareOf returns the share that a side sends: its scalar times the generator.
 func shareOf(y *ristretto255.Scalar, g *ristretto255.Element) []byte {
 	return ristretto255.NewIdentityElement().ScalarMult(y, g).Bytes()
 }
 
-// meet is a side's scalar times the other side's share.
+// meet returns the common element: a side's scalar times the other side's share. Error: errShare.
 func meet(y *ristretto255.Scalar, share []byte) ([]byte, error) {
 	far, err := ristretto255.NewIdentityElement().SetCanonicalBytes(share)
 	if err != nil {
@@ -84,13 +80,12 @@ func meet(y *ristretto255.Scalar, share []byte) ([]byte, error) {
 	return k.Bytes(), nil
 }
 
-// transcript is what both sides saw of each other: shares and associated data,
-// the initiator's first.
+// transcript holds the data that both sides exchanged: shares and associated data, the initiator's first.
 type transcript struct {
 	session      []byte
 	ya, ada      []byte
 	yb, adb      []byte
-	intermediate []byte // ISK: the key both derive
+	intermediate []byte // ISK: the key that both sides derive
 }
 
 // derive computes the intermediate session key from the common element.
@@ -100,7 +95,7 @@ func (t *transcript) derive(k []byte) {
 	t.intermediate = sum[:]
 }
 
-// tag is a side's proof that it knows the key: a MAC of what it sent.
+// tag returns a side's proof that it knows the key: a MAC over the data that it sent.
 func (t *transcript) tag(share, data []byte) []byte {
 	key := sha512.New()
 	key.Write([]byte("CPaceMac"))

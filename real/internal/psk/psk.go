@@ -1,12 +1,10 @@
-// Package psk opens channels between processes that share a secret: TLS 1.3
-// from the standard library encrypts and authenticates every byte, and CPace, a
-// password-authenticated key exchange that is bound to the TLS session, proves
-// that both ends know the secret.
+// Package psk opens channels between processes that share a secret: TLS 1.3 from the standard library
+// encrypts and authenticates every byte, and CPace, a password-authenticated key exchange that is bound to
+// the TLS session, proves that both ends know the secret.
 //
-// Neither an unknown peer that connects nor a false listener learns
-// anything by which a secret could be guessed offline: each connection tests one
-// guess. Certificates prove nothing here; they are made for the process and
-// thrown away. docs/adr/0017 has the reasons.
+// Neither an unknown peer that connects nor a false listener learns anything by which it could guess the
+// secret offline: each connection tests one guess. Certificates prove nothing here; each process makes one
+// and discards it. docs/adr/0017 has the reasons.
 package psk
 
 import (
@@ -26,33 +24,32 @@ import (
 	"time"
 )
 
-// ErrRefused: the two sides do not have the same secret.
+// ErrRefused says that the two sides have different secrets.
 var ErrRefused = errors.New("refused: the two sides have different secrets")
 
-// ErrCut: the connection ended before either side had proven anything. A
-// listener that drops unknown peers because there are too many ends connections so;
-// another try may succeed.
+// ErrCut says that the connection ended before either side had proven anything. A listener that drops unknown
+// peers because there are too many ends connections in this way; another attempt may succeed.
 var ErrCut = errors.New("the connection closed during the handshake")
 
-// HandshakeTime is what callers give a handshake: Dial and Admit wait as long as
-// the connection's deadline lets them.
+// HandshakeTime is the time that callers allow for a handshake: Dial and Admit wait until the connection's
+// deadline.
 const HandshakeTime = 20 * time.Second
 
 // protocol is offered by TLS's ALPN, so that other programs, and other versions
 // of this handshake, are refused by name.
 const protocol = "simccl/2"
 
-// MaxHello is the longest hello.
+// MaxHello is the largest length of a hello in bytes.
 const MaxHello = 255
 
 // Conn is a channel whose two ends have proven the secret.
 type Conn struct{ *tls.Conn }
 
-// Close ends the connection at once. TLS's own Close would wait for room to say
-// so; an orderly exit is announced by a message.
+// Close ends the connection immediately. TLS's own Close would wait for room to send an alert; an orderly end
+// is announced by a message.
 func (c *Conn) Close() error { return c.NetConn().Close() }
 
-// certificate is this process's: it is not checked.
+// certificate returns this process's certificate, which no peer verifies.
 var certificate = sync.OnceValues(func() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -63,9 +60,8 @@ var certificate = sync.OnceValues(func() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 })
 
-// binding is a value that only the two ends of one TLS session share. As CPace
-// is run over it, a man in the middle, who has a session with each end, has two
-// different values and cannot pass messages on.
+// binding returns a value that only the two ends of one TLS session share. As CPace includes it, a man in the
+// middle, who has one session with each end, sees two different values and cannot forward messages.
 func binding(c *tls.Conn) ([]byte, error) {
 	s := c.ConnectionState()
 	return s.ExportKeyingMaterial("EXPORTER-simccl-psk", nil, 32)
@@ -80,9 +76,8 @@ const (
 	right = 1
 )
 
-// Dial runs the dialer's side of a handshake over a connection. hello is sent to
-// the acceptor, and authenticated. The connection is the caller's to close where
-// Dial fails.
+// Dial runs the dialer's side of a handshake over a connection. hello is sent to the acceptor, and
+// authenticated. If Dial fails, the caller must close the connection.
 func Dial(c net.Conn, secret, hello []byte) (*Conn, error) {
 	t := tls.Client(c, &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{protocol},
 		InsecureSkipVerify: true}) // CPace over the session's binding authenticates the acceptor
@@ -136,28 +131,27 @@ func dial(t *tls.Conn, secret, hello []byte) error {
 	return nil
 }
 
-// Gate is the accepting side of a secret. It may serve many connections at once.
+// Gate is the accepting side for a secret. It may serve many connections at once.
 type Gate struct {
 	secret []byte
 	mu     sync.Mutex
 	wrong  int
 }
 
-// NewGate makes the accepting side of a secret.
+// NewGate returns the accepting side for a secret.
 func NewGate(secret []byte) *Gate { return &Gate{secret: append([]byte(nil), secret...)} }
 
-// Refused counts the callers who had another secret.
+// Refused returns the number of dialers that had another secret.
 func (g *Gate) Refused() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.wrong
 }
 
-// Admit runs the acceptor's side of a handshake and returns the dialer's hello.
-// Until the dialer has proven the secret, Admit sends TLS's own messages and one
-// uniformly random group element. It calls proven before it says that the secret is
-// right, so that who then gives the connection up does so before the dialer counts on it. The
-// connection is the caller's to close where Admit fails.
+// Admit runs the acceptor's side of a handshake and returns the dialer's hello. Until the dialer has proven
+// the secret, Admit sends only TLS's own messages and one uniformly random group element. It calls proven
+// before it informs the dialer that the secret is right, so that the caller can still drop the connection
+// before the dialer relies on it. If Admit fails, the caller must close the connection.
 func (g *Gate) Admit(c net.Conn, proven func()) (*Conn, []byte, error) {
 	cert, err := certificate()
 	if err != nil {
@@ -213,11 +207,11 @@ func (g *Gate) admit(t *tls.Conn, proven func()) (hello []byte, err error) {
 	return hello, err
 }
 
-// guessTime is what a wrong proof costs all that follow.
+// guessTime is the delay that a wrong proof imposes on all proofs that follow.
 const guessTime = 20 * time.Millisecond
 
-// check compares a proof with what it should be. Wrong ones queue up, so that
-// someone who guesses online over many connections gets 50 guesses a second.
+// check compares a proof with the expected one. Wrong ones wait in a queue, so that an attacker who guesses
+// online over many connections gets at most 50 guesses a second.
 func (g *Gate) check(got, want []byte) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -229,7 +223,7 @@ func (g *Gate) check(got, want []byte) bool {
 	return false
 }
 
-// cut distinguishes a connection that ended from one that sent something wrong.
+// cut returns ErrCut for a connection that ended, and other errors unchanged.
 func cut(err error) error {
 	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE,
 		net.ErrClosed} {

@@ -11,16 +11,15 @@ import (
 	"github.com/simccl/simccl/real/internal/transport"
 )
 
-// maxRequests is how many requests of a connection may be outstanding
-// (nccl_net.h, NCCL_NET_MAX_REQUESTS).
+// maxRequests is the largest number of outstanding requests of a connection (nccl_net.h,
+// NCCL_NET_MAX_REQUESTS).
 const maxRequests = 32
 
-// ErrPeerClosed: the other side closed the connection, or its process ended.
+// ErrPeerClosed says that the other side closed the connection, or its process ended.
 var ErrPeerClosed = errors.New("the peer closed the connection")
 
-// conn is one direction of a connection. One goroutine serves the control
-// socket, message after message; helpers serve the data sockets. Both sides
-// hand parts of a message to sockets in the same order.
+// conn is one direction of a connection. One goroutine serves the control socket, message after message;
+// helpers serve the data sockets. Both sides assign parts of a message to sockets in the same order.
 type conn struct {
 	inv     invitation
 	send    bool
@@ -36,10 +35,10 @@ type conn struct {
 	once    sync.Once
 	wg      sync.WaitGroup
 	report  func(transport.Work) // called by the thread that posts and tests; nil: not watched
-	watched atomic.Bool          // the same, for who serves the sockets
+	watched atomic.Bool          // report is set, for the goroutines that serve the sockets
 }
 
-// task is a part of a message on one data socket.
+// task is the part of a message that one data socket transfers.
 type task struct {
 	r    *request
 	sock int
@@ -59,7 +58,7 @@ type request struct {
 	tag   int32
 	buf   []byte
 	size  int          // of the message, once known
-	left  atomic.Int32 // parts outstanding, and one for the control socket
+	left  atomic.Int32 // outstanding parts, and one for the control socket
 	sizes [1]int
 	seen  []*seen // what sockets did for it, if watched
 }
@@ -102,7 +101,7 @@ func (c *conn) failure() error {
 	return nil
 }
 
-// serve moves each message's size, and what goes along with it.
+// serve sends or receives each message's size, and the inline part with it.
 func (c *conn) serve() {
 	for {
 		select {
@@ -128,7 +127,7 @@ func (c *conn) serve() {
 
 func (c *conn) control() net.Conn { return c.socks[len(c.socks)-1] }
 
-// inline is how much of a message goes along with its size.
+// inline returns how many bytes of a message travel with its size.
 func (c *conn) inline(size int) int {
 	if size <= c.inv.Inline {
 		return size
@@ -159,8 +158,8 @@ func (c *conn) take(r *request) error {
 	return err
 }
 
-// rest moves what did not go inline: split over the data sockets, or over the
-// control socket where there are none (net_socket.cc:573).
+// rest moves the part of a message that is not inline: split over the data sockets, or over the control
+// socket if there are none (net_socket.cc:573).
 func (c *conn) rest(r *request) error {
 	left := r.buf[c.inline(r.size):r.size]
 	if len(left) > 0 && len(c.helper) == 0 {
@@ -215,7 +214,7 @@ func (c *conn) help(q chan task) {
 	}
 }
 
-// post queues a request; nil without error: too many are outstanding.
+// post queues a request; nil without error means that too many are outstanding.
 func (c *conn) post(b transport.Buf, tag int32) (transport.Request, error) {
 	if err := c.failure(); err != nil {
 		return nil, err
@@ -231,7 +230,7 @@ func (c *conn) post(b transport.Buf, tag int32) (transport.Request, error) {
 			r.state, r.tag, r.buf, r.size = busy, tag, m[b.Off:b.Off+b.Size], b.Size
 			r.seen = r.seen[:0]
 			r.left.Store(1)
-			c.queue <- r // has room for all requests
+			c.queue <- r // never blocks: it has room for all requests
 			return r, nil
 		}
 	}
@@ -251,16 +250,16 @@ func (r *request) Test() (bool, []int, error) {
 	return true, r.sizes[:], nil
 }
 
-// memory needs no registration.
+// memory is unregistered memory: sockets need no registration.
 type memory []byte
 
 func (m memory) Bytes() []byte  { return m }
 func (m memory) Release() error { return nil }
 
-// Register makes memory usable by the connection.
+// Register returns mem as the connection's memory.
 func (c *conn) Register(mem []byte) (transport.Memory, error) { return memory(mem), nil }
 
-// Close ends the connection. What was sent and tested is in flight.
+// Close ends the connection. Data that was sent and tested stays in flight.
 func (c *conn) Close() error {
 	c.fail(transport.ErrClosed)
 	c.wg.Wait()
@@ -269,15 +268,14 @@ func (c *conn) Close() error {
 
 type sendComm struct{ *conn }
 
-// Isend starts sending.
+// Isend starts sending a message.
 func (s *sendComm) Isend(b transport.Buf, tag int32) (transport.Request, error) {
 	return s.post(b, tag)
 }
 
 type recvComm struct{ *conn }
 
-// Irecv offers one buffer; sockets know no tags and no more than one message a
-// receive (net_socket.cc:682).
+// Irecv offers one buffer; sockets support no tags and only one message per receive (net_socket.cc:682).
 func (r *recvComm) Irecv(bufs []transport.Buf, tags []int32) (transport.Request, error) {
 	if len(bufs) != 1 || len(tags) != 1 {
 		return nil, fmt.Errorf("receive of %d buffers with %d tags: sockets take one", len(bufs), len(tags))
@@ -285,5 +283,5 @@ func (r *recvComm) Irecv(bufs []transport.Buf, tags []int32) (transport.Request,
 	return r.post(bufs[0], tags[0])
 }
 
-// Iflush has nothing to do: data comes through host memory.
+// Iflush does nothing: data arrives in host memory.
 func (r *recvComm) Iflush([]transport.Buf) (transport.Request, error) { return nil, nil }

@@ -13,7 +13,7 @@ import (
 	"github.com/simccl/simccl/internal/iflist"
 )
 
-// Interface is a network interface with one address.
+// Interface is a network interface with one of its addresses.
 type Interface struct {
 	Name string
 	Addr net.IP
@@ -48,11 +48,10 @@ func interfaces() ([]Interface, error) {
 	return out, nil
 }
 
-// choose picks interfaces as NCCL does: those that NCCL_SOCKET_IFNAME lists,
-// else those called ib…, else all but docker…, lo… and virbr…, else docker…,
-// lo…, virbr… in turn (misc/socket.cc:236). One address of an interface is
-// used, of the family that NCCL_SOCKET_FAMILY selects; loopback addresses of
-// IPv6 are left out.
+// choose returns the interfaces that NCCL uses: those that NCCL_SOCKET_IFNAME lists, else those called ib…,
+// else all except docker…, lo… and virbr…, else docker…, lo…, virbr… in turn (misc/socket.cc:236). One
+// address of an interface is used, of the family that NCCL_SOCKET_FAMILY selects; IPv6 loopback addresses are
+// excluded.
 func choose(all []Interface, ifname, family string) []Interface {
 	lists := []string{"ib", "^docker,lo,virbr", "docker", "lo", "virbr"}
 	if len(ifname) > 1 {
@@ -78,8 +77,7 @@ func choose(all []Interface, ifname, family string) []Interface {
 	return nil
 }
 
-// First is the interface that NCCL's bootstrap listens on: the first that may be
-// used (bootstrap.cc:113).
+// First returns the interface that NCCL's bootstrap listens on: the first usable one (bootstrap.cc:113).
 func First(ifname, family string) (Interface, error) {
 	all, err := interfaces()
 	if err != nil {
@@ -91,7 +89,7 @@ func First(ifname, family string) (Interface, error) {
 	return Interface{}, absent(ifname, family)
 }
 
-// Host is the address as net.Dial wants it.
+// Host returns the address in the form that net.Dial takes.
 func (i Interface) Host() string {
 	a := net.IPAddr{IP: i.Addr, Zone: i.Zone}
 	return a.String()
@@ -108,8 +106,7 @@ func absent(ifname, family string) error {
 	return &exec.UnsupportedError{Feature: "sockets", Needs: needs, Found: "none"}
 }
 
-// speed is an interface's Mbps, 10000 where the kernel does not report it
-// (net_socket.cc:88).
+// speed returns an interface's speed in Mbps; 10000 if the kernel does not report it (net_socket.cc:88).
 func speed(name string) int {
 	b, err := os.ReadFile("/sys/class/net/" + name + "/speed")
 	if err == nil {
@@ -120,8 +117,8 @@ func speed(name string) int {
 	return 10000
 }
 
-// split returns over how many sockets, served by how many helper threads, a
-// connection of an interface sends.
+// split returns the number of sockets over which a connection of an interface sends, and the number of helper
+// threads that serve them.
 func split(s *netcfg.Socket, name string) (socks, threads int) {
 	vendor := uint64(0)
 	if b, err := os.ReadFile("/sys/class/net/" + name + "/device/vendor"); err == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/simccl/simccl/real/internal/transport"
 )
 
-// Net is the transport over the chosen interfaces.
+// Net is the transport over the selected interfaces.
 type Net struct {
 	set netcfg.Socket
 	ifs []Interface
@@ -22,7 +22,7 @@ type Net struct {
 
 var _ transport.Net = (*Net)(nil)
 
-// NewNet chooses the interfaces. Without any it is an *exec.UnsupportedError.
+// NewNet selects the interfaces. Error: *exec.UnsupportedError if there are none.
 func NewNet(set netcfg.Socket) (*Net, error) {
 	all, err := interfaces()
 	if err != nil {
@@ -46,7 +46,7 @@ func NewNet(set netcfg.Socket) (*Net, error) {
 	return n, nil
 }
 
-// Name is the plugin's name in NCCL's logs.
+// Name returns the plugin's name in NCCL's logs.
 func (n *Net) Name() string { return "Socket" }
 
 // Devices lists the interfaces in use.
@@ -63,8 +63,7 @@ func (n *Net) Devices() ([]transport.Properties, error) {
 // Close does nothing: connections are closed one by one.
 func (n *Net) Close() error { return nil }
 
-// invitation is what a Handle holds. The sender opens as many sockets as the
-// receiver says.
+// invitation is the content of a Handle. The sender opens as many sockets as it says.
 type invitation struct {
 	Addr           string
 	Key            transport.Key
@@ -73,13 +72,13 @@ type invitation struct {
 	MinTask        int
 }
 
-// Bounds of what a connection keeps room for (inline) or splits by (task).
+// Limits of the inline part of a message, and of the size of a part on one socket.
 const (
 	maxInline = 16 << 20
 	maxTask   = 1 << 30
 )
 
-// check refuses what no listener of ours writes into a handle.
+// check returns an error for handles that none of our listeners writes.
 func (v *invitation) check() error {
 	switch {
 	case v.Socks < 0 || v.Socks > connect.MaxSockets || v.Threads < 0 ||
@@ -132,10 +131,10 @@ func (l *listener) Handle() transport.Handle {
 
 func (l *listener) Close() error { return l.ln.Close() }
 
-// setupTime bounds how long a new connection takes to prove the handle's key.
+// setupTime bounds the time of a new connection to prove the handle's key.
 const setupTime = 20 * time.Second
 
-// Accept takes all sockets of the first peer that proves the handle's key.
+// Accept accepts all sockets of the first peer that proves the handle's key.
 func (l *listener) Accept(ctx context.Context) (transport.RecvComm, error) {
 	socks, got := make([]net.Conn, l.inv.Socks+1), 0
 	err := transport.Admit(ctx, l.ln, setupTime, l.inv.Key.Check, func(c net.Conn, which byte) bool {
@@ -160,7 +159,7 @@ func (l *listener) Accept(ctx context.Context) (transport.RecvComm, error) {
 	return &recvComm{newConn(socks, &l.inv, false)}, nil
 }
 
-// Connect reaches a listener.
+// Connect connects to a listener.
 func (n *Net) Connect(ctx context.Context, dev int, to transport.Handle) (transport.SendComm, error) {
 	i, err := n.device(dev)
 	if err != nil {
@@ -193,7 +192,7 @@ func (n *Net) dial(ctx context.Context, i Interface, inv *invitation, k int) (ne
 	if err != nil {
 		return nil, err
 	}
-	// The interface is the packets' source where it can reach the peer.
+	// Packets leave from the interface's address if it can reach the peer.
 	if far := net.ParseIP(host); far != nil && (far.To4() != nil) == (i.Addr.To4() != nil) &&
 		far.IsLoopback() == i.Addr.IsLoopback() {
 		d.LocalAddr = &net.TCPAddr{IP: i.Addr, Zone: i.Zone}
@@ -203,7 +202,7 @@ func (n *Net) dial(ctx context.Context, i Interface, inv *invitation, k int) (ne
 		return nil, err
 	}
 	n.tune(c)
-	// The listener answers as soon as the peer accepts; ctx bounds that too.
+	// The listener answers once the peer accepts; ctx bounds that wait too.
 	_ = c.SetDeadline(time.Now().Add(setupTime))
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	err = inv.Key.Prove(c, byte(k))
@@ -218,7 +217,7 @@ func (n *Net) dial(ctx context.Context, i Interface, inv *invitation, k int) (ne
 	return c, nil
 }
 
-// tune sets buffer sizes; Go's sockets have TCP_NODELAY already.
+// tune sets buffer sizes; Go's sockets already have TCP_NODELAY.
 func (n *Net) tune(c net.Conn) {
 	t, ok := c.(*net.TCPConn)
 	if !ok {
@@ -232,7 +231,7 @@ func (n *Net) tune(c net.Conn) {
 	}
 }
 
-// header is a message's size on the control socket.
+// header is the size in bytes of a message's size on the control socket.
 const header = 4
 
 func putSize(b []byte, n int) { binary.LittleEndian.PutUint32(b, uint32(n)) }

@@ -6,18 +6,17 @@ import (
 	"github.com/simccl/simccl/real/internal/transport"
 )
 
-// seen is what one socket does for a message; nil if not watched. The thread that
-// serves the socket writes it, the one that tests the request reports it.
+// seen records what one socket does for a message; nil if not watched. The thread that serves the socket
+// writes it, the thread that tests the request reports it.
 type seen struct{ transport.Work }
 
-// Watch reports every message of the connection from this call on, socket by socket;
-// nil ends it.
+// Watch reports every message of the connection from this call on, socket by socket; a nil report ends it.
 func (c *conn) Watch(report func(transport.Work)) {
 	c.report = report
 	c.watched.Store(report != nil)
 }
 
-// begin notes that a socket begins a part of a message.
+// begin records that a socket begins a part of a message.
 func (c *conn) begin(r *request, sock, size int) *seen {
 	if !c.watched.Load() {
 		return nil
@@ -37,7 +36,7 @@ func (s *seen) end() {
 	}
 }
 
-// report reports what was seen of a message that is over.
+// report reports the records of a message that has ended.
 func (r *request) report() {
 	if r.c.report == nil {
 		return

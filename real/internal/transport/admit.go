@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// Admit accepts connections until take returns true. check must accept the first
-// bytes of a connection within the timeout, and call known once the caller is proven and before it
-// learns that; other connections are closed. A slow
-// client does not block others. take closes the connections that it does not
-// keep.
+// Admit accepts connections until take returns true. check must validate the first bytes of a connection
+// within the timeout, and call known once the dialer is authenticated and before the dialer learns that;
+// other connections are closed. A slow client does not block others. take must close the connections that it
+// does not keep.
 func Admit[T any](ctx context.Context, ln *net.TCPListener, timeout time.Duration,
 	check func(c net.Conn, known func()) (T, error), take func(net.Conn, T) (enough bool)) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	// A deadline that is over ends the wait and leaves the listener whole.
+	// A past deadline ends the wait and leaves the listener usable.
 	stop := context.AfterFunc(ctx, func() { _ = ln.SetDeadline(time.Unix(1, 0)) })
 	type caller struct {
 		conn net.Conn

@@ -2,5 +2,5 @@
 
 package transport
 
-// descriptors is how many files this process may have open; 0: unknown.
+// descriptors returns how many files this process may have open; 0: unknown.
 func descriptors() int { return 0 }

@@ -4,7 +4,7 @@ package transport
 
 import "syscall"
 
-// descriptors is how many files this process may have open; 0: unknown.
+// descriptors returns how many files this process may have open; 0: unknown.
 func descriptors() int {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {

@@ -9,19 +9,18 @@ import (
 	"net"
 )
 
-// Key is drawn by a listener and travels in its Handle, through the bootstrap's
-// encrypted connections. The dialer proves it without showing it, and so
-// does the listener: an unknown peer's connection is never taken for a peer's, nor a
-// squatter's address. What follows on the connection is plain.
+// Key is drawn by a listener and travels in its Handle, through the bootstrap's encrypted connections. Dialer
+// and listener prove to each other that they know it, without revealing it: so neither an unknown peer's
+// connection nor a false listener on the address is accepted. Later data on the connection is not encrypted.
 type Key [16]byte
 
-// NewKey draws a key.
+// NewKey returns a random key.
 func NewKey() (k Key, err error) {
 	_, err = rand.Read(k[:])
 	return k, err
 }
 
-// ErrUnknownPeer: the peer does not know the handle's key.
+// ErrUnknownPeer says that the peer does not know the handle's key.
 var ErrUnknownPeer = errors.New("refused: the peer does not know the handle's key")
 
 const nonceSize = 16
@@ -35,8 +34,8 @@ func (k *Key) mac(side string, parts ...[]byte) []byte {
 	return m.Sum(nil)
 }
 
-// Prove runs the connecting side: it answers the listener's nonce, says which of
-// a listener's connections this is, and has the listener answer its own nonce.
+// Prove runs the dialer's side: it answers the listener's nonce, sends which of the listener's connections
+// this is, and verifies the answer to its own nonce.
 func (k *Key) Prove(c net.Conn, which byte) error {
 	var nonce [nonceSize]byte
 	if _, err := io.ReadFull(c, nonce[:]); err != nil {
@@ -60,8 +59,8 @@ func (k *Key) Prove(c net.Conn, which byte) error {
 	return nil
 }
 
-// Check runs the listening side, which proves nothing before the other has, and
-// returns which of its connections this is. It calls known before it answers a right proof.
+// Check runs the listener's side, which proves nothing before the dialer has, and returns which of its
+// connections this is. It calls known before it answers a right proof.
 func (k *Key) Check(c net.Conn, known func()) (which byte, err error) {
 	var nonce [nonceSize]byte
 	if _, err := rand.Read(nonce[:]); err != nil {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// maxUnproven is the number of unauthenticated connections that a listener
-// keeps, beside those that it expects, if descriptors are plentiful.
+// maxUnproven is the number of unauthenticated connections that a listener keeps, in addition to the expected
+// ones, if file descriptors are plentiful.
 const maxUnproven = 128
 
-// MaxUnproven is that number for this process: at most a quarter of its
-// descriptors, so that the rest of it has some.
+// MaxUnproven returns that number for this process: at most a quarter of its file descriptors, so that enough
+// remain for other uses.
 func MaxUnproven() int {
 	if n := descriptors(); n > 0 {
 		return min(maxUnproven, max(n/4, 1))
@@ -22,13 +22,12 @@ func MaxUnproven() int {
 	return maxUnproven
 }
 
-// Serve accepts connections until ln fails for good, runs handle on each, and
-// returns when all have ended. Where the process or the system is out of file
-// descriptors it waits and continues, as net/http does.
+// Serve accepts connections until ln fails permanently, runs handle on each, and returns when all have ended.
+// If the process or the system is out of file descriptors it waits and continues, as net/http does.
 //
-// handle calls known once the caller has proven what it is, before the caller learns that. Of the callers
-// that have not, the oldest is closed when there are more than those expected and
-// MaxUnproven, or no descriptor is left: idle unknown peers do not block others.
+// handle calls known once the dialer is authenticated, before the dialer learns that. Of the other
+// connections, the oldest is closed when there are more than expected plus MaxUnproven, or no descriptor is
+// left: idle unknown peers do not block others.
 func Serve(ln net.Listener, expected int, handle func(c net.Conn, known func())) error {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -43,7 +42,7 @@ func Serve(ln net.Listener, expected int, handle func(c net.Conn, known func()))
 		case !passing(err):
 			return err
 		default:
-			s.keep(max(s.count()-1, 1)) // the youngest may be about to prove itself
+			s.keep(max(s.count()-1, 1)) // the newest may be about to authenticate
 			time.Sleep(wait)
 			wait = min(2*wait, longest)
 			continue
@@ -57,8 +56,8 @@ func Serve(ln net.Listener, expected int, handle func(c net.Conn, known func()))
 	}
 }
 
-// passing reports whether a failed accept may succeed later: descriptors or memory
-// are short, or the caller has left already.
+// passing reports whether a failed accept may succeed later: descriptors or memory are short, or the dialer
+// has already left.
 func passing(err error) bool {
 	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
 		syscall.ECONNABORTED, syscall.EINTR} {
@@ -69,13 +68,13 @@ func passing(err error) bool {
 	return false
 }
 
-// unproven are the unauthenticated connections, oldest first.
+// unproven holds the unauthenticated connections, oldest first.
 type unproven struct {
 	mu  sync.Mutex
 	all list.List
 }
 
-// add keeps a connection until the returned function is called, once or more.
+// add stores a connection until the returned function is called; it may be called repeatedly.
 func (s *unproven) add(c net.Conn) (known func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +82,7 @@ func (s *unproven) add(c net.Conn) (known func()) {
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.all.Remove(e) // nothing where it has been removed
+		s.all.Remove(e) // has no effect if it was removed already
 	}
 }
 
@@ -93,7 +92,7 @@ func (s *unproven) count() int {
 	return s.all.Len()
 }
 
-// keep closes the oldest until at most n are left.
+// keep closes the oldest connections until at most n are left.
 func (s *unproven) keep(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,9 +2,8 @@ package verbs
 
 import "structs"
 
-// The structs below mirror rdma-core's infiniband/verbs.h on 64-bit Linux.
-// TestLayout compares their sizes and offsets with what C says. Objects that
-// cross to C live outside the Go heap (see Arena).
+// The structs below mirror rdma-core's infiniband/verbs.h on 64-bit Linux. TestLayout compares their sizes
+// and offsets with those in C. Objects that are passed to C are outside the Go heap (see Arena).
 
 type sge struct {
 	_      structs.HostLayout
@@ -52,14 +51,13 @@ type WC struct {
 	_         [8]byte
 }
 
-// OK says whether the request succeeded.
+// OK reports whether the request succeeded.
 func (wc *WC) OK() bool { return wc.Status == statusSuccess }
 
-// Arrived says whether the completion is a receive's that an RDMA write with
-// immediate has taken.
+// Arrived reports whether the completion is that of a receive which an RDMA write with immediate consumed.
 func (wc *WC) Arrived() bool { return wc.opcode == wcRecvRDMAImm }
 
-// Imm is the immediate that came with the message.
+// Imm returns the message's immediate, in host byte order.
 func (wc *WC) Imm() uint32 { return swap32(wc.imm) }
 
 type qpCap struct {
@@ -158,14 +156,13 @@ type portAttr struct {
 	flags        uint8
 	capFlags2    uint16
 	_            uint16
-	// Older headers end here; newer libraries write what follows
-	// (NCCL's own copy of the struct, ibvcore.h:191).
+	// Older headers end here; newer libraries write the fields below (NCCL's own copy of the struct,
+	// ibvcore.h:191).
 	activeSpeedEx uint32
-	_             [8]byte // room for what may come
+	_             [8]byte // room for future fields
 }
 
-// ECE is struct ibv_ece: what two NICs of a vendor agree on beyond the
-// standard.
+// ECE is struct ibv_ece: extensions beyond the standard on which two NICs of a vendor agree.
 type ECE struct {
 	_                           structs.HostLayout `json:"-"`
 	VendorID, Options, CompMask uint32
@@ -196,7 +193,7 @@ type deviceAttr struct {
 	_            [4]byte
 }
 
-// Places inside C's own structs that inline functions of verbs.h use.
+// Offsets in C's own structs that inline functions of verbs.h use.
 const (
 	offContextOps  = 8
 	offAsyncFD     = 268
@@ -211,8 +208,8 @@ const (
 	sizeAsyncEvent = 16
 )
 
-// struct verbs_context lies around the context where abi_compat has all bits
-// set; it grew at its front, so its members have places before the context.
+// struct verbs_context encloses the context if abi_compat has all bits set; it grew at its front, so its
+// members have offsets before the context.
 const (
 	offExtSize       = -8
 	offExtQueryPort  = -320

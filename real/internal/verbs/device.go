@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/real/internal/dl"
 )
 
-// LinkLayer is the link layer of a port.
+// LinkLayer is the link layer of a port: InfiniBand, or Ethernet (RoCE).
 type LinkLayer uint8
 
 // Link layers.
@@ -21,7 +21,7 @@ const (
 	Ethernet   LinkLayer = layerEthernet
 )
 
-// String is NCCL's word for the layer.
+// String returns NCCL's word for the layer.
 func (l LinkLayer) String() string {
 	if l == Ethernet {
 		return "RoCE"
@@ -29,25 +29,24 @@ func (l LinkLayer) String() string {
 	return "IB"
 }
 
-// Port is one active port of a device.
+// Port is one active port of a device, with its address, MTU and speed.
 type Port struct {
 	Device string
 	Num    uint8
 	Layer  LinkLayer
 	LID    uint16
 	MTU    int // bytes
-	// Mbps is width x speed as NCCL computes it (net_ib.cc:562).
+	// Mbps is width x speed, computed as in NCCL (net_ib.cc:562).
 	Mbps int
 	GIDs int // entries of the GID table
 }
 
-// Device is an open device with one protection domain and a cache of memory
-// registrations.
+// Device is an open device with one protection domain and a cache of memory registrations.
 type Device struct {
 	lib  *Lib
 	Name string
-	// GUID is the system image's, which all functions of a card share
-	// (net_ib.cc:768); MaxQP and MaxCQE are the device's limits.
+	// GUID is the system image's, equal for all functions of a card (net_ib.cc:768); MaxQP and MaxCQE are the
+	// device's limits.
 	GUID          uint64
 	MaxQP, MaxCQE int
 	ports         uint8
@@ -56,25 +55,25 @@ type Device struct {
 	mu            sync.Mutex
 	mrs           mrCache
 	watch         watch
-	// Retry holds for all QPs of the device.
+	// Retry applies to all QPs of the device.
 	Retry Retries
 }
 
-// Retries are those of ibv_modify_qp (ibvwrap.cc:96).
+// Retries are the repetitions of a failed ibv_modify_qp (ibvwrap.cc:96).
 type Retries struct {
-	All   bool // after every error, not after time-outs alone
+	All   bool // after every error, not only after time-outs
 	Count int
-	Sleep time.Duration // before the first; n times as long before the n-th
+	Sleep time.Duration // before the first retry; n times as long before the n-th
 }
 
-// laneMbps are megabits per second of one lane by active_speed's bit,
-// laneCount lanes by active_width's bit (net_ib.cc:542).
+// laneMbps holds megabits per second of one lane by active_speed's bit, laneCount lanes by active_width's bit
+// (net_ib.cc:542).
 var (
 	laneMbps  = [...]int{2500, 5000, 10000, 10000, 14000, 25000, 50000, 100000, 200000}
 	laneCount = [...]int{1, 4, 8, 12, 2}
 )
 
-// byBit picks the entry of the lowest bit that is set, the last without one.
+// byBit returns the entry of the lowest set bit; the last entry if none is set.
 func byBit(table []int, v uint32) int {
 	for i, n := range table {
 		if v&(1<<i) != 0 {
@@ -151,8 +150,8 @@ func (d *Device) Ports() ([]Port, error) {
 	return out, nil
 }
 
-// port queries a port's state: with the newer call where the library has it,
-// which also reports speeds that the old byte cannot hold (ibvwrap.cc:146).
+// port queries a port's state, with the newer call if the library has it, which also reports speeds that the
+// old byte cannot hold (ibvwrap.cc:146).
 func (d *Device) port(n uint8) (*portAttr, error) {
 	a := new(portAttr)
 	query := d.lib.fn.queryPort
@@ -177,9 +176,8 @@ func (d *Device) GID(port uint8, i int) (GID, error) {
 	return *g, err
 }
 
-// FindGID picks the port's address as NCCL does (net_ib.cc:470,
-// ncclIbGetGidIndex): of InfiniBand the routable one where it is set, else
-// entry 0; of RoCE what the settings wish for.
+// FindGID returns the index of the port's address that NCCL uses (net_ib.cc:470, ncclIbGetGidIndex): for
+// InfiniBand the routable one if set, else entry 0; for RoCE the one that the settings select.
 func (d *Device) FindGID(p Port, set *netcfg.IB) (int, error) {
 	if p.Layer == InfiniBand {
 		routable := set.RoutableGID.Or(1)
@@ -199,7 +197,7 @@ func (d *Device) FindGID(p Port, set *netcfg.IB) (int, error) {
 		version: set.RoCEVersion.Or(2)}
 	table := make([]gidEntry, p.GIDs)
 	for i := range table {
-		// An entry that cannot be read is one that is not used.
+		// An entry that cannot be read is not used.
 		if g, err := d.GID(p.Num, i); err == nil && g != (GID{}) {
 			table[i] = gidEntry{g, sysfsRoCEVersion(d.Name, p.Num, i)}
 		}
@@ -207,9 +205,8 @@ func (d *Device) FindGID(p Port, set *netcfg.IB) (int, error) {
 	return w.pick(table), nil
 }
 
-// Register makes memory known to the NIC, or counts one more user of a
-// registration that holds it. Relaxed lets PCI writes overtake each other where
-// library and kernel can.
+// Register registers memory with the NIC, or adds a user to a registration that contains it. relaxed lets PCI
+// writes overtake each other if library and kernel support it.
 func (d *Device) Register(mem []byte, relaxed bool) (*MR, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -220,8 +217,8 @@ func (d *Device) Register(mem []byte, relaxed bool) (*MR, error) {
 	return d.mrs.take(AddressOf(mem), len(mem))
 }
 
-// register makes a registration of its own. Only the newer call takes flags
-// that a kernel may not know (net_ib.cc:1966).
+// register makes a new registration. Only the newer call takes flags that a kernel may not know
+// (net_ib.cc:1966).
 func (d *Device) register(addr uintptr, size int, access uint32, relaxed bool) (*MR, error) {
 	verb, args := "ibv_reg_mr", []uintptr{d.pd, addr, uintptr(size), uintptr(access)}
 	f := d.lib.fn.regMR
@@ -237,8 +234,7 @@ func (d *Device) register(addr uintptr, size int, access uint32, relaxed bool) (
 		Rkey: peek[uint32](h, offMRRkey)}, nil
 }
 
-// RegisterArena makes a registration of its own of a whole arena, to which the
-// peer may write and from which it may read.
+// RegisterArena makes a new registration of a whole arena, which the peer may read and write.
 func (d *Device) RegisterArena(a *Arena) (*MR, error) {
 	all := a.Bytes()
 	return d.register(AddressOf(all), len(all), AccessLocalWrite|AccessRemoteWrite|AccessRemoteRead, false)
@@ -249,18 +245,17 @@ func (d *Device) Deregister(m *MR) error {
 	return errnoOf("ibv_dereg_mr", d.Name, d.lib.fn.deregMR.Call(m.handle))
 }
 
-// Release drops one use of a registration; the last one undoes it.
+// Release removes one user of a registration; the last one ends it.
 func (d *Device) Release(m *MR) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.mrs.drop(m)
 }
 
-// Err returns the event after which the whole device is unusable, nil without
-// one.
+// Err returns the event after which the whole device is unusable; nil if none occurred.
 func (d *Device) Err() error { return d.watch.dev.Get() }
 
-// Close frees what is left of the device.
+// Close frees the device and its remaining registrations.
 func (d *Device) Close() error {
 	d.stopEvents()
 	d.mu.Lock()
@@ -274,10 +269,10 @@ func (d *Device) Close() error {
 	return errs.First
 }
 
-// Closing continues after an error and keeps the first.
+// Closing collects the errors of several closing steps and keeps the first.
 type Closing struct{ First error }
 
-// Keep takes an error, or nil.
+// Keep stores err in First unless an earlier error is there; nil is ignored.
 func (c *Closing) Keep(err error) {
 	if c.First == nil {
 		c.First = err

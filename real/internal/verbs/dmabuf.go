@@ -2,9 +2,8 @@ package verbs
 
 import "syscall"
 
-// DMABuf reports whether the device registers DMA-BUF memory: asked for a
-// descriptor that cannot be, it must complain about that and not about the
-// request (net_ib.cc:885).
+// DMABuf reports whether the device can register DMA-BUF memory: given an invalid descriptor, it must
+// complain about that and not about the call (net_ib.cc:885).
 func (d *Device) DMABuf() bool {
 	reg := d.lib.fn.regDMABuf
 	if reg == 0 {

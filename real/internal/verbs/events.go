@@ -13,7 +13,7 @@ type Fault struct{ err atomic.Pointer[error] }
 
 func (f *Fault) set(err error) { f.err.CompareAndSwap(nil, &err) }
 
-// Get returns it, nil without one.
+// Get returns the event as an error; nil if none occurred.
 func (f *Fault) Get() error {
 	if e := f.err.Load(); e != nil {
 		return *e
@@ -21,9 +21,8 @@ func (f *Fault) Get() error {
 	return nil
 }
 
-// Numbers of enum ibv_event_type after which something is unusable
-// (net_ib.cc:206, ncclIbAsyncThreadMain): a device, a completion queue, a QP.
-// All others are reported and ignored.
+// Numbers of enum ibv_event_type after which an object is unusable (net_ib.cc:206, ncclIbAsyncThreadMain): a
+// device, a completion queue, a QP. All others are reported and ignored.
 const (
 	eventCQ       = 0
 	eventQPFatal  = 1
@@ -32,18 +31,18 @@ const (
 	eventDevice   = 8
 )
 
-// watch is a device's asynchronous events: one goroutine takes them from the
-// kernel and books them where they belong.
+// watch handles a device's asynchronous events: one goroutine reads them from the kernel and records them at
+// the objects they concern.
 type watch struct {
 	mu    sync.Mutex
 	owner map[uintptr]*Fault // by handle of QP or CQ
 	dev   Fault
-	last  atomic.Pointer[string] // the last one that was not fatal
+	last  atomic.Pointer[string] // the last event that was not fatal
 	file  *os.File
 	ended chan struct{}
 }
 
-// follow books fatal events of a QP or CQ to its connection; nil ends it.
+// follow records fatal events of a QP or CQ in f from now on; nil ends it.
 func (w *watch) follow(handle uintptr, f *Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,7 +56,7 @@ func (w *watch) follow(handle uintptr, f *Fault) {
 	w.owner[handle] = f
 }
 
-// book notes one event; text is its name.
+// book records one event; text is its name.
 func (w *watch) book(device string, kind uint32, element uintptr, text string) {
 	err := &Error{Verb: "asynchronous event " + text, Device: device}
 	switch kind {
@@ -74,8 +73,7 @@ func (w *watch) book(device string, kind uint32, element uintptr, text string) {
 	}
 }
 
-// notice describes the last event that was not fatal, for errors that it may
-// explain.
+// notice returns the last event that was not fatal, for errors that it may explain.
 func (w *watch) notice() string {
 	if s := w.last.Load(); s != nil {
 		return *s
@@ -83,9 +81,9 @@ func (w *watch) notice() string {
 	return ""
 }
 
-// startEvents takes the device's events until stopEvents.
+// startEvents reads the device's events until stopEvents.
 func (d *Device) startEvents() error {
-	// A file of our own: closing it ends the wait, and the library's stays open.
+	// A duplicate descriptor: closing it ends the wait, and the library's stays open.
 	own, err := ownFile(int(peek[int32](d.ctx, offAsyncFD)))
 	if err != nil {
 		return fmt.Errorf("events of %s: %w", d.Name, err)
@@ -105,14 +103,14 @@ func (d *Device) startEvents() error {
 	return nil
 }
 
-// drain books all events that are there.
+// drain handles all available events.
 func (d *Device) drain() {
 	ev := new([sizeAsyncEvent]byte)
 	for int32(d.lib.fn.getAsyncEvent.Call(d.ctx, Pointer(ev))) == 0 {
 		kind := binary.LittleEndian.Uint32(ev[offEventType:])
 		d.watch.book(d.Name, kind, uintptr(binary.LittleEndian.Uint64(ev[:])),
 			cString(d.lib.fn.eventTypeStr.Call(uintptr(kind))))
-		// Last: the destroyer of the element waits for this.
+		// Last: the destroyer of the object waits for this.
 		d.lib.fn.ackAsyncEvent.Call(Pointer(ev))
 	}
 }
@@ -124,6 +122,6 @@ func (d *Device) stopEvents() {
 	}
 }
 
-// Fail books an event after which the whole device is unusable, as if the kernel
-// had reported it; text is the event's name. Tests of what uses devices call it.
+// Fail simulates an event after which the whole device is unusable; text is the event's name. Tests of users
+// of devices call it.
 func (d *Device) Fail(text string) { d.watch.book(d.Name, eventDevice, 0, text) }

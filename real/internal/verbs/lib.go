@@ -1,8 +1,7 @@
-// Package verbs calls libibverbs.so.1, opened at run time: devices, ports and
-// their addresses, registrations of memory, completion queues and queue pairs,
-// with the attributes that NCCL 2.28.9 gives them. It knows no net plugin and no
-// message. NCCL counterpart: misc/ibvwrap.cc, and transport/net_ib.cc where it
-// sets attributes.
+// Package verbs calls libibverbs.so.1, opened at run time: devices, ports and their addresses, memory
+// registrations, completion queues and queue pairs, with the attributes that NCCL 2.28.9 gives them. It knows
+// no net plugin and no message. NCCL counterpart: misc/ibvwrap.cc, and transport/net_ib.cc where it sets
+// attributes.
 package verbs
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/simccl/simccl/real/internal/dl"
 )
 
-// Error is a failed verb.
+// Error reports a failed verb, with the device and the kernel's errno or a reason.
 type Error struct {
 	Verb   string
 	Device string
@@ -38,14 +37,14 @@ func (e *Error) Error() string {
 
 // CompletionError is a work completion with a bad status.
 type CompletionError struct {
-	Verb   string // what had been posted
+	Verb   string // the posted operation
 	Status uint32
 	Text   string // ibv_wc_status_str
 	Device string
 	QP     uint32
 	Peer   string
 	Vendor uint32
-	Notice string // the device's last event, which may explain it
+	Notice string // the device's last event that was not fatal, which may explain the error
 }
 
 func (e *CompletionError) Error() string {
@@ -57,7 +56,7 @@ func (e *CompletionError) Error() string {
 	return s
 }
 
-// Lib is the open library.
+// Lib is the open libibverbs with the functions used.
 type Lib struct {
 	lib *dl.Lib
 	fn  procs
@@ -68,7 +67,7 @@ type procs struct {
 	queryDevice, queryPort, queryGID, allocPD, deallocPD, regMR, deregMR,
 	createCQ, destroyCQ, createQP, modifyQP, destroyQP,
 	getAsyncEvent, ackAsyncEvent, wcStatusStr, eventTypeStr dl.Proc
-	// Of newer libraries; 0 where there are none.
+	// Of newer libraries; 0 if missing.
 	regMRIova2, regDMABuf, queryECE, setECE dl.Proc
 }
 
@@ -87,7 +86,7 @@ func (p *procs) table() map[string]*dl.Proc {
 	}
 }
 
-// Feature is what is missing where libibverbs or a device is.
+// Feature is the feature that errors name if libibverbs or a device is missing.
 const Feature = "InfiniBand verbs"
 
 // Open loads libibverbs.
@@ -100,7 +99,7 @@ func Open() (*Lib, error) {
 	if err := lib.Bind(Feature, l.fn.table()); err != nil {
 		return nil, err
 	}
-	// Each alone: a library may have one and not another.
+	// Each separately: a library may have one and not another.
 	for name, p := range map[string]*dl.Proc{"ibv_reg_mr_iova2": &l.fn.regMRIova2,
 		"ibv_reg_dmabuf_mr": &l.fn.regDMABuf,
 		"ibv_query_ece":     &l.fn.queryECE, "ibv_set_ece": &l.fn.setECE} {
@@ -121,7 +120,7 @@ func errnoOf(verb, dev string, r uintptr) error {
 	return &Error{Verb: verb, Device: dev, Errno: syscall.Errno(n)}
 }
 
-// object checks the result of a verb that returns a pointer.
+// object checks the result of a verb that returns a pointer; 0 is an error.
 func object(verb, dev string, r uintptr) (uintptr, error) {
 	if r == 0 {
 		return 0, &Error{Verb: verb, Device: dev,
@@ -130,12 +129,10 @@ func object(verb, dev string, r uintptr) (uintptr, error) {
 	return r, nil
 }
 
-// CanRelax says whether the library can register memory whose PCI writes may
-// overtake each other.
+// CanRelax reports whether the library can register memory with relaxed ordering of PCI writes.
 func (l *Lib) CanRelax() bool { return l.fn.regMRIova2 != 0 }
 
-// DeviceNames lists the RDMA devices of the machine; none is an
-// *exec.UnsupportedError.
+// DeviceNames lists the RDMA devices of the machine. Error: *exec.UnsupportedError if there are none.
 func (l *Lib) DeviceNames() ([]string, error) {
 	var names []string
 	err := l.each(func(dev uintptr, name string) error {

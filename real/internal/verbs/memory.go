@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// Arena is anonymous memory outside the Go heap: the NIC reads and writes it
-// without Go code involved, and libibverbs keeps pointers into it.
+// Arena is anonymous memory outside the Go heap: the NIC accesses it without Go code involved, and libibverbs
+// stores pointers into it.
 type Arena struct {
 	mem  []byte
 	used int
@@ -21,7 +21,7 @@ func NewArena(n int) (*Arena, error) {
 	return &Arena{mem: mem}, nil
 }
 
-// HostMemory gives n bytes that a NIC may use, and how to free them.
+// HostMemory allocates n bytes that a NIC may use; it returns them and the function that frees them.
 func HostMemory(n int) ([]byte, func(), error) {
 	a, err := NewArena(n)
 	if err != nil {
@@ -30,7 +30,7 @@ func HostMemory(n int) ([]byte, func(), error) {
 	return a.Bytes()[:n], func() { _ = a.Close() }, nil
 }
 
-// Take cuts n bytes, aligned to 64, from the arena.
+// Take allocates n bytes of the arena, aligned to 64.
 func (a *Arena) Take(n int) ([]byte, error) {
 	at := (a.used + 63) &^ 63
 	if at+n > len(a.mem) {
@@ -40,16 +40,16 @@ func (a *Arena) Take(n int) ([]byte, error) {
 	return a.mem[at : at+n : at+n], nil
 }
 
-// Bytes is the whole arena.
+// Bytes returns the whole arena.
 func (a *Arena) Bytes() []byte { return a.mem }
 
-// Close unmaps the arena; nothing may point into it any more.
+// Close unmaps the arena; no pointer into it may be used any more.
 func (a *Arena) Close() error { return unmapped(a.mem) }
 
-// AddressOf is where a slice lies.
+// AddressOf returns the address of a slice's memory.
 func AddressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// Values views arena memory as n values of T.
+// Values allocates n values of T in the arena.
 func Values[T any](a *Arena, n int) ([]T, error) {
 	var zero T
 	b, err := a.Take(n * int(unsafe.Sizeof(zero)))
@@ -59,8 +59,8 @@ func Values[T any](a *Arena, n int) ([]T, error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
 }
 
-// Pointer is an address for C. What it points to is made to live in the heap:
-// a goroutine's stack may move before C reads the address.
+// Pointer returns the address of *p for C. It makes *p escape to the heap: a goroutine's stack may move
+// before C reads the address.
 func Pointer[T any](p *T) uintptr {
 	if never {
 		leak, _ = unsafe.Pointer(p), leak
@@ -69,7 +69,7 @@ func Pointer[T any](p *T) uintptr {
 }
 
 var (
-	never bool // the compiler does not know
+	never bool // always false, which the compiler does not know
 	leak  unsafe.Pointer
 )
 

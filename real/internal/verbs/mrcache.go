@@ -2,7 +2,7 @@ package verbs
 
 import "slices"
 
-// MR is registered memory.
+// MR is a memory registration: its pages, its keys, and its number of users.
 type MR struct {
 	handle     uintptr
 	Addr       uintptr // of the first page
@@ -11,9 +11,8 @@ type MR struct {
 	refs       int
 }
 
-// mrCache holds a device's registrations, sorted by address. Memory is
-// registered by whole pages, and what lies within an earlier registration
-// shares it (net_ib.cc:1938, ncclIbRegMrDmaBufInternal2).
+// mrCache holds a device's registrations, sorted by address. Memory is registered by whole pages; memory
+// within an earlier registration shares that one (net_ib.cc:1938, ncclIbRegMrDmaBufInternal2).
 type mrCache struct {
 	page     uintptr // bytes, a power of 2
 	slots    []*MR
@@ -21,8 +20,7 @@ type mrCache struct {
 	release  func(*MR) error
 }
 
-// take registers memory, or counts one more user of a registration that holds
-// it.
+// take registers memory, or adds a user to a registration that contains it.
 func (c *mrCache) take(addr uintptr, size int) (*MR, error) {
 	from := addr &^ (c.page - 1)
 	to := (addr + uintptr(size) + c.page - 1) &^ (c.page - 1)
@@ -42,7 +40,7 @@ func (c *mrCache) take(addr uintptr, size int) (*MR, error) {
 	return m, nil
 }
 
-// drop takes one user off; the last one ends the registration.
+// drop removes one user; the last one ends the registration.
 func (c *mrCache) drop(m *MR) error {
 	if m.refs--; m.refs > 0 {
 		return nil

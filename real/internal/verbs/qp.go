@@ -18,14 +18,14 @@ type CQ struct {
 	wc     []WC // outside the Go heap
 }
 
-// pollBatch is how many completions one poll fetches at most.
+// pollBatch is the largest number of completions of one poll.
 const pollBatch = 16
 
-// CQBytes is the arena that a CQ's completions take at most.
+// CQBytes is the largest part of an arena that a CQ's completions occupy.
 const CQBytes = (pollBatch + 1) * 64
 
-// NewCQ makes a queue of depth entries, or as many as the device has, whose
-// completions land in the arena. Its fatal events go to f.
+// NewCQ makes a queue of depth entries, or as many as the device supports, whose completions are stored in
+// the arena. Its fatal events are recorded in f.
 func (d *Device) NewCQ(a *Arena, depth int, f *Fault) (*CQ, error) {
 	wc, err := Values[WC](a, pollBatch)
 	if err != nil {
@@ -40,8 +40,7 @@ func (d *Device) NewCQ(a *Arena, depth int, f *Fault) (*CQ, error) {
 	return &CQ{dev: d, handle: h, poll: dl.Proc(peek[uintptr](d.ctx, offContextOps+offPollCQ)), wc: wc}, nil
 }
 
-// Poll returns the completions that are there; the slice is valid until the
-// next Poll.
+// Poll returns the available completions; the slice is valid until the next Poll.
 func (q *CQ) Poll() ([]WC, error) {
 	n := int32(q.poll.Call(q.handle, pollBatch, Pointer(&q.wc[0])))
 	if n < 0 {
@@ -56,7 +55,7 @@ func (q *CQ) Close() error {
 	return errnoOf("ibv_destroy_cq", q.dev.Name, q.dev.lib.fn.destroyCQ.Call(q.handle))
 }
 
-// QP is a reliable connection.
+// QP is a queue pair of a reliable connection.
 type QP struct {
 	dev      *Device
 	handle   uintptr
@@ -72,16 +71,15 @@ type QP struct {
 	bad      []uintptr
 }
 
-// QPPlan is what a QP is made for.
+// QPPlan holds the capacities and access rights of a new QP.
 type QPPlan struct {
 	Sends, Recvs int    // depth of the queues
-	Inline       int    // bytes of a request that may travel in itself
-	Chain        int    // requests of one post, at most
-	Access       uint32 // of AccessRemoteWrite and the like, what the peer may do
+	Inline       int    // bytes of a request that may be sent inline
+	Chain        int    // largest number of requests of one post
+	Access       uint32 // AccessRemoteWrite and the like: what the peer may do
 }
 
-// NewQP creates a QP; its requests are built in the arena, its fatal events go
-// to f.
+// NewQP creates a QP; its requests are built in the arena, its fatal events recorded in f.
 func (d *Device) NewQP(a *Arena, cq *CQ, w QPPlan, f *Fault) (*QP, error) {
 	q := &QP{dev: d, access: w.Access, postSend: dl.Proc(peek[uintptr](d.ctx, offContextOps+offPostSend)),
 		postRecv: dl.Proc(peek[uintptr](d.ctx, offContextOps+offPostRecv))}
@@ -114,24 +112,24 @@ func (d *Device) NewQP(a *Arena, cq *CQ, w QPPlan, f *Fault) (*QP, error) {
 	return q, nil
 }
 
-// QPBytes is the arena that a QP's requests take at most.
+// QPBytes is the largest part of an arena that a QP's requests occupy.
 const QPBytes = 2 << 10
 
-// Address is what the other side must know of a port.
+// Address is the address of a port and the parameters of its memory, as sent to the other side.
 type Address struct {
 	Device string
 	LID    uint16
 	GID    GID
 	MTU    int // bytes
 	Layer  LinkLayer
-	Rkey   uint32 // of the memory that the other side writes notes to
+	Rkey   uint32 // of the memory where the other side writes message sizes
 }
 
-// Device is the device that the QP is of.
+// Device returns the device of the QP.
 func (q *QP) Device() *Device { return q.dev }
 
-// Unknown is a QP of the device by its number alone, for errors about one that is
-// not open; it cannot be used.
+// Unknown returns a placeholder for a QP with a number that is not open, for errors about it; it cannot be
+// used.
 func (d *Device) Unknown(num uint32) *QP { return &QP{dev: d, Num: num} }
 
 func (q *QP) modify(what string, a *qpAttr, mask uintptr) error {
@@ -165,8 +163,8 @@ type End struct {
 	GIDIndex int
 }
 
-// route is the address of a QP's packets (net_ib.cc:1274, ncclIbRtrQp): by GID
-// on Ethernet and to another InfiniBand subnet, else by LID.
+// route returns the address of a QP's packets (net_ib.cc:1274, ncclIbRtrQp): by GID on Ethernet and to
+// another InfiniBand subnet, else by LID.
 func (n *End) route(to *Address, sl, tc uint8) ahAttr {
 	ah := ahAttr{portNum: n.Port.Num, sl: sl}
 	switch {
@@ -200,8 +198,8 @@ func (q *QP) Connect(n *End, to *Address, num uint32, s netcfg.Service, peer str
 	return q.modify("RTS", b, maskState|maskTimeout|maskRetryCnt|maskRNRRetry|maskSQPSN|maskMaxRD)
 }
 
-// Extensions queries the extensions that a QP's NIC offers, or after RTS those that
-// both NICs have; nil without any (net_ib.cc:1449, ibvwrap.cc:313).
+// Extensions queries the extensions that a QP's NIC offers, or after RTS those that both NICs have; nil if
+// there are none (net_ib.cc:1449, ibvwrap.cc:313).
 func (q *QP) Extensions() (*ECE, error) {
 	e := new(ECE)
 	known, err := q.extend("ibv_query_ece", q.dev.lib.fn.queryECE, e)
@@ -211,8 +209,8 @@ func (q *QP) Extensions() (*ECE, error) {
 	return e, nil
 }
 
-// SetExtensions offers the QP what the peer's NIC has, before RTR; known: the NIC
-// takes part.
+// SetExtensions passes the extensions of the peer's NIC to the QP, before RTR; known is true if the NIC
+// supports extensions.
 func (q *QP) SetExtensions(e *ECE) (known bool, err error) {
 	return q.extend("ibv_set_ece", q.dev.lib.fn.setECE, e)
 }
@@ -230,10 +228,10 @@ func (q *QP) extend(verb string, f dl.Proc, e *ECE) (known bool, err error) {
 	return err == nil, err
 }
 
-// Break forces the QP into the error state: everything posted is flushed.
+// Break forces the QP into the error state: all posted requests are flushed.
 func (q *QP) Break() error { return q.modify("ERR", &qpAttr{state: stErr}, maskState) }
 
-// mtuCode is enum ibv_mtu of a size in bytes.
+// mtuCode returns enum ibv_mtu for a size in bytes.
 func mtuCode(bytes int) uint32 {
 	c := uint32(1)
 	for c < 5 && 128<<(c+1) <= bytes {
@@ -242,7 +240,7 @@ func mtuCode(bytes int) uint32 {
 	return c
 }
 
-// Work is one request of a chain.
+// Work is one request of a chain: an RDMA write, write with immediate, read, or a send.
 type Work struct {
 	ID       uint64
 	Op       uint32 // OpWrite, OpWriteImm, OpRead, OpSend
@@ -282,14 +280,14 @@ func (q *QP) Post(chain ...Work) error {
 		Pointer(&q.bad[0])))
 }
 
-// PostRecv puts an empty receive on the queue, for the immediate of a write.
+// PostRecv posts a receive without buffer, for the immediate of a write.
 func (q *QP) PostRecv(id uint64) error {
 	q.rwr[0] = recvWR{wrID: id}
 	return errnoOf("ibv_post_recv", q.dev.Name, q.postRecv.Call(q.handle, Pointer(&q.rwr[0]),
 		Pointer(&q.bad[0])))
 }
 
-// PostRecvInto puts a receive on the queue that takes a send's data.
+// PostRecvInto posts a receive with a buffer for a send's data.
 func (q *QP) PostRecvInto(id uint64, addr uintptr, n int, lkey uint32) error {
 	q.rsg[0] = sge{addr: uint64(addr), length: uint32(n), lkey: lkey}
 	q.rwr[0] = recvWR{wrID: id, sgList: Pointer(&q.rsg[0]), numSGE: 1}
@@ -297,7 +295,7 @@ func (q *QP) PostRecvInto(id uint64, addr uintptr, n int, lkey uint32) error {
 		Pointer(&q.bad[0])))
 }
 
-// Failure converts a bad completion into an error; verb says what was posted.
+// Failure converts a bad completion into an error; verb names the posted operation.
 func (q *QP) Failure(verb string, wc *WC) error {
 	return &CompletionError{Verb: verb, Status: wc.Status,
 		Text:   cString(q.dev.lib.fn.wcStatusStr.Call(uintptr(wc.Status))),

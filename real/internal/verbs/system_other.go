@@ -4,10 +4,10 @@ package verbs
 
 import "errors"
 
-// mapped is zeroed memory of the Go heap: without libibverbs no NIC keeps pointers to it.
+// mapped returns zeroed memory of the Go heap: without libibverbs no NIC stores pointers to it.
 func mapped(n int) ([]byte, error) { return make([]byte, n), nil }
 
 func unmapped([]byte) error { return nil }
 
-// ownFile fails: libibverbs and its files are Linux's.
+// ownFile returns an error: libibverbs and its files exist on Linux only.
 func ownFile(int) (int, error) { return -1, errors.New("this system has no libibverbs") }

@@ -2,16 +2,15 @@ package pack
 
 import "github.com/simccl/simccl/trace"
 
-// colours are the names under which the trace viewer of Catapult keeps colours
-// (tracing/base/color_scheme.html): what sends is blue, what takes data over orange, a
-// kernel green, a copy pale blue, waits grey, idle nearly white, calls tan. Viewers that do not know
-// them choose colours of their own.
+// colours are the colour names of Catapult's trace viewer (tracing/base/color_scheme.html) by tint: sends are
+// blue, receives orange, kernels green, copies pale blue, waits grey, idle nearly white, calls tan. Viewers
+// that do not know the names choose their own colours.
 var colours = [trace.NumTints]string{trace.Sends: "rail_response", trace.Receives: "thread_state_iowait",
 	trace.Computes: "thread_state_running",
 	trace.Copies:   "thread_state_runnable", trace.Waits: "grey", trace.Idles: "thread_state_sleeping",
 	trace.Calls: "thread_state_unknown"}
 
-// ColourOf names a tint; "" for the viewer's own colour.
+// ColourOf returns the colour name of a tint; "" for the viewer's own colour.
 func ColourOf(t trace.Tint) string {
 	if t >= trace.NumTints {
 		return ""
@@ -19,7 +18,7 @@ func ColourOf(t trace.Tint) string {
 	return colours[t]
 }
 
-// TintOf is the tint of a name, Plain where it is none of ours.
+// TintOf returns the tint with a colour name; Plain for other names.
 func TintOf(name []byte) trace.Tint {
 	for t := trace.Plain + 1; t < trace.NumTints; t++ {
 		if string(name) == colours[t] {

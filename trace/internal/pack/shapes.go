@@ -7,41 +7,41 @@ import (
 	"github.com/simccl/simccl/trace"
 )
 
-// Tables hold what events repeat. An event is kept as the number of its shape and
-// the values of its arguments until the file is written: a quarter of its text.
+// Tables store the repeating parts of events. Until the file is written, an event is stored as the number of
+// its shape and the values of its arguments, a quarter of its text.
 type Tables struct {
-	Shapes   []Shape // counted from 1; 0 means an event that is spelled out
+	Shapes   []Shape // numbered from 1; 0 represents an event without a shape, stored in full
 	byShape  map[string]uint32
-	near     [1 << 13]uint32 // shapes by a hash of theirs
+	near     [1 << 13]uint32 // cache: shape number by hash
 	Words    []Word
 	byWord   map[string]uint32
-	nearWord [1 << 10]uint32 // word + 1
+	nearWord [1 << 10]uint32 // cache: word + 1 by hash
 	key      []byte
 	quote    func(b []byte, s string) []byte
 }
 
-// Shape is the common part of events that differ only in times, track and values: it is stored once.
+// Shape is the common part of events that differ only in times, track and values; it is stored once.
 type Shape struct {
 	Cat, Name string
 	Tint      trace.Tint
 	Args      []ShapeArg
-	Text      []byte // `,"cat":…,"name":…`, and the colour's name where there is one
+	Text      []byte // `,"cat":…,"name":…`, and the colour's name if there is one
 }
 
 // ShapeArg is an argument of a shape: its key, kind and encoded text.
 type ShapeArg struct {
 	Key  string
 	Kind trace.ArgKind
-	Text []byte // `,"args":{"key":`, of further ones `,"key":`
+	Text []byte // first argument: `,"args":{"key":`; others: `,"key":`
 }
 
-// Word is the value of an argument.
+// Word is a string that arguments have as their value.
 type Word struct {
 	S    string
-	Text []byte // in quotes
+	Text []byte // quoted
 }
 
-// What the tables hold at most: a file of others may repeat nothing.
+// Limits of the tables, as the names in a foreign file may never repeat.
 const (
 	maxShapes = 1 << 16
 	maxTable  = 1 << 16
@@ -49,14 +49,13 @@ const (
 	maxKey    = 64 << 10 // bytes of a shape's names
 )
 
-// New returns empty Tables, of a file in which quote prints strings.
+// New returns empty Tables for a file format whose strings are printed by quote.
 func New(quote func(b []byte, s string) []byte) *Tables {
 	return &Tables{quote: quote, Shapes: make([]Shape, 1), byShape: map[string]uint32{},
 		byWord: map[string]uint32{}}
 }
 
-// hash mixes a length with the ends and the middle of a string: names that repeat differ
-// there.
+// hash mixes a string's length, ends and middle into h: names that repeat differ in these.
 func hash(h uint64, s string) uint64 {
 	const odd = 0x9e3779b97f4a7c15
 	if n := len(s); n >= 8 {
@@ -94,10 +93,10 @@ func (s *Shape) is(e *trace.Event) bool {
 	return true
 }
 
-// Number returns the number of an event's shape, 0 where there is no room for it.
+// Number returns the number of an event's shape; 0 if the tables have no room for it.
 func (t *Tables) Number(e *trace.Event) uint32 {
 	h := hash(uint64(len(e.Args))<<3+uint64(len(e.Cat)), e.Name)
-	for i := max(0, len(e.Args)-2); i < len(e.Args); i++ { // terms of a wait come last, some of them or all
+	for i := max(0, len(e.Args)-2); i < len(e.Args); i++ { // the terms of a wait come last, some or all
 		h = hash(h, e.Args[i].Key)
 	}
 	slot, other := &t.near[h>>(64-13)], &t.near[h>>(64-13)^1]
@@ -147,7 +146,7 @@ func (t *Tables) newShape(e *trace.Event) Shape {
 	return s
 }
 
-// word returns the number of a value, false where there is no room for it.
+// word returns the index of a string value; false if the tables have no room for it.
 func (t *Tables) word(s string) (uint32, bool) {
 	slot := &t.nearWord[hash(0, s)>>(64-10)]
 	if *slot > 0 && t.Words[*slot-1].S == s {
@@ -170,22 +169,21 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// Kinds of what is kept beyond the phases of events.
+// Kinds of packed events, in addition to the phases of events.
 const (
-	PairBegin    = byte(trace.Counter) + 1 + iota // of Options.NCCLStyle
-	PairEnd                                       // the other half
-	SliceEnd                                      // of Perfetto's format: has no shape
-	CounterValue                                  // of Perfetto's format: the id is the counter's
+	PairBegin    = byte(trace.Counter) + 1 + iota // begin of an asynchronous pair, with Options.NCCLStyle
+	PairEnd                                       // its end
+	SliceEnd                                      // in Perfetto's format; has no shape
+	CounterValue                                  // in Perfetto's format; the id is the counter's
 )
 
-// AppendCounter appends the event of a counter whose shape has one FloatArg, as Pack
-// does.
+// AppendCounter appends a counter's event whose shape has one FloatArg, in the encoding of Pack.
 func AppendCounter(b []byte, shape uint32, v float64) []byte {
 	b = binary.AppendUvarint(append(b, byte(trace.Counter)), uint64(shape))
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 }
 
-// Pack appends an event as it is kept, but for its times and its track.
+// Pack appends the encoding of an event, without its times and its track.
 func (t *Tables) Pack(b []byte, kind byte, id uint64, e *trace.Event) []byte {
 	b = append(b, kind)
 	if kind == byte(trace.FlowStart) || kind == byte(trace.FlowEnd) || kind >= PairBegin {
@@ -218,13 +216,13 @@ func (t *Tables) Pack(b []byte, kind byte, id uint64, e *trace.Event) []byte {
 	return b
 }
 
-// Packed is an event as it was kept. Its reader trusts the bytes: they are ours.
+// Packed is a decoded event. Decoding does not check the bytes, because Pack wrote them.
 type Packed struct {
 	Key
 	Track int32
 	Kind  byte
 	ID    uint64
-	// Number is the shape's, 0 of one that is spelled out.
+	// Number is the shape's number; 0 for an event without a shape.
 	Number uint64
 	Shape  *Shape
 	loose  Shape
@@ -249,13 +247,13 @@ func longer(b []byte) (uint64, []byte) {
 	return v, b[n:]
 }
 
-// Int reads the value of an IntArg.
+// Int decodes the value of an IntArg (zigzag varint) and returns the remaining bytes.
 func Int(b []byte) (int64, []byte) {
 	u, rest := uvarint(b)
 	return int64(u>>1) ^ -int64(u&1), rest
 }
 
-// Float reads the value of a FloatArg.
+// Float decodes the value of a FloatArg and returns the remaining bytes.
 func Float(b []byte) (float64, []byte) {
 	return math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
 }
@@ -265,7 +263,7 @@ func text(b []byte) (string, []byte) {
 	return string(b[:n]), b[n:]
 }
 
-// Unpack reads what Pack wrote.
+// Unpack decodes an event that Pack wrote.
 func (t *Tables) Unpack(p *Packed, b []byte) {
 	p.Kind, p.ID, b = b[0], 0, b[1:]
 	if p.Kind == SliceEnd {
@@ -285,7 +283,7 @@ func (t *Tables) Unpack(p *Packed, b []byte) {
 	e.Tint, b = trace.Tint(b[0]), b[1:]
 	count, b := uvarint(b)
 	p.args = nil
-	for range count { // the values are brought together, as those of a shape are
+	for range count { // the values are contiguous, as those of a shape are
 		a := trace.Arg{}
 		a.Key, b = text(b)
 		a.Kind, b = trace.ArgKind(b[0]), b[1:]
@@ -313,7 +311,7 @@ func skipValue(kind trace.ArgKind, b []byte) []byte {
 	return rest
 }
 
-// Values calls each for every argument.
+// Values calls each for every argument of an event.
 func (t *Tables) Values(p *Packed, each func(a *ShapeArg, v *Value)) {
 	rest := p.Args()
 	for i := range p.Shape.Args {
@@ -322,10 +320,10 @@ func (t *Tables) Values(p *Packed, each func(a *ShapeArg, v *Value)) {
 	}
 }
 
-// Args are the event's arguments, for Value.
+// Args returns the encoded arguments of an event, for Value.
 func (p *Packed) Args() []byte { return p.args }
 
-// Value reads the i-th argument into the event's Value, and returns those after it.
+// Value decodes the i-th argument into the event's Value, and returns the bytes after it.
 func (t *Tables) Value(p *Packed, i int, b []byte) []byte {
 	v := &p.Value
 	switch p.Shape.Args[i].Kind {
@@ -346,12 +344,12 @@ func (t *Tables) Value(p *Packed, i int, b []byte) []byte {
 	return b
 }
 
-// Value is an argument's: which member holds it, its kind says.
+// Value is the value of an argument, in the member that its kind selects.
 type Value struct {
 	Num   int64
 	Float float64
 	Word  *Word
 	loose Word
-	// Number is the word's, counted from 1; 0 of one that is spelled out.
+	// Number is the word's number, from 1; 0 for a string stored in full.
 	Number uint64
 }

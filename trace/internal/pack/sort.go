@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// Sorter is the memory for sorting and spilling batches. What it sorted last is in
-// order until it sorts another.
+// Sorter is the memory for sorting and spilling batches. A sorted batch stays in order only until the next
+// Sort, as its order is in this memory.
 type Sorter struct {
 	a, b []uint64
 	ties []tie
 	text []byte
 }
 
-// Sort puts a batch in order: by time with counting sorts, which know that times are
-// near each other, then what is of one time by comparison.
+// Sort sorts a batch: by time with counting sorts, which exploit that times are close to each other, then
+// events of equal time by comparison.
 func (s *Sorter) Sort(b *Batch) {
 	b.order = nil
 	if !b.late {
@@ -50,7 +50,7 @@ func (s *Sorter) Sort(b *Batch) {
 	b.order = s.a
 }
 
-// room returns memory for n places.
+// room returns memory for n elements, reusing a.
 func room(a []uint64, n int) []uint64 {
 	if cap(a) < n {
 		return make([]uint64, n)
@@ -58,11 +58,10 @@ func room(a []uint64, n int) []uint64 {
 	return a[:n]
 }
 
-// digit is how many bits a counting sort takes at a time: its counts stay in the first
-// cache.
+// digit is the number of bits per pass of the counting sort: its counters fit the L1 cache.
 const digit = 11
 
-// byTime sorts a by the bits from low to high, with b as its other memory.
+// byTime sorts s.a by the bits from low to high, with s.b as second buffer.
 func (s *Sorter) byTime(low, high int) {
 	for ; low < high; low += digit {
 		var next [1 << digit]uint32
@@ -82,7 +81,7 @@ func (s *Sorter) byTime(low, high int) {
 	}
 }
 
-// tie is an event among others of its time.
+// tie is one of several events of equal time.
 type tie struct {
 	dur int64
 	at  uint64 // its track's rank above its number
@@ -95,11 +94,10 @@ func (x tie) compare(y tie) int {
 	return cmp.Compare(x.at, y.at)
 }
 
-// few is up to how many events of one time are inserted one by one.
+// few is the number of events of equal time up to which insertion sort is used.
 const few = 12
 
-// settle sorts the places of events of one time, which are in the order in which they
-// came.
+// settle sorts the records of events of equal time, which come in the order of emission.
 func (s *Sorter) settle(b *Batch, same []uint64) {
 	ties, number := s.ties[:0], uint64(1)<<b.bits-1
 	for _, at := range same {
@@ -125,10 +123,10 @@ func (s *Sorter) settle(b *Batch, same []uint64) {
 
 func (b *Batch) compare(x, y *Record) int { return b.Order.compare(x.Key, y.Key, x.Track, y.Track) }
 
-// spillBytes is how much of a spool is written at a time.
+// spillBytes is the number of bytes written to a spool at a time.
 const spillBytes = 256 << 10
 
-// Spill appends a sorted batch to a spool.
+// Spill appends a sorted batch to a spool and returns its size in bytes.
 func (s *Sorter) Spill(b *Batch, w io.Writer) (size int64, err error) {
 	for i := range b.Recs {
 		r := b.At(i)

@@ -1,5 +1,5 @@
-// Package pack keeps events of a trace in few bytes, in memory and in a spool, and
-// gives them back in the order of time.
+// Package pack stores events of a trace compactly, in memory and in a spool, and returns them in the order of
+// time.
 package pack
 
 import (
@@ -12,22 +12,20 @@ import (
 	"github.com/simccl/simccl/trace"
 )
 
-// Key orders events as viewers need them: by start, the longer first (so a
-// parent comes before its child), then by track; equal keys keep the order in
-// which they were emitted.
+// Key orders events as viewers need them: by start, then the longer first (so a parent comes before its
+// child), then by track; equal keys stay in the order of emission.
 type Key struct{ TS, Dur int64 }
 
-// Record is one kept event of a batch.
+// Record locates one event of a batch.
 type Record struct {
 	Key
 	Track    int32
 	off, Len uint32
 }
 
-// Order compares events that may be of any track.
+// Order compares events on any two tracks.
 type Order struct {
-	// Rank is by track where it is in the order of processes and threads; equal ranks
-	// share a thread.
+	// Rank is, by track, its position in the order of processes and threads; equal ranks share a thread.
 	Rank []int32
 }
 
@@ -43,37 +41,37 @@ func (o *Order) compare(a, b Key, x, y int32) int {
 	return cmp.Compare(o.Rank[x], o.Rank[y])
 }
 
-// Batch is a bounded number of events, sorted as a whole.
+// Batch is a bounded number of events that are sorted together.
 type Batch struct {
 	Data  []byte
-	Recs  []Record // as they came
-	Order Order    // of the tracks that were known when it was full
-	late  bool     // events came out of order
-	order []uint64 // of a sorted batch: times with numbers of records, nil where these are in order
-	bits  int      // of a number in it
+	Recs  []Record // in the order of emission
+	Order Order    // of the tracks known when the batch was full
+	late  bool     // events were not emitted in order
+	order []uint64 // of a sorted batch: times and record numbers; nil if records are in order
+	bits  int      // number of bits of a record number in order
 }
 
-// Reset empties the batch; its memory is kept.
+// Reset empties the batch and keeps its memory.
 func (b *Batch) Reset() {
 	b.Data, b.Recs, b.late, b.order = b.Data[:0], b.Recs[:0], false, nil
 }
 
-// Size is about what the batch takes.
+// Size returns the approximate memory of the batch in bytes.
 func (b *Batch) Size() int { return len(b.Data) + recordSize*len(b.Recs) }
 
 const recordSize = 32
 
-// A batch has room for firstRecords events at first, and spare bytes for the next one, which
-// is mostly shorter.
+// A batch initially has room for firstRecords events, and spare bytes for the next one, which is mostly
+// shorter.
 const (
 	firstRecords = 1 << 13
 	spare        = 1 << 10
 )
 
-// Add notes the event whose bytes begin at off.
+// Add records the event whose bytes begin at off in Data.
 func (b *Batch) Add(k Key, t trace.TrackID, off int) {
 	n := len(b.Recs)
-	if n == cap(b.Recs) { // append's own growth by quarters copies a batch many times
+	if n == cap(b.Recs) { // append's growth by quarters would copy a batch many times
 		b.Recs = slices.Grow(b.Recs, max(n, firstRecords))
 	}
 	if cap(b.Data)-len(b.Data) < spare {
@@ -86,7 +84,7 @@ func (b *Batch) Add(k Key, t trace.TrackID, off int) {
 	}
 }
 
-// At is the i-th event in order, of a sorted batch.
+// At returns the i-th event in order, of a sorted batch.
 func (b *Batch) At(i int) *Record {
 	if b.order == nil {
 		return &b.Recs[i]
@@ -97,13 +95,13 @@ func (b *Batch) At(i int) *Record {
 // record returns the record of an element of order.
 func (b *Batch) record(at uint64) *Record { return &b.Recs[at&(1<<b.bits-1)] }
 
-// Bytes returns the encoded event of a record.
+// Bytes returns the encoding of a record's event.
 func (b *Batch) Bytes(r *Record) []byte { return b.Data[r.off : r.off+r.Len] }
 
-// HeadSize is what precedes the bytes of an event.
+// HeadSize is the size of a record's head, which precedes the event in a spool.
 const HeadSize = 24
 
-// AppendHead appends what precedes the bytes of an event.
+// AppendHead appends the head of a record: start, duration, track, length of the event.
 func AppendHead(b []byte, r *Record) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(r.TS))
 	b = binary.LittleEndian.AppendUint64(b, uint64(r.Dur))
@@ -123,7 +121,7 @@ func ReadHead(b []byte) (r Record) {
 type Run struct {
 	In       io.Reader
 	buf      []byte
-	from, to int // of what is read and not yet used
+	from, to int // range of the buffer that is read but not yet used
 	rec      Record
 	nth      int
 	event    []byte
@@ -151,7 +149,7 @@ func (r *Run) next() error {
 	return nil
 }
 
-// fill reads until n bytes are there; io.EOF where none is.
+// fill reads until n bytes are buffered; io.EOF at the end of the run.
 func (r *Run) fill(n int) error {
 	if r.to-r.from >= n {
 		return nil
@@ -170,9 +168,8 @@ func (r *Run) fill(n int) error {
 	return err
 }
 
-// Merge gives all events of the runs in order to each; of equal keys the earlier
-// run goes first. The runs are a heap; the first is read for as long as it stays
-// first, which is nearly always its whole length.
+// Merge calls each for all events of the runs in order; of equal keys the earlier run goes first. The runs
+// are a heap; the first is read as long as it stays first, which is nearly always its whole length.
 func Merge(o *Order, runs []*Run, each func(r *Record, event []byte) error) error {
 	before := func(a, b *Run) bool {
 		if c := o.compare(a.rec.Key, b.rec.Key, a.rec.Track, b.rec.Track); c != 0 {
@@ -225,7 +222,7 @@ func Merge(o *Order, runs []*Run, each func(r *Record, event []byte) error) erro
 	return nil
 }
 
-// second is the run of a heap that follows the first; nil where there is none.
+// second returns the run of a heap that follows the first; nil if there is none.
 func second(runs []*Run, before func(a, b *Run) bool) *Run {
 	switch {
 	case len(runs) < 2:

@@ -1,10 +1,10 @@
-// Command gpusweep measures choices of our own kernels on the GPUs of a machine,
-// for choosing their defaults (real/internal/device, real/internal/cuda):
+// Command gpusweep measures variants of our own kernels on the GPUs of a machine, to choose their defaults
+// (real/internal/device, real/internal/cuda):
 //
 //	go run ./real/internal/cmd/gpusweep shapes     grids and pieces of the free algorithms
 //	go run ./real/internal/cmd/gpusweep buffered   straight to the receiver's output, or through a buffer
 //
-// It takes four ranks: on four GPUs, or on fewer, which they share.
+// It needs four ranks: on four GPUs, or on fewer, which the ranks share.
 package main
 
 import (
@@ -86,8 +86,7 @@ func shapes(ctx context.Context, w io.Writer, d *cuda.Driver, gpus []int) (err e
 	return nil
 }
 
-// grids measures a shape by the number of its blocks, and the size of its pieces
-// where it has any.
+// grids measures a shape with different numbers of blocks and, if it has pieces, different sizes of them.
 func grids(ctx context.Context, w io.Writer, s *device.Session, f coll.Func, size units.Bytes,
 	shape cuda.Shape) error {
 	pieces := []units.Bytes{0}

@@ -1,8 +1,7 @@
 //go:build linux && (amd64 || arm64)
 
-// Package fake builds a CUDA driver for tests: the kernels compiled for the
-// CPU behind the driver's functions (driver.cu). It moves real data with the
-// very sources that GPUs run, and fails where a test requests it.
+// Package fake builds a CUDA driver for tests: the kernels compiled for the CPU behind the driver's functions
+// (driver.cu). It moves real data with the same sources that GPUs run, and fails where a test requests it.
 package fake
 
 import (
@@ -25,13 +24,12 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// sanitize has the driver built under GCC's address sanitizer, for a test binary
-// that has its runtime preloaded (Sanitizer).
+// sanitize builds the driver with GCC's address sanitizer, for a test binary that has its runtime preloaded
+// (Sanitizer).
 var sanitize = flag.Bool("sanitize", false,
 	"build the fake CUDA driver under the address sanitizer, whose runtime is preloaded")
 
-// units are what the driver is made of: sources with flags. Two element types
-// represent all.
+// units returns the driver's translation units: sources with flags. Two element types represent all.
 func units(here, kernels string) [][]string {
 	return [][]string{
 		{filepath.Join(kernels, "free.cu"), "-DELEM=F32", "-DNAME=f32"},
@@ -51,7 +49,7 @@ func units(here, kernels string) [][]string {
 	}
 }
 
-// compiler is what the driver is built with. Without one the test is skipped.
+// compiler returns the C++ compiler. Without one the test is skipped.
 func compiler(t testing.TB) string {
 	t.Helper()
 	for _, c := range []string{"g++", "clang++", "clang++-16"} {
@@ -63,9 +61,9 @@ func compiler(t testing.TB) string {
 	return ""
 }
 
-// Library is the built driver's file, for cuda.OpenFrom. Where there is no
-// C++ compiler the test is skipped. The file is kept under its sources' digest
-// in the directory for temporary files, since building takes seconds.
+// Library returns the path of the built driver, for cuda.OpenFrom. Without a C++ compiler the test is
+// skipped. The file is cached by its sources' digest in the directory for temporary files, since building
+// takes seconds.
 func Library(t testing.TB) string {
 	t.Helper()
 	here := folder(t)
@@ -95,8 +93,8 @@ func Library(t testing.TB) string {
 	return lib
 }
 
-// folder is where this package's sources are. The compiler's paths do not say that where
-// tests are built with -trimpath; a test runs in its package's folder, below the root.
+// folder returns the directory of this package's sources. With -trimpath the compiler's paths do not contain
+// it; but a test runs in its package's folder, below the root of the module.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -116,7 +114,7 @@ func folder(t testing.TB) string {
 	}
 }
 
-// lock keeps test binaries of several packages from building the same thing.
+// lock prevents test binaries of several packages from building the same library at once.
 func lock(t testing.TB, path string) func() {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
@@ -129,8 +127,7 @@ func lock(t testing.TB, path string) func() {
 	return func() { f.Close() }
 }
 
-// build compiles the units, two at a time, and links them; the library appears
-// whole or not at all.
+// build compiles the units, two at a time, and links them; the library appears complete or not at all.
 func build(cxx string, flags []string, units [][]string, lib string) error {
 	work, err := os.MkdirTemp(filepath.Dir(lib), "build")
 	if err != nil {
@@ -170,10 +167,9 @@ func compile(cxx string, args []string) error {
 	return nil
 }
 
-// Sanitizer is what a test binary, restarted with -sanitize, needs in its
-// environment to run on a driver under the address sanitizer: that sees each
-// byte which a kernel reads or writes outside of buffers. Without GCC and the
-// sanitizer's runtime the test is skipped.
+// Sanitizer returns the environment that a test binary, restarted with -sanitize, needs to run with a driver
+// under the address sanitizer, which detects each byte that a kernel accesses outside of buffers. Without GCC
+// and the sanitizer's runtime the test is skipped.
 func Sanitizer(t testing.TB) []string {
 	t.Helper()
 	out, err := exec.Command("g++", "-print-file-name=libasan.so").Output()
@@ -184,10 +180,10 @@ func Sanitizer(t testing.TB) []string {
 	return []string{"LD_PRELOAD=" + path, "ASAN_OPTIONS=detect_leaks=0"}
 }
 
-// Sanitized reports whether this is such a run.
+// Sanitized reports whether the address sanitizer is used.
 func Sanitized() bool { return *sanitize }
 
-// digest names the sources and the compiler.
+// digest returns a hash of the sources and the compiler.
 func digest(parts ...string) (string, error) {
 	h := sha256.New()
 	for _, p := range parts {
@@ -214,7 +210,7 @@ func digest(parts ...string) (string, error) {
 // Control controls the driver of a test.
 type Control struct{ lib uintptr }
 
-// Open returns the driver's file and its control, reset when the test ends.
+// Open returns the driver's file and its control, which is reset when the test ends.
 func Open(t testing.TB) (string, *Control) {
 	t.Helper()
 	path := Library(t)
@@ -237,7 +233,7 @@ func (c *Control) call(t testing.TB, name string, args ...uintptr) {
 	purego.SyscallN(f, args...)
 }
 
-// Peers says whether GPUs reach each other's memory.
+// Peers sets whether GPUs can access each other's memory.
 func (c *Control) Peers(t testing.TB, can bool) {
 	v := uintptr(0)
 	if can {
@@ -246,21 +242,20 @@ func (c *Control) Peers(t testing.TB, can bool) {
 	c.call(t, "fakePeers", v)
 }
 
-// Apart names a GPU that reaches no other, and is reached by none.
+// Apart makes a GPU unable to access others' memory, and others unable to access its own.
 func (c *Control) Apart(t testing.TB, dev int) { c.call(t, "fakeApart", uintptr(dev)) }
 
-// Room is the memory of each device in bytes.
+// Room sets the memory of each device in bytes.
 func (c *Control) Room(t testing.TB, n int64) { c.call(t, "fakeRoom", uintptr(n)) }
 
-// Fail lets a driver function fail with a code, once, after so many calls that
-// do not.
+// Fail lets a driver function fail once with a code, after the given number of successful calls.
 func (c *Control) Fail(t testing.TB, function string, code, after int) {
 	name := append([]byte(function), 0)
 	c.call(t, "fakeFail", uintptr(unsafe.Pointer(&name[0])), uintptr(code), uintptr(after))
 	runtime.KeepAlive(name)
 }
 
-// Used is how much of a device's memory is taken.
+// Used returns the allocated bytes of a device's memory.
 func (c *Control) Used(t testing.TB, dev int) int64 {
 	n := new(int64)
 	c.call(t, "fakeUsed", uintptr(dev), uintptr(unsafe.Pointer(n)))

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Disturb makes the wire between soft-RoCE's two devices lose, delay, double,
-// reorder or damage packets until the returned function is called, or the test
-// ends: what is netem's own words. It skips where the wire is not ours.
+// Disturb makes the link between soft-RoCE's two devices lose, delay, duplicate, reorder or corrupt packets
+// until the returned function is called, or the test ends; what is in netem's syntax. It skips the test
+// unless dev/rxe/run.sh made the link.
 func Disturb(t *testing.T, what string) (end func()) {
 	t.Helper()
 	if _, err := os.Stat("/run/wire.sh"); err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/simccl/simccl/real/internal/transport"
 )
 
-// Memory gives n bytes that a net can register, freed at the test's end.
+// Memory returns n bytes that a net can register, freed when the test ends.
 type Memory func(t *testing.T, n int) []byte
 
-// GoMemory is memory of the Go heap.
+// GoMemory returns memory of the Go heap.
 func GoMemory(_ *testing.T, n int) []byte { return make([]byte, n) }
 
 // Subject is a net under test; messages go from device From to device To.
@@ -24,7 +24,7 @@ type Subject struct {
 	From, To int
 }
 
-// Contract runs all tests; open gives the net, or skips.
+// Contract runs all tests; open returns the net, or skips the test.
 func Contract(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	t.Run("messages", func(t *testing.T) { Messages(t, open(t)) })
@@ -42,8 +42,7 @@ func Contract(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("limits", func(t *testing.T) { limits(t, open(t)) })
 }
 
-// Pipe connects the subject's devices. It closes both ends at the test's end,
-// the sender first.
+// Pipe connects the subject's devices. Both ends are closed when the test ends, the sender first.
 func Pipe(t *testing.T, u Subject) (transport.SendComm, transport.RecvComm) {
 	t.Helper()
 	l, err := u.Net.Listen(u.To)
@@ -78,7 +77,7 @@ func Pipe(t *testing.T, u Subject) (transport.SendComm, transport.RecvComm) {
 	return s, a.r
 }
 
-// Registered is n bytes known to one end, until the test's end.
+// Registered returns n bytes registered with one end, until the test ends.
 func (s *Subject) Registered(t *testing.T, c interface {
 	Register([]byte) (transport.Memory, error)
 }, n int) transport.Memory {
@@ -97,7 +96,7 @@ func (s *Subject) Registered(t *testing.T, c interface {
 
 const timeout = 20 * time.Minute
 
-// Until polls a request to its end.
+// Until polls a request until it ends.
 func Until(r transport.Request) ([]int, error) {
 	for end := time.Now().Add(timeout); time.Now().Before(end); {
 		if done, sizes, err := r.Test(); done || err != nil {
@@ -107,7 +106,7 @@ func Until(r transport.Request) ([]int, error) {
 	return nil, errors.New("timed out")
 }
 
-// Start repeats an operation until the transport takes it.
+// Start repeats an operation until the transport accepts it.
 func Start(f func() (transport.Request, error)) (transport.Request, error) {
 	for end := time.Now().Add(timeout); time.Now().Before(end); {
 		if r, err := f(); r != nil || err != nil {
@@ -139,8 +138,8 @@ func Messages(t *testing.T, u Subject) {
 	eight(t, u, most, 0, 0, 1, 13, 4097, 100_000, most)
 }
 
-// sizes are those around where transports cut: 128 bytes, a page, 64 KiB, and
-// four times those, from and to places that are aligned to nothing.
+// sizes tests sizes around the limits of transports: 128 bytes, a page, 64 KiB, and four times those, with
+// unaligned source and destination.
 func sizes(t *testing.T, u Subject) {
 	var list []int
 	for _, edge := range []int{128, 512, 4096, 16384, 65536, 262144} {
@@ -149,8 +148,8 @@ func sizes(t *testing.T, u Subject) {
 	eight(t, u, 262144+64, 3, list...)
 }
 
-// eight sends each size eight times at once, in slots of most bytes that begin
-// off bytes aside, and compares every byte.
+// eight sends each size eight times at once, in slots of most bytes at an offset of off bytes, and compares
+// every byte.
 func eight(t *testing.T, u Subject, most, off int, sizes ...int) {
 	t.Helper()
 	s, r := Pipe(t, u)
@@ -208,8 +207,8 @@ func flush(t *testing.T, r transport.RecvComm, b transport.Buf) {
 	}
 }
 
-// manyAtOnce is NCCL's multi-receive: 1 to 8 tags, sent in another order, from
-// odd places, some of them empty; one completion.
+// manyAtOnce tests NCCL's multi-receive: 1 to 8 tags, sent in another order, from odd addresses, some of them
+// empty; one completion.
 func manyAtOnce(t *testing.T, u Subject) {
 	devs, err := u.Net.Devices()
 	if err != nil {
@@ -256,7 +255,7 @@ func manyAtOnce(t *testing.T, u Subject) {
 	}
 }
 
-// full offers receives until the net takes no more: none is lost.
+// full offers receives until the net accepts no more: none is lost.
 func full(t *testing.T, u Subject) {
 	s, r := Pipe(t, u)
 	src, dst := u.Registered(t, s, 1024), u.Registered(t, r, 1024)
@@ -291,8 +290,7 @@ func full(t *testing.T, u Subject) {
 	}
 }
 
-// Order sends messages of changing sizes up to a most, a few in flight: none
-// may overtake another.
+// Order sends messages of varying sizes up to slot bytes, a few in flight: none may overtake another.
 func Order(t *testing.T, u Subject, count, slot int) {
 	t.Helper()
 	s, r := Pipe(t, u)
@@ -333,7 +331,7 @@ func Order(t *testing.T, u Subject, count, slot int) {
 	}
 }
 
-// tooLong: a message that does not fit ends in an error on one side.
+// tooLong tests that a message that does not fit causes an error on one side.
 func tooLong(t *testing.T, u Subject) {
 	s, r := Pipe(t, u)
 	src, dst := u.Registered(t, s, 8192), u.Registered(t, r, 8192)
@@ -354,7 +352,7 @@ func tooLong(t *testing.T, u Subject) {
 	}
 }
 
-// limits: what is not a buffer of the net is an error, and so is no device.
+// limits tests that a buffer of another net, and a missing device, cause errors.
 func limits(t *testing.T, u Subject) {
 	if _, err := u.Net.Listen(1 << 20); err == nil {
 		t.Error("listens on a device that is not there")
