@@ -8,7 +8,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Access is the part of Params that decides who may use a path.
+// Access holds the settings of Params that decide which transport may use a path: P2P, SHM, GPUDirect RDMA
+// and PXN.
 type Access struct {
 	P2PLevel        units.Opt[PathKind] // NCCL_P2P_LEVEL; NCCL_P2P_DISABLE=1 is LOC
 	P2PMemcpy       bool                // NCCL_P2P_USE_CUDA_MEMCPY=1
@@ -23,7 +24,8 @@ type Access struct {
 	GDRC2C          bool                // NCCL_NET_GDR_C2C, on by default
 }
 
-// Verdict is one refusal with its rule and what would change it.
+// Verdict records that a transport may not use a path: the rule that forbids it and the setting that would
+// allow it.
 type Verdict struct {
 	What     string // "P2P", "SHM", "GDR", "PXN"
 	From, To NodeID
@@ -260,8 +262,8 @@ func (s *System) markP2C() error {
 	return nil
 }
 
-// layPXN lets GPU g (index) send to net i (index) through the GPU that owns
-// the net, where that is better (paths.cc:716-736), and reports whether it did.
+// layPXN replaces the route from GPU g (index) to net i (index) by one through the GPU that owns the net
+// (PXN), where that route is better (paths.cc:716-736). It reports whether it did.
 func (s *System) layPXN(i, g, owner int, a *Access) bool {
 	if owner == g || owner == -1 {
 		return false
@@ -302,10 +304,9 @@ func (s *System) layPXN(i, g, owner int, a *Access) bool {
 	return false
 }
 
-// checkRelay fails on a PXN route whose first hop is no GPU, as NCCL does when
-// it asks who may use GPUDirect (paths.cc:580). Up to 2.25 a route from GPU to
-// GPU over C2C and a CPU counts as NVLink, so that PXN may take it where
-// NCCL_P2P_LEVEL keeps it from NVLink.
+// checkRelay returns an error if the first hop of a PXN route is no GPU. NCCL fails there too, when it looks
+// up the proxy GPU's GPUDirect support (paths.cc:580). Up to 2.25 a GPU-to-GPU route over C2C and a CPU
+// counts as NVLink, so PXN may take it where NCCL_P2P_LEVEL excludes NVLink.
 func (s *System) checkRelay(gpu, net NodeID) error {
 	if !s.Nodes[net].Net.GDR || !s.Nodes[gpu].GPU.GDR || s.Proxy(gpu, net) != None {
 		return nil
@@ -344,7 +345,7 @@ func (s *System) sendsGDR(gpu, net NodeID, a *Access) bool {
 	return ok
 }
 
-// gdr follows paths.cc:418-480.
+// gdr implements NCCL's ncclTopoCheckGdr (paths.cc:418-480); see GDR.
 func (s *System) gdr(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
 	v := &Verdict{What: "GDR", From: gpu, To: net, At: rules.AtGDRLevel}
 	switch {

@@ -33,7 +33,7 @@ const (
 	ModelYongfeng CPUModel = 1
 )
 
-// localMask keeps the part of an id below the host number (topo.h:127).
+// localMask selects the part of a node's id without the host number, the low 56 bits (topo.h:127).
 const localMask = 0x00ffffffffffffff
 
 func ident(host int, local int64) uint64 {
@@ -55,7 +55,8 @@ type edge struct {
 	bw   float32
 }
 
-// draft is a System under construction.
+// draft is a System under construction: vertices are linked by pointers and may be removed; freeze numbers
+// them.
 type draft struct {
 	rules     *rules.Ruleset
 	netRail   int            // of nets for which nothing gives one, -1 for none
@@ -92,10 +93,10 @@ func attrText(e *Element, attr string) string {
 	return attr
 }
 
-// above lists what is around an element, outermost first.
+// above returns the elements that contain an element, outermost first.
 func above(e *Element) []*Element { return e.Parent().Chain() }
 
-// number reads a required integer attribute.
+// number reads a required integer attribute; it records an error and returns 0 if the attribute is absent.
 func (d *draft) number(e *Element, attr string) int {
 	if _, ok := e.Get(attr); !ok {
 		d.complain(e, attr, "is missing", "write "+attr+"=\"N\"")
@@ -286,7 +287,7 @@ func interCPU(c *CPUInfo, r *rules.Topo) float32 {
 	return locBW
 }
 
-// pciClass is what begins the class of a kind of node.
+// pciClass maps the beginning of a PCI class to a kind of node.
 type pciClass struct {
 	prefix string
 	kind   NodeKind
@@ -516,7 +517,7 @@ func (d *draft) addPCILink(e *Element, host int) {
 	}
 }
 
-// localCPU climbs PCI links to the CPU (topo.cc:44).
+// localCPU follows PCI links from a node to its CPU (topo.cc:44).
 func localCPU(v, from *vertex) *vertex {
 	if v.Kind == CPU {
 		return v
@@ -566,7 +567,7 @@ func sortUplinks(v, up *vertex, seen map[*vertex]bool) {
 	}
 }
 
-// freeze numbers the nodes and links of a draft.
+// freeze converts a draft into a System: it numbers nodes kind by kind, then their links.
 func (d *draft) freeze(p *Params) *System {
 	s := &System{Rules: d.rules, NHosts: len(d.hashes), NetDevs: p.NetDevs}
 	at := map[*vertex]NodeID{}

@@ -13,7 +13,7 @@ func (s *System) Name(n NodeID) string {
 	return fmt.Sprintf("%v/%x-%x", s.Nodes[n].Kind, systemOf(id, s.Rules), id&localMask)
 }
 
-// WholeID is NCCL's id of a node as one number.
+// WholeID returns NCCL's 64-bit id of a node: the index of its host in the top 8 bits, the local id below.
 func (s *System) WholeID(n NodeID) uint64 {
 	id := s.Nodes[n].Ident
 	return systemOf(id, s.Rules)<<56 | id&localMask
@@ -122,7 +122,7 @@ func multiple(domain []int) bool {
 	return false
 }
 
-// domains gives, per GPU, the first GPU of its domain (paths.cc:762).
+// domains returns, for each GPU, the first GPU that it reaches without the network (paths.cc:762).
 func (s *System) domains() []int {
 	gpus := s.of[GPU]
 	d := make([]int, len(gpus))
@@ -174,8 +174,7 @@ func (s *System) without(drop func(NodeID) bool) *System {
 	return t
 }
 
-// number keeps s's order within each kind, which need not be the order of
-// Nodes.
+// number fills the lists of nodes by kind in the order of s, which may differ from the order of Nodes.
 func (t *System) number(s *System, id []NodeID) {
 	t.index = make([]int32, len(t.Nodes))
 	for k := range s.of {

@@ -42,7 +42,7 @@ func (v *vertex) sm() int {
 	return v.GPU.SM
 }
 
-// gpuLinks is the element that joins GPUs.
+// gpuLinks returns the name of the XML element that links GPUs: "xgmi" under RCCL's rules, else "nvlink".
 func (d *draft) gpuLinks() string {
 	if len(d.rules.Topo.XGMI) > 0 {
 		return "xgmi"

@@ -4,8 +4,7 @@ import "github.com/simccl/simccl/rules"
 
 import "math/bits"
 
-// NetDevsMode says how many of its nearest nets a GPU uses
-// (NCCL_NETDEVS_POLICY).
+// NetDevsMode is the rule for how many of its nearest nets a GPU uses (NCCL_NETDEVS_POLICY).
 type NetDevsMode uint8
 
 // Modes of NCCL_NETDEVS_POLICY; Auto shares the nets among the GPUs that are
@@ -16,7 +15,7 @@ const (
 	NetDevsMax
 )
 
-// NetDevsPolicy is NCCL_NETDEVS_POLICY (topo.cc:1602); the zero value is AUTO.
+// NetDevsPolicy is a value of NCCL_NETDEVS_POLICY (topo.cc:1602). The zero value is AUTO.
 type NetDevsPolicy struct {
 	Mode NetDevsMode
 	Max  int // nets per GPU with NetDevsMax, at least 1

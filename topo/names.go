@@ -9,7 +9,7 @@ var (
 	nodeNames = [...]string{"GPU", "PCI", "NVS", "CPU", "NIC", "NET", "GIN", "DEV"}
 )
 
-// String gives NCCL's name of a path kind (topo.cc:24).
+// String returns NCCL's name of a path kind (topo.cc:24).
 func (k PathKind) String() string {
 	if int(k) < len(pathNames) {
 		return pathNames[k]
@@ -33,7 +33,7 @@ func (s *System) LinkName(k LinkKind) string {
 	return k.String()
 }
 
-// String gives NCCL's name of a link kind (topo.cc:23).
+// String returns NCCL's name of a link kind (topo.cc:23).
 func (k LinkKind) String() string {
 	if int(k) < len(linkNames) {
 		return linkNames[k]
@@ -41,7 +41,7 @@ func (k LinkKind) String() string {
 	return fmt.Sprintf("LinkKind(%d)", uint8(k))
 }
 
-// String gives NCCL's name of a node kind (topo.cc:22).
+// String returns NCCL's name of a node kind (topo.cc:22).
 func (k NodeKind) String() string {
 	if int(k) < len(nodeNames) {
 		return nodeNames[k]

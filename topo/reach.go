@@ -1,7 +1,7 @@
 package topo
 
-// Transport names how src reaches dst's memory inside the System: "P2P",
-// "SHM", or "" where only the network does.
+// Transport returns the transport between src and dst inside the System: "P2P", "SHM", or "" if only the
+// network connects them.
 func (s *System) Transport(src, dst NodeID, a *Access) string { return s.connects(src, dst, a) }
 
 // linked is the kind of nodes that have the links of GPUs.

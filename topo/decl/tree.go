@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/internal/cnum"
 )
 
-// SetParents makes Parent answer for everything below e, and returns e.
+// SetParents sets the parent of every element below e, so that Parent works, and returns e.
 func (e *Element) SetParents() *Element {
 	for _, c := range e.Children {
 		c.parent = e
@@ -35,8 +35,8 @@ func (e *Element) Append(c *Element) {
 	e.Children = append(e.Children, c)
 }
 
-// Find returns the first element of a name at or below e, in document order,
-// for which ok holds; a nil ok always does (xml.h xmlFindTag, xmlFindTagKv).
+// Find returns the first element at or below e, in document order, that has a name and satisfies ok; a nil ok
+// accepts every element (xml.h xmlFindTag, xmlFindTagKv). It returns nil if there is none.
 func (e *Element) Find(name string, ok func(*Element) bool) *Element {
 	if e.Name == name && (ok == nil || ok(e)) {
 		return e

@@ -15,7 +15,7 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
-// Root is the running system's file tree.
+// Root returns the running system's file tree.
 func Root() Tree { return rootTree{os.DirFS("/")} }
 
 type rootTree struct{ fs.FS }
@@ -76,7 +76,7 @@ func gts(s string) float64 {
 	return v
 }
 
-// cpuInfo is the first processor of /proc/cpuinfo.
+// cpuInfo returns the fields of the first processor in /proc/cpuinfo.
 func (m *Host) cpuInfo() map[string]string {
 	out := map[string]string{}
 	for _, line := range strings.Split(m.read("proc/cpuinfo"), "\n") {

@@ -12,7 +12,7 @@ type member struct {
 	gpus units.Opt[int]
 }
 
-// whole takes every Spec as one host.
+// whole makes one member of each Spec, without splitting Specs of several hosts.
 func whole(members []Member, p topo.Params) []member {
 	out := make([]member, len(members))
 	for i, m := range members {
@@ -21,8 +21,8 @@ func whole(members []Member, p topo.Params) []member {
 	return out
 }
 
-// withoutFabric names the first host that reports no NVLink fabric in a
-// communicator that holds a domain of several hosts, "" where there is none.
+// withoutFabric returns the name of the first host without an NVLink fabric if the communicator also contains
+// a multi-host domain; else "".
 func withoutFabric(members []Member) string {
 	name, domain := "", false
 	for _, m := range members {

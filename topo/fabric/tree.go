@@ -6,10 +6,9 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Tree is the part of a network that reduces for a set of ports: what the ports
-// send goes up to the root, each switch passing on the sum of what came in, and
-// the result comes down the same cables. Every wire carries the data once,
-// however many ports are below it.
+// Tree is an in-network reduction tree over a set of ports (SHARP). Data goes up to the root, each switch
+// forwards the sum of its inputs, and the result comes down on the same cables. Every wire transfers the data
+// once, however many ports are below it.
 type Tree struct {
 	Root     string  // the switch at its top
 	Up, Down []int32 // wires, each once; Down[i] is the other direction of Up[i]
@@ -27,12 +26,11 @@ func (e *NoTreeError) Error() string {
 		"connect them, and NCCL continues without CollNet (NCCL_COLLNET_ENABLE=0)", e.Ports)
 }
 
-// Tree lays the tree for a set of ports, as an aggregation manager does (SHARP:
-// Graham et al., COM-HPC 2016): its root is the switch nearest to all of them,
-// of several such the one that is root of fewest trees so far, and of equal
-// cables each switch takes the one on which the least lies. Latencies are those
-// of the cables up and down the longest route (Wire.Latency); Loss that of the
-// worst. It fails with a NoTreeError, or a BindError where a port has no cable.
+// Tree builds the reduction tree for a set of ports, as an aggregation manager does (SHARP: Graham et al.,
+// COM-HPC 2016). The root is the switch nearest to all ports, among equals the one that is root of the fewest
+// trees so far; among parallel cables each switch takes the least loaded one. Later is the latency of the
+// cables up and down the longest route (Wire.Latency), Loss that of the worst route. It returns a
+// NoTreeError, or a BindError if a port has no cable.
 func (f *Router) Tree(ends []End) (Tree, error) {
 	from := make([]int32, len(ends))
 	for i, e := range ends {

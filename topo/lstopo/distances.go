@@ -21,7 +21,7 @@ type distances struct {
 	Values  []string `xml:"u64values"`
 }
 
-// maxObjects bounds the objects of a matrix.
+// maxObjects is the largest accepted number of objects of a distance matrix.
 const maxObjects = 512
 
 // distances reads the element of such a matrix, which comes behind the machine.
@@ -99,8 +99,7 @@ func (b *builder) nvlinks(top *object) (*machine.NVLink, error) {
 	return &out, nil
 }
 
-// endpoint is what an index of the matrix names: a GPU by its number, or -1 and whether it is
-// a CPU; NVSwitches are neither.
+// endpoint is an object of the matrix: a GPU's number, or -1 and whether it is a CPU. An NVSwitch is neither.
 type endpoint struct {
 	gpu int
 	cpu bool

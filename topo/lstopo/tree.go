@@ -12,14 +12,14 @@ import (
 	"github.com/simccl/simccl/topo/machine"
 )
 
-// Given are what the file does not say.
+// Given supplies what hwloc's file lacks.
 type Given struct {
 	machine.Kinds
 	// NVLink replaces the file's NVLinks; nil: the file's, or assumed from the kind of GPU.
 	NVLink *machine.NVLink
 }
 
-// builder makes NCCL's tree.
+// builder builds NCCL's tree from hwloc's objects.
 type builder struct {
 	given Given
 	root  *decl.Element
@@ -31,7 +31,8 @@ type builder struct {
 	numas []*object
 }
 
-// Tree is the host of a file as NCCL's elements, and what was assumed. Errors have a place.
+// Tree builds the host's tree of NCCL elements from the file's text. It also returns notes about the
+// assumptions made. Errors have a position.
 func Tree(data []byte, file string, given Given) (*decl.Element, []string, error) {
 	top, err := parse(data, file)
 	if err != nil {
@@ -139,7 +140,7 @@ func number(text string) int {
 	return n
 }
 
-// affinity writes hwloc's set, "0x0000ffff,0xffffffff", as sysfs does.
+// affinity converts hwloc's CPU set, "0x0000ffff,0xffffffff", to the format of sysfs.
 func affinity(set string) string {
 	var words []string
 	for w := range strings.SplitSeq(set, ",") {
@@ -201,7 +202,7 @@ func (b *builder) parent(o *object) (*decl.Element, error) {
 	return e, b.hang(o, e)
 }
 
-// hang puts a function's element below its parent, or its CPU.
+// hang appends a function's element to the element of its parent bridge, else to its CPU.
 func (b *builder) hang(o *object, e *decl.Element) error {
 	b.pcis[o] = e
 	up, err := b.parent(o)
@@ -215,7 +216,7 @@ func (b *builder) hang(o *object, e *decl.Element) error {
 	return nil
 }
 
-// function makes the element of a PCI function.
+// function creates the element of a PCI function, with its ids and link.
 func (b *builder) function(o *object) (*decl.Element, error) {
 	f, err := o.pci()
 	if err != nil {
@@ -238,7 +239,7 @@ const (
 	osOpenFabrics = "3"
 )
 
-// devices finds GPUs and NICs.
+// devices collects the GPUs and NICs among the PCI functions.
 func (b *builder) devices(top *object) error {
 	var gpus, ib, eth []*object
 	top.walk(func(o *object) {
@@ -319,7 +320,7 @@ func (o *object) model() string {
 	return o.info["PCIDevice"]
 }
 
-// guid turns "b859:9f03:00d4:1234" into a number's text.
+// guid converts "b859:9f03:00d4:1234" to hexadecimal text with 0x.
 func guid(text string) string {
 	if hex := strings.ReplaceAll(text, ":", ""); len(hex) == 16 {
 		if _, err := strconv.ParseUint(hex, 16, 64); err == nil {
@@ -329,7 +330,7 @@ func guid(text string) string {
 	return ""
 }
 
-// natural orders mlx5_2 before mlx5_10.
+// natural compares names with numbers numerically: mlx5_2 is less than mlx5_10.
 func natural(a, b string) int {
 	split := func(s string) (string, int) {
 		head := strings.TrimRight(s, "0123456789")

@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/topo/decl"
 )
 
-// A DescribeError says what of a tree a Spec cannot say.
+// A DescribeError reports a part of a tree that a Spec cannot express.
 type DescribeError struct {
 	Origin  decl.Origin
 	Problem string
@@ -25,9 +25,9 @@ func (e *DescribeError) Error() string {
 	return e.Problem + "; " + e.Write
 }
 
-// Describe makes the Spec of a host's tree, the reverse of Generate. Kinds are those with
-// the tree's PCI ids, else those that are the same to NCCL: these are Facts that
-// are estimated. The error is a *DescribeError: a tree can have more than a Spec can say.
+// Describe returns the Spec that generates a host's tree; it is the reverse of Generate. It takes the kinds
+// with the tree's PCI ids, else kinds that NCCL treats in the same way, and marks these Facts as estimated.
+// The error is a *DescribeError: trees can be more general than Specs.
 func Describe(root *decl.Element, name string) (*Spec, error) {
 	d := &describer{spec: &Spec{Name: name, Title: "described from a topology"}, bus: map[string]int{},
 		ports: map[int]bool{}}
@@ -70,12 +70,12 @@ func Describe(root *decl.Element, name string) (*Spec, error) {
 	return d.spec, nil
 }
 
-// describer collects a Spec.
+// describer builds a Spec from a tree.
 type describer struct {
 	spec *Spec
 	gpus []*decl.Element // in the order of the file, then by number
 	bus  map[string]int  // of GPUs, their number
-	// ports are the numbers of NIC ports so far.
+	// ports is the set of NIC port numbers seen so far.
 	ports map[int]bool
 }
 
@@ -173,8 +173,8 @@ func (g *Group) takes(one *Group) bool {
 	return !g.NICsFirst && (g.NIC == nil || g.NIC.same(one.NIC))
 }
 
-// group describes an element below a CPU or a switch: a GPU, a NIC, or a switch and what is
-// below it. It is empty where NCCL drops the element.
+// group describes an element below a CPU or a switch: a GPU, a NIC, or a switch with its subtree. The group
+// is empty for an element that NCCL skips.
 func (d *describer) group(e *decl.Element) (*Group, error) {
 	g := &Group{}
 	switch {
@@ -277,7 +277,7 @@ func (d *describer) addGPU(g *Group, e *decl.Element) error {
 	return nil
 }
 
-// byNumber puts the GPUs in the order of their numbers.
+// byNumber sorts the GPUs by their numbers, which must be 0 to n-1.
 func (d *describer) byNumber() error {
 	devs := d.spec.GPU.Devs
 	if !numbers(devs, len(devs)) {

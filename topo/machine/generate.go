@@ -40,7 +40,7 @@ func (s *Spec) Generate() (*decl.Element, error) {
 	return root, nil
 }
 
-// generator numbers devices as it goes.
+// generator builds the tree of a Spec and numbers devices as it creates them.
 type generator struct {
 	spec   *Spec
 	gpus   []*decl.Element // <gpu>, by number
@@ -79,7 +79,7 @@ func (g *generator) cpu(i int, n NUMA) *decl.Element {
 	return e
 }
 
-// group appends the subtree of a group, all copies.
+// group appends all copies of a group's subtree.
 func (g *generator) group(on *decl.Element, grp *Group) {
 	grp = grp.parts()
 	for range max(grp.Times, 1) {
@@ -228,7 +228,8 @@ func (g *generator) connect() {
 // not of that kind, both: the virtual target.
 type nvlinks struct{ gpu, nvswitch, count int }
 
-// of lists the bundles of GPU i among n, of a kind with so many links.
+// of returns the NVLink elements of GPU i among n: target and number of links each. links is the number of
+// links of the kind.
 func (l *NVLink) of(i, n, links int) []nvlinks {
 	var out []nvlinks
 	if l.Links > 0 {

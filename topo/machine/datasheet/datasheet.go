@@ -1,19 +1,18 @@
-// Package datasheet has what NVIDIA states of its GPUs: the rate of matrix products,
-// the rate and size of device memory. They are peaks, not what kernels reach.
+// Package datasheet contains NVIDIA's figures of its GPUs: the rate of matrix products, the bandwidth and
+// size of device memory. They are peaks, not what kernels reach.
 //
 // What it must not know: machines, jobs.
 //
-// Source: NVIDIA's data sheets (V100, A100, A10G as of AWS g5, L4, L40S, H100, H200,
-// H20, GH200, B200, GB200, B300, GB300) and the Ada whitepaper of the RTX 4090; rates
-// of dense BF16 with FP32 accumulation, on V100 of FP16 and, having no TF32, of FP32. Of
-// boards of several GPUs it is a GPU's part (HGX B200 and B300: 36 PFLOPS with sparsity
-// on eight). Memory of GH200 is that with HBM3, of V100 the larger
-// one of two.
+// Source: NVIDIA's data sheets (V100, A100, A10G as of AWS g5, L4, L40S, H100, H200, H20, GH200, B200, GB200,
+// B300, GB300) and the Ada whitepaper of the RTX 4090; rates of dense BF16 with FP32 accumulation, for V100
+// of FP16 and, as it has no TF32, of FP32. For boards of several GPUs the figure is one GPU's share (HGX B200
+// and B300: 36 PFLOPS with sparsity on eight). Memory of GH200 is that with HBM3, of V100 the larger of its
+// two sizes.
 package datasheet
 
 import "strings"
 
-// GPU is a GPU in peaks.
+// GPU is the peak rates and memory of one GPU model.
 type GPU struct {
 	Name   string
 	Matrix float64 // TFLOP/s of dense matrix products in BF16
@@ -25,7 +24,7 @@ type GPU struct {
 	Capacity float64
 }
 
-// CapacityBytes is the device memory in bytes.
+// CapacityBytes returns the device memory in bytes.
 func (g *GPU) CapacityBytes() int64 { return int64(g.Capacity) << 30 }
 
 // gpus are looked through in order: the first whose words all occur in a name.
@@ -86,7 +85,7 @@ var devices = map[uint16]string{
 	0x2901: "B200", 0x2941: "GB200", 0x3182: "B300", 0x31c2: "GB300",
 }
 
-// nvidia is the vendor of PCI functions.
+// nvidia is the PCI vendor id of NVIDIA.
 const nvidia = 0x10de
 
 // Device is the GPU of a PCI function; false where it is not known.
@@ -105,7 +104,7 @@ func FastestLink() (most float64) {
 	return most
 }
 
-// Names lists the GPUs.
+// Names lists the names of the GPU models.
 func Names() (out []string) {
 	for _, g := range gpus {
 		out = append(out, g.Name)
