@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// MaxSteps bounds the steps of all lists that a text makes, and those of a job that is made: at
-// 64 bytes a step they take one GiB.
+// MaxSteps is the largest number of steps of a text's or a generated job's lists together: 1 GiB at 64 bytes
+// a step.
 const MaxSteps = 1 << 24
 
 // EachRank ends, in a text, the name of a list that every rank of it has by itself, NAME and its own
@@ -19,15 +19,15 @@ const EachRank = "*"
 // the ranks of a data parallel job do.
 type Folded struct {
 	Program
-	// Ranked says of a list, by index, that each of its ranks has it by itself, called by its name and
-	// the rank. It has the calls of the first of them.
+	// Ranked reports, by list, that each of the list's ranks has its own copy, named after the list and the
+	// rank. The list has the calls of its first rank.
 	Ranked []bool
-	// Each says of a call, by index, that each rank makes it on its own communicator.
+	// Each reports, by call, that each rank makes it on its own communicator of the family.
 	Each []bool
 }
 
-// families find the communicators of a name and a number, tp0, tp1, …, of which a rank is in one at
-// most.
+// families finds the communicators with a common name and a number (tp0, tp1, …). A rank is a member of at
+// most one of them.
 type families struct {
 	prefix []string // by communicator, "" for none
 	of     map[string]map[int32]int32
@@ -79,9 +79,9 @@ func (f *families) own(c *Call, rank int32) bool {
 	return prefix != "" && f.comm(prefix, rank) == c.Comm
 }
 
-// Unfold gives each rank of a Folded its own list. Lists of one rank share the dependencies of their
-// steps. The error says of which list which rank is in no communicator that it calls on, or that there
-// would be more than MaxSteps.
+// Unfold expands a Folded to one list per rank. The lists of one source share the dependencies of their
+// steps. It returns an error that names the list and the rank if a rank is a member of no communicator of the
+// family that it calls on, or if the result exceeds MaxSteps.
 func (d *Folded) Unfold() (*Program, error) {
 	u := unfolder{d: d, families: newFamilies(&d.Program), of: make([][]int32, len(d.Lists)),
 		marks: make([][]Mark, len(d.Lists)), calls: map[callKey]int32{}}
@@ -127,7 +127,7 @@ func (d *Folded) Unfold() (*Program, error) {
 	return &q, nil
 }
 
-// unfolder is the state of Unfold.
+// unfolder holds the tables of Unfold.
 type unfolder struct {
 	d        *Folded
 	q        *Program
@@ -233,7 +233,7 @@ func (p *Program) Fold() *Folded {
 	return d
 }
 
-// folder is the state of Fold.
+// folder holds the tables of Fold.
 type folder struct {
 	p        *Program
 	families *families
@@ -250,7 +250,8 @@ func (f *folder) prefix(i int) (string, bool) {
 	return prefix, ok && strings.TrimRight(prefix, "0123456789") == prefix
 }
 
-// run is how many lists that begin with one are equal but for communicators; 1 for it alone.
+// run returns the number of consecutive lists from i that are equal except for their communicators; at least
+// 1.
 func (f *folder) run(i int) int {
 	prefix, ok := f.prefix(i)
 	n := 1

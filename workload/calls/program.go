@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// maker makes the list of one rank.
+// maker converts the events of one rank to a list of steps.
 type maker struct {
 	r     *Record
 	p     *workload.Program
@@ -56,7 +56,7 @@ func (r *Record) Timed() (*workload.Program, [][][2]int32) {
 	return p, timed
 }
 
-// callKey identifies a Call without Splits.
+// callKey identifies equal Calls, which are stored once; Splits are not compared.
 type callKey struct {
 	comm, root, peer            int32
 	fn, typ, op                 uint8
@@ -88,7 +88,7 @@ func (m *maker) add(s workload.Step) int32 {
 	return int32(len(m.steps) - 1)
 }
 
-// think is the host's step before an event.
+// think adds the host computation before an event and returns the steps that the event depends on.
 func (m *maker) think(e *Event) []int32 {
 	if e.Host > 0 || len(m.after) > 0 {
 		m.host[e.Thread] = m.add(workload.Step{Kind: workload.Compute, Stream: workload.HostStream +

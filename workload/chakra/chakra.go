@@ -31,7 +31,7 @@ const (
 	Coll
 )
 
-// CollType is a collective, with the schema's numbers.
+// CollType is a collective's type, numbered as in the schema.
 type CollType int64
 
 // Collectives.
@@ -99,7 +99,7 @@ type Error struct {
 	Hint    string
 }
 
-// Error has the place, the problem and the remedy.
+// Error states the position, the problem and the remedy.
 func (e *Error) Error() string {
 	s := fmt.Sprintf("%s: byte %d: %s", e.File, e.Offset, e.Problem)
 	if e.Node >= 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// MaxFile bounds a file of a class in bytes.
+// MaxFile is the largest accepted size of a class's file, in bytes.
 const MaxFile = 1 << 20
 
 // classFiles are the classes that have a name.
@@ -54,7 +54,7 @@ func decode(data []byte, file string) (*Class, error) {
 	return &c, c.check(places)
 }
 
-// check finds values that no GPU has.
+// check returns an error for a value outside the bounds of its member.
 func (c *Class) check(p *jsonfile.Places) error {
 	for _, x := range []struct {
 		path      string
@@ -87,7 +87,7 @@ func (c *Class) check(p *jsonfile.Places) error {
 	return nil
 }
 
-// Names are the classes that have a file.
+// Names lists the built-in classes.
 func Names() (out []string) {
 	for name := range loaded() { //lint:sorted below
 		out = append(out, name)
@@ -111,7 +111,7 @@ func Find(gpu string) (*Class, bool) {
 	return c.complete(&g), true
 }
 
-// Parse reads the file of a class, which calibrate compute writes. Errors are of package fail.
+// Parse reads the file of a class, as calibrate compute writes it. Errors are of package fail.
 func Parse(data []byte, file string) (*Class, error) {
 	c, err := decode(data, file)
 	if err != nil {
@@ -129,7 +129,7 @@ func Parse(data []byte, file string) (*Class, error) {
 	return c.complete(&g), nil
 }
 
-// complete fills in what a class leaves to the one that it is like, and to the data sheet.
+// complete fills in missing parameters from the class named in Like and from the data sheet.
 func (c *Class) complete(g *datasheet.GPU) *Class {
 	out := *c
 	from := &Class{}
@@ -184,7 +184,8 @@ func (c *Class) complete(g *datasheet.GPU) *Class {
 	return &out
 }
 
-// products are those of a class; where it has none of its own those of the class that it is like.
+// products returns the product parameters of a class; if it has none, those of the class named in Like for
+// bf16 and tf32.
 func products(c, from *Class) map[string]Product {
 	if len(c.Products) > 0 {
 		return c.Products
@@ -204,7 +205,7 @@ func fill[T int64 | float64](to *T, from T) {
 	}
 }
 
-// Format is the file of a class.
+// Format returns the file of a class.
 func (c *Class) Format() ([]byte, error) {
 	data, err := json.MarshalIndent(c, "", "  ")
 	return append(data, '\n'), err

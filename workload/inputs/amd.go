@@ -17,7 +17,7 @@ var amd = sync.OnceValue(func() *regexp.Regexp {
 			`\bgfx(?:9[0-9a-f]{2}|1[0-2][0-9a-f]{2})\b.*|\bAMD (?:Instinct|Radeon) .*`)
 })
 
-// amdWords are words of which every such line has one.
+// amdWords are words of which every log line about AMD's libraries and GPUs contains one.
 var amdWords = []string{"RCCL", "rccl", "hip", "HIP", "ROC", "HSA_", "XGMI", "rsmi", "gfx", "AMD"}
 
 // AMDLine returns what of a line of a log RCCL alone writes, "" for nothing.

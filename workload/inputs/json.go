@@ -40,7 +40,7 @@ func has(text []byte, words ...string) bool {
 	return true
 }
 
-// recorded distinguishes recordings and files of other simulators.
+// recorded recognises JSON recordings and the files of other simulators.
 func recorded(head []byte) Kind {
 	switch {
 	case calls.Recognise(head):
@@ -71,7 +71,7 @@ func recorded(head []byte) Kind {
 	return Unknown
 }
 
-// described distinguishes documents by their outermost members.
+// described recognises JSON documents by their outermost members.
 func described(head []byte, m members) Kind {
 	switch {
 	case m.has("scenario"):

@@ -59,10 +59,10 @@ func element(text []byte, at int) (int, string) {
 	return at, ""
 }
 
-// topologyKind distinguishes NCCL's topology files.
+// topologyKind distinguishes NCCL's topology files from RCCL's.
 func topologyKind(text []byte) Kind {
 	tag, _, _ := bytes.Cut(text, []byte(">"))
-	// RCCL's are of version 2 (src/graph/xml.h of RCCL 2.30.4), with the architecture of GPUs.
+	// RCCL's files have version 2 (src/graph/xml.h of RCCL 2.30.4) and the GPUs' architecture.
 	if value(tag, "version") == "2" || bytes.Contains(text, []byte("<xgmi")) ||
 		bytes.Contains(text, []byte(` gcn="`)) {
 		return AMDTopology

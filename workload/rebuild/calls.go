@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/workload/kineto"
 )
 
-// commCall is a call of a process group that a kernel carried out.
+// commCall is a process-group call that a kernel executed.
 type commCall struct {
 	call   workload.Call // Comm is set later
 	group  *kineto.Group // nil for the default group
@@ -103,7 +103,7 @@ func merged(own *kineto.Comm, around []*kineto.Comm) *kineto.Comm {
 	return own
 }
 
-// shape translates a call of a process group.
+// shape converts a process-group call of a recording; false if its function or type is unknown.
 func (r *rank) shape(c *kineto.Comm) (commCall, bool) {
 	cc := commCall{member: int32(r.rank)}
 	size := int64(max(r.t.World, 1))
@@ -127,8 +127,8 @@ func (r *rank) shape(c *kineto.Comm) (commCall, bool) {
 	return cc, ok
 }
 
-// side gives calls of another recording to kernels without arguments: in order
-// among those of the same function.
+// side supplies the calls of another recording for kernels without arguments, in order among those of the
+// same function.
 type side struct {
 	byFunc map[coll.Func][]Sized
 	at     map[coll.Func]int
@@ -164,7 +164,7 @@ func (s *side) next(r *rank, kernel string) (commCall, bool) {
 	return commCall{}, false
 }
 
-// group is a communicator of the job.
+// group is a communicator of the job, with the statistics from which its purpose is inferred.
 type group struct {
 	comm  workload.Comm
 	key   string
@@ -187,7 +187,7 @@ func (g *group) saw(f coll.Func, gathered bool) {
 	}
 }
 
-// groups gives each call its communicator.
+// groups assigns each call to its communicator.
 func (j *job) groups() {
 	index := map[string]int32{}
 	full := map[string][]int32{} // by name, from the recording that has all members
@@ -214,7 +214,7 @@ func (j *job) groups() {
 	}
 }
 
-// kinds sets the purpose of each communicator.
+// kinds sets the purpose (DP, TP, …) of each communicator.
 func (j *job) kinds() {
 	steps := 0
 	for _, r := range j.ranks {
@@ -226,8 +226,8 @@ func (j *job) kinds() {
 	}
 }
 
-// apart is how many kernels lie between calls that are parts of a computation; a sum of
-// gradients one parameter after the other has one or two.
+// apart is the number of kernels between calls that are parts of a computation, as in tensor parallelism.
+// Reductions of gradients, one parameter after the other, have one or two in between.
 const apart = 3
 
 // awaits counts the calls whose result the rank's next kernel waits for, where there were
@@ -336,9 +336,9 @@ func (g *group) kind(few int) workload.CommKind {
 	return workload.NoKind
 }
 
-// fewCalls are so few in a rank's step that they may be sums of gradients or of losses
-// once a step, or a model that FSDP gathers as a whole. Of more,
-// tensor parallel layers wait for all, or for those of the forward pass, a half.
+// fewCalls is the number of calls per step up to which they may be reductions of gradients or losses once a
+// step, or gathers of a whole FSDP model. If there are more, tensor parallel layers wait for all of them, or
+// for half: those of the forward pass.
 const fewCalls = 4
 
 // described returns the purpose that a group's description names.

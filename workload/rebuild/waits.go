@@ -61,9 +61,9 @@ func (n *WaitCounts) count(h how) {
 	*[]*int{&n.Recorded, &n.Adjacent, &n.Watchdog, &n.Guessed}[h]++
 }
 
-// targets finds the operation that each wait holds up: the next one on the stream.
-// Where the recording does not name the stream, it is that of the next launch for a
-// wait after a record, and that on which the thread computes otherwise.
+// targets finds the operation that each wait blocks: the next one on the stream. If the recording does not
+// name the stream, it is the stream of the next launch for a wait that follows an event record, else the one
+// that the thread computes on.
 func (r *rank) targets() {
 	for i := range r.pending {
 		w := &r.pending[i]
@@ -112,7 +112,8 @@ func (r *rank) source(w *pendingWait, flags bool, works events, used map[int32]b
 	return r.guess(w, used), guessed
 }
 
-// recordedSource is what the recording itself says.
+// recordedSource returns the operation whose end the wait's recorded event marks: the last one launched on
+// that stream before the event record; -1 if it is unknown.
 func (r *rank) recordedSource(s *kineto.Sync) int32 {
 	for i := range r.records {
 		if rec := &r.records[i]; int64(rec.call.Corr) == s.RecordCorr {
@@ -142,8 +143,8 @@ func (r *rank) nextOf(w *pendingWait) int32 {
 	return -1
 }
 
-// guess takes, of what was recorded before and that nothing has waited for: what
-// ended just before the stream went on, or else the oldest.
+// guess picks the source of a wait among the event records before it that no other wait uses: the operation
+// that ended just before the stream continued, else the oldest.
 func (r *rank) guess(w *pendingWait, used map[int32]bool) int32 {
 	limit := r.ops[w.target].start()
 	idle := int64(0)

@@ -6,10 +6,9 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// emitter writes the iterations of a pipeline's stage. Messages go out as PyTorch's
-// schedules send them (torch.distributed.pipelining.schedules): a batch is one launch,
-// all on the stream of the process group; what a rank computes next waits for what it
-// received, and for a send as late as the next one.
+// emitter writes the iterations of a pipeline stage. It sends messages as PyTorch's schedules do
+// (torch.distributed.pipelining.schedules): a batch is one launch on the stream of the process group; the
+// next computation of a rank waits for the received messages, and a send is awaited as late as the next one.
 type emitter struct {
 	*rewriter
 	p       *workload.Program

@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Kind is one of the families of groups.
+// Kind is a family of groups: tensor, pipeline, data, ….
 type Kind uint8
 
 // Families of groups.
@@ -43,10 +43,10 @@ type callKey struct {
 	peer  int32
 }
 
-// Error is a layout that does not come out.
+// Error reports a layout whose degrees do not divide the ranks.
 type Error struct{ Problem, Hint string }
 
-// Error says what is wrong and what to write instead.
+// Error states the problem and what to write instead.
 func (e *Error) Error() string { return e.Problem + "; " + e.Hint }
 
 // New lays ranks out: data parallel groups have ranks / (tensor · pipeline) members.
@@ -159,7 +159,7 @@ func Elements(f coll.Func, bytes int64, n int) (count int64, t coll.DataType) {
 	return (bytes + size - 1) / size, t
 }
 
-// Bytes is the inverse of Elements.
+// Bytes returns the size of a call on n ranks in the sense of nccl-tests; it is the inverse of Elements.
 func Bytes(c *workload.Call, n int) int64 {
 	per := int64(1)
 	switch c.Func {

@@ -7,15 +7,15 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Builder makes the program of recordings that have calls and nothing between them:
-// each communicator and each call once.
+// Builder builds a program from recordings that contain only calls. It stores each communicator and each
+// distinct call once.
 type Builder struct {
 	P     *workload.Program
 	comms map[string]int32
 	calls map[string]int32
 }
 
-// NewBuilder begins the program of so many ranks.
+// NewBuilder returns a Builder of an empty program with a number of ranks.
 func NewBuilder(ranks int) *Builder {
 	return &Builder{P: &workload.Program{Of: make([]int32, ranks)}, comms: map[string]int32{},
 		calls: map[string]int32{}}
@@ -54,7 +54,7 @@ func (b *Builder) Group(key string, members []int32,
 	return i
 }
 
-// Named reports whether a communicator has a name.
+// Named reports whether the program has a communicator with this name.
 func (b *Builder) Named(name string) bool {
 	return slices.ContainsFunc(b.P.Comms, func(c workload.Comm) bool { return c.Name == name })
 }
@@ -76,7 +76,7 @@ func (b *Builder) Issue(c *workload.Call) workload.Step {
 	return workload.Step{Kind: workload.Issue, Stream: c.Comm, Call: b.Call(c)}
 }
 
-// Launch puts several calls between GroupStart and GroupEnd; a single one stays as it is.
+// Launch encloses several calls in GroupStart and GroupEnd; a single call is returned unchanged.
 func Launch(calls []workload.Step) []workload.Step {
 	if len(calls) < 2 {
 		return calls
