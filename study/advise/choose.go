@@ -65,8 +65,8 @@ func (r *Report) bestAt(i int, least float64) (best [numKinds]int, first int) {
 	return best, first
 }
 
-// segment adds the advice for a range of sizes with one winner: that, and what of other
-// kinds is the same over the whole range.
+// segment adds the advice for a range of sizes with one winner: the winner, and settings of other kinds that
+// are the best of their kind over the whole range.
 func (r *Report) segment(best [][numKinds]int, first, from int) {
 	if first < 0 {
 		return
@@ -79,7 +79,7 @@ func (r *Report) segment(best [][numKinds]int, first, from int) {
 	}
 }
 
-// advice is a trial over sizes from..to-1.
+// advice returns the advice to use a trial's setting for sizes with index from to to-1.
 func (r *Report) advice(t *trial, from, to int) Advice {
 	a := Advice{Setting: t.Name(), Value: t.Value(), Line: t.export(), Risk: t.Risk,
 		Sizes: [2]int64{r.base.cells[from].bytes, r.base.cells[to-1].bytes}}
@@ -99,7 +99,7 @@ func (r *Report) advice(t *trial, from, to int) Advice {
 	return a
 }
 
-// round keeps four digits behind the point.
+// round rounds to four decimal places.
 func round(v float64) float64 { return math.Round(1e4*v) / 1e4 }
 
 // rows lists each size with its best setting.

@@ -11,7 +11,7 @@ import (
 // and from 1 MiB.
 type regime struct{ all, large float64 }
 
-// at is the error at a size.
+// at returns the error at a size.
 func (r regime) at(bytes int64) float64 {
 	if bytes >= 1<<20 {
 		return r.large

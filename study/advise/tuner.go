@@ -76,7 +76,7 @@ func (c *cell) pair() (coll.Algorithm, coll.Protocol, bool) {
 	return 0, 0, false
 }
 
-// half is the geometric middle of two sizes.
+// half returns the geometric mean of two sizes.
 func half(a, b int64) uint64 { return uint64(math.Sqrt(float64(a) * float64(b))) }
 
 // Finding is a row of a tuner file that is odd.
@@ -103,7 +103,7 @@ type Check struct {
 	Gain     float64    `json:"gain"` // over all sizes, geometric mean
 }
 
-// loses is the gain below which a row loses.
+// loses is the gain below which a row of a tuner file counts as a loss.
 const loses = 0.99
 
 // CheckTuner simulates an operation with and without the rows of a file, whose contents
@@ -184,7 +184,7 @@ func covered(earlier []tunerfile.Line, l *tunerfile.Line) int {
 	return 0
 }
 
-// worth compares times row by row.
+// worth computes the gain of each row of a tuner file.
 func (c *Check) worth(site *scenario.Site, file *tunerfile.File, base, t *trial) {
 	gains := map[int][]float64{}
 	sizes := map[int][2]int64{}

@@ -14,9 +14,9 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// Options of a fit.
+// Options controls a fit.
 type Options struct {
-	// Holdout keeps every nth size out of the fit; at least 2, 0 means 2.
+	// Holdout excludes every nth size from the fit; at least 2, 0 means 2.
 	Holdout int
 	// Quantities are the names to fit; empty takes all that the data can say
 	// something about.
@@ -27,7 +27,7 @@ type Options struct {
 	Round func(round int, cost float64)
 }
 
-// Estimate is a fitted quantity.
+// Estimate is the result for one quantity.
 type Estimate struct {
 	gpu.Quantity
 	Before, Value float64
@@ -38,14 +38,14 @@ type Estimate struct {
 	Identified bool
 }
 
-// Residual is a point with what the fit makes of it.
+// Residual is a measured point with its simulated times before and after the fit.
 type Residual struct {
 	*Sample
 	Held          bool
 	Before, After float64 // simulated time, microseconds
 }
 
-// Result is a fit.
+// Result is the outcome of a fit.
 type Result struct {
 	Class     gpu.Class
 	Estimates []Estimate
@@ -62,8 +62,8 @@ var (
 	ErrNoSuch = errors.New("no such quantity")
 )
 
-// scale is where a deviation stops to count by its square and counts by its
-// size: beyond 4 % it is the model's, and not a matter of chance.
+// scale is the deviation up to which it counts by its square, and beyond by its size: more than 4 % is an
+// error of the model, not noise.
 const scale = 0.04
 
 // A quantity is identified if its posterior standard deviation is below
@@ -74,9 +74,8 @@ const identifiedShare = 0.8
 // counts events: smaller ones would see their steps.
 const step = 0.04
 
-// How far a quantity may be from where it starts, as the standard deviation of
-// its logarithm: started, or known where it was measured on some machine of the
-// class, whose stated uncertainty is not that of another machine's.
+// Standard deviations of the prior of a quantity's logarithm: started for a guessed value, known for one that
+// was measured on some machine of the class; its stated uncertainty does not hold on another machine.
 const (
 	started = 0.5
 	known   = 0.5
@@ -165,7 +164,7 @@ type fit struct {
 	touches  *mat.Dense // the first jacobian: what it holds to be zero is not asked again
 }
 
-// choose takes the quantities by name, or all on which a time depends.
+// choose sets f.free to the quantities with the given names, or to all on which a measured time depends.
 func (f *fit) choose(names []string) error {
 	all := gpu.Quantities()
 	for _, n := range names {
@@ -181,7 +180,7 @@ func (f *fit) choose(names []string) error {
 	}
 	if len(names) == 0 {
 		for _, q := range all {
-			// runs have plain buffers
+			// measured runs use plain buffers
 			if o, known := f.start.Origins[q.Name]; q.For == "" && *q.At(&f.start) > 0 &&
 				(!known || o.Uncertainty > 0) {
 				f.free = append(f.free, q)
@@ -229,7 +228,7 @@ func (f *fit) class(x []float64) gpu.Class {
 	return c
 }
 
-// deviations returns log(simulated/measured) of every training point.
+// deviations returns log(simulated/measured) for every training point.
 func (f *fit) deviations(x []float64) ([]float64, error) {
 	if f.at != nil && same(f.at, x) {
 		return f.residual, nil
@@ -246,7 +245,7 @@ func (f *fit) deviations(x []float64) ([]float64, error) {
 	return us, nil
 }
 
-// slopes returns the derivatives of the deviations.
+// slopes returns the derivatives of the deviations by the free quantities.
 func (f *fit) slopes(x []float64) (*mat.Dense, error) {
 	if f.slope != nil && same(f.slope, x) {
 		return f.jacobian, nil
@@ -303,8 +302,8 @@ func (f *fit) slopes(x []float64) (*mat.Dense, error) {
 	return jac, err
 }
 
-// groups groups the free quantities by the first word of their names: those of a
-// protocol, of NICs, of jitter.
+// groups groups the free quantities by the first word of their names, such as those of a protocol, of NICs or
+// of jitter.
 func (f *fit) groups() [][]int {
 	var words []string
 	var out [][]int
@@ -345,11 +344,11 @@ func loss(r float64) (cost, weight float64) {
 	return scale * scale * (root - 1), 1 / root
 }
 
-// freeShare is what a run counts where NCCL chose algorithm and protocol: that is what
-// is asked for, and runs that force them, which count 1, distinguish causes.
+// freeShare is the weight of a run in which NCCL chose algorithm and protocol, the case that users ask about.
+// Runs that force them weigh 1; they separate causes.
 const freeShare = 2
 
-// loss is that of a training point.
+// loss returns the cost and the weight of training point i with deviation r.
 func (f *fit) loss(i int, r float64) (cost, weight float64) {
 	cost, weight = loss(r)
 	if !f.train[i].Run.forced() {
@@ -358,7 +357,7 @@ func (f *fit) loss(i int, r float64) (cost, weight float64) {
 	return cost, weight
 }
 
-// cost is what is minimised, in units of one training point's variance scale².
+// cost returns the function that is minimised, in units of scale², the variance of one training point.
 func (f *fit) cost(x []float64) float64 {
 	r, err := f.deviations(x)
 	if err != nil {
@@ -377,8 +376,8 @@ func (f *fit) cost(x []float64) float64 {
 	return sum
 }
 
-// gradient and hessian are of cost; the Hessian is that of the deviations'
-// linear part (Gauss and Newton), positive by construction.
+// gradient and hessian return the derivatives of cost. The Hessian is that of the deviations' linear part
+// (Gauss-Newton) and therefore positive.
 func (f *fit) gradient(grad, x []float64) {
 	jac, err := f.slopes(x)
 	if err != nil {
@@ -418,7 +417,7 @@ func (f *fit) hessian(h *mat.SymDense, x []float64) {
 	}
 }
 
-// search minimises the cost from the start on.
+// search minimises the cost, starting at the prior.
 func (f *fit) search(rounds int, free func(int, float64)) (x []float64, n int, err error) {
 	problem := optimize.Problem{Func: f.cost, Grad: f.gradient, Hess: f.hessian,
 		Status: func() (optimize.Status, error) {
@@ -452,7 +451,7 @@ type recorder func(round int, cost float64)
 
 func (recorder) Init() error { return nil }
 
-// Record implements optimize.Recorder.
+// Record implements optimize.Recorder; it reports each major iteration.
 func (r recorder) Record(loc *optimize.Location, op optimize.Operation, stats *optimize.Stats) error {
 	if r != nil && op == optimize.MajorIteration {
 		r(stats.MajorIterations, loc.F)
@@ -460,7 +459,7 @@ func (r recorder) Record(loc *optimize.Location, op optimize.Operation, stats *o
 	return nil
 }
 
-// result sums up a search that ended at x.
+// result builds the Result of a search that ended at x.
 func (f *fit) result(x []float64, rounds int, points []Point, holdout int) (*Result, error) {
 	out := &Result{Class: f.class(x), Rounds: rounds, Cost: [2]float64{f.cost(make([]float64, len(x))),
 		f.cost(x)}}
@@ -489,8 +488,8 @@ func (f *fit) result(x []float64, rounds int, points []Point, holdout int) (*Res
 	return out, nil
 }
 
-// covariance of x: the sandwich of the Hessian and the gradients' scatter by
-// series, whose points err together where the model does, beside the prior.
+// covariance returns the covariance of x: the sandwich estimator of the Hessian and the scatter of gradients
+// by series, because points of one series share the model's error; the prior is included.
 func (f *fit) covariance(x []float64) (*mat.Dense, error) {
 	k := len(x)
 	h, inverse := mat.NewSymDense(k, nil), new(mat.SymDense)

@@ -39,7 +39,7 @@ func (e *Errors) end() {
 	e.Mean, e.Bias, e.Large = e.Mean/n, e.Bias/n, e.Large/float64(max(e.large, 1))
 }
 
-// Summary is one operation's errors, or those of several.
+// Summary is the errors of one operation, or of several together.
 type Summary struct {
 	Op     string `json:"operation"`
 	Held   bool   `json:"held_out"`
@@ -100,7 +100,7 @@ func launchName(l sim.Launch) string {
 	return "eager"
 }
 
-// CSV lists residuals, a point a line.
+// CSV formats residuals, one point per line.
 func CSV(all []Residual) []byte {
 	var b strings.Builder
 	b.WriteString(
@@ -116,7 +116,7 @@ func CSV(all []Residual) []byte {
 	return []byte(b.String())
 }
 
-// percent prints a share with its sign.
+// percent formats a share with its sign.
 func percent(v float64) string { return fmt.Sprintf("%+.1f", 100*v) }
 
 // bySize is a table of mean deviations by size and operation.
@@ -163,7 +163,7 @@ func bySize(b *strings.Builder, all []Residual) {
 	}
 }
 
-// CheckText formats a check as text.
+// CheckText formats the comparison of a class with measurements as text.
 func CheckText(all []Residual) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%-18s %7s %8s %8s %8s %8s   |simulated/measured - 1| in %%\n", "operation", "points",
@@ -226,7 +226,7 @@ type QuantityReport struct {
 	Determined  bool    `json:"determined"`
 }
 
-// Document sums a fit up for programs.
+// Document converts a fit to its JSON form.
 func (r *Result) Document() *Document {
 	d := &Document{Class: r.Class.Name, Machine: r.Class.Machine, Rounds: r.Rounds,
 		Errors: Summarise(r.Residuals)}
@@ -275,7 +275,7 @@ func (r *Result) Describe(name, machine string) {
 	c.Regimes = regimes(r.Residuals)
 }
 
-// source is where the times of a fit are from: measured here, or published by others.
+// source returns the origin of a fit's times: measured here, or published by others.
 func (r *Result) source() gpu.Source {
 	if slices.ContainsFunc(r.Residuals, func(x Residual) bool { return x.Run.Source != "" }) {
 		return gpu.Published
@@ -317,7 +317,7 @@ func regimes(all []Residual) []gpu.Regime {
 	return out
 }
 
-// round keeps n significant digits.
+// round rounds to n significant digits.
 func round(v float64, n int) float64 {
 	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return v
@@ -352,8 +352,8 @@ func Worst(sums []Summary) Summary {
 	return slices.MaxFunc(sums, func(x, y Summary) int { return cmp.Compare(x.After.Mean, y.After.Mean) })
 }
 
-// Only keeps the points of operations, by their names; no name means all. It
-// is an error where no point is left.
+// Only selects the points of the named operations; no name selects all. It returns an error if no point is
+// left.
 func Only(points []Point, names []string) ([]Point, error) {
 	var ops []coll.Func
 	for _, name := range names {

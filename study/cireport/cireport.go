@@ -1,6 +1,5 @@
-// Package cireport renders the verdicts of a check as CI servers read them: a JUnit
-// report, and annotations of GitHub Actions. Input: a Report. It knows nothing of
-// what was checked, and writes no files.
+// Package cireport renders the verdicts of a check for CI servers: a JUnit report, and annotations of GitHub
+// Actions. Input: a Report. It does not know what was checked and writes no files.
 package cireport
 
 import (
@@ -53,7 +52,7 @@ type message struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit is the report as XML: one suite.
+// JUnit returns the report as JUnit XML with one suite.
 func (rep *Report) JUnit() ([]byte, error) {
 	s := suite{Name: rep.Name, Tests: len(rep.Cases)}
 	sum := 0.0

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// namer names places of documents in NCCL's words.
+// namer describes places in documents with NCCL's terms.
 type namer struct{ want, got map[string]any }
 
 // quantities are the words for keys of documents; a key that is not here is its own.
@@ -52,11 +52,11 @@ var matrices = map[string][2]string{"gpuGpu": {"GPU", "GPU"}, "gpuNet": {"GPU", 
 	"netGpu": {"NET", "GPU"}, "gpuCpu": {"GPU", "CPU"},
 	"gpuNvs": {"GPU", "NVS"}, "netCpu": {"NET", "CPU"}}
 
-// isPath says whether a place is one path of a matrix.
+// isPath reports whether a place is one path of a matrix.
 func isPath(at []any) bool { return len(at) == 4 && at[0] == "paths" }
 
-// isOrder says whether a place is a list that means something as a whole: the
-// order of a ring, the GPUs or the nets of a channel, the route of a path.
+// isOrder reports whether a place is a list that is compared as a whole: the order of a ring, the GPUs or
+// nets of a channel, the route of a path.
 func isOrder(at []any) bool {
 	last := at[len(at)-1]
 	switch at[0] {
@@ -112,7 +112,7 @@ func plain(at []any) string {
 	return b.String()
 }
 
-// at is the value at a place of either document, that of now first.
+// at returns the value at a place of the current document, else of the stored one.
 func (n *namer) at(place ...any) any {
 	for _, doc := range []any{n.got, n.want} {
 		v := doc
@@ -258,7 +258,7 @@ func tuningName(at []any) string {
 	return "tuning table" + cell + " " + pair + " " + quantity(list)
 }
 
-// cellName is algorithm and protocol of their indices.
+// cellName returns the names of the algorithm and protocol with two indices.
 func cellName(at []any) (string, bool) {
 	if len(at) != 2 {
 		return "", false

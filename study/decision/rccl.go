@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/tuning"
 )
 
-// RCCL is what only RCCL decides, under the names that its sources have.
+// RCCL is the decisions that only RCCL makes, under the names of its sources.
 type RCCL struct {
 	Arch        string `json:"arch"`
 	CUs         int    `json:"cuCount"`
@@ -35,17 +35,17 @@ type RCCL struct {
 	Thresholds map[string]rows `json:"channelThresholds"`
 }
 
-// rows are rows of numbers.
+// rows is a table of integers.
 type rows [][]int64
 
-// RCCLChoice is what a choice of RCCL has beside NCCL's.
+// RCCLChoice is the additional members of a choice under RCCL's rules.
 type RCCLChoice struct {
 	Pipeline *Flag  `json:"pipeline,omitempty"` // never nil
 	Direct   string `json:"direct,omitempty"`   // the way in place of the algorithm
 	DDA      bool   `json:"dda,omitempty"`      // by kernels that read all GPUs' memory, before all else
 }
 
-// rcclChoice is that of a communicator of RCCL; nil of another library.
+// rcclChoice returns the RCCL members of a choice; nil under NCCL's rules.
 func rcclChoice(c *comm.Comm, t *tuning.Choice) *RCCLChoice {
 	if c.Params.Rules.Library != rules.RCCL {
 		return nil
@@ -54,7 +54,7 @@ func rcclChoice(c *comm.Comm, t *tuning.Choice) *RCCLChoice {
 	return &RCCLChoice{&pipelined, t.Direct, t.DDA}
 }
 
-// rcclOf is that of rank 0; nil of another library.
+// rcclOf returns rank 0's decisions that only RCCL makes; nil under NCCL's rules.
 func rcclOf(c *comm.Comm) *RCCL {
 	if c.Params.Rules.Library != rules.RCCL {
 		return nil
@@ -99,7 +99,7 @@ func netChunk(c *comm.Comm, arch string) int64 {
 	return -1
 }
 
-// tables fills the windows of a table, by operation.
+// tables sets the size ranges and thresholds of a cost table, by operation.
 func (r *RCCL) tables(t *rules.CostTable) {
 	r.Ranges, r.Thresholds = map[string]rows{}, map[string]rows{}
 	for _, f := range funcs {
@@ -119,7 +119,7 @@ func (r *RCCL) tables(t *rules.CostTable) {
 	}
 }
 
-// rcclGraph gives a graph the form of RCCL's documents.
+// rcclGraph converts a graph to the form of RCCL's reference documents.
 func rcclGraph(g *Graph, of *search.Graph) {
 	g.NIntraChannels = &of.NIntraChannels
 	for i := range *g.Channels {

@@ -18,9 +18,9 @@ const (
 	summaryForm = 2
 )
 
-// Summary is a short form of a document: the choices by ranges of sizes, and a hash
-// of each section. It says exactly what NCCL chooses, and of the rest whether it is
-// the same, floats to six digits (round).
+// Summary is a short form of a document: the choices by ranges of sizes, and a hash of each section. It
+// states NCCL's choices exactly; of other sections it shows whether they are equal, with floats to six digits
+// (round).
 type Summary struct {
 	Form    int                `json:"form"`    // of this document: 2
 	Version string             `json:"version"` // whose rules decided: "NCCL 2.28.9"
@@ -89,7 +89,7 @@ func (s *Summary) extend(c Choice) {
 	s.Choices[c.Func] = append(ranges, next)
 }
 
-// hashPrefix begins what is a hash.
+// hashPrefix is the prefix of hashes.
 const hashPrefix = "sha256:"
 
 // hashOf is the hash of a value, whatever blanks and order of keys its text has: 16
@@ -114,10 +114,9 @@ func hashOf(text []byte) (string, error) {
 // text may have no fraction (a time of 8388608 microseconds).
 var floats = []string{"timeUs", "times", "latencies", "bandwidths"}
 
-// round gives the floats of a value six significant digits, so that the last bits, in
-// which compilers differ where one joins a multiplication and an addition, do not
-// change a hash. Integers, as counts and ids are, keep all theirs. all says that v is
-// below a key of floats.
+// round rounds floats to six significant digits, so that the last bits, which depend on whether the compiler
+// fuses multiplication and addition, do not change a hash. Integers, such as counts and ids, are unchanged.
+// all: v is below a key whose numbers are all floats.
 func round(v any, all bool) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -177,7 +176,7 @@ func comma(i int) string {
 	return ""
 }
 
-// parseSummary reads a short form and checks its ranges.
+// parseSummary parses a short form and checks its ranges.
 func parseSummary(text []byte) (*Summary, error) {
 	var s Summary
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -202,7 +201,7 @@ func parseSummary(text []byte) (*Summary, error) {
 	return &s, nil
 }
 
-// table makes a choice of every power of two in the ranges.
+// table expands the ranges to a choice for every power of two.
 func (s *Summary) table() map[choiceKey]choice {
 	table := map[choiceKey]choice{}
 	for _, fn := range unionKeys(s.Choices, nil) {

@@ -65,7 +65,7 @@ func Text(c *comm.Comm, name string) string {
 	return b.String()
 }
 
-// choicesText lists who wins at which sizes.
+// choicesText lists the chosen algorithm and protocol by range of sizes.
 func choicesText(b *strings.Builder, c *comm.Comm) {
 	fmt.Fprintf(b, "%-14s %16s %16s  %s\n", "collective", "from bytes", "to bytes", "choice")
 	for _, f := range coll.CollFuncs() {

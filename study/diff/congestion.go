@@ -70,7 +70,7 @@ func (d *Document) metText() string {
 	return b.String()
 }
 
-// named is an operation as workloads name it.
+// named returns the name of an operation in workloads.
 func named(op string) string {
 	if f, err := coll.ParseFunc(op); err == nil {
 		return f.TestName()

@@ -87,7 +87,7 @@ func (m *Machine) member(name string, ranks []int32, share bool) (*member, error
 	return out, nil
 }
 
-// setOrder says in which order communicators are launched.
+// setOrder sets the order in which communicators are launched.
 func (m *Machine) setOrder(o Order) { m.order = o }
 
 // calls are the tasks of a group on a communicator of n ranks, as its members issue
@@ -120,7 +120,7 @@ func calls(g *Group, name string, n int) []launch.Call {
 	return out
 }
 
-// Launched is a communicator's kernels for one group.
+// Launched is the kernels that one group launches on one communicator.
 type Launched struct {
 	Ranks   []int32 // of the world
 	Kernels []launch.Kernel

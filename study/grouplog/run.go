@@ -16,12 +16,12 @@ import (
 // A broadcast's root does not wait for the others, in an all-reduce all wait for all.
 type run struct {
 	ranks []int32
-	// together is when it ends on each GPU where all begin at once; after, by GPU and
-	// other GPU, how long after the other's begin it ends on the first at least, where
-	// all others began long before; never where the first does not wait for the other.
+	// together is the kernel's duration on each GPU if it begins on all at once. after[i][k] is the least
+	// time from its begin on GPU k to its end on GPU i, if it began on all others long before; never if i
+	// does not wait for k.
 	together []units.Time
 	after    [][]units.Time
-	// free: its launch takes the host no time beside that of others.
+	// free: launching the kernel costs the host no time of its own.
 	free bool
 }
 
@@ -50,7 +50,7 @@ func (r *run) on(free []units.Time) {
 	}
 }
 
-// lockstep is a kernel that takes a time on all GPUs, each of which waits for all.
+// lockstep returns a kernel that takes t on all GPUs, each of which waits for all others.
 func lockstep(ranks []int32, t units.Time) run {
 	out := run{ranks: ranks}
 	for range ranks {
@@ -141,7 +141,7 @@ func (l *Launched) ends(ctx context.Context, p *plan.Plan, late []units.Time) ([
 	return r.Finish, err
 }
 
-// config is the simulator's of a communicator.
+// config returns the simulator's configuration for the kernels of a communicator.
 func (l *Launched) config(late []units.Time) sim.Config {
 	c := l.member
 	return sim.Config{Comm: c.Layout, Systems: c.Systems(), Class: c.class, Seed: 1, Launch: sim.Graph,

@@ -40,8 +40,8 @@ func (m *Machine) time(ctx context.Context, g *Group) (units.Time, error) {
 	return replay(m.site.Comm.NRanks, g.repeats(m.site.Comm.NRanks), launch, runs), nil
 }
 
-// set is how many bytes a rank of n sends and receives in a group, which groups.cu's
-// graph does again and again in the same buffers.
+// set returns the number of bytes of the buffers that a rank of n uses in a group; the graph of groups.cu
+// repeats the group in the same buffers.
 func (g *Group) set(n int) (bytes int64) {
 	for i := range g.Tasks {
 		t := &g.Tasks[i]
@@ -58,7 +58,7 @@ func (g *Group) set(n int) (bytes int64) {
 	return bytes
 }
 
-// repeats is how many groups a graph has, as groups.cu makes it: fewer of large ones.
+// repeats returns the number of groups in the graph that groups.cu records: fewer for larger groups.
 func (g *Group) repeats(n int) int {
 	bytes := int64(0)
 	for i := range g.Tasks {

@@ -52,7 +52,7 @@ func tableRow(line string) bool {
 	return err == nil
 }
 
-// compare adds one communicator to the report.
+// compare adds the comparison of one communicator to the report.
 func (rep *Report) compare(c *ncclog.Communicator, site *scenario.Site) {
 	for _, r := range c.Ranks {
 		if r.Rank >= site.Comm.NRanks {
@@ -83,8 +83,8 @@ func (rep *Report) compare(c *ncclog.Communicator, site *scenario.Site) {
 	}
 }
 
-// visible drops lines of subsystems that NCCL_DEBUG_SUBSYS left out of a log:
-// those of which it has no line of any kind.
+// visible removes lines of subsystems that NCCL_DEBUG_SUBSYS excluded from the log: those without any line in
+// it.
 func visible(ours []ncclog.Line, logged []ncclog.Text) []ncclog.Line {
 	of := map[string]ncclog.Subsystem{}
 	for _, l := range ours {
@@ -105,7 +105,7 @@ func visible(ours []ncclog.Line, logged []ncclog.Text) []ncclog.Line {
 	return out
 }
 
-// kind is what a line begins with: its section and first word.
+// kind returns the section and first word of a line, without numbers.
 func kind(line string) string {
 	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 	return sectionOf(line) + " " + strings.TrimRight(word, "0123456789abcdef-/")
@@ -144,11 +144,11 @@ func (rep *Report) lines(r *ncclog.Rank, name, rule string, logged []ncclog.Text
 	}
 }
 
-// nearby is how many lines further the end of a line is that another interrupted.
+// nearby is the number of following lines in which the rest of an interrupted line is searched.
 const nearby = 16
 
-// torn reports whether a line is not what its process wrote: another's prefix is in
-// it, or it begins as one of simccl's does and a line soon after is the rest of that.
+// torn reports whether concurrent output has damaged a line: it contains another process's prefix, or it
+// begins like one of simccl's lines and one of the next lines is the rest of that.
 func (rep *Report) torn(l *ncclog.Text, ours []string) bool {
 	if l.Torn {
 		return true
@@ -282,8 +282,8 @@ func (rep *Report) choices(c *comm.Comm, of *ncclog.Communicator, r *ncclog.Rank
 	}
 }
 
-// choose gives the line that simccl would log for an operation. Without its
-// call the type is float32 and the reduction sum, as nccl-tests'.
+// choose returns the line that simccl would log for an operation. If the log lacks its call, the type is
+// float32 and the reduction sum, as in nccl-tests.
 func choose(c *comm.Comm, op *ncclog.Choice) (string, error) {
 	f, err := coll.ParseFunc(op.Func)
 	if err != nil {

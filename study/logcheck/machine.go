@@ -23,7 +23,7 @@ import (
 var fromPrint = ncclog.Pattern(
 	`^NCCL_(DEBUG.*|TOPO_FILE|TOPO_DUMP_FILE|GRAPH_DUMP_FILE|GRAPH_DUMP_FILE_RANK|CONF_FILE|HOSTID|SOCKET_IFNAME|IB_HCA|NET|NET_PLUGIN|TUNER_PLUGIN|PROFILER_PLUGIN|ENV_PLUGIN|COMM_ID|CUDA_PATH)$`)
 
-// machine is what a communicator of a log ran on.
+// machine is the machine of a logged communicator.
 type machine struct {
 	spec  scenario.Machine
 	files memory
@@ -86,8 +86,8 @@ func (p *printed) ranks() []int {
 	return out
 }
 
-// What aws-ofi-nccl reports for EFA devices, in microseconds (param.h:
-// OFI_NCCL_NET_LATENCY), and for those of P5en and P6.
+// The latencies that aws-ofi-nccl reports for EFA devices, in microseconds (param.h: OFI_NCCL_NET_LATENCY):
+// of older instances, and of P5en and P6.
 const efaLatency, efaLatencyP6 = 75, 35
 
 // describe adds to NETs what lines of the ranks of their host say: names, GPU Direct
@@ -157,7 +157,7 @@ func (p *printed) topology(r *rules.Topo, sm int) []byte {
 	return topoxml.Write(p.root)
 }
 
-// fromLog makes the machine of a communicator from system prints.
+// fromLog builds the machine of a communicator from system prints.
 func fromLog(c *ncclog.Communicator, nodes []*printed, r *rules.Ruleset, sm int) (*machine, error) {
 	m := &machine{files: memory{}}
 	at := 0
@@ -217,9 +217,8 @@ type ShapeError struct{ Comm, Problem string }
 
 func (e *ShapeError) Error() string { return "communicator " + e.Comm + ": " + e.Problem }
 
-// candidates are the compute capabilities that a log allows, the likeliest
-// first: that of the GPU's name, else those whose NVLinks divide the printed
-// bandwidths.
+// candidates returns the compute capabilities that are possible according to the log, most likely first: that
+// of the GPU's name, else those whose NVLink bandwidth divides the printed bandwidths.
 func candidates(log *ncclog.Log, nodes []*printed, r *rules.Topo) []int {
 	for _, name := range log.GPUs {
 		if sm := smOf(name); sm > 0 {
@@ -284,7 +283,7 @@ func settings(log *ncclog.Log) (env, left []string) {
 	return env, left
 }
 
-// load makes the communicator of a machine under settings and a release.
+// load lays out the communicator of a machine with settings and a release's rules.
 func (m *machine) load(r *rules.Ruleset, env []string, cast ncclog.Known) (*scenario.Site, error) {
 	m.spec.Multicast = map[ncclog.Known]string{ncclog.Unknown: "auto", ncclog.No: "off",
 		ncclog.Yes: "on"}[cast]
@@ -292,7 +291,7 @@ func (m *machine) load(r *rules.Ruleset, env []string, cast ncclog.Known) (*scen
 	return scenario.Load(&scenario.Spec{Machine: m.spec}, opt)
 }
 
-// memory is a file system of bytes by name.
+// memory is a file system of named contents.
 type memory map[string][]byte
 
 // Open implements fs.FS.

@@ -14,7 +14,7 @@ import (
 // name are in the log. A line to which only the paths point is taken only if
 // with it nothing differs any more.
 
-// row is a line of a system print's tree.
+// row is a parsed line of a system print's tree.
 type row struct {
 	ncclog.Text
 	head       bool // a CPU
@@ -34,15 +34,15 @@ func rowOf(t ncclog.Text) row {
 		rest: rest}
 }
 
-// addition is a tree with a line more.
+// addition is a tree with one line inserted.
 type addition struct {
 	tree []ncclog.Text
 	text string
 	sure bool // that a line is lost is plain; only which is tried
 }
 
-// trees gives each rank the lines of its system print's tree: those of all ranks of
-// the host together, where none contradicts another.
+// trees assigns to each rank the lines of its system print's tree: the union of the lines of all ranks of the
+// host, if they do not contradict each other.
 func (f *finder) trees() {
 	f.tree = map[*ncclog.Rank][]ncclog.Text{}
 	for _, k := range f.c.Ranks {
@@ -173,7 +173,7 @@ func (f *finder) longest() *ncclog.Rank {
 	return best
 }
 
-// adder collects additions to a tree.
+// adder collects possible additions to a tree.
 type adder struct {
 	rows  []row
 	tree  []ncclog.Text
@@ -237,7 +237,7 @@ func (a *adder) missing(kind string) []string {
 	return slices.DeleteFunc(slices.Clone(a.named[kind]), func(n string) bool { return a.have[n] })
 }
 
-// put adds a line in front of a row.
+// put records the addition of a line in front of row i.
 func (a *adder) put(i int, text string, sure bool) {
 	near := a.tree[min(i, len(a.tree)-1)]
 	line := ncclog.Text{Text: text, File: near.File, Line: near.Line}
@@ -248,8 +248,7 @@ func link(col int, kind, bw, node string) string {
 	return fmt.Sprintf("%*s+ %s[%s] - %s", col, "", kind, bw, node)
 }
 
-// width is the length of a link's text in front of its node, without that of its
-// bandwidth.
+// width is the length of a link's text before its node, without the bandwidth.
 const width = len("+ PCI[] - ")
 
 // cpuKinds are the kinds of CPU that NCCL knows, as it prints them, where no other CPU
@@ -316,7 +315,7 @@ func (a *adder) open(at int) (nodes []node, fits bool) {
 	})
 }
 
-// of names the node that a row's link may be of: a GPU has NVLinks, a NIC has NETs.
+// of returns the kind of node that a row's link belongs to: a GPU has NVLinks, a NIC has NETs.
 func (r *row) of() string {
 	switch r.kind {
 	case "NVL", "C2C", "LOC":
@@ -327,7 +326,7 @@ func (r *row) of() string {
 	return "PCI"
 }
 
-// orphan adds the node whose link a row is that is a link of no node.
+// orphan adds the missing node above the first row whose link belongs to no node.
 func (a *adder) orphan() {
 	for i := range a.rows {
 		nodes, fits := a.open(i)
@@ -357,7 +356,7 @@ func (a *adder) parent(i int, nodes []node, kind string, sure bool) {
 	}
 }
 
-// bandwidths are those of links to nodes of a kind, then to others.
+// bandwidths lists the bandwidths of links to nodes of a kind, then those of others, as candidates.
 func (a *adder) bandwidths(kind string) []string {
 	out := slices.Clone(a.rates[kind])
 	for _, other := range []string{"PCI", "GPU", "NIC"} {
@@ -378,7 +377,7 @@ func (a *adder) bandwidths(kind string) []string {
 	return out
 }
 
-// lostBus is a bus id that no device has.
+// lostBus is the bus id of inserted devices; no real device has it.
 const lostBus = "fffe000"
 
 // nodes are the texts that a lost node of a kind may have.
@@ -543,7 +542,7 @@ func (a *adder) nvlinks() {
 	}
 }
 
-// side adds a link among those of the GPU in a row, at each place.
+// side adds a link at each position among the links of the GPU in row gpu.
 func (a *adder) side(gpu, col int, kind, bw, name string) {
 	for i := gpu + 1; ; i++ {
 		a.put(i, link(col, kind, bw, name), true)

@@ -65,8 +65,8 @@ func Head(c *comm.Comm, rank int32, settings []Setting) []Line {
 	return l
 }
 
-// localRank is the place of a rank among those of its node. The parts of a host that
-// NCCL splits are nodes, and their ranks need not be neighbors.
+// localRank returns the index of a rank among the ranks of its node. If NCCL splits a host, each part is a
+// node, and its ranks need not be consecutive.
 func localRank(c *comm.Comm, rank int32) int {
 	n := 0
 	for _, node := range c.NodeOf[c.Domains[c.NodeOf[rank]].First:rank] {
@@ -85,8 +85,8 @@ func plugin(network string) string {
 	return network
 }
 
-// WriteInit prints what rank 0 logs, and the first rank of every node whose system is
-// not that of the node before: what is needed to make the cluster of it again.
+// WriteInit writes the log lines of rank 0 and of the first rank of every node whose system differs from the
+// previous node's: enough to reconstruct the cluster.
 func WriteInit(w io.Writer, c *comm.Comm, settings []Setting, subs ...Subsystem) error {
 	var before []string
 	for n := range c.Domains {

@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/topo/doc"
 )
 
-// lineSize is NCCL's buffer for most lines (init.cc:1242, tuning.cc:505).
+// lineSize is the size of NCCL's buffer for most lines (init.cc:1242, tuning.cc:505).
 const lineSize = 1024
 
 // OfRank lists what a rank logs while the communicator is made.
@@ -71,7 +71,7 @@ func searched(c *comm.Comm, d *connect.Domain, id int) bool {
 	return true
 }
 
-// graph prints a searched graph (search.cc:1199).
+// graph logs a searched graph (search.cc:1199).
 func (l *log) graph(d *connect.Domain, g *search.Graph) {
 	form := &d.System.Rules.Log
 	l.add(Graph, "Pattern %d, crossNic %d, nChannels %d, bw %f/%f, type %v/%v, sameChannels %d",
@@ -194,7 +194,7 @@ func (l *log) wideRing(channel, of int, order []int32) {
 	l.add(Init, "%s", b)
 }
 
-// links prints the rank's rings and trees (init.cc:1244).
+// links logs the rank's rings and trees (init.cc:1244).
 func (l *log) links(c *comm.Comm, rank int32) {
 	line := ""
 	for i := range c.Channels {

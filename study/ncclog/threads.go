@@ -13,7 +13,7 @@ const (
 	maxPiece  = 2048    // bytes of one
 )
 
-// writers counts the threads whose prefix begins lines.
+// writers counts, for each prefix host:pid:tid, the lines that begin with it.
 func writers(texts []envelope.Text) map[string]int {
 	known := map[string]int{}
 	for _, t := range texts {
@@ -53,8 +53,7 @@ func (r *reader) writer(thread string) string {
 	return best
 }
 
-// orphan is a thread none of whose lines says Init START: its lines are kept until it
-// is known which rank it is.
+// orphan is a thread without a line Init START; its lines are kept until its rank is known.
 type orphan struct {
 	thread string
 	lines  []Text
@@ -89,8 +88,8 @@ var (
 	tableOf = Pattern(`^(?:  Algorithm   \||threadThresholds )`)
 )
 
-// adopt makes ranks of threads whose initialisation is not logged, from what their
-// other lines say: Init COMPLETE, "comm … rank …", rings and trees.
+// adopt creates ranks for threads whose initialisation is not logged, from their other lines: Init COMPLETE,
+// "comm … rank …", rings and trees.
 func (r *reader) adopt() {
 	r.log.Excerpt = len(r.log.Comms) == 0
 	for _, thread := range r.order {
@@ -115,8 +114,8 @@ func (r *reader) adopt() {
 	}
 }
 
-// of concludes which rank a thread is; nil where no line is of a rank's making. Its
-// number is -1 where nothing names it.
+// of infers the rank of a thread; nil if no line is one that ranks write. Rank is -1 if no line contains its
+// number.
 func (o *orphan) of() *Rank {
 	k, made := newRank(o.thread), false
 	k.Rank = -1
@@ -206,7 +205,7 @@ func (r *reader) bare(t envelope.Text) bool {
 	return len(lines) > 0
 }
 
-// plainLine are lines besides rendered that say something of a rank or a job.
+// plainLine matches lines, other than rendered, that have information about a rank or a job.
 var plainLine = Pattern(
 	`^(?:NCCL version \d|NCCL_[A-Z0-9_]+ set by environment to |Using network |(?:\[Rank \d+\] )?ncclComm\w+ comm 0x|comm 0x[0-9a-f]+ rank |` +
 		`NET/\w+ : (?:Using|GPU Direct)|GPU Direct RDMA |NVLS multicast support is |ncclTopoPopulateNics : Filled |\w+: \d+ Bytes -> Algo )`)

@@ -10,10 +10,10 @@ import (
 	"github.com/simccl/simccl/tuning"
 )
 
-// perBlock algorithms share a block of the table.
+// perBlock is the number of algorithms in one block of the table.
 const perBlock = 3
 
-// table prints the cost model (tuning.cc:504).
+// table logs the cost model (tuning.cc:504).
 func (l *log) table(m *tuning.Model) {
 	algos, protos := coll.Algorithms(), coll.Protocols()
 	if !m.Params.Rules.Tuning.PAT { // the last of them (nccl_common.h of v2.23.4)

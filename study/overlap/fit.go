@@ -13,7 +13,7 @@ import (
 // FitFile is the table of a directory of measured times that Fit is for.
 const FitFile = "overlap.txt"
 
-// Fitted says how quantities of sharing were found.
+// Fitted describes a fit of the quantities of sharing and its error.
 type Fitted struct {
 	Rows, Held    int     // rows that the fit saw, and those held out
 	Before, After float64 // mean |log| of collectives' slow-downs, of the rows held out
@@ -26,7 +26,7 @@ type Estimate struct {
 	Before, Value, Uncertainty float64
 }
 
-// sharing are what Fit moves, and up to where.
+// sharing lists the quantities that Fit varies, with their upper bounds.
 var sharing = [3]struct {
 	name string
 	most float64
@@ -37,13 +37,12 @@ var sharing = [3]struct {
 	{"beside_wait", 6, func(c *gpu.Class) *float64 { return &c.Share.Wait }},
 }
 
-// ErrFewRows is a table with too few rows of collectives beside compute.
+// ErrFewRows reports a table with too few rows of collectives with concurrent compute.
 var ErrFewRows = errors.New("four rows of collectives beside compute, or more, are needed")
 
-// Fit finds by how much collectives are slower beside compute: the quantities with which
-// every second row of section gemm is met best, from ever finer grids. The rows
-// between are held out; where these are met no better, the class stays as it is. on makes the
-// machines of a class.
+// Fit fits the slow-down of collectives by concurrent compute: it searches ever finer grids for the
+// quantities with which every second row of section gemm is reproduced best. The other rows are held out; if
+// their error does not decrease, the class is unchanged. on returns the machines of a class.
 func (t *Table) Fit(ctx context.Context, on func(*gpu.Class) Machines, class gpu.Class) (gpu.Class, *Fitted,
 	error) {
 	f := &fitter{ctx: ctx, on: on, class: class, train: *t, held: *t}
@@ -104,7 +103,7 @@ func (f *fitter) loss() float64 {
 // scale is the |log| beyond which a deviation counts by its size: it is the model's then.
 const scale = 0.1
 
-// mean is that of what is made of the log of simulated over measured slow-downs.
+// mean returns the mean of a function (of) of log(simulated/measured slow-down).
 func (f *fitter) mean(t *Table, of func(float64) float64) float64 {
 	if f.err != nil {
 		return 0
@@ -156,7 +155,7 @@ func (f *fitter) search() {
 	}
 }
 
-// at are the quantities' values.
+// at returns the current values of the quantities.
 func (f *fitter) at() (x [len(sharing)]float64) {
 	for i := range sharing {
 		x[i] = *sharing[i].at(&f.class)
@@ -164,7 +163,7 @@ func (f *fitter) at() (x [len(sharing)]float64) {
 	return x
 }
 
-// try is the loss with other values.
+// try returns the loss with other values and restores the current ones.
 func (f *fitter) try(x [len(sharing)]float64) float64 {
 	old := f.at()
 	defer f.set(old)
@@ -172,7 +171,7 @@ func (f *fitter) try(x [len(sharing)]float64) float64 {
 	return f.loss()
 }
 
-// set gives the quantities their values.
+// set sets the quantities to values.
 func (f *fitter) set(x [len(sharing)]float64) {
 	for i := range sharing {
 		*sharing[i].at(&f.class) = x[i]
@@ -210,7 +209,7 @@ func (r *Fitted) Describe(c *gpu.Class) {
 	c.Origins = origins
 }
 
-// Text is the fit as a table.
+// Text formats the fit as a table.
 func (r *Fitted) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\ncollectives beside compute: %d rows, %d held out, whose slow-downs are met within "+

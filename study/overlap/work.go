@@ -11,9 +11,9 @@ import (
 
 var kernelName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(gemm|add)(\d+)(M?)$`) })
 
-// work is what a kernel of the table needs: gemm4096 multiplies matrices of 4096 x
-// 4096 in 16 bits, add128M adds a number to 128 MiB of them, sdpa is causal attention of
-// 64 heads with 2048 rows of 128 elements.
+// work returns the demands of a kernel of the table: gemm4096 multiplies 4096 x 4096 matrices in 16 bits,
+// add128M adds a number to 128 MiB of them, sdpa is causal attention of 64 heads with 2048 rows of 128
+// elements.
 func work(kind string, sms int32) workload.Work {
 	w := workload.Work{Name: kind}
 	if kind == "sdpa" {
@@ -46,7 +46,7 @@ const (
 	tileCluster = 2
 )
 
-// gemmTiles is how many tiles the clusters of a product of n x n matrices take.
+// gemmTiles returns the number of tiles that the clusters of a product of n x n matrices process.
 func gemmTiles(n int64, sms int32) int64 {
 	clusters := max(1, int64(sms)/tileCluster)
 	best, tiles := int64(math.MaxInt64), int64(1)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Curve is a line of a figure.
+// Curve is one line of a figure.
 type Curve struct {
 	Name   string
 	Points [][2]float64
@@ -51,8 +51,8 @@ func (x *Report) QueueCurves() (out []Curve) {
 	return out
 }
 
-// RateCurves are the rates of the flows with the greatest slowdown over time: µs, and the Gb/s of payload
-// that were acknowledged within a bin.
+// RateCurves returns the rates over time of the flows with the largest slowdown: time in µs, and the payload
+// acknowledged within a bin as a rate in Gb/s.
 func (x *Report) RateCurves() (out []Curve) {
 	s := x.Series
 	all := slices.Clone(s.Rates)

@@ -52,8 +52,8 @@ func (x *Report) HasFiles() error {
 	return nil
 }
 
-// WriteFile writes one of FileNames in the simulator's columns (simulation/scratch/third.cc of commit
-// 9f4be2a). Times are those of the simulation, in ns.
+// WriteFile writes one of FileNames in the columns of the HPCC simulator (simulation/scratch/third.cc of
+// commit 9f4be2a). Times are simulated time in ns.
 func (x *Report) WriteFile(name string, to io.Writer) error {
 	w := bufio.NewWriter(to)
 	switch name {
@@ -67,7 +67,7 @@ func (x *Report) WriteFile(name string, to io.Writer) error {
 	return w.Flush()
 }
 
-// address is the IPv4 address of a node (third.cc:155).
+// address returns the IPv4 address of a node (third.cc:155).
 func address(node int32) uint32 {
 	return 0x0b000001 + uint32(node/256)<<16 + uint32(node%256)<<8
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Htsim is a scenario of htsim with what its command line says.
+// Htsim is a scenario of htsim and the options of its command line.
 type Htsim struct {
 	Matrix, Topo string // files
 	CC           string // nscc or roce

@@ -28,7 +28,7 @@ var boards = []board{
 	{"4090", "pcie-rtx4090-8", "", 8}, {"a10g", "aws-g5.48xlarge", "", 8}, {"gb10", "dgx-spark", "", 1},
 }
 
-// find is the board of a GPU's name.
+// find returns the board with a GPU's name.
 func find(gpu string) (board, bool) {
 	name := strings.ToLower(gpu) + " "
 	for _, b := range boards {
@@ -55,7 +55,7 @@ func MachineName(gpu string) string {
 	return gpu
 }
 
-// smallGPUs is how many GPUs the small machines have.
+// smallGPUs is the number of GPUs of the small machines.
 const smallGPUs = 4
 
 // Builtin is the built-in machine of GPUs that a driver calls so, ranks of them; ok is
@@ -104,7 +104,7 @@ func Machine(spec *scenario.Spec, meta *load.MetaInfo, ranks int) (note string, 
 	return note, nil
 }
 
-// gpusOf is how many GPUs a host of a machine has.
+// gpusOf returns the number of GPUs of a host of a machine.
 func gpusOf(m *builtin.Machine, usual int) int {
 	if m.Name == "h200x4" {
 		return smallGPUs

@@ -16,7 +16,7 @@ type feed struct {
 	err    error     // why points are left
 }
 
-// newFeed deals points to n workers.
+// newFeed distributes points to n workers in equal consecutive parts.
 func newFeed(jobs []job, n int) *feed {
 	f := &feed{jobs: make([][]job, n)}
 	for i := range n {

@@ -15,7 +15,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 )
 
-// Merged are the lines of all shards, by key.
+// Merged is the lines of all shards, by key.
 type Merged struct {
 	Lines   []Line
 	Failed  int
@@ -23,7 +23,7 @@ type Merged struct {
 	Again   int // points that more than one process ran, with the same result
 	Missing int // points of the manifest that have no line
 	Columns []Col
-	// Manifest is that of the first folder.
+	// Manifest is the manifest of the first folder.
 	Manifest *Manifest
 	prices   *Prices
 }
@@ -69,7 +69,7 @@ func Merge(dirs ...string) (*Merged, error) {
 	return out, nil
 }
 
-// add takes a line into the merge.
+// add adds a line to the merge. A second result for a point must be equal to the first.
 func (m *Merged) add(by map[Key]*Line, l *Line, file string) error {
 	old := by[l.Key]
 	switch {

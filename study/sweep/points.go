@@ -13,7 +13,8 @@ import (
 
 func shortList() string { return strings.Join(slices.Sorted(maps.Keys(shortNames)), ", ") }
 
-// count is how many combinations there are, before Where.
+// count returns the number of combinations before Where, or a number above scenario.MaxPoints if there are
+// more.
 func (s *Spec) count() int {
 	n := 1
 	for _, f := range s.Factors {
@@ -78,7 +79,7 @@ func (s *Spec) at(path string) (best placed) {
 	return best
 }
 
-// point makes the i-th combination; kept is false where a condition drops it.
+// point returns the i-th combination; kept is false if a condition of Where excludes it.
 func (s *Spec) point(i int) (p *Point, kept bool, err error) {
 	p = &Point{Index: i, Spec: s.Base.Clone()}
 	picked := make([]int, len(s.Factors))

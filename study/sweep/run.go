@@ -24,7 +24,7 @@ import (
 // errLeftOver: MaxTime ended before all points were done.
 var errLeftOver = fail.Left("points are left; run the same command again")
 
-// Run is how a sweep, or a shard of it, runs.
+// Run executes a sweep or one shard of it.
 type Run struct {
 	Spec    *Spec
 	Dir     string
@@ -57,7 +57,7 @@ type job struct {
 	key   Key
 }
 
-// about is what enters every key beside the point.
+// about returns the part of every key that does not depend on the point.
 func (r *Run) about() (string, error) {
 	c, err := classes()
 	return fmt.Sprintf("sweep %d rules %s classes %v settings %q", FormatVersion, r.NCCL, c, r.Settings), err
@@ -234,7 +234,7 @@ func (r *Run) finished(dir string) (map[Key]bool, error) {
 	return done, nil
 }
 
-// worker runs points side by side.
+// worker runs points in parallel and writes their results.
 type worker struct {
 	run               *Run
 	file              *part
@@ -328,7 +328,7 @@ func (w *worker) one(ctx context.Context, j job) error {
 	return nil
 }
 
-// maxSites bounds the machines that are kept loaded.
+// maxSites is the largest number of machines that are kept loaded.
 const maxSites = 32
 
 // simulate runs a point on a machine that is loaded once for all points that share it.
@@ -358,7 +358,7 @@ func machineKey(s *scenario.Spec) (string, error) {
 	return string(about), err
 }
 
-// machine is the machine of a point, loaded once.
+// machine returns the machine of a point, which is loaded once.
 func (w *worker) machine(s *scenario.Spec) (*site, error) {
 	about, err := machineKey(s)
 	if err != nil {

@@ -133,8 +133,8 @@ func vidurCSV(rows []timed, name string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// aiconfigurator are its tables of NCCL's collectives and of kernels over peers' memory, with
-// what says that they are complete: sizes in elements, times in ms.
+// aiconfigurator returns aiconfigurator's tables of NCCL's collectives and of custom all-reduce kernels over
+// peer memory, with the marker that they are complete: sizes in elements, times in ms.
 func aiconfigurator(rows []timed, nccl string) (files []File, err error) {
 	known := []string{"all_gather", "all_reduce", "alltoall", "reduce_scatter"}
 	tables := map[bool]*table.Table{}
@@ -192,7 +192,7 @@ func aiconfigurator(rows []timed, nccl string) (files []File, err error) {
 	return files, nil
 }
 
-// aiconfiguratorTable is an empty table with its columns.
+// aiconfiguratorTable returns an empty table with its columns.
 func aiconfiguratorTable(custom bool) *table.Table {
 	dtype := "nccl_dtype"
 	if custom {
