@@ -25,7 +25,8 @@ func Directory(flag, name string) error {
 	return nil
 }
 
-// Save writes a file, which appears whole or not at all, and says so with a word on what it is.
+// Save writes a file atomically (completely or not at all) and prints its name with what, a word about its
+// content.
 func (a *App) Save(name, what string, write func(io.Writer) error) error {
 	f, err := newfile.Create(a.Path(name))
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// CPUProfile is where the process itself spends its CPU time, as a file of pprof.
+// CPUProfile is a CPU profile of the process itself, a pprof file.
 type CPUProfile struct {
 	Name string // of the file; empty: none
 	own  cpuProfile

@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/workload/inputs"
 )
 
-// headSize is how much of a file is asked what it is.
+// headSize is the number of bytes by which the kind of a file is recognised.
 const headSize = 64 << 10
 
 // Release is the version of NCCL that a request names: by its version, or by a

@@ -1,5 +1,5 @@
-// Package bench holds the command bench: operations measured on hardware, and verified; and
-// bench verbs.
+// Package bench implements the commands bench, which measures and verifies operations on hardware, and bench
+// verbs.
 //
 // What it must not know: how a backend runs an operation.
 package bench
@@ -49,7 +49,7 @@ type Options struct {
 	sched *schedule.Schedule // what Schedule says
 }
 
-// Opener opens GPUs.
+// Opener opens the GPUs of a process.
 type Opener func(
 	context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel,
 ) (bench.Backend, error)
@@ -136,8 +136,8 @@ func (b *Options) Register(c *cobra.Command) {
 	flags.Most(c, "backend", "min-bytes", "max-bytes", "gpus", "compare", "trace")
 }
 
-// request is what the options ask for. A bench on CPUs without sizes takes small
-// ones: a CPU moves less than a GPU.
+// request converts the options to a request. A bench on CPUs without sizes uses small ones, because CPUs
+// transfer less than GPUs.
 func (b *Options) request(a *cli.App) (*bench.Request, error) {
 	if !b.Ask.OnGPUs() && !b.Test.Sized() {
 		b.Test.Min, b.Test.Max, b.Test.Factor = "8", "16M", 8
@@ -218,7 +218,7 @@ func (b *Options) Run(ctx context.Context, a *cli.App) error {
 	return r.Team.Give(b.bench(a, r).Run(r.Team.Ctx))
 }
 
-// spec is the benchmark that the options request.
+// spec converts the options to the benchmark's specification.
 func (b *Options) spec(a *cli.App, ask *bench.Request, fn coll.Func) (*bench.Spec, error) {
 	s := ask.Spec(fn)
 	if b.sched != nil && b.sched.InPlace != b.sched.OutOfPlace {
@@ -252,7 +252,7 @@ func (b *Options) hostModel(a *cli.App, fn coll.Func, nranks int) (*benchrun.Mod
 	return b.load(a, *m, scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()}, Seed: b.Ask.Seed})
 }
 
-// load loads the machine of a model, whose plans are those of --schedule where there is one.
+// load loads the machine of a model, with the plans of --schedule if it is given.
 func (b *Options) load(a *cli.App, m cli.Machine, spec scenario.Spec) (*benchrun.Model, error) {
 	on, err := m.Spec(a)
 	if err != nil {
@@ -271,8 +271,8 @@ func (b *Options) load(a *cli.App, m cli.Machine, spec scenario.Spec) (*benchrun
 	return model, nil
 }
 
-// predict is the model of the machine that the devices are of: the file of --topo,
-// else this machine as it is found.
+// predict returns the model of the devices' machine: the topology file of --topo, else this machine as
+// detected.
 func (b *Options) predict(
 	a *cli.App, ask *bench.Request, fn coll.Func, devices []nccltests.Device,
 ) (bench.Model, error) {
@@ -299,7 +299,7 @@ func (b *Options) predict(
 	return model, nil
 }
 
-// bench is the bench of ranks that have met.
+// bench completes a bench whose ranks have connected with this command's output, devices and predictions.
 func (b *Options) bench(a *cli.App, r *benchrun.Bench) *benchrun.Bench {
 	r.Program, r.Table = a.Version, a.Out
 	r.Wrong = func(line string) { fmt.Fprintf(a.Err, "simccl: %s\n", line) }

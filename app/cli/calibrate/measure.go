@@ -134,7 +134,7 @@ func (o *SetOptions) Run(ctx context.Context, a *cli.App) error {
 	return measureSet(ctx, a, &list[0], at, o.LibNCCL, o.Dir, realbench.OpenDevices)
 }
 
-// measureSet measures a set as one of its processes, each with one GPU.
+// measureSet measures a set of settings as one of several processes, each with one GPU.
 func measureSet(
 	ctx context.Context, a *cli.App, s *measure.Set, at team.Place, libnccl, dir string, gpus bench.Opener,
 ) error {

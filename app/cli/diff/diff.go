@@ -1,6 +1,6 @@
-// Package diff holds the command diff: two settings, machines or networks compared.
+// Package diff implements the command diff, which compares two settings, machines or networks.
 //
-// What it must not know: what makes the difference.
+// What it must not know: the reasons of differences.
 package diff
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// diffSizes are timed if no sizes are given.
+// diffSizes is the default list of sizes.
 const diffSizes = "1K,32K,1M,16M,256M"
 
 // Options are the flags and arguments of diff.
@@ -77,7 +77,7 @@ anything differs.`,
 	return c
 }
 
-// register declares what a side and both sides take.
+// register declares the flags of one side, or of both.
 func register(c *cobra.Command, r *run.Options) {
 	r.Machine.Register(c)
 	r.Machine.RegisterClass(c)
@@ -152,7 +152,7 @@ func reportOnce(a *cli.App, lines string) {
 	}
 }
 
-// side parses the options of a side over those of both and builds it.
+// side builds a side: it parses the side's options on top of the common ones.
 func (o *Options) side(a *cli.App, name, text string) (s *diff.Side, err error) {
 	own, err := shellwords.Split(text)
 	if err != nil {

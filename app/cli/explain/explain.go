@@ -1,4 +1,4 @@
-// Package explain holds the command explain: why NCCL chooses what it chooses.
+// Package explain implements the command explain: the reasons of NCCL's choices.
 //
 // What it must not know: how the reasons are found.
 package explain

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// elsewhere are members of a Spec that no flag sets: those of variables, and those whose
-// errors repeat the word that was written, which is name enough.
+// elsewhere lists members of a Spec that no flag sets: those set by variables, and those whose errors repeat
+// the word that the user wrote.
 var elsewhere = map[string]string{
 	"machine.split": "NCCL_TESTS_SPLIT", "workload.op": "", "workload.types": "", "workload.reductions": "",
 	"workload.range": "",

@@ -1,5 +1,4 @@
-// Package graph holds the command graph: the searched graphs, and the channels that join
-// all ranks.
+// Package graph implements the command graph: the searched graphs, and the channels that connect all ranks.
 //
 // What it must not know: how graphs are searched.
 package graph

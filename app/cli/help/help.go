@@ -1,6 +1,5 @@
-// Package help prints what --help says: prose and flags wrapped to the width of the
-// terminal, the flags of a command with many in groups, and topics for lists that are too
-// long for a flag.
+// Package help prints the help of commands: text and flags wrapped to the width of the terminal, flags in
+// groups if there are many, and topics for lists that are too long for a flag.
 //
 // What it must not know: what a command does.
 package help
@@ -26,7 +25,7 @@ const (
 	widest    = 120
 )
 
-// Install gives a root and all commands below it this help.
+// Install sets the help of a root command and all commands below it.
 func Install(root *cobra.Command, a *cli.App) {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		fmt.Fprint(c.OutOrStdout(), a.Paint(a.Out).Headings(Page(c, columns(a.Out, a.Environ))))
@@ -93,8 +92,8 @@ func unknown(at *cobra.Command, word string) error {
 	return fail.Usage("help %s: no command or topic; there are %s", word, strings.Join(known, ", "))
 }
 
-// columns is the width of a page that is printed to w: COLUMNS of the environment, else
-// that of the terminal, else 80.
+// columns returns the width of a page printed to w: COLUMNS of the environment, else the terminal's width,
+// else 80.
 func columns(w io.Writer, environ []string) int {
 	n := terminal.Width(w)
 	for _, kv := range environ {

@@ -1,4 +1,4 @@
-// Package inspect holds the command inspect: the whole decision of a machine.
+// Package inspect implements the command inspect: the whole decision for a machine.
 //
 // What it must not know: how NCCL decides.
 package inspect
@@ -64,7 +64,7 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 	return err
 }
 
-// Document is the whole decision as JSON.
+// Document returns the whole decision as JSON.
 func Document(a *cli.App, x *scenario.Site) ([]byte, error) {
 	text, warn, err := decision.Of(x.Comm, x.Cluster, x.Settings())
 	if warn != nil {

@@ -1,4 +1,4 @@
-// Package overlap holds the command overlap: measured overlaps beside simulated ones.
+// Package overlap implements the command overlap, which compares measured and simulated overlaps.
 //
 // What it must not know: how rows are read or simulated.
 package overlap

@@ -1,4 +1,4 @@
-// Package replay holds the command replay: recorded jobs on any machine.
+// Package replay implements the command replay, which runs recorded jobs on any machine.
 //
 // What it must not know: how files are read, how jobs are simulated.
 package replay
@@ -77,7 +77,7 @@ version such as 2.21.5 for --nccl-version.`,
 	return c
 }
 
-// Run runs the job, and prints what it takes.
+// Run simulates the job and prints its times.
 func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	for _, out := range []struct{ flag, name string }{{"--trace", o.Trace}, {"--report", o.Report}} {
 		if out.name != "" && !newfile.Possible(a.Path(out.name)) {

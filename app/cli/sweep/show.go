@@ -80,7 +80,7 @@ func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
 	return own.draw(a, m)
 }
 
-// defaults fills in what was not asked for.
+// defaults sets options that were not given.
 func (o *ShowOptions) defaults() error {
 	switch o.Kind {
 	case curves, heat:
@@ -93,7 +93,7 @@ func (o *ShowOptions) defaults() error {
 	return nil
 }
 
-// chart makes the chart that is asked for.
+// chart builds the requested chart.
 func (o *ShowOptions) chart(m *sweep.Merged) (*chart.Chart, error) {
 	var exprs [4]*sweep.Expr
 	for i, text := range []string{o.X, o.Y, o.By, o.Where} {
@@ -155,7 +155,7 @@ func (o *ShowOptions) chart(m *sweep.Merged) (*chart.Chart, error) {
 	return chart.New(samples, o.X, o.Y, o.By), err
 }
 
-// label names a point for hints: its settings.
+// label returns the settings of a point, for tooltips.
 func label(r *sweep.Record) string {
 	var out []string
 	for _, n := range r.Labels {

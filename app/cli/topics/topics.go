@@ -1,5 +1,5 @@
-// Package topics holds the help topics: lists that are too long for the help of a flag, made
-// from the tables that the program itself reads.
+// Package topics contains the help topics: lists that are too long for the help of a flag, generated from the
+// tables that the program uses.
 //
 // What it must not know: what a command does.
 package topics
@@ -48,7 +48,7 @@ func (t *Topic) Command() *cobra.Command {
 	return c
 }
 
-// list sets names and what they are in two columns.
+// list formats names and descriptions in two columns.
 func list(rows ...[2]string) string {
 	longest := 0
 	for _, r := range rows {

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// convertHelp says what topo convert reads.
+// convertHelp is the help of topo convert.
 const convertHelp = `convert writes a topology in the form of NCCL_TOPO_DUMP_FILE, which NCCL can
 read: one element a line, unknown elements and attributes kept. --fused writes
 what the local ranks agree on instead, without what no rank uses. --anonymous
@@ -126,8 +126,8 @@ func (o *ConvertOptions) given(a *cli.App) (g anyhost.Given, err error) {
 	return g, err
 }
 
-// host reads a host of whatever describes one, and warns of what is assumed; of a built-in
-// machine and of NCCL's own files only the tree is there.
+// host reads a host from any description of one, and prints the assumptions. Of a built-in machine and of
+// NCCL's own files only the tree is set.
 func (o *ConvertOptions) host(a *cli.App) (*anyhost.Host, error) {
 	name := o.Machine.Topo
 	g, err := o.given(a)

@@ -114,7 +114,7 @@ func (o *GenOptions) Run(_ context.Context, a *cli.App) error {
 	return write(a, root)
 }
 
-// writeNamed writes a built-in machine's file or Spec.
+// writeNamed writes the file or the Spec of a built-in machine.
 func writeNamed(a *cli.App, m *builtin.Machine, spec bool) error {
 	switch {
 	case spec && m.Spec == nil:

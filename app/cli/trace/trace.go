@@ -1,5 +1,4 @@
-// Package trace holds the commands of trace: files of events checked, summed up, compared and
-// joined.
+// Package trace implements the commands of trace, which check, summarise, compare and join trace files.
 //
 // What it must not know: how files of traces are written.
 package trace
@@ -26,8 +25,7 @@ stats sums up where its time goes, diff compares two event by event, and merge j
 the ranks of a run, or puts runs side by side.`)
 }
 
-// Memory is how much of traces is kept in memory, as a size; empty: what the process may take,
-// up to a default.
+// Memory is the memory for traces, as a size; empty: what the process may use, up to a default.
 type Memory string
 
 // register declares the option.
@@ -127,7 +125,7 @@ func stats(a *cli.App) *cobra.Command {
 	return c
 }
 
-// Run adds the trace up.
+// Run prints the statistics of a trace.
 func (o *StatsOptions) Run(_ context.Context, a *cli.App) error {
 	from, err := o.Memory.files(a)
 	if err != nil {
@@ -174,7 +172,7 @@ most, and the totals. Exit status 7 if any departs by more than --tolerance.`,
 	return c
 }
 
-// Run compares the traces, and fails where they differ.
+// Run compares the traces and returns an error if they differ.
 func (o *DiffOptions) Run(_ context.Context, a *cli.App) error {
 	if o.Tolerance < 0 {
 		return fail.Usage("--tolerance %v: cannot be below 0", o.Tolerance)
