@@ -23,7 +23,7 @@ type Line struct {
 	Text           string
 }
 
-// MaxBytes bounds an unpacked file.
+// MaxBytes is the largest size of an unpacked file.
 const MaxBytes = 1 << 30
 
 // String is the text with a line feed after each line.
@@ -36,7 +36,7 @@ func (t *Text) String() string {
 	return b.String()
 }
 
-// has reports whether something was taken away.
+// has reports whether an envelope of this kind was removed.
 func (t *Text) has(what string) bool { return slices.Contains(t.Removed, what) }
 
 func (t *Text) removed(what string) {
@@ -72,11 +72,11 @@ func open(data []byte, most int) (Text, error) {
 	return t, nil
 }
 
-// maxNested bounds envelopes within envelopes.
+// maxNested is the maximum nesting of envelopes.
 const maxNested = 6
 
-// split makes lines of text. A carriage return ends a line as a line feed does,
-// and counts as a line of the file where the file has no line feed.
+// split splits text into lines. A carriage return ends a line like a line feed; it counts as a line of the
+// file only if the file has no line feeds.
 func (t *Text) split(text string) {
 	if text == "" {
 		return
@@ -114,7 +114,7 @@ func (t *Text) first() string {
 	return ""
 }
 
-// cut takes n bytes from the front of a line.
+// cut removes n bytes from the beginning of a line.
 func (l *Line) cut(n int) {
 	l.Text = l.Text[n:]
 	l.Column += n

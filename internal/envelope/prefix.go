@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// form is a kind of prefix of lines.
+// form is a kind of line prefix.
 type form struct {
 	name string
 	at   func() *regexp.Regexp
@@ -70,9 +70,8 @@ const (
 	maxPrefixText = 2048 // bytes of a line that are looked at
 )
 
-// Payload takes the prefixes of a line away: begins says of the rest
-// whether it is what the reader looks for, blanks in front of it included. ok is
-// false where it never is; at is the number of bytes taken away.
+// Payload removes the prefixes of a line until begins accepts the rest, which may start with blanks. ok is
+// false if it never does; at is the number of bytes removed.
 func Payload(line string, begins func(rest string) bool) (rest string, at int, ok bool) {
 	for range maxPrefixes {
 		if begins(line[at:]) {
@@ -101,7 +100,7 @@ func one(line string) int {
 // minUniform is the least number of lines whose common form is a prefix.
 const minUniform = 3
 
-// uniform takes away forms with which every line that is not blank begins.
+// uniform removes forms that begin every line which is not blank.
 func (t *Text) uniform() {
 	for i := range forms {
 		f := &forms[i]

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// live is what this process is writing, for Abandon.
+// live lists the files that this process is writing, for Abandon.
 var live = struct {
 	sync.Mutex
 	files map[*File]bool
@@ -69,8 +69,7 @@ func Scratch(dir string) (*os.File, error) {
 	return f, err
 }
 
-// TempDir makes a temporary directory; remove takes it away, and so does
-// Abandon.
+// TempDir creates a temporary directory; remove deletes it, and so does Abandon.
 func TempDir(pattern string) (dir string, remove func(), err error) {
 	live.Lock()
 	defer live.Unlock()

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Palette colours words on a terminal, and nowhere else.
+// Palette colours words if the output is a terminal.
 type Palette struct {
 	On bool
 	// Mark follows the escape character, so that a writer which escapes control
@@ -46,7 +46,7 @@ func Is(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Width is how many columns a terminal has; 0 of another stream.
+// Width returns the number of columns of a terminal; 0 for another stream.
 func Width(w io.Writer) int {
 	f, ok := Raw(w).(*os.File)
 	if !ok {
@@ -67,16 +67,16 @@ func (p Palette) in(code, s string) string {
 	return esc + "[" + code + "m" + s + esc + "[0m"
 }
 
-// Red is s in red.
+// Red returns s in red.
 func (p Palette) Red(s string) string { return p.in("31", s) }
 
-// Green is s in green.
+// Green returns s in green.
 func (p Palette) Green(s string) string { return p.in("32", s) }
 
-// Yellow is s in yellow.
+// Yellow returns s in yellow.
 func (p Palette) Yellow(s string) string { return p.in("33", s) }
 
-// Severities colours the word that says how bad a finding is.
+// Severities colours the words "error:" and "warning:" in a line.
 func (p Palette) Severities(line string) string {
 	line = strings.Replace(line, " error: ", " "+p.Red("error:")+" ", 1)
 	return strings.Replace(line, " warning: ", " "+p.Yellow("warning:")+" ", 1)
