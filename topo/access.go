@@ -53,7 +53,7 @@ func (s *System) relay(src, dst NodeID) NodeID {
 	return s.GPUAt(s.Links[links[0]].To)
 }
 
-// p2pLimit is the worst path that P2P may use (paths.cc:319-327).
+// p2pLimit returns the worst path that P2P may use (paths.cc:319-327).
 func (s *System) p2pLimit(a *Access) PathKind {
 	r := &s.Rules.Topo
 	limit := PathKind(r.P2PLevel)
@@ -121,9 +121,9 @@ func (s *System) connects(src, dst NodeID, a *Access) string {
 	return "SHM"
 }
 
-// applyAccess reduces the bare routes to those that NCCL may use: it diverts
-// what P2P and GDR may not take through the CPU, marks what no transport of
-// the host connects, and lays PXN routes (paths.cc:664-745).
+// applyAccess restricts the bare routes to those that NCCL may use: it diverts routes that P2P and GDR may
+// not use through the CPU, marks pairs that no transport of the host connects, and adds PXN routes
+// (paths.cc:664-745).
 func (s *System) applyAccess(p *Params) error {
 	a := &p.Access
 	s.Verdicts = s.Verdicts[:0]
@@ -159,9 +159,8 @@ func (s *System) applyAccess(p *Params) error {
 	return nil
 }
 
-// correctNet lays PXN routes to one net and diverts what may not use GDR. Who
-// owns the net is asked for every GPU, because the corrections themselves may
-// change it; it is computed again only where they can have.
+// correctNet adds PXN routes to one net and diverts routes that may not use GDR. It looks up the net's owner
+// for every GPU, because the corrections may change it, but recomputes it only after a change that can.
 func (s *System) correctNet(i int, a *Access) error {
 	net := s.of[NET][i]
 	near, _ := s.Nearest(net, GPU)

@@ -62,7 +62,7 @@ func (d *draft) describeAMD(g *Element, info *GPUInfo) {
 	}
 }
 
-// Arch is the architecture of the System's first GPU, by which RCCL decides for all.
+// Arch returns the architecture of the System's first GPU, by which RCCL decides for all.
 func (s *System) Arch() string {
 	if len(s.of[GPU]) == 0 {
 		return ""

@@ -40,7 +40,7 @@ func ident(host int, local int64) uint64 {
 	return uint64(host)<<56 | uint64(local)&localMask
 }
 
-// vertex and edge are a System under construction, where nodes come and go.
+// vertex and edge are the graph of a System under construction, in which nodes are added and removed.
 type vertex struct {
 	Node
 	id    uint64
@@ -71,8 +71,8 @@ type draft struct {
 	root      *Element
 }
 
-// complain records a problem of an element. Where the element is in a file, its
-// path comes from there, see pathsIn.
+// complain records a problem of an element. If the element comes from a file, its path is later replaced by
+// that in the file; see pathsIn.
 func (d *draft) complain(e *Element, attr, problem, hint string) {
 	path := e.Name
 	if e.Origin.Line == 0 && len(d.errs) < decl.MaxShown {
@@ -257,7 +257,7 @@ func readCPU(e *Element, numa int64, r *rules.Topo) *CPUInfo {
 	return c
 }
 
-// interCPU is the bandwidth from one socket to the others (topo.cc:70).
+// interCPU returns the bandwidth from one socket to the others (topo.cc:70).
 func interCPU(c *CPUInfo, r *rules.Topo) float32 {
 	switch {
 	case c.Arch == ArchPower:
@@ -368,7 +368,7 @@ func (d *draft) addGPU(g *Element, host int, bus int64, busText string) *vertex 
 	return v
 }
 
-// label is an element's name as it is printed: of one line, and without
+// label returns an element's name as it is printed: of one line, and without
 // characters that act on a terminal.
 func label(e *Element) string {
 	name, _ := e.Get("name")

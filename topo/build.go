@@ -25,8 +25,8 @@ type Host struct {
 	// Fused is the tree the ranks agree on; Dump the one that
 	// NCCL_TOPO_DUMP_FILE would hold, with physical NICs (topo.cc:1343).
 	Fused, Dump *Element
-	// Whole is the machine before it was split, with the verdicts that split it;
-	// nil where there is only one System.
+	// Whole is the machine before the split, with the verdicts that caused it; nil if there is only one
+	// System.
 	Whole *System
 }
 
@@ -65,10 +65,9 @@ func (e *LibraryError) Error() string {
 		"version out or name one of NCCL", e.Spec, e.Rules.Name())
 }
 
-// Build applies NCCL's rules to a Spec: what each local rank keeps of it, how
-// those trees are fused, NIC fusion, nodes, links and paths, and the split into
-// groups that can communicate without the network (topo.cc:1416, paths.cc:641,
-// paths.cc:778). Errors are Errors with positions where the Spec is at fault.
+// Build applies NCCL's rules to a Spec: the tree that each local rank keeps, the fusion of these trees, NIC
+// fusion, nodes, links and paths, and the split into groups that communicate without the network
+// (topo.cc:1416, paths.cc:641, paths.cc:778). Errors in the Spec are Errors with positions.
 func Build(spec *Spec, p Params) (*Host, error) {
 	if err := p.Rules.Check("topo"); err != nil {
 		return nil, err

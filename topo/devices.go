@@ -34,7 +34,7 @@ func (d *draft) device(host int, bus int64) *vertex {
 	return d.get(GPU, ident(host, bus))
 }
 
-// sm is the compute capability of a GPU or its device.
+// sm returns the compute capability of a GPU or its device.
 func (v *vertex) sm() int {
 	if v.Kind == DEV {
 		return v.Dev.SM
@@ -50,7 +50,7 @@ func (d *draft) gpuLinks() string {
 	return "nvlink"
 }
 
-// linkRate is the rate of one link of a GPU or its device to others, GB/s.
+// linkRate returns the rate of one link of a GPU or its device to others, GB/s.
 func (d *draft) linkRate(v *vertex) units.GBps {
 	arch := ""
 	if v.Kind == DEV {

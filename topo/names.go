@@ -17,7 +17,7 @@ func (k PathKind) String() string {
 	return fmt.Sprintf("PathKind(%d)", uint8(k))
 }
 
-// PathName is the name of a kind of path in the library that the System is for.
+// PathName returns the name of a kind of path in the library that the System is for.
 func (s *System) PathName(k PathKind) string {
 	if k == PathNVL && s.Rules.Topo.LinkName != "" {
 		return s.Rules.Topo.LinkName
@@ -25,7 +25,7 @@ func (s *System) PathName(k PathKind) string {
 	return k.String()
 }
 
-// LinkName is the name of a kind of link in the library that the System is for.
+// LinkName returns the name of a kind of link in the library that the System is for.
 func (s *System) LinkName(k LinkKind) string {
 	if k == LinkNVL && s.Rules.Topo.LinkName != "" {
 		return s.Rules.Topo.LinkName

@@ -73,7 +73,7 @@ func (s *System) layPaths(p *Params) error {
 	return nil
 }
 
-// sameIdent is the index of the first node of a kind with a node's id.
+// sameIdent returns the index of the first node of a kind with a node's id.
 func (s *System) sameIdent(base NodeID) int {
 	for i, n := range s.of[s.Nodes[base].Kind] {
 		if s.Nodes[n].Ident == s.Nodes[base].Ident {
@@ -309,7 +309,7 @@ func (w *walker) take(ends []NodeID) []Path {
 	return out
 }
 
-// localCPU is the CPU that a GPU reaches in fewest hops (paths.cc:158), of the
+// localCPU returns the CPU that a GPU reaches in fewest hops (paths.cc:158), of the
 // nearest ones where NCCL looks at those alone (rules.Topo.NearestCPU; paths.cc:189 of
 // v2.30.7).
 func (s *System) localCPU(gpu NodeID) (NodeID, error) {

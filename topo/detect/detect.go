@@ -259,8 +259,8 @@ func nvlinks(e *topo.Element, g *GPU) {
 	}
 }
 
-// targetClass is the PCI class of an NVLink's other end; what the machine
-// cannot see is an NVSwitch (xml.cc:869).
+// targetClass returns the PCI class of an NVLink's far end; a device that the machine cannot see counts as an
+// NVSwitch (xml.cc:869).
 func (b *builder) targetClass(busID string) string {
 	const nvswitch = "0x068000"
 	path := b.m.pciPath(busID)
@@ -319,8 +319,8 @@ func (b *builder) fillPCI(e *topo.Element, busID, path string) {
 	}
 }
 
-// above finds what a PCI device hangs on: bridges are passed two at a time,
-// since a switch is two of them, up to the root complex's CPU.
+// above returns the element that a PCI device is connected to. It skips every other bridge, since a switch
+// consists of two, up to the CPU of the root complex.
 func (b *builder) above(path string) *topo.Element {
 	dirs := strings.Split(path, "/")
 	for i, steps := len(dirs)-1, 1; i > 0; i, steps = i-1, steps+1 {
@@ -376,7 +376,7 @@ func (b *builder) cpu(numa string) *topo.Element {
 	return e
 }
 
-// hostHash is the same for all processes of a host since its last boot.
+// hostHash returns a number that is equal for all processes of a host since its last boot.
 func (b *builder) hostHash() string {
 	h := fnv.New64a()
 	h.Write([]byte(b.m.Hostname + b.m.read("proc/sys/kernel/random/boot_id")))
@@ -395,8 +395,8 @@ func (b *builder) fillCPU(e *topo.Element) {
 // archNames maps Go's names of architectures to NCCL's.
 var archNames = map[string]string{"amd64": "x86_64", "arm64": "arm64", "ppc64le": "ppc64"}
 
-// processor adds what CPUID reports on x86; the kernel's numbers are converted back
-// into NCCL's, which shift the extended family (xml.cc:527).
+// processor adds the CPUID attributes of x86, converting the kernel's family and model back to NCCL's, which
+// shift the extended family (xml.cc:527).
 func (b *builder) processor(e *topo.Element) {
 	arch := b.m.Arch
 	if arch == "" {

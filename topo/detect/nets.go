@@ -215,7 +215,7 @@ func (m *Host) socketPorts(p Params) ([]netPort, error) {
 	return nil, nil
 }
 
-// socketPort is the socket plugin's view: 10 Gb/s where the driver gives no
+// socketPort returns the socket plugin's view: 10 Gb/s where the driver gives no
 // speed (net_socket.cc:80).
 func (m *Host) socketPort(name string, dev int) netPort {
 	n := netPort{name: name, speed: m.number("sys/class/net/" + name + "/speed"), guid: uint64(dev),
@@ -229,9 +229,8 @@ func (m *Host) socketPort(name string, dev int) netPort {
 	return n
 }
 
-// net adds a port under its NIC: on its PCI device, or on the first CPU where
-// it has none (xml.cc:911 ncclTopoFillNet). A second port of the same name only
-// takes over the first one's number (topo.cc:1341).
+// net adds a port under its NIC: on its PCI device, else on the first CPU (xml.cc:911 ncclTopoFillNet). A
+// second port of the same name only changes the first one's number (topo.cc:1341).
 func (b *builder) net(n *netPort, dev int, g *GPU) {
 	e, _ := b.find("net", "name", n.name)
 	if e == nil {
@@ -252,8 +251,7 @@ func (b *builder) net(n *netPort, dev int, g *GPU) {
 	b.keep[e] = true
 }
 
-// newNet is an element for a port, in its place; nil where nothing is there to
-// hang it on.
+// newNet creates the element of a port at its place in the tree; nil if there is no CPU or PCI device for it.
 func (b *builder) newNet(n *netPort) *topo.Element {
 	var above *topo.Element
 	if id := path.Base(n.path); isBusID(id) && b.m.pciPath(id) != "" {

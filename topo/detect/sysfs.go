@@ -42,7 +42,7 @@ func (m *Host) number(name string) int {
 
 func parent(p string) string { return path.Dir(p) }
 
-// pciPath is the device's place in sysfs with all bridges above it, "" where
+// pciPath returns the device's place in sysfs with all bridges above it, "" where
 // there is none (xml.cc:414).
 func (m *Host) pciPath(busID string) string {
 	if len(busID) < 12 {
@@ -58,7 +58,7 @@ func (m *Host) pciPath(busID string) string {
 	return r
 }
 
-// linkSpeed is the slower of a device's and its port's best speed, in the
+// linkSpeed returns the slower of a device's and its port's best speed, in the
 // kernel's words (xml.cc:601).
 func (m *Host) linkSpeed(p string) string {
 	device, port := m.read(p+"/max_link_speed"), m.read(parent(p)+"/max_link_speed")

@@ -16,15 +16,14 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Member is a kind of host, or of NVLink domain, and how many of it follow each
-// other.
+// Member is a number of consecutive equal hosts, or NVLink domains.
 type Member struct {
 	Spec  *topo.Spec
 	Count int
 	// Fabric reports that the hosts of a one-host Spec have a completed NVLink fabric with a cluster UUID, as
 	// a tray that is alone in its rack has. Hosts of a multi-host Spec always have one: it joins them.
 	Fabric bool
-	// Keep lists the local ranks that take part, ascending; nil: Params.GPUs says.
+	// Keep lists the local ranks in use, ascending; nil: Params.GPUs decides.
 	Keep []int
 }
 

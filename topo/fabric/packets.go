@@ -38,7 +38,8 @@ type Packets struct {
 	XOn     *float64 `json:"xon_kb,omitempty"`
 	// of 512 bit times that a pause lasts; 0: until it is ended
 	Quanta *float64 `json:"pause_quanta,omitempty"`
-	// Through is the first bytes of a frame with which a switch begins to send it on; 0: it stores all of it.
+	// Through is the number of bytes of a frame after which a cut-through switch begins to forward it; 0:
+	// store and forward.
 	Through *float64 `json:"cut_through,omitempty"`
 	Credits *float64 `json:"credits_kb,omitempty"` // InfiniBand: buffer behind a link
 	// Messages is the largest rate at which a NIC starts messages, in millions per second; 0: no bound.
@@ -227,8 +228,8 @@ func (p *Packets) line() string {
 	return string(s)
 }
 
-// Crossbar is a network of one switch that every port hangs on: nets lists by host
-// the speed in Gbit/s of every net's ports.
+// Crossbar returns a network of one switch with all ports; nets lists, by host and net, the speeds of the
+// net's ports in Gbit/s.
 func Crossbar(nets [][][]float64) *Network {
 	n := &Network{Name: "one switch", Routing: Static, Switches: []Switch{{Name: "switch"}}}
 	for host := range nets {

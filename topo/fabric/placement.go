@@ -70,8 +70,8 @@ func (n *Network) Find(names []string) ([]int, error) {
 	return out, nil
 }
 
-// Place is the network as a job on some of its hosts has it: node0 is the first of them, and so on; the
-// cables of other hosts are left out. The error is a *HostError.
+// Place returns the network as a job on some of its hosts sees it: node0 is the first of them, and so on;
+// cables of other hosts are left out. It returns a *HostError for an unknown name.
 func (n *Network) Place(names []string) (*Network, error) {
 	at, err := n.Find(names)
 	if err != nil {
@@ -108,7 +108,7 @@ func (n *Network) Place(names []string) (*Network, error) {
 	return &out, nil
 }
 
-// Leaves are the switches that a host's ports lead to, by port in order of nets; "" where one has no cable.
+// Leaves returns, by host, the switch of each port, in order of nets; "" for a port without a cable.
 func (n *Network) Leaves() [][]string {
 	type port struct {
 		End

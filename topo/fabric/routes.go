@@ -32,14 +32,14 @@ type Fabric struct {
 	seed  uint64
 }
 
-// Seeded is the Fabric with its routes hashed from another seed.
+// Seeded returns the Fabric with routes hashed from another seed.
 func (f *Fabric) Seeded(seed uint64) *Fabric {
 	g := *f
 	g.seed = seed
 	return &g
 }
 
-// Routed is the Fabric with another Routing of its network: Adaptive, Static or ECMP.
+// Routed returns the Fabric with another Routing of its network: Adaptive, Static or ECMP.
 func (f *Fabric) Routed(how Routing) *Fabric {
 	n, g := *f.Network, *f
 	n.Routing = how
@@ -168,7 +168,7 @@ func (f *Fabric) addWire(cable int, c *Cable, a, b string, from, to int32, k int
 // Down reports whether the wire is failed: no route uses it.
 func (w *Wire) Down() bool { return w.down }
 
-// EndOf is the port that a vertex of a Wire is, ok false for a switch.
+// EndOf returns the port of a vertex; ok is false for a switch.
 func (f *Fabric) EndOf(v int32) (e End, ok bool) {
 	if v >= f.inner {
 		for port, at := range f.ports { //lint:sorted the one at v
@@ -185,7 +185,7 @@ func (f *Fabric) EndOf(v int32) (e End, ok bool) {
 	return End{Host: h, Net: int(v - f.first[h])}, true
 }
 
-// NameOf is the name of a vertex in the network's file.
+// NameOf returns the name of a vertex in the network's file.
 func (f *Fabric) NameOf(v int32) string {
 	if e, ok := f.EndOf(v); ok {
 		return e.String()
@@ -252,7 +252,7 @@ func (f *Router) distances(to int32) []int32 {
 	return d
 }
 
-// mix is the finaliser of splitmix64, a hash of 64 bits.
+// mix hashes 64 bits to 64 bits (splitmix64 with its increment).
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -353,8 +353,8 @@ func (f *Router) Ways(src, end End, each func(wires []int32)) error {
 	return nil
 }
 
-// access is the wire that leads to a port and the switch that it comes from,
-// which its neighbours share; the port itself where there is no such wire.
+// access returns the wire that leads to a port and the switch that it comes from, whose ports share one table
+// of distances; the port itself if there is no such wire.
 func (f *Router) access(to int32) (wire, behind int32) {
 	if in := f.in[to]; len(in) == 1 {
 		if from := f.Wires[in[0]].From; from >= f.first[len(f.first)-1] && from < f.inner {

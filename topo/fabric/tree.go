@@ -67,9 +67,9 @@ func (f *Router) Tree(ends []End) (Tree, error) {
 	return t, nil
 }
 
-// rootOf is the switch for which the longest route from a set of vertices is
-// shortest, then all routes together, then which fewest trees have; -1 where none
-// is reached by all.
+// rootOf returns the switch with the shortest longest route from a set of vertices, among equals that with
+// the smallest sum of routes, then that which is root of the fewest trees; -1 if no switch is reached from
+// all.
 func (f *Router) rootOf(from []int32) int32 {
 	type rank struct{ far, sum, trees int }
 	best, root := rank{}, int32(-1)
@@ -94,7 +94,7 @@ func (f *Router) rootOf(from []int32) int32 {
 	return root
 }
 
-// lightest is the wire from a vertex towards a root on which the least lies.
+// lightest returns the least loaded wire from a vertex towards a root.
 func (f *Router) lightest(v int32, d []int32) int32 {
 	best := int32(-1)
 	for _, w := range f.out[v] {

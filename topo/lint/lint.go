@@ -302,7 +302,7 @@ func (c *checker) reach(h *topo.Host) {
 	}
 }
 
-// netItem is the element of a net of a host.
+// netItem returns the element of a net of a host.
 func (c *checker) netItem(name string, host int) item {
 	first := strings.Split(name, "+")[0]
 	var hosts []string

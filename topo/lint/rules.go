@@ -234,7 +234,7 @@ func devicesBelow(port *topo.Element) (gbps float32, n int) {
 	return gbps, n
 }
 
-// generation is the PCIe speed, GB/s at 16 lanes, that a GPU's chip has.
+// generation returns the PCIe speed, GB/s at 16 lanes, that a GPU's chip has.
 func generation(sm int) float32 {
 	switch {
 	case sm >= 90:

@@ -37,7 +37,7 @@ func (o *object) distances(d *xml.Decoder, t xml.StartElement, at decl.Origin) e
 	return nil
 }
 
-// nvlinks are the NVLinks that the file has; nil where it has none of these GPUs.
+// nvlinks returns the NVLinks that the file has; nil where it has none of these GPUs.
 func (b *builder) nvlinks(top *object) (*machine.NVLink, error) {
 	d := top.links
 	if d == nil {
@@ -129,7 +129,7 @@ func (b *builder) ends(top *object, d *distances, index []string) []endpoint {
 	return out
 }
 
-// perLink is the MB/s of a link as hwloc reckons them: 20000 of the first NVLinks, else 25000.
+// perLink returns the MB/s of a link as hwloc reckons them: 20000 of the first NVLinks, else 25000.
 func perLink(values []int, n int) int {
 	first := false
 	for i, v := range values {

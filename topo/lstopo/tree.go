@@ -158,7 +158,8 @@ func affinity(set string) string {
 	return strings.Join(words, ",")
 }
 
-// numaOf is the NUMA node near a PCI function: the nearest object above that is one or has one.
+// numaOf returns the NUMA node of a PCI function: that of the nearest enclosing object that is one or
+// contains one.
 func (b *builder) numaOf(o *object) *object {
 	for up := o.above; up != nil; up = up.above {
 		if up.kind == "NUMANode" {
@@ -183,8 +184,8 @@ func (b *builder) numaOf(o *object) *object {
 	return b.numas[0]
 }
 
-// parent is the element that NCCL hangs a function below: it takes every second bridge on
-// the way up, a switch's upstream port, and passes downstream ports and root ports.
+// parent returns the element that NCCL puts a function below. On the way up NCCL takes every second bridge,
+// the upstream port of a switch, and skips downstream ports and root ports.
 func (b *builder) parent(o *object) (*decl.Element, error) {
 	for range 2 {
 		o = o.above
@@ -300,7 +301,7 @@ func (b *builder) devices(top *object) error {
 	return nil
 }
 
-// osDevice is the first OS device of a kind of a function, nil for none.
+// osDevice returns the first OS device of a kind of a function, nil for none.
 func (o *object) osDevice(kind string) *object {
 	for _, c := range o.children {
 		if c.kind == "OSDev" && c.attrs["osdev_type"] == kind {
@@ -310,7 +311,7 @@ func (o *object) osDevice(kind string) *object {
 	return nil
 }
 
-// model is the GPU's name, where hwloc knew CUDA or NVML.
+// model returns the GPU's name, where hwloc knew CUDA or NVML.
 func (o *object) model() string {
 	for _, c := range o.children {
 		if m := c.info["GPUModel"]; c.kind == "OSDev" && m != "" {

@@ -160,11 +160,11 @@ func link(text string) (speed, width string, ok bool) {
 	return rate + " GT/s PCIe", width, ok && rate != ""
 }
 
-// GPULinks are the NVLinks of a kind of GPU, and whether it has a coherent link to its CPU.
+// GPULinks returns the NVLinks of a kind of GPU, and whether it has a coherent link to its CPU.
 func GPULinks(kind string) (links int, coherent, known bool) {
 	k, ok := gpuKinds[kind]
 	return k.links, k.c2cNo > 0, ok
 }
 
-// NICSpeed is the speed of a port of a kind of NIC in Mb/s, 0 of an unknown one.
+// NICSpeed returns the speed of a port of a kind of NIC in Mb/s, 0 of an unknown one.
 func NICSpeed(kind string) int { return nicKinds[kind].speed }

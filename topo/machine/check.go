@@ -325,7 +325,7 @@ func (s *Spec) GPUs() int {
 	return n
 }
 
-// Ports is the number of NIC ports of a host.
+// Ports returns the number of NIC ports of a host.
 func (s *Spec) Ports() int {
 	n := 0
 	for i := range s.Groups {

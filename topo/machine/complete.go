@@ -45,8 +45,8 @@ func PlacesOf(root *decl.Element) *Places {
 	return p
 }
 
-// Command is the command that completes a file: with the kinds that the file's device ids
-// say, or words in their place.
+// Command returns the command line that completes a file: with the kinds that the file's device ids identify,
+// else with the word KIND.
 func (p *Places) Command(file string) string {
 	s := "simccl topo convert " + file
 	if len(p.GPUs) > 0 {
@@ -67,7 +67,7 @@ func (p *Places) Kinds() string {
 	return s
 }
 
-// sameKind is the kind that all devices have by their ids, or else a word.
+// sameKind returns the kind that all devices have by their ids, or else a word.
 func sameKind(list []*decl.Element, unknown string, kind func(*decl.Element) string) string {
 	out := kind(list[0])
 	for _, e := range list {

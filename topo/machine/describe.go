@@ -79,7 +79,7 @@ type describer struct {
 	ports map[int]bool
 }
 
-// keep says that a Spec has no words for something; the file itself has them.
+// keep is the hint for trees that a Spec cannot express.
 const keep = "leave --spec out: the topology file has it"
 
 func cannot(e *decl.Element, format string, args ...any) error {
@@ -88,7 +88,7 @@ func cannot(e *decl.Element, format string, args ...any) error {
 
 func text(e *decl.Element, name string) string { v, _ := e.Get(name); return v }
 
-// fact notes once what was taken for want of better.
+// fact records, once, a Fact that is estimated because the tree does not determine it.
 func (d *describer) fact(of, format string, args ...any) {
 	f := Fact{Of: of, Source: fmt.Sprintf(format, args...), Estimated: true}
 	if !slices.Contains(d.spec.Facts, f) {
@@ -295,7 +295,7 @@ func (d *describer) byNumber() error {
 	return nil
 }
 
-// gpuKind is the kind with the PCI device, else one of the compute capability whose NVLinks
+// gpuKind returns the kind with the PCI device, else one of the compute capability whose NVLinks
 // and C2C are like these.
 func (d *describer) gpuKind(e, gpu *decl.Element) (string, error) {
 	links, c2c, sm := 0, gpu.Child("c2c") != nil, gpu.Int("sm", 0)

@@ -224,8 +224,8 @@ func repeated(groups []Group) []Group {
 	return out
 }
 
-// shape is a group without bus ids and how often it is there: a group with a kind of NIC of
-// its own is like no other, by the kind's address.
+// shape returns a key that is equal for equal groups, ignoring bus ids and Times. A group with its own kind
+// of NIC is equal to no other: the key has the kind's address.
 func shape(g *Group) string {
 	c := *g
 	c.Bus, c.Times = nil, 0

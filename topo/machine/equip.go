@@ -84,7 +84,7 @@ func Equip(root *decl.Element, gpus, nics []Device, k Kinds, links *NVLink) (not
 
 func busOf(e *decl.Element) string { v, _ := e.Get("busid"); return v }
 
-// gpuOf is the kind of a GPU: as given, by its PCI device, or by its name.
+// gpuOf returns the kind of a GPU: as given, by its PCI device, or by its name.
 func gpuOf(d *Device, given string) (string, error) {
 	if given != "" {
 		if p := known("gpu.kind", given, gpuKinds); p != nil {

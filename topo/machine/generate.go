@@ -110,8 +110,8 @@ func child(of, e *decl.Element) *decl.Element {
 	return e
 }
 
-// busID is the next of the group's bus ids, or a new one: each NUMA node has its own part of
-// the 256 buses, each host bridge of it a PCI domain, each bus at most 32 devices.
+// busID returns the next of the group's bus ids, or generates one: each NUMA node has its own range of the
+// 256 buses, each of its host bridges a PCI domain, each bus at most 32 devices.
 func (g *generator) busID() string {
 	if len(g.given) > 0 {
 		id := g.given[0]
@@ -131,7 +131,7 @@ func (g *generator) busID() string {
 	}
 }
 
-// pci is a function's element; gen replaces its own link.
+// pci returns a function's element; gen replaces its own link.
 func pci(id pciID, bus, gen string) *decl.Element {
 	if gen == "" {
 		gen = id.gen
@@ -189,7 +189,7 @@ func (g *generator) nic(on *decl.Element, n *NIC) {
 	}
 }
 
-// portName is the name of the i-th port of a kind, which has a number.
+// portName returns the name of the i-th port of a kind, which has a number.
 func (n *NIC) portName(i, dev int) string {
 	if len(n.Names) > 0 {
 		return n.Names[i]

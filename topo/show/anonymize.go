@@ -117,7 +117,7 @@ func compareHex(x, y string) int {
 	return 0
 }
 
-// copy is an element with all below it, without what NCCL does not know.
+// copy returns an element with all below it, without what NCCL does not know.
 func (a *namer) copy(e *decl.Element) *decl.Element {
 	out := &decl.Element{Name: e.Name, Open: e.Open}
 	for _, x := range e.Attrs {

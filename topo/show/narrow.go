@@ -22,7 +22,7 @@ func paths(b *strings.Builder, s *topo.System, wide bool) {
 	narrow(b, s)
 }
 
-// widest is the length of the longest line of the matrix itself.
+// widest returns the length of the longest line of the matrix itself.
 func widest(text string) int {
 	n := 0
 	matrix, _, _ := strings.Cut(text, "\n\n")

@@ -80,7 +80,7 @@ func summary(b *strings.Builder, h *topo.Host, s *topo.System) {
 	b.WriteByte('\n')
 }
 
-// label is a short name of a GPU or net: "GPU3", "NET0".
+// label returns a short name of a GPU or net: "GPU3", "NET0".
 func label(s *topo.System, n topo.NodeID) string {
 	node := &s.Nodes[n]
 	switch node.Kind {

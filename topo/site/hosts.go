@@ -12,9 +12,9 @@ import (
 	"github.com/simccl/simccl/internal/termtext"
 )
 
-// Hosts reads which hosts a job has, in the order of its ranks: a nodelist of Slurm ("node[01-16]", several
-// lines are one list), a host file of MPI (a host a line, slots=N, host:N; repeated lines are one host), or
-// nodes of Kubernetes as kubectl get nodes -o json prints them (or pods, whose spec.nodeName counts).
+// Hosts reads the names of a job's hosts in the order of its ranks: a nodelist of Slurm ("node[01-16]";
+// several lines are one list), a host file of MPI (one host per line, with slots=N or host:N; repeated lines
+// are one host), or the output of kubectl get nodes -o json (or of get pods, whose spec.nodeName is used).
 func Hosts(data []byte, file string) ([]string, error) {
 	text := bytes.TrimSpace(data)
 	if bytes.HasPrefix(text, []byte("{")) || bytes.HasPrefix(text, []byte("[")) && json.Valid(text) {

@@ -94,7 +94,7 @@ func (r *ibReader) block(line string, at int) error {
 
 func (r *ibReader) taken(name string) bool { _, ok := r.p.roles[name]; return ok }
 
-// switchName is the name in a switch's description: "MF0;leaf1:MQM8700/U1" and "leaf1" are leaf1.
+// switchName returns the name in a switch's description: "MF0;leaf1:MQM8700/U1" and "leaf1" are leaf1.
 func switchName(desc, guid string) string {
 	_, name, ok := strings.Cut(desc, ";")
 	if !ok {
@@ -175,7 +175,7 @@ func (r *ibReader) port(line string, at int) error {
 	return nil
 }
 
-// end is a port by names: of a host its adapter, whose further ports have a number.
+// end returns a port by names: of a host its adapter, whose further ports have a number.
 func (r *ibReader) end(guid, port string) end {
 	if nic, ok := r.nics[guid]; ok {
 		if port != "1" {

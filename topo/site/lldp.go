@@ -122,7 +122,7 @@ func (r *lldpReader) line(name string, from int64) int {
 	return 1 + bytes.Count(r.data[:min(len(r.data), int(from)+max(at, 0))], []byte("\n"))
 }
 
-// listed is the items of a list, or its only one.
+// listed returns the items of a list, or its only one.
 func listed(data json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(data, &list) == nil {
@@ -165,7 +165,7 @@ func named(data json.RawMessage) []member {
 	return out
 }
 
-// text is a value: "x", {"value": "x"}, or the first of a list of these.
+// text returns a value: "x", {"value": "x"}, or the first of a list of these.
 func text(data json.RawMessage) string {
 	for range 4 {
 		var s string
@@ -221,7 +221,7 @@ func chassis(data json.RawMessage) (name string, caps map[string]bool) {
 
 var ethernetRate = regexp.MustCompile(`(?i)\b(\d+)\s*g`)
 
-// portOf is the id and description of a neighbour's port, and its speed where autonegotiation says one.
+// portOf returns the id and description of a neighbour's port, and its speed where autonegotiation says one.
 func portOf(data json.RawMessage) (id, descr string, gbit float64) {
 	for _, one := range listed(data) {
 		var v struct {

@@ -38,7 +38,7 @@ func Merge(plans ...*Plan) (*Plan, error) {
 	return out, nil
 }
 
-// nameNote is the note that a file's device was derived from the file's name.
+// nameNote returns the note that a file's device was derived from the file's name.
 func nameNote(file, device string) string {
 	return fmt.Sprintf("the file %s is of the device %s, by the file's name", file, device)
 }

@@ -261,7 +261,7 @@ func SlurmYAML(data []byte, file string, o Options) (*Plan, error) {
 	return t.plan(o)
 }
 
-// yamlLine is the line that an error of the module names; 1 without one.
+// yamlLine returns the line that an error of the module names; 1 without one.
 func yamlLine(err error) int {
 	var n int
 	if i := strings.Index(err.Error(), "line "); i >= 0 {

@@ -64,8 +64,8 @@ func (m *Matrix) way(via [][]int, i, j int) string {
 	return strings.Join(steps, " and ")
 }
 
-// hints joins what no cell keeps apart and the affinities put on one NUMA node: GPUs that
-// see each other over NVLinks alone.
+// hints merges devices that the affinities put on one NUMA node and that no cell separates: GPUs that see
+// each other only over NVLinks.
 func (m *Matrix) hints(far [][]int) {
 	inside := phb
 	for _, row := range m.Cells {
@@ -111,7 +111,7 @@ func (m *Matrix) parted(a, b []int) bool {
 	return false
 }
 
-// near are the devices that are at most so far from one, itself among them, in order.
+// near returns, in order, the devices at a distance of at most `most` from one, including itself.
 func near(far [][]int, of, most int) []int {
 	var out []int
 	for i, d := range far[of] {
@@ -148,8 +148,7 @@ func (m *Matrix) hosts(far [][]int) [][]int {
 	return clusters(far, order, node)
 }
 
-// places lists the NUMA nodes with numbers of their own: what the affinity says, or the
-// least that no affinity has.
+// places creates the NUMA nodes with distinct numbers: the number of the affinity, or the lowest unused one.
 func (m *Matrix) places(s *machine.Spec, far [][]int) {
 	taken, said := map[int]bool{}, map[int]bool{}
 	for i := range m.Devices {
@@ -189,7 +188,7 @@ func (m *Matrix) places(s *machine.Spec, far [][]int) {
 	}
 }
 
-// affinity is the first GPU that has one, -1 for none.
+// affinity returns the first GPU that has one, -1 for none.
 func (m *Matrix) affinity(devices []int) int {
 	for _, i := range devices {
 		if len(m.Devices[i].NUMA) > 0 {
@@ -318,7 +317,7 @@ func (m *Matrix) direct(s *machine.Spec) error {
 	return nil
 }
 
-// most is the most NVLinks of each GPU to another, sums those to all.
+// most returns, for each GPU, the largest number of NVLinks to one other GPU; sums returns the number to all.
 func (m *Matrix) most() []int {
 	out := make([]int, m.GPUs)
 	for a := range m.GPUs {

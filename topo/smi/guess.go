@@ -10,8 +10,8 @@ import (
 	"github.com/simccl/simccl/topo/machine"
 )
 
-// guess fills in kinds that are not given, each with a Fact, so that they agree with the
-// matrix; of a given kind that does not, a Fact says so.
+// guess chooses kinds that are not given so that they agree with the matrix, and adds a Fact for each. It
+// also adds a Fact for a given kind that disagrees.
 func (m *Matrix) guess(s *machine.Spec, k Kinds) error {
 	fact := func(of, format string, args ...any) {
 		s.Facts = append(s.Facts, machine.Fact{Of: of, Source: fmt.Sprintf(format, args...), Estimated: true})

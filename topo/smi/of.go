@@ -125,7 +125,7 @@ func pcie(a, b *end) int {
 	return pxb
 }
 
-// domain is the PCI domain of the function nearest to the CPU, 0000 where there is none.
+// domain returns the PCI domain of the function nearest to the CPU, 0000 where there is none.
 func domain(x *end) string {
 	if len(x.pci) == 0 {
 		return "0000"
@@ -134,7 +134,7 @@ func domain(x *end) string {
 	return cmp.Or(d, "0000")
 }
 
-// nvlinks is the number of NVLinks between two GPUs: their own, and those to NVSwitches.
+// nvlinks returns the number of NVLinks between two GPUs: their own, and those to NVSwitches.
 func nvlinks(gpus []end, a, b *end) int {
 	if a.e == b.e || a.e.Name != "gpu" || b.e.Name != "gpu" {
 		return 0

@@ -74,7 +74,7 @@ func (m *Matrix) between(a, b int) string { return m.Devices[a].Name + " – " +
 // level returns the distance that a cell states, hidden for NVLinks.
 func level(cell string) int { return max(slices.Index(words, cell), hidden) }
 
-// links is the number of NVLinks of "NV12", 0 of other cells.
+// links returns the number of NVLinks of "NV12", 0 of other cells.
 func links(cell string) int {
 	digits, ok := strings.CutPrefix(cell, "NV")
 	n, err := strconv.Atoi(digits)

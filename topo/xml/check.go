@@ -144,7 +144,7 @@ func (c *checker) complain(p *decl.Place, attr, problem, hint string) {
 	})
 }
 
-// ErrorAt is an error at an element's attribute, or at the element itself where attr is
+// ErrorAt returns an error at an element's attribute, or at the element itself where attr is
 // empty or absent; path is the element's place in the file.
 func ErrorAt(e *topo.Element, path, attr, problem, hint string) *Error {
 	out := &Error{Pos: e.AttrOrigin(attr), Path: path, Problem: problem, Hint: hint}

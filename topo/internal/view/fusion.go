@@ -339,7 +339,7 @@ func (v *Host) ownPCI(parent, port *decl.Element) (*decl.Element, error) {
 
 func busID(e *decl.Element) string { s, _ := e.Get("busid"); return s }
 
-// widthOf is the width that the ports have together below an element (topo.cc:1178).
+// widthOf returns the width that the ports have together below an element (topo.cc:1178).
 func widthOf(ports []*decl.Element, parent *decl.Element) int {
 	sum := 0
 	for _, c := range parent.Children {
@@ -366,7 +366,7 @@ func widenLinks(ports []*decl.Element, parent *decl.Element, sum int) {
 	}
 }
 
-// widthBelow is the PCI width by which the ports below e are reached: the
+// widthBelow returns the PCI width by which the ports below e are reached: the
 // narrower of e's own and the sum over its children (topo.cc:1159).
 func widthBelow(e *decl.Element, ports []*decl.Element) (width int, found bool) {
 	own := 0

@@ -51,7 +51,7 @@ func PluginOf(n *decl.Element) Plugin {
 	return Verbs
 }
 
-// vendorAbove is the vendor of the PCI device that a net is on, 0 where none is named.
+// vendorAbove returns the vendor of the PCI device that a net is on, 0 where none is named.
 func vendorAbove(n *decl.Element) int {
 	for up := n.Parent(); up != nil; up = up.Parent() {
 		if up.Name == "pci" {

@@ -170,8 +170,7 @@ func (v *Host) unreported() error {
 	return errs.Or()
 }
 
-// keep removes all GPUs but those with the given local ranks, which it ignores
-// where there are no such.
+// keep removes all GPUs except those with the given local ranks; ranks that do not exist are ignored.
 func (v *Host) keep(ranks []int) {
 	var kept, rest []*decl.Element
 	for i, g := range v.GPUs {
@@ -220,8 +219,7 @@ func prune(e *decl.Element, ranks map[*decl.Element]bool, trims rules.Trims) boo
 	return kept
 }
 
-// trimmed reports whether NCCL leaves an element out where nothing in it is kept
-// (xml.cc:975).
+// trimmed reports whether NCCL removes an element in which nothing is kept (xml.cc:975).
 func trimmed(e *decl.Element, trims rules.Trims) bool {
 	switch {
 	case trims == rules.TrimEmpty:
@@ -346,9 +344,8 @@ func (v *Host) keepBranches(e *decl.Element, own map[*decl.Element]int) (*decl.E
 	return &c, kept
 }
 
-// keepWhole copies e and all below it, as NCCL leaves a branch whose top says
-// keep="1": it does not search further down, so an own GPU there keeps its mark
-// (xml.cc:922).
+// keepWhole copies e and its subtree. NCCL does not search below an element with keep="1", so an own GPU
+// there keeps its mark (xml.cc:922).
 func keepWhole(e *decl.Element, own map[*decl.Element]int) *decl.Element {
 	c := *e
 	c.Attrs = append([]decl.Attr(nil), e.Attrs...)
@@ -392,7 +389,7 @@ func Join(hosts []*Host, poll func() error) (*decl.Element, error) {
 	return top, nil
 }
 
-// NetSpeed is the bandwidth of a <net>: an absent or negative speed counts as
+// NetSpeed returns the bandwidth of a <net>: an absent or negative speed counts as
 // 10 Gb/s (topo.cc:371).
 func NetSpeed(n *decl.Element) units.GBps {
 	mbps := n.Int("speed", 0)

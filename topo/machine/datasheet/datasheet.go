@@ -51,7 +51,7 @@ var gpus = []struct {
 	{"a10g", GPU{"A10G", 70, 35, 600, 32, 24}},
 }
 
-// Find is the GPU of a name, as drivers and people write it: NVIDIA H100 80GB HBM3,
+// Find returns the GPU of a name, as drivers and people write it: NVIDIA H100 80GB HBM3,
 // a100-sxm.
 func Find(name string) (GPU, bool) {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
@@ -88,7 +88,7 @@ var devices = map[uint16]string{
 // nvidia is the PCI vendor id of NVIDIA.
 const nvidia = 0x10de
 
-// Device is the GPU of a PCI function; false where it is not known.
+// Device returns the GPU of a PCI function; false where it is not known.
 func Device(vendor, device uint64) (GPU, bool) {
 	if vendor != nvidia || device > 0xffff {
 		return GPU{}, false
@@ -96,7 +96,7 @@ func Device(vendor, device uint64) (GPU, bool) {
 	return Find(devices[uint16(device)])
 }
 
-// FastestLink is the rate of the fastest links of all, in GB/s in one direction.
+// FastestLink returns the rate of the fastest links of all, in GB/s in one direction.
 func FastestLink() (most float64) {
 	for _, g := range gpus {
 		most = max(most, g.Link)
