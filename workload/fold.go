@@ -11,8 +11,9 @@ import (
 // a step.
 const MaxSteps = 1 << 24
 
-// EachRank ends, in a text, the name of a list that every rank of it has by itself, NAME and its own
-// number, and of a communicator in it: the one of that NAME and a number which the rank is in.
+// EachRank is the suffix of a list's name in the text form if each of its ranks has its own list, called NAME
+// and the rank; as a suffix of a communicator in such a list it means the communicator NAME and a number of
+// which the rank is a member.
 const EachRank = "*"
 
 // Folded is a Program in which ranks share a list though each calls on communicators of its own, as
@@ -65,7 +66,7 @@ func newFamilies(p *Program) *families {
 	return f
 }
 
-// comm is the communicator of a family that a rank is in; -1 for none.
+// comm returns the communicator of a family that a rank is in; -1 for none.
 func (f *families) comm(prefix string, rank int32) int32 {
 	if i, ok := f.of[prefix][rank]; ok {
 		return i
@@ -241,7 +242,8 @@ type folder struct {
 	marks    [][]Mark // by list
 }
 
-// prefix is the name of a list without the number of its rank; false where that is not how it is called.
+// prefix returns the name of a list without the rank's number at its end; ok is false if the name does not
+// end so.
 func (f *folder) prefix(i int) (string, bool) {
 	if f.of[i] < 0 {
 		return "", false

@@ -32,7 +32,7 @@ func (m Memory) Use(capacity units.Bytes) *MemoryUse {
 
 func gigabytes(b units.Bytes) string { return fmt.Sprintf("%.1f", float64(b)/(1<<30)) }
 
-// String is a line for a person, in GB of 2^30 bytes, as the memory of GPUs is counted.
+// String returns a line for a person, in GB of 2^30 bytes, as the memory of GPUs is counted.
 func (u *MemoryUse) String() string {
 	s := fmt.Sprintf("%s GB of a GPU's memory: parameters %s, gradients %s, optimizer %s, activations %s "+
 		"(estimated)", gigabytes(u.Total), gigabytes(u.Parameters), gigabytes(u.Gradients),

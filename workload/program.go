@@ -52,7 +52,7 @@ type GPU struct {
 // Ranks returns the number of ranks of the job.
 func (p *Program) Ranks() int { return len(p.Of) }
 
-// FactorOf is by how much longer the compute steps of a rank take.
+// FactorOf returns the factor by which the compute steps of a rank take longer.
 func (p *Program) FactorOf(rank int) float64 {
 	if p.Factor == nil {
 		return 1
@@ -104,7 +104,7 @@ type Comm struct {
 	Share bool
 }
 
-// Size is the number of a communicator's ranks in a job of n ranks.
+// Size returns the number of a communicator's ranks in a job of n ranks.
 func (c *Comm) Size(n int) int {
 	if c.Ranks == nil {
 		return n
@@ -150,8 +150,8 @@ type Call struct {
 	Window, Registered bool
 	// Kernel is the kernel that moves the data instead of NCCL; the zero value: NCCL.
 	Kernel Kernel
-	// Splits are the elements that the caller sends to each rank of the
-	// communicator in an alltoall of variable counts; nil for Count to each.
+	// Splits lists the elements that the caller sends to each rank of the communicator in an alltoall of
+	// variable counts; nil: Count to each.
 	Splits []int64
 	// Recorded is the time that the operation took alone in the recording; 0 for unknown.
 	Recorded units.Time
@@ -178,7 +178,7 @@ func (c *Call) Matches(o *Call) bool {
 	return a == b
 }
 
-// plainCall is a Call without its Splits: what == compares.
+// plainCall is a Call without Splits, which == can compare.
 type plainCall struct {
 	comm                        int32
 	fn                          coll.Func
@@ -324,8 +324,7 @@ type List struct {
 	Steps []Step
 }
 
-// One is the Program of a single operation of one communicator over all ranks.
-// c.Comm is 0.
+// One returns the Program of a single operation on one communicator of all ranks; c.Comm is 0.
 func One(ranks int, c Call) *Program {
 	return &Program{Comms: []Comm{{Name: "world"}}, Calls: []Call{c},
 		Lists: []List{{Name: "all", Steps: []Step{{Kind: Issue}}}}, Of: make([]int32, ranks)}

@@ -464,8 +464,7 @@ func (r *reader) room(n int) error {
 	return nil
 }
 
-// stepOptions reads what every step may have; n is the step's number. It returns
-// the words that it does not know.
+// stepOptions parses the options of all kinds of steps; n is the step's number. It returns unknown words.
 func (r *reader) stepOptions(s *Step, w []word, n int) (rest []word, err error) {
 	for _, x := range w {
 		switch key, value := option(x); {

@@ -156,8 +156,8 @@ func (p *Program) formatGPU(b *strings.Builder) {
 	}
 }
 
-// callee is the communicator of a call: by its name, or in a list of each rank the one of a NAME* that
-// the list's first rank is in.
+// callee returns the communicator of a call: by name, or, for NAME* in a list of each rank, the one that the
+// list's first rank is a member of.
 func (r *reader) callee(w word) (at int32, each bool, err error) {
 	bare, each := eachRank(w)
 	prefix, err := r.name(bare)

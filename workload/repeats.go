@@ -50,8 +50,8 @@ func newRepeats(steps []Step) *repeats {
 // tried is the largest number of earlier positions that are compared.
 const tried = 16
 
-// before is the longest run of steps before n that the steps from n on, below end, are equal to: it
-// may reach beyond n. count is 0 where there is none that is worth a line.
+// before returns the longest earlier run of steps that equals the steps from n on, up to end; the run may
+// overlap them. count is 0 if no run is long enough.
 func (r *repeats) before(n, end int) (from, count int) {
 	if r.tokens == nil || end-n < gram {
 		return 0, 0

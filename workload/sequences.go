@@ -120,7 +120,7 @@ func (l *linter) same(c, a, b int32, x, y []issue) {
 	}
 }
 
-// collective is the place of the next collective from i on.
+// collective returns the position of the next collective at or after i.
 func (l *linter) collective(x []issue, i int) int {
 	for i < len(x) && message(l.p.Calls[x[i].call].Func) {
 		i++

@@ -39,7 +39,7 @@ func ParsePrecision(word string) (Precision, bool) {
 	return 0, false
 }
 
-// Wider is the precision in place of one that a GPU does not have.
+// Wider returns the next wider precision, for a GPU that does not support this one.
 func (p Precision) Wider() Precision {
 	switch p {
 	case NVFP4, MXFP8:
@@ -77,7 +77,7 @@ type Shape struct {
 	Sums int64
 }
 
-// format is the word of a text: product:4096x6144x4096:fp8, with xCOUNT after it where that is not 1.
+// format returns the word of a text: product:4096x6144x4096:fp8, with xCOUNT after it where that is not 1.
 func (s *Shape) format() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%dx%dx%d", shapeNames[s.Op], s.M, s.N, s.K)
@@ -154,7 +154,7 @@ const kernelHint = "write kernel=vllm, or kernel=deepep:EXPERTS:TOP-K:HIDDEN:TOK
 // KVKernel is the name of the transfer of a request's KV cache.
 const KVKernel = "kv"
 
-// String is the word of a text: vllm, deepep:256:8:7168:64:combine, or kv:8:4:61:4096:64:131072.
+// String returns the word of a text: vllm, deepep:256:8:7168:64:combine, or kv:8:4:61:4096:64:131072.
 func (k Kernel) String() string {
 	out := k.Name
 	for _, n := range k.Args {
@@ -199,8 +199,8 @@ type Trained struct {
 	FLOPs  int64
 	// Phase is the phase of serving, "prefill" or "decode"; "" for training.
 	Phase string
-	// Micro are microbatches: of the first and of the second iteration of the program, and of an iteration
-	// of the job, where those are too many to be written down; zeros where each iteration is whole.
+	// Micro is the number of microbatches: of the program's first and second iteration, and of an iteration
+	// of the job, if those are too many to be written down; zeros if each iteration is complete.
 	Micro [3]int64
 }
 

@@ -119,7 +119,7 @@ func (d *Folded) formatList(b *strings.Builder, i int, marks []Mark) {
 	}
 }
 
-// streamName is a stream's number, h and a number for threads of the host.
+// streamName returns a stream's number, h and a number for threads of the host.
 func streamName(s int32) string {
 	if OnHost(s) {
 		return "h" + strconv.Itoa(int(s-HostStream))

@@ -21,16 +21,16 @@ type maker struct {
 	timed [][2]int32 // those that the program has asked for the time from, and to
 }
 
-// Program is the record as a job: calls by rank, stream and group, and the host's
-// time between them. A host that has waited for a stream goes on when the stream's
-// last group of calls has ended, or its last wait for an event, if that is later.
+// Program converts the record to a job: calls by rank, stream and group, and the host's time between them. A
+// host that has waited for a stream continues when the stream's last group of calls has ended, or its last
+// wait for an event if that is later.
 func (r *Record) Program() *workload.Program {
 	p, _ := r.Timed()
 	return p
 }
 
-// Timed is Program, and of each rank the pairs of steps that are events between which the
-// program has asked for the time, in the order of the second one.
+// Timed returns the Program and, for each rank, the pairs of event steps whose time difference the program
+// queried, in the order of the second event.
 func (r *Record) Timed() (*workload.Program, [][][2]int32) {
 	timed := make([][][2]int32, r.Ranks)
 	p := &workload.Program{Of: make([]int32, r.Ranks)}

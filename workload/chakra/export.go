@@ -56,7 +56,7 @@ func (e *exporter) lose(what string) {
 	e.lost[what]++
 }
 
-// rank is the trace of a rank: a node a step.
+// rank returns the trace of a rank, one node per step.
 func (e *exporter) rank(r int) *Trace {
 	list := &e.p.Lists[e.p.Of[r]]
 	t := &Trace{File: list.Name, Version: schemaVersion}
@@ -119,7 +119,7 @@ func (e *exporter) compute(n *Node, s *workload.Step, factor float64) {
 	}
 }
 
-// groupName is the name of a communicator: ASTRA-sim numbers groups from 1.
+// groupName returns the name of a communicator: ASTRA-sim numbers groups from 1.
 func groupName(comm int32) string { return strconv.Itoa(int(comm) + 1) }
 
 // call fills a communication node from a call of rank me.
@@ -162,8 +162,8 @@ func (e *exporter) call(n *Node, c *workload.Call, me int32) {
 	}
 }
 
-// formatCall says a call in words: function, type, reduction, count, then root=,
-// peer=, splits=, inplace, window, registered where they apply.
+// formatCall formats a call: function, type, reduction, count, then root=, peer=, splits=, inplace, window,
+// registered as they apply.
 func formatCall(c *workload.Call) string {
 	t := fmt.Sprintf("%s %s %s %d", c.Func.TestName(), c.Type.TestName(), c.RedOp.TestName(), c.Count)
 	if c.Root != 0 {

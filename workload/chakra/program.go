@@ -128,7 +128,7 @@ func (b *builder) rank(r int32, t *Trace) error {
 	return nil
 }
 
-// step says a node as a step; ok is false for nodes that do nothing.
+// step converts a node to a step; ok is false for a node that does nothing.
 func (b *builder) step(n *Node) (s workload.Step, ok bool, err error) {
 	if n.Own.Has && n.Own.Stream >= 0 && n.Own.Stream < 1<<30 {
 		s.Stream = int32(n.Own.Stream)
@@ -244,7 +244,7 @@ func collective(t CollType, bytes, size int64) (coll.Func, int64, bool) {
 	return 0, 0, false
 }
 
-// comm is the communicator of a process group, with the name and kind that a trace of
+// comm returns the communicator of a process group, with the name and kind that a trace of
 // ours has.
 func (b *builder) comm(group string, o *own) int32 {
 	members := b.groups[group]
@@ -274,7 +274,7 @@ func (b *builder) comm(group string, o *own) int32 {
 	})
 }
 
-// member is the rank in a communicator of a rank of the job; -1 for none.
+// member returns the rank within a communicator of a job's rank; -1 if it is no member.
 func (b *builder) member(comm, rank int32) int32 {
 	if r := b.P.Comms[comm].Ranks; r != nil {
 		return int32(slices.Index(r, rank))

@@ -221,7 +221,7 @@ func (n *Node) append(to []byte) []byte {
 	return to
 }
 
-// attributes are the node's attributes as messages. Members of a oneof are written
+// attributes returns the node's attributes as messages. Members of a oneof are written
 // also when they are 0.
 func (n *Node) attributes() (list [][]byte) {
 	num := func(name string, field int, v uint64) {

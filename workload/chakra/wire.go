@@ -110,7 +110,7 @@ func readAttribute(msg []byte) (a attribute, err error) {
 	return a, err
 }
 
-// number is a floating-point value as an integer; 0 where it has none.
+// number returns a floating-point value as an integer; 0 where it has none.
 func number(f float64) int64 {
 	if !(math.Abs(f) < 1<<62) {
 		return 0

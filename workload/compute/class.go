@@ -20,7 +20,7 @@ import (
 type Class struct {
 	Version int    `json:"simccl compute class"` // 1
 	Name    string `json:"name"`
-	// Like names the class whose efficiencies this one has; its own members come first.
+	// Like names the class whose parameters replace missing ones of this class.
 	Like        string  `json:"like,omitempty"`
 	Source      string  `json:"source"`
 	Uncertainty float64 `json:"uncertainty"` // of an iteration's compute, a fraction
@@ -47,7 +47,7 @@ type Product struct {
 	// Edge is the harmonic size of a tile at which half of the rate is left.
 	Edge  float64 `json:"edge"`
 	Start float64 `json:"start_us"`
-	// Memory is the fraction of the memory's rate at which operands come.
+	// Memory is the fraction of the memory bandwidth at which operands are read.
 	Memory float64 `json:"memory"`
 	// Cast is the number of bytes moved per operand element to convert it to this precision: read in 16 bits,
 	// written with its scales.
@@ -86,7 +86,7 @@ type Memory struct {
 // tiles are the sizes of output tiles that libraries of matrix products have.
 var tiles = [][2]float64{{256, 128}, {128, 256}, {128, 128}, {64, 256}, {64, 128}, {128, 64}, {64, 64}}
 
-// splits are into how many parts K is divided where there are few tiles.
+// splits lists the numbers of parts into which K is divided (split-K) when there are few tiles.
 var splits = []float64{1, 2, 3, 4, 8}
 
 // product returns the time in microseconds of count products of m×k by k×n in one kernel, without Start.
@@ -106,7 +106,7 @@ func (c *Class) product(p *Product, m, n, k, count float64) float64 {
 	return best
 }
 
-// width is the bytes of an element of a precision, with its scales.
+// width returns the bytes of an element of a precision, with its scales.
 func width(precision workload.Precision) float64 {
 	switch precision {
 	case workload.FP8:
@@ -140,7 +140,7 @@ func (c *Class) Product(s *workload.Shape, sustained bool) units.Time {
 	return units.Time((us + p.Start) * 1e6)
 }
 
-// of is the product of a precision, or of the next wider one that the GPU has.
+// of returns the parameters of products in a precision, or in the next wider one that the GPU supports.
 func (c *Class) of(precision workload.Precision) *Product {
 	for {
 		if p, ok := c.Products[precision.String()]; ok {

@@ -342,7 +342,7 @@ func descend(x []*float64, most []float64, loss func() float64) {
 	}
 }
 
-// rounded is a number to three digits, as a file has it.
+// rounded returns a number to three digits, as a file has it.
 func rounded(x float64) float64 {
 	if x == 0 {
 		return 0

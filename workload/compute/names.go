@@ -96,8 +96,8 @@ func Names() (out []string) {
 	return out
 }
 
-// Find is the class of a GPU by its name, as drivers and people write it: its own, or else the one of the
-// H200 over its data sheet, which says so in Source. false where the GPU is not known.
+// Find returns the class of a GPU by its name, as drivers and users write it: its own, else the H200's
+// efficiencies applied to its data sheet, which Source states. ok is false for an unknown GPU.
 func Find(gpu string) (*Class, bool) {
 	g, ok := datasheet.Find(gpu)
 	if !ok {
@@ -211,8 +211,8 @@ func (c *Class) Format() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// Peak is the dense peak of a GPU by name, in operations a second, in a precision or the next wider one that
-// the GPU has; 0 where it is not known.
+// Peak returns the dense peak of a GPU in operations per second, in a precision or the next wider one that
+// the GPU supports; 0 for an unknown GPU.
 func Peak(gpu string, precision workload.Precision) (float64, workload.Precision) {
 	c, ok := Find(gpu)
 	if !ok {

@@ -269,7 +269,7 @@ func (m *machine) literal(op byte) error {
 	return m.push(string(b))
 }
 
-// long is an integer of any width; what exceeds 64 bits is cut to a float.
+// long returns an integer of any width; what exceeds 64 bits is cut to a float.
 func long(b []byte) any {
 	if len(b) > 8 {
 		return math.Inf(1)

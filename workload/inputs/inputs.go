@@ -69,8 +69,8 @@ func (v *Verdict) Commands() []string {
 	return out
 }
 
-// XML is the topology within the content, with its lines at the numbers that they have there.
-// What is no topology comes back whole.
+// XML returns the topology within the content, preserving its line numbers. Any other content is returned
+// whole.
 func (v *Verdict) XML() []byte {
 	f := v.of([]Kind{Topology, TopologyHosts, Template, AMDTopology})
 	if f == nil || f.at == 0 && v.lines == nil {

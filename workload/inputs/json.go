@@ -156,7 +156,7 @@ func membersOf(text []byte) (m members) {
 	return m
 }
 
-// quoted is the index of the quote that ends the string that begins at i; -1 without one.
+// quoted returns the index of the quote that ends the string that begins at i; -1 without one.
 func quoted(text []byte, i int) int {
 	for i++; i < len(text); i++ {
 		switch text[i] {

@@ -30,7 +30,7 @@ func (v *Verdict) markup(from int) {
 	}
 }
 
-// element is the place and the name of the first element of XML, "" for none.
+// element returns the place and the name of the first element of XML, "" for none.
 func element(text []byte, at int) (int, string) {
 	for at < len(text) {
 		at += len(text[at:]) - len(bytes.TrimLeft(text[at:], " \t\r\n"))
@@ -102,7 +102,7 @@ func topologyKind(text []byte) Kind {
 	return Topology
 }
 
-// value is an attribute of a tag, "" without it.
+// value returns an attribute of a tag, "" without it.
 func value(tag []byte, name string) string {
 	_, rest, ok := bytes.Cut(tag, []byte(" "+name+`="`))
 	if !ok {

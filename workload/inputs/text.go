@@ -90,7 +90,7 @@ func firstRow(head []byte) string {
 	return ""
 }
 
-// lineOf is the offset of the first line that begins with a word; -1 without one.
+// lineOf returns the offset of the first line that begins with a word; -1 without one.
 func lineOf(text []byte, word string) int {
 	if bytes.HasPrefix(text, []byte(word)) {
 		return 0
@@ -113,7 +113,7 @@ var (
 	ibMarks  = []string{"vendid=0x", "switchguid=0x", "caguid=0x"}
 )
 
-// firstOf is the offset of the first of some words; -1 without one.
+// firstOf returns the offset of the first of some words; -1 without one.
 func firstOf(text []byte, words []string) int {
 	at := -1
 	for _, w := range words {
@@ -190,7 +190,7 @@ func (v *Verdict) reports() {
 
 const systemEnd = "</system>"
 
-// pasted is the offset of a topology with other lines before it: at the beginning of a line;
+// pasted returns the offset of a topology with other lines before it: at the beginning of a line;
 // -1 without one.
 func pasted(text []byte) int {
 	i := bytes.Index(text, []byte("<system version="))

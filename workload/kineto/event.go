@@ -76,8 +76,8 @@ func (r *reader) eventMember(key []byte) error {
 	return r.s.Skip()
 }
 
-// wanted reports whether the arguments of an event may matter. Where category or
-// name come after the arguments, they do.
+// wanted reports whether the arguments of an event may be needed. It is true if category or name follow the
+// arguments.
 func wanted(cat, name []byte) bool {
 	switch string(cat) {
 	case "cpu_op", "Operator", "user_annotation":

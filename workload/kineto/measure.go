@@ -8,8 +8,8 @@ import (
 // Measured is the times that a recording itself shows, in ns: the span of a step, GPU busy time, exposed
 // communication.
 type Measured struct {
-	// Span is from the beginning of the first operation of the GPU to the end of the
-	// last; Busy how much of it any operation covers.
+	// Span is the time from the begin of the first GPU operation to the end of the last; Busy is the part
+	// covered by any operation.
 	Span, Busy int64
 	// Comm is the time covered by communication kernels, including their waits for other ranks; Exposed is
 	// the part of it that no other operation overlaps.

@@ -176,7 +176,7 @@ func ranks(list []int64) []int32 {
 	return out
 }
 
-// group is the index of a group, which is added or completed.
+// group returns the index of a group, which is added or completed.
 func (r *reader) group(g Group) int32 {
 	i, known := r.groups[g.Name]
 	if !known {

@@ -89,7 +89,7 @@ func (p *parts) named() string {
 // alone lists the formats of which one file is a whole job.
 var alone = []Format{Native, Calls, SimAI, AICB, GOAL, GOALBinary}
 
-// single refuses two files that are jobs by themselves, and marks what was used.
+// single returns an error for two files each of which is a whole job, and marks the used one.
 func (p *parts) single(used Format) error {
 	first := ""
 	for i := range p.files {

@@ -52,8 +52,8 @@ func (f Format) String() string {
 // HeadSize is the number of bytes of a file that Detect examines.
 const HeadSize = 64 << 10
 
-// detect recognises a file by the beginning of its content. The error, an *inputs.OtherError,
-// names what is known and no job.
+// detect recognises a file by the beginning of its content. The error, an *inputs.OtherError, names a known
+// kind that is no job.
 func detect(head []byte, file string) (Format, error) {
 	v := inputs.Of(head)
 	for _, f := range v.Found {

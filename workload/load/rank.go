@@ -22,8 +22,8 @@ var (
 // maxRank is the largest rank accepted in a file name.
 const maxRank = 1 << 24
 
-// rankOf is the rank that a file name says; -1 for none. Other numbers are steps,
-// dates and processes as often as ranks: see counted.
+// rankOf returns the rank in a file name; -1 if none is marked as a rank. Unmarked numbers may as well be
+// steps, dates or process ids: see counted.
 func rankOf(name string) int {
 	m := rankInName().FindStringSubmatch(path.Base(name))
 	for _, g := range m[min(1, len(m)):] {
@@ -34,9 +34,9 @@ func rankOf(name string) int {
 	return -1
 }
 
-// counted are the ranks of files of one run whose names count from 0, as in
-// trace_0.json and trace_1.json: the names have the same words, and the numbers at
-// one place, or at several in the same way, are all of 0 … n-1. nil where they do not.
+// counted returns the ranks of one run's files whose names differ by a number that counts from 0, as
+// trace_0.json and trace_1.json: the names have the same words, and the numbers at one position (or at
+// several, with equal values) are 0 … n-1. It returns nil for other names.
 func counted(names []string) []int {
 	if len(names) < 2 {
 		return nil

@@ -251,7 +251,7 @@ func (x *published) byType(m *Model) {
 	}
 }
 
-// pattern is the kind of each layer; "" where all are equal.
+// pattern returns the kind of each layer; "" where all are equal.
 func (x *published) pattern(m *Model) string {
 	if x.Pattern != "" {
 		return x.Pattern

@@ -7,7 +7,7 @@ package model
 // Model is the architecture of a decoder. Sizes are those of the whole model, before any parallelism.
 type Model struct {
 	Name string
-	// Layers, without those that predict further tokens (MTP).
+	// Layers excludes the layers that predict further tokens (MTP).
 	Layers, Hidden, Heads, KVHeads, FFN, Vocab int64
 	// HeadDim is the size of an attention head; 0: Hidden/Heads.
 	HeadDim int64
@@ -21,8 +21,8 @@ type Model struct {
 	// together, which process every token. Latent is the size to which a token is projected before it is sent
 	// to experts (0: not projected).
 	ExpertFFN, SharedFFN, Latent int64
-	// Pattern is the kind of each layer, a Kind a byte; "": all layers have attention over all tokens,
-	// and experts where there are any.
+	// Pattern is the kind of each layer, one Kind per byte; "": all layers have full attention, and experts
+	// if the model has any.
 	Pattern string
 	// Window is the number of tokens that a layer with sliding-window attention sees.
 	Window int64
@@ -91,7 +91,7 @@ func (m *Model) last() Kind {
 	return Dense
 }
 
-// Dim is the size of a head of queries and keys.
+// Dim returns the size of a head of queries and keys.
 func (m *Model) Dim() int64 {
 	switch {
 	case m.KVRank > 0:
@@ -118,7 +118,7 @@ func (m *Model) ExpertSize() int64 {
 	return m.FFN
 }
 
-// ExpertInput is the size of a token when it goes to an expert.
+// ExpertInput returns the size of a token when it goes to an expert.
 func (m *Model) ExpertInput() int64 {
 	if m.Latent > 0 {
 		return m.Latent
@@ -134,9 +134,9 @@ func (m *Model) Matrices() int64 {
 	return 2
 }
 
-// Inner is the size of a state space layer's heads together.
+// Inner returns the size of a state space layer's heads together.
 func (m *Model) Inner() int64 { return m.SSMHeads * m.SSMHeadDim }
 
-// SSMInput is the width of a state space layer's first product: gate, input, groups' inputs and outputs
-// of the state, a step a head.
+// SSMInput returns the output width of a state space layer's first product: gate and input, B and C of each
+// group, and one time step per head.
 func (m *Model) SSMInput() int64 { return 2*m.Inner() + 2*m.SSMGroups*m.SSMState + m.SSMHeads }

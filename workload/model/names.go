@@ -42,7 +42,7 @@ func Names() (out []string) {
 	return out
 }
 
-// plain is a name without what people write in several ways: case, dashes, blanks.
+// plain returns a name without what people write in several ways: case, dashes, blanks.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("-_ ", r) {
@@ -52,7 +52,8 @@ func plain(name string) string {
 	}, strings.ToLower(name))
 }
 
-// Find is the model of a name, as people write it: Llama-3.1-70B, llama3.1 70b, meta-llama/Llama-3.1-70B.
+// Find returns the model of a name, as people write it: Llama-3.1-70B, llama3.1 70b,
+// meta-llama/Llama-3.1-70B.
 func Find(name string) (*Model, bool) {
 	word := plain(name[strings.LastIndexByte(name, '/')+1:])
 	word = strings.TrimPrefix(strings.TrimPrefix(word, "meta"), "nvidia")

@@ -17,10 +17,10 @@ func flag(b bool, n int64) int64 {
 	return 0
 }
 
-// norm is the parameters of a norm over n values.
+// norm returns the parameters of a norm over n values.
 func (m *Model) norm(n int64) int64 { return n + flag(m.NormBias, n) }
 
-// LayerCount is the parameters of a layer of a kind.
+// LayerCount returns the parameters of a layer of a kind.
 func (m *Model) LayerCount(k Kind) (c Count) {
 	if k == SSM {
 		wide := m.Inner() + 2*m.SSMGroups*m.SSMState
@@ -64,13 +64,13 @@ func (m *Model) attention(c *Count) {
 	c.Whole += flag(m.OutBias, h) + flag(m.QKNorm, 2*m.Dim())
 }
 
-// Embedding is the parameters of the embedding, or of the head.
+// Embedding returns the parameters of the embedding, or of the head.
 func (m *Model) Embedding() int64 { return m.Vocab * m.Hidden }
 
-// FinalNorm is the parameters of the norm before the head.
+// FinalNorm returns the parameters of the norm before the head.
 func (m *Model) FinalNorm() int64 { return m.norm(m.Hidden) }
 
-// Params is the parameters of the model, without those that predict further tokens.
+// Params returns the parameters of the model, without those that predict further tokens.
 func (m *Model) Params() int64 {
 	n := m.Embedding() + m.FinalNorm() + m.Positions*m.Hidden
 	if !m.Tied {

@@ -229,7 +229,7 @@ var torchTypes = map[coll.DataType]string{coll.Int8: "char", coll.Uint8: "byte",
 	coll.Float16: "half", coll.Float32: "float", coll.Float64: "double", coll.BFloat16: "bfloat16",
 	coll.Float8e4m3: "float8_e4m3fn", coll.Float8e5m2: "float8_e5m2"}
 
-// Sizes are the collectives of each rank in order, but for sends and receives.
+// Sizes returns the collectives of each rank in order, but for sends and receives.
 func (l *Log) Sizes() map[int][]SizedCall {
 	rankOf, _, _, err := l.ranks()
 	if err != nil {

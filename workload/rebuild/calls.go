@@ -19,9 +19,9 @@ type commCall struct {
 	member int32         // rank in the group
 }
 
-// assign finds what each kernel of NCCL was asked for: the arguments on the kernel,
-// completed by the call of the process group around its launch; of a launch after
-// several calls (a coalesced group), all since the launch before.
+// assign determines the call of each NCCL kernel: the arguments recorded on the kernel, completed by the
+// process-group call around its launch. A launch after several calls (a coalesced group) executes all calls
+// since the previous launch.
 func (r *rank) assign(sized []Sized) {
 	byThread := map[int32][]*kineto.Comm{}
 	for i := range r.t.Comms {
@@ -175,8 +175,8 @@ type group struct {
 	issued, awaited int
 }
 
-// saw counts what a rank issues on a group; gathered says that its last all_gather or
-// reduce_scatter was an all_gather.
+// saw counts a call on a group; gathered reports whether the last all_gather or reduce_scatter was an
+// all_gather.
 func (g *group) saw(f coll.Func, gathered bool) {
 	g.funcs[f] = true
 	switch {
@@ -230,8 +230,8 @@ func (j *job) kinds() {
 // Reductions of gradients, one parameter after the other, have one or two in between.
 const apart = 3
 
-// awaits counts the calls whose result the rank's next kernel waits for, where there were
-// others since the call before.
+// awaits counts the calls whose result the rank's next compute kernel waits for, if at least `apart` kernels
+// have run since the group's previous call.
 func (r *rank) awaits(comms []*group) {
 	since := map[int32]int{}
 	for i := range r.ops {
@@ -261,7 +261,7 @@ func (r *rank) next(i int) bool {
 	return false
 }
 
-// comm is the index of the communicator of a process group.
+// comm returns the index of the communicator of a process group.
 func (j *job) comm(index map[string]int32, full map[string][]int32, g *kineto.Group, r *rank) int32 {
 	name, desc := "0", "default_pg"
 	var ranks []int32
@@ -294,10 +294,10 @@ func (j *job) comm(index map[string]int32, full map[string][]int32, g *kineto.Gr
 	return i
 }
 
-// alternating is the share of all_gathers that a reduce_scatter follows from which on a
-// group gathers and scatters activations by turns (TP with sequence parallel: all, or
-// two of three where inputs are gathered again for the gradients of weights). A forward
-// pass of FSDP gathers parameters layer by layer and scatters nothing: a half at most.
+// alternating is the share of all_gathers followed by a reduce_scatter above which a group is TP with
+// sequence parallelism, which gathers and scatters activations in turn (all gathers, or two of three if
+// inputs are gathered again for weight gradients). An FSDP forward pass gathers parameters layer by layer and
+// scatters nothing: at most a half.
 const alternating = 0.6
 
 // kind returns a communicator's purpose, by its description or else by the calls that occur on it more than a

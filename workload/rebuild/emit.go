@@ -168,8 +168,7 @@ func (w *writer) write() {
 	}
 }
 
-// ps is nanoseconds as the time of a recording: 0 is unknown, so the first moment is
-// 1 ps.
+// ps converts nanoseconds to a recorded time in ps; 0 would mean unknown, so the first moment is 1 ps.
 func ps(ns int64) units.Time { return max(units.Time(ns)*1000, 1) }
 
 // op appends the step of a GPU operation.

@@ -205,8 +205,8 @@ func (r *rank) callOf(c *kineto.Call, ops []int32, s *kineto.Sync) int {
 	return 0
 }
 
-// within is the call of a process group during which a runtime call was made: index
-// + 1 into the recording's, 0 none.
+// within returns the index + 1 of the process-group call during which a runtime call was made; 0 if there is
+// none.
 func (r *rank) within(c *kineto.Call) int {
 	comms := r.t.Comms
 	at, _ := slices.BinarySearchFunc(comms, c.Start, func(k kineto.Comm, t int64) int {
@@ -234,7 +234,7 @@ func (r *rank) computeOf(th *thread) int32 {
 	return -1
 }
 
-// lastOn is the last operation launched on a stream, -1 none.
+// lastOn returns the last operation launched on a stream, -1 none.
 func (r *rank) lastOn(stream int32) int32 {
 	if s := r.streams[stream]; s != nil && len(s.ops) > 0 {
 		return s.ops[len(s.ops)-1]

@@ -46,7 +46,7 @@ func (f *File) fewer(ranks int) int {
 	return ranks
 }
 
-// operation is the collective of a word and the family of groups that it is on.
+// operation returns the collective of a word and the family of groups that it is on.
 func operation(word string, weight bool) (coll.Func, grid.Kind, error) {
 	base, family := word, grid.Tensor
 	if weight {

@@ -38,8 +38,8 @@ func clone(p *workload.Program) *workload.Program {
 	return &q
 }
 
-// Host multiplies what threads of the host take: 1 changes nothing, 0 is a host that
-// takes no time. What the host waits for stays.
+// Host multiplies the time of host threads: 1 changes nothing, 0 is a host that takes no time. Waits of the
+// host are unchanged.
 func Host(p *workload.Program, factor float64) (*workload.Program, error) {
 	factors := make([]float64, len(p.Lists))
 	for i := range factors {

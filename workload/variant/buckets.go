@@ -75,9 +75,8 @@ func buckets(p *workload.Program, s Spec) (notes []string, err error) {
 	return notes, nil
 }
 
-// reducers finds the communicators of gradients: data parallel ones, and of those
-// without a kind such whose all_reduces no computation waits for at once, or that have
-// one an iteration.
+// reducers returns the communicators that reduce gradients: data parallel ones, and communicators of unknown
+// kind whose all_reduces no computation waits for at once, or that have one per iteration.
 func reducers(p *workload.Program) (out []reducer) {
 	for i := range p.Comms {
 		if k := p.Comms[i].Kind; k != workload.DP && k != workload.NoKind || p.Comms[i].Size(p.Ranks()) < 2 {
@@ -118,7 +117,7 @@ func alone(p *workload.Program, list, comm int) bool {
 	return true
 }
 
-// reductions are the all_reduces of a communicator in an iteration.
+// reductions returns the all_reduces of a communicator in an iteration.
 func reductions(p *workload.Program, list int, in interval, comm int) (out []int) {
 	for i := in.lo; i < in.hi; i++ {
 		s := &p.Lists[list].Steps[i]
@@ -184,8 +183,9 @@ func (g *regroup) recorded(src []workload.Step, rank int, in interval) (out []bu
 	return out
 }
 
-// grains are the gradients of a bucket: DDP copies each into it, divided by the number
-// of ranks, by a kernel of its own, and the grids of these kernels are as their sizes.
+// grains returns the gradients of a bucket. DDP copies each gradient into the bucket with its own kernel,
+// which also divides by the number of ranks; the grids of these kernels are proportional to the gradients'
+// sizes.
 func (g *regroup) grains(src []workload.Step, from, at int) (out []grain) {
 	family := ""
 	for _, d := range src[at].Deps {

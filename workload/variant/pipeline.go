@@ -96,8 +96,8 @@ func pipeComms(p *workload.Program) (out [][]int, err error) {
 
 func message(c *workload.Call) bool { return c.Func == coll.Send || c.Func == coll.Recv }
 
-// recordedOrder is the schedule of a recording, by its last stage: in 1F1B that one does
-// not go forward twice without going back.
+// recordedOrder returns the schedule of a recording, derived from its last stage: in 1F1B that stage never
+// runs two forward passes without a backward pass in between.
 func recordedOrder(p *workload.Program, rank int, comms []int, index int) (Schedule, error) {
 	for _, in := range intervals(p, rank) {
 		st, err := takeApart(p, rank, comms, index, in)
@@ -296,7 +296,7 @@ func (d *divider) kernels(p part) (n int) {
 	return n
 }
 
-// lags finds what the host takes between a send and the receive that follows it.
+// lags measures the host's time between a send and the receive that follows it.
 func (d *divider) lags() {
 	n := units.Time(0)
 	for i := 1; i < len(d.segments)-1; i++ {
@@ -325,7 +325,8 @@ func (d *divider) cut(p part, n int) (a, b part) {
 	return part{p.lo, at}, part{at, p.hi}
 }
 
-// middleStage: what a send forward follows is a forward pass.
+// middleStage divides the segments of a middle stage: a segment before a forward send is a forward pass, one
+// before a backward send a backward pass.
 func (d *divider) middleStage() {
 	st := d.st
 	for i, s := range d.segments {

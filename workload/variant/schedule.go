@@ -173,7 +173,7 @@ func (e *emitter) mine(s *workload.Step) bool {
 	return between(e.p, e.comms, s)
 }
 
-// messages are the last messages that were sent or received.
+// messages returns the last messages that were sent or received.
 func (e *emitter) messages() []int32 {
 	for i := len(e.out) - 1; i >= 0; i-- {
 		if e.mine(&e.out[i]) {

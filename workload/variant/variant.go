@@ -205,7 +205,7 @@ func separate(p *workload.Program) *workload.Program {
 // interval is an iteration: steps from lo up to hi.
 type interval struct{ lo, hi int }
 
-// intervals are the iterations of a list, between its marks; the whole list where it
+// intervals returns the iterations of a list, between its marks; the whole list where it
 // has none.
 func intervals(p *workload.Program, list int) (out []interval) {
 	var at []int
@@ -284,8 +284,7 @@ func (w *rewriter) copy(i int) int32 {
 // drop omits a step; steps that depended on it depend on its dependencies.
 func (w *rewriter) drop(i int) { w.at[i], w.via[i] = -1, w.deps(i) }
 
-// finish replaces a list. place says where in the new list a mark before an old step
-// is.
+// finish replaces a list; place returns the position in the new list of a mark before an old step.
 func (w *rewriter) finish(p *workload.Program, list int, place func(old int) int) {
 	p.Lists[list].Steps = w.out
 	for i := range p.Marks {
@@ -295,8 +294,8 @@ func (w *rewriter) finish(p *workload.Program, list int, place func(old int) int
 	}
 }
 
-// following is the place of a mark where steps keep their order: before the first step
-// that stayed of those behind it.
+// following returns the position of a mark in a list that keeps its order: before the first remaining step
+// that was behind the mark.
 func (w *rewriter) following(old int) int {
 	for i := old; i < len(w.at); i++ {
 		if w.at[i] >= 0 {
@@ -334,5 +333,5 @@ func (t *callTable) add(c workload.Call) int32 {
 	return int32(len(t.p.Calls) - 1)
 }
 
-// ceilShare is a share of a count, rounded to the nearest element.
+// ceilShare returns a share of a count, rounded to the nearest element.
 func ceilShare(n int64, share float64) int64 { return int64(math.Round(float64(n) * share)) }

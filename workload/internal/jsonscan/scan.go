@@ -121,7 +121,7 @@ func (s *Scanner) more() bool {
 	return false
 }
 
-// Peek is the next byte that is no white space, 0 at the end.
+// Peek returns the next byte that is no white space, 0 at the end.
 func (s *Scanner) Peek() byte {
 	for {
 		for s.pos < len(s.buf) {

@@ -21,8 +21,8 @@ func NewBuilder(ranks int) *Builder {
 		calls: map[string]int32{}}
 }
 
-// Comm is the communicator of a process group; members nil means all ranks. Groups of
-// one name and other members are others.
+// Comm returns the communicator of a process group; members nil means all ranks. Groups with one name and
+// different members are different communicators.
 func (b *Builder) Comm(name, desc string, members []int32) int32 {
 	return b.Group(name, members, func(i int32, members []int32) workload.Comm {
 		c := workload.Comm{Name: "pg" + name, Desc: desc, Ranks: members}
@@ -33,8 +33,8 @@ func (b *Builder) Comm(name, desc string, members []int32) int32 {
 	})
 }
 
-// Group is the communicator of a key and of members, which create makes when it is the
-// first of them, from its index and members; nil for all ranks.
+// Group returns the communicator with a key and members (nil for all ranks). If it is new, create makes it
+// from its index and members.
 func (b *Builder) Group(key string, members []int32,
 	create func(i int32, members []int32) workload.Comm) int32 {
 	all := len(members) == len(b.P.Of)
@@ -71,7 +71,7 @@ func (b *Builder) Call(c *workload.Call) int32 {
 	return i
 }
 
-// Issue is the step that issues a call on its communicator's stream.
+// Issue returns the step that issues a call on its communicator's stream.
 func (b *Builder) Issue(c *workload.Call) workload.Step {
 	return workload.Step{Kind: workload.Issue, Stream: c.Comm, Call: b.Call(c)}
 }

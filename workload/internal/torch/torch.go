@@ -53,8 +53,8 @@ func Translate(name, typ string, in, out, size int64, root int32, split []int64)
 	return c, c.Count >= 0 && c.Peer >= 0
 }
 
-// spellings are the parts of names that change nothing about what moves, where the
-// words of a name are written together: all_gather_into_tensor_coalesced is an allgather.
+// spellings removes the parts of names that do not change the operation, after the underscores are removed:
+// all_gather_into_tensor_coalesced is an allgather.
 var spellings = strings.NewReplacer("intotensor", "", "tensor", "", "base", "", "coalesced", "", "oop", "",
 	"single", "")
 
