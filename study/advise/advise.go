@@ -29,13 +29,12 @@ type Request struct {
 	Kernels bool
 	// Least is the least gain that is worth a line, 1.03 for 3 %; 0: worthwhile.
 	Least float64
-	// Within, if not nil, is called before settings are tried, and gives a context that ends once there
-	// is no more time for them. Those that promise most come first, and how many are not tried is in the
-	// Report.
+	// Within, if not nil, is called before settings are tried and returns a context that ends when the time
+	// is used up. The most promising settings are tried first; the Report has the number of those not tried.
 	Within func(context.Context) (context.Context, context.CancelFunc)
 	// Found, if not nil, is called with each setting that gains as soon as it is simulated.
 	Found func(f Found)
-	// Begin, if not nil, gets the number of settings that are tried; what it returns is called
+	// Begin, if not nil, is called with the number of settings to try; the function that it returns is called
 	// after each.
 	Begin func(total int) (step func())
 }
@@ -49,7 +48,7 @@ type Found struct {
 	Of     int
 }
 
-// worthwhile is the least gain that is advised: what two runs of the same differ by
+// worthwhile is the least gain that is advised: the difference of two runs with equal settings
 // (docs/results/ACCURACY.md, another machine of the kind).
 const worthwhile = 1.03
 
@@ -76,7 +75,7 @@ func (s *Setting) join(i int) string {
 	return strings.Join(parts, ",")
 }
 
-// export is the setting as a line of a shell.
+// export returns the setting as a line of a shell.
 func (s *Setting) export() string {
 	if s.says != "" {
 		return s.says
@@ -204,7 +203,7 @@ func New(ctx context.Context, q Request) (*Report, error) {
 	return r, nil
 }
 
-// try simulates settings, those that promise most first, for as long as there is time.
+// try simulates settings, the most promising first, until the time is used up.
 func (q *Request) try(ctx context.Context, r *Report, all []Setting) error {
 	step := func() {}
 	if q.Begin != nil {
@@ -264,8 +263,8 @@ func (q *Request) found(r *Report, t *trial, tried, of int) {
 	}
 }
 
-// promising is the order in which settings are tried: what the user asks for, over a network
-// queue pairs, then choices, channels and the rest.
+// promising returns the order in which settings are tried: the user's first, over a network queue pairs, then
+// choices, channels and the rest.
 func promising(all []Setting, site *scenario.Site) []int {
 	ranks := map[kind]int{own: 0, switches: 1, nics: 4, choice: 2, channels: 3, multicast: 5, buffers: 6,
 		relays: 7, threads: 8, kernels: 9}
@@ -295,7 +294,7 @@ func firstLine(err error) string {
 	return line
 }
 
-// with is the Spec under a setting. NCCL_TOPO_FILE names the topology of all nodes.
+// with returns the Spec with a setting applied. NCCL_TOPO_FILE replaces the topology of all nodes.
 func with(spec *scenario.Spec, s *Setting) scenario.Spec {
 	out := spec.Clone()
 	if s == nil {

@@ -37,10 +37,10 @@ func one(k kind, name string, value any) Setting {
 
 func risky(s Setting, risk string) Setting { s.Risk = risk; return s }
 
-// Try is a setting that a user asks for, NAME=value.
+// Try returns a setting that a user asks for, NAME=value.
 func Try(name, value string) Setting { return one(own, name, value) }
 
-// candidates are the settings that are tried on a machine, the simpler ones first.
+// candidates returns the settings that are tried on a machine, the simpler ones first.
 func (q *Request) candidates(site *scenario.Site, base *trial) []Setting {
 	p2p, spec := false, &q.Spec
 	if f, err := coll.ParseFunc(spec.Workload.Op); err == nil {

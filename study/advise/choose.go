@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// tie is by how much more a later setting has to gain to replace an earlier one: the
-// simpler ones come first.
+// tie is the factor by which a later setting must gain more to replace an earlier one, which is simpler.
 const tie = 1.002
 
 // choose finds the best setting of each kind at each size and sums up sizes that agree.
@@ -32,19 +31,19 @@ func (r *Report) choose(least float64) {
 	slices.SortStableFunc(r.Advice, func(a, b Advice) int { return cmp.Compare(b.Gain, a.Gain) })
 }
 
-// doubt is the relative uncertainty of a trial's gain at a size.
+// doubt returns the relative uncertainty of a trial's gain at a size.
 func (r *Report) doubt(t *trial, i int) float64 {
 	return trust(r.site, r.op, t.kind, &r.base.cells[i], &t.cells[i])
 }
 
-// sure is a trial's gain at a size, less what it is uncertain by.
+// sure returns a trial's gain at a size, divided by its uncertainty.
 func (r *Report) sure(j, i int) float64 {
 	t := &r.trials[j]
 	return t.gain(r.base, i) / (1 + r.doubt(t, i))
 }
 
-// bestAt is the best trial of each kind at a size, and the kind of the best of all: that
-// which gains most when each is as much worse as it is uncertain; -1 for none.
+// bestAt returns the best trial of each kind at a size, and the kind of the best of all after subtraction of
+// its uncertainty; -1 for none.
 func (r *Report) bestAt(i int, least float64) (best [numKinds]int, first int) {
 	for k := range best {
 		best[k] = -1

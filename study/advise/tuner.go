@@ -13,10 +13,9 @@ import (
 	"github.com/simccl/simccl/tuning/tunerfile"
 )
 
-// Tuner is the choices of a Report as rows for a file of the example tuner: one range of
-// sizes after the other, without gaps, each with its bound of channels, because the plugin
-// leaves an operation without either on one channel. Borders lie half way between the
-// sizes that were tried.
+// Tuner returns the choices of a Report as rows for a file of the example tuner plugin: ranges of sizes
+// without gaps, each with a bound on channels, because the plugin uses one channel for an operation without a
+// row or a bound. A boundary is the geometric mean of two tried sizes.
 func (r *Report) Tuner() ([]tuning.Row, error) {
 	site := r.site
 	f, err := coll.ParseFunc(r.op)
@@ -54,8 +53,8 @@ func (r *Report) Tuner() ([]tuning.Row, error) {
 	return out, nil
 }
 
-// chosen is the trial of an algorithm and protocol that gains most at a size, nil for
-// NCCL's own choice.
+// chosen returns the trial of a forced algorithm and protocol that gains most at a size; nil for NCCL's own
+// choice.
 func (r *Report) chosen(i int) *trial {
 	best, _ := r.bestAt(i, worthwhile)
 	if best[choice] < 0 {
@@ -161,8 +160,8 @@ func (c *Check) never(site *scenario.Site, file *tunerfile.File) {
 	}
 }
 
-// covered is the line of the last of the earlier rows that together take all sizes of a
-// row, 0 where they do not.
+// covered returns the line of the last earlier row if the earlier rows together cover all sizes of a row,
+// else 0.
 func covered(earlier []tunerfile.Line, l *tunerfile.Line) int {
 	from, by := l.Min, 0
 	for progress := true; progress; {

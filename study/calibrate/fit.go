@@ -18,8 +18,7 @@ import (
 type Options struct {
 	// Holdout excludes every nth size from the fit; at least 2, 0 means 2.
 	Holdout int
-	// Quantities are the names to fit; empty takes all that the data can say
-	// something about.
+	// Quantities lists the names of quantities to fit; empty selects all that the data depend on.
 	Quantities []string
 	// Rounds bounds the steps of the search, 0 means 12.
 	Rounds int
@@ -33,8 +32,7 @@ type Estimate struct {
 	Before, Value float64
 	// Uncertainty is the relative standard deviation of Value.
 	Uncertainty float64
-	// Identified reports whether the data constrain the value; if not, it is about what
-	// it was before.
+	// Identified reports whether the data determine the value; if not, it is close to its prior.
 	Identified bool
 }
 
@@ -70,8 +68,8 @@ const scale = 0.04
 // identifiedShare of the prior's.
 const identifiedShare = 0.8
 
-// step is the relative change by which a derivative is taken. The simulation
-// counts events: smaller ones would see their steps.
+// step is the relative change for numerical derivatives. With a smaller one the steps of the event simulation
+// would show.
 const step = 0.04
 
 // Standard deviations of the prior of a quantity's logarithm: started for a guessed value, known for one that
@@ -119,16 +117,16 @@ func Fit(ctx context.Context, points []Point, class gpu.Class, o Options) (*Resu
 	return f.result(x, n, points, o.Holdout)
 }
 
-// guesses lists the quantities, of those named or of all, that a class leaves to its
-// others and a fit may distinguish.
+// guesses returns the quantities, among those named or all, for which a class uses another quantity's value
+// and which a fit may separate.
 func guesses(c *gpu.Class, names []string) []gpu.Quantity {
 	return slices.DeleteFunc(gpu.Quantities(), func(q gpu.Quantity) bool {
 		return q.Guess == 0 || *q.At(c) != 0 || len(names) > 0 && !slices.Contains(names, q.Name)
 	})
 }
 
-// guess starts those from where they are elsewhere; what no time depends on is left to
-// the others again.
+// guess starts these quantities with values of other classes; quantities on which no time depends are shared
+// again.
 func (f *fit) guess(names []string) error {
 	own := guesses(&f.start, names)
 	f.start.Origins = maps.Clone(f.start.Origins)
@@ -214,7 +212,7 @@ func (f *fit) choose(names []string) error {
 	return nil
 }
 
-// class is the class at x, logarithms relative to the start.
+// class returns the machine class at x; x is logarithms relative to the start.
 func (f *fit) class(x []float64) gpu.Class {
 	c := f.start
 	for j, q := range f.free {
@@ -328,7 +326,7 @@ func same(a, b []float64) bool {
 	return len(a) == len(b)
 }
 
-// prior is the standard deviation of a quantity's logarithm before the data.
+// prior returns the standard deviation of a quantity's logarithm before the data.
 func (f *fit) prior(j int) float64 {
 	o := f.start.Origins[f.free[j].Name]
 	if o.Source.Times() {
@@ -337,8 +335,8 @@ func (f *fit) prior(j int) float64 {
 	return max(started, o.Uncertainty)
 }
 
-// loss is a deviation's cost, a square near zero and a line beyond scale
-// (pseudo-Huber), and its weight in a sum of squares.
+// loss returns the cost of a deviation, quadratic near zero and linear beyond scale (pseudo-Huber), and its
+// weight in a sum of squares.
 func loss(r float64) (cost, weight float64) {
 	root := math.Sqrt(1 + (r/scale)*(r/scale))
 	return scale * scale * (root - 1), 1 / root

@@ -50,7 +50,7 @@ type Summary struct {
 // five is the name of the sum over the collectives that NCCL's model covers.
 const five = "five collectives"
 
-// Summarise sums residuals up by operation, what was held out apart.
+// Summarise combines residuals by operation, with the held-out ones separate.
 func Summarise(all []Residual) []Summary {
 	var out []Summary
 	for _, held := range []bool{false, true} {
@@ -82,8 +82,7 @@ func Summarise(all []Residual) []Summary {
 	return out
 }
 
-// Check predicts points with a class; every point counts as held out, for no
-// fit saw it.
+// Check predicts points with a class; every point counts as held out, because no fit used it.
 func Check(ctx context.Context, points []Point, class *gpu.Class) ([]Residual, error) {
 	us, err := Predict(ctx, points, class)
 	out := make([]Residual, len(us))
@@ -283,7 +282,7 @@ func (r *Result) source() gpu.Source {
 	return gpu.Measured
 }
 
-// regimes sums up what was held out: by operation and GPUs, below 1 MiB and from there.
+// regimes summarises the held-out points by operation and number of GPUs, below 1 MiB and from there.
 func regimes(all []Residual) []gpu.Regime {
 	var out []gpu.Regime
 	type key struct {
@@ -347,7 +346,7 @@ func Machine(points []Point) string {
 	return s
 }
 
-// Worst is the operation whose mean error is the largest; sums are not empty.
+// Worst returns the operation with the largest mean error; sums must not be empty.
 func Worst(sums []Summary) Summary {
 	return slices.MaxFunc(sums, func(x, y Summary) int { return cmp.Compare(x.After.Mean, y.After.Mean) })
 }
@@ -375,8 +374,7 @@ func Only(points []Point, names []string) ([]Point, error) {
 // NameAfter names the class that a fit makes of another.
 func NameAfter(start string) string { return strings.TrimSuffix(start, "-calibrated") + "-calibrated" }
 
-// Summary is one line: the file, and under which settings it is taken to be
-// measured.
+// Summary returns one line: the file, and the settings that are assumed for its measurements.
 func (r *Run) Summary() string {
 	settings := "; it says nothing of settings: NCCL's defaults"
 	if r.From != "" {

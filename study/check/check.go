@@ -23,8 +23,7 @@ import (
 // Case is one stored decision, by the path of its files without their endings.
 type Case string
 
-// options is the file of options, .args; names of files in it are relative to its
-// directory.
+// options returns the name of the file with options, .args; file names in it are relative to its directory.
 func (c Case) options() string { return string(c) + ".args" }
 
 // document returns the name of the stored decision's file.
@@ -130,7 +129,7 @@ func (r *Run) now() time.Time {
 	return r.Now()
 }
 
-// Report is the verdicts as CI servers read them, a case a stored decision.
+// Report converts the verdicts for CI servers, one case per stored decision.
 func Report(dir string, verdicts []Verdict) *cireport.Report {
 	rep := &cireport.Report{Name: "simccl check " + dir}
 	for i := range verdicts {
@@ -241,7 +240,7 @@ func (r *Run) decide(c Case) ([]byte, error) {
 	return r.Decide(words, filepath.Dir(c.options()))
 }
 
-// Text is the verdict for people, in lines. A case that cannot be compared has
+// Text returns the verdict for people, in lines. A case that cannot be compared has
 // none: its error says all.
 func (v *Verdict) Text(p terminal.Palette) string {
 	var b strings.Builder

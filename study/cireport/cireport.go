@@ -77,7 +77,7 @@ func (rep *Report) JUnit() ([]byte, error) {
 	return append([]byte(xml.Header), append(text, '\n')...), err
 }
 
-// seconds is a duration as JUnit has it; "" where none was measured.
+// seconds returns a duration as JUnit has it; "" where none was measured.
 func seconds(v float64) string {
 	if v <= 0 {
 		return ""

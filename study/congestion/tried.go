@@ -51,7 +51,7 @@ type Change struct {
 	Stalls string `json:"stalls,omitempty"`
 }
 
-// Run simulates a Spec of one size, and each change that what it meets suggests.
+// Run simulates a Spec of one size, and each change that its congestion suggests.
 func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report, error) {
 	r := &Report{Tried: []Change{}}
 	row, err := one(ctx, spec, opt, func(x *scenario.Site, o scenario.Outcome) {
@@ -122,8 +122,8 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 	})
 }
 
-// otherControl is the congestion control to try in place of the one that there was: one
-// without marks where ports paused and marked nothing, none where frames were marked.
+// otherControl returns the congestion control to try instead of the current one: one without marks if ports
+// paused without marking, none if frames were marked.
 func otherControl(facts *congestion.Facts) string {
 	switch {
 	case facts == nil:
@@ -199,7 +199,8 @@ func one(ctx context.Context, spec scenario.Spec, opt scenario.Options,
 	return nil, fail.Usage("%s: no sizes", spec.Workload.Op)
 }
 
-// Eventful says that queues made switches act, or that routes do not spread.
+// Eventful reports whether frames were marked, paused, resent or dropped, or a port carries more than its
+// share.
 func (r *Report) Eventful() bool {
 	f := r.Facts
 	return r.Crowd != "" || f != nil && (f.Marked+f.Pauses+f.Resent+f.Dropped > 0 || f.PausedUs > 0)

@@ -37,7 +37,7 @@ func choicesOf(section any) (table map[choiceKey]choice, ok bool) {
 	return table, true
 }
 
-// String is algorithm and protocol, or why there are none.
+// String returns algorithm and protocol, or the reason why there are none.
 func (c choice) String() string {
 	switch {
 	case c == nil:
@@ -179,7 +179,7 @@ func choiceField(at []any) string {
 	return strings.TrimPrefix(plain(at), " ")
 }
 
-// sizes is a range of sizes: "8 B to 1 MiB".
+// sizes returns a range of sizes: "8 B to 1 MiB".
 func sizes(from, to units.Bytes) string {
 	if from == to {
 		return SizeText(from)

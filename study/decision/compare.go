@@ -28,7 +28,7 @@ type Differences struct {
 	shown  int  // of the current section
 }
 
-// shownDifferences bounds what is listed of one section or kind of change of the
+// shownDifferences is the largest number of differences listed per section, or per kind of change of the
 // choices, so that none hides the others.
 const shownDifferences = 12
 

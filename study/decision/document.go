@@ -13,9 +13,8 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
-// Document is everything NCCL decides. System and Paths describe rank 0's
-// System; Domains is there where the host falls apart; Selection is absent for
-// one rank, where NCCL chooses nothing.
+// Document is everything that NCCL decides. System and Paths describe rank 0's System; Domains is set if NCCL
+// splits the host; Selection is absent for one rank, for which NCCL makes no choice.
 type Document struct {
 	NNodes      int               `json:"nNodes"`
 	GPUsPerNode int               `json:"gpusPerNode"`

@@ -76,7 +76,8 @@ func rcclOf(c *comm.Comm) *RCCL {
 	return out
 }
 
-// cusOf are the compute units by architecture, as the references have them: of a device that is not there.
+// cusOf returns the number of compute units by architecture, as in the reference documents, which have no
+// device.
 func cusOf(c *comm.Comm, arch string) int {
 	if sys := c.Domains[0].System; c.APU() {
 		return sys.Nodes[sys.Of(topo.GPU)[0]].GPU.CU
@@ -84,8 +85,9 @@ func cusOf(c *comm.Comm, arch string) int {
 	return c.Params.Rules.Connect.CUs(arch)
 }
 
-// netChunk is the chunk of send/recv between nodes: -1 where the architecture has none of its own and -2 on
-// one node, as RCCL's sources have it; the communicator's chunk before it was kept apart.
+// netChunk returns the chunk size of send/recv between nodes. As in RCCL's sources it is -1 if the
+// architecture has no own value and -2 on one node; in releases without a separate value it is the
+// communicator's chunk size.
 func netChunk(c *comm.Comm, arch string) int64 {
 	r := &c.Params.Rules.Connect
 	switch n, ok := r.NetChunkOf(arch, c.NRanks); {

@@ -87,12 +87,10 @@ const (
 	lastSize  units.Bytes = 16 << 30
 )
 
-// selectionOf evaluates the model for a float32 sum at every power of two, each as a
-// group of its own: NCCL clears the planner of an operation that it refuses
-// (group.cc:375), so a refusal leaves no trace in the next time.
+// selectionOf evaluates the model for a float32 sum at every power of two, each in its own group: NCCL clears
+// the planner after an operation that it refuses (group.cc:375), so a refusal does not affect the next time.
 //
-// Where a choice has no split (nodes that would cut CollNet's chunks
-// differently) a note says so.
+// If a choice has no chunking (nodes would divide CollNet's chunks differently) a note says so.
 func selectionOf(c *comm.Comm) (out []Choice, notes []string, err error) {
 	for _, f := range funcs {
 		for size := firstSize; size <= lastSize; size *= 2 {

@@ -38,7 +38,7 @@ type Range struct {
 	Error     int         `json:"error,omitempty"`    // NCCL's code of a refused operation
 }
 
-// Summarize is the short form of a whole document (Encode).
+// Summarize returns the short form of a whole document (Encode).
 func Summarize(whole []byte) (*Summary, error) {
 	var sections map[string]json.RawMessage
 	if err := json.Unmarshal(whole, &sections); err != nil {
@@ -92,9 +92,8 @@ func (s *Summary) extend(c Choice) {
 // hashPrefix is the prefix of hashes.
 const hashPrefix = "sha256:"
 
-// hashOf is the hash of a value, whatever blanks and order of keys its text has: 16
-// hexadecimal digits of its JSON without blanks, keys in alphabetical order, floats
-// rounded. Of a number it is the number.
+// hashOf returns the hash of a JSON value, independent of blanks and the order of keys: 16 hexadecimal digits
+// of the hash of its JSON without blanks, keys sorted, floats rounded. The hash of a number is the number.
 func hashOf(text []byte) (string, error) {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -220,8 +219,8 @@ func (s *Summary) table() map[choiceKey]choice {
 	return table
 }
 
-// summaries compares short forms. The hash of section selection counts only where
-// the choices are equal: it differs with them.
+// summaries compares short forms. The hash of section selection is compared only if the choices are equal, as
+// it depends on them.
 func (d *Differences) summaries(want, got *Summary) {
 	d.choices(want.table(), got.table())
 	d.shown = 0

@@ -95,7 +95,7 @@ func lines(at []any, was, is string, emit func(at []any, was, is string)) {
 	}
 }
 
-// equal is equality of documents' values: numbers to the tolerance.
+// equal reports whether two values of documents are equal, recursively; numbers may differ by tolerance.
 func equal(w, g any) bool {
 	switch was := w.(type) {
 	case float64:
@@ -128,8 +128,8 @@ func equal(w, g any) bool {
 	return reflect.DeepEqual(w, g)
 }
 
-// String is the value in at most a line: lists of numbers and names by blanks,
-// other lists and objects as JSON.
+// String formats the value on at most one line: lists of numbers and names separated by blanks, other lists
+// and objects as JSON.
 func (f field) String() string {
 	if !f.ok {
 		return "none"
@@ -165,7 +165,7 @@ func listText(list []any) (string, bool) {
 	return clip(strings.Join(words, " ")), len(list) > 0
 }
 
-// printable is a text of a document as a terminal may show it.
+// printable escapes a document's text for a terminal.
 func printable(s string) string {
 	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		s = strconv.Quote(s)

@@ -25,7 +25,7 @@ import (
 type Side struct {
 	Name string // "A"
 	Spec scenario.Spec
-	// Options names what the side has of its own, as its user wrote it.
+	// Options is the side's own options, as the user wrote them.
 	Options string
 	// Planner makes the plans for operation PlansOf, like scenario.Options; nil: NCCL's plans.
 	Planner func(*scenario.Site, coll.Func) (scenario.Planner, error)
@@ -219,7 +219,7 @@ func inputs(a, b *Side, rules []string) []explain.Figure {
 	return out
 }
 
-// timeInputs are the members of a Spec on which only times depend, by name.
+// timeInputs returns the members of a Spec on which only times depend, by name.
 func (s *Side) timeInputs() [][2]string {
 	e := &s.Spec.Engine
 	word := func(v, def string) string {
@@ -291,8 +291,8 @@ func (s *Side) network() string {
 	return s.Spec.Network.Fabric
 }
 
-// Ops are the operations that are compared: those named, or seven where none are.
-// Its error is a *coll.UnknownNameError.
+// Ops returns the operations to compare: the named ones, or seven if none is named. It returns a
+// *coll.UnknownNameError.
 func Ops(names []string) ([]coll.Func, error) {
 	if len(names) == 0 {
 		return []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce,
@@ -337,8 +337,8 @@ func (d *Document) Text() string {
 	return b.String()
 }
 
-// Option is the option that a bare word of a side is short for: a fault, a setting,
-// a release of NCCL, a network or a topology; "" where it is none.
+// Option returns the option that a bare word of a side abbreviates: a fault, a setting, a release of NCCL, a
+// network or a topology; "" if it is none.
 func Option(word string) string {
 	key, _, assigned := strings.Cut(word, "=")
 	switch {

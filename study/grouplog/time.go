@@ -9,9 +9,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// time is the device time of a group in a CUDA graph of many, each launched on one
-// stream a GPU: kernels of a GPU follow each other, and one of several GPUs begins
-// when all are ready.
+// time returns the device time of a group within a CUDA graph of many, launched on one stream per GPU: the
+// kernels of a GPU run in order, and a kernel of several GPUs begins when all are ready.
 func (m *Machine) time(ctx context.Context, g *Group) (units.Time, error) {
 	launched, err := m.launch(g, launch.Captured)
 	if err != nil {
@@ -74,9 +73,9 @@ func (g *Group) repeats(n int) int {
 	return 20
 }
 
-// replay is the time of one group in graphs of some, one a GPU, which a thread launches
-// one after the other: launch is its time for each kernel of a graph. A GPU's time runs
-// from the launch of its graph to the end of its last kernel; the longest counts.
+// replay returns the time of one group in graphs of `repeats` groups, one graph per GPU, which a single
+// thread launches in turn; launch is its time per kernel. A GPU's time is from the launch of its graph to the
+// end of its last kernel; the longest one counts.
 func replay(n, repeats int, launch units.Time, runs []run) units.Time {
 	begin, free := make([]units.Time, n), make([]units.Time, n)
 	kernels := make([]int, n)

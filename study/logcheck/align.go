@@ -55,7 +55,7 @@ func align(logged []ncclog.Text, ours []string) []match {
 	return out
 }
 
-// byCost is the alignment of least cost (Needleman and Wunsch 1970), of lines of one
+// byCost returns the alignment of least cost (Needleman and Wunsch 1970), of lines of one
 // key with each other.
 func byCost(logged []ncclog.Text, ours []string, key func(string) string) []match {
 	n, m := len(logged), len(ours)

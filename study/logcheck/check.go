@@ -13,8 +13,8 @@ import (
 // Input is the log to check, and what replaces or completes its content.
 type Input struct {
 	Log *ncclog.Log
-	// Topo is a topology file that replaces what the log says; nil for none. Its
-	// nodes are equal, as many as the log names.
+	// Topo is a topology file that replaces the log's system print; nil for none. All nodes have it; their
+	// number is the log's.
 	Topo *File
 	// Env lists settings NAME=VALUE in addition to the log's.
 	Env []string
@@ -66,7 +66,7 @@ var Names = [...]struct{ Name, Rule string }{
 	{"routes", "transport.cc, graph/paths.cc"}, {"choices", "graph/tuning.cc, enqueue.cc"},
 }
 
-// NothingError says that a log has no communicator to compare.
+// NothingError reports that a log has no communicator to compare.
 type NothingError struct{ Why string }
 
 func (e *NothingError) Error() string {
@@ -132,7 +132,7 @@ func newReport(log *ncclog.Log) *Report {
 	return rep
 }
 
-// version is the release whose rules are asked for, "" where nothing names one.
+// version returns the release whose rules are asked for, "" where nothing names one.
 func (in *Input) version() string {
 	if in.Version != "" {
 		return in.Version
@@ -171,7 +171,7 @@ func (rep *Report) preface(in Input) {
 // maxAbsent is the largest number of ranks that a note names.
 const maxAbsent = 4
 
-// absentText is "1 line of rank 0, 3 of rank 2".
+// absentText formats the numbers of absent lines: "1 line of rank 0, 3 of rank 2".
 func absentText(absent map[int]int) string {
 	ranks := slices.Sorted(maps.Keys(absent))
 	var parts []string

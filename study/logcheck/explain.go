@@ -298,8 +298,8 @@ func (f *finder) make(r *rules.Ruleset, g guess) (*fit, error) {
 	return t, err
 }
 
-// highest is the number of ranks that the highest rank in rings and trees needs, in
-// whole nodes of a size.
+// highest returns the number of ranks that the highest rank in rings and trees implies, in whole nodes of a
+// size.
 func (f *finder) highest(size int) int {
 	n := 0
 	for _, k := range f.c.Ranks {
@@ -347,7 +347,7 @@ func (f *finder) given(r *rules.Ruleset, env []string, cast ncclog.Known, nodes 
 	return &fit{site: site}, nil
 }
 
-// RanksError says that a topology file does not have a communicator's ranks.
+// RanksError reports that a topology file lacks ranks of a communicator.
 type RanksError struct {
 	Comm          string
 	Ranks         int

@@ -111,9 +111,9 @@ func kind(line string) string {
 	return sectionOf(line) + " " + strings.TrimRight(word, "0123456789abcdef-/")
 }
 
-// lines compares a rank's lines of one section, each with simccl's of the same key.
-// Only a line that says otherwise is a difference: lines that are not in the log are
-// counted, and those that processes wrote over each other are left out.
+// lines compares a rank's lines of one section with simccl's lines of the same key. Only a line with other
+// content is a difference: lines missing in the log are counted, and lines damaged by concurrent output are
+// left out.
 func (rep *Report) lines(r *ncclog.Rank, name, rule string, logged []ncclog.Text, ours []string) {
 	s := rep.Sections[name]
 	for _, m := range align(logged, ours) {
@@ -236,8 +236,7 @@ func routeDiffers(l *ncclog.Route, r *connect.Route, want connect.Transport) str
 	return ""
 }
 
-// choices compares what NCCL chose for operations that were not grouped with
-// others.
+// choices compares NCCL's choices for operations that were not grouped.
 func (rep *Report) choices(c *comm.Comm, of *ncclog.Communicator, r *ncclog.Rank) {
 	s := rep.Sections["choices"]
 	known := map[string]string{}

@@ -31,8 +31,8 @@ type machine struct {
 	sm    int // compute capability
 }
 
-// printsOf are the nodes of a communicator: each system print names the ranks of its
-// node, and of several prints of a node the one of most lines counts.
+// printsOf returns the nodes of a communicator, from system prints, each of which names the ranks of its
+// node. Of several prints of a node it takes the one with the most lines.
 func (f *finder) printsOf(r *rules.Ruleset, g guess) ([]*printed, error) {
 	var nodes []*printed
 	var firstErr error
@@ -90,8 +90,8 @@ func (p *printed) ranks() []int {
 // of older instances, and of P5en and P6.
 const efaLatency, efaLatencyP6 = 75, 35
 
-// describe adds to NETs what lines of the ranks of their host say: names, GPU Direct
-// and latency. What none says is guessed. Virtual NICs become their ports again.
+// describe adds to NETs the attributes in lines of the host's ranks: names, GPUDirect and latency; attributes
+// in no line are taken from the guess. Virtual NICs are split into their ports.
 func (p *printed) describe(f *finder, r *ncclog.Rank, rules *rules.Topo, g guess) {
 	network := f.in.Log.Network
 	names, able := map[int]string{}, map[string]bool{}
@@ -144,7 +144,7 @@ func (p *printed) describe(f *finder, r *ncclog.Rank, rules *rules.Topo, g guess
 	p.unfuse(rules)
 }
 
-// topology is the file of a node whose GPUs have compute capability sm.
+// topology returns the file of a node whose GPUs have compute capability sm.
 func (p *printed) topology(r *rules.Topo, sm int) []byte {
 	p.counts(r, sm)
 	for i, rank := range p.ranks() {
@@ -211,8 +211,7 @@ func fromLog(c *ncclog.Communicator, nodes []*printed, r *rules.Ruleset, sm int)
 	return m, nil
 }
 
-// ShapeError says that a communicator's ranks lie on nodes in a way that
-// simccl does not lay out.
+// ShapeError reports a distribution of a communicator's ranks over nodes that simccl cannot build.
 type ShapeError struct{ Comm, Problem string }
 
 func (e *ShapeError) Error() string { return "communicator " + e.Comm + ": " + e.Problem }
@@ -267,8 +266,8 @@ func smOf(name string) int {
 	return 0
 }
 
-// settings are the log's variables as NAME=VALUE, without those whose effect
-// the system print shows.
+// settings returns the log's variables as NAME=VALUE, except those whose effect is already in the system
+// print, which left lists.
 func settings(log *ncclog.Log) (env, left []string) {
 	for _, s := range log.Settings {
 		if fromPrint().MatchString(s.Name) {

@@ -40,8 +40,8 @@ func (p *printed) order(lines []ncclog.Text) {
 	}
 }
 
-// merge joins the children of equal bandwidth, whose order the print keeps, as
-// far as the paths' line shows which came before which.
+// merge interleaves children of equal bandwidth, whose order the print keeps, according to the order in the
+// line of paths.
 func (p *printed) merge(e *decl.Element, before func(a, b *decl.Element) bool) {
 	var lists [][]*decl.Element
 	of := map[float64]int{}
@@ -92,7 +92,7 @@ func before(a, b *decl.Element, host int64, at map[string]int) bool {
 	return false
 }
 
-// earliest is the first place of a node of a kind at or below an element.
+// earliest returns the first position of a node of a kind at or below an element.
 func earliest(e *decl.Element, kind string, host int64, at map[string]int) (int, bool) {
 	first, ok := 0, false
 	e.Walk(func(c *decl.Element, above []*decl.Element) {
@@ -111,11 +111,9 @@ func earliest(e *decl.Element, kind string, host int64, at map[string]int) (int,
 	return first, ok
 }
 
-// once drops what a system print repeats. NCCL hangs a NET without a PCI device
-// below the first CPU that each process sees: processes of several CPUs list it
-// once each, all under one NIC, and only the first can be reached
-// (topo.cc:551). A topology file has it once. The number of NETs that were
-// listed again is returned.
+// once removes NETs that a system print repeats and returns their number. NCCL attaches a NET without a PCI
+// device to the first CPU that each process sees: processes of several CPUs list it once each, all under one
+// NIC, and only the first can be reached (topo.cc:551). A topology file has it once.
 func once(lines []ncclog.Text) ([]ncclog.Text, int) {
 	seen := map[string]bool{}
 	repeats := 0

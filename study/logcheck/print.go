@@ -147,7 +147,7 @@ func (p *printed) line(text string) error {
 	return err
 }
 
-// byHost is the text of a node with its host and id, whose whole id it may have.
+// byHost converts a node's text, which may have the whole 64-bit id, to host and id.
 func byHost(text string) string {
 	m := rawText().FindStringSubmatch(text)
 	if m == nil {
@@ -160,8 +160,7 @@ func byHost(text string) string {
 	return fmt.Sprintf("%s/%x-%x%s", m[1], id>>56, id&(1<<56-1), m[3])
 }
 
-// link adds what a link leads to; the element whose own links may follow is
-// returned.
+// link adds the far end of a link and returns the element to which the following links belong.
 func (p *printed) link(owner *decl.Element, kind string, bw float64, m []string) (*decl.Element, error) {
 	switch kind {
 	case "PCI":
@@ -407,8 +406,8 @@ func (p *printed) trimmed() {
 	})
 }
 
-// counts writes the NVLinks of GPUs of compute capability sm, and reports
-// whether every bandwidth is a whole number of them.
+// counts sets the NVLink counts of GPUs of compute capability sm, and reports whether every bandwidth is a
+// multiple of one link's.
 func (p *printed) counts(r *rules.Topo, sm int) bool {
 	one := float64(r.NVLink(sm))
 	whole := true

@@ -75,9 +75,8 @@ func (f *finder) trees() {
 // maxPrints bounds the prints of a host that are united.
 const maxPrints = 16
 
-// union is all lines of the ranks' prints. Where two lack neighbouring lines their
-// order is open: of the trees that begin with each print the shortest that can be read
-// is taken.
+// union merges the lines of the ranks' prints. If two prints lack adjacent lines their order is ambiguous:
+// among the merges that start with each print it takes the shortest that can be parsed.
 func (f *finder) union(ranks []*ncclog.Rank) []ncclog.Text {
 	var best []ncclog.Text
 	bestReads := false
@@ -97,8 +96,8 @@ func (f *finder) union(ranks []*ncclog.Rank) []ncclog.Text {
 	return best
 }
 
-// united is a tree with the lines that another print of it has besides; false where
-// they are not prints of one tree.
+// united adds to a tree the lines that another print of it has in addition; ok is false if they are not
+// prints of one tree.
 func united(a, b []ncclog.Text) ([]ncclog.Text, bool) {
 	texts := make([]string, len(b))
 	for i, l := range b {
@@ -162,7 +161,7 @@ func (f *finder) repair(at guess, best *fit, sure bool) *fit {
 	return best
 }
 
-// longest is the first rank whose print has most lines.
+// longest returns the first rank among those whose print has the most lines.
 func (f *finder) longest() *ncclog.Rank {
 	var best *ncclog.Rank
 	for _, k := range f.c.Ranks {
@@ -185,7 +184,7 @@ type adder struct {
 	k     *ncclog.Rank
 }
 
-// additions are the trees that a lost line may have left, the plain ones first.
+// additions returns the trees with one inserted line that may have been lost, the certain ones first.
 func additions(k *ncclog.Rank, c *ncclog.Communicator, tree []ncclog.Text) []addition {
 	a := &adder{tree: tree, named: map[string][]string{}, have: map[string]bool{},
 		rates: map[string][]string{}, c: c, k: k}
@@ -215,7 +214,7 @@ func additions(k *ncclog.Rank, c *ncclog.Communicator, tree []ncclog.Text) []add
 	return a.out
 }
 
-// kindOf is the kind of a node's name; a device is its GPU.
+// kindOf returns the kind of a node's name; a device is its GPU.
 func kindOf(name string) string {
 	kind, _, _ := strings.Cut(name, "/")
 	if kind == "DEV" {
@@ -224,7 +223,7 @@ func kindOf(name string) string {
 	return kind
 }
 
-// plain is the name of a node as paths have it.
+// plain returns the name of a node in the form of the paths.
 func plain(name string) string {
 	text := byHost(name)
 	if rest, ok := strings.CutPrefix(text, "DEV/"); ok {
@@ -291,8 +290,7 @@ type node struct {
 	kind string
 }
 
-// open are the nodes that are open in front of a row, a CPU first, and whether the row
-// is a link of one of them.
+// open returns the open nodes before a row, a CPU first, and whether the row is a link of one of them.
 func (a *adder) open(at int) (nodes []node, fits bool) {
 	for i := 0; i < at; i++ {
 		r := a.rows[i]
@@ -380,7 +378,7 @@ func (a *adder) bandwidths(kind string) []string {
 // lostBus is the bus id of inserted devices; no real device has it.
 const lostBus = "fffe000"
 
-// nodes are the texts that a lost node of a kind may have.
+// nodes returns the texts that a lost node of a kind may have.
 func (a *adder) nodes(kind string) []string {
 	switch kind {
 	case "GPU":
@@ -400,8 +398,8 @@ func (a *adder) nodes(kind string) []string {
 	return out
 }
 
-// gpuTexts are the GPUs that the paths name and the tree lacks, with the ranks that
-// they may have, or with the device that others are.
+// gpuTexts returns the texts of GPUs that the paths name and the tree lacks, with their possible ranks or
+// devices.
 func (a *adder) gpuTexts() []string {
 	device := ""
 	ranks := map[int]bool{}
@@ -468,7 +466,7 @@ func (a *adder) gpus() {
 	}
 }
 
-// nets adds a NET that the paths name to a NIC, those without NETs first.
+// nets inserts a NET that the paths name into a NIC, trying NICs without NETs first.
 func (a *adder) nets() {
 	for _, name := range a.missing("NET") {
 		var sample *row
@@ -552,7 +550,7 @@ func (a *adder) side(gpu, col int, kind, bw, name string) {
 	}
 }
 
-// spelled is a name as links of the print have it: a device's, or by its whole id.
+// spelled returns a name in the form of the print's links: of a device, or with its whole id.
 func (a *adder) spelled(name string) string {
 	for _, r := range a.rows {
 		if (r.kind == "NVL" || r.kind == "C2C" || r.kind == "SYS") && plain(r.name) == name {

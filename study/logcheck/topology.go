@@ -70,7 +70,7 @@ func Topology(log *ncclog.Log, version string) (*Machine, error) {
 	return nil, &NoSystemError{"no rank printed its system (=== System)"}
 }
 
-// NoSystemError says that a log has no machine in it.
+// NoSystemError reports a log without a system print.
 type NoSystemError struct{ Why string }
 
 func (e *NoSystemError) Error() string {

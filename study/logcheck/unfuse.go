@@ -71,7 +71,7 @@ func unfuseHost(nets []*decl.Element, r *rules.Topo, into map[*decl.Element][]*d
 	}
 }
 
-// portsOf are the ports of a virtual NIC, with their numbers.
+// portsOf returns the ports of a virtual NIC, with their numbers.
 func portsOf(n *decl.Element, devs []int) []*decl.Element {
 	guid, err := strconv.ParseUint(strings.TrimPrefix(attr(n, "guid"), "0x"), 16, 64)
 	var out []*decl.Element

@@ -10,9 +10,8 @@ import (
 	"github.com/simccl/simccl/topo/doc"
 )
 
-// Head lists what a rank logs before its graphs: version, settings, network, its NETs,
-// multicast and its place in the communicator. Pointers and hashes are numbers of
-// simccl's own.
+// Head returns the lines that a rank logs before its graphs: version, settings, network, NETs, multicast and
+// its place in the communicator. Pointers and hashes are simccl's own numbers.
 func Head(c *comm.Comm, rank int32, settings []Setting) []Line {
 	var l log
 	d := &c.Domains[c.NodeOf[rank]]
@@ -77,7 +76,7 @@ func localRank(c *comm.Comm, rank int32) int {
 	return n
 }
 
-// plugin is the name of a network in the lines of its NETs.
+// plugin returns the network's name in the lines of NETs.
 func plugin(network string) string {
 	if network == "AWS Libfabric" {
 		return "OFI"

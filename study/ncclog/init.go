@@ -14,7 +14,7 @@ import (
 // lineSize is the size of NCCL's buffer for most lines (init.cc:1242, tuning.cc:505).
 const lineSize = 1024
 
-// OfRank lists what a rank logs while the communicator is made.
+// OfRank returns the lines that a rank logs during the creation of the communicator.
 func OfRank(c *comm.Comm, rank int32) []Line {
 	var l log
 	node := c.NodeOf[rank]

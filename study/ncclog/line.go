@@ -35,9 +35,9 @@ func Prefix(host string, pid, tid, dev int) string {
 	return fmt.Sprintf("%s:%d:%d [%d] NCCL INFO ", host, pid, tid, dev)
 }
 
-// Write prints what all ranks log while the communicator is made, rank by
-// rank: simulated hosts are node0, node1, …, and every rank is a process whose
-// number is its rank. subs selects subsystems; none selects all.
+// Write writes the lines that all ranks log during the creation of the communicator, rank by rank. Simulated
+// hosts are node0, node1, …, and every rank is a process whose id is the rank. subs selects subsystems; none
+// selects all.
 func Write(w io.Writer, c *comm.Comm, subs ...Subsystem) error {
 	for r := range int32(c.NRanks) {
 		if err := WriteRank(w, c, r, subs...); err != nil {

@@ -26,16 +26,15 @@ type Log struct {
 	Network  string          // plugin in use, "IB" or "Socket"
 	Dump     string          // value of NCCL_TOPO_DUMP_FILE
 	Comms    []*Communicator // in order of their first line
-	// Torn counts lines that processes wrote over each other: what is left of
-	// them is not compared.
+	// Torn is the number of lines damaged by concurrent output; they are not compared.
 	Torn int
 	// Pieces lists lines without a prefix: rests of interrupted lines, and output of other programs.
 	Pieces []Text
 	// Removed lists the envelopes that were removed from the text (envelope.Text).
 	Removed []string
-	// Excerpt: no line says Init START; ranks are concluded from other lines.
+	// Excerpt: no line contains Init START; ranks were inferred from other lines.
 	Excerpt bool
-	// Unplaced counts choices of a communicator whose making is not logged.
+	// Unplaced is the number of choices whose communicator's creation is not logged.
 	Unplaced int
 }
 
@@ -556,7 +555,7 @@ func (r *reader) place() {
 	}
 }
 
-// Host is the name of the host that the rank's lines begin with.
+// Host returns the name of the host that the rank's lines begin with.
 func (r *Rank) Host() string {
 	host, _, _ := strings.Cut(r.process, ":")
 	return host

@@ -29,12 +29,11 @@ func writers(texts []envelope.Text) map[string]int {
 	return known
 }
 
-// maxGlued bounds the lines of a name that is another thread's with something in
-// front of it, or with its front cut off.
+// maxGlued is the largest number of lines of a name that counts as a damaged form of another thread's name.
 const maxGlued = 3
 
-// writer is the thread that wrote a line: "nodenode0:7:8" is node0:7:8 behind a piece
-// of another line, "e0:7:8" what is left of it.
+// writer returns the thread that wrote a line: "nodenode0:7:8" is node0:7:8 after a piece of another line,
+// "e0:7:8" its rest.
 func (r *reader) writer(thread string) string {
 	n := r.known[thread]
 	if n > maxGlued {
@@ -148,8 +147,8 @@ func (o *orphan) of() *Rank {
 	return k
 }
 
-// home is the communicator of an adopted rank; nil where it is another thread of a
-// process whose ranks are known.
+// home returns the communicator of an adopted rank; nil for a further thread of a process whose ranks are
+// known.
 func (r *reader) home(o *orphan, k *Rank) *Communicator {
 	for _, c := range r.log.Comms {
 		if k.Rank >= 0 && k.Rank < c.NRanks && !c.has(k.Rank) && (o.nranks == 0 || o.nranks == c.NRanks) {
@@ -170,9 +169,8 @@ func (r *reader) home(o *orphan, k *Rank) *Communicator {
 	return c
 }
 
-// bare reads a text that is NCCL's without its prefixes: the part of a system print
-// that was cut out, or a log of one rank whose first columns were dropped. Of
-// several ranks no line would say whose it is.
+// bare parses text of NCCL without prefixes: an excerpt of a system print, or a log of one rank without its
+// first columns. Lines of several ranks could not be attributed.
 func (r *reader) bare(t envelope.Text) bool {
 	const thread = "excerpt:0:0"
 	begins := func(rest string) bool {

@@ -20,7 +20,7 @@ type Fitted struct {
 	Quantities    []Estimate
 }
 
-// Estimate is a quantity; an Uncertainty of 0 says that the rows do not determine it.
+// Estimate is a fitted quantity. Uncertainty 0 means that the rows do not determine it.
 type Estimate struct {
 	Name                       string
 	Before, Value, Uncertainty float64
@@ -95,12 +95,12 @@ type fitter struct {
 	err         error
 }
 
-// loss is the mean deviation of the training rows, by its square up to about scale.
+// loss returns the mean loss of the training rows: quadratic in the deviation up to about scale.
 func (f *fitter) loss() float64 {
 	return f.mean(&f.train, func(d float64) float64 { return math.Sqrt(1+float64(d/scale*d/scale)) - 1 })
 }
 
-// scale is the |log| beyond which a deviation counts by its size: it is the model's then.
+// scale is the |log| beyond which a deviation counts linearly, as an error of the model.
 const scale = 0.1
 
 // mean returns the mean of a function (of) of log(simulated/measured slow-down).
@@ -121,9 +121,9 @@ func (f *fitter) mean(t *Table, of func(float64) float64) float64 {
 	return sum / float64(len(rows))
 }
 
-// search tries the first two quantities over a grid and then the third alone, again and again
-// over finer ones around the best point: where a collective just misses the end of a kernel the
-// loss jumps, so that its slope says little.
+// search minimises over a grid of the first two quantities, then the third alone, repeatedly with finer grids
+// around the best point. The loss jumps where a collective just misses the end of a kernel, so gradients are
+// useless.
 func (f *fitter) search() {
 	var low, step [len(sharing)]float64
 	for i := range sharing {
@@ -178,8 +178,8 @@ func (f *fitter) set(x [len(sharing)]float64) {
 	}
 }
 
-// uncertainty is the relative change of a quantity that makes the loss a tenth more, at
-// most 1; 0 where it changes nothing.
+// uncertainty returns the relative change of a quantity that increases the loss by a tenth, at most 1; 0 if
+// the loss does not depend on it.
 func (f *fitter) uncertainty(v *float64) float64 {
 	const by = 0.25
 	best, least := *v, f.loss()

@@ -50,7 +50,7 @@ func pattern(words []string, world int32) (out [][2]int32, err error) {
 	return out, err
 }
 
-// said are the words that repeat for people what the arrows of a pattern say.
+// said lists the words of a pattern that only repeat its arrows for readers.
 const said = " one way both ways pairs pipeline at once fan out in "
 
 // drawn parses patterns of arrows.

@@ -334,8 +334,8 @@ func (p *predictor) two(r *Row) (map[string]float64, error) {
 		"/sum":  total / (alone[0] + alone[1]), "/max": total / max(alone[0], alone[1]), "graph": graph}, nil
 }
 
-// group is n calls of one size: apart, in one group as NCCL's planner launches it,
-// and one call of the sum.
+// group simulates n calls of one size: separately, in one group as NCCL's planner launches it, and as one
+// call of the total size.
 func (p *predictor) group(r *Row) (map[string]float64, error) {
 	v, err := ints(r.Labels, 1, 2)
 	if err != nil {
@@ -383,7 +383,7 @@ func (p *predictor) grouped(op string, bytes int64, n int) (units.Time, error) {
 	return m.Group(p.ctx, calls)
 }
 
-// late is one collective that a rank comes to late.
+// late simulates a collective that one rank joins late.
 func (p *predictor) late(r *Row) (map[string]float64, error) {
 	v, err := ints(r.Labels, 1, 3)
 	if err != nil {
@@ -411,7 +411,7 @@ func (p *predictor) late(r *Row) (map[string]float64, error) {
 	return out, nil
 }
 
-// messages is one round of a pattern of sends and receives.
+// messages simulates one round of a pattern of sends and receives.
 func (p *predictor) messages(r *Row) (map[string]float64, error) {
 	last := len(r.Labels) - 1
 	v, err := ints(r.Labels, last)
@@ -461,7 +461,7 @@ func newBuilder(world int) *builder {
 	return b
 }
 
-// comm is the communicator of a stream over some ranks, nil for all.
+// comm returns the communicator of a stream over some ranks, nil for all.
 func (b *builder) comm(ranks []int32, stream int32) int32 {
 	key := fmt.Sprint(stream, ranks)
 	c, ok := b.sets[key]

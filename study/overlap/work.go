@@ -60,8 +60,8 @@ func gemmTiles(n int64, sms int32) int64 {
 	return tiles
 }
 
-// attention is causal attention by one block an SM. Blocks take pieces of 128 rows, the
-// largest first, so that what is left at the end is small: a piece of 128 x 128 is a tile.
+// attention returns the demands of causal attention with one CTA per SM. CTAs process pieces of 128 rows, the
+// largest first, so that little is left at the end; a tile is 128 x 128.
 func attention(w workload.Work, sms int32, heads, rows, width int64) workload.Work {
 	pieces := (rows + 127) / 128
 	w.FLOPs, w.Bytes = 2*heads*rows*rows*width, 8*heads*rows*width

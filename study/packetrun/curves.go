@@ -24,7 +24,7 @@ func (s *Series) bins() (n int, ns int64) {
 	return n, max(1, (s.EndNs+int64(n)-1)/int64(n))
 }
 
-// QueueCurves are the deepest queues over time: µs, and the most kB that a sample found within a bin.
+// QueueCurves returns the deepest queues over time: time in µs, and the largest sample of a bin in kB.
 func (x *Report) QueueCurves() (out []Curve) {
 	s := x.Series
 	all := slices.Clone(s.Queues)
@@ -77,8 +77,8 @@ func (x *Report) RateCurves() (out []Curve) {
 	return out
 }
 
-// Curves are the median, 95th and 99th percentile of the slowdown over the bytes of flows, of each group its
-// most.
+// Curves returns the median, 95th and 99th percentile of the slowdown by size of flows; the x of a group is
+// its largest size.
 func (x *Slowdown) Curves() []Curve {
 	out := []Curve{{Name: "median"}, {Name: "p95"}, {Name: "p99"}}
 	for _, g := range x.Sizes {

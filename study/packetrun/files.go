@@ -40,7 +40,7 @@ const (
 	Pauses = "pfc.txt"
 )
 
-// FileNames are the files of the HPCC simulator that WriteFile writes.
+// FileNames returns the files of the HPCC simulator that WriteFile writes.
 func FileNames() []string { return []string{FCT, Queues, Pauses} }
 
 // HasFiles returns why a run has no files of the HPCC simulator; nil: it has.

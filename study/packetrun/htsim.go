@@ -113,8 +113,8 @@ func ofUEC(s *htsim.Scenario, mtu int, r *uec.Result) *Report {
 	return x
 }
 
-// hostLine is the busiest line of a host, with each frame of the flows once: the engine counts no bytes by
-// link.
+// hostLine returns the busiest line of a host, counting each frame of the flows once: the engine does not
+// count bytes by link.
 func hostLine(n *packet.Network, flows []uec.Flow, mtu int, span units.Time) *Line {
 	sent, payload := make([]int64, 2*len(n.Cables)), int64(mtu-uecHeader)
 	for i := range flows {

@@ -166,7 +166,7 @@ func (v *Override) control(x *ns3.Scenario, ethernet bool) error {
 	return nil
 }
 
-// hardware sets what switches and NICs do otherwise than the peer's.
+// hardware sets the properties of switches and NICs that differ from the HPCC simulator's.
 func (v *Override) hardware(c *packet.Config) error {
 	if v.Through != 0 && (v.Through < packet.LeastHead || v.Through > 1<<16-1) {
 		return fail.Usage("{Through} %d: write %d to %d bytes, or 0 (store and forward)", v.Through,
@@ -382,7 +382,7 @@ func along(n *packet.Network, ends [2]int, text, named string, all []packet.Faul
 	return out, nil
 }
 
-// numbered is a node of a scenario whose nodes have no names.
+// numbered parses the number of a node in a scenario without names.
 func numbered(name string) int {
 	if v, err := strconv.Atoi(name); err == nil {
 		return v

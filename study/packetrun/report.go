@@ -43,7 +43,7 @@ type Report struct {
 	Model          string   `json:"model"` // whose sizes, rules and congestion control
 	Timeouts       int64    `json:"timeouts,omitempty"`
 	Watchdogs      int64    `json:"watchdogs,omitempty"` // queues that watchdogs dropped
-	// Deadlocks are cycles of nodes that pause each other, also those that ended.
+	// Deadlocks lists cycles of nodes that pause each other, also those that resolved.
 	Deadlocks  []Deadlock `json:"deadlocks,omitempty"`
 	Blocked    []Blocked  `json:"blocked,omitempty"` // head-of-line blocking, the longest first
 	Unfinished string     `json:"unfinished,omitempty"`
@@ -144,7 +144,7 @@ func report(n *packet.Network, flows []packet.Flow, c *packet.Config, carried in
 	return x
 }
 
-// line is the busiest line of a run; nil: nothing was sent.
+// line returns the busiest line of a run; nil: nothing was sent.
 func line(b *packet.Busy, span units.Time) *Line {
 	if b.Data == 0 || span == 0 {
 		return nil

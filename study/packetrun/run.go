@@ -184,8 +184,8 @@ func endless(flows []packet.Flow, c *packet.Config) int {
 	})
 }
 
-// unanswered is the first flow whose last frame is not acknowledged, as it has fewer bytes than those from
-// which on each frame is. -1: there is none.
+// unanswered returns the index of the first flow whose end is never acknowledged, because the flow is shorter
+// than the acknowledgement interval and no multiple of the acknowledged chunk; -1 if there is none.
 func unanswered(flows []packet.Flow, c *packet.Config) int {
 	return slices.IndexFunc(flows, func(f packet.Flow) bool {
 		return !c.Repair.Selective && c.Repair.Timeout == 0 && f.Bytes < c.AckFrom &&

@@ -11,7 +11,8 @@ import (
 // time of the flow alone, at least 1.
 type Slowdown struct {
 	Quantiles
-	// Sizes are the flows by size: each size where there are few, else ten groups of about equal numbers.
+	// Sizes groups the flows by size: one group per size if there are few, else ten groups of about equal
+	// numbers.
 	Sizes []SizeGroup `json:"sizes"`
 	// CDF is the share of flows that a slowdown is not below: pairs of slowdown and share, ascending.
 	CDF [][2]float64 `json:"cdf"`
@@ -117,7 +118,7 @@ func (q *Quantiles) String() string {
 		q.Median, q.P95, q.P99, q.Max)
 }
 
-// text is a line a size group, if there are several.
+// text formats the size groups, one line each, if there are several.
 func (x *Slowdown) text() string {
 	if len(x.Sizes) < 2 {
 		return ""

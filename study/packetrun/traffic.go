@@ -46,7 +46,7 @@ func mean(sizes []knot) (sum float64) {
 	return sum
 }
 
-// drawn is the size for a share of flows, in percent.
+// drawn returns the flow size at a percentile of the distribution.
 func drawn(sizes []knot, percent float64) int64 {
 	for i := 1; i < len(sizes); i++ {
 		if a, b := sizes[i-1], sizes[i]; percent <= b.percent {

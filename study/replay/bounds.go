@@ -21,8 +21,8 @@ type Bounds struct {
 	// LinkUs is the time that the busiest link needs for its bytes; 0 if links are not simulated.
 	LinkUs float64 `json:"linkUs"`
 	Link   string  `json:"link,omitempty"`
-	// PathUs is the critical path where calls take no time, and kernels do not slow
-	// each other: the iteration on an ideal network. 0 where it was not sought.
+	// PathUs is the critical path with calls that take no time and kernels that do not slow each other: the
+	// iteration on an ideal network. 0 if it was not computed.
 	PathUs float64 `json:"pathUs"`
 }
 
@@ -136,8 +136,7 @@ func (r *Report) computeBound(p *workload.Program, at []int32) float64 {
 	return sum / float64(max(len(p.Of), 1))
 }
 
-// joins names for each place the least of those that it waits for, over calls and over
-// those that wait for it.
+// joins returns, for each rank's position, the least position that is connected with it through calls.
 func joins(p *workload.Program) []int32 {
 	least := make([]int32, len(p.Of))
 	for i := range least {

@@ -91,8 +91,8 @@ func Short(ctx context.Context, j *load.Job, m *job.Machine, o Options) (*Report
 	return Summary(j, res, o), nil
 }
 
-// Auto are the options with the host that --host auto finds: none, or where that makes the host the limit
-// the one that is estimated without a profiler.
+// Auto returns the options with the host of --host auto: no host time, or the estimate without profiler if
+// that makes the host the limit.
 func Auto(ctx context.Context, j *load.Job, m *job.Machine, o Options) (Options, error) {
 	o.Host, o.Hosts = 0, nil
 	r, err := Short(ctx, j, m, o)

@@ -21,7 +21,7 @@ const (
 	wonPart  = 0.1
 )
 
-// hostWorks is the part of a step from which on a faster host is tried.
+// hostWorks is the share of a step that a host must work for faster hosts to be simulated.
 const hostWorks = 0.5
 
 // Hosting is the host's share of the steps that a program has timed with events: medians of the rank whose
@@ -78,8 +78,8 @@ func length(res *job.Result, rank int, x [2]int32) units.Time {
 	return max(res.Spans[rank][x[1]].End-res.Spans[rank][x[0]].End, 0)
 }
 
-// series are the most pairs of a rank that follow each other, of equal ones those that take the
-// longest.
+// series returns the longest chain of a rank's pairs in which each begins where the previous one ends; among
+// chains of equal length the one with the longest time.
 func series(res *job.Result, rank int, pairs [][2]int32) (best [][2]int32) {
 	var lists [][][2]int32
 	ends := map[int32]int{} // by the last step, which list
@@ -106,8 +106,8 @@ func series(res *job.Result, rank int, pairs [][2]int32) (best [][2]int32) {
 	return best
 }
 
-// Slowest is the longest median of several lists, whose it is, and how many values the longest
-// list has.
+// Slowest returns the longest median of several lists, the index of that list, and the length of the longest
+// list.
 func Slowest(lists [][]float64) (us float64, rank, n int) {
 	for i, list := range lists {
 		if len(list) == 0 {

@@ -46,8 +46,7 @@ func find(gpu string) (board, bool) {
 	return board{}, false
 }
 
-// MachineName is the name of a GPU by which Machine finds its machine; "" where there is
-// none.
+// MachineName returns the GPU name by which Machine finds its machine; "" if there is none.
 func MachineName(gpu string) string {
 	if _, ok := find(gpu); !ok {
 		return ""
@@ -58,8 +57,7 @@ func MachineName(gpu string) string {
 // smallGPUs is the number of GPUs of the small machines.
 const smallGPUs = 4
 
-// Builtin is the built-in machine of GPUs that a driver calls so, ranks of them; ok is
-// false where none has them.
+// Builtin returns the built-in machine for `ranks` GPUs with a driver's name; ok is false if there is none.
 func Builtin(gpu string, ranks int) (name string, ok bool) {
 	b, ok := find(gpu)
 	if ok && b.small != "" && ranks <= smallGPUs {
@@ -68,10 +66,9 @@ func Builtin(gpu string, ranks int) (name string, ok bool) {
 	return b.machine, ok
 }
 
-// Machine completes a Spec without a topology from a recording: the built-in machine of
-// its GPUs, as many as the job has ranks, with the settings and the release of the
-// run. note says so. The error is a *scenario.FieldError where the GPUs are not
-// known.
+// Machine completes a Spec without a topology from a recording: the built-in machine with its GPUs, in the
+// number of the job's ranks, with the settings and the release of the run. note states this. It returns a
+// *scenario.FieldError for unknown GPUs.
 func Machine(spec *scenario.Spec, meta *load.MetaInfo, ranks int) (note string, err error) {
 	b, ok := find(meta.GPU)
 	if !ok {

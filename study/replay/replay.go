@@ -45,8 +45,8 @@ type Report struct {
 	ComputeUs   float64  `json:"computeUs"`
 	ExposedUs   float64  `json:"exposedUs"`
 	HostUs      float64  `json:"hostUs"`
-	// CommUs is the time with a call's kernel on the GPU, LateUs of it that in which a
-	// kernel waited to begin.
+	// CommUs is the time with a communication kernel on the GPU, LateUs the part of it in which a kernel
+	// waited to begin.
 	CommUs float64 `json:"commUs"`
 	LateUs float64 `json:"lateUs"`
 	// BubbleUs is the part of ExposedUs in which communication kernels waited for other ranks, IdleUs the
@@ -167,7 +167,7 @@ func Run(ctx context.Context, j *load.Job, p *workload.Program, m *job.Machine, 
 	return r, res, err
 }
 
-// Summary is the report of a job that has run.
+// Summary returns the report of a job that has run.
 func Summary(j *load.Job, res *job.Result, o Options) *Report {
 	r := &Report{made: res.Program, Ranks: res.Program.Ranks(), Fidelity: o.Fidelity.String(),
 		Host: o.hostWord(), Notes: append(slices.Clone(j.Notes), res.Notes...)}
@@ -229,7 +229,8 @@ func iterations(res *job.Result, o Options) (names []string, sums []float64) {
 	return names, sums
 }
 
-// between are the times between the marks of a program whose steps end so; none without marks.
+// between returns the times between the marks of a program, given the end times of its steps; none without
+// marks.
 func between(p *workload.Program, o Options, end func(rank, step int) units.Time) (names []string,
 	sums []float64) {
 	gpu := o.Host == 0 && o.Hosts == nil || !hosted(p)
@@ -340,8 +341,8 @@ type instance struct {
 	begin, end units.Time
 }
 
-// calls sums up the calls of one communicator, operation and size. A message takes what
-// its receiver does, since both halves have begun.
+// calls sums up the calls of one communicator, operation and size. A message takes the time of its receiver
+// from the moment when both sides have begun.
 func (r *Report) calls(res *job.Result, t *timeline.Timeline) {
 	p := res.Program
 	known := map[[2]int]int{} // by communicator and number of the collective on it

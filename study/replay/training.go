@@ -67,7 +67,7 @@ func trained(p *workload.Program, gpu string, us float64) *Training {
 	return t
 }
 
-// mostly is the precision in which most operations of matrix products are.
+// mostly returns the precision of most operations of matrix products.
 func mostly(p *workload.Program) (most workload.Precision) {
 	sums := map[workload.Precision]float64{}
 	for i := range p.Lists {

@@ -19,7 +19,7 @@ type Bill struct {
 var billColumns = []Col{{"nics", "int", ""}, {"nic_gbit", "float", "Gbit/s"}, {"switches", "int", ""},
 	{"switch_ports", "int", ""}, {"cables", "int", ""}, {"cable_gbit", "float", "Gbit/s"}}
 
-// billOf counts; of a fabric file also the cables that stay dark.
+// billOf counts the parts of a machine; for a fabric file also unused cables.
 func billOf(s *scenario.Site) Bill {
 	var b Bill
 	for id := range s.Cluster.NPorts() {

@@ -85,7 +85,7 @@ func (m *Merged) kinds(labels []string) ([]table.Kind, error) {
 	return kinds, err
 }
 
-// setting is the value of a point's setting for a column.
+// setting returns the value of a point's setting for a column.
 func setting(v any, k table.Kind) any {
 	f, isNumber := v.(float64)
 	switch {
@@ -101,7 +101,7 @@ func setting(v any, k table.Kind) any {
 	return f
 }
 
-// member is the value of a row's member for a column.
+// member returns the value of a row's member for a column.
 func member(v any, k table.Kind) any {
 	if v == nil {
 		return nil

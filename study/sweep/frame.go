@@ -37,8 +37,7 @@ func NewExpr(text string, columns []string) (*Expr, error) {
 	return &Expr{text, e}, nil
 }
 
-// Value computes the expression: a float64, string or bool; nil where a column has no
-// value in this row.
+// Value evaluates the expression to a float64, string or bool; nil if a column has no value in this row.
 func (e *Expr) Value(row map[string]any) (any, error) {
 	if e.expr == nil {
 		return row[e.Text], nil
@@ -66,7 +65,7 @@ func (e *Expr) Value(row map[string]any) (any, error) {
 // operations.
 var Priced = []string{"usd_h", "usd_million"}
 
-// Columns are the names that expressions may have.
+// ColumnNames returns the names that expressions may use.
 func (m *Merged) ColumnNames() []string {
 	_, header := m.Header(false)
 	if m.prices != nil {

@@ -111,7 +111,7 @@ func (k *keyer) files() []Source {
 	return out
 }
 
-// shard is the shard of n that a key belongs to.
+// shard returns the shard of n that a key belongs to.
 func (k Key) shard(n int) int {
 	var v uint64
 	for i := 0; i < 16 && i < len(k); i++ {

@@ -271,8 +271,8 @@ func (t *Tried) training(row map[string]any) {
 // rate returns the tokens per second of all GPUs.
 func (t *Tried) rate() float64 { return t.TokensPerSecond * float64(t.GPUs) }
 
-// trainings are the best of each machine, and those which none of as many GPUs or fewer beats in tokens a
-// second.
+// trainings sets the best trainings of each machine, and those with more tokens per second than any with as
+// many GPUs or fewer.
 func (x *searcher) trainings(f *Found, best []*Tried) {
 	of := map[string]int{}
 	for _, t := range best {

@@ -181,7 +181,7 @@ func names(object json.RawMessage) []string {
 	return out
 }
 
-// labels are the names of settings of all points, in the order of their appearance.
+// labels returns the names of the settings of all points, in order of appearance.
 func (m *Merged) labels() []string {
 	var out []string
 	for i := range m.Lines {
@@ -195,8 +195,8 @@ func (m *Merged) labels() []string {
 	return out
 }
 
-// Header are the names of a table's columns: settings that a column of the result
-// also has are called point_NAME.
+// Header returns the column names of a table. A setting with the name of a result column is called
+// point_NAME.
 func (m *Merged) Header(provenance bool) (labels, header []string) {
 	labels = m.labels()
 	header = []string{"key"}
@@ -244,7 +244,7 @@ func (m *Merged) WriteCSV(w io.Writer, provenance bool) error {
 	return err
 }
 
-// text is a value in a cell: a list of one as its element.
+// text returns a value in a cell: a list of one as its element.
 func text(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -32,7 +32,7 @@ type Point struct {
 	Spec     scenario.Spec
 }
 
-// labels are the settings as JSON, in order: {"nodes": 2, "NCCL_ALGO": "Ring"}.
+// labels returns the settings as JSON, in order: {"nodes": 2, "NCCL_ALGO": "Ring"}.
 func (p *Point) labels() json.RawMessage {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -47,8 +47,8 @@ func (p *Point) labels() json.RawMessage {
 	return json.RawMessage(b.String())
 }
 
-// check finds what of a point means nothing, at the member of the specification that says it. The error is
-// a *fail.FileError.
+// check returns an error for an invalid point, positioned at the member of the specification that causes it.
+// The error is a *fail.FileError.
 func (s *Spec) check(p *Point) error {
 	err := p.Spec.Validate()
 	var field *scenario.FieldError
@@ -69,7 +69,7 @@ func (s *Spec) check(p *Point) error {
 	return in.fail(at.at, field.Hint, "base: %s: %s", field.Path, text)
 }
 
-// at is the member of base that a path is in: the one of the longest path.
+// at returns the member of base that contains a path: the one with the longest path.
 func (s *Spec) at(path string) (best placed) {
 	for _, m := range s.members {
 		if strings.HasPrefix(path, m.path) && len(m.path) >= len(best.path) {

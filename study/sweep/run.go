@@ -77,8 +77,8 @@ func classes() ([]Source, error) {
 	return out, nil
 }
 
-// keys lists the points that the conditions keep, with their keys. Points that say
-// the same have one key; the first is kept.
+// keys returns the points that the conditions keep, with their keys. Points with equal settings have one key;
+// the first is kept.
 func (r *Run) keys(ctx context.Context) (jobs []job, same int, err error) {
 	about, err := r.about()
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *Run) eachKey(ctx context.Context, k *keyer, all []keyed) error {
 	return ctx.Err()
 }
 
-// keyOf is the key of a point; "" if the conditions leave it out.
+// keyOf returns the key of a point; "" if the conditions exclude it.
 func (r *Run) keyOf(k *keyer, i int) (Key, error) {
 	p, kept, err := r.Spec.point(i)
 	if err != nil {
@@ -216,7 +216,7 @@ func (r *Run) worker(total int) (*worker, error) {
 	return &worker{run: r, file: file, host: host, total: total, sites: map[string]*site{}}, err
 }
 
-// finished are the keys that have a result, or also those that failed.
+// finished returns the keys with a result, without Retry also those that failed.
 func (r *Run) finished(dir string) (map[Key]bool, error) {
 	files, err := parts(dir)
 	if err != nil {

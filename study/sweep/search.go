@@ -184,7 +184,7 @@ func (x *searcher) propose(want, survivors int) []job {
 	return out
 }
 
-// neighbours are the untried points that differ from one in a single factor.
+// neighbours returns the untried points that differ from one in a single factor.
 func (x *searcher) neighbours(k Key) []int {
 	at := slices.IndexFunc(x.jobs, func(j job) bool { return j.key == k })
 	index, stride := x.jobs[at].index, 1
@@ -202,7 +202,7 @@ func (x *searcher) neighbours(k Key) []int {
 	return out
 }
 
-// ranked are the tried points, the best first; those that failed are left out.
+// ranked returns the tried points, the best first, without those that failed.
 func (x *searcher) ranked() []*Tried {
 	var out []*Tried
 	for _, t := range x.values { //lint:sorted sorted below

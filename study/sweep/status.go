@@ -89,7 +89,7 @@ type Estimate struct {
 	Error   string          `json:"first_error,omitempty"`
 }
 
-// Plan counts the points and runs some, spread over all, for at most limit.
+// Plan counts the points and simulates some, spread over all, for at most limit.
 func (r *Run) Plan(ctx context.Context, probes int, limit time.Duration) (*Estimate, error) {
 	jobs, same, err := r.keys(ctx)
 	if err != nil {

@@ -70,7 +70,7 @@ func parse(text string) (ast.Expr, error) {
 	}
 }
 
-// columnOf is the name of the column that an identifier means.
+// columnOf returns the name of the column that an identifier means.
 func columnOf(name string) string {
 	if low := strings.ToLower(name); token.IsKeyword(low) {
 		return low

@@ -56,7 +56,7 @@ func (m *message) text(number int16, s string) {
 	m.bare(s)
 }
 
-// bare is a text without a field, an element of a list.
+// bare appends a text without a field header, as a list element.
 func (m *message) bare(s string) {
 	m.varint(uint64(len(s)))
 	m.WriteString(s)
