@@ -94,7 +94,7 @@ func (m *Model) host(wire string, spec *bench.Spec) bench.HostConfig {
 			spec.Parts.Seed, s.Settings())}
 }
 
-// operationOf is a measured operation as a scenario has it.
+// operationOf converts a measured operation to an operation of a scenario.
 func operationOf(op *bench.Op) scenario.Operation {
 	return scenario.Operation{Type: op.Type, RedOp: op.Red, Root: op.Root, Count: op.Sizes.Count,
 		InPlace: op.InPlace, Pairs: op.Pairs}

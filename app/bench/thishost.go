@@ -83,8 +83,7 @@ func (h *Host) verbs() ([]detect.HCA, error) {
 	return out, nil
 }
 
-// beginning is the topology file that NCCL reads before it reads the
-// machine, nil without one.
+// beginning returns the topology file that NCCL loads before it probes the machine; nil if there is none.
 func (h *Host) beginning() (*topo.Element, error) {
 	name, _ := h.Getenv("NCCL_TOPO_FILE")
 	named := name != ""
@@ -112,8 +111,8 @@ func (h *Host) beginning() (*topo.Element, error) {
 	return spec.Root, nil
 }
 
-// number is a variable as NCCL reads one: of a word it is 0, of nothing the
-// default (misc/param.cc:76).
+// number returns a variable as NCCL parses it: 0 for a word, the default for an empty value
+// (misc/param.cc:76).
 func (h *Host) number(name string, def int64) int64 {
 	if v, _ := h.Getenv(name); v != "" {
 		def, _ = cnum.Int(v)

@@ -69,7 +69,7 @@ func Exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// path is a command without the program's name, which errors begin with.
+// path returns a command's path without the program's name, for errors.
 func path(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), "simccl ")
 }
@@ -96,7 +96,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return fail.Usage("%v; %s", err, see)
 }
 
-// Nested is a command whose options are in a file or in another option.
+// Nested returns a command for flags that are read from a file or from another flag's value.
 func Nested(use string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	c := &cobra.Command{Use: use, SilenceUsage: true, SilenceErrors: true, Args: args, RunE: run}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fail.Usage("%v", err) })

@@ -127,8 +127,8 @@ func (m *Machine) RegisterFaults(c *cobra.Command) {
 	))
 }
 
-// Congestion simulates an operation over a network, as run does, and returns what its
-// messages meet there; nil where the options name none.
+// Congestion simulates an operation over the network, as run does, and returns the congestion of its
+// messages; nil if the flags select no network.
 func (m *Machine) Congestion(ctx context.Context, a *App, op scenario.Named) (*congestion.Report, error) {
 	if m.Fabric == "" && (m.Network == "" || m.Network == "flow") {
 		return nil, nil

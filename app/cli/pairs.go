@@ -21,7 +21,7 @@ func PairFlags(o *options.Options) []flags.Row {
 	}
 }
 
-// Pairs adds to a workload what the ranks of an all_to_all_v exchange.
+// Pairs sets what the ranks of an all_to_all_v exchange in a workload.
 func (a *App) Pairs(w scenario.Workload, op string, o *options.Options) (scenario.Workload, error) {
 	if coll.Variable(op) {
 		w.Op = coll.AllToAllV

@@ -80,7 +80,7 @@ func limitFor(held, live uint64, base int) int64 {
 	return int64(held + 2*(live*uint64(base)/100+heapRoom))
 }
 
-// percentFor is GOGC for a live heap in bytes: by base percent and heapRoom more it is to grow.
+// percentFor returns the GOGC that lets a live heap of a number of bytes grow by base percent and heapRoom.
 func percentFor(live uint64, base int) int {
 	return int(min(mostPercent, uint64(base)+100*heapRoom/max(1, live)))
 }

@@ -87,9 +87,8 @@ func (p *Process) sources() config.Sources {
 // Getenv returns the value in Env, else in the environment.
 func (p *Process) Getenv(name string) (string, bool) { return p.sources().Getenv(name) }
 
-// Options are the surroundings of a Spec: this process's files, environment and
-// standard error. found is the topology of this machine, read under the name
-// ThisTopology; nil: no file has that name.
+// Options returns the environment of a Spec: this process's files, variables and standard error. found is the
+// topology of this machine, which is read under the name ThisTopology; nil: no file has that name.
 func (p *Process) Options(found []byte) scenario.Options {
 	return scenario.Options{Files: files{process: p, given: map[string][]byte{ThisTopology: found}},
 		Settings: p.sources(), Program: p.Version,
@@ -115,7 +114,7 @@ func convert(data []byte, name string) (*scenario.Converted, error) {
 	return &scenario.Converted{XML: h.XML(), Name: h.Label, Notes: h.Notes}, nil
 }
 
-// OptionsWith are Options in which the file of a name has these contents.
+// OptionsWith returns Options in which the file with a name has the given content.
 func (p *Process) OptionsWith(name string, data []byte) scenario.Options {
 	o := p.Options(nil)
 	o.Files = files{process: p, given: map[string][]byte{name: data}}

@@ -137,7 +137,7 @@ func OpenTrace(name string) string {
 	return "open it in https://ui.perfetto.dev or chrome://tracing"
 }
 
-// CloseTrace writes what a sink was given to its file, and says so.
+// CloseTrace completes a trace file and prints its name.
 func (p *Process) CloseTrace(name string, w *chrome.Writer) error {
 	line := p.Progress("events", 0)
 	defer line.End()

@@ -165,7 +165,7 @@ func (o *Options) request(ctx context.Context, a *cli.App) (advise.Request, erro
 	return q, a.AsFlags(q.Spec.Validate())
 }
 
-// workload is an operation, or the job of a file that exists.
+// workload returns the workload of the argument: a job if it names an existing file, else an operation.
 func (o *Options) workload(a *cli.App) (scenario.Workload, error) {
 	fn, err := coll.ParseFunc(o.What)
 	if err != nil {

@@ -241,8 +241,8 @@ func (b *Options) spec(a *cli.App, ask *bench.Request, fn coll.Func) (*bench.Spe
 	return s, err
 }
 
-// hostModel is the model of the machine whose plans CPUs run; nranks of one GPU
-// each, where no machine is asked for.
+// hostModel returns the model of the machine whose plans CPUs execute; without a machine it has nranks hosts
+// of one GPU each.
 func (b *Options) hostModel(a *cli.App, fn coll.Func, nranks int) (*benchrun.Model, error) {
 	m := &b.Machine
 	m.Multicast = "off"
@@ -340,7 +340,7 @@ func (b *Options) bench(a *cli.App, r *benchrun.Bench) *benchrun.Bench {
 	return r
 }
 
-// Devices are the GPUs that a request asks for; gpus is the largest number, 0 all.
+// Devices returns the selection of GPUs for a request; gpus is the largest number, 0 all.
 func Devices(a *cli.App, ask *bench.Request, gpus int) bench.DeviceConfig {
 	return bench.DeviceConfig{Own: ask.Backend == "cuda", Algo: ask.Algo, Compare: ask.Compare,
 		Trace: ask.Trace != "", Library: ask.Library,

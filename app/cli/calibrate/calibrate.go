@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are the flags and arguments of calibrate: what is measured, and the fit to it.
+// Options are the flags and arguments of calibrate: of the measurement and of the fit.
 type Options struct {
 	Measure MeasureOptions
 	Fit     FitOptions
@@ -135,7 +135,7 @@ func (t *Times) points(a *cli.App, dir string) (points []calibrate.Point, class 
 	return points, class, nil
 }
 
-// lab is the machine that the files of a directory were measured on.
+// lab returns the machine on which the files of a directory were measured.
 func (t *Times) lab(a *cli.App, dir string) (*calibrate.Lab, gpu.Class, error) {
 	m := t.Machine
 	if m.Topo == "" {
@@ -168,7 +168,7 @@ func (t *Times) writeResiduals(a *cli.App, all []calibrate.Residual) error {
 	return newfile.Write(a.Path(t.Residuals), calibrate.CSV(all))
 }
 
-// writable fails before minutes are spent on what cannot be kept.
+// writable checks that the outputs can be written, before minutes are spent on measuring.
 func (t *Times) writable(a *cli.App) error {
 	return cli.Directory("--residuals", a.Path(t.Residuals))
 }

@@ -60,10 +60,10 @@ NVLink multicast was off: files rarely say.`,
 	return cmd
 }
 
-// fitRounds bounds the search; it ends earlier where it gains nothing.
+// fitRounds is the largest number of rounds of the search, which ends earlier if it makes no progress.
 const fitRounds = 12
 
-// writable fails before minutes are spent on what cannot be kept.
+// writable checks that the outputs can be written, before minutes are spent on the fit.
 func (o *FitOptions) writable(a *cli.App) error {
 	if err := cli.Directory("--out", a.Path(o.Out)); err != nil {
 		return err

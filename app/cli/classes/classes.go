@@ -219,7 +219,7 @@ status 7.`,
 		}}
 }
 
-// Run prints what others would have to ask, and fails where there is something.
+// Run prints what is missing in a class for use by others, and returns an error if anything is.
 func (o *CheckOptions) Run(_ context.Context, a *cli.App) error {
 	c, err := load(a, o.File)
 	if err != nil {
@@ -290,8 +290,7 @@ func problems(c *gpu.Class) []string {
 	return out
 }
 
-// nearest is the value of a quantity, of some classes, which is nearest to v by its
-// logarithm.
+// nearest returns the value of a quantity among some classes that is nearest to v in its logarithm.
 func nearest(of []gpu.Class, q *gpu.Quantity, v float64) float64 {
 	best := 0.0
 	for i := range of {

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// choices are the values of options that take one of a few.
+// choices returns the values of options that accept a fixed set.
 func choices() map[string][]string {
 	var types, reductions, fabrics []string
 	for _, d := range coll.DataTypes() {
@@ -121,8 +121,8 @@ func arguments(use string) func(*cobra.Command, []string, string) ([]string, cob
 	return nil
 }
 
-// Register lists for the shell what is valid where: operations for OP, the
-// values of options, the names of settings after --env.
+// Register declares the completions of a command tree: operations for OP, the values of options, the names of
+// settings after --env.
 func Register(root *cobra.Command) {
 	values := choices()
 	var walk func(c *cobra.Command)

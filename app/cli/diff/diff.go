@@ -133,7 +133,7 @@ func (o *Options) compare(ctx context.Context, a *cli.App) (*diff.Document, erro
 	return d, err
 }
 
-// quiet is the app with its own settings, talking elsewhere.
+// quiet returns a copy of the app with its own settings, whose error output goes to stderr.
 func quiet(a *cli.App, stderr *bytes.Buffer) *cli.App {
 	sub := *a
 	sub.Err, sub.JSON = stderr, false

@@ -19,8 +19,7 @@ var elsewhere = map[string]string{
 	"workload.range": "",
 }
 
-// Names are the flags of a set by the members that they set, as users write them: by the
-// letter, where there is one.
+// Names maps the members that flags set to the flags as users write them: by the letter, if there is one.
 func Names(f *pflag.FlagSet) map[string]string {
 	out := map[string]string{}
 	if f == nil {
@@ -36,9 +35,8 @@ func Names(f *pflag.FlagSet) map[string]string {
 	return out
 }
 
-// Name is err with the flags of a set in place of the members that they set: of a
-// scenario.FieldError, which becomes one of usage, and of an error of package fail. A member
-// without a flag keeps its own name.
+// Name replaces members by flags in the text of an error: of a scenario.FieldError, which becomes a usage
+// error, and of an error of package fail. A member without a flag keeps its own name.
 func Name(f *pflag.FlagSet, err error) error { return name(Names(f), err) }
 
 func name(names map[string]string, err error) error {

@@ -120,8 +120,8 @@ const (
 	global = "Global Flags"
 )
 
-// Sections are the flags of a command in groups, in the order in which they were declared;
-// of a command with few they are one group. Flags of all commands are the last.
+// Sections returns the flags of a command by group, in the order of their declaration; a command with few
+// flags has one group. Flags of all commands are the last.
 func Sections(c *cobra.Command) []Section {
 	c.InitDefaultHelpFlag()
 	local, n := c.LocalFlags(), 0

@@ -37,7 +37,7 @@ func Install(root *cobra.Command, a *cli.App) {
 	root.SetHelpCommand(command())
 }
 
-// command is "help": of a command, of a topic, or with neither of the root.
+// command returns the command help: for a command, for a topic, or without arguments for the root.
 func command() *cobra.Command {
 	return &cobra.Command{Use: "help [COMMAND | TOPIC]", Short: "Help about a command or a topic",
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string,
@@ -74,7 +74,7 @@ func below(c *cobra.Command) (commands, topics []*cobra.Command) {
 	return commands, topics
 }
 
-// names are the words that may follow help and a command.
+// names returns the words that may follow help and a command.
 func names(c *cobra.Command) []string {
 	var out []string
 	commands, topics := below(c)
@@ -109,9 +109,8 @@ func columns(w io.Writer, environ []string) int {
 	return max(narrowest, min(n, widest))
 }
 
-// Page is the help of a command for a terminal of that many columns. Where a command names
-// the flags that most use, the first screen ends with them, and the rest of its text comes
-// after it.
+// Page returns the help of a command for a terminal with a number of columns. If the command declares most
+// used flags, the first screen ends with them and the rest of the text follows.
 func Page(c *cobra.Command, columns int) string {
 	if c.IsAdditionalHelpTopicCommand() {
 		return prose(strings.TrimRight(c.Long, "\n"), columns) + "\n"

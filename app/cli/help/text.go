@@ -67,8 +67,8 @@ func fill(words []string, indent, more string, columns int) []string {
 	return append(out, line)
 }
 
-// examples are command lines; one that is too long goes on in a next line, after a
-// backslash, and its comment comes before it.
+// examples wraps command lines. A long one continues on the next line after a backslash; its comment precedes
+// it.
 func examples(text string, columns int) string {
 	var out []string
 	for line := range strings.Lines(text) {
@@ -120,7 +120,7 @@ func arguments(line string) []string {
 // widestFlag is the width of the flag column; the usage of a wider flag begins on the next line.
 const widestFlag = 29
 
-// row is a flag as pflag prints it: name and usage.
+// row returns a flag's name and usage as pflag formats them.
 func row(f *pflag.Flag) (name, usage string) {
 	one := pflag.NewFlagSet("", pflag.ContinueOnError)
 	one.AddFlag(f)
@@ -130,7 +130,7 @@ func row(f *pflag.Flag) (name, usage string) {
 	return line[:indent] + name, usage
 }
 
-// gutter is the column of usages on the page of a command: at most the middle.
+// gutter returns the column at which usages start on a command's page, at most the middle.
 func gutter(c *cobra.Command, columns int) int {
 	longest := 0
 	c.Flags().VisitAll(func(f *pflag.Flag) {

@@ -64,7 +64,7 @@ where a file is of no kind that simccl knows, 8 where one cannot be read.`,
 		}}
 }
 
-// Run prints an entry for each file; what cannot be read comes last, as the error.
+// Run prints an entry for each file; files that cannot be read are reported in the error at the end.
 func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	if len(o.Names) == 0 {
 		return fail.Usage("identify: name at least one file, or - for standard input")
@@ -171,7 +171,7 @@ func entry(name string, data []byte) Entry {
 	return e
 }
 
-// folder are the entries of a folder and of the files below it.
+// folder returns the entries of a folder and of the files below it.
 func folder(a *cli.App, name string) ([]Entry, error) {
 	out := []Entry{{File: name, Kind: "folder", Commands: []string{}}}
 	err := filepath.WalkDir(a.Path(name), func(at string, d fs.DirEntry, err error) error {

@@ -422,7 +422,7 @@ func (r *report) print(a *cli.App) error {
 	return r.steps(a.Out)
 }
 
-// steps writes what the program's own events come to in the job.
+// steps writes the times between the events that the program itself recorded in the job.
 func (r *report) steps(w io.Writer) error {
 	median, _, n := replay.Slowest(r.Timed)
 	_, err := fmt.Fprintf(w, "\nbetween events that the program has timed: median %.3f ms, of %d (the "+

@@ -59,10 +59,9 @@ func (s *Secret) Register(c *cobra.Command) {
 				"processes")))
 }
 
-// Read finds the secret: --secret-file, --secret, SIMCCL_SECRET, or this user's
-// own key. loopback says that all processes are on this host. --no-env does not
-// hide the variable: that option is about settings, and leaving a secret out
-// would open the door.
+// Read returns the secret: of --secret-file, --secret, SIMCCL_SECRET, or this user's own key. loopback: all
+// processes are on this host. --no-env does not hide the variable: that option concerns settings, and to omit
+// a secret would weaken security.
 func (s *Secret) Read(a *cli.App, loopback bool) (team.Secret, error) {
 	env := *a
 	env.NoEnv = false

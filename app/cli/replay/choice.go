@@ -102,7 +102,7 @@ func (f *Choice) options() (o replay.Options, err error) {
 	return o, nil
 }
 
-// unprofiled finds what the host takes without a profiler, where the flags ask for it.
+// unprofiled sets the host's factors without profiler, if the flags ask for it.
 func (f *Choice) unprofiled(j *load.Job, o *replay.Options) error {
 	if f.Host != hostUnprofiled {
 		return nil
@@ -181,7 +181,7 @@ func (o *Options) all(ctx context.Context, a *cli.App, j *load.Job) (first *outc
 	return first, list, nil
 }
 
-// other prepares the job with words of options over those given.
+// other prepares the job with the options of --vs applied on top of the given ones.
 func (o *Options) other(ctx context.Context, a *cli.App, j *load.Job, own []string) (r *ready, err error) {
 	var x Choice
 	var env []string

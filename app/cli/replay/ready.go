@@ -25,7 +25,7 @@ const (
 	hostAuto       = "auto"
 )
 
-// ready is a job and a machine on which it is to run as a choice says.
+// ready is a job with the machine and the options to simulate it with.
 type ready struct {
 	f         *Choice
 	a         *cli.App

@@ -76,8 +76,7 @@ type command struct {
 	make func(*cli.App) *cobra.Command
 }
 
-// Command is the whole tree of commands, or with a command line that asks for one, that one
-// alone.
+// Command returns the tree of all commands, or only the command that args ask for.
 func Command(a *cli.App, args ...string) *cobra.Command {
 	one := named(args)
 	asked := false

@@ -39,7 +39,7 @@ type Options struct {
 	Faults    []string
 	Processes int
 	NCCLLog   bool
-	// ExplainMethod prints for each size what was simulated in place of all of it, and why.
+	// ExplainMethod prints for each size which part of the operation was simulated, and why that suffices.
 	ExplainMethod bool
 	Seed          uint64
 	Outputs       Outputs
@@ -86,7 +86,7 @@ it has one, runs as with replay.`,
 	return c
 }
 
-// New are Options as a command line without any has them.
+// New returns Options with the defaults of a command line without flags.
 func New() *Options {
 	r := &Options{}
 	r.Register(&cobra.Command{})
@@ -130,7 +130,7 @@ func (r *Options) Register(c *cobra.Command) {
 	flags.Most(c, "topo", "nodes", "min-bytes", "max-bytes", "nccl-version", "trace")
 }
 
-// RegisterTimes declares what times depend on other than machine and operation.
+// RegisterTimes declares the flags that affect times, besides machine and operation.
 func (r *Options) RegisterTimes(c *cobra.Command) {
 	flags.Register(c.Flags(), flags.In(testflags.Launch,
 		flags.Of(&r.Launch, "launch", "", "eager",
@@ -224,8 +224,8 @@ type Prepared struct {
 	schedule *schedulecmd.Beside // nil for NCCL's own
 }
 
-// spec is the Spec of a run; placed gives errors about its members the name of their
-// option, or their place in the file.
+// spec returns the Spec of a run; placed adds to errors about its members the name of the flag, or the
+// position in the scenario file.
 func (r *Options) spec(a *cli.App) (s scenario.Spec, placed func(error) error, err error) {
 	if r.Scenario == "" {
 		s, err = r.Spec(a)

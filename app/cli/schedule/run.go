@@ -58,7 +58,7 @@ func Planner(s *schedule.Schedule, name string) func(*scenario.Site, coll.Func) 
 	}
 }
 
-// planOf is the plan of an operation by a schedule, or nil.
+// planOf returns the plan of an operation by a schedule, or nil.
 func planOf(s *schedule.Schedule, site *scenario.Site, op comm.Op) (*plan.Plan, error) {
 	if !cuts(s, op.Count) {
 		return nil, nil

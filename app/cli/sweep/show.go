@@ -178,7 +178,7 @@ func value(v any) string {
 	return fmt.Sprint(v)
 }
 
-// draw writes what was asked for in the form that the file's name says.
+// draw writes the chart in the format of the file's ending.
 func (o *ShowOptions) draw(a *cli.App, m *sweep.Merged) error {
 	if err := o.defaults(); err != nil {
 		return err
@@ -231,7 +231,7 @@ func (o *ShowOptions) page(w io.Writer, m *sweep.Merged, c *chart.Chart, svg str
 		append(sections, page.Section{Title: "Values", Markup: o.table(c)}))
 }
 
-// table is the drawing's values, a row a group; of a front its points.
+// table formats the chart's values, one row per group, or the points of a front.
 func (o *ShowOptions) table(c *chart.Chart) string {
 	var b strings.Builder
 	cell := func(tag, text string) { fmt.Fprintf(&b, "<%s>%s</%s>", tag, page.Escape(text), tag) }

@@ -163,7 +163,7 @@ func (o *Options) files(a *cli.App, nccl string) error {
 	return nil
 }
 
-// left reports whether an error says that points are left.
+// left reports whether an error is of kind fail.LeftOver.
 func left(err error) bool {
 	var e *fail.Error
 	return errors.As(err, &e) && e.Kind == fail.LeftOver
@@ -341,7 +341,7 @@ func merged(a *cli.App, dirs []string, partial bool) (*sweep.Merged, error) {
 	return m, err
 }
 
-// write writes in the form that the name of the file says.
+// write writes the results in the format of the file's ending.
 func write(a *cli.App, m *sweep.Merged, file string, provenance bool) error {
 	form := func(w io.Writer) error { return m.WriteJSONL(w, provenance) }
 	switch {

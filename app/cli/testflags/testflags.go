@@ -108,7 +108,7 @@ func (t *Flags) launch() flags.Group {
 	)
 }
 
-// buffers are the flags of how buffers are allocated, and of kernels that depend on it.
+// buffers returns the flags of how buffers are allocated, and of kernels that depend on it.
 func (t *Flags) buffers() flags.Group {
 	return flags.In("Buffers and kernels",
 		flags.Of(&t.LocalRegister, "local-register", "R", 0,
@@ -149,13 +149,13 @@ func (t *Flags) Sized() bool {
 	return t.Sizes != "" || t.CountsFile != "" || t.swept()
 }
 
-// swept reports whether a sweep was described, if only by values that say nothing.
+// swept reports whether any flag of a sweep was given, even with its default value.
 func (t *Flags) swept() bool {
 	return t.Range() != (scenario.Range{}) || t.given != nil &&
 		slices.ContainsFunc([]string{"min-bytes", "max-bytes", "step-bytes", "step-factor"}, t.given.Changed)
 }
 
-// Range is the sweep of -b, -e, -i and -f.
+// Range returns the sweep of -b, -e, -i and -f.
 func (t *Flags) Range() scenario.Range {
 	return scenario.Range{Min: t.Min, Max: t.Max, Step: t.Step, Factor: t.Factor}
 }

@@ -38,7 +38,7 @@ func All() []Topic {
 	}
 }
 
-// Command is the topic as a command that does nothing, which cobra lists as a topic.
+// Command returns the topic as a command without action, which cobra lists as a topic.
 func (t *Topic) Command() *cobra.Command {
 	c := &cobra.Command{Use: t.Name, Short: t.Short}
 	c.SetHelpFunc(func(c *cobra.Command, args []string) {

@@ -104,7 +104,7 @@ func (o *ConvertOptions) Run(_ context.Context, a *cli.App) error {
 	return o.print(a, h)
 }
 
-// kept is the tree that NCCL keeps of a host.
+// kept returns the tree that NCCL keeps of a host (--fused).
 func (o *ConvertOptions) kept(a *cli.App, h *anyhost.Host) (*topo.Element, error) {
 	own := o.Machine
 	if h.Kind != inputs.Topology && len(h.Root.All("gpu")) > 0 { // what was made of another form
@@ -117,7 +117,7 @@ func (o *ConvertOptions) kept(a *cli.App, h *anyhost.Host) (*topo.Element, error
 	return x.Cluster.Host(0).Dump, nil
 }
 
-// given are the options as the reader of hosts takes them.
+// given converts the options for anyhost.Read.
 func (o *ConvertOptions) given(a *cli.App) (g anyhost.Given, err error) {
 	g = anyhost.Given{Kinds: o.Kinds, Node: o.Node, NVLinkFile: o.NVLink, Version: o.Machine.NCCL}
 	if o.NVLink != "" {

@@ -88,7 +88,7 @@ func readPlan(a *cli.App, name string, s site.Options) (*site.Plan, error) {
 	return plan, fail.Input(err)
 }
 
-// guids are the NICs of hosts by GUID: a host is called as its file, without the ending.
+// guids returns the NICs of the topology files by GUID. A host is named after its file, without the ending.
 func guids(a *cli.App, files []string) (map[uint64]site.NIC, error) {
 	out := map[uint64]site.NIC{}
 	opt := a.Options(nil)

@@ -35,7 +35,7 @@ func (m *Memory) register(c *cobra.Command) {
 		events.DefaultMemory>>20))
 }
 
-// files are the files that a command reads, with at most so much of them in memory.
+// files returns a reader of trace files with this memory limit.
 func (m Memory) files(a *cli.App) (*files, error) {
 	if m == "" {
 		return &files{Cancelled: a.Cancelled, Memory: affordable()}, nil

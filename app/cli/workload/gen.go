@@ -248,7 +248,7 @@ func (o *GenOptions) sizes(a *cli.App, given *model.Model) error {
 	return nil
 }
 
-// named is the model of --model: by its name, or else a file.
+// named returns the model of --model, by name or from a file.
 func (o *GenOptions) named(a *cli.App) (*model.Model, error) {
 	if m, ok := model.Find(o.Name); ok {
 		return m, nil
@@ -273,7 +273,7 @@ func (o *GenOptions) named(a *cli.App) (*model.Model, error) {
 	return m, nil
 }
 
-// times finds what computations take: by a class, or by a roofline where efficiencies are given.
+// times sets how computation times are found: by a class, or by a roofline if efficiencies are given.
 func (o *GenOptions) times(a *cli.App, c *gen.Config) (err error) {
 	var ok bool
 	if c.GPU, ok = gen.Peak(o.GPU, c.Type); !ok {
