@@ -57,7 +57,7 @@ func (t *Text) jsonLines() {
 	t.terminal()
 }
 
-// ofObject is the line that an object of a log keeps, and its stream.
+// ofObject returns the line in a log object, and its stream.
 func ofObject(text string) (line, stream string, ok bool) {
 	if !strings.HasPrefix(text, "{") || !strings.HasSuffix(text, "}") {
 		return "", "", false

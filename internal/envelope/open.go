@@ -8,16 +8,14 @@ import (
 // Text is the lines of a file without their envelopes.
 type Text struct {
 	Lines []Line
-	// Removed names what was taken away, in the order in which it was found:
-	// "gzip", "terminal escapes", "JSON lines", …
+	// Removed lists the envelopes that were removed, in order: "gzip", "terminal escapes", "JSON lines", ….
 	Removed []string
 
 	again bool // something was taken away in this pass
 }
 
-// Line is one line of text with the place of its first byte. Column counts bytes
-// from 1 in the line of the unpacked file; within the text it is exact where
-// nothing was taken out of the middle of the line.
+// Line is one line of text with the position of its first byte. Column counts bytes from 1 in the line of the
+// unpacked file; within the text it is exact if nothing was removed from the middle of the line.
 type Line struct {
 	Number, Column int
 	Text           string
@@ -26,7 +24,7 @@ type Line struct {
 // MaxBytes is the largest size of an unpacked file.
 const MaxBytes = 1 << 30
 
-// String is the text with a line feed after each line.
+// String returns the text with a line feed after each line.
 func (t *Text) String() string {
 	var b strings.Builder
 	for _, l := range t.Lines {
@@ -50,7 +48,7 @@ func (t *Text) removed(what string) {
 // encoding and line ends: of <system>…</system> no entity is replaced.
 func Open(data []byte) (Text, error) { return open(data, MaxBytes) }
 
-// open is Open of files that unpack to most bytes.
+// open is Open with another limit on the unpacked size, in bytes.
 func open(data []byte, most int) (Text, error) {
 	var t Text
 	data, err := t.unpack(data, most)
@@ -104,7 +102,7 @@ func (t *Text) split(text string) {
 	}
 }
 
-// first is the first line that is not blank, without blanks around it.
+// first returns the first line that is not blank, without blanks around it.
 func (t *Text) first() string {
 	for _, l := range t.Lines {
 		if s := strings.TrimSpace(l.Text); s != "" {

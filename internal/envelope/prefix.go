@@ -10,8 +10,8 @@ import (
 type form struct {
 	name string
 	at   func() *regexp.Regexp
-	// sure forms are taken away without asking the reader, where every line of a
-	// file has one: nothing else begins so.
+	// sure forms are removed without asking the reader if every line of a file has one: no other text begins
+	// so.
 	sure bool
 	// rising forms have a number, the last group, that grows from line to line.
 	rising bool
@@ -86,7 +86,7 @@ func Payload(line string, begins func(rest string) bool) (rest string, at int, o
 	return line, 0, false
 }
 
-// one is the length of the first form in front of a line, 0 for none.
+// one returns the length of the first form at the beginning of a line, 0 for none.
 func one(line string) int {
 	head := line[:min(len(line), maxPrefixText)]
 	for _, f := range forms {
@@ -144,8 +144,7 @@ func (f *form) blankAfter(lines []Line) bool {
 	return true
 }
 
-// all reports whether all lines begin with a form but blank ones and those
-// that part the matches of grep.
+// all reports whether all lines begin with a form, except blank lines and the separators of grep's matches.
 func (t *Text) all(f *form) bool {
 	n, last := 0, int64(-1)
 	for _, l := range t.Lines {

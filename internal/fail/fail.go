@@ -81,7 +81,7 @@ func Left(format string, args ...any) error { return of(LeftOver, format, args) 
 // Check returns the error of a check that failed.
 func Check(format string, args ...any) error { return of(No, format, args) }
 
-// Printed is a Check whose findings are printed: its text is not.
+// Printed returns a Check error whose findings have been printed already; its own text is not printed.
 func Printed(format string, args ...any) error {
 	e := of(No, format, args)
 	e.Quiet = true
@@ -104,8 +104,8 @@ func Join(errs ...error) error {
 	return nil
 }
 
-// Named is err with a caller's names of the members in its text; a member without
-// a name keeps its own. What is no Error comes back as it is.
+// Named returns err with the members in its text replaced by a caller's names; a member without a name keeps
+// its own. An error of another type is returned unchanged.
 func Named(err error, names map[string]string) error {
 	e, ok := err.(*Error)
 	if !ok || e.format == "" {

@@ -3,7 +3,7 @@
 // In: values. What it must not know: what they are.
 package heap
 
-// Ordered is a value that knows whether it comes before another one.
+// Ordered is a value with a total order.
 type Ordered[T any] interface{ Before(T) bool }
 
 // Heap is a binary min-heap. The zero value is ready.
@@ -16,7 +16,7 @@ type Heap[T Ordered[T]] struct {
 // Len returns the number of values.
 func (h *Heap[T]) Len() int { return len(h.list) }
 
-// First is the least value of a heap that has some.
+// First returns the least value; the heap must not be empty.
 func (h *Heap[T]) First() T { return h.list[0] }
 
 // Push adds a value.

@@ -43,7 +43,7 @@ func Listed(list, name string, port int) bool {
 	return (match || items == 0) != not
 }
 
-// leading is the number that a text begins with, as C's atoi sees it.
+// leading returns the number at the beginning of a text, like C's atoi.
 func leading(s string) int {
 	n, _ := strconv.Atoi(s[:len(s)-len(strings.TrimLeft(s, "0123456789"))])
 	return n

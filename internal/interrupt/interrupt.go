@@ -28,17 +28,17 @@ func (e *Error) Error() string {
 	return e.sig.String()
 }
 
-// Signal is the signal: by it the other ranks of a bench learn why this one ends.
+// Signal returns the signal; a bench reports it to the other ranks.
 func (e *Error) Signal() os.Signal { return e.sig }
 
-// Status is the exit status that shells give to a process which the signal ended.
+// Status returns 128 plus the signal, the exit status of shells.
 func (e *Error) Status() int { return 128 + int(e.sig) }
 
 // Is makes errors.Is(err, context.Canceled) true.
 func (e *Error) Is(target error) bool { return target == context.Canceled }
 
-// Of is the signal that ended a context; nil if the context has not ended, or
-// otherwise. A cancellation without a reason is taken for Ctrl-C.
+// Of returns the signal that ended a context; nil if the context has not ended, or for another reason. A
+// cancellation without a cause counts as Ctrl-C.
 func Of(ctx context.Context) *Error {
 	var s *Error
 	switch cause := context.Cause(ctx); {
@@ -76,12 +76,12 @@ type Command struct {
 // the signal.
 func (c *Command) Say(print func()) { c.said.Do(print) }
 
-// Run runs a command, which returns its exit status. The first SIGINT or SIGTERM
-// ends it: no file appears after it, its context is cancelled, and it has the
-// grace to end by itself; say then prints the signal. A second one ends it at once.
+// Run executes a command and returns its exit status. The first SIGINT or SIGTERM ends it: none of its files
+// appear after it, its context is cancelled, and it may end by itself within the grace period; say then
+// prints the signal. A second signal ends it at once.
 //
-// Also a signal that was ignored when the process began is handled: a script's
-// background commands begin so, and are to end when a signal is sent to them.
+// A signal that was ignored when the process started is handled too: shells start background commands of
+// scripts so, and a signal should end these.
 func (c *Command) Run(command func(ctx context.Context) int, say func(*Error)) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

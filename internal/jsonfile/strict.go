@@ -102,7 +102,7 @@ func fieldsOf(t reflect.Type) (names []string, fields map[string]int) {
 	return names, fields
 }
 
-// jsonName is the member that a field is read from, "" for none.
+// jsonName returns the member that a field is read from, "" for none.
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if name == "-" || !f.IsExported() {

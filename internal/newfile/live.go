@@ -13,10 +13,9 @@ var live = struct {
 	err   error // why nothing is written any more
 }{files: map[*File]bool{}, dirs: map[string]bool{}}
 
-// Abandon ends all writing of this process, for good: unfinished files and
-// directories of TempDir are removed, and from then on Write, Finish and Create
-// return the error. A signal handler calls it, so that what has not appeared
-// by then never does.
+// Abandon ends all writing of this process permanently: it removes unfinished files and directories of
+// TempDir, and from then on Write, Finish and Create return err. A signal handler calls it, so that no
+// further file appears.
 func Abandon(err error) {
 	live.Lock()
 	defer live.Unlock()

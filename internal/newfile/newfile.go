@@ -93,7 +93,7 @@ func openFile(link string) bool {
 	return strings.HasPrefix(link, "/proc/") || strings.HasPrefix(link, "/dev/fd/")
 }
 
-// openInPlace opens what cannot be replaced. Opening a pipe waits for a reader.
+// openInPlace opens a file that cannot be replaced, such as a pipe, which waits for a reader.
 func openInPlace(path string) (*File, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -176,8 +176,8 @@ func (f *File) Size() int64 {
 	return at.Size()
 }
 
-// Finish ends the writing: without an error the file gets its name, else nothing
-// of it stays. It returns the first error.
+// Finish completes the file: if err is nil the file gets its name, else it is removed. It returns the first
+// error.
 func (f *File) Finish(err error) error {
 	live.Lock()
 	defer live.Unlock()

@@ -27,8 +27,8 @@ const (
 	mostAlone  = 1 << 15
 )
 
-// Team is workers, of whom the first is the caller of Do. What workers look at again and
-// again has lines of a cache of its own.
+// Team is a set of workers, the first of which is the caller of Do. Fields that workers poll have their own
+// cache lines.
 type Team struct {
 	do     func(task int)
 	orders []order // by worker

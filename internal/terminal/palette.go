@@ -16,16 +16,16 @@ type Palette struct {
 	Mark string
 }
 
-// PaletteOf is the palette of a stream: off where it is no terminal, where
-// NO_COLOR is set (no-color.org), and on terminals that know no colours.
+// PaletteOf returns the palette of a stream: off if it is no terminal, if NO_COLOR is set (no-color.org), or
+// if the terminal has no colours.
 func PaletteOf(w io.Writer, mark string, getenv func(string) (string, bool)) Palette {
 	none, set := getenv("NO_COLOR")
 	term, _ := getenv("TERM")
 	return Palette{Is(w) && !(set && none != "") && term != "dumb", mark}
 }
 
-// Raw is the writer below those that escape and count: for a line that is rewritten
-// in its place.
+// Raw returns the underlying writer below writers that escape or count, for a line that is rewritten in
+// place.
 func Raw(w io.Writer) io.Writer {
 	for {
 		o, ok := w.(interface{ Unwrap() io.Writer })

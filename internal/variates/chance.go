@@ -26,7 +26,7 @@ func (s Stream) Normal(c uint64) float64 {
 	return float64(sum)/65536 - 6
 }
 
-// Mix is the finaliser of SplitMix64.
+// Mix hashes 64 bits to 64 bits; it is the finaliser of SplitMix64, a bijection.
 func Mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
