@@ -38,7 +38,7 @@ const virtualPlane = 1 << 14
 // misc/utils.cc:203 of v2.30.7), and numbers the planes.
 func (d *draft) readHCAs(list string) {
 	if !d.rules.Topo.NetRails || strings.HasPrefix(list, "^") {
-		return // what is not on a list has no entry
+		return // an exclusion list has no rails
 	}
 	d.exactHCAs = strings.HasPrefix(list, "=")
 	d.hcas = iflist.Parse(strings.TrimPrefix(list, "="))

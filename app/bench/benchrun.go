@@ -32,7 +32,7 @@ type Bench struct {
 	Predict  bench.NewModel
 
 	Table io.Writer         // of rank 0
-	Wrong func(line string) // is called with what is wrong of a result
+	Wrong func(line string) // is called with a description of wrong elements
 	Trace bench.Trace       // without a file: none
 	// Traced is called with the trace of this process: a writer to be closed, or nil
 	// where NCCL has written the file.

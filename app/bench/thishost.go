@@ -17,7 +17,8 @@ import (
 // DefaultFile is the path of the topology file of virtual machines, which NCCL loads first.
 const DefaultFile = detect.DefaultFile
 
-// host is this machine.
+// Host reads the topology of the machine that the program runs on; its functions supply NCCL's variables and
+// files.
 type Host struct {
 	Getenv func(name string) (string, bool)
 	// Read reads the topology file that NCCL loads first.

@@ -36,7 +36,7 @@ func LateCollection() {
 // it: a heap of 1 MB that has grown to 47 MB would grow to 17 times that. Therefore it also sets a memory
 // limit of twice the desired growth, unless one was set.
 type collections struct {
-	set, base int   // what was set last; what is asked for beside heapRoom
+	set, base int   // GOGC as set last; GOGC to apply besides heapRoom
 	limit     int64 // of memory, that was set last
 	guards    bool  // it is collections' own
 }

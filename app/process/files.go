@@ -61,7 +61,7 @@ type files struct {
 	given   map[string][]byte
 }
 
-// Open opens a file.
+// Open opens a file relative to the process's Dir; it implements fs.FS for scenarios.
 func (f files) Open(name string) (fs.File, error) { return os.Open(f.process.Path(name)) }
 
 // ReadLimited reads a file, or returns what was given in its place.

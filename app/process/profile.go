@@ -10,7 +10,7 @@ type CPUProfile struct {
 	own  cpuProfile
 }
 
-// Start begins the profile.
+// Start starts the CPU profile; it does nothing without a name.
 func (c *CPUProfile) Start(p *Process) error {
 	if c.Name == "" {
 		return nil

@@ -19,7 +19,7 @@ type Kind int
 const (
 	BadArgument Kind = iota // a value of a request that cannot be
 	BadInput                // a file that cannot be read, or that nothing can be made of
-	No                      // the answer of a check; what is wrong may be printed already
+	No                      // a check failed; its findings may be printed already
 	Absent                  // hardware or a library that is not there
 	NotBuilt                // a feature that simccl does not have yet
 	LeftOver                // work is left that the same command goes on with

@@ -120,7 +120,7 @@ func (t *Team) share(tasks []int32) {
 	t.alone, t.pause = 0, t.pause-1
 }
 
-// Dismiss ends the workers.
+// Dismiss ends the workers and waits for them; Do must not be called afterwards.
 func (t *Team) Dismiss() {
 	t.over.Store(true)
 	t.call()

@@ -14,8 +14,8 @@ import (
 // line that is rewritten, cleared while the command prints, and removed at the end.
 type Progress struct {
 	now   func() time.Time
-	doing string // what the counted things are counted for; empty: their name says it
-	what  string // what is counted
+	doing string // the purpose of the counted items; empty: none is shown
+	what  string // the counted items, in the plural
 	begun time.Time
 	over  chan struct{}
 	ended sync.Once

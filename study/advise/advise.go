@@ -54,11 +54,11 @@ const worthwhile = 1.03
 
 // Setting is one or two environment variables with values, or an action if there is no variable.
 type Setting struct {
-	Env  [][2]string // NAME, value; of no variable what is set to what
+	Env  [][2]string // NAME and value; without a variable, the action
 	kind kind
 	// says is the action if there is no variable to set.
 	says string
-	Risk string // what else it changes
+	Risk string // side effects
 }
 
 // Name returns the names of the variables, joined by commas.

@@ -26,7 +26,7 @@ const (
 	nics     // queue pairs, sockets, GPUDirect
 	switches // how they choose routes
 	kernels  // in place of NCCL's over plain buffers
-	own      // what the user asks for
+	own      // settings of the user
 	numKinds
 )
 

@@ -130,7 +130,8 @@ func CheckTuner(ctx context.Context, q Request, name string, data []byte) (*Chec
 	return c, nil
 }
 
-// never finds the rows that decide nothing on a machine.
+// never adds a finding for each row of a tuner file that no operation on this machine can match, with the
+// reason.
 func (c *Check) never(site *scenario.Site, file *tunerfile.File) {
 	m := site.Comm.Model
 	for i := range file.Lines {
@@ -183,7 +184,8 @@ func covered(earlier []tunerfile.Line, l *tunerfile.Line) int {
 	return 0
 }
 
-// worth computes the gain of each row of a tuner file.
+// worth computes the gain of each row of a tuner file over the sizes that it decides, and adds a finding for
+// a row that loses at some size. Sizes without a row are counted as row 0.
 func (c *Check) worth(site *scenario.Site, file *tunerfile.File, base, t *trial) {
 	gains := map[int][]float64{}
 	sizes := map[int][2]int64{}

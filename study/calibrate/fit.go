@@ -146,20 +146,20 @@ func (f *fit) guess(names []string) error {
 	return nil
 }
 
-// fit is a search in progress.
+// fit holds the points, the class and the cached derivatives of a search in progress.
 type fit struct {
 	ctx   context.Context
 	train []Point
 	given gpu.Class      // the fit was begun with
 	start gpu.Class      // given, and guesses
-	free  []gpu.Quantity // what is moved
+	free  []gpu.Quantity // the quantities to fit
 	err   error          // of a simulation
 
 	at       []float64 // where residual was computed
 	residual []float64
 	slope    []float64 // where jacobian was computed
 	jacobian *mat.Dense
-	touches  *mat.Dense // the first jacobian: what it holds to be zero is not asked again
+	touches  *mat.Dense // the first jacobian; its zero entries are not computed again
 }
 
 // choose sets f.free to the quantities with the given names, or to all on which a measured time depends.

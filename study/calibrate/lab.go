@@ -28,7 +28,7 @@ type Lab struct {
 	Files fs.FS
 
 	sites  map[string]*scenario.Site
-	others []string // runs of releases without rules, and what answers for them
+	others []string // runs of releases without rules, and the release used instead
 }
 
 // NewLab builds the Lab for the machine of a Spec, whose first kind of node was measured, and returns its

@@ -22,7 +22,7 @@ type Case struct {
 	First   string // the first difference of a failure
 	Text    string // all differences that are listed, in lines
 	Error   string // why there is no verdict
-	Next    string // what to do about a failure; "" where nothing is to be said
+	Next    string // what to do about a failure; "" for none
 	Seconds float64
 	Skipped bool
 }

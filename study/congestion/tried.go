@@ -67,7 +67,7 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 	r.Us, r.BusBW, r.Limit, r.Use, r.Expect, r.Draws, r.Facts = row.Out.Time.Micros(), row.Out.BusBW, f.Limit,
 		f.Use, f.Expect, f.Draws, facts
 	if r.name = spec.Network.Fabric; r.Draws != nil {
-		spec.Seed = r.Draws.Seed // what is tried has the same draw
+		spec.Seed = r.Draws.Seed // all trials use the same draw
 	}
 	try := func(what string, change func(*scenario.Spec)) error {
 		s := spec

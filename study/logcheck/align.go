@@ -67,7 +67,7 @@ func byCost(logged []ncclog.Text, ours []string, key func(string) string) []matc
 		ourKeys[j] = key(ours[j])
 	}
 	width := m + 1
-	cost := make([]int32, (n+1)*width) // of what is left from i and j on
+	cost := make([]int32, (n+1)*width) // of aligning the lines from i and j
 	pair := func(i, j int) int32 {
 		switch {
 		case logged[i].Text == ours[j]:

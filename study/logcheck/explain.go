@@ -20,7 +20,7 @@ type guess [numQuestions]int
 const (
 	qRelease = iota // where the log names no version
 	qSM             // compute capability
-	qDirect         // GPU Direct RDMA of NETs of which nothing is said
+	qDirect         // GPUDirect RDMA of NETs without a line about it
 	qLatency        // of the network's plugin
 	qNodes          // number of nodes, where no line has the number of ranks
 	numQuestions

@@ -23,7 +23,8 @@ import (
 var fromPrint = ncclog.Pattern(
 	`^NCCL_(DEBUG.*|TOPO_FILE|TOPO_DUMP_FILE|GRAPH_DUMP_FILE|GRAPH_DUMP_FILE_RANK|CONF_FILE|HOSTID|SOCKET_IFNAME|IB_HCA|NET|NET_PLUGIN|TUNER_PLUGIN|PROFILER_PLUGIN|ENV_PLUGIN|COMM_ID|CUDA_PATH)$`)
 
-// machine is the machine of a logged communicator.
+// machine is the reconstructed machine of a logged communicator: a Spec, its topology files in memory, and
+// notes on assumptions.
 type machine struct {
 	spec  scenario.Machine
 	files memory

@@ -18,7 +18,7 @@ type Machine struct {
 	// lines agree.
 	GPU   string
 	Env   []string // settings of the log that bear on decisions, NAME=VALUE
-	Notes []string // what the log does not say and was assumed
+	Notes []string // assumptions about what the log does not state
 }
 
 // Node is a topology file and the number of equal nodes.

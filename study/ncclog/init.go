@@ -104,7 +104,7 @@ func (l *log) graph(d *connect.Domain, g *search.Graph) {
 		for _, r := range ranks {
 			b.WriteString(" " + names[r])
 		}
-		if form.GPURanks { // what the search leaves open, as in NVLS, is still zero
+		if form.GPURanks { // entries that the search does not set, as in NVLS, are zero
 			b.WriteString(strings.Repeat(" GPU/0", len(names)-len(ranks)))
 		}
 		if d.System.Inter {

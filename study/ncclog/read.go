@@ -100,7 +100,7 @@ type Text struct {
 	Text string
 	File string
 	Line int
-	Torn bool // another line is on the line of the file, or what is left of one
+	Torn bool // damaged: the line contains another one, or part of one
 }
 
 // Choice is a logged choice: "AllReduce: 1024 Bytes -> Algo RING …".
@@ -561,7 +561,7 @@ func (r *Rank) Host() string {
 	return host
 }
 
-// process returns host:pid of host:pid:tid.
+// process returns host:pid of a thread named host:pid:tid.
 func process(thread string) string { return thread[:strings.LastIndexByte(thread, ':')] }
 
 func num(s string) int { n, _ := strconv.Atoi(s); return n }

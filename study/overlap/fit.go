@@ -86,7 +86,8 @@ const (
 	points = 7
 )
 
-// fitter is a fit in progress.
+// fitter holds the training and held-out rows and the class at the current point of the search. err is the
+// first error of a simulation; it ends the search.
 type fitter struct {
 	ctx         context.Context
 	on          func(*gpu.Class) Machines
@@ -171,7 +172,7 @@ func (f *fitter) try(x [len(sharing)]float64) float64 {
 	return f.loss()
 }
 
-// set sets the quantities to values.
+// set writes the quantities x into the class.
 func (f *fitter) set(x [len(sharing)]float64) {
 	for i := range sharing {
 		*sharing[i].at(&f.class) = x[i]

@@ -9,7 +9,7 @@ import (
 // Row is one case of the table.
 type Row struct {
 	Section string
-	Case    string // the columns that say what was run, joined by spaces
+	Case    string // the columns that describe the case, joined by spaces
 	Labels  []string
 	// Keys are the columns of figures, and Measured their values.
 	Keys     []string

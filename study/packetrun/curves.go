@@ -39,7 +39,7 @@ func (x *Report) QueueCurves() (out []Curve) {
 	for _, q := range all[:min(mostCurves, len(all))] {
 		c, bytes, at := Curve{Name: fmt.Sprintf("%s > %s", x.Node(q.Link[0]), x.Node(q.Link[1]))}, int64(0), 0
 		for k := range n {
-			most := bytes // what the bin before left
+			most := bytes // the value at the end of the bin before
 			for ; at < len(q.Points) && (q.Points[at][0] < int64(k+1)*ns || k == n-1); at++ {
 				bytes = q.Points[at][1]
 				most = max(most, bytes)

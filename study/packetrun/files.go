@@ -112,7 +112,7 @@ func (x *Report) writeQueues(w io.Writer) {
 	first := x.raw.first
 	counts, last, bytes := make([][]int64, 2*len(n.Cables)), make([]int64, 2*len(n.Cables)),
 		make([]int64, 2*len(n.Cables))
-	until := func(link int32, at int64) { // the samples before a time have found what waited last
+	until := func(link int32, at int64) { // samples before a time see the last queue length
 		k := (max(at-first, 0) + every - 1) / every
 		kb := int(bytes[link] / 1000)
 		for len(counts[link]) <= kb {

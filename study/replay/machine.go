@@ -13,7 +13,7 @@ import (
 type board struct {
 	words   string // all of them, in lower case
 	machine string
-	small   string // the same with up to so many GPUs as it has, without NICs; "" none
+	small   string // a smaller machine with these GPUs and no NICs; "" none
 	gpus    int    // of a host
 }
 

@@ -81,10 +81,10 @@ type Report struct {
 	Host     string `json:"host"`
 
 	made   *workload.Program
-	period float64 // what an iteration takes where others follow it, in microseconds
+	period float64 // time from one iteration to the next, in microseconds
 }
 
-// Step is one iteration.
+// Step is one iteration with its simulated and recorded time; null without a recording.
 type Step struct {
 	Name       string   `json:"name"`
 	Us         float64  `json:"us"`

@@ -32,8 +32,8 @@ type layout struct {
 	job
 	config gen.Config
 	links  gen.Links
-	least  float64 // what an iteration takes at least, in microseconds
-	known  int     // 0: by what a stage computes, 1: by the pipeline of stages, 2: simulated, or not to be
+	least  float64 // lower bound of an iteration's time, in microseconds
+	known  int     // source of least: 0 compute of a stage, 1 pipeline of stages, 2 simulated or skipped
 	err    error
 }
 

@@ -242,7 +242,7 @@ type worker struct {
 	total             int
 	done, ran, failed atomic.Int64
 	mu                sync.Mutex
-	sites             map[string]*site // loaded machines, by what a Spec says of them
+	sites             map[string]*site // loaded machines, by machineKey
 	order             []string         // of sites, the oldest first
 }
 
@@ -341,7 +341,7 @@ func (w *worker) simulate(ctx context.Context, s *scenario.Spec) ([]Row, error) 
 		return nil, err
 	}
 	opt := w.run.Options
-	opt.Workers = 1 // points are what runs side by side
+	opt.Workers = 1 // points run in parallel, not parts of one
 	if s.Workload.IsJob() {
 		return runJob(ctx, at.site, s, opt, at.bill)
 	}

@@ -65,7 +65,8 @@ type Tried struct {
 	key             Key
 }
 
-// searcher is a Search in progress.
+// searcher is the state of a Search: the points by key, those tried with their values, and the random
+// generator.
 type searcher struct {
 	*Search
 	jobs   []job
@@ -104,7 +105,7 @@ func (s *Search) Do(ctx context.Context) (*Found, error) {
 	}
 	rounds := 0
 	if s.Spec.Base.Workload.Train != (gen.Request{}) {
-		if s.Goal != byTime { // layouts are left out by what their iteration takes at least
+		if s.Goal != byTime { // layouts are skipped by lower bounds of their time
 			return nil, fail.Usage("--goal %s: a search over trainings finds the fastest; write --goal %s, "+
 				"and rank what it simulated with sweep show", s.Goal, byTime)
 		}
@@ -214,7 +215,8 @@ func (x *searcher) ranked() []*Tried {
 	return out
 }
 
-// learn reads the results of a round.
+// learn reads the results of a round: goal values, CPU time and failures. Points that were not run for lack
+// of time become untried again.
 func (x *searcher) learn(batch []job) error {
 	m, err := Merge(x.Dir)
 	if err != nil {

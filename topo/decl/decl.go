@@ -57,7 +57,7 @@ type Element struct {
 type Spec struct {
 	Name     string   // file or probe
 	Root     *Element // the <system> element
-	Warnings []*Error // what NCCL would take otherwise than written
+	Warnings []*Error // values that NCCL would read differently
 }
 
 // Get returns an attribute's text and whether it is declared.

@@ -158,7 +158,7 @@ func settle(e *topo.Element) {
 type builder struct {
 	m    *Host
 	root *topo.Element
-	keep map[*topo.Element]bool // what exists, and not only in the file that was begun with
+	keep map[*topo.Element]bool // elements that exist on the machine, not only in Begin
 }
 
 func newBuilder(m *Host, begin *topo.Element) *builder {

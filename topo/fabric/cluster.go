@@ -173,7 +173,7 @@ func (c *Cluster) HostName(host int) string { return fmt.Sprintf("node%d", host)
 // Rank returns the global rank of a host's local rank.
 func (c *Cluster) Rank(host, local int) int { return int(c.first[host]) + local }
 
-// Locate returns the place of a rank.
+// Locate returns the host, local rank, System and GPU of a rank, by binary search over the hosts.
 func (c *Cluster) Locate(rank int) Place {
 	host := sort.Search(len(c.class), func(h int) bool { return int(c.first[h+1]) > rank })
 	k := &c.Classes[c.class[host]]

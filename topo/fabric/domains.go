@@ -40,8 +40,8 @@ func withoutFabric(members []Member) string {
 	return name
 }
 
-// apart replaces every domain by its hosts. The GPUs that are used of a domain
-// are its first hosts' (-g 6 of two hosts with 4 each: 4 and 2).
+// apart replaces every NVLink domain by its hosts (NCCL_MNNVL_ENABLE=0). A limit on GPUs is filled host by
+// host: -g 6 of two hosts with 4 each uses 4 and 2.
 func apart(members []Member, p topo.Params) ([]member, error) {
 	var out []member
 	for _, m := range members {

@@ -130,7 +130,8 @@ func (c *checker) affinities(list []item) {
 
 func lowest(m *big.Int) uint { return m.TrailingZeroBits() }
 
-// busIDs finds addresses that are used twice on a host, and device numbers.
+// busIDs reports bus ids and GPU device numbers that are used twice on a host, and bus ids with upper-case
+// letters, which NCCL does not find.
 func (c *checker) busIDs() {
 	seen := map[string]string{}
 	for _, it := range c.all["pci"] {

@@ -19,7 +19,7 @@ type Places struct {
 	Equipped   int             // GPUs that the file has
 }
 
-// PlacesOf collects the places of a tree.
+// PlacesOf collects the empty PCI functions of a tree by class, sorted by bus id.
 func PlacesOf(root *decl.Element) *Places {
 	p := &Places{}
 	root.Walk(func(e *decl.Element, _ []*decl.Element) {

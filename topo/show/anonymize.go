@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/topo/decl"
 )
 
-// kept are the attributes of each element that name nothing.
+// kept lists, by element, the attributes that Nameless copies unchanged because they do not identify a site.
 var kept = map[string][]string{
 	"system": {"version"},
 	"cpu":    {"numaid", "affinity", "arch", "vendor", "familyid", "modelid"},

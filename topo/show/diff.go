@@ -34,7 +34,7 @@ func (c Change) String() string {
 // part is an element under the name by which it is found again.
 type part struct {
 	e  *topo.Element
-	up string // name of what it hangs on
+	up string // key of the enclosing element
 }
 
 // Diff compares the declarations of two Specs. It matches devices by bus id, nets by name and CPUs by NUMA

@@ -113,7 +113,7 @@ func (t *tree) add(v map[string]string, line int) error {
 	return nil
 }
 
-// plan converts the tree to a Plan with cables.
+// plan converts the tree of switches to a Plan and adds cables (even), since Slurm's files name no ports.
 func (t *tree) plan(o Options) (*Plan, error) {
 	roots, blocks := 0, []string{}
 	for _, d := range t.p.order {

@@ -104,7 +104,7 @@ func csvFault(file string, err error) error {
 	return fault(file, 1, 1, "name the columns a_device,a_port,b_device,b_port,gbit", "an empty table")
 }
 
-// row records the cable of a row.
+// row records the cable in a row of the table, whose columns are at; errors have line and column.
 func (p *Plan) row(row []string, at map[string]int, r *csv.Reader, file string) error {
 	cell := func(name string) (string, int, int) {
 		i, ok := at[name]

@@ -52,7 +52,7 @@ type Matrix struct {
 	Devices []Device // GPUs, then NICs
 	GPUs    int
 	Cells   [][]string // "X", "NV18", "PXB", …
-	Notes   []string   // what was passed over
+	Notes   []string   // lines and cells that were skipped
 }
 
 // place returns a cell's position, "file:line:col".

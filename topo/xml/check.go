@@ -23,7 +23,7 @@ const (
 	ncclChars    = 255
 )
 
-// valueKind is the type of an attribute's value.
+// valueKind is the form that NCCL requires of an attribute's value.
 type valueKind uint8
 
 const (

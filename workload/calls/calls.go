@@ -32,7 +32,7 @@ type Record struct {
 	Events [][]Event
 }
 
-// Comm is a communicator and its members.
+// Comm is a communicator of the recorded program, identified by its index in Record.Comms.
 type Comm struct {
 	Ranks  []int32 // of the job, by rank of the communicator
 	Parent int     // index + 1 of the one it was split from, 0 for none
@@ -57,7 +57,7 @@ const (
 type Event struct {
 	Kind   Kind
 	Thread int        // of the process
-	Host   units.Time // what the host did since the rank's last event, waits excluded
+	Host   units.Time // host time since the rank's last event, without waits
 	Stream int
 	Event  int // of Mark and Wait
 	All    bool

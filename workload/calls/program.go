@@ -13,8 +13,8 @@ type maker struct {
 	r     *Record
 	p     *workload.Program
 	steps []workload.Step
-	last  map[int]int32 // by stream: what a host waits for that waits for the stream
-	after []int32       // what the host waits for before its next step
+	last  map[int]int32 // by stream: the step that a host waiting for the stream waits for
+	after []int32       // steps that the host's next step waits for
 	host  map[int]int32 // last step of a thread
 	marks map[int]bool
 	all   []int32    // steps of events

@@ -70,7 +70,7 @@ type Node struct {
 	TensorSize int64 // bytes
 	Coll       CollType
 	HasColl    bool  // the node says which collective it is
-	Bytes      int64 // comm_size: what one rank puts in
+	Bytes      int64 // comm_size: the contribution of one rank
 	Src, Dst   int32
 	Tag        int32
 	Group      string // pg_name; empty for all ranks
@@ -86,7 +86,7 @@ type own struct {
 	Time   int64 // ps
 	Work   string
 	Comm   string // name of the communicator
-	Kind   string // and what it is for
+	Kind   string // and its purpose
 	Has    bool
 }
 

@@ -101,7 +101,7 @@ func (b *builder) rank(r int32, t *Trace) error {
 			return err
 		}
 		if !ok {
-			step[n.ID] = deps // what waits for it waits for what it waits for
+			step[n.ID] = deps // nodes that depend on it depend on its dependencies
 			continue
 		}
 		s.Deps = deps

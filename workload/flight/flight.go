@@ -26,7 +26,7 @@ type Dump struct {
 	Entries []Entry
 }
 
-// Group is a process group of torch.distributed.
+// Group is a process group of torch.distributed with its name, description and members.
 type Group struct {
 	Name, Desc string
 	Ranks      []int32

@@ -255,7 +255,7 @@ func (e *exporter) rank(to *Rank, list *workload.List, factor float64) {
 	}
 }
 
-// call converts a call to an operation.
+// call sets op to a send or receive, or for a collective to a computation of its recorded time.
 func (e *exporter) call(op *Op, c *workload.Call) {
 	comm := &e.p.Comms[c.Comm]
 	switch c.Func {

@@ -18,7 +18,7 @@ const headSize = 64 << 10
 // Found is a kind that a content has, and where that shows.
 type Found struct {
 	Kind      Kind
-	Line, Col int // from 1; of what is compressed or wrapped, in what it holds
+	Line, Col int // from 1; within compressed or wrapped content, of the content
 	at        int // offset in the Verdict's Text
 }
 
@@ -218,7 +218,7 @@ func (v *Verdict) add(k Kind, at int) {
 		return
 	}
 	line, col := 1+bytes.Count(v.Text[:at], []byte("\n")), at-bytes.LastIndexByte(v.Text[:at], '\n')
-	if line <= len(v.lines) { // of the file, not of what was taken out of it
+	if line <= len(v.lines) { // of the file, not of the extracted text
 		col += v.lines[line-1].Column - 1
 		line = v.lines[line-1].Number
 	}

@@ -105,7 +105,7 @@ type row struct {
 	name     string // word of identify
 	what     string // "this is …"
 	commands []string
-	hint     string // what to do with it, where no command takes it, or beside them
+	hint     string // advice, if no command accepts it or in addition
 }
 
 // machines are the commands that take a machine by --topo, first those that take a file as

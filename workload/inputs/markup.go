@@ -23,7 +23,7 @@ func (v *Verdict) markup(from int) {
 	case name == "topology" && lstopo.Is(string(text[from:min(len(text), from+headSize)])):
 		v.add(Lstopo, at)
 	case name == "html":
-		v.text(from) // what was saved as a page, with its tags
+		v.text(from) // a text saved as a web page
 		v.Note = "a page of HTML; save the text itself"
 	case name != "":
 		v.Note = fmt.Sprintf("XML with the outermost element <%s>", name)

@@ -49,7 +49,7 @@ type Options struct {
 // Job is a job assembled from all files of one run.
 type Job struct {
 	Program *workload.Program
-	Format  Format // of what the program is made of
+	Format  Format // of the files that the program is made from
 	Files   []Input
 	Meta    MetaInfo
 	// Rebuilt describes how the program was reconstructed from recordings; nil for other formats.

@@ -7,7 +7,7 @@ type Count struct {
 	Attention, FFN, Experts, Whole int64
 }
 
-// Total returns the number of all parameters.
+// Total returns the number of the layer's parameters over all ranks.
 func (c Count) Total() int64 { return c.Attention + c.FFN + c.Experts + c.Whole }
 
 func flag(b bool, n int64) int64 {

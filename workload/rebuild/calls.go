@@ -331,7 +331,7 @@ func (g *group) kind(few int) workload.CommKind {
 		return workload.TP
 	case g.funcs[coll.AllReduce] && only(coll.AllReduce, coll.Broadcast) && g.issued > few &&
 		g.awaited <= g.issued/10:
-		return workload.DP // sums beside which the computation goes on, and what ranks begin with
+		return workload.DP // reductions beside computation, and initial broadcasts
 	}
 	return workload.NoKind
 }

@@ -4,8 +4,8 @@
 // Rules:
 //
 //   - An operation begins after the runtime call that launched it, after the operations before it on its
-//     stream, and after those that its stream waits for. Waits are taken from the recording (cuda_sync); if it
-//     does not name the event's source, or has no waits, they are inferred, and a guess that the recorded
+//     stream, and after those that its stream waits for. Waits are taken from the recording (cuda_sync); if
+//     it does not name the event's source, or has no waits, they are inferred, and a guess that the recorded
 //     times disprove is dropped.
 //   - The threads of a rank that launch work become one host thread; the time between two launches is a step
 //     of it. Calls that wait for the GPU depend on the operations that they wait for; the waiting is no host

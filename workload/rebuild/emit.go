@@ -117,7 +117,7 @@ func (j *job) emit() {
 	}
 }
 
-// writer writes the list of a rank.
+// writer builds the list of a rank; step maps each GPU operation to its step.
 type writer struct {
 	r      *rank
 	j      *job

@@ -14,7 +14,7 @@ type rank struct {
 	rank  int
 	notes []string
 
-	begin, end int64 // what is rebuilt, ns
+	begin, end int64 // the reconstructed span, ns
 	ops        []gpuOp
 	points     []point
 	streams    map[int32]*stream
@@ -45,7 +45,7 @@ type gpuOp struct {
 	deps   []int32 // indices of gpuOps
 	before int32   // the one before it on its stream; -1 none
 	point  int32   // index of its launch in points
-	alone  int64   // ns, what it takes by itself
+	alone  int64   // ns, time without concurrent work
 	graph  bool    // launched by a graph
 }
 
@@ -59,7 +59,7 @@ const (
 	launchPoint pointKind = iota
 	syncPoint             // waits for the GPU
 	stepPoint             // an iteration begins
-	endPoint              // what is rebuilt ends
+	endPoint              // end of the reconstructed span
 )
 
 // point is a place in the host's time, in order.

@@ -50,7 +50,7 @@ type Result struct {
 	GPU, NCCL string
 }
 
-// Step is a recorded iteration.
+// Step is a recorded iteration (ProfilerStep#N) with its host time, mean and maximum over ranks.
 type Step struct {
 	Name string
 	Mean units.Time // of the host's time between its beginning and end

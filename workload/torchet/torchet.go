@@ -93,7 +93,7 @@ type values struct {
 	types  []any
 }
 
-// node reads one operator.
+// node reads one operator of the trace and keeps it if it is about communication.
 func (r *reader) node() error {
 	var c Comm
 	var in values

@@ -36,7 +36,7 @@ func DataParallel(p *workload.Program, n int) (*workload.Program, error) {
 	s.q.Model = p.Model
 	s.q.Model.Tokens *= int64(s.k)
 	if !slices.ContainsFunc(p.Comms, func(c workload.Comm) bool { return c.Kind == workload.FSDP }) {
-		s.q.Memory = p.Memory // what FSDP divides is less on each of more ranks
+		s.q.Memory = p.Memory // without FSDP a rank's memory does not depend on the number of replicas
 	}
 	s.comms()
 	shared := true // every call is on a communicator of all replicas

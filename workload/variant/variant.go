@@ -230,7 +230,7 @@ type rewriter struct {
 	src  []workload.Step
 	out  []workload.Step
 	at   []int32   // by old step: its new index, -1 where it was left out
-	via  [][]int32 // by old step left out: what represents it
+	via  [][]int32 // by omitted old step: the steps that replace it as a dependency
 	host int32     // last step of the host in out, -1 none
 	gpu  int32     // last computation of the GPU in out, -1 none
 }

@@ -126,7 +126,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	return o.advise(ctx, a, q)
 }
 
-// request converts the options to a request.
+// request builds the Request: machine and workload from the options, with --try and --max-time.
 func (o *Options) request(ctx context.Context, a *cli.App) (advise.Request, error) {
 	q := advise.Request{Options: a.Options(nil)}
 	var err error
@@ -239,7 +239,7 @@ type said struct {
 	of      int
 	done    int
 	bar     *terminal.Progress
-	held    []string // what is said once it takes long
+	held    []string // lines to print once it takes long
 }
 
 // sayFirst is the time after which progress is first printed.

@@ -37,8 +37,8 @@ import (
 type Options struct {
 	Op      string
 	Machine cli.Machine
-	Test    testflags.Flags // sizes, types and what else has nccl-tests' letters
-	Ask     bench.Request   // what Test has not
+	Test    testflags.Flags // sizes, types and other flags with nccl-tests' letters
+	Ask     bench.Request   // flags that are not nccl-tests'
 	Place   place.Flags     // of this process among those of the run
 	Detail  string          // of the trace
 	// Schedule is a file whose plans are run; empty: NCCL's own.
@@ -46,7 +46,7 @@ type Options struct {
 	// Open opens GPUs, as bench.OpenDevices does where it is nil.
 	Open Opener
 
-	sched *schedule.Schedule // what Schedule says
+	sched *schedule.Schedule // the file of Schedule, parsed
 }
 
 // Opener opens the GPUs of a process.
@@ -91,7 +91,8 @@ Flags with a letter are nccl-tests' own, with its meaning.`,
 	return c
 }
 
-// Register declares all options.
+// Register declares the options of the backend, of nccl-tests, of the place of this process, and of the
+// machine to compare with.
 func (b *Options) Register(c *cobra.Command) {
 	b.Machine.RunsNCCL = true
 	flags.Register(c.Flags(), flags.In("Backend",

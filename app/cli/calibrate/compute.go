@@ -53,7 +53,7 @@ type fitted struct {
 	Files  []string           `json:"files"`
 }
 
-// Run fits the class and writes it.
+// Run fits a compute class to the measurement in o.File and writes it to o.Out or standard output.
 func (o *ComputeOptions) Run(_ context.Context, a *cli.App) error {
 	data, err := a.Read(o.File, maxMeasurement)
 	if err != nil {

@@ -19,7 +19,7 @@ type FitOptions struct {
 	Times      Times
 	Out        string   // the class
 	Name       string   // of the class; empty: after the one that the fit starts from
-	Holdout    int      // every so manieth size of an operation is kept out of the fit
+	Holdout    int      // every Holdout-th size of an operation is held out
 	Quantities []string // to be fitted; none: all that the data identify
 }
 
@@ -71,7 +71,7 @@ func (o *FitOptions) writable(a *cli.App) error {
 	return o.Times.writable(a)
 }
 
-// Run fits a class and writes it.
+// Run fits a machine class to the measurements in o.Times.Dir and writes it to o.Out.
 func (o *FitOptions) Run(ctx context.Context, a *cli.App) error {
 	return o.from(ctx, a, a.Path(o.Times.Dir))
 }

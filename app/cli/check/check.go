@@ -94,7 +94,7 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 	return logs(a, &q)
 }
 
-// logs compares with NCCL's logs.
+// logs compares NCCL's logs with simccl's decisions, prints the report and returns an error if they differ.
 func logs(a *cli.App, q *logcheck.Request) error {
 	rep, err := q.Run(func(name string) ([]byte, error) { return read(a, q, name) }, writer(a))
 	switch {

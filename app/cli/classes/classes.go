@@ -89,7 +89,7 @@ fit saw. CLASS is a name, or a file with its path.`,
 		}}
 }
 
-// Run prints the class.
+// Run prints the quantities of a class with unit, source and uncertainty.
 func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
 	c, err := load(a, o.Class)
 	if err != nil {

@@ -30,7 +30,7 @@ const diffSizes = "1K,32K,1M,16M,256M"
 // Options are the flags and arguments of diff.
 type Options struct {
 	Ops      []string        // operations; none: seven
-	Sizes    testflags.Flags // what is timed
+	Sizes    testflags.Flags // the sizes to time
 	Both     []string        // options of both sides, a word each: machine, and how times are found
 	A, B     string          // options of each side, as a command line has them
 	ExitCode bool            // fail where anything differs

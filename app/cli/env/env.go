@@ -36,7 +36,7 @@ effects are those on that machine.`,
 	return c
 }
 
-// Run prints the settings.
+// Run prints each setting with its value, its source and its effect on this machine.
 func (o *Options) Run(_ context.Context, a *cli.App) error {
 	c, facts, err := o.settings(a)
 	if err != nil {

@@ -66,7 +66,7 @@ type Group struct {
 	Rows  []Row
 }
 
-// In returns a group with a title.
+// In returns the rows as a group with a title; "" is the command's own group.
 func In(title string, rows ...Row) Group { return Group{title, rows} }
 
 // Keys of the annotations of a pflag.Flag.

@@ -34,7 +34,7 @@ nets between hosts (rings, json, or dot for Graphviz).`,
 	return c
 }
 
-// Run prints the graphs.
+// Run prints the graphs or channels in o.Format.
 func (o *Options) Run(_ context.Context, a *cli.App) error {
 	x, err := o.Machine.Load(a)
 	if err != nil {

@@ -18,7 +18,7 @@ type document struct {
 	Channels []channel `json:"channels"`
 }
 
-// node is one of NCCL's nodes.
+// node is one of NCCL's nodes (a host or NVLink domain) with its ranks.
 type node struct {
 	Host  string `json:"host"`
 	Ranks []int  `json:"ranks"`

@@ -157,7 +157,7 @@ func head(a *cli.App, open func() (fs.File, error), name string) ([]byte, error)
 	}
 }
 
-// entry identifies a content.
+// entry recognises a content and returns its Entry.
 func entry(name string, data []byte) Entry {
 	v := inputs.Of(data)
 	e := Entry{File: name, Kind: v.Kind().String(), Commands: v.Commands(), Inside: v.Wrapped, Note: v.Note}

@@ -44,7 +44,7 @@ type outcome struct {
 	line   *timeline.Timeline
 	site   *scenario.Site
 	spec   scenario.Spec
-	rank   func(place int) string // what the rank at a place is called
+	rank   func(place int) string // the name of the rank at a position
 }
 
 // prepare loads the machine that the choice selects.

@@ -28,7 +28,7 @@ type Options struct {
 	Figures string   // directory of the page's figures, as SVG and PDF
 	Versus  []string // options of further runs, as a command line has them
 	Shared  []string // options that these begin with, a word each
-	Compare bool     // each call beside what was recorded
+	Compare bool     // print each call with its recorded time
 }
 
 // Command returns `simccl replay`.
@@ -88,7 +88,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	defer nccl.CollectOften()() // what a large job holds stays until the end
+	defer nccl.CollectOften()() // the data of a large job is live until the end
 	o.observe = o.Trace != ""
 	first, list, err := o.all(ctx, a, j)
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 type Options struct {
 	Op        string // ignored with Scenario
 	Machine   cli.Machine
-	Test      testflags.Flags // sizes, types and what else has nccl-tests' letters
+	Test      testflags.Flags // sizes, types and other flags with nccl-tests' letters
 	Launch    string
 	Fidelity  string
 	Fold      string
@@ -108,7 +108,7 @@ func (r *Options) Take(args []string) {
 	}
 }
 
-// Register declares all options of a run.
+// Register declares all options of run: machine, network, sizes, times, outputs and serving.
 func (r *Options) Register(c *cobra.Command) {
 	r.given = c.Flags()
 	r.Machine.Register(c)
@@ -180,7 +180,7 @@ var tables = []string{"columns", "output-file", "nccl-log", "explain-method", "r
 	"iters",
 	"warmup-iters", "save-scenario"}
 
-// Run simulates the run and prints it.
+// Run simulates the operation, or the job of the scenario, over all sizes and prints nccl-tests' table.
 func (r *Options) Run(ctx context.Context, a *cli.App) error {
 	r.Test.Settle(r.Launch == "graph" || r.Test.Graph > 0, a.Warn)
 	spec, placed, err := r.spec(a)

@@ -45,7 +45,8 @@ func Load(a *cli.App, name string) (*schedule.Schedule, error) {
 	return s, fail.Input(err)
 }
 
-// Prove reads a schedule and proves it.
+// Prove reads a schedule and proves it in place and out of place, as far as it declares them; an unprovable
+// one is an error.
 func Prove(a *cli.App, name string) (*schedule.Schedule, error) {
 	s, err := Load(a, name)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // expressions of them.
 type ShowOptions struct {
 	Dirs     []string
-	X, Y, By string // axes, and what groups; empty: by Kind
+	X, Y, By string // axes and grouping; empty: by Kind
 	Where    string // that rows must meet
 	Kind     string // curves, heat or front
 	File     string // .html, .svg or .pdf; empty: text

@@ -35,7 +35,7 @@ func Command(a *cli.App) *cobra.Command {
 	return c
 }
 
-// load reads a specification.
+// load reads a specification file (YAML) and returns a Run of it with this process's settings.
 func load(a *cli.App, file string) (*sweep.Run, error) {
 	data, err := a.ReadAs(file, process.MaxSettings, inputs.Sweep)
 	if err != nil {

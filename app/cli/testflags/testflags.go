@@ -44,10 +44,10 @@ func (t *Flags) Register(c *cobra.Command) {
 	flags.Register(c.Flags(), sizes, t.test(), t.launch(), t.buffers())
 }
 
-// RegisterOutput declares the flags of output.
+// RegisterOutput declares the flags of what is printed and written: --columns, -J, -a, -S, ….
 func (t *Flags) RegisterOutput(c *cobra.Command) { flags.Register(c.Flags(), t.output()) }
 
-// RegisterSizes declares the flags of sizes.
+// RegisterSizes declares the flags that select sizes: -b, -e, -i, -f and --sizes.
 func (t *Flags) RegisterSizes(c *cobra.Command) {
 	t.given = c.Flags()
 	flags.Register(c.Flags(), flags.In(flags.Sizes, t.sizes()...))
@@ -168,7 +168,7 @@ func (t *Flags) OneWay() error {
 	return nil
 }
 
-// List returns the sizes to run.
+// List returns the sizes to run. It returns a usage error for invalid or contradicting flags.
 func (t *Flags) List() ([]scenario.Size, error) {
 	if err := t.OneWay(); err != nil {
 		return nil, err

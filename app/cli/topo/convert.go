@@ -44,8 +44,8 @@ topology file that a description can say.`
 
 // ConvertOptions are the flags and arguments of convert.
 type ConvertOptions struct {
-	Machine          cli.Machine   // whose Topo is what is converted
-	Kinds            machine.Kinds // of what a file does not say
+	Machine          cli.Machine   // Topo is the file to convert
+	Kinds            machine.Kinds // of devices whose kind the file does not state
 	NVLink           string        // a file with the output of nvidia-smi topo -m
 	Node             int           // of a log
 	Spec             bool          // print the description
@@ -84,7 +84,7 @@ func (o *ConvertOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.Spec, "spec", false, "print the description, as topo gen reads it")
 }
 
-// Run writes the file.
+// Run prints the topology as NCCL's XML, or with --spec its description.
 func (o *ConvertOptions) Run(_ context.Context, a *cli.App) error {
 	if o.Spec && (o.Fused || o.Anonymous) {
 		return fail.Usage("--spec describes the whole file; leave --fused and --anonymous out")

@@ -140,7 +140,7 @@ func readFabric(a *cli.App, name string) (*fabric.Network, error) {
 	return n, fail.Input(err)
 }
 
-// Run prints the network.
+// Run prints the tiers, cables and oddities of a fabric file.
 func (o *FabricShowOptions) Run(_ context.Context, a *cli.App) error {
 	n, err := readFabric(a, o.File)
 	if err != nil {
@@ -210,7 +210,7 @@ type order struct {
 	at       []int
 }
 
-// Run prints the placement.
+// Run prints the orders of the hosts with the leaves that they use and the ring hops that leave a leaf.
 func (o *FabricPlaceOptions) Run(_ context.Context, a *cli.App) error {
 	if o.Hosts == "" {
 		return fail.Usage("whose hosts? write --hosts LIST")

@@ -73,7 +73,7 @@ no trace.`,
 	return c
 }
 
-// Run checks the files.
+// Run checks each file and returns an error if any is invalid.
 func (o *ValidateOptions) Run(_ context.Context, a *cli.App) error {
 	if len(o.Files) == 0 {
 		return fail.Usage("simccl trace validate: FILE missing")
@@ -227,7 +227,7 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 	return c
 }
 
-// Run joins the files.
+// Run merges the files into o.Output and prints notes about what was left out.
 func (o *MergeOptions) Run(_ context.Context, a *cli.App) error {
 	if o.Output == "" || len(o.Files) < 2 {
 		return fail.Usage("simccl trace merge: write -o OUT.json and at least two files")

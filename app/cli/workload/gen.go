@@ -36,7 +36,7 @@ type GenOptions struct {
 	GPU        string  // whose class, or roofline
 	Class      string  // a file in place of the GPU's class
 	Efficiency float64 // 0: the class says it
-	Memory     float64 // what memory reaches of its peak
+	Memory     float64 // fraction of the memory's peak bandwidth
 	Times      string  // a file in place of the roofline
 	Launch     float64 // of an operator, in microseconds
 	Out        string  // a file; empty: standard output

@@ -68,7 +68,7 @@ func some(cmd *cobra.Command, args []string) error {
 // stdin is the name of standard input.
 const stdin = "-"
 
-// Read reads the job.
+// Read reads the files, and the files of folders, as one job. Errors are of package fail and name the file.
 func (f *Files) Read(a *cli.App) (*load.Job, error) { return f.read(a, load.Options{}) }
 
 func (f *Files) read(a *cli.App, o load.Options) (*load.Job, error) {
@@ -320,7 +320,7 @@ func (o *SliceOptions) Run(_ context.Context, a *cli.App) error {
 	return write(a, o.Out, p.Format())
 }
 
-// rankList parses "0-3,8".
+// rankList parses a list of ranks and ranges, "0-3,8".
 func rankList(text string) (list []int32, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		a, b, ranged := strings.Cut(part, "-")
@@ -369,7 +369,7 @@ result is simccl's text.`,
 	return c
 }
 
-// Run writes the larger job.
+// Run writes the job with larger data parallel groups, or another factor on the host's time.
 func (o *ScaleOptions) Run(_ context.Context, a *cli.App) error {
 	j, err := o.Job.Read(a)
 	if err != nil {
