@@ -7,8 +7,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// addDevice adds a GPU and returns the node that has its links: the GPU, or where
-// NCCL distinguishes them the GPU's device (graph/topo.cc:591 of v2.30.7).
+// addDevice adds a GPU and returns the node with its links: the GPU, or its device node if NCCL distinguishes
+// them (graph/topo.cc:591 of v2.30.7).
 func (d *draft) addDevice(e, g *Element, host int, bus int64, busText string) *vertex {
 	if !d.rules.Topo.DevNodes {
 		return d.addGPU(g, host, bus, busText)

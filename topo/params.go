@@ -67,7 +67,7 @@ func ParamsOf(r *rules.Ruleset) Params {
 		NetDisableIntra: r.Topo.NetIntraOff, PXNDisable: r.Topo.PXNOff, PXNAuto: len(r.Topo.PXNRanks) > 0}}
 }
 
-// oldLevels are the levels by their numbers of NCCL 2.4 (paths.cc:221).
+// oldLevels maps the numeric levels of NCCL 2.4 to path kinds (paths.cc:221).
 var oldLevels = [...]PathKind{PathLOC, PathPIX, PathPXB, PathPHB, PathSYS, PathSYS}
 
 // ParseLevel reads NCCL_P2P_LEVEL or NCCL_NET_GDR_LEVEL: a path kind from LOC

@@ -41,7 +41,8 @@ func (b *Budget) over() bool {
 	return held > b.Limit
 }
 
-// Reader reads an input, and fails with an OverBudgetError once that has taken too much.
+// Reader returns a reader of an input that fails with an OverBudgetError once the memory in use exceeds the
+// budget; name is the input's name in the error.
 func (b *Budget) Reader(r io.Reader, name string) *Metered {
 	return &Metered{r: r, name: name, budget: b}
 }

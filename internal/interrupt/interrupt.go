@@ -52,8 +52,8 @@ func Of(ctx context.Context) *Error {
 
 const (
 	// grace is the time that a command has to end after a signal. Code that does not poll its context, or
-	// waits in a system call, is then cut off. The process should be gone a second after the signal, and the
-	// kernel needs time to free gigabytes.
+	// waits in a system call, is then cut off. The process should have exited a second after the signal, and
+	// the kernel needs time to free gigabytes.
 	grace = 300 * time.Millisecond
 	// peersGrace is the grace of a rank of several: the root of a bench passes on
 	// for 400 ms why it ends.

@@ -438,8 +438,8 @@ func (f *fit) search(rounds int, free func(int, float64)) (x []float64, n int, e
 	return res.X, res.MajorIterations, nil
 }
 
-// lineSearchEnded reports whether err is the end of a search whose steps of events leave no
-// smaller cost along the last direction: as good as it gets.
+// lineSearchEnded reports whether err means that no smaller cost was found along the last direction, which
+// ends the search successfully: simulated times are step functions.
 func lineSearchEnded(err error) bool {
 	return errors.Is(err, optimize.ErrLinesearcherFailure) || errors.Is(err, optimize.ErrNoProgress) ||
 		errors.Is(err, optimize.ErrNonDescentDirection)
@@ -457,7 +457,8 @@ func (r recorder) Record(loc *optimize.Location, op optimize.Operation, stats *o
 	return nil
 }
 
-// result builds the Result of a search that ended at x.
+// result builds the Result of a search that ended at x: the estimates with their uncertainty, and the
+// residuals of all points.
 func (f *fit) result(x []float64, rounds int, points []Point, holdout int) (*Result, error) {
 	out := &Result{Class: f.class(x), Rounds: rounds, Cost: [2]float64{f.cost(make([]float64, len(x))),
 		f.cost(x)}}

@@ -80,7 +80,7 @@ var dateIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\
 // isSimulated is why a table of simccl's own is none of measured times.
 const isSimulated = "simulated, not measured"
 
-// foreign reports why a table of ours is not of NCCL on GPUs.
+// foreign returns the reason why a table of simccl bench is no measurement of NCCL on GPUs; "" if it is one.
 func foreign(preface string) string {
 	switch {
 	case strings.Contains(preface, "--backend cuda"):

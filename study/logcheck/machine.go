@@ -18,8 +18,8 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
-// fromPrint are settings that are not applied again: the system print shows
-// what they left, or they name files of the machine that wrote the log.
+// fromPrint matches settings that are not applied again: their effect is in the system print, or they name
+// files of the logged machine.
 var fromPrint = ncclog.Pattern(
 	`^NCCL_(DEBUG.*|TOPO_FILE|TOPO_DUMP_FILE|GRAPH_DUMP_FILE|GRAPH_DUMP_FILE_RANK|CONF_FILE|HOSTID|SOCKET_IFNAME|IB_HCA|NET|NET_PLUGIN|TUNER_PLUGIN|PROFILER_PLUGIN|ENV_PLUGIN|COMM_ID|CUDA_PATH)$`)
 

@@ -61,7 +61,8 @@ func what(p *workload.Program, s timeline.Share) string {
 // ranks.
 const idealSteps = 2 << 20
 
-// bounds computes the lower bounds of the iteration.
+// bounds sets r.Bounds and r.BoundUs: compute of the busiest rank, the busiest link, and the critical path on
+// an ideal network.
 func (r *Report) bounds(ctx context.Context, p *workload.Program, m *job.Machine, res *job.Result,
 	o Options) error {
 	steps := float64(len(r.Steps))

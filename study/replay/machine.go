@@ -17,7 +17,8 @@ type board struct {
 	gpus    int    // of a host
 }
 
-// boards are looked through in order: the first whose words all occur.
+// boards lists the boards in the order in which they are compared with a GPU's name: the first one all of
+// whose words occur in it is taken.
 var boards = []board{
 	{"gb300", "gb300-nvl72", "", 4}, {"gb200", "gb200-nvl72", "", 4}, {"gh200", "gh200", "", 1},
 	{"b300", "hgx-b300-8", "", 8}, {"b200", "dgx-b200", "", 8},

@@ -189,7 +189,8 @@ func (p *specParser) spec(s *Spec, n *yaml.Node) error {
 	return err
 }
 
-// base parses the scenario.
+// base converts the YAML of the base scenario to JSON, parses it strictly into s.Base, and keeps the position
+// of each member for errors.
 func (p *specParser) base(s *Spec, n *yaml.Node) error {
 	p.lines = []placed{}
 	text, err := p.json(n, "", false)

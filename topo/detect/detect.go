@@ -146,7 +146,7 @@ func element(name string, attrs ...string) *topo.Element {
 	return e
 }
 
-// settle marks the elements that a file would write with an end tag.
+// settle marks the elements that NCCL's file writes with a separate end tag.
 func settle(e *topo.Element) {
 	e.Open = len(e.Children) > 0
 	for _, c := range e.Children {

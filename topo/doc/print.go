@@ -80,7 +80,7 @@ func (p *printer) node(n, from topo.NodeID, lead string, column int) {
 	}
 }
 
-// name returns a node as a link or the head of a path line names it.
+// name returns a node's name in a link or at the beginning of a line of paths.
 func (p *printer) name(n topo.NodeID) string {
 	if p.s.Rules.Log.RawIDs {
 		return fmt.Sprintf("%s/%X", p.s.Nodes[n].Kind, p.s.WholeID(n))

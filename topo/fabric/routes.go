@@ -312,8 +312,8 @@ func (f *Router) Route(dst []int32, src, end End, flow uint64) ([]int32, error) 
 	return dst, nil
 }
 
-// Ways calls each with the wires that a route from one end to another may take, hop by hop.
-// Ends without a cable have none.
+// Ways calls each, hop by hop, with the wires that a route from one end to another may use at that hop. It
+// does nothing for an end without a cable.
 func (f *Router) Ways(src, end End, each func(wires []int32)) error {
 	from, to := f.at(src), f.at(end)
 	if from < 0 || to < 0 || from == to {

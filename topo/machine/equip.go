@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/topo/decl"
 )
 
-// Kinds name parts of a machine as a Spec does; empty ones are found out.
+// Kinds names the kinds of a machine's GPUs, NICs and CPUs as in a Spec; empty ones are detected.
 type Kinds struct{ GPU, NIC, CPU string }
 
 // Device is a PCI function that is a GPU or a NIC, with what the source reports about it.

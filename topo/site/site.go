@@ -37,7 +37,7 @@ type Options struct {
 	GUIDs map[uint64]NIC
 }
 
-// NIC names a port of a host.
+// NIC is a port of a host: the names of the host and of the net.
 type NIC struct{ Host, Net string }
 
 // end is a port of a device. A port without a name is numbered in order.

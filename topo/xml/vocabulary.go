@@ -19,7 +19,8 @@ type vocabulary struct {
 	required map[string][]string
 }
 
-// vocabularyOf returns the vocabulary of a library.
+// vocabularyOf returns the known elements and attributes of NCCL's topology files, or those changed for
+// RCCL's: gcn and xgmi are added, nvlink and c2c removed.
 func vocabularyOf(l rules.Library) *vocabulary {
 	v := &vocabulary{rules: rules.Default(), version: 1, elements: ncclElements, known: known, inside: inside,
 		required: required}

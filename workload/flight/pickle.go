@@ -393,7 +393,7 @@ func (m *machine) global() error {
 	return m.forbid("it names %s.%s", module, name)
 }
 
-// call applies what global pushed to a tuple of one list.
+// call executes REDUCE: it applies the constructor that global pushed to a tuple with one list.
 func (m *machine) call() error {
 	args, err := m.pop()
 	if err != nil {

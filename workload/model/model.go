@@ -102,7 +102,7 @@ func (m *Model) Dim() int64 {
 	return m.Hidden / m.Heads
 }
 
-// ValueSize returns the size of a value head.
+// ValueSize returns the size of a value head, which latent attention sets separately from Dim.
 func (m *Model) ValueSize() int64 {
 	if m.KVRank > 0 {
 		return m.ValueDim

@@ -39,7 +39,7 @@ RCCL decides, without chunking.`,
 	return c
 }
 
-// Run prints the decision.
+// Run prints the decision as JSON or text, or as the lines of NCCL's log.
 func (o *Options) Run(_ context.Context, a *cli.App) error {
 	x, err := o.Machine.Load(a)
 	if err != nil {
