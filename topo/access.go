@@ -8,7 +8,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Access is the part of Params that decides who may use a path.
+// Access holds the settings of Params that decide which transport may use a path: P2P, SHM, GPUDirect RDMA
+// and PXN.
 type Access struct {
 	P2PLevel        units.Opt[PathKind] // NCCL_P2P_LEVEL; NCCL_P2P_DISABLE=1 is LOC
 	P2PMemcpy       bool                // NCCL_P2P_USE_CUDA_MEMCPY=1
@@ -23,7 +24,8 @@ type Access struct {
 	GDRC2C          bool                // NCCL_NET_GDR_C2C, on by default
 }
 
-// Verdict is one refusal with its rule and what would change it.
+// Verdict records that a transport may not use a path: the rule that forbids it and the setting that would
+// allow it.
 type Verdict struct {
 	What     string // "P2P", "SHM", "GDR", "PXN"
 	From, To NodeID
@@ -51,7 +53,7 @@ func (s *System) relay(src, dst NodeID) NodeID {
 	return s.GPUAt(s.Links[links[0]].To)
 }
 
-// p2pLimit is the worst path that P2P may use (paths.cc:319-327).
+// p2pLimit returns the worst path that P2P may use (paths.cc:319-327).
 func (s *System) p2pLimit(a *Access) PathKind {
 	r := &s.Rules.Topo
 	limit := PathKind(r.P2PLevel)
@@ -119,9 +121,9 @@ func (s *System) connects(src, dst NodeID, a *Access) string {
 	return "SHM"
 }
 
-// applyAccess reduces the bare routes to those that NCCL may use: it diverts
-// what P2P and GDR may not take through the CPU, marks what no transport of
-// the host connects, and lays PXN routes (paths.cc:664-745).
+// applyAccess restricts the bare routes to those that NCCL may use: it diverts routes that P2P and GDR may
+// not use through the CPU, marks pairs that no transport of the host connects, and adds PXN routes
+// (paths.cc:664-745).
 func (s *System) applyAccess(p *Params) error {
 	a := &p.Access
 	s.Verdicts = s.Verdicts[:0]
@@ -157,9 +159,8 @@ func (s *System) applyAccess(p *Params) error {
 	return nil
 }
 
-// correctNet lays PXN routes to one net and diverts what may not use GDR. Who
-// owns the net is asked for every GPU, because the corrections themselves may
-// change it; it is computed again only where they can have.
+// correctNet adds PXN routes to one net and diverts routes that may not use GDR. It looks up the net's owner
+// for every GPU, because the corrections may change it, but recomputes it only after a change that can.
 func (s *System) correctNet(i int, a *Access) error {
 	net := s.of[NET][i]
 	near, _ := s.Nearest(net, GPU)
@@ -260,8 +261,8 @@ func (s *System) markP2C() error {
 	return nil
 }
 
-// layPXN lets GPU g (index) send to net i (index) through the GPU that owns
-// the net, where that is better (paths.cc:716-736), and reports whether it did.
+// layPXN replaces the route from GPU g (index) to net i (index) by one through the GPU that owns the net
+// (PXN), where that route is better (paths.cc:716-736). It reports whether it did.
 func (s *System) layPXN(i, g, owner int, a *Access) bool {
 	if owner == g || owner == -1 {
 		return false
@@ -302,10 +303,9 @@ func (s *System) layPXN(i, g, owner int, a *Access) bool {
 	return false
 }
 
-// checkRelay fails on a PXN route whose first hop is no GPU, as NCCL does when
-// it asks who may use GPUDirect (paths.cc:580). Up to 2.25 a route from GPU to
-// GPU over C2C and a CPU counts as NVLink, so that PXN may take it where
-// NCCL_P2P_LEVEL keeps it from NVLink.
+// checkRelay returns an error if the first hop of a PXN route is no GPU. NCCL fails there too, when it looks
+// up the proxy GPU's GPUDirect support (paths.cc:580). Up to 2.25 a GPU-to-GPU route over C2C and a CPU
+// counts as NVLink, so PXN may take it where NCCL_P2P_LEVEL excludes NVLink.
 func (s *System) checkRelay(gpu, net NodeID) error {
 	if !s.Nodes[net].Net.GDR || !s.Nodes[gpu].GPU.GDR || s.Proxy(gpu, net) != None {
 		return nil
@@ -344,7 +344,7 @@ func (s *System) sendsGDR(gpu, net NodeID, a *Access) bool {
 	return ok
 }
 
-// gdr follows paths.cc:418-480.
+// gdr implements NCCL's ncclTopoCheckGdr (paths.cc:418-480); see GDR.
 func (s *System) gdr(gpu, net NodeID, read bool, a *Access) (bool, *Verdict) {
 	v := &Verdict{What: "GDR", From: gpu, To: net, At: rules.AtGDRLevel}
 	switch {

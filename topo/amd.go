@@ -23,7 +23,7 @@ func amdModel(family, model int) CPUModel {
 	return ModelZen
 }
 
-// amdClasses are RCCL's (graph/topo.cc:528 of RCCL 2.30.4).
+// amdClasses maps PCI classes to kinds of nodes in RCCL's order (graph/topo.cc:528 of RCCL 2.30.4).
 var amdClasses = []pciClass{{pcie.BridgeClass, PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU},
 	{"0x02", NIC}, {"0x120000", GPU}}
 
@@ -44,7 +44,8 @@ func (d *draft) classKind(class string) NodeKind {
 var gcnNames = map[string]string{"906": "gfx906", "908": "gfx908", "910": "gfx90a", "942": "gfx942",
 	"950": "gfx950", "1250": "gfx1250"}
 
-// describeAMD fills what RCCL reads of a GPU beside what NCCL does.
+// describeAMD sets the attributes of a GPU that RCCL reads in addition to NCCL's: architecture (gcn) and
+// compute units.
 func (d *draft) describeAMD(g *Element, info *GPUInfo) {
 	t := &d.rules.Topo
 	if t.FixedSM == 0 {
@@ -61,7 +62,7 @@ func (d *draft) describeAMD(g *Element, info *GPUInfo) {
 	}
 }
 
-// Arch is the architecture of the System's first GPU, by which RCCL decides for all.
+// Arch returns the architecture of the System's first GPU, by which RCCL decides for all.
 func (s *System) Arch() string {
 	if len(s.of[GPU]) == 0 {
 		return ""
@@ -69,8 +70,8 @@ func (s *System) Arch() string {
 	return s.Nodes[s.of[GPU][0]].GPU.Arch
 }
 
-// For is what holds of a.PXNAuto for a System of a communicator of so many ranks (rccl_wrap.cc:614 of RCCL
-// 2.30.4).
+// For returns the access settings for a communicator of nRanks ranks: while NCCL_PXN_DISABLE is unset, RCCL
+// enables PXN from a number of ranks that depends on the architecture (rccl_wrap.cc:614 of RCCL 2.30.4).
 func (a Access) For(s *System, nRanks int) Access {
 	if n, ok := s.Rules.Topo.PXNFromRanks(s.Arch()); ok && a.PXNAuto {
 		a.PXNDisable = nRanks < n
@@ -97,11 +98,11 @@ func (s *System) sameRoot(gpu, net NodeID) bool {
 	return g != None && g == n && s.Nodes[gpu].Ident&root == s.Nodes[net].Net.Bus&root
 }
 
-// nearByBus takes GPU and NIC for neighbours whose bus numbers are as far from each other as they are on
-// virtual machines that show no switches (rules.Topo.NearBuses).
+// nearByBus makes a GPU and a NIC neighbours if the distance of their bus numbers is one of those of virtual
+// machines without visible PCIe switches (rules.Topo.NearBuses).
 //
-// RCCL asks for the firmware's name first, that of Hyper-V, which no topology file says: any Intel machine is
-// treated as one.
+// RCCL also checks that the firmware's name is Hyper-V's. Topology files do not have it, so every Intel
+// machine is treated as one.
 func (s *System) nearByBus(nRanks int) {
 	r, gpus, nets := &s.Rules.Topo, s.of[GPU], s.of[NET]
 	cpu := s.Nodes[s.of[CPU][0]].CPU
@@ -150,11 +151,12 @@ func (s *System) withoutSlowPorts() *System {
 	return s.without(slow)
 }
 
-// maxXGMIHops is how many links of XGMI in a row join two GPUs (include/graph.h: MAX_XGMI_INTER_GPUS).
+// maxXGMIHops is the largest number of XGMI links on a route between two GPUs (include/graph.h:
+// MAX_XGMI_INTER_GPUS).
 const maxXGMIHops = 5
 
-// ByXGMI reports whether XGMI leads from each GPU to each, over other GPUs too in so many steps
-// (graph/search.cc:1557 of RCCL 2.30.4; rules.Topo.DirectXGMI).
+// ByXGMI reports whether every GPU reaches every other one in at most `most` XGMI links, through other GPUs
+// if necessary (graph/search.cc:1557 of RCCL 2.30.4; rules.Topo.DirectXGMI).
 func (s *System) ByXGMI(most int) bool {
 	gpus := s.of[GPU]
 	for _, from := range gpus {
@@ -193,8 +195,8 @@ func (s *System) SearchesNets() bool {
 	return s.Inter || s.Rules.Topo.InterByNets && len(s.of[NET]) > 0
 }
 
-// classify finds out what kind of machine it is (graph/paths.cc:1055 of RCCL 2.30.4). The error is of a
-// machine without nets where the release needs one.
+// classify sets s.Kinds, the properties of the machine that RCCL's rules test (graph/paths.cc:1055 of RCCL
+// 2.30.4). It fails on a machine without nets if the release needs one.
 func (s *System) classify(p *Params) error {
 	r := &s.Rules.Topo
 	if !r.NetsForP2P {
@@ -225,7 +227,7 @@ func (s *System) classify(p *Params) error {
 	return nil
 }
 
-// WithKinds returns the System as another kind of machine.
+// WithKinds returns a copy of the System with other Kinds; nodes and paths are shared.
 func (s *System) WithKinds(k Kinds) *System {
 	out := *s
 	out.Kinds = k

@@ -33,14 +33,14 @@ const (
 	ModelYongfeng CPUModel = 1
 )
 
-// localMask keeps the part of an id below the host number (topo.h:127).
+// localMask selects the part of a node's id without the host number, the low 56 bits (topo.h:127).
 const localMask = 0x00ffffffffffffff
 
 func ident(host int, local int64) uint64 {
 	return uint64(host)<<56 | uint64(local)&localMask
 }
 
-// vertex and edge are a System under construction, where nodes come and go.
+// vertex and edge are the graph of a System under construction, in which nodes are added and removed.
 type vertex struct {
 	Node
 	id    uint64
@@ -55,7 +55,8 @@ type edge struct {
 	bw   float32
 }
 
-// draft is a System under construction.
+// draft is a System under construction: vertices are linked by pointers and may be removed; freeze numbers
+// them.
 type draft struct {
 	rules     *rules.Ruleset
 	netRail   int            // of nets for which nothing gives one, -1 for none
@@ -70,8 +71,8 @@ type draft struct {
 	root      *Element
 }
 
-// complain records a problem of an element. Where the element is in a file, its
-// path comes from there, see pathsIn.
+// complain records a problem of an element. If the element comes from a file, its path is later replaced by
+// that in the file; see pathsIn.
 func (d *draft) complain(e *Element, attr, problem, hint string) {
 	path := e.Name
 	if e.Origin.Line == 0 && len(d.errs) < decl.MaxShown {
@@ -92,10 +93,10 @@ func attrText(e *Element, attr string) string {
 	return attr
 }
 
-// above lists what is around an element, outermost first.
+// above returns the elements that contain an element, outermost first.
 func above(e *Element) []*Element { return e.Parent().Chain() }
 
-// number reads a required integer attribute.
+// number reads a required integer attribute; it records an error and returns 0 if the attribute is absent.
 func (d *draft) number(e *Element, attr string) int {
 	if _, ok := e.Get(attr); !ok {
 		d.complain(e, attr, "is missing", "write "+attr+"=\"N\"")
@@ -256,7 +257,7 @@ func readCPU(e *Element, numa int64, r *rules.Topo) *CPUInfo {
 	return c
 }
 
-// interCPU is the bandwidth from one socket to the others (topo.cc:70).
+// interCPU returns the bandwidth from one socket to the others (topo.cc:70).
 func interCPU(c *CPUInfo, r *rules.Topo) float32 {
 	switch {
 	case c.Arch == ArchPower:
@@ -286,7 +287,7 @@ func interCPU(c *CPUInfo, r *rules.Topo) float32 {
 	return locBW
 }
 
-// pciClass is what begins the class of a kind of node.
+// pciClass maps the beginning of a PCI class to a kind of node.
 type pciClass struct {
 	prefix string
 	kind   NodeKind
@@ -367,7 +368,7 @@ func (d *draft) addGPU(g *Element, host int, bus int64, busText string) *vertex 
 	return v
 }
 
-// label is an element's name as it is printed: of one line, and without
+// label returns an element's name as it is printed: of one line, and without
 // characters that act on a terminal.
 func label(e *Element) string {
 	name, _ := e.Get("name")
@@ -516,7 +517,7 @@ func (d *draft) addPCILink(e *Element, host int) {
 	}
 }
 
-// localCPU climbs PCI links to the CPU (topo.cc:44).
+// localCPU follows PCI links from a node to its CPU (topo.cc:44).
 func localCPU(v, from *vertex) *vertex {
 	if v.Kind == CPU {
 		return v
@@ -566,7 +567,7 @@ func sortUplinks(v, up *vertex, seen map[*vertex]bool) {
 	}
 }
 
-// freeze numbers the nodes and links of a draft.
+// freeze converts a draft into a System: it numbers nodes kind by kind, then their links.
 func (d *draft) freeze(p *Params) *System {
 	s := &System{Rules: d.rules, NHosts: len(d.hashes), NetDevs: p.NetDevs}
 	at := map[*vertex]NodeID{}

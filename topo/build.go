@@ -16,45 +16,44 @@ import (
 type Host struct {
 	Spec    *Spec
 	Systems []*System
-	// SystemOf gives, by local rank, the index into Systems.
+	// SystemOf maps a local rank to its index in Systems.
 	SystemOf []int
-	// GPUs lists, by local rank, where the GPU is and what it is.
+	// GPUs describes the GPU of each local rank and the node that it is.
 	GPUs []GPUInfo
-	// Nets lists the names of the nets by plugin index; MadeNets those of them
-	// that NIC fusion made.
+	// Nets lists the names of the nets by plugin index; MadeNets lists those that NIC fusion made.
 	Nets, MadeNets []string
 	// Fused is the tree the ranks agree on; Dump the one that
 	// NCCL_TOPO_DUMP_FILE would hold, with physical NICs (topo.cc:1343).
 	Fused, Dump *Element
-	// Whole is the machine before it was split, with the verdicts that split it;
-	// nil where there is only one System.
+	// Whole is the machine before the split, with the verdicts that caused it; nil if there is only one
+	// System.
 	Whole *System
 }
 
 // NRanks counts the local ranks.
 func (h *Host) NRanks() int { return len(h.GPUs) }
 
-// System returns the System of a local rank.
+// System returns the System that contains the GPU of a local rank.
 func (h *Host) System(local int) *System { return h.Systems[h.SystemOf[local]] }
 
 // SplitHostsError reports that a Spec of several hosts was asked to be taken as
 // separate machines.
 type SplitHostsError struct{ Hosts int }
 
-// Error says what to do instead.
+// Error names the number of hosts and says to give each host's file separately.
 func (e *SplitHostsError) Error() string {
 	return fmt.Sprintf("the topology holds %d hosts of one NVLink domain and NCCL_MNNVL_ENABLE=0 takes "+
 		"them apart; give each host's file by itself", e.Hosts)
 }
 
-// LibraryError reports that the rules are of another library than the one that a Spec is for.
+// LibraryError reports that the rules are of one library (NCCL or RCCL) and the topology is for the other.
 type LibraryError struct {
 	Spec    string
 	Library rules.Library // that it is for
 	Rules   *rules.Ruleset
 }
 
-// Error says what to do instead.
+// Error says which version option to change.
 func (e *LibraryError) Error() string {
 	if e.Library == rules.RCCL {
 		return fmt.Sprintf("%s is of a machine with GPUs of AMD, for which %s does not decide; leave the "+
@@ -66,10 +65,9 @@ func (e *LibraryError) Error() string {
 		"version out or name one of NCCL", e.Spec, e.Rules.Name())
 }
 
-// Build applies NCCL's rules to a Spec: what each local rank keeps of it, how
-// those trees are fused, NIC fusion, nodes, links and paths, and the split into
-// groups that can communicate without the network (topo.cc:1416, paths.cc:641,
-// paths.cc:778). Errors are Errors with positions where the Spec is at fault.
+// Build applies NCCL's rules to a Spec: the tree that each local rank keeps, the fusion of these trees, NIC
+// fusion, nodes, links and paths, and the split into groups that communicate without the network
+// (topo.cc:1416, paths.cc:641, paths.cc:778). Errors in the Spec are Errors with positions.
 func Build(spec *Spec, p Params) (*Host, error) {
 	if err := p.Rules.Check("topo"); err != nil {
 		return nil, err
@@ -148,8 +146,7 @@ func hostViews(spec *Spec, p *Params, s view.Settings) ([]*view.Host, error) {
 	return views, nil
 }
 
-// after is what of a list of local ranks is on the hosts after one with n GPUs,
-// counted from there.
+// after drops the first n local ranks of keep and renumbers the others from 0; nil (all ranks) stays nil.
 func after(keep []int, n int) []int {
 	if keep == nil {
 		return nil
@@ -196,14 +193,13 @@ func (h *Host) split(d *draft, p *Params) error {
 	return nil
 }
 
-// pathsIn gives the problems with paths as in the file, not as in the fused
-// tree.
+// pathsIn returns the errors with element paths of the file, where the errors have those of the fused tree.
 func (d *draft) pathsIn(spec *Spec) Errors {
 	nameIn(spec, d.errs, d.errAt)
 	return d.errs
 }
 
-// placed gives the paths of errors about elements as in the file.
+// placed rewrites the element paths of an error to those of the file.
 func placed(spec *Spec, err error) error {
 	var errs Errors
 	if errors.As(err, &errs) {
@@ -216,7 +212,7 @@ func placed(spec *Spec, err error) error {
 	return err
 }
 
-// missingGPUs reports ranks whose GPU is where NCCL does not look.
+// missingGPUs records an error for each rank whose <gpu> is at a place of the tree that NCCL does not read.
 func (d *draft) missingGPUs() {
 	seen := map[*Element]bool{}
 	for _, v := range d.of[GPU] {
@@ -247,7 +243,7 @@ func (d *draft) missingGPUs() {
 	}
 }
 
-// locate gives an error about a node the place of its declaration.
+// locate adds to a PathError the file position at which its node is declared.
 func (d *draft) locate(err error) error {
 	var p *PathError
 	if !errors.As(err, &p) {
@@ -305,7 +301,7 @@ func CountGPUs(spec *Spec, p *Params) (int, error) {
 // TooManyGPUsError reports that more GPUs were asked for than the host has.
 type TooManyGPUsError struct{ Asked, Found int }
 
-// Error says how many there are.
+// Error states the number of GPUs asked for and the number that the topology has.
 func (e *TooManyGPUsError) Error() string {
 	return fmt.Sprintf("%d GPUs a node asked for, the topology has %d", e.Asked, e.Found)
 }

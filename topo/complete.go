@@ -7,20 +7,20 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Name is NCCL's name of a node, "GPU/0-1b000": kind, host, id in hex.
+// Name returns NCCL's name of a node, "GPU/0-1b000": kind, host, id in hex.
 func (s *System) Name(n NodeID) string {
 	id := s.Nodes[n].Ident
 	return fmt.Sprintf("%v/%x-%x", s.Nodes[n].Kind, systemOf(id, s.Rules), id&localMask)
 }
 
-// WholeID is NCCL's id of a node as one number.
+// WholeID returns NCCL's 64-bit id of a node: the index of its host in the top 8 bits, the local id below.
 func (s *System) WholeID(n NodeID) uint64 {
 	id := s.Nodes[n].Ident
 	return systemOf(id, s.Rules)<<56 | id&localMask
 }
 
-// systemOf is the number of the system in an id as NCCL reads it: what is left of the
-// host where -1 was added (rules.Topo.SignedIDs).
+// systemOf returns the host number in a node's id as NCCL reads it; an id of -1, added to a host number,
+// borrows from it (rules.Topo.SignedIDs).
 func systemOf(id uint64, r *rules.Ruleset) uint64 {
 	if r.Topo.SignedIDs && id&localMask == localMask {
 		return id>>56 - 1
@@ -28,7 +28,7 @@ func systemOf(id uint64, r *rules.Ruleset) uint64 {
 	return id >> 56
 }
 
-// Short is a node's short name, as link counters and pictures have it: GPUs and
+// Short returns a node's short name, as link counters and pictures have it: GPUs and
 // their devices by local rank, CPUs by NUMA number, nets by name, the rest by place in its kind.
 func (s *System) Short(id NodeID) string {
 	n := &s.Nodes[id]
@@ -54,10 +54,9 @@ func (s *System) Short(id NodeID) string {
 	return fmt.Sprintf("PCI%d", s.Index(id))
 }
 
-// complete lays the paths of a raw System, splits it into the domains that P2P
-// and shared memory connect, and computes the paths of each again, as NCCL does in
-// every rank of it (init.cc: compute, trim, compute, search init). Domains come
-// in the order of their first GPUs. nRanks is the size of the communicator.
+// complete computes the paths of a raw System, splits it into the domains that P2P and shared memory connect,
+// and recomputes the paths of each, as every rank of NCCL does (init.cc: compute, trim, compute, search
+// init). Domains are in the order of their first GPUs. nRanks is the size of the communicator.
 func complete(s *System, p *Params, nRanks int) ([]*System, error) {
 	own := *p
 	own.Access, own.NRanks = p.Access.For(s, nRanks), nRanks
@@ -122,7 +121,7 @@ func multiple(domain []int) bool {
 	return false
 }
 
-// domains gives, per GPU, the first GPU of its domain (paths.cc:762).
+// domains returns, for each GPU, the first GPU that it reaches without the network (paths.cc:762).
 func (s *System) domains() []int {
 	gpus := s.of[GPU]
 	d := make([]int, len(gpus))
@@ -174,8 +173,7 @@ func (s *System) without(drop func(NodeID) bool) *System {
 	return t
 }
 
-// number keeps s's order within each kind, which need not be the order of
-// Nodes.
+// number fills the lists of nodes by kind in the order of s, which may differ from the order of Nodes.
 func (t *System) number(s *System, id []NodeID) {
 	t.index = make([]int32, len(t.Nodes))
 	for k := range s.of {

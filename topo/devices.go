@@ -7,8 +7,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// addDevice adds a GPU and returns the node that has its links: the GPU, or where
-// NCCL distinguishes them the GPU's device (graph/topo.cc:591 of v2.30.7).
+// addDevice adds a GPU and returns the node with its links: the GPU, or its device node if NCCL distinguishes
+// them (graph/topo.cc:591 of v2.30.7).
 func (d *draft) addDevice(e, g *Element, host int, bus int64, busText string) *vertex {
 	if !d.rules.Topo.DevNodes {
 		return d.addGPU(g, host, bus, busText)
@@ -34,7 +34,7 @@ func (d *draft) device(host int, bus int64) *vertex {
 	return d.get(GPU, ident(host, bus))
 }
 
-// sm is the compute capability of a GPU or its device.
+// sm returns the compute capability of a GPU or its device.
 func (v *vertex) sm() int {
 	if v.Kind == DEV {
 		return v.Dev.SM
@@ -42,7 +42,7 @@ func (v *vertex) sm() int {
 	return v.GPU.SM
 }
 
-// gpuLinks is the element that joins GPUs.
+// gpuLinks returns the name of the XML element that links GPUs: "xgmi" under RCCL's rules, else "nvlink".
 func (d *draft) gpuLinks() string {
 	if len(d.rules.Topo.XGMI) > 0 {
 		return "xgmi"
@@ -50,7 +50,7 @@ func (d *draft) gpuLinks() string {
 	return "nvlink"
 }
 
-// linkRate is the rate of one link of a GPU or its device to others, GB/s.
+// linkRate returns the rate of one link of a GPU or its device to others, GB/s.
 func (d *draft) linkRate(v *vertex) units.GBps {
 	arch := ""
 	if v.Kind == DEV {

@@ -21,10 +21,9 @@ func verbs(specs []*Spec) (all []iflist.Device) {
 	return all
 }
 
-// UnmatchedHCAs lists the entries of a NCCL_IB_HCA list ("^mlx5_1", "=mlx5_2:1")
-// that match no net of NCCL's IB plugin among those of the Specs, and the names of
-// those that are there. A list without such entries gives none, and one where no such
-// net is gives all of them.
+// UnmatchedHCAs returns the entries of an NCCL_IB_HCA list ("^mlx5_1", "=mlx5_2:1") that match no net of
+// NCCL's IB plugin in the Specs, and the names of those nets. It returns no entries if all match, and all
+// entries if there are no such nets.
 func UnmatchedHCAs(specs []*Spec, list string) (entries, nets []string) {
 	return iflist.Unmatched(list, verbs(specs))
 }

@@ -1,7 +1,7 @@
 package topo
 
-// bcmGen reports which generation of Broadcom switch a device id names, 0 for
-// none; Gen5 ids carry the level in the hierarchy (topo.cc:194).
+// bcmGen returns the generation (4 or 5) of the Broadcom PCIe switch with a device id, 0 for other devices.
+// Gen5 ids contain the switch's level in the hierarchy (topo.cc:194).
 func bcmGen(device uint64, level uint64) int {
 	switch device & 0xfffffffffffff000 {
 	case 0x1000c0101000a000:
@@ -12,8 +12,8 @@ func bcmGen(device uint64, level uint64) int {
 	return 0
 }
 
-// flattenSwitches makes one node of each Broadcom switch that shows itself as
-// two levels although all its ports have full bandwidth (topo.cc:199).
+// flattenSwitches merges each Broadcom switch that presents itself as two levels of PCI switches, although
+// all its ports have full bandwidth, into one node (topo.cc:199).
 func (d *draft) flattenSwitches() {
 	for i := 0; i < len(d.of[PCI]); i++ {
 		sw := d.of[PCI][i]
@@ -44,9 +44,9 @@ func (d *draft) flattenSwitches() {
 	}
 }
 
-// slot is the PCI node at a place of the list. NCCL continues with what is
-// in the switch's place after a node was removed (topo.cc:245), which is another
-// one where the lower half, by its id, was the upper one in the tree.
+// slot returns the i-th PCI node, or an empty one past the end. After it removes a node NCCL continues with
+// the node now in the removed one's slot (topo.cc:245), which is another switch if the lower half came first
+// in the list.
 func (d *draft) slot(i int) *vertex {
 	if i < len(d.of[PCI]) {
 		return d.of[PCI][i]

@@ -14,8 +14,8 @@ const (
 	whereToPut = "put it into a <pci> below a <cpu>"
 )
 
-// examine refuses a Spec that NCCL cannot hold, and GPUs that it cannot see,
-// before any work that grows with the square of their number.
+// examine returns an error for a Spec that exceeds NCCL's limits, or whose GPUs NCCL does not see. It runs
+// before any work that grows with the square of the number of nodes.
 func examine(spec *Spec, p *Params) error {
 	maxNodes := p.Rules.Topo.MaxNodes
 	gpus, err := CountGPUs(spec, p)

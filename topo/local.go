@@ -4,8 +4,7 @@ import "github.com/simccl/simccl/rules"
 
 import "math/bits"
 
-// NetDevsMode says how many of its nearest nets a GPU uses
-// (NCCL_NETDEVS_POLICY).
+// NetDevsMode is the rule for how many of its nearest nets a GPU uses (NCCL_NETDEVS_POLICY).
 type NetDevsMode uint8
 
 // Modes of NCCL_NETDEVS_POLICY; Auto shares the nets among the GPUs that are
@@ -16,14 +15,14 @@ const (
 	NetDevsMax
 )
 
-// NetDevsPolicy is NCCL_NETDEVS_POLICY (topo.cc:1602); the zero value is AUTO.
+// NetDevsPolicy is a value of NCCL_NETDEVS_POLICY (topo.cc:1602). The zero value is AUTO.
 type NetDevsPolicy struct {
 	Mode NetDevsMode
 	Max  int // nets per GPU with NetDevsMax, at least 1
 }
 
-// Rank is the place of a kind of path, best first; of a place, it is the kind. Where the
-// release has them in the order of PathKind the two are the same.
+// Rank returns the position of a kind of path in the release's order, best first, as a PathKind. In most
+// releases the two orders are equal.
 func (s *System) Rank(k PathKind) PathKind { return PathKind(s.Rules.Topo.Rank(rules.Level(k))) }
 
 // Nearest lists the indices, within kind k, of the nodes that from reaches with
@@ -77,10 +76,9 @@ func (s *System) LocalNets(g int) []int {
 	return list
 }
 
-// LocalGPU returns the index among GPU nodes of the GPU that owns net n (an
-// index among NET nodes): the first, by channel and then by nearness, whose
-// LocalNet is n; -1 without one (topo.cc:1688). It reads paths as they are, so
-// before PXN paths are laid it gives what PXN decides with.
+// LocalGPU returns the index of the GPU that owns net n (both are indices among nodes of their kind): the
+// first, by channel and then by nearness, whose LocalNet is n; -1 if there is none (topo.cc:1688). It uses
+// the current paths, so before PXN paths are added it returns the owner that PXN uses.
 func (s *System) LocalGPU(n int) int {
 	n = s.sameIdent(s.of[NET][n]) // NCCL finds it by its id
 	gpus, _ := s.Nearest(s.of[NET][n], GPU)

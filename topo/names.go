@@ -9,7 +9,7 @@ var (
 	nodeNames = [...]string{"GPU", "PCI", "NVS", "CPU", "NIC", "NET", "GIN", "DEV"}
 )
 
-// String gives NCCL's name of a path kind (topo.cc:24).
+// String returns NCCL's name of a path kind (topo.cc:24).
 func (k PathKind) String() string {
 	if int(k) < len(pathNames) {
 		return pathNames[k]
@@ -17,7 +17,7 @@ func (k PathKind) String() string {
 	return fmt.Sprintf("PathKind(%d)", uint8(k))
 }
 
-// PathName is the name of a kind of path in the library that the System is for.
+// PathName returns the name of a kind of path in the library that the System is for.
 func (s *System) PathName(k PathKind) string {
 	if k == PathNVL && s.Rules.Topo.LinkName != "" {
 		return s.Rules.Topo.LinkName
@@ -25,7 +25,7 @@ func (s *System) PathName(k PathKind) string {
 	return k.String()
 }
 
-// LinkName is the name of a kind of link in the library that the System is for.
+// LinkName returns the name of a kind of link in the library that the System is for.
 func (s *System) LinkName(k LinkKind) string {
 	if k == LinkNVL && s.Rules.Topo.LinkName != "" {
 		return s.Rules.Topo.LinkName
@@ -33,7 +33,7 @@ func (s *System) LinkName(k LinkKind) string {
 	return k.String()
 }
 
-// String gives NCCL's name of a link kind (topo.cc:23).
+// String returns NCCL's name of a link kind (topo.cc:23).
 func (k LinkKind) String() string {
 	if int(k) < len(linkNames) {
 		return linkNames[k]
@@ -41,7 +41,7 @@ func (k LinkKind) String() string {
 	return fmt.Sprintf("LinkKind(%d)", uint8(k))
 }
 
-// String gives NCCL's name of a node kind (topo.cc:22).
+// String returns NCCL's name of a node kind (topo.cc:22).
 func (k NodeKind) String() string {
 	if int(k) < len(nodeNames) {
 		return nodeNames[k]

@@ -10,18 +10,17 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Params are the settings that change what NCCL believes a host to be and who
-// may communicate; unset means NCCL's default.
+// Params are the settings that change the host as NCCL sees it and the transports that may be used. Unset
+// members have NCCL's defaults.
 type Params struct {
 	Rules *rules.Ruleset // the release's; Build refuses nil
 
-	// NRanks counts the ranks of the whole communicator; 0 means those of this
-	// Spec alone.
+	// NRanks is the number of ranks of the whole communicator; 0 means the ranks of this Spec alone.
 	NRanks int
 	GPUs   units.Opt[int] // use only this many lowest local ranks, through the hosts of a domain in order
-	// Keep lists the local ranks that are used, ascending, in place of GPUs; nil: GPUs
-	// says. They are numbered anew from 0, as NCCL does with a communicator over some
-	// GPUs of a host: its XML has no others (topo.cc, ncclTopoTrimXml).
+	// Keep lists the local ranks in use, ascending, and replaces GPUs; nil: GPUs decides. They are renumbered
+	// from 0, as in NCCL's communicator over some GPUs of a host, whose XML contains no others (topo.cc,
+	// ncclTopoTrimXml).
 	Keep []int
 
 	Access                                // who may use a path
@@ -36,11 +35,11 @@ type Params struct {
 	NetRail units.Opt[int]
 	// Rails are the rails and planes of nets that a fabric file says.
 	Rails []NetRail
-	// SplitHosts takes the hosts of a multi-host Spec as separate machines
-	// (NCCL_MNNVL_ENABLE=0); Build then refuses, because one Host is asked for.
+	// SplitHosts treats the hosts of a multi-host Spec as separate machines (NCCL_MNNVL_ENABLE=0). Build then
+	// returns an error, because it builds one Host.
 	SplitHosts bool
-	// CollNet lets the network reduce behind every net that does not say coll="0",
-	// as a net plugin with collectives would have it (topo.cc:1360).
+	// CollNet enables in-network reduction on every net without coll="0", as a net plugin with collectives
+	// would report (topo.cc:1360).
 	CollNet bool
 
 	// Cancelled is polled by long loops: nil to continue, else the reason to stop,
@@ -48,7 +47,7 @@ type Params struct {
 	Cancelled func() error
 }
 
-// poll checks whether to continue.
+// poll returns the error of Cancelled, if it is set and cancelled.
 func (p *Params) poll() error {
 	if p.Cancelled == nil {
 		return nil
@@ -59,16 +58,16 @@ func (p *Params) poll() error {
 	return nil
 }
 
-// DefaultParams are the defaults of rules.Default's release.
+// DefaultParams returns NCCL's defaults in the release of rules.Default.
 func DefaultParams() Params { return ParamsOf(rules.Default()) }
 
-// ParamsOf are NCCL's defaults in a release.
+// ParamsOf returns NCCL's defaults in a release.
 func ParamsOf(r *rules.Ruleset) Params {
 	return Params{Rules: r, Access: Access{PXNC2C: r.Topo.PXNC2C, GDRC2C: r.Topo.GDRC2C,
 		NetDisableIntra: r.Topo.NetIntraOff, PXNDisable: r.Topo.PXNOff, PXNAuto: len(r.Topo.PXNRanks) > 0}}
 }
 
-// oldLevels are the levels by their numbers of NCCL 2.4 (paths.cc:221).
+// oldLevels maps the numeric levels of NCCL 2.4 to path kinds (paths.cc:221).
 var oldLevels = [...]PathKind{PathLOC, PathPIX, PathPXB, PathPHB, PathSYS, PathSYS}
 
 // ParseLevel reads NCCL_P2P_LEVEL or NCCL_NET_GDR_LEVEL: a path kind from LOC

@@ -24,9 +24,8 @@ func (e *PathError) Error() string { return e.Node + ": " + e.Problem + "; " + e
 // endKinds are the kinds of nodes between which paths are kept.
 var endKinds = [...]NodeKind{CPU, DEV, GPU, NET, NVS}
 
-// layPaths computes the best route from every CPU, GPU, NET and NVS to every
-// other as NCCL does before it considers who may use them (paths.cc:36,
-// paths.cc:641): one breadth-first walk per base node.
+// layPaths computes NCCL's best route from every CPU, GPU, NET and NVS to every other, before access rules
+// apply (paths.cc:36, paths.cc:641): one breadth-first walk per base node.
 func (s *System) layPaths(p *Params) error {
 	s.fastestNet = 0
 	for _, n := range s.of[NET] {
@@ -74,7 +73,7 @@ func (s *System) layPaths(p *Params) error {
 	return nil
 }
 
-// sameIdent is the index of the first node of a kind with a node's id.
+// sameIdent returns the index of the first node of a kind with a node's id.
 func (s *System) sameIdent(base NodeID) int {
 	for i, n := range s.of[s.Nodes[base].Kind] {
 		if s.Nodes[n].Ident == s.Nodes[base].Ident {
@@ -170,9 +169,8 @@ func (w *walker) follow(n NodeID, list []LinkID) []LinkID {
 	return list
 }
 
-// walk goes through the levels. A node is entered again as long as that brings
-// more bandwidth at no more hops than its level; the order of links decides
-// between equals, which is why it must be NCCL's.
+// walk runs the breadth-first search from base. A node is visited again if a route of no more hops than the
+// current level has more bandwidth. Among equal routes the order of links decides, so it must be NCCL's.
 func (w *walker) walk(base NodeID) error {
 	w.at[base] = step{bw: selfBW, via: -1, kind: PathLOC}
 	w.now = append(w.now[:0], base)
@@ -191,7 +189,7 @@ func (w *walker) walk(base NodeID) error {
 	return nil
 }
 
-// spread offers a node's path to its neighbours.
+// spread extends the route of node n by each of its links.
 func (w *walker) spread(n, base NodeID) error {
 	s, here := w.s, w.at[n]
 	through := n != base && s.Nodes[n].Kind == s.linked() && n != s.Device(base)
@@ -242,8 +240,8 @@ func (w *walker) improves(here step, to *step, bw units.GBps, kind PathKind) boo
 	return to.hops > here.hops+1
 }
 
-// mayRelay allows a route through a GPU only as one NVLink hop from GPU to GPU
-// (NVB), or from its device to the GPU itself.
+// mayRelay reports whether a route may continue through a GPU: only by one NVLink hop to another GPU (NVB),
+// or from the device node to its own GPU.
 func (w *walker) mayRelay(here step, link *Link, base NodeID) bool {
 	to := w.s.Nodes[link.To].Kind
 	if to == GPU && link.Kind == LinkLOC {
@@ -252,7 +250,8 @@ func (w *walker) mayRelay(here step, link *Link, base NodeID) bool {
 	return !w.s.noRelay && link.Kind == LinkNVL && to == w.s.linked() && here.hops <= w.s.nearHops(base)
 }
 
-// nearHops is how many links lead from a base to a GPU's device beside it.
+// nearHops returns the number of hops from a base to the first neighbour by NVLink: 2 if the base is a GPU
+// with a separate device node, else 1.
 func (s *System) nearHops(base NodeID) int32 {
 	if s.Rules.Topo.DevNodes && s.Nodes[base].Kind == GPU {
 		return 2
@@ -260,8 +259,8 @@ func (s *System) nearHops(base NodeID) int32 {
 	return 1
 }
 
-// stepKind is what one more link makes of a route: its own kind, with PCI
-// bridges and CPUs distinguished (paths.cc:92-100).
+// stepKind returns the kind of a route's next link: the link's own, with PCI switches (PXB), CPUs (PHB) and
+// relaying GPUs (NVB) distinguished (paths.cc:92-100).
 func (s *System) stepKind(from step, node NodeID, link *Link, base NodeID) PathKind {
 	kind := PathKind(link.Kind)
 	if link.Kind == LinkNET {
@@ -281,8 +280,8 @@ func (s *System) stepKind(from step, node NodeID, link *Link, base NodeID) PathK
 	return kind
 }
 
-// relays reports whether a route that came to a GPU by NVLink in so many hops goes
-// through it with one more link.
+// relays reports whether one more NVLink turns a route that reached a GPU in a number of hops into a relay
+// through it (NVB).
 func (s *System) relays(hops int32, base NodeID) bool {
 	if s.Rules.Topo.DevNodes { // paths.cc:94 of v2.30.7
 		return hops == s.nearHops(base)
@@ -310,7 +309,7 @@ func (w *walker) take(ends []NodeID) []Path {
 	return out
 }
 
-// localCPU is the CPU that a GPU reaches in fewest hops (paths.cc:158), of the
+// localCPU returns the CPU that a GPU reaches in fewest hops (paths.cc:158), of the
 // nearest ones where NCCL looks at those alone (rules.Topo.NearestCPU; paths.cc:189 of
 // v2.30.7).
 func (s *System) localCPU(gpu NodeID) (NodeID, error) {
@@ -336,8 +335,8 @@ func (s *System) localCPU(gpu NodeID) (NodeID, error) {
 	return best, nil
 }
 
-// joinKinds is the kind of a route made of two (paths.cc:179): the worse, but
-// host bridge and C2C together are P2C.
+// joinKinds returns the kind of a concatenation of two routes: the worse of the two, but P2C for host bridge
+// (PHB) and C2C (paths.cc:179).
 func (s *System) joinKinds(a, b PathKind) PathKind {
 	if s.Rules.Topo.P2CPaths && !s.Rules.Topo.P2CFromPHB && max(a, b) == PathPHB && min(a, b) == PathC2C {
 		return PathP2C

@@ -14,7 +14,7 @@ type NetRail struct {
 	Plane int `json:"plane"`
 }
 
-// MarshalJSON leaves out what is -1.
+// MarshalJSON omits a rail or plane of -1.
 func (n NetRail) MarshalJSON() ([]byte, error) {
 	m := struct {
 		Net   int  `json:"net"`
@@ -34,12 +34,11 @@ func (n NetRail) MarshalJSON() ([]byte, error) {
 // transport/net_ib/init.cc:96 of v2.30.7).
 const virtualPlane = 1 << 14
 
-// readHCAs keeps the names of ports in NCCL_IB_HCA, which may have rails and planes
-// ("mlx5_0:1:2:0" is port 1, rail 2, plane 0; misc/utils.cc:203 of v2.30.7), and numbers
-// the planes.
+// readHCAs parses NCCL_IB_HCA with its optional rails and planes ("mlx5_0:1:2:0" is port 1, rail 2, plane 0;
+// misc/utils.cc:203 of v2.30.7), and numbers the planes.
 func (d *draft) readHCAs(list string) {
 	if !d.rules.Topo.NetRails || strings.HasPrefix(list, "^") {
-		return // what is not on a list has no entry
+		return // an exclusion list has no rails
 	}
 	d.exactHCAs = strings.HasPrefix(list, "=")
 	d.hcas = iflist.Parse(strings.TrimPrefix(list, "="))
@@ -51,9 +50,9 @@ func (d *draft) readHCAs(list string) {
 	}
 }
 
-// rail is the rail and the plane of a net, -1 where it has none: what the file says
-// (graph/topo.cc:427 of v2.30.7), else what NCCL's plugin for InfiniBand takes from
-// NCCL_IB_HCA (transport/net_ib/init.cc:436), else what Params say of it.
+// rail returns the rail and the plane of a net, -1 for none. The file's attributes take precedence
+// (graph/topo.cc:427 of v2.30.7), then NCCL_IB_HCA for nets of NCCL's InfiniBand plugin
+// (transport/net_ib/init.cc:436), then Params.
 func (d *draft) rail(e *Element, n *NetInfo) (rail, plane int) {
 	if !d.rules.Topo.NetRails {
 		return -1, -1
@@ -76,8 +75,8 @@ func (d *draft) rail(e *Element, n *NetInfo) (rail, plane int) {
 	return e.Int("rail", rail), e.Int("plane", plane)
 }
 
-// listed is what NCCL_IB_HCA says of a net. A virtual NIC has the rail of its ports where it
-// is the same, and their planes together are one (transport/net_ib/init.cc:217).
+// listed returns the rail and plane of a net in NCCL_IB_HCA. A virtual NIC has the rail that all its ports
+// share, else none; its plane is the set of its ports' planes as a bit mask (transport/net_ib/init.cc:217).
 func (d *draft) listed(n *NetInfo) (rail, plane int) {
 	of := func(name string) (int, int) {
 		if h := iflist.Find(name, n.Port, d.hcas, d.exactHCAs); h != nil {

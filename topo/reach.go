@@ -1,10 +1,10 @@
 package topo
 
-// Transport names how src reaches dst's memory inside the System: "P2P",
-// "SHM", or "" where only the network does.
+// Transport returns the transport between src and dst inside the System: "P2P", "SHM", or "" if only the
+// network connects them.
 func (s *System) Transport(src, dst NodeID, a *Access) string { return s.connects(src, dst, a) }
 
-// linked is the kind of nodes that have the links of GPUs.
+// linked returns the kind of nodes to which the links of GPUs are attached.
 func (s *System) linked() NodeKind {
 	if s.Rules.Topo.DevNodes {
 		return DEV
@@ -12,8 +12,8 @@ func (s *System) linked() NodeKind {
 	return GPU
 }
 
-// Device is the node that has a GPU's links: the GPU itself, or its device where
-// NCCL distinguishes them. Of any other node it is the node.
+// Device returns the node with a GPU's links: the GPU itself, or its device node if NCCL distinguishes them.
+// Other nodes are returned unchanged.
 func (s *System) Device(n NodeID) NodeID {
 	if s.Nodes[n].Kind == GPU && s.Rules.Topo.DevNodes {
 		return s.Links[s.Nodes[n].Links[0]].To
@@ -29,8 +29,7 @@ func (s *System) OnDevice(l LinkID) bool {
 	return a == GPU && b == DEV || a == DEV && b == GPU
 }
 
-// GPUAt is the GPU that a node is or that is on it; None for other nodes than GPUs
-// and their devices.
+// GPUAt returns the GPU of a node: the node itself, or the GPU on a device node; None for other nodes.
 func (s *System) GPUAt(n NodeID) NodeID {
 	switch s.Nodes[n].Kind {
 	case GPU:

@@ -1,5 +1,5 @@
-// Package topo holds what NCCL knows of one host (or one multi-node NVLink
-// domain): nodes, links and the paths between them. Pure: no XML, no OS.
+// Package topo represents what NCCL knows about one host (or one multi-node NVLink domain): nodes, links and
+// the paths between them. It is pure: no XML, no operating system.
 package topo
 
 import (
@@ -59,7 +59,7 @@ const (
 // NodeID is a dense index into System.Nodes; None where there is no node.
 type NodeID int32
 
-// None is the absent node.
+// None is the id of no node.
 const None NodeID = -1
 
 // LinkID is a dense index into System.Links. Links are directed.
@@ -87,7 +87,7 @@ type Node struct {
 	Dev   *DevInfo
 }
 
-// GPUInfo describes a GPU node.
+// GPUInfo is the attributes of a GPU node.
 type GPUInfo struct {
 	Dev  int  // CUDA device index on its host (attribute dev)
 	Rank int  // rank within the System's host or domain, 0-based; comm adds the host's first rank
@@ -111,7 +111,7 @@ type DevInfo struct {
 	GPUs   int    // on the device
 }
 
-// PCIInfo describes a PCI switch or bridge.
+// PCIInfo is the attributes of a PCI switch or bridge.
 type PCIInfo struct {
 	Device uint64 // vendor, device, subsystem vendor and device, 16 bits each
 }
@@ -150,7 +150,7 @@ const (
 	XGMIForAll  Kinds = 32
 )
 
-// CPUInfo describes a NUMA domain.
+// CPUInfo is the attributes of a NUMA node.
 type CPUInfo struct {
 	NUMA     int
 	Arch     CPUArch
@@ -220,14 +220,14 @@ type System struct {
 	Inter          bool
 	MaxBW, TotalBW units.GBps
 	NHosts         int
-	// NetDevs is NCCL_NETDEVS_POLICY, which LocalNet and the search follow.
+	// NetDevs is NCCL_NETDEVS_POLICY; LocalNet and the search follow it.
 	NetDevs NetDevsPolicy
-	// Kinds are what RCCL's later rules read of the machine.
+	// Kinds are the properties of the machine that RCCL's rules test.
 	Kinds Kinds
-	// Access is what the paths were laid with, defaults of the release resolved.
+	// Access is the access settings with which the paths were computed; the release's defaults are resolved.
 	Access Access
 
-	// Verdicts lists what the paths were refused, and why.
+	// Verdicts lists the transports that were refused on the paths, and the reasons.
 	Verdicts []Verdict
 
 	fastestNet units.GBps             // the fastest port
@@ -253,11 +253,9 @@ func (s *System) Path(from, to NodeID) Path {
 	return s.paths[k][s.index[to]][from]
 }
 
-// Assemble makes a System from parts that are already in NCCL's order: every
-// node's Links, the nodes of each kind in the order in which they appear in
-// nodes, and path(from, base) for base kinds GPU, NET, CPU and NVS. It does
-// not set Inter, MaxBW, TotalBW and NHosts. It is for Systems that do not come
-// from a topology file: tests and generators.
+// Assemble builds a System from parts already in NCCL's order: the Links of every node, the nodes of each
+// kind in their order in nodes, and path(from, base) for the base kinds GPU, NET, CPU and NVS. It does not
+// set Inter, MaxBW, TotalBW and NHosts. Tests and generators use it for Systems without a topology file.
 func Assemble(r *rules.Ruleset, nodes []Node, links []Link, path func(from, base NodeID) Path) *System {
 	s := &System{Rules: r, Nodes: nodes, Links: links, NHosts: 1, index: make([]int32, len(nodes))}
 	for i := range nodes {

@@ -1,5 +1,5 @@
-// Package units holds the quantities every other room measures with: bytes,
-// picoseconds and link rates. It is the only place that converts between them.
+// Package units defines the quantities of all other packages: bytes, picoseconds and link rates. All
+// conversions between them are here.
 package units
 
 import (
@@ -31,7 +31,7 @@ type GBps float32
 // Micros returns t in microseconds.
 func (t Time) Micros() float64 { return float64(t) / float64(Microsecond) }
 
-// FromMicros rounds a number of microseconds to picoseconds.
+// FromMicros converts microseconds to picoseconds, rounded.
 func FromMicros(us float64) Time { return Time(math.RoundToEven(us * float64(Microsecond))) }
 
 // String prints t in microseconds with six decimals, from integers only, so
@@ -53,11 +53,9 @@ func (b Bytes) Over(r GBps) Time {
 	return Time(math.RoundToEven(float64(b) * 1000 / float64(r)))
 }
 
-// ParseBytes reads a size as nccl-tests does (common.cu:227): a decimal number,
-// then optionally K, M or G (binary, either case), and a fraction of a byte is
-// cut off: "8", "32M", "1.5G", "32 MB". Where nccl-tests ignores all that
-// follows the letter, only "B" and "iB" may follow here. The error says what to
-// write instead.
+// ParseBytes parses a size like nccl-tests (common.cu:227): a decimal number, then optionally K, M or G
+// (binary, either case); a fraction of a byte is truncated: "8", "32M", "1.5G", "32 MB". nccl-tests ignores
+// everything after the letter; here only "B" and "iB" may follow. The error says what to write instead.
 func ParseBytes(s string) (Bytes, error) {
 	bad := func(why string) (Bytes, error) {
 		return 0, fmt.Errorf("size %q: %s; write a number with K, M or G, for example 32M", s, why)

@@ -7,27 +7,28 @@ import (
 	"strings"
 )
 
-// MaxSteps bounds the steps of all lists that a text makes, and those of a job that is made: at
-// 64 bytes a step they take one GiB.
+// MaxSteps is the largest number of steps of a text's or a generated job's lists together: 1 GiB at 64 bytes
+// a step.
 const MaxSteps = 1 << 24
 
-// EachRank ends, in a text, the name of a list that every rank of it has by itself, NAME and its own
-// number, and of a communicator in it: the one of that NAME and a number which the rank is in.
+// EachRank is the suffix of a list's name in the text form if each of its ranks has its own list, called NAME
+// and the rank; as a suffix of a communicator in such a list it means the communicator NAME and a number of
+// which the rank is a member.
 const EachRank = "*"
 
 // Folded is a Program in which ranks share a list though each calls on communicators of its own, as
 // the ranks of a data parallel job do.
 type Folded struct {
 	Program
-	// Ranked says of a list, by index, that each of its ranks has it by itself, called by its name and
-	// the rank. It has the calls of the first of them.
+	// Ranked reports, by list, that each of the list's ranks has its own copy, named after the list and the
+	// rank. The list has the calls of its first rank.
 	Ranked []bool
-	// Each says of a call, by index, that each rank makes it on its own communicator.
+	// Each reports, by call, that each rank makes it on its own communicator of the family.
 	Each []bool
 }
 
-// families find the communicators of a name and a number, tp0, tp1, …, of which a rank is in one at
-// most.
+// families finds the communicators with a common name and a number (tp0, tp1, …). A rank is a member of at
+// most one of them.
 type families struct {
 	prefix []string // by communicator, "" for none
 	of     map[string]map[int32]int32
@@ -65,7 +66,7 @@ func newFamilies(p *Program) *families {
 	return f
 }
 
-// comm is the communicator of a family that a rank is in; -1 for none.
+// comm returns the communicator of a family that a rank is in; -1 for none.
 func (f *families) comm(prefix string, rank int32) int32 {
 	if i, ok := f.of[prefix][rank]; ok {
 		return i
@@ -79,9 +80,9 @@ func (f *families) own(c *Call, rank int32) bool {
 	return prefix != "" && f.comm(prefix, rank) == c.Comm
 }
 
-// Unfold gives each rank of a Folded its own list. Lists of one rank share the dependencies of their
-// steps. The error says of which list which rank is in no communicator that it calls on, or that there
-// would be more than MaxSteps.
+// Unfold expands a Folded to one list per rank. The lists of one source share the dependencies of their
+// steps. It returns an error that names the list and the rank if a rank is a member of no communicator of the
+// family that it calls on, or if the result exceeds MaxSteps.
 func (d *Folded) Unfold() (*Program, error) {
 	u := unfolder{d: d, families: newFamilies(&d.Program), of: make([][]int32, len(d.Lists)),
 		marks: make([][]Mark, len(d.Lists)), calls: map[callKey]int32{}}
@@ -127,7 +128,7 @@ func (d *Folded) Unfold() (*Program, error) {
 	return &q, nil
 }
 
-// unfolder is the state of Unfold.
+// unfolder holds the tables of Unfold.
 type unfolder struct {
 	d        *Folded
 	q        *Program
@@ -233,7 +234,7 @@ func (p *Program) Fold() *Folded {
 	return d
 }
 
-// folder is the state of Fold.
+// folder holds the tables of Fold.
 type folder struct {
 	p        *Program
 	families *families
@@ -241,7 +242,8 @@ type folder struct {
 	marks    [][]Mark // by list
 }
 
-// prefix is the name of a list without the number of its rank; false where that is not how it is called.
+// prefix returns the name of a list without the rank's number at its end; ok is false if the name does not
+// end so.
 func (f *folder) prefix(i int) (string, bool) {
 	if f.of[i] < 0 {
 		return "", false
@@ -250,7 +252,8 @@ func (f *folder) prefix(i int) (string, bool) {
 	return prefix, ok && strings.TrimRight(prefix, "0123456789") == prefix
 }
 
-// run is how many lists that begin with one are equal but for communicators; 1 for it alone.
+// run returns the number of consecutive lists from i that are equal except for their communicators; at least
+// 1.
 func (f *folder) run(i int) int {
 	prefix, ok := f.prefix(i)
 	n := 1

@@ -16,7 +16,7 @@ type Problem struct {
 	Text       string // what is wrong and what to write instead
 }
 
-// Error names the place and the problem.
+// Error states the position and the problem.
 func (p *Problem) Error() string {
 	switch {
 	case p.List < 0:
@@ -27,7 +27,7 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("workload: list %s, step %d: %s", p.Name, p.Step, p.Text)
 }
 
-// maxProblems bounds how many Problems Lint lists.
+// maxProblems is the largest number of Problems that Lint returns.
 const maxProblems = 20
 
 // maxBytes bounds what a call moves, so that sums of it fit into 64 bits.
@@ -39,15 +39,13 @@ const (
 	MaxTime   = units.Time(1) << 60
 )
 
-// Lint checks that a Program can be carried out: indices are in range, ranks of
-// a communicator are distinct, groups are balanced, waits are for events that
-// were recorded before, only members call on a communicator, all members of one
-// issue the same sequence of collectives on it, and each send has its receive.
-// The error joins *Problems.
+// Lint checks that a Program can be executed: indices are in range, ranks of a communicator are distinct,
+// groups are balanced, a wait follows the recording of its event, only members call on a communicator, all
+// members issue the same sequence of collectives on it, and each send has a receive. The error joins
+// *Problems.
 //
-// Sends and receives may be collectives of a pattern (coll.SendRecv and its
-// similar ones), for which equal sequences are enough; coll.Send and coll.Recv
-// are compared by pair of ranks.
+// Sends and receives may be collectives of a pattern (coll.SendRecv and similar ones), for which equal
+// sequences suffice; coll.Send and coll.Recv are compared by pair of ranks.
 func (p *Program) Lint() error {
 	l := linter{p: p}
 	l.comms()
@@ -108,7 +106,7 @@ func (l *linter) comms() {
 	}
 }
 
-// split checks what a communicator says of its parent.
+// split checks a communicator's kind, and that its members are members of its parent.
 func (l *linter) split(i int) {
 	c := &l.p.Comms[i]
 	switch {
@@ -250,7 +248,7 @@ func (l *linter) list(i int) {
 	}
 }
 
-// stepFields checks what every kind of step has.
+// stepFields checks the members that steps of every kind have.
 func (l *linter) stepFields(i, n int, s *Step) {
 	if s.Stream < 0 {
 		l.add(i, n, "stream %d; streams are numbered from 0", s.Stream)
@@ -272,7 +270,7 @@ func (l *linter) stepFields(i, n int, s *Step) {
 // message reports whether an operation is one half of a message.
 func message(f coll.Func) bool { return f == coll.Send || f == coll.Recv }
 
-// describe names a call: "all_reduce float 1024 elements".
+// describe formats a call: "all_reduce float 1024 elements".
 func describe(c *Call) string {
 	s := fmt.Sprintf("%s %s of %d elements", c.Func.TestName(), c.Type.TestName(), c.Count)
 	if c.Func.Reduces() && c.RedOp != coll.Sum {

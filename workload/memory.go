@@ -6,13 +6,13 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Memory estimates the bytes that the fullest GPU holds in training, by use.
+// Memory is the estimated number of bytes in the fullest GPU in training, by use.
 type Memory struct{ Parameters, Gradients, Optimizer, Activations units.Bytes }
 
-// Total is the sum of all uses, in bytes.
+// Total returns the sum of all uses.
 func (m Memory) Total() units.Bytes { return m.Parameters + m.Gradients + m.Optimizer + m.Activations }
 
-// MemoryUse is a Memory beside what the GPU has, as the JSON of commands shows it.
+// MemoryUse is the JSON form of a Memory and the GPU's capacity.
 type MemoryUse struct {
 	Parameters  units.Bytes `json:"parameters"`
 	Gradients   units.Bytes `json:"gradients"`
@@ -22,7 +22,7 @@ type MemoryUse struct {
 	Capacity    units.Bytes `json:"capacity"` // 0: not known
 }
 
-// Use puts a Memory beside a capacity; nil where it is not known.
+// Use returns m with a GPU's capacity for output; nil if m is unknown (zero).
 func (m Memory) Use(capacity units.Bytes) *MemoryUse {
 	if m == (Memory{}) {
 		return nil
@@ -32,7 +32,7 @@ func (m Memory) Use(capacity units.Bytes) *MemoryUse {
 
 func gigabytes(b units.Bytes) string { return fmt.Sprintf("%.1f", float64(b)/(1<<30)) }
 
-// String is a line for a person, in GB of 2^30 bytes, as the memory of GPUs is counted.
+// String returns a line for a person, in GB of 2^30 bytes, as the memory of GPUs is counted.
 func (u *MemoryUse) String() string {
 	s := fmt.Sprintf("%s GB of a GPU's memory: parameters %s, gradients %s, optimizer %s, activations %s "+
 		"(estimated)", gigabytes(u.Total), gigabytes(u.Parameters), gigabytes(u.Gradients),
@@ -43,7 +43,7 @@ func (u *MemoryUse) String() string {
 	return s
 }
 
-// Problem says that it does not fit; "" where it does or nothing says how much there is.
+// Problem returns a message if the job does not fit; "" if it fits or the capacity or the use is unknown.
 func (u *MemoryUse) Problem(gpu string) string {
 	if u.Capacity <= 0 || u.Total <= u.Capacity {
 		return ""

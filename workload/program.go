@@ -11,12 +11,12 @@ import (
 // Program is a job: for each rank its streams of steps (compute, collectives, waits), and the communicators
 // and calls that they use.
 type Program struct {
-	// Comms are the communicators.
+	// Comms lists the communicators; Calls refer to them by index.
 	Comms []Comm
 	// Calls are the distinct operations; Steps refer to them by index, so that an
 	// executor plans each once however often it is issued.
 	Calls []Call
-	// Works are what compute kernels need of a GPU; Steps refer to them by index.
+	// Works lists the demands of compute kernels on a GPU; Steps refer to them by index + 1.
 	Works []Work
 	// Lists are sequences of steps. Ranks that do the same share one.
 	Lists []List
@@ -28,20 +28,20 @@ type Program struct {
 	// Factor is by how much longer a rank's compute steps take than their Time, by
 	// rank; nil for 1 everywhere.
 	Factor []float64
-	// GPU is what the times of compute steps are of; the zero value: not known.
+	// GPU is the GPU on which the compute times hold; the zero value: unknown.
 	GPU GPU
-	// Memory is what the fullest GPU holds, an estimate; the zero value: not known.
+	// Memory is the estimated memory use of the fullest GPU; the zero value: unknown.
 	Memory Memory
-	// Model is what the job trains.
+	// Model is the model that the job trains or serves.
 	Model Trained
 }
 
-// GPU is what the times of compute steps are of: a GPU by its name, and where times are by its
-// roofline what that was made with, so that they can be made for another.
+// GPU names the GPU on which compute times hold. Times computed by a roofline also have its parameters, so
+// that they can be converted to another GPU.
 type GPU struct {
 	Name string
-	// Type is that of matrix products, whose peak it was. Efficiency of these and of memory are
-	// fractions of the peaks, 0 for not known; Overhead is what each kernel takes besides.
+	// Type is the element type of matrix products, which selects the peak. Efficiency (of products) and
+	// MemoryEfficiency are fractions of the peaks, 0 if unknown; Overhead is the fixed cost of each kernel.
 	Type                         coll.DataType
 	Efficiency, MemoryEfficiency float64
 	Overhead                     units.Time
@@ -49,10 +49,10 @@ type GPU struct {
 	Class string
 }
 
-// Ranks is the number of ranks of the job.
+// Ranks returns the number of ranks of the job.
 func (p *Program) Ranks() int { return len(p.Of) }
 
-// FactorOf is by how much longer the compute steps of a rank take.
+// FactorOf returns the factor by which the compute steps of a rank take longer.
 func (p *Program) FactorOf(rank int) float64 {
 	if p.Factor == nil {
 		return 1
@@ -78,7 +78,7 @@ const (
 
 var commKindNames = [numCommKinds]string{"none", "TP", "PP", "DP", "EP", "CP", "FSDP"}
 
-// String is the kind's abbreviation.
+// String returns the kind's abbreviation.
 func (k CommKind) String() string {
 	if k < numCommKinds {
 		return commKindNames[k]
@@ -89,7 +89,7 @@ func (k CommKind) String() string {
 // Comm is a communicator over some ranks of the job.
 type Comm struct {
 	Name string
-	// Desc is what a framework calls the group; it decides nothing.
+	// Desc is the framework's description of the group; it has no effect.
 	Desc string
 	Kind CommKind
 	// Ranks are the members, ranks of the job in the order of their rank in the
@@ -104,7 +104,7 @@ type Comm struct {
 	Share bool
 }
 
-// Size is the number of a communicator's ranks in a job of n ranks.
+// Size returns the number of a communicator's ranks in a job of n ranks.
 func (c *Comm) Size(n int) int {
 	if c.Ranks == nil {
 		return n
@@ -112,7 +112,7 @@ func (c *Comm) Size(n int) int {
 	return len(c.Ranks)
 }
 
-// Rank is the job's rank of a communicator's rank.
+// Rank returns the job's rank of rank i of the communicator.
 func (c *Comm) Rank(i int32) int32 {
 	if c.Ranks == nil {
 		return i
@@ -120,8 +120,8 @@ func (c *Comm) Rank(i int32) int32 {
 	return c.Ranks[i]
 }
 
-// Resources is the index of the communicator whose streams and connections comm
-// uses: its own, or those of the ancestor that it shares with.
+// Resources returns the index of the communicator whose streams and connections comm uses: its own, or those
+// of the ancestor that it shares resources with.
 func (p *Program) Resources(comm int32) int32 {
 	for range p.Comms {
 		c := &p.Comms[comm]
@@ -148,13 +148,12 @@ type Call struct {
 	// Window: the buffers are in a window that all members registered together
 	// (ncclCommWindowRegister). Registered: they are registered (ncclCommRegister).
 	Window, Registered bool
-	// Kernel is what moves the data in place of NCCL.
+	// Kernel is the kernel that moves the data instead of NCCL; the zero value: NCCL.
 	Kernel Kernel
-	// Splits are the elements that the caller sends to each rank of the
-	// communicator in an alltoall of variable counts; nil for Count to each.
+	// Splits lists the elements that the caller sends to each rank of the communicator in an alltoall of
+	// variable counts; nil: Count to each.
 	Splits []int64
-	// Recorded is how long the operation took by itself where the workload was
-	// recorded, 0 for unknown.
+	// Recorded is the time that the operation took alone in the recording; 0 for unknown.
 	Recorded units.Time
 }
 
@@ -179,7 +178,7 @@ func (c *Call) Matches(o *Call) bool {
 	return a == b
 }
 
-// plainCall is a Call without its Splits: what == compares.
+// plainCall is a Call without Splits, which == can compare.
 type plainCall struct {
 	comm                        int32
 	fn                          coll.Func
@@ -209,10 +208,10 @@ func (c *Call) Bytes() units.Bytes {
 	return units.Bytes(n) * c.Type.Size()
 }
 
-// Rate is what the links of each member of a call carry at least, in or out, in bytes a
-// second of its recorded time: what it receives of others where nothing on the way
-// copies or sums up, and the result or the contribution once where something does. 0
-// where no time was recorded or a member is alone.
+// Rate returns a lower bound of the bandwidth that the links of each member of a call reached in one
+// direction, in bytes per second of its recorded time. The volume is what a member receives from others if
+// nothing on the way copies or reduces, else its result or contribution once. It is 0 without a recorded
+// time, and for a single member.
 func (p *Program) Rate(c *Call) float64 {
 	n := int64(p.Comms[c.Comm].Size(p.Ranks()))
 	if c.Recorded <= 0 || n < 2 {
@@ -231,27 +230,26 @@ func (p *Program) Rate(c *Call) float64 {
 // Work is a compute kernel's demand: operations, memory traffic, thread blocks. 0 is unknown throughout.
 type Work struct {
 	Name string
-	// FLOPs and Bytes are what the kernel computes, and what it moves between the
-	// GPU and its memory.
+	// FLOPs is the number of operations of the kernel, Bytes its traffic between GPU and device memory.
 	FLOPs, Bytes int64
-	// Extra are those of Bytes that are moved beside a matrix product, element by element, before or
-	// after it: they take their time on top.
+	// Extra is the part of Bytes that elementwise work before or after a matrix product moves; its time is
+	// added.
 	Extra int64
-	// Comm: the kernel is one of NCCL, or of another library that communicates, whose call is not
-	// known; its time is what it took.
+	// Comm: the kernel belongs to NCCL or another communication library, but its call is unknown; it takes
+	// its recorded time.
 	Comm bool
-	// Blocks is the grid; PerSM how many blocks an SM holds at a time.
+	// Blocks is the size of the grid in CTAs; PerSM the number of CTAs that fit on an SM.
 	Blocks, PerSM int32
 	// Persistent: blocks loop over tiles until none is left, so the grid is as
 	// large as the GPU and not as the problem.
 	Persistent bool
-	// Tiles is how many tiles a persistent kernel's blocks, or its clusters of so many
-	// blocks, take; 0: not known. A Cluster of 0 is one block.
+	// Tiles is the number of tiles that a persistent kernel's CTAs share, or its clusters of Cluster CTAs; 0:
+	// unknown. A Cluster of 0 is one CTA.
 	Tiles    int64
 	Cluster  int32
 	Priority int8 // of its stream; higher goes first, 0 is CUDA's default
-	// Shape is what it computes, by which its time on another GPU is known; Kernels are how many there
-	// are beside the product, which move Extra.
+	// Shape is the dimensions of the computation, from which its time on another GPU follows. Kernels is the
+	// number of kernels besides the product, which move Extra.
 	Shape   Shape
 	Kernels int32
 }
@@ -268,7 +266,7 @@ type Mark struct {
 	Name       string
 }
 
-// Kind is the kind of a Step.
+// Kind is the type of a Step.
 type Kind uint8
 
 // Kinds of steps.
@@ -279,7 +277,7 @@ const (
 	Compute
 	// Record marks Step.Event when all before it on the stream has ended.
 	Record
-	// Wait holds the stream until Step.Event of the same rank has been marked.
+	// Wait blocks the stream until Step.Event of the same rank has been recorded.
 	Wait
 	// GroupStart and GroupEnd enclose calls that are launched together.
 	GroupStart
@@ -289,7 +287,7 @@ const (
 
 var kindNames = [numKinds]string{"call", "compute", "record", "wait", "group", "end"}
 
-// String is the kind's word in the text form.
+// String returns the kind's word in the text form.
 func (k Kind) String() string {
 	if k < numKinds {
 		return kindNames[k]
@@ -316,19 +314,17 @@ type Step struct {
 	// begins, in addition to those before it on its stream. Within a group the
 	// launch waits for the Deps of all its calls.
 	Deps []int32
-	// Recorded is when the step began where the workload was recorded, 0 for
-	// unknown. It decides nothing.
+	// Recorded is the time at which the step began in the recording; 0 for unknown. It has no effect.
 	Recorded units.Time
 }
 
-// List is a sequence of steps.
+// List is the sequence of steps that one or more ranks execute.
 type List struct {
 	Name  string
 	Steps []Step
 }
 
-// One is the Program of a single operation of one communicator over all ranks.
-// c.Comm is 0.
+// One returns the Program of a single operation on one communicator of all ranks; c.Comm is 0.
 func One(ranks int, c Call) *Program {
 	return &Program{Comms: []Comm{{Name: "world"}}, Calls: []Call{c},
 		Lists: []List{{Name: "all", Steps: []Step{{Kind: Issue}}}}, Of: make([]int32, ranks)}

@@ -18,10 +18,10 @@ func Parse(text, file string) (*Program, error) { return Read(strings.NewReader(
 // maxLine bounds a line of the text form, in bytes: a communicator may name all ranks.
 const maxLine = 256 << 20
 
-// Read is Parse of a text that is not held at once. Errors are also those of in.
+// Read is Parse for a text that is read from a stream. It also returns errors of in.
 func Read(in io.Reader, file string) (*Program, error) { return read(in, file, MaxSteps) }
 
-// read is Read of a text that makes at most so many steps.
+// read is Read with a limit (most) on the number of steps.
 func read(in io.Reader, file string, most int) (*Program, error) {
 	r := reader{file: file, most: most, comms: map[string]int32{}, lists: map[string]bool{},
 		calls: map[readKey]int32{}, known: map[string]operands{}, d: &Folded{}}
@@ -62,7 +62,7 @@ func read(in io.Reader, file string, most int) (*Program, error) {
 	return r.p, r.p.Lint()
 }
 
-// callKey distinguishes the calls of a text.
+// callKey identifies equal calls of a text, which are stored once.
 type callKey struct {
 	plainCall
 	splits string
@@ -74,7 +74,7 @@ type readKey struct {
 	each bool
 }
 
-// reader is the state of Parse.
+// reader holds the state of Parse: the tables of names and the stage of the text.
 type reader struct {
 	file  string
 	line  int
@@ -94,7 +94,7 @@ type reader struct {
 	deps  []int32             // room for dependencies
 }
 
-// operands are operation, type and reduction of a call.
+// operands is the operation, element type and reduction of a call.
 type operands struct {
 	fn  coll.Func
 	typ coll.DataType
@@ -154,7 +154,7 @@ func (r *reader) read(line string) error {
 	return r.step(w)
 }
 
-// name reads a name, quoted or not.
+// name parses a name, which may be quoted.
 func (r *reader) name(w word) (string, error) {
 	s, err := unquote(w.text)
 	if err != nil {
@@ -163,7 +163,7 @@ func (r *reader) name(w word) (string, error) {
 	return strings.Clone(s), nil // and not the line
 }
 
-// option cuts name=value, where the value may be quoted.
+// option splits name=value; the value may be quoted.
 func option(w word) (name string, value word) {
 	k, v, _ := strings.Cut(w.text, "=")
 	return k, word{v, w.col + len(k) + 1}
@@ -228,7 +228,7 @@ func (r *reader) commOption(c *Comm, x word) error {
 	return err
 }
 
-// work reads N NAME and what the kernel needs.
+// work parses "N NAME" and the kernel's demands.
 func (r *reader) work(w []word) error {
 	if len(w) < 3 || w[1].text != strconv.Itoa(len(r.p.Works)+1) {
 		return r.fail(w[0].col, fmt.Sprintf("write work %d NAME …; they are numbered from 1", len(r.p.Works)+
@@ -290,7 +290,7 @@ func (r *reader) work(w []word) error {
 	return nil
 }
 
-// factor reads FACTOR RANKS.
+// factor parses "FACTOR RANKS".
 func (r *reader) factor(w []word) error {
 	if len(w) != 3 {
 		return r.fail(w[0].col, "write factor 1.2 0-3,8", "a factor has a number and ranks")
@@ -326,7 +326,7 @@ func (r *reader) list(w []word) error {
 	r.ranks = nil
 	if each {
 		r.each = true
-	} else if err := r.once(name, w[1].col); err != nil {
+	} else if err := r.addName(name, w[1].col); err != nil {
 		return err
 	}
 	r.p.Lists, r.d.Ranked = append(r.p.Lists, List{Name: name}), append(r.d.Ranked, each)
@@ -346,7 +346,7 @@ func (r *reader) list(w []word) error {
 	return r.listOfEach(each, name, nil, w[1].col)
 }
 
-// closeList gives the last list's steps back what they do not fill.
+// closeList releases unused capacity of the last list's steps.
 func (r *reader) closeList() {
 	if n := len(r.p.Lists); n > 0 {
 		if steps := r.p.Lists[n-1].Steps; cap(steps) > len(steps)+len(steps)/16 {
@@ -368,7 +368,7 @@ func (r *reader) mark(w []word) error {
 	return nil
 }
 
-// numbers reads 0-3,8: numbers below n, of what.
+// numbers parses "0-3,8", numbers below n; what names them in errors.
 func (r *reader) numbers(w word, n int, what string) ([]int32, error) {
 	out := []int32{}
 	for part := range strings.SplitSeq(w.text, ",") {
@@ -401,7 +401,7 @@ func stream(s string) (int32, bool) {
 	return int32(n), n < 1<<31 && host == OnHost(int32(n))
 }
 
-// fields is how many words a step has at least.
+// fields is the minimum number of words of a step of each kind.
 var fields = [numKinds]int{Issue: 7, Compute: 3, Record: 3, Wait: 3, GroupStart: 2, GroupEnd: 2}
 
 func (r *reader) step(w []word) error {
@@ -454,7 +454,7 @@ func (r *reader) append(l *List, s Step) error {
 	return nil
 }
 
-// room counts steps that come.
+// room adds n to the number of steps and returns an error if they exceed the limit.
 func (r *reader) room(n int) error {
 	if n > r.most-r.steps {
 		return r.fail(1, "write fewer ranks or steps", "the lists of all ranks have more than %d steps",
@@ -464,8 +464,7 @@ func (r *reader) room(n int) error {
 	return nil
 }
 
-// stepOptions reads what every step may have; n is the step's number. It returns
-// the words that it does not know.
+// stepOptions parses the options of all kinds of steps; n is the step's number. It returns unknown words.
 func (r *reader) stepOptions(s *Step, w []word, n int) (rest []word, err error) {
 	for _, x := range w {
 		switch key, value := option(x); {
@@ -491,7 +490,7 @@ func (r *reader) stepOptions(s *Step, w []word, n int) (rest []word, err error) 
 	return rest, nil
 }
 
-// call reads COMM OP TYPE REDOP COUNT, and options.
+// call parses "COMM OP TYPE REDOP COUNT" and options, and returns the call's index.
 func (r *reader) call(w, options []word) (int32, error) {
 	at, each, err := r.callee(w[0])
 	if err != nil {
@@ -525,7 +524,7 @@ func (r *reader) call(w, options []word) (int32, error) {
 	return i, nil
 }
 
-// operands reads operation, type and reduction.
+// operands parses operation, element type and reduction.
 func (r *reader) operands(fn, typ, op word) (operands, error) {
 	key := fn.text + " " + typ.text + " " + op.text
 	x, ok := r.known[key]

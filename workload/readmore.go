@@ -40,10 +40,10 @@ func (r *reader) again(w []word) error {
 	return nil
 }
 
-// depsRoom is how many dependencies are made room for at a time.
+// depsRoom is the number of dependencies that are allocated at a time.
 const depsRoom = 1 << 14
 
-// shifted are dependencies on later steps by as much.
+// shifted returns the dependencies plus by, for steps that repeat earlier ones at a later position.
 func (r *reader) shifted(deps []int32, by int32) []int32 {
 	if len(deps) == 0 {
 		return nil
@@ -58,7 +58,7 @@ func (r *reader) shifted(deps []int32, by int32) []int32 {
 	return r.deps[n:len(r.deps):len(r.deps)]
 }
 
-// gpu reads NAME and what a roofline was made with.
+// gpu parses NAME and the parameters of the roofline.
 func (r *reader) gpu(w []word) error {
 	const hint = "write gpu H100, and where times are by its roofline type=bfloat16 efficiency=0.6 " +
 		"memory-efficiency=0.8 overhead=2000000"
@@ -107,13 +107,13 @@ func (r *reader) gpu(w []word) error {
 	return nil
 }
 
-// fraction reads a number above 0, at most 1.
+// fraction parses a number greater than 0 and at most 1.
 func fraction(s string) (float64, bool) {
 	f, err := strconv.ParseFloat(s, 64)
 	return f, err == nil && f > 0 && f <= 1
 }
 
-// memory reads what the fullest GPU holds.
+// memory parses the memory use of the fullest GPU.
 func (r *reader) memory(w []word) error {
 	m := &r.p.Memory
 	if *m != (Memory{}) {
@@ -156,8 +156,8 @@ func (p *Program) formatGPU(b *strings.Builder) {
 	}
 }
 
-// callee is the communicator of a call: by its name, or in a list of each rank the one of a NAME* that
-// the list's first rank is in.
+// callee returns the communicator of a call: by name, or, for NAME* in a list of each rank, the one that the
+// list's first rank is a member of.
 func (r *reader) callee(w word) (at int32, each bool, err error) {
 	bare, each := eachRank(w)
 	prefix, err := r.name(bare)
@@ -185,8 +185,8 @@ func (r *reader) callee(w word) (at int32, each bool, err error) {
 	return at, true, nil
 }
 
-// once notes the name of a list.
-func (r *reader) once(name string, col int) error {
+// addName records the name of a list and fails if it is already taken.
+func (r *reader) addName(name string, col int) error {
 	if r.lists[name] {
 		return r.fail(col, "", "list %s for the second time", name)
 	}
@@ -200,7 +200,7 @@ func eachRank(w word) (word, bool) {
 	return word{text, w.col}, each && text != ""
 }
 
-// listSteps is how many steps' room a list takes.
+// listSteps is the number of steps whose memory a list itself takes, for the limit.
 const listSteps = 4
 
 // listOfEach notes that each of these ranks has a list like the one that begins.
@@ -213,7 +213,7 @@ func (r *reader) listOfEach(each bool, name string, ranks []int32, col int) erro
 		return err
 	}
 	for _, rank := range ranks {
-		if err := r.once(name+strconv.Itoa(int(rank)), col); err != nil {
+		if err := r.addName(name+strconv.Itoa(int(rank)), col); err != nil {
 			return err
 		}
 	}

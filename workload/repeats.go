@@ -2,8 +2,8 @@ package workload
 
 import "slices"
 
-// gram is how many steps must be equal before more are compared, and the fewest that are written as
-// steps that were before.
+// gram is the length of the step sequences by which repetitions are found, and the shortest repetition that
+// is written.
 const gram = 4
 
 // repeats finds, in a list, steps that were there before: equal, with dependencies as far back.
@@ -12,7 +12,7 @@ type repeats struct {
 	at     map[[gram]int32][]int32
 }
 
-// shape is a step without its place.
+// shape is the content of a step without its position: dependencies are relative.
 type shape struct {
 	kind                      Kind
 	stream, call, event, work int32
@@ -47,11 +47,11 @@ func newRepeats(steps []Step) *repeats {
 	return r
 }
 
-// tried bounds how many places are compared.
+// tried is the largest number of earlier positions that are compared.
 const tried = 16
 
-// before is the longest run of steps before n that the steps from n on, below end, are equal to: it
-// may reach beyond n. count is 0 where there is none that is worth a line.
+// before returns the longest earlier run of steps that equals the steps from n on, up to end; the run may
+// overlap them. count is 0 if no run is long enough.
 func (r *repeats) before(n, end int) (from, count int) {
 	if r.tokens == nil || end-n < gram {
 		return 0, 0
@@ -69,7 +69,7 @@ func (r *repeats) before(n, end int) (from, count int) {
 	return from, count
 }
 
-// add makes the steps from one to another ones that were before.
+// add indexes the sequences that begin at steps from to to-1, so that later steps can repeat them.
 func (r *repeats) add(from, to int) {
 	if r.tokens == nil {
 		return

@@ -22,7 +22,7 @@ func (p *Program) issues(list int32) []issue {
 	return out
 }
 
-// on returns the part of issues that is of one communicator.
+// on returns the issues of one communicator; all is sorted by communicator.
 func on(all []issue, comm int32) []issue {
 	at, _ := slices.BinarySearchFunc(all, comm, func(i issue, c int32) int { return cmp.Compare(i.comm, c) })
 	end := at
@@ -120,7 +120,7 @@ func (l *linter) same(c, a, b int32, x, y []issue) {
 	}
 }
 
-// collective is the place of the next collective from i on.
+// collective returns the position of the next collective at or after i.
 func (l *linter) collective(x []issue, i int) int {
 	for i < len(x) && message(l.p.Calls[x[i].call].Func) {
 		i++

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// Precision is that of the operands of a matrix product.
+// Precision is the number format of a matrix product's operands.
 type Precision uint8
 
-// Precisions: BF16 means all of 16 bits; FP8 has a scale for a tensor or a block, MXFP8 one for 32
-// elements (OCP Microscaling, 2023), NVFP4 one of 8 bits for 16; TF32 is what 32 bits are multiplied as.
+// Precisions: BF16 represents all 16-bit formats; FP8 has one scale per tensor or block, MXFP8 one per 32
+// elements (OCP Microscaling, 2023), NVFP4 an 8-bit one per 16; TF32 is the format in which 32-bit operands
+// are multiplied.
 const (
 	BF16 Precision = iota
 	FP8
@@ -22,13 +23,13 @@ const (
 
 var precisionNames = [numPrecisions]string{"bf16", "fp8", "mxfp8", "nvfp4", "tf32"}
 
-// String is the word of a precision.
+// String returns the precision's word.
 func (p Precision) String() string { return precisionNames[p] }
 
-// Precisions are the words of --precision.
+// Precisions lists the words of --precision.
 func Precisions() []string { return precisionNames[:TF32] }
 
-// ParsePrecision is the precision of a word.
+// ParsePrecision returns the precision of a word, in any case; ok is false for an unknown one.
 func ParsePrecision(word string) (Precision, bool) {
 	for i, n := range precisionNames {
 		if n == strings.ToLower(word) {
@@ -38,7 +39,7 @@ func ParsePrecision(word string) (Precision, bool) {
 	return 0, false
 }
 
-// Wider is the precision in place of one that a GPU does not have.
+// Wider returns the next wider precision, for a GPU that does not support this one.
 func (p Precision) Wider() Precision {
 	switch p {
 	case NVFP4, MXFP8:
@@ -47,7 +48,7 @@ func (p Precision) Wider() Precision {
 	return BF16
 }
 
-// ShapeOp is what kind of kernel a Shape is of.
+// ShapeOp is the kind of kernel that a Shape describes.
 type ShapeOp uint8
 
 // Kinds of shapes; NoShape where bytes, or nothing, decide.
@@ -63,19 +64,20 @@ const (
 
 var shapeNames = [numShapeOps]string{"", "product", "attention", "attention-backward", "optimizer", "decode"}
 
-// Shape is what decides, beside operations and bytes, how long a kernel takes on another GPU.
+// Shape is the dimensions of a computation, which together with operations and bytes determine its time on
+// another GPU.
 type Shape struct {
 	Op             ShapeOp
 	M, N, K, Count int64
 	Precision      Precision
 	// Quantised: the operands are in their precision already.
 	Quantised bool
-	// Sums is how many bytes move for each element of the result where it is added to what is there
-	// already, as gradients of weights are; 0: it is written in 16 bits.
+	// Sums is the number of bytes moved per element of a result that is accumulated into memory, as gradients
+	// of weights are; 0: the result is written in 16 bits.
 	Sums int64
 }
 
-// format is the word of a text: product:4096x6144x4096:fp8, with xCOUNT after it where that is not 1.
+// format returns the word of a text: product:4096x6144x4096:fp8, with xCOUNT after it where that is not 1.
 func (s *Shape) format() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%dx%dx%d", shapeNames[s.Op], s.M, s.N, s.K)
@@ -94,7 +96,7 @@ func (s *Shape) format() string {
 	return b.String()
 }
 
-// parseShape is the inverse of format.
+// parseShape parses the output of format.
 func parseShape(text string) (s Shape, ok bool) {
 	parts := strings.Split(text, ":")
 	for i, n := range shapeNames {
@@ -141,7 +143,7 @@ type Kernel struct {
 	// a KV cache: the communicator's last ranks, which filled it, its first ones, which get it, layers,
 	// tokens, tokens of a block, bytes of a token in a layer.
 	Args [6]int64
-	// Combine: what experts made of the tokens goes back.
+	// Combine: the direction from experts back to the tokens' ranks.
 	Combine bool
 }
 
@@ -152,7 +154,7 @@ const kernelHint = "write kernel=vllm, or kernel=deepep:EXPERTS:TOP-K:HIDDEN:TOK
 // KVKernel is the name of the transfer of a request's KV cache.
 const KVKernel = "kv"
 
-// String is the word of a text: vllm, deepep:256:8:7168:64:combine, or kv:8:4:61:4096:64:131072.
+// String returns the word of a text: vllm, deepep:256:8:7168:64:combine, or kv:8:4:61:4096:64:131072.
 func (k Kernel) String() string {
 	out := k.Name
 	for _, n := range k.Args {
@@ -166,7 +168,7 @@ func (k Kernel) String() string {
 	return out
 }
 
-// parseKernel is the inverse of String.
+// parseKernel parses the output of String.
 func parseKernel(text string) (k Kernel, ok bool) {
 	parts := strings.Split(text, ":")
 	k.Name, parts = parts[0], parts[1:]
@@ -187,22 +189,22 @@ func parseKernel(text string) (k Kernel, ok bool) {
 	return k, true
 }
 
-// Trained is the model that a job is of and what an iteration of it does; the zero value: not known.
+// Trained is the model of a job and the work of one iteration; the zero value: unknown.
 type Trained struct {
 	Name   string
 	Params int64
-	// Tokens are those of an iteration, of all ranks. FLOPs are the model's operations of a token,
-	// forward and backward, without what is computed again.
+	// Tokens is the number of tokens of an iteration over all ranks. FLOPs is the number of the model's
+	// operations per token, forward and backward, without recomputation.
 	Tokens int64
 	FLOPs  int64
-	// Phase is what a step of serving does, "prefill" or "decode"; "" trains.
+	// Phase is the phase of serving, "prefill" or "decode"; "" for training.
 	Phase string
-	// Micro are microbatches: of the first and of the second iteration of the program, and of an iteration
-	// of the job, where those are too many to be written down; zeros where each iteration is whole.
+	// Micro is the number of microbatches: of the program's first and second iteration, and of an iteration
+	// of the job, if those are too many to be written down; zeros if each iteration is complete.
 	Micro [3]int64
 }
 
-// model reads NAME and what an iteration does.
+// model parses NAME and the work of an iteration.
 func (r *reader) model(w []word) error {
 	const hint = "write model NAME parameters=N tokens=N flops=N"
 	if len(w) < 2 || r.p.Model != (Trained{}) {

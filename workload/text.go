@@ -51,7 +51,7 @@ const maxRanks = 1 << 20
 // yet, those that are added repeat. A list has as many steps as without the line.
 func (p *Program) Format() string { return p.Fold().Format() }
 
-// Format writes the text form.
+// Format returns the text form.
 func (d *Folded) Format() string {
 	p := &d.Program
 	var b strings.Builder
@@ -119,7 +119,7 @@ func (d *Folded) formatList(b *strings.Builder, i int, marks []Mark) {
 	}
 }
 
-// streamName is a stream's number, h and a number for threads of the host.
+// streamName returns a stream's number, h and a number for threads of the host.
 func streamName(s int32) string {
 	if OnHost(s) {
 		return "h" + strconv.Itoa(int(s-HostStream))
@@ -190,7 +190,8 @@ func (p *Program) formatFactors(b *strings.Builder) {
 	}
 }
 
-// rest is what follows kind and stream. own: a call is on the rank's own communicator of a family.
+// rest formats the part of a step after kind and stream. own: a call is on the rank's own communicator of a
+// family.
 func (p *Program) rest(s *Step, own bool) string {
 	t := ""
 	switch s.Kind {
@@ -250,7 +251,7 @@ func (p *Program) formatCall(c *Call, own bool) string {
 	return t
 }
 
-// formatRanks writes 0-3,8; "-" for none.
+// formatRanks formats ascending ranks as "0-3,8"; "-" for none.
 func formatRanks(ranks []int32) string {
 	if len(ranks) == 0 {
 		return "-"
@@ -280,7 +281,7 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// unquote is the inverse of quote.
+// unquote reverses quote.
 func unquote(s string) (string, error) {
 	if !strings.HasPrefix(s, `"`) {
 		return s, nil
@@ -332,7 +333,7 @@ type TextError struct {
 	Hint      string
 }
 
-// Error has the place, the problem and the remedy.
+// Error states the position, the problem and the remedy.
 func (e *TextError) Error() string {
 	s := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Problem)
 	if e.Hint != "" {
@@ -341,7 +342,7 @@ func (e *TextError) Error() string {
 	return s
 }
 
-// picoseconds reads a time from 0 to MaxTime.
+// picoseconds parses a time from 0 to MaxTime.
 func picoseconds(s string) (units.Time, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return units.Time(n), err == nil && n >= 0 && n <= int64(MaxTime)

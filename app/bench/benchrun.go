@@ -1,9 +1,8 @@
-// Package bench takes a bench from ranks that have met to its table, its trace and its
-// document: it opens the backend, measures (real/bench) and prints what nccl-tests prints.
-// It also reads the topology of the machine that the program runs on, as NCCL would (NVML
-// and sysfs, libibverbs, the file that NCCL reads first, NCCL's variables that choose NICs),
-// and predicts what run would do there. How the ranks are found and what the machine is
-// asked to be are the caller's.
+// Package bench runs a bench whose ranks have connected: it opens the backend, measures (real/bench) and
+// prints nccl-tests' table, and writes the trace and the document. It also reads the topology of the machine
+// that the program runs on, as NCCL would (NVML and sysfs, libibverbs, the file that NCCL loads first, NCCL's
+// variables that select NICs), and predicts the times of run on it. The caller decides how the ranks find
+// each other and which machine is simulated.
 package bench
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/simccl/simccl/trace/chrome"
 )
 
-// Bench is a bench whose ranks have met.
+// Bench is a bench whose ranks have connected.
 type Bench struct {
 	Request *bench.Request
 	Spec    *bench.Spec
@@ -28,12 +27,12 @@ type Bench struct {
 	Program string // its version, for the table's head
 
 	Plans *Model // of CPUs; nil on GPUs
-	// OpenGPUs opens GPUs, whose machine Predict models.
+	// OpenGPUs opens the GPUs; newModel makes the model of their machine for Predict.
 	OpenGPUs func(ctx context.Context, newModel bench.NewModel) (bench.Backend, error)
 	Predict  bench.NewModel
 
 	Table io.Writer         // of rank 0
-	Wrong func(line string) // is called with what is wrong of a result
+	Wrong func(line string) // is called with a description of wrong elements
 	Trace bench.Trace       // without a file: none
 	// Traced is called with the trace of this process: a writer to be closed, or nil
 	// where NCCL has written the file.
@@ -75,7 +74,7 @@ func (b *Bench) model(devices []nccltests.Device) (bench.Model, error) {
 	return b.Predict(devices)
 }
 
-// sweep measures and writes what was asked for.
+// sweep measures all sizes and writes the requested files.
 func (b *Bench) sweep(ctx context.Context, back bench.Backend) error {
 	run, err := bench.New(b.Spec, b.Team, back, b.model, b.Began)
 	if err != nil {
@@ -111,7 +110,7 @@ func (b *Bench) sweep(ctx context.Context, back bench.Backend) error {
 	return doc.Summary.BelowMinBW()
 }
 
-// reporter prints the table of rank 0.
+// reporter prints the table on rank 0.
 type reporter struct{ *Bench }
 
 // Begin prints the head of the table.
@@ -129,10 +128,10 @@ func (r reporter) Begin(c *nccltests.Config, about *bench.About) {
 	r.table.Start(c, about.Devices)
 }
 
-// Row prints a row.
+// Row prints one row of the table.
 func (r reporter) Row(row *nccltests.Row) { r.table.Row(row) }
 
-// Wrong passes on what is wrong.
+// Wrong reports the first wrong element of a result.
 func (r reporter) Wrong(of, first string) {
 	if first != "" {
 		r.Bench.Wrong(of + ": " + first)

@@ -23,8 +23,8 @@ type Model struct {
 	Schedule string // of others, whose plans these are; empty: NCCL's
 }
 
-// LoadModel loads the machine of a Spec, whose workload has an operation alone. Errors
-// are those of scenario.Load and scenario.On.
+// LoadModel loads the machine of a Spec whose workload is a single operation. Errors are those of
+// scenario.Load and scenario.On.
 func LoadModel(spec scenario.Spec, opt scenario.Options) (*Model, error) {
 	site, err := scenario.Load(&spec, opt)
 	if err != nil {
@@ -43,8 +43,7 @@ func CountHosts(devices []nccltests.Device) (hosts, gpus int) {
 	return len(names), len(devices) / max(len(names), 1)
 }
 
-// FillSpec gives a bench the sizes, types and reductions of a workload of its
-// operation.
+// FillSpec sets the sizes, types and reductions of a bench from a workload.
 func FillSpec(spec *bench.Spec, w *scenario.Workload) error {
 	parts := w.Pairs(spec.Seed)
 	for _, f := range parts.Faults(pairs.With{Sizes: len(w.Sizes) > 0 || w.Range != (scenario.Range{})}) {
@@ -71,10 +70,10 @@ func FillSpec(spec *bench.Spec, w *scenario.Workload) error {
 	return err
 }
 
-// Ranks is the number of ranks of the machine.
+// Ranks returns the number of ranks of the machine.
 func (m *Model) Ranks() int { return m.Run.Site.Comm.NRanks }
 
-// env lists the settings of the plans, NAME=VALUE.
+// env returns the settings of the plans, NAME=VALUE.
 func (m *Model) env() (out []string) {
 	for _, kv := range m.Run.Site.Settings() {
 		out = append(out, kv[0]+"="+kv[1])
@@ -82,8 +81,8 @@ func (m *Model) env() (out []string) {
 	return out
 }
 
-// host is how CPUs run the plans of the model over sockets, verbs or (host) shared
-// memory.
+// host returns the configuration with which CPUs execute the model's plans over sockets, verbs or shared
+// memory ("host").
 func (m *Model) host(wire string, spec *bench.Spec) bench.HostConfig {
 	s := m.Run.Site
 	return bench.HostConfig{Wire: wire, Socket: s.Config.Socket, IB: s.Config.IB, Cluster: s.Cluster,
@@ -95,7 +94,7 @@ func (m *Model) host(wire string, spec *bench.Spec) bench.HostConfig {
 			spec.Parts.Seed, s.Settings())}
 }
 
-// operationOf is a measured operation as a scenario has it.
+// operationOf converts a measured operation to an operation of a scenario.
 func operationOf(op *bench.Op) scenario.Operation {
 	return scenario.Operation{Type: op.Type, RedOp: op.Red, Root: op.Root, Count: op.Sizes.Count,
 		InPlace: op.InPlace, Pairs: op.Pairs}
@@ -142,8 +141,8 @@ func (m *Model) Rivals(op *bench.Op) (out []bench.Rival) {
 	return out
 }
 
-// PredictedColumns are those that a request adds to a bench's table, by --columns and by
-// what it is compared with.
+// PredictedColumns returns the columns that a request adds to a bench's table: those of --columns, and the
+// predicted times to compare with.
 func PredictedColumns(r *bench.Request) ([]bench.Column, error) {
 	if !r.OnGPUs() {
 		return hostColumns(r)
@@ -165,7 +164,7 @@ func PredictedColumns(r *bench.Request) ([]bench.Column, error) {
 	})
 }
 
-// hostColumns are those of the choice by which CPUs run a plan.
+// hostColumns returns the columns of --columns for a bench on CPUs: properties of the plan.
 func hostColumns(r *bench.Request) ([]bench.Column, error) {
 	all, err := sweep.ParseColumns(r.Columns)
 	if err != nil {
@@ -187,8 +186,7 @@ func hostColumns(r *bench.Request) ([]bench.Column, error) {
 	return out, nil
 }
 
-// column is a column of run: of the choice by which CPUs ran a plan, else of what
-// is predicted.
+// column converts a column of run: its values are those of the executed plan, else those of the prediction.
 func column(c sweep.Column) bench.Column {
 	return bench.Column{Head: c.Head, Value: func(f *bench.Facts) string {
 		switch {

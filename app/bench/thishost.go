@@ -14,21 +14,21 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
-// DefaultFile is where virtual machines keep the topology that NCCL begins with.
+// DefaultFile is the path of the topology file of virtual machines, which NCCL loads first.
 const DefaultFile = detect.DefaultFile
 
-// host is this machine.
+// Host reads the topology of the machine that the program runs on; its functions supply NCCL's variables and
+// files.
 type Host struct {
 	Getenv func(name string) (string, bool)
-	// Read reads the topology file that NCCL begins with.
+	// Read reads the topology file that NCCL loads first.
 	Read func(name string) ([]byte, error)
-	// Warn is called with what is odd in that file or in variables, Note with a line
-	// about what was found.
+	// Warn is called with problems in that file or in variables, Note with a line about what was found.
 	Warn func(err error)
 	Note func(line string)
 }
 
-// Topology is the topology file of the machine. Errors are those of Spec.
+// Topology returns the topology file of the machine. Errors are those of Spec.
 func (h *Host) Topology() ([]byte, error) {
 	spec, err := h.Spec(0)
 	if err != nil {
@@ -37,8 +37,8 @@ func (h *Host) Topology() ([]byte, error) {
 	return topoxml.Write(spec.Root), nil
 }
 
-// Spec reads the machine; gpus is how many GPUs are kept at most, 0 all. Without
-// GPUs or a driver the error is of kind fail.Absent.
+// Spec detects the machine and keeps at most gpus GPUs (0: all). Without GPUs or a driver the error is of
+// kind fail.Absent.
 func (h *Host) Spec(gpus int) (*topo.Spec, error) {
 	m, err := detect.Live()
 	if err != nil {
@@ -64,9 +64,8 @@ func (h *Host) Spec(gpus int) (*topo.Spec, error) {
 	return spec, nil
 }
 
-// verbs queries libibverbs for what sysfs does not report of RDMA devices. Where it
-// cannot be asked, NCCL has no InfiniBand either; a machine that has such devices
-// all the same deserves a word.
+// verbs returns the limits of RDMA devices from libibverbs. If that cannot be loaded, NCCL has no InfiniBand
+// either; it adds a note if the machine has such devices nevertheless.
 func (h *Host) verbs() ([]detect.HCA, error) {
 	devices, left, err := real.RDMADevices()
 	if err != nil {
@@ -85,8 +84,7 @@ func (h *Host) verbs() ([]detect.HCA, error) {
 	return out, nil
 }
 
-// beginning is the topology file that NCCL reads before it reads the
-// machine, nil without one.
+// beginning returns the topology file that NCCL loads before it probes the machine; nil if there is none.
 func (h *Host) beginning() (*topo.Element, error) {
 	name, _ := h.Getenv("NCCL_TOPO_FILE")
 	named := name != ""
@@ -114,8 +112,8 @@ func (h *Host) beginning() (*topo.Element, error) {
 	return spec.Root, nil
 }
 
-// number is a variable as NCCL reads one: of a word it is 0, of nothing the
-// default (misc/param.cc:76).
+// number returns a variable as NCCL parses it: 0 for a word, the default for an empty value
+// (misc/param.cc:76).
 func (h *Host) number(name string, def int64) int64 {
 	if v, _ := h.Getenv(name); v != "" {
 		def, _ = cnum.Int(v)

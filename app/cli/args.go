@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NoCommand refuses arguments of a command that only holds others.
+// NoCommand returns a usage error for a group of commands that is called without a subcommand or with an
+// unknown one.
 func NoCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -30,7 +31,7 @@ func NoCommand(cmd *cobra.Command, args []string) error {
 	return fail.Usage("unknown command %q; write one of %s", args[0], strings.Join(names, ", "))
 }
 
-// Group is a command that only holds others.
+// Group returns a command that only has subcommands.
 func Group(use, short string, children ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Args: NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return fail.Usage("%s", missingCommand(cmd)) }}
@@ -38,7 +39,7 @@ func Group(use, short string, children ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// Long gives a command the text of its help.
+// Long sets the help text of a command and returns it.
 func Long(c *cobra.Command, text string) *cobra.Command {
 	c.Long = text
 	return c
@@ -68,12 +69,12 @@ func Exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// path is a command without the program's name, which errors begin with.
+// path returns a command's path without the program's name, for errors.
 func path(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), "simccl ")
 }
 
-// FlagError says of an option that cannot be read what was likely meant, or what to write.
+// FlagError converts an error about a flag to a usage error with the likely flag, or an example.
 func FlagError(cmd *cobra.Command, err error) error {
 	see := "see simccl " + path(cmd) + " --help"
 	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
@@ -95,15 +96,15 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return fail.Usage("%v; %s", err, see)
 }
 
-// Nested is a command whose options are in a file or in another option.
+// Nested returns a command for flags that are read from a file or from another flag's value.
 func Nested(use string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	c := &cobra.Command{Use: use, SilenceUsage: true, SilenceErrors: true, Args: args, RunE: run}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fail.Usage("%v", err) })
 	return c
 }
 
-// Given are the options that a command line gives one command and that another has too, as
-// words; those of all commands are the app's.
+// Given returns the flags that the user gave to one command and that another command also has, as words. It
+// excludes flags of all commands; those are in the App.
 func Given(from, to *cobra.Command) []string {
 	words := []string{}
 	from.Flags().Visit(func(f *pflag.Flag) {

@@ -1,8 +1,7 @@
-// Package cli holds what commands share: the options that name a machine, the
-// rules of their arguments, and the names of options in errors. The packages
-// below it each hold one command or group of commands: Command declares it, its Options are
-// what the flags and arguments say, and Options.Run does what they ask for, so that a test or
-// another program needs no command line.
+// Package cli contains what commands share: the flags that select a machine, rules for arguments, and flag
+// names in errors. Each package below it contains one command or group of commands: Command declares it,
+// Options holds its flags and arguments, and Options.Run executes it, so that tests and other programs need
+// no command line.
 //
 // What it must not know: what a command computes.
 package cli
@@ -12,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// App is a command's process, and what is asked of all commands.
+// App is the process of a command, with the flags of all commands.
 type App struct {
 	process.Process
 	JSON bool // --json

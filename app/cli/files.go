@@ -17,7 +17,7 @@ import (
 	"github.com/simccl/simccl/workload/inputs"
 )
 
-// Directory fails where the directory of a file to be written is not there.
+// Directory returns an error if the directory of a file to be written does not exist.
 func Directory(flag, name string) error {
 	if !newfile.Possible(name) {
 		return fail.Input(fmt.Errorf("%s %s: no such directory", flag, name))
@@ -25,7 +25,8 @@ func Directory(flag, name string) error {
 	return nil
 }
 
-// Save writes a file, which appears whole or not at all, and says so with a word on what it is.
+// Save writes a file atomically (completely or not at all) and prints its name with what, a word about its
+// content.
 func (a *App) Save(name, what string, write func(io.Writer) error) error {
 	f, err := newfile.Create(a.Path(name))
 	if err != nil {
@@ -38,7 +39,7 @@ func (a *App) Save(name, what string, write func(io.Writer) error) error {
 	return nil
 }
 
-// SaveFigure writes a figure as the ending of its name says: .pdf, else SVG. Equal figures give equal files.
+// SaveFigure writes a figure as PDF if the name ends in .pdf, else as SVG. Equal figures give equal files.
 func (a *App) SaveFigure(name, what string, f *chart.Figure) error {
 	return a.Save(name, what, func(w io.Writer) error {
 		if !strings.HasSuffix(name, ".pdf") {

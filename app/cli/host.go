@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/app/process"
 )
 
-// Host is the machine that the program runs on.
+// Host returns the machine that the program runs on.
 func (a *App) Host() *bench.Host {
 	return &bench.Host{
 		Getenv: a.Getenv,

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Machine are the options that say which machine is meant: the Machine and Network of a Spec.
+// Machine are the flags that select the machine: Machine and Network of a Spec.
 type Machine struct {
 	Topo      string
 	Nodes     int
@@ -86,7 +86,7 @@ func (m *Machine) Register(c *cobra.Command) {
 	))
 }
 
-// RegisterClass adds the option of commands that predict times.
+// RegisterClass declares the flag of commands that predict times.
 func (m *Machine) RegisterClass(c *cobra.Command) {
 	flags.Register(c.Flags(), flags.In(flags.Machine,
 		flags.Of(&m.Class, "machine-class", "", "",
@@ -115,7 +115,7 @@ func (m *Machine) RegisterNetwork(c *cobra.Command) {
 	))
 }
 
-// RegisterFaults adds what else decides what messages meet there.
+// RegisterFaults declares the flags for faults and the seed of the network.
 func (m *Machine) RegisterFaults(c *cobra.Command) {
 	flags.Register(c.Flags(), flags.In(flags.Network,
 		flags.Of(&m.Faults, "fault", "", nil, "`FAULT` of the network, with --fabric or --network packet: "+
@@ -127,8 +127,8 @@ func (m *Machine) RegisterFaults(c *cobra.Command) {
 	))
 }
 
-// Congestion simulates an operation over a network, as run does, and returns what its
-// messages meet there; nil where the options name none.
+// Congestion simulates an operation over the network, as run does, and returns the congestion of its
+// messages; nil if the flags select no network.
 func (m *Machine) Congestion(ctx context.Context, a *App, op scenario.Named) (*congestion.Report, error) {
 	if m.Fabric == "" && (m.Network == "" || m.Network == "flow") {
 		return nil, nil
@@ -151,7 +151,7 @@ func (m *Machine) Congestion(ctx context.Context, a *App, op scenario.Named) (*c
 	return r, flags.Name(m.given, err)
 }
 
-// Spec is what the options say, as a Spec without a workload.
+// Spec converts the flags to a Spec without a workload.
 func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 	var s scenario.Spec
 	for _, o := range []struct {
@@ -200,7 +200,7 @@ func (m *Machine) Spec(a *App) (scenario.Spec, error) {
 	return s, flags.Name(m.given, err)
 }
 
-// Load makes the communicator.
+// Load lays out the communicator on the machine.
 func (m *Machine) Load(a *App) (*scenario.Site, error) { return m.site(a, scenario.Load) }
 
 // Layout reads the topology files and lays out the nodes, without a communicator.

@@ -5,7 +5,7 @@ import (
 	"github.com/simccl/simccl/rules"
 )
 
-// Rules is the release whose rules hold where no machine says another.
+// Rules returns the release whose rules apply if the machine does not name one.
 func Rules() rules.Release { return rules.Default().Release }
 
 // AsFlags names the flags of the command in place of the members that err names.

@@ -8,10 +8,9 @@ import (
 	"github.com/simccl/simccl/scenario"
 )
 
-// parseNodes reads the nodes of a machine from a line: FILE, or FILE:COUNT,FILE:COUNT;
-// count is the number of nodes of a line without counts, 0 the default. A file that
-// exists under the whole name FILE:COUNT is taken for that. Errors are of package
-// fail.
+// parseNodes parses the nodes of a machine: FILE, or FILE:COUNT,FILE:COUNT. count is the number of nodes of a
+// FILE without COUNT, 0 the default. A file that exists under the whole name FILE:COUNT takes precedence.
+// Errors are of package fail.
 func parseNodes(line string, count int, exists func(name string) bool) ([]scenario.Nodes, error) {
 	if line == "" {
 		if count == 0 {

@@ -7,8 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Operation are the options that say which single operation is meant. OP and SIZE are
-// arguments.
+// Operation are the flags and arguments that select a single operation. OP and SIZE are arguments.
 type Operation struct{ scenario.Named }
 
 // Register declares the options.
@@ -20,7 +19,7 @@ func (o *Operation) Register(c *cobra.Command) {
 		flags.Of(&o.InPlace, "in-place", "", false, "send and receive in the same buffer")))
 }
 
-// Of is the operation among a communicator's ranks.
+// Of returns the operation for a communicator of a number of ranks.
 func (o *Operation) Of(a *App, ranks int) (comm.Op, error) {
 	op, err := o.Parse(ranks)
 	return op, a.AsFlags(err)

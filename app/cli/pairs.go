@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/scenario"
 )
 
-// PairFlags are the options of an all_to_all_v.
+// PairFlags returns the flags of all_to_all_v.
 func PairFlags(o *options.Options) []flags.Row {
 	return []flags.Row{
 		flags.Of(&o.CountsFile, "counts", "", "",
@@ -21,7 +21,7 @@ func PairFlags(o *options.Options) []flags.Row {
 	}
 }
 
-// Pairs adds to a workload what the ranks of an all_to_all_v exchange.
+// Pairs sets what the ranks of an all_to_all_v exchange in a workload.
 func (a *App) Pairs(w scenario.Workload, op string, o *options.Options) (scenario.Workload, error) {
 	if coll.Variable(op) {
 		w.Op = coll.AllToAllV
@@ -36,7 +36,7 @@ func (a *App) Pairs(w scenario.Workload, op string, o *options.Options) (scenari
 	return w, fail.Input(err)
 }
 
-// OrDefault is a value, or none where it is what a Spec has without it.
+// OrDefault returns v, or the zero value if v is the default that a Spec assumes without it.
 func OrDefault[T comparable](v, def T) T {
 	if v == def {
 		var none T

@@ -14,8 +14,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Budget is the memory for what a command reads: that of SIMCCL_MEMORY, else bounded.DefaultBudget; less
-// where the process may not have that much (ulimit -v).
+// Budget returns the memory budget of a command's inputs: SIMCCL_MEMORY, else bounded.DefaultBudget; less if
+// the process may not use that much (ulimit -v).
 func (p *Process) Budget() (*bounded.Budget, error) {
 	limit := int64(bounded.DefaultBudget)
 	if v, _ := p.Getenv("SIMCCL_MEMORY"); v != "" {
@@ -26,7 +26,7 @@ func (p *Process) Budget() (*bounded.Budget, error) {
 		limit = int64(n)
 	}
 	if room, ok := roomLeft(); ok {
-		// A heap that grows holds what it had, what it copies, and what is not collected yet.
+		// A growing heap contains its old content, the copy of it, and garbage.
 		const parts = 8
 		limit = min(limit, max(room/parts, 1<<20))
 	}
@@ -43,8 +43,8 @@ func heldNow(exact bool) int64 {
 	return int64(m[0].Value.Uint64())
 }
 
-// KeepWithin has memory be collected sooner where the process may not have as much as it grows to by
-// itself; it is called once, before anything is read.
+// KeepWithin sets Go's memory limit if the process may not use as much memory as Go's heap would grow to. It
+// is called once, before any input is read.
 func KeepWithin() {
 	room, ok := roomLeft()
 	if !ok || debug.SetMemoryLimit(-1) != math.MaxInt64 {
@@ -56,7 +56,8 @@ func KeepWithin() {
 	debug.SetMemoryLimit(int64(m[0].Value.Uint64()-m[1].Value.Uint64()) + room/2)
 }
 
-// roomLeft is how many bytes of addresses the process may still get, where that is limited.
+// roomLeft returns the number of bytes of address space that the process may still allocate; ok is false
+// without a limit.
 func roomLeft() (int64, bool) {
 	limit, ok := addressLimit()
 	if !ok {

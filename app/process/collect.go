@@ -16,11 +16,10 @@ const (
 	mostPercent = 100 * heapRoom / (4 << 20)
 )
 
-// LateCollection puts off the first collection until the heap has 32 MB, which short
-// commands never reach. From then on the heap grows by heapRoom at least between two
-// collections, and by what is set beside that, which is Go's 100 % unless less was asked
-// for. A sweep of 64 ranks, which holds some megabytes at a time, takes a tenth less CPU.
-// GOGC of the environment stays as it is.
+// LateCollection delays the first garbage collection until the heap has 32 MB, which short commands never
+// reach. After that the heap grows between two collections by at least heapRoom, and by GOGC (Go's 100 %
+// unless a lower value was set). A sweep of 64 ranks, which uses some megabytes at a time, takes a tenth less
+// CPU. GOGC of the environment takes precedence.
 func LateCollection() {
 	for _, kv := range os.Environ() {
 		if strings.HasPrefix(kv, "GOGC=") {
@@ -31,18 +30,18 @@ func LateCollection() {
 	(&collections{set: mostPercent / 2, base: 100, limit: debug.SetMemoryLimit(-1)}).await()
 }
 
-// collections sets GOGC after each collection to what the live heap asks for.
+// collections adjusts GOGC after each collection to the live heap.
 //
-// What is found after one collection may be set while the next one marks, and that one is not
-// noticed then: a heap of 1 MB that has 47 MB by now would grow to 17 times that. So there is a
-// limit of memory as well, at twice the growth that is asked for, where none was set.
+// A value set after one collection may come while the next one is already marking, which then does not use
+// it: a heap of 1 MB that has grown to 47 MB would grow to 17 times that. Therefore it also sets a memory
+// limit of twice the desired growth, unless one was set.
 type collections struct {
-	set, base int   // what was set last; what is asked for beside heapRoom
+	set, base int   // GOGC as set last; GOGC to apply besides heapRoom
 	limit     int64 // of memory, that was set last
 	guards    bool  // it is collections' own
 }
 
-// await has adjust run after the next collection.
+// await runs adjust after the next collection.
 func (c *collections) await() { runtime.AddCleanup(new([16]byte), (*collections).adjust, c) }
 
 func (c *collections) adjust() {
@@ -76,12 +75,12 @@ func (c *collections) guard(limit int64) {
 	c.limit, c.guards = limit, true
 }
 
-// limitFor is the limit of memory for what is held and a live heap.
+// limitFor returns the memory limit for the held memory and the live heap.
 func limitFor(held, live uint64, base int) int64 {
 	return int64(held + 2*(live*uint64(base)/100+heapRoom))
 }
 
-// percentFor is GOGC for a live heap in bytes: by base percent and heapRoom more it is to grow.
+// percentFor returns the GOGC that lets a live heap of a number of bytes grow by base percent and heapRoom.
 func percentFor(live uint64, base int) int {
 	return int(min(mostPercent, uint64(base)+100*heapRoom/max(1, live)))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/workload/inputs"
 )
 
-// Limits on what is read of an input, in bytes, far above what one has.
+// Limits of inputs in bytes, far above the size of real ones.
 const (
 	MaxTopology = topoxml.MaxBytes // the parser's own
 	MaxLog      = 256 << 20        // of NCCL, as it lies in a file
@@ -23,9 +23,8 @@ const (
 // ThisTopology is the name under which a Spec has the topology of this machine.
 const ThisTopology = "this machine"
 
-// Read reads an input file that an option or argument names, up to limit bytes. It
-// ends when the command is interrupted, also where it waits for a pipe. Errors are
-// of kind fail.BadInput, but for being interrupted.
+// Read reads the input file of a flag or argument, up to limit bytes. It ends when the command is
+// interrupted, even while it waits for a pipe. Errors are of kind fail.BadInput, except for interruption.
 func (p *Process) Read(name string, limit int64) ([]byte, error) {
 	data, err := p.ReadFile(p.Path(name), limit)
 	var large *bounded.TooLargeError
@@ -39,8 +38,8 @@ func (p *Process) Read(name string, limit int64) ([]byte, error) {
 	return data, fail.Input(err)
 }
 
-// ReadAs reads an input file of one of some kinds, taken out of what it was compressed or
-// saved in; one that is known as another is refused by its name.
+// ReadAs reads an input file of one of the kinds, decompressed and without its envelope. A file of another
+// known kind is refused with an error that names it.
 func (p *Process) ReadAs(name string, limit int64, kinds ...inputs.Kind) ([]byte, error) {
 	data, err := p.Read(name, limit)
 	if err != nil {
@@ -62,7 +61,7 @@ type files struct {
 	given   map[string][]byte
 }
 
-// Open opens a file.
+// Open opens a file relative to the process's Dir; it implements fs.FS for scenarios.
 func (f files) Open(name string) (fs.File, error) { return os.Open(f.process.Path(name)) }
 
 // ReadLimited reads a file, or returns what was given in its place.

@@ -8,9 +8,9 @@ import (
 	"github.com/simccl/simccl/nccltests"
 )
 
-// WriteJSON writes nccl-tests' JSON: on standard output where print says so, and to
-// a file where there is a name. As for nccl-tests' -J, the file is the first of
-// NAME, NAME.0, NAME.1, … that is free; standard error says which.
+// WriteJSON writes nccl-tests' JSON: to standard output if print is set, and to a file if there is a name. As
+// with nccl-tests' -J, the file is the first of NAME, NAME.0, NAME.1, … that does not exist; standard error
+// states which.
 func (p *Process) WriteJSON(doc *nccltests.Report, name string, print bool) error {
 	if print {
 		if err := nccltests.WriteJSON(p.Out, doc); err != nil {

@@ -1,6 +1,5 @@
-// Package process is the process around a command: its streams, files, environment
-// and context, and what a scenario takes of them (Options). What the command does
-// is not its business.
+// Package process represents the process of a command: its streams, files, environment and context, and what
+// a scenario takes from them (Options). It does not know what the command does.
 package process
 
 import (
@@ -41,14 +40,14 @@ type Process struct {
 	mark string // with which Out and Err know our own colours
 }
 
-// Line is shared by the command that ends by itself and the one who cuts it off:
-// one of them names the signal, in place of a progress line.
+// Line is shared by the command and the interrupt handler that ends it: one of them prints the signal,
+// replacing a progress line.
 type Line struct {
 	interrupt.Command
 	showing atomic.Pointer[terminal.Progress]
 }
 
-// Context is the command's, which the first interrupt ends.
+// Context returns the command's context, which the first interrupt cancels.
 func (p *Process) Context() context.Context {
 	if p.Ctx == nil {
 		return context.Background()
@@ -56,10 +55,10 @@ func (p *Process) Context() context.Context {
 	return p.Ctx
 }
 
-// Cancelled is what the stages poll: nil to go on.
+// Cancelled returns nil, or the error of the cancelled context; long loops poll it.
 func (p *Process) Cancelled() error { return p.Context().Err() }
 
-// Path resolves a file name of an option.
+// Path returns the path of a file name given in an option, relative to Dir.
 func (p *Process) Path(name string) string {
 	if p.Dir == "" || filepath.IsAbs(name) {
 		return name
@@ -67,12 +66,12 @@ func (p *Process) Path(name string) string {
 	return filepath.Join(p.Dir, name)
 }
 
-// Config reads the settings and warns of what a user should know of them.
+// Config reads the settings and prints warnings about them.
 func (p *Process) Config() (*config.Config, error) {
 	return scenario.Settings(p.sources(), p.warnOf, p.Cancelled)
 }
 
-// sources are where settings come from.
+// sources returns the sources of settings.
 func (p *Process) sources() config.Sources {
 	// The names of NCCL's configuration files are not relative to Dir.
 	s := config.Sources{Flags: p.Env, Environ: p.Environ, NoEnv: p.NoEnv, ReadFile: func(name string) ([]byte,
@@ -85,12 +84,11 @@ func (p *Process) sources() config.Sources {
 	return s
 }
 
-// Getenv looks at Env, then at the environment.
+// Getenv returns the value in Env, else in the environment.
 func (p *Process) Getenv(name string) (string, bool) { return p.sources().Getenv(name) }
 
-// Options are the surroundings of a Spec: this process's files, environment and
-// standard error. found is the topology of this machine, read under the name
-// ThisTopology; nil: no file has that name.
+// Options returns the environment of a Spec: this process's files, variables and standard error. found is the
+// topology of this machine, which is read under the name ThisTopology; nil: no file has that name.
 func (p *Process) Options(found []byte) scenario.Options {
 	return scenario.Options{Files: files{process: p, given: map[string][]byte{ThisTopology: found}},
 		Settings: p.sources(), Program: p.Version,
@@ -107,7 +105,7 @@ func (p *Process) Options(found []byte) scenario.Options {
 		}}
 }
 
-// convert makes NCCL's topology file of a machine in another form.
+// convert converts another description of a machine to NCCL's topology file.
 func convert(data []byte, name string) (*scenario.Converted, error) {
 	h, err := anyhost.Read(data, name, anyhost.Given{})
 	if err != nil {
@@ -116,7 +114,7 @@ func convert(data []byte, name string) (*scenario.Converted, error) {
 	return &scenario.Converted{XML: h.XML(), Name: h.Label, Notes: h.Notes}, nil
 }
 
-// OptionsWith are Options in which the file of a name has these contents.
+// OptionsWith returns Options in which the file with a name has the given content.
 func (p *Process) OptionsWith(name string, data []byte) scenario.Options {
 	o := p.Options(nil)
 	o.Files = files{process: p, given: map[string][]byte{name: data}}

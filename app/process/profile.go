@@ -4,13 +4,13 @@ import (
 	"fmt"
 )
 
-// CPUProfile is where the process itself spends its CPU time, as a file of pprof.
+// CPUProfile is a CPU profile of the process itself, a pprof file.
 type CPUProfile struct {
 	Name string // of the file; empty: none
 	own  cpuProfile
 }
 
-// Start begins the profile.
+// Start starts the CPU profile; it does nothing without a name.
 func (c *CPUProfile) Start(p *Process) error {
 	if c.Name == "" {
 		return nil

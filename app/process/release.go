@@ -10,11 +10,11 @@ import (
 	"github.com/simccl/simccl/workload/inputs"
 )
 
-// headSize is how much of a file is asked what it is.
+// headSize is the number of bytes by which the kind of a file is recognised.
 const headSize = 64 << 10
 
-// Release is the version of NCCL that a request names: by its version, or by a
-// library file, which is read and not run; "" where neither is given.
+// Release returns the NCCL version that a request names: directly, or by a library file, which is read but
+// not executed; "" if neither is given.
 func (p *Process) Release(version, library string) (string, error) {
 	switch {
 	case library == "":
@@ -39,8 +39,8 @@ func (p *Process) Release(version, library string) (string, error) {
 	return v.String(), nil
 }
 
-// Recorded is the release whose rules are taken for a recording that names its own. A line
-// says where that is another.
+// Recorded returns the release whose rules are used for a recording of a version, and prints a note if it
+// differs.
 func (p *Process) Recorded(version string) string {
 	taken, note := release.Recorded(version)
 	if note != "" {

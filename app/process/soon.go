@@ -10,9 +10,9 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 )
 
-// OpenSoon opens an input file that comes to its end. A pipe without a writer, and a file of the
-// kernel's that says something when something happens (/proc/kmsg), are no inputs: what says nothing for
-// a while is refused. A pipe of the shell's (<(zcat x), /dev/stdin) may take as long as its writer does.
+// OpenSoon opens an input file that must deliver data within a time limit. A pipe without a writer, and a
+// kernel file that waits for events (/proc/kmsg), are refused after 10 s without the first data or 30 s
+// without further data. Pipes of the shell (<(zcat x), /dev/stdin) may take as long as their writer.
 func (p *Process) OpenSoon(name string) (io.ReadCloser, error) {
 	const first, later = 10 * time.Second, 30 * time.Second
 	return p.openWithin(name, first, later)
@@ -33,7 +33,8 @@ func (p *Process) openWithin(name string, first, later time.Duration) (io.ReadCl
 	return s, nil
 }
 
-// slow is a file that may never give anything; who waits in the kernel for it is left there.
+// slow reads a file that may never deliver data, in a goroutine; one that is blocked in the kernel is
+// abandoned.
 type slow struct {
 	p           *Process
 	wait, later time.Duration
@@ -42,7 +43,7 @@ type slow struct {
 	left        piece
 }
 
-// piece is what a read gave.
+// piece is the result of one read.
 type piece struct {
 	b   []byte
 	err error
@@ -74,7 +75,8 @@ func (s *slow) give(x piece) bool {
 	}
 }
 
-// Read returns what has come, and fails where nothing comes for too long.
+// Read returns the data that has arrived; it fails if none arrives within the time limit or the command is
+// interrupted.
 func (s *slow) Read(b []byte) (int, error) {
 	if len(s.left.b) == 0 && s.left.err == nil {
 		timer := time.NewTimer(s.wait)
@@ -97,7 +99,7 @@ func (s *slow) Read(b []byte) (int, error) {
 	return 0, s.left.err
 }
 
-// Close ends the reading.
+// Close stops the reading goroutine.
 func (s *slow) Close() error {
 	close(s.stop)
 	return nil

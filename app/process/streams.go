@@ -16,11 +16,10 @@ import (
 	"github.com/simccl/simccl/trace/chrome"
 )
 
-// Guard puts writers before standard output and error that escape the control
-// characters of what is printed: names in topologies, fabrics and traces are
-// other people's text. Only colours that carry our mark pass. It returns what ends
-// the output: it writes the end of an unfinished character, and adds to an error of
-// the command that something could not be written.
+// Guard replaces standard output and error by writers that escape control characters: names in topologies,
+// fabrics and traces come from other people. Only the program's own colours, which carry a random mark, pass.
+// The returned function ends the output: it completes a truncated character, and adds a write error to the
+// command's error.
 func (p *Process) Guard() (end func(error) error) {
 	p.mark = rand.Text()
 	out, err := termtext.NewWriter(p.Out, p.mark), termtext.NewWriter(p.Err, p.mark)
@@ -35,13 +34,13 @@ func (p *Process) Guard() (end func(error) error) {
 	}
 }
 
-// output remembers that something could not be written.
+// output remembers the first write error.
 type output struct {
 	io.Writer
 	err error
 }
 
-// Unwrap returns the writer below.
+// Unwrap returns the underlying writer.
 func (o *output) Unwrap() io.Writer { return o.Writer }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -52,12 +51,12 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Paint is the palette of a stream.
+// Paint returns the palette of a stream.
 func (p *Process) Paint(w io.Writer) terminal.Palette {
 	return terminal.PaletteOf(w, p.mark, p.Getenv)
 }
 
-// PrintText prints a report for people, its headings bold.
+// PrintText prints a text report with bold headings.
 func (p *Process) PrintText(text string) error {
 	_, err := fmt.Fprint(p.Out, p.Paint(p.Out).Headings(text))
 	return err
@@ -74,8 +73,8 @@ func (p *Process) Encode(indent string, html bool, v any) error {
 	return enc.Encode(v)
 }
 
-// Notes is where warnings, progress and words on what was written go: standard error, and nowhere with
-// --quiet. What a command was asked to print there (--nccl-log), and errors, go to Err itself.
+// Notes returns the writer for warnings, progress and notes on written files: standard error, or none with
+// --quiet. Requested output (--nccl-log) and errors go to Err itself.
 func (p *Process) Notes() io.Writer {
 	if p.Quiet {
 		return io.Discard
@@ -88,7 +87,7 @@ func (p *Process) Warn(format string, args ...any) {
 	fmt.Fprintf(p.Notes(), "simccl: %s %s\n", p.Paint(p.Err).Yellow("warning:"), fmt.Sprintf(format, args...))
 }
 
-// warnOf prints a warning of a Spec.
+// warnOf prints a warning about a Spec.
 func (p *Process) warnOf(err error) {
 	switch w := err.(type) {
 	case *scenario.LintWarning:
@@ -110,7 +109,7 @@ func (p *Process) warnOf(err error) {
 	}
 }
 
-// Progress starts to show how far a command is.
+// Progress starts a progress line.
 func (p *Process) Progress(what string, total int) *terminal.Progress {
 	line := terminal.Start(p.Notes(), what, total)
 	if p.Line != nil {
@@ -119,7 +118,7 @@ func (p *Process) Progress(what string, total int) *terminal.Progress {
 	return line
 }
 
-// Interrupted prints the one line about a signal.
+// Interrupted prints one line about a signal.
 func (p *Process) Interrupted(why *interrupt.Error) {
 	if line := p.Line.showing.Load(); line != nil {
 		line.End()
@@ -127,7 +126,7 @@ func (p *Process) Interrupted(why *interrupt.Error) {
 	fmt.Fprintf(p.Err, "%s %v\n", p.Paint(p.Err).Red("simccl:"), why)
 }
 
-// OpenTrace says what to do with a trace of that name.
+// OpenTrace returns the instruction how to open a trace of that name.
 func OpenTrace(name string) string {
 	switch {
 	case strings.HasSuffix(name, ".zst"):
@@ -138,7 +137,7 @@ func OpenTrace(name string) string {
 	return "open it in https://ui.perfetto.dev or chrome://tracing"
 }
 
-// CloseTrace writes what a sink was given to its file, and says so.
+// CloseTrace completes a trace file and prints its name.
 func (p *Process) CloseTrace(name string, w *chrome.Writer) error {
 	line := p.Progress("events", 0)
 	defer line.End()
@@ -152,8 +151,7 @@ func (p *Process) CloseTrace(name string, w *chrome.Writer) error {
 	return nil
 }
 
-// Wrote says on standard error, in one line, which file was written, how large it
-// is, and what to do with it.
+// Wrote prints on standard error, on one line, the name and size of a written file and how to open it.
 func (p *Process) Wrote(name, how string) { p.WroteOf(name, "", how) }
 
 // WroteOf is Wrote with a word on what is in the file.

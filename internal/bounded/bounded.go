@@ -1,6 +1,5 @@
-// Package bounded reads inputs whole, up to a limit that holds before anything
-// beyond it is read: a file of any size, a device that never ends, and a pipe
-// without a writer end with an error, in little memory and soon after a cancel.
+// Package bounded reads whole inputs up to a size limit, without reading beyond it: a huge file, an endless
+// device and a pipe without a writer end with an error, in little memory and soon after cancellation.
 package bounded
 
 import (
@@ -31,7 +30,7 @@ func Read(r io.Reader, name string, limit int64) ([]byte, error) {
 	return read(r, name, limit, 0)
 }
 
-// chunk is how much is read at once of what does not state its size.
+// chunk is the number of bytes read at a time from a file without a known size.
 const chunk = 1 << 20
 
 // read gathers chunks and joins them once: a buffer that grows by copying takes
@@ -65,8 +64,8 @@ func join(parts [][]byte, total int64) []byte {
 	return out
 }
 
-// ReadFile reads the file that open opens (os.Open of path, say). It returns when
-// ctx ends, also while open waits for the writer of a pipe.
+// ReadFile reads the file that open opens (for example os.Open of path). It returns when ctx ends, even while
+// open waits for the writer of a pipe.
 func ReadFile(ctx context.Context, path string, limit int64, open func() (fs.File, error)) ([]byte, error) {
 	type result struct {
 		data []byte
@@ -115,7 +114,7 @@ func readOpen(ctx context.Context, f fs.File, name string, limit int64) ([]byte,
 	return read(until{ctx, f}, name, limit, info.Size())
 }
 
-// until reads as long as its context lasts.
+// until is a reader that fails once its context ends.
 type until struct {
 	ctx context.Context
 	io.Reader

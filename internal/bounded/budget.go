@@ -5,16 +5,15 @@ import (
 	"io"
 )
 
-// DefaultBudget is how much memory inputs may take, in bytes.
+// DefaultBudget is the default memory for inputs, in bytes.
 const DefaultBudget = 1 << 30
 
-// Budget is how much memory a program may hold while it reads inputs. What an input takes is not what
-// it is long: a byte may become an object, and a compressed file of kilobytes a gigabyte. So what is
-// held is measured, between pieces of the input. A nil Budget has no limit.
+// Budget limits the memory of a program while it reads inputs. The memory for an input is not its length: a
+// byte may become an object, and a compressed file of kilobytes a gigabyte. Therefore the memory in use is
+// measured between pieces of the input. A nil Budget has no limit.
 type Budget struct {
 	Limit int64 // bytes
-	// Held is how many bytes are held now; exact leaves out what nothing refers to any more, which
-	// takes longer.
+	// Held returns the number of bytes in use; with exact it excludes garbage, which takes longer.
 	Held func(exact bool) int64
 	next int64 // Held in bytes from which it is looked at exactly
 }
@@ -26,7 +25,7 @@ type OverBudgetError struct {
 	Limit int64 // bytes
 }
 
-// Error names the input and the place.
+// Error names the input and the position.
 func (e *OverBudgetError) Error() string {
 	return fmt.Sprintf("%s: byte %d: what was read so far takes more than %d MiB of memory; give a shorter "+
 		"one (fewer steps or ranks), or more memory (SIMCCL_MEMORY=8G; ulimit -v)", e.Name, e.At, e.Limit>>20)
@@ -42,7 +41,8 @@ func (b *Budget) over() bool {
 	return held > b.Limit
 }
 
-// Reader reads an input, and fails with an OverBudgetError once that has taken too much.
+// Reader returns a reader of an input that fails with an OverBudgetError once the memory in use exceeds the
+// budget; name is the input's name in the error.
 func (b *Budget) Reader(r io.Reader, name string) *Metered {
 	return &Metered{r: r, name: name, budget: b}
 }
@@ -56,8 +56,8 @@ type Metered struct {
 	over     *OverBudgetError
 }
 
-// Why is the OverBudgetError that has ended the input, else err: who reads it may have said in its place
-// that the input ends too early.
+// Why returns the OverBudgetError that ended the input, else err: a parser may have reported a premature end
+// of input instead.
 func (m *Metered) Why(err error) error {
 	if m.over != nil {
 		return m.over
@@ -65,7 +65,7 @@ func (m *Metered) Why(err error) error {
 	return err
 }
 
-// Read reads a piece at most.
+// Read reads at most one piece and checks the budget between pieces.
 func (m *Metered) Read(p []byte) (int, error) {
 	const piece = 256 << 10
 	if m.over == nil && m.at-m.last >= piece {

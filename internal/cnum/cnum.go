@@ -32,7 +32,7 @@ func Int(s string) (n int64, ok bool) {
 	return n, len(rest) == 0 && len(t) > 0
 }
 
-// Hex reads as C's strtoull with base 16.
+// Hex parses like C's strtoull with base 16.
 func Hex(s string) uint64 {
 	t := strings.TrimLeft(s, " \t\n\v\f\r")
 	if len(t) > 2 && t[0] == '0' && (t[1] == 'x' || t[1] == 'X') && digit(t[2]) < 16 {
@@ -88,7 +88,7 @@ func BusID(s string) int64 {
 	return int64(v)
 }
 
-// BusIDText prints NCCL's integer as a PCI address (utils.cc:25).
+// BusIDText formats NCCL's integer bus id as a PCI address (utils.cc:25).
 func BusIDText(id int64) string {
 	return fmt.Sprintf("%04x:%02x:%02x.%01x", uint64(id)>>20, uint64(id)&0xff000>>12, uint64(id)&0xff0>>4,
 		uint64(id)&0xf)

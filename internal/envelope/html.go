@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// elements are those of pages; others in a page are its text: [1,0]<stdout>:.
+// elements lists the elements that count as tags; others are text, such as [1,0]<stdout>:.
 const elements = " html head body pre code div p span table thead tbody tr td th samp article section main " +
 	"details summary blockquote " +
 	"font b i u em strong a br hr center ul ol li h1 h2 h3 h4 h5 h6 title meta link script style button " +
@@ -19,9 +19,8 @@ func isPage(first string) bool {
 	return name != "" && name != "!--"
 }
 
-// element is the name of the element of pages whose tag a text begins with, lower
-// case and with "/" in front of one that ends, and the length of the tag, 0 where the
-// line does not end it.
+// element returns the name of the HTML element whose tag a text begins with, in lower case and with "/"
+// before that of an end tag, and the length of the tag; 0 if the tag does not end on the line.
 func element(text string) (name string, n int) {
 	if !strings.HasPrefix(text, "<") {
 		return "", 0
@@ -42,11 +41,11 @@ func isAlnum(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// blanks keeps a line one line.
+// blanks replaces characters that would break or misalign a line.
 var blanks = strings.NewReplacer("\u00a0", " ", "\n", " ", "\r", " ")
 
-// html takes text out of a page, and replaces entities where the text was escaped.
-// A document that begins as XML does is none of both: its entities are its own.
+// html extracts the text of an HTML page, and replaces entities if the text was escaped. An XML document is
+// neither: its entities are its own.
 func (t *Text) html() {
 	first := t.first()
 	switch {
@@ -67,8 +66,7 @@ func (t *Text) html() {
 	}
 }
 
-// page drops the tags of pages, and what their scripts and styles say. A tag that
-// ends a line of the page ends one here.
+// page removes the tags of a page and the content of its scripts and styles. A block-level tag ends a line.
 func (t *Text) page() {
 	var out []Line
 	hidden := "" // the tag that ends what is not shown

@@ -10,15 +10,15 @@ import (
 // (textPayload), Loki (line), Splunk (_raw), others.
 var members = [...]string{"log", "MESSAGE", "message", "msg", "textPayload", "line", "_raw"}
 
-// dockerPiece is where Docker cuts a line: a longer one goes on in the next object.
+// dockerPiece is the length at which Docker splits a line; the rest follows in the next object.
 const dockerPiece = 16 << 10
 
 func isJSON(first string) bool {
 	return strings.HasPrefix(first, "{") || strings.HasPrefix(first, "[{")
 }
 
-// jsonLines takes lines out of objects of one line each. Every line that is not
-// blank must be one.
+// jsonLines extracts lines from log objects, one per line. It applies only if every line that is not blank is
+// one.
 func (t *Text) jsonLines() {
 	if !strings.HasPrefix(t.first(), "{") {
 		return
@@ -57,7 +57,7 @@ func (t *Text) jsonLines() {
 	t.terminal()
 }
 
-// ofObject is the line that an object of a log keeps, and its stream.
+// ofObject returns the line in a log object, and its stream.
 func ofObject(text string) (line, stream string, ok bool) {
 	if !strings.HasPrefix(text, "{") || !strings.HasSuffix(text, "}") {
 		return "", "", false

@@ -8,25 +8,23 @@ import (
 // Text is the lines of a file without their envelopes.
 type Text struct {
 	Lines []Line
-	// Removed names what was taken away, in the order in which it was found:
-	// "gzip", "terminal escapes", "JSON lines", …
+	// Removed lists the envelopes that were removed, in order: "gzip", "terminal escapes", "JSON lines", ….
 	Removed []string
 
 	again bool // something was taken away in this pass
 }
 
-// Line is one line of text with the place of its first byte. Column counts bytes
-// from 1 in the line of the unpacked file; within the text it is exact where
-// nothing was taken out of the middle of the line.
+// Line is one line of text with the position of its first byte. Column counts bytes from 1 in the line of the
+// unpacked file; within the text it is exact if nothing was removed from the middle of the line.
 type Line struct {
 	Number, Column int
 	Text           string
 }
 
-// MaxBytes bounds an unpacked file.
+// MaxBytes is the largest size of an unpacked file.
 const MaxBytes = 1 << 30
 
-// String is the text with a line feed after each line.
+// String returns the text with a line feed after each line.
 func (t *Text) String() string {
 	var b strings.Builder
 	for _, l := range t.Lines {
@@ -36,7 +34,7 @@ func (t *Text) String() string {
 	return b.String()
 }
 
-// has reports whether something was taken away.
+// has reports whether an envelope of this kind was removed.
 func (t *Text) has(what string) bool { return slices.Contains(t.Removed, what) }
 
 func (t *Text) removed(what string) {
@@ -50,7 +48,7 @@ func (t *Text) removed(what string) {
 // encoding and line ends: of <system>…</system> no entity is replaced.
 func Open(data []byte) (Text, error) { return open(data, MaxBytes) }
 
-// open is Open of files that unpack to most bytes.
+// open is Open with another limit on the unpacked size, in bytes.
 func open(data []byte, most int) (Text, error) {
 	var t Text
 	data, err := t.unpack(data, most)
@@ -72,11 +70,11 @@ func open(data []byte, most int) (Text, error) {
 	return t, nil
 }
 
-// maxNested bounds envelopes within envelopes.
+// maxNested is the maximum nesting of envelopes.
 const maxNested = 6
 
-// split makes lines of text. A carriage return ends a line as a line feed does,
-// and counts as a line of the file where the file has no line feed.
+// split splits text into lines. A carriage return ends a line like a line feed; it counts as a line of the
+// file only if the file has no line feeds.
 func (t *Text) split(text string) {
 	if text == "" {
 		return
@@ -104,7 +102,7 @@ func (t *Text) split(text string) {
 	}
 }
 
-// first is the first line that is not blank, without blanks around it.
+// first returns the first line that is not blank, without blanks around it.
 func (t *Text) first() string {
 	for _, l := range t.Lines {
 		if s := strings.TrimSpace(l.Text); s != "" {
@@ -114,7 +112,7 @@ func (t *Text) first() string {
 	return ""
 }
 
-// cut takes n bytes from the front of a line.
+// cut removes n bytes from the beginning of a line.
 func (l *Line) cut(n int) {
 	l.Text = l.Text[n:]
 	l.Column += n

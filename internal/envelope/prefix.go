@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// form is a kind of prefix of lines.
+// form is a kind of line prefix.
 type form struct {
 	name string
 	at   func() *regexp.Regexp
-	// sure forms are taken away without asking the reader, where every line of a
-	// file has one: nothing else begins so.
+	// sure forms are removed without asking the reader if every line of a file has one: no other text begins
+	// so.
 	sure bool
 	// rising forms have a number, the last group, that grows from line to line.
 	rising bool
@@ -70,9 +70,8 @@ const (
 	maxPrefixText = 2048 // bytes of a line that are looked at
 )
 
-// Payload takes the prefixes of a line away: begins says of the rest
-// whether it is what the reader looks for, blanks in front of it included. ok is
-// false where it never is; at is the number of bytes taken away.
+// Payload removes the prefixes of a line until begins accepts the rest, which may start with blanks. ok is
+// false if it never does; at is the number of bytes removed.
 func Payload(line string, begins func(rest string) bool) (rest string, at int, ok bool) {
 	for range maxPrefixes {
 		if begins(line[at:]) {
@@ -87,7 +86,7 @@ func Payload(line string, begins func(rest string) bool) (rest string, at int, o
 	return line, 0, false
 }
 
-// one is the length of the first form in front of a line, 0 for none.
+// one returns the length of the first form at the beginning of a line, 0 for none.
 func one(line string) int {
 	head := line[:min(len(line), maxPrefixText)]
 	for _, f := range forms {
@@ -101,7 +100,7 @@ func one(line string) int {
 // minUniform is the least number of lines whose common form is a prefix.
 const minUniform = 3
 
-// uniform takes away forms with which every line that is not blank begins.
+// uniform removes forms that begin every line which is not blank.
 func (t *Text) uniform() {
 	for i := range forms {
 		f := &forms[i]
@@ -145,8 +144,7 @@ func (f *form) blankAfter(lines []Line) bool {
 	return true
 }
 
-// all reports whether all lines begin with a form but blank ones and those
-// that part the matches of grep.
+// all reports whether all lines begin with a form, except blank lines and the separators of grep's matches.
 func (t *Text) all(f *form) bool {
 	n, last := 0, int64(-1)
 	for _, l := range t.Lines {

@@ -23,8 +23,8 @@ var (
 	bare = pattern(`\[(?:\d{1,3}(?:;\d{1,3})*)m`)
 )
 
-// terminal takes away what moves cursors and colours text. Colours without their
-// escape character go only where one of them ends ("[0m").
+// terminal removes escape sequences for cursor and colours. Colours that have lost their escape character are
+// removed only if one of them is the reset, "[0m".
 func (t *Text) terminal() {
 	ended := false
 	for i := range t.Lines {

@@ -78,8 +78,8 @@ func Packed(data []byte) string {
 	return ""
 }
 
-// Unpacker returns what a stream of a kind of Packed becomes; it holds no more than 128 MiB of it.
-// The error is a *PackedError.
+// Unpacker returns a reader of the decompressed stream; kind is a result of Packed. It uses at most 128 MiB
+// of memory. The error is a *PackedError.
 func Unpacker(kind string, r io.Reader) (io.ReadCloser, error) {
 	for _, p := range packings {
 		if p.kind != kind || p.open == nil {
@@ -94,7 +94,7 @@ func Unpacker(kind string, r io.Reader) (io.ReadCloser, error) {
 	return nil, &PackedError{Kind: kind}
 }
 
-// maxPacked bounds files packed twice.
+// maxPacked is the maximum number of nested compressions.
 const maxPacked = 3
 
 func (t *Text) unpack(data []byte, most int) ([]byte, error) {
@@ -128,8 +128,8 @@ func inflate(kind string, data []byte, most int) ([]byte, error) {
 	return out, nil
 }
 
-// decode makes UTF-8 of the encodings that editors and PowerShell write, by their
-// byte order mark, or by the zero bytes of ASCII in 16 bits.
+// decode converts the encodings that editors and PowerShell write to UTF-8. It recognises them by their byte
+// order mark, or by the zero bytes of ASCII in 16 bits.
 func (t *Text) decode(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):

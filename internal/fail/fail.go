@@ -1,11 +1,9 @@
-// Package fail has the errors by which a command ends because of what it was
-// given: an argument that cannot be, an input that cannot be read, a check that
-// was answered with no, hardware that is absent, a feature that is not built. An
-// Error has its Kind and its text; it knows no exit status and no flag.
+// Package fail defines the errors that end a command because of its inputs: an invalid argument, an
+// unreadable input, a check that failed, absent hardware, a feature that is not implemented. An Error has a
+// Kind and a text; it knows no exit status and no flag.
 //
-// A text may name members of a request in braces, as "{Iters} and {Cycles} begin
-// at 1". Error prints them as they are, without the braces; Named prints the
-// caller's names in their place, such as "-n and -N begin at 1".
+// A text may name members of a request in braces, as "{Iters} and {Cycles} begin at 1". Error prints them
+// without the braces; Named replaces them by the caller's names, such as "-n and -N begin at 1".
 package fail
 
 import (
@@ -14,14 +12,14 @@ import (
 	"regexp"
 )
 
-// Kind says what an Error is about.
+// Kind is the category of an Error.
 type Kind int
 
 // Kinds of errors.
 const (
 	BadArgument Kind = iota // a value of a request that cannot be
 	BadInput                // a file that cannot be read, or that nothing can be made of
-	No                      // the answer of a check; what is wrong may be printed already
+	No                      // a check failed; its findings may be printed already
 	Absent                  // hardware or a library that is not there
 	NotBuilt                // a feature that simccl does not have yet
 	LeftOver                // work is left that the same command goes on with
@@ -43,31 +41,31 @@ type Error struct {
 func (e *Error) Error() string { return e.err.Error() }
 func (e *Error) Unwrap() error { return e.err }
 
-// Local marks the error as one of this process.
+// Local marks the error as one of this process, not of another rank.
 func (e *Error) Local() {}
 
-// members are the names in braces of a text.
+// members matches the names in braces of a text.
 var members = regexp.MustCompile(`\{([A-Z]\w*)\}`)
 
-// of makes an Error of a text.
+// of returns an Error with a text.
 func of(k Kind, format string, args []any) *Error {
 	return &Error{Kind: k, err: fmt.Errorf(members.ReplaceAllString(format, "$1"), args...), format: format,
 		args: args}
 }
 
-// Usage is an argument that has to be written otherwise; the text says how.
+// Usage returns the error of an argument that must be written differently; the text says how.
 func Usage(format string, args ...any) error { return of(BadArgument, format, args) }
 
-// Argument makes err an error of an argument; nil of nil.
+// Argument marks err as an error of an argument; nil stays nil.
 func Argument(err error) error { return wrap(BadArgument, err) }
 
-// Input makes err an error of an input; nil of nil.
+// Input marks err as an error of an input; nil stays nil.
 func Input(err error) error { return wrap(BadInput, err) }
 
-// File is an input that nothing can be made of; the text has its name.
+// File returns the error of an unusable input file; the text contains its name.
 func File(format string, args ...any) error { return of(BadInput, format, args) }
 
-// Unavailable makes err an error of hardware that is absent; nil of nil.
+// Unavailable marks err as an error of absent hardware; nil stays nil.
 func Unavailable(err error) error { return wrap(Absent, err) }
 
 func wrap(k Kind, err error) error {
@@ -77,26 +75,26 @@ func wrap(k Kind, err error) error {
 	return &Error{Kind: k, err: err}
 }
 
-// Left is work that was not begun in time; the text says how to go on.
+// Left returns the error of work that was not started in time; the text says how to continue.
 func Left(format string, args ...any) error { return of(LeftOver, format, args) }
 
-// Check is a check that was answered with no.
+// Check returns the error of a check that failed.
 func Check(format string, args ...any) error { return of(No, format, args) }
 
-// Printed is a Check whose findings are printed: its text is not.
+// Printed returns a Check error whose findings have been printed already; its own text is not printed.
 func Printed(format string, args ...any) error {
 	e := of(No, format, args)
 	e.Quiet = true
 	return e
 }
 
-// NotYet is a feature, as format says it, with what is missing to it: a format as
-// well, of the arguments that follow.
+// NotYet returns the error of a feature that is not implemented: format names the feature and missing what it
+// lacks; both are formatted with args.
 func NotYet(missing, format string, args ...any) error {
 	return of(NotBuilt, format+": not available yet: "+missing, args)
 }
 
-// Join returns all errors as one, of the kind of the first that is not nil.
+// Join joins errors; the result has the kind of the first that is not nil.
 func Join(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -106,8 +104,8 @@ func Join(errs ...error) error {
 	return nil
 }
 
-// Named is err with a caller's names of the members in its text; a member without
-// a name keeps its own. What is no Error comes back as it is.
+// Named returns err with the members in its text replaced by a caller's names; a member without a name keeps
+// its own. An error of another type is returned unchanged.
 func Named(err error, names map[string]string) error {
 	e, ok := err.(*Error)
 	if !ok || e.format == "" {

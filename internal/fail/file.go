@@ -11,7 +11,7 @@ type FileError struct {
 	Err       error  // the cause; nil for none
 }
 
-// Error has the place, the problem and the remedy.
+// Error states the position, the problem and the remedy.
 func (e *FileError) Error() string {
 	s := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Problem)
 	if e.Hint != "" {
@@ -20,10 +20,10 @@ func (e *FileError) Error() string {
 	return s
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// At is a FileError without a cause.
+// At returns a FileError without a cause.
 func At(file string, line, col int, problem, hint string) error {
 	return &FileError{File: file, Line: line, Col: col, Problem: problem, Hint: hint}
 }

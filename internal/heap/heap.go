@@ -1,9 +1,9 @@
-// Package heap keeps values of which the least is wanted next.
+// Package heap is a binary min-heap of values that define their order (Before).
 //
-// In: values and their order. It must not know what they are.
+// In: values. What it must not know: what they are.
 package heap
 
-// Ordered is a value that knows whether it comes before another one.
+// Ordered is a value with a total order.
 type Ordered[T any] interface{ Before(T) bool }
 
 // Heap is a binary min-heap. The zero value is ready.
@@ -13,10 +13,10 @@ type Heap[T Ordered[T]] struct {
 	list  []T
 }
 
-// Len is the number of values.
+// Len returns the number of values.
 func (h *Heap[T]) Len() int { return len(h.list) }
 
-// First is the least value of a heap that has some.
+// First returns the least value; the heap must not be empty.
 func (h *Heap[T]) First() T { return h.list[0] }
 
 // Push adds a value.
@@ -25,14 +25,14 @@ func (h *Heap[T]) Push(v T) {
 	h.up(len(h.list)-1, v)
 }
 
-// Pop takes the least value out.
+// Pop removes and returns the least value.
 func (h *Heap[T]) Pop() T {
 	v := h.list[0]
 	h.Remove(0)
 	return v
 }
 
-// Remove takes out the value at i.
+// Remove removes the value at index i.
 func (h *Heap[T]) Remove(i int) {
 	n := len(h.list) - 1
 	last := h.list[n]
@@ -65,7 +65,7 @@ func (h *Heap[T]) Fix(i int, v T) {
 	h.set(i, v)
 }
 
-// up puts v at i or above.
+// up moves v from index i towards the root until its parent is not greater.
 func (h *Heap[T]) up(i int, v T) {
 	for i > 0 {
 		p := (i - 1) / 2

@@ -1,6 +1,5 @@
-// Package iflist reads lists of network devices as NCCL_IB_HCA and
-// NCCL_SOCKET_IFNAME hold them (misc/utils.cc), and says which devices they
-// allow. It knows no topology.
+// Package iflist parses lists of network devices in the form of NCCL_IB_HCA and NCCL_SOCKET_IFNAME
+// (misc/utils.cc), and matches devices with them. It knows no topology.
 package iflist
 
 import (
@@ -44,7 +43,7 @@ func Listed(list, name string, port int) bool {
 	return (match || items == 0) != not
 }
 
-// leading is the number that a text begins with, as C's atoi sees it.
+// leading returns the number at the beginning of a text, like C's atoi.
 func leading(s string) int {
 	n, _ := strconv.Atoi(s[:len(s)-len(strings.TrimLeft(s, "0123456789"))])
 	return n
@@ -58,7 +57,7 @@ type Entry struct {
 	Rail, Plane int
 }
 
-// Parse reads "a,b:1,c:1:0:2" (utils.cc:136; 203 of v2.30.7).
+// Parse parses "a,b:1,c:1:0:2": names with optional port, rail and plane (utils.cc:136; 203 of v2.30.7).
 func Parse(s string) []Entry {
 	var out []Entry
 	for _, f := range strings.Split(s, ",") {
@@ -78,13 +77,12 @@ func Parse(s string) []Entry {
 	return out
 }
 
-// Match reports whether a name and port are on a list; an empty list
-// holds everything (utils.cc:182).
+// Match reports whether a name and port are on a list; every port is on an empty list (utils.cc:182).
 func Match(name string, port int, ifs []Entry, exact bool) bool {
 	return len(ifs) == 0 || Find(name, port, ifs, exact) != nil
 }
 
-// Find is the first entry of a list that names a port, nil where none does.
+// Find returns the first entry that matches a port, nil if there is none.
 func Find(name string, port int, ifs []Entry, exact bool) *Entry {
 	for i := range ifs {
 		e := &ifs[i]

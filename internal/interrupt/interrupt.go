@@ -1,6 +1,5 @@
-// Package interrupt ends a command after SIGINT or SIGTERM: nothing that it writes
-// appears from then on, its context is cancelled, and what does not end by itself
-// in time is cut off.
+// Package interrupt ends a command after SIGINT or SIGTERM: from then on none of its output files appear, its
+// context is cancelled, and after a grace period the process exits.
 package interrupt
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/simccl/simccl/internal/newfile"
 )
 
-// Error is why a context ended: a signal.
+// Error is the cause of a cancelled context: a signal.
 type Error struct{ sig syscall.Signal }
 
 func (e *Error) Error() string {
@@ -29,17 +28,17 @@ func (e *Error) Error() string {
 	return e.sig.String()
 }
 
-// Signal is the signal: by it the other ranks of a bench learn why this one ends.
+// Signal returns the signal; a bench reports it to the other ranks.
 func (e *Error) Signal() os.Signal { return e.sig }
 
-// Status is the exit status that shells give to a process which the signal ended.
+// Status returns 128 plus the signal, the exit status of shells.
 func (e *Error) Status() int { return 128 + int(e.sig) }
 
-// Is makes a signal's error one of a cancelled context too.
+// Is makes errors.Is(err, context.Canceled) true.
 func (e *Error) Is(target error) bool { return target == context.Canceled }
 
-// Of is the signal that ended a context; nil if the context has not ended, or
-// otherwise. A cancellation without a reason is taken for Ctrl-C.
+// Of returns the signal that ended a context; nil if the context has not ended, or for another reason. A
+// cancellation without a cause counts as Ctrl-C.
 func Of(ctx context.Context) *Error {
 	var s *Error
 	switch cause := context.Cause(ctx); {
@@ -52,36 +51,37 @@ func Of(ctx context.Context) *Error {
 }
 
 const (
-	// grace is how long a command may continue after a signal: what does not poll its
-	// context, or waits in a system call, is cut off then. All must be over a second
-	// after the signal, and the kernel takes a while to take back gigabytes.
+	// grace is the time that a command has to end after a signal. Code that does not poll its context, or
+	// waits in a system call, is then cut off. The process should have exited a second after the signal, and
+	// the kernel needs time to free gigabytes.
 	grace = 300 * time.Millisecond
 	// peersGrace is the grace of a rank of several: the root of a bench passes on
 	// for 400 ms why it ends.
 	peersGrace = 600 * time.Millisecond
-	// lastWords is how long the message of a command that was cut off may take:
-	// standard error may be a pipe without a reader.
+	// lastWords is the time limit for the message of a command that is cut off: standard error may be a pipe
+	// without a reader.
 	lastWords = 100 * time.Millisecond
 )
 
-// Command is one command of a process. The zero value is ready.
+// Command runs a command of the process and ends it on SIGINT and SIGTERM. The zero value is ready.
 type Command struct {
-	// Peers says that other processes have to learn why this one ends.
+	// Peers reports that other processes of the run must be informed why this one ends, which extends the
+	// grace period.
 	Peers atomic.Bool
 
 	said sync.Once
 }
 
-// Say calls print, once for a Command: the command that ends by itself and the one
-// who cuts it off both name the signal.
+// Say calls print at most once: both the command that ends by itself and the handler that cuts it off report
+// the signal.
 func (c *Command) Say(print func()) { c.said.Do(print) }
 
-// Run runs a command, which returns its exit status. The first SIGINT or SIGTERM
-// ends it: no file appears after it, its context is cancelled, and it has the
-// grace to end by itself; say then prints the signal. A second one ends it at once.
+// Run executes a command and returns its exit status. The first SIGINT or SIGTERM ends it: none of its files
+// appear after it, its context is cancelled, and it may end by itself within the grace period; say then
+// prints the signal. A second signal ends it at once.
 //
-// Also a signal that was ignored when the process began is handled: a script's
-// background commands begin so, and are to end when a signal is sent to them.
+// A signal that was ignored when the process started is handled too: shells start background commands of
+// scripts so, and a signal should end these.
 func (c *Command) Run(command func(ctx context.Context) int, say func(*Error)) int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -99,7 +99,7 @@ func (c *Command) Run(command func(ctx context.Context) int, say func(*Error)) i
 	}
 }
 
-// end has the command end after a signal.
+// end ends the command after a signal and returns its exit status.
 func (c *Command) end(why *Error, cancel context.CancelCauseFunc, done <-chan int, signals <-chan os.Signal,
 	say func()) int {
 	abandoned := make(chan struct{})

@@ -1,5 +1,5 @@
-// Package jsonfile reads JSON files that people write: every error has its
-// place, what is wrong, and what to write instead.
+// Package jsonfile reads JSON files that people write: every error has a position, the problem, and what to
+// write instead.
 package jsonfile
 
 import (
@@ -15,22 +15,21 @@ import (
 	"github.com/simccl/simccl/internal/termtext"
 )
 
-// Reader walks a file, keeping places.
+// Reader reads a JSON file value by value and knows the offset of each.
 type Reader struct {
 	file string
 	data []byte
 	dec  *json.Decoder
 }
 
-// New makes a Reader; file is for errors. Unknown members of what Decode reads
-// are errors.
+// New returns a Reader; file is the name in errors. Decode refuses unknown members.
 func New(data []byte, file string) *Reader {
 	r := &Reader{file: file, data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	r.dec.DisallowUnknownFields()
 	return r
 }
 
-// Fail makes a FileError at an offset.
+// Fail returns a FileError at an offset.
 func (r *Reader) Fail(at int64, hint, format string, args ...any) error {
 	at = min(max(at, 0), int64(len(r.data)))
 	before := r.data[:at]
@@ -39,7 +38,7 @@ func (r *Reader) Fail(at int64, hint, format string, args ...any) error {
 		Problem: termtext.Short(fmt.Sprintf(format, args...), 400), Hint: termtext.Short(hint, 400)}
 }
 
-// Next is the offset of the value to come.
+// Next returns the offset of the next value.
 func (r *Reader) Next() int64 {
 	at := r.dec.InputOffset()
 	for at < int64(len(r.data)) && bytes.IndexByte([]byte(" \t\r\n,:"), r.data[at]) >= 0 {
@@ -48,7 +47,7 @@ func (r *Reader) Next() int64 {
 	return at
 }
 
-// placed gives an error of the decoder its place; from is where the value began.
+// placed adds a position to an error of the decoder; from is the offset of the value.
 func (r *Reader) placed(err error, from int64) error {
 	var own *fail.FileError
 	var s *json.SyntaxError
@@ -72,7 +71,7 @@ func (r *Reader) placed(err error, from int64) error {
 	return r.Fail(from, "", "%s", termtext.Short(err.Error(), 0))
 }
 
-// kindOf says what a file has to have for a Go type.
+// kindOf names the JSON value that a Go type requires.
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:
@@ -87,7 +86,7 @@ func kindOf(t reflect.Type) string {
 	return "a " + t.Kind().String()
 }
 
-// Decode reads the value to come.
+// Decode decodes the next value.
 func (r *Reader) Decode(v any) error {
 	at := r.Next()
 	if err := r.dec.Decode(v); err != nil {
@@ -162,7 +161,7 @@ func (r *Reader) walk(open json.Delim, what string, each func(at int64) error) e
 	return r.placed(err, r.Next())
 }
 
-// End fails where something follows the value.
+// End returns an error if anything follows the value.
 func (r *Reader) End() error {
 	if at := r.Next(); at < int64(len(r.data)) {
 		return r.Fail(at, "", "something follows the object")

@@ -14,8 +14,7 @@ type Places struct {
 	at map[string]int64
 }
 
-// Fail makes a FileError at the value of a path, or where its nearest enclosing
-// value is kept if the file does not have it.
+// Fail returns a FileError at the value with a path, or at the nearest enclosing value that the file has.
 func (p *Places) Fail(path, hint, format string, args ...any) error {
 	for {
 		if at, ok := p.at[path]; ok {
@@ -29,11 +28,9 @@ func (p *Places) Fail(path, hint, format string, args ...any) error {
 	}
 }
 
-// Strict reads one JSON value into the value that v points to and returns where
-// everything is kept. A member that v's type does not have, a member given twice
-// and a value of another kind are errors with their place; so is anything after
-// the value. Structs, maps with string keys, slices and scalars are walked; types
-// with their own UnmarshalJSON are decoded whole.
+// Strict decodes one JSON value into *v and returns the positions of its parts. An unknown member, a repeated
+// member, a value of another type and anything after the value are errors with a position. Structs, maps with
+// string keys, slices and scalars are read recursively; types with their own UnmarshalJSON are decoded whole.
 func Strict(data []byte, file string, v any) (*Places, error) {
 	p := &Places{r: New(data, file), at: map[string]int64{}}
 	if err := p.value("", reflect.ValueOf(v).Elem()); err != nil {
@@ -72,7 +69,7 @@ func (p *Places) value(path string, v reflect.Value) error {
 	return p.r.Decode(v.Addr().Interface())
 }
 
-// object walks an object's members; names are those it may have, nil for any.
+// object reads an object's members; names lists the valid ones, nil means any.
 func (p *Places) object(path string, names []string, member func(key string) error) error {
 	seen := map[string]bool{}
 	return p.r.Object(func(key string, at int64) error {
@@ -105,7 +102,7 @@ func fieldsOf(t reflect.Type) (names []string, fields map[string]int) {
 	return names, fields
 }
 
-// jsonName is the member that a field is read from, "" for none.
+// jsonName returns the member that a field is read from, "" for none.
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if name == "-" || !f.IsExported() {

@@ -5,8 +5,7 @@ import (
 	"path/filepath"
 )
 
-// Possible reports whether the directory of a file to be written is there, as that
-// of no name is.
+// Possible reports whether the directory of a file to be written exists; true for an empty name.
 func Possible(name string) bool {
 	if name == "" {
 		return true

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// live is what this process is writing, for Abandon.
+// live lists the files that this process is writing, for Abandon.
 var live = struct {
 	sync.Mutex
 	files map[*File]bool
@@ -13,10 +13,9 @@ var live = struct {
 	err   error // why nothing is written any more
 }{files: map[*File]bool{}, dirs: map[string]bool{}}
 
-// Abandon ends all writing of this process, for good: unfinished files and
-// directories of TempDir are removed, and from then on Write, Finish and Create
-// return the error. A signal handler calls it, so that what has not appeared
-// by then never does.
+// Abandon ends all writing of this process permanently: it removes unfinished files and directories of
+// TempDir, and from then on Write, Finish and Create return err. A signal handler calls it, so that no
+// further file appears.
 func Abandon(err error) {
 	live.Lock()
 	defer live.Unlock()
@@ -69,8 +68,7 @@ func Scratch(dir string) (*os.File, error) {
 	return f, err
 }
 
-// TempDir makes a temporary directory; remove takes it away, and so does
-// Abandon.
+// TempDir creates a temporary directory; remove deletes it, and so does Abandon.
 func TempDir(pattern string) (dir string, remove func(), err error) {
 	live.Lock()
 	defer live.Unlock()

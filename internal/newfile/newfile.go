@@ -1,17 +1,14 @@
-// Package newfile writes files that appear under their name whole or not at
-// all.
+// Package newfile writes files atomically: they appear under their name completely or not at all.
 //
-// A file has no name while it is written (O_TMPFILE of Linux), so that even a
-// process that is killed leaves nothing behind; where the file system cannot do
-// that, it is a hidden file beside its place until Finish. Finish replaces what
-// was there in one step.
+// A file has no name while it is written (O_TMPFILE of Linux), so that even a killed process leaves nothing
+// behind. On file systems without O_TMPFILE it is a hidden file in the same directory until Finish. Finish
+// replaces an existing file in one step.
 //
-// The new file keeps the permissions of the one that it replaces, and its owner
-// where that is allowed. Symbolic links are followed, also to a target that is
-// not there yet, as the shell's > does; a loop of links is refused. Other hard
-// links of a replaced file keep the old content. What is no regular file (a
-// terminal, /dev/null, a pipe, /dev/stdout) cannot be replaced and is written in
-// place. The package knows nothing of what the bytes mean.
+// The new file keeps the permissions of the one that it replaces, and its owner if the process may set it.
+// Symbolic links are followed, also to a target that does not exist, as with the shell's >; a loop of links
+// is an error. Other hard links of a replaced file keep the old content. Anything but a regular file (a
+// terminal, /dev/null, a pipe, /dev/stdout) cannot be replaced and is written in place. The package does not
+// interpret the bytes.
 package newfile
 
 import (
@@ -55,15 +52,14 @@ func CreateNew(path string) (*File, error) {
 	return begin(&File{to: path, fresh: true})
 }
 
-// unnamed and link are what the system offers; tests replace them by what other
-// systems do.
+// unnamed and link are the system's operations; tests replace them by those of other systems.
 var unnamed, link = openUnnamed, linkUnnamed
 
-// maxLinks is how many symbolic links are followed, as in Linux.
+// maxLinks is the maximum number of symbolic links that are followed, as in Linux.
 const maxLinks = 40
 
-// resolve follows symbolic links to the file that will be written, and says what
-// is there: nil if nothing is.
+// resolve follows symbolic links to the file that will be written and returns its path and its info, nil if
+// it does not exist.
 func resolve(path string) (to string, old fs.FileInfo, err error) {
 	to = path
 	for range maxLinks {
@@ -97,7 +93,7 @@ func openFile(link string) bool {
 	return strings.HasPrefix(link, "/proc/") || strings.HasPrefix(link, "/dev/fd/")
 }
 
-// openInPlace opens what cannot be replaced. Opening a pipe waits for a reader.
+// openInPlace opens a file that cannot be replaced, such as a pipe, which waits for a reader.
 func openInPlace(path string) (*File, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -106,7 +102,7 @@ func openInPlace(path string) (*File, error) {
 	return register(&File{file: f, inPlace: true})
 }
 
-// begin opens the file that will be f.to.
+// begin opens the temporary file for f.to.
 func begin(f *File) (*File, error) {
 	var err error
 	if f.file, err = unnamed(filepath.Dir(f.to), f.mode()); err != nil {
@@ -124,8 +120,7 @@ func begin(f *File) (*File, error) {
 	return register(f)
 }
 
-// mode is the permissions of the new file: those of the old one, else what the
-// umask leaves.
+// mode returns the permissions of the new file: those of the old one, else 0666 minus the umask.
 func (f *File) mode() fs.FileMode {
 	if f.old != nil {
 		return f.old.Mode().Perm()
@@ -133,10 +128,10 @@ func (f *File) mode() fs.FileMode {
 	return 0o666
 }
 
-// maxTries bounds the hidden names that are tried.
+// maxTries is the maximum number of hidden names that are tried.
 const maxTries = 1000
 
-// hidden is a name beside the file's place.
+// hidden returns a hidden name in the directory of the file.
 func (f *File) hidden(try int) string {
 	base := filepath.Base(f.to)
 	return filepath.Join(filepath.Dir(f.to), fmt.Sprintf(".%s.%d.%d", base[:min(len(base), 200)], os.Getpid(),
@@ -164,7 +159,7 @@ func (f *File) Write(p []byte) (int, error) {
 	return f.file.Write(p)
 }
 
-// Name is where the file is, once Finish has returned without an error.
+// Name returns the path of the file, after Finish has returned without an error.
 func (f *File) Name() string {
 	if f.inPlace {
 		return f.file.Name()
@@ -172,7 +167,7 @@ func (f *File) Name() string {
 	return f.to
 }
 
-// Size is how many bytes the file has; 0 for what is written in place.
+// Size returns the number of bytes written; 0 for a file that is written in place.
 func (f *File) Size() int64 {
 	at, err := f.file.Stat()
 	if err != nil || f.inPlace {
@@ -181,8 +176,8 @@ func (f *File) Size() int64 {
 	return at.Size()
 }
 
-// Finish ends the writing: without an error the file gets its name, else nothing
-// of it stays. It returns the first error.
+// Finish completes the file: if err is nil the file gets its name, else it is removed. It returns the first
+// error.
 func (f *File) Finish(err error) error {
 	live.Lock()
 	defer live.Unlock()
@@ -211,7 +206,7 @@ func (f *File) discard() error {
 	return err
 }
 
-// commit gives the file its name.
+// commit gives the file its final name.
 func (f *File) commit() error {
 	if f.fresh {
 		return f.commitFresh()
@@ -231,7 +226,7 @@ func (f *File) commit() error {
 	return err
 }
 
-// commitFresh gives the file the first free name.
+// commitFresh gives the file the first name that does not exist: NAME, NAME.0, NAME.1, ….
 func (f *File) commitFresh() error {
 	path := f.to
 	for try := 0; ; {
@@ -268,7 +263,7 @@ func moveFresh(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// name gives an unnamed file a hidden name, to be renamed in the next step.
+// name gives an unnamed file a hidden name, which the next step renames.
 func (f *File) name() error {
 	for try := range maxTries {
 		name := f.hidden(try)
@@ -284,8 +279,7 @@ func (f *File) name() error {
 	return f.copy()
 }
 
-// copy makes a hidden file of an unnamed one that cannot get a name: where /proc
-// is not mounted.
+// copy copies an unnamed file that cannot be linked, because /proc is not mounted, to a hidden file.
 func (f *File) copy() error {
 	from := f.file
 	defer from.Close()
@@ -306,7 +300,7 @@ func (f *File) copy() error {
 	return err
 }
 
-// Write makes a file of data.
+// Write writes a file with the given content.
 func Write(path string, data []byte) error {
 	f, err := Create(path)
 	if err != nil {

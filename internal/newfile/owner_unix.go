@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// keepOwner gives a file the owner and group of the one that it replaces, where
-// this process may: root may.
+// keepOwner sets the owner and group of a file to those of the one that it replaces, if the process may do
+// that (as root).
 func keepOwner(f *os.File, old fs.FileInfo) {
 	was, ok := old.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -22,7 +22,7 @@ func openUnnamed(dir string, mode fs.FileMode) (*os.File, error) {
 	return os.OpenFile(dir, os.O_RDWR|syscall.O_DIRECTORY|tmpfileBit, mode)
 }
 
-// linkUnnamed gives an unnamed file a name, which must be free. It needs /proc.
+// linkUnnamed links an unnamed file to a path, which must not exist. It needs /proc.
 func linkUnnamed(f *os.File, to string) error {
 	from, err := syscall.BytePtrFromString(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 	if err != nil {

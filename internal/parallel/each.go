@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Each calls f once for each of 0 to n-1, on up to so many goroutines as workers, of which
-// each takes the next that none has begun, and returns when all have ended.
+// Each calls f once for each of 0 to n-1, on at most `workers` goroutines, each of which takes the next
+// number. It returns when all calls have ended.
 func Each(workers, n int, f func(i int)) {
 	var next atomic.Int64
 	var all sync.WaitGroup

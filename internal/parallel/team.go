@@ -1,8 +1,8 @@
-// Package parallel lets workers do numbered tasks side by side, round after round: a task has a
-// worker whose cache knows it, and others take it only where that one is late.
+// Package parallel executes numbered tasks on several workers, round after round. A task has a preferred
+// worker, whose cache has its data; others take it only if that one is late.
 //
-// In: what a task is, whose it is, and rounds of some of the tasks. It must not know what they do, and who
-// did which must not matter.
+// In: the tasks, their workers, and the tasks of each round. What it must not know: what the tasks do; their
+// result must not depend on the worker.
 package parallel
 
 import (
@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 )
 
-// How often a worker looks for what it waits for: before it takes tasks of others, one or two microseconds;
-// before it sleeps, some hundred, as it takes about as long to be woken; and before it sleeps while others
-// work, about a millisecond, as it would be late in the next round.
+// How often a worker polls: before it takes tasks of others, one or two microseconds; before it sleeps, some
+// hundred, about the time of a wake-up; and before it sleeps while others still work, about a millisecond,
+// because it would be late in the next round.
 const (
 	spinsAlone = 1 << 12
 	spins      = 1 << 18
@@ -27,8 +27,8 @@ const (
 	mostAlone  = 1 << 15
 )
 
-// Team is workers, of whom the first is the caller of Do. What workers look at again and
-// again has lines of a cache of its own.
+// Team is a set of workers, the first of which is the caller of Do. Fields that workers poll have their own
+// cache lines.
 type Team struct {
 	do     func(task int)
 	orders []order // by worker
@@ -50,13 +50,13 @@ type Team struct {
 	ended   sync.WaitGroup
 }
 
-// task is a line of a cache.
+// task is padded to a cache line.
 type task struct {
 	open atomic.Bool // of the round, and not taken yet
 	_    [60]byte
 }
 
-// New starts n workers but the first. Task i is of worker of[i], which is below n.
+// New starts n-1 workers; the caller of Do is worker 0. Task i belongs to worker of[i] < n.
 func New(n int, of []int32, do func(task int)) *Team {
 	t := &Team{do: do, orders: make([]order, n), tasks: make([]task, len(of))}
 	t.wake.L, t.ready.L = &t.lock, &t.lock
@@ -69,8 +69,7 @@ func New(n int, of []int32, do func(task int)) *Team {
 	return t
 }
 
-// order is that in which a worker looks for tasks: first its own, then those of others, the
-// last ones first.
+// order is the order in which a worker takes tasks: its own first, then those of others, the last ones first.
 type order struct {
 	tasks []int32
 	own   int
@@ -91,7 +90,7 @@ func orderOf(w int32, of []int32) (o order) {
 	return o
 }
 
-// Do has tasks done, and returns when all are.
+// Do executes tasks and returns when all have ended.
 func (t *Team) Do(tasks []int32) {
 	if t.alone--; t.alone >= 0 || len(tasks) < 2 || len(t.orders) < 2 {
 		for _, i := range tasks {
@@ -102,7 +101,7 @@ func (t *Team) Do(tasks []int32) {
 	t.share(tasks)
 }
 
-// share has the tasks done by all.
+// share distributes the tasks to all workers and takes part.
 func (t *Team) share(tasks []int32) {
 	t.left.Store(int64(len(tasks)))
 	for _, i := range tasks {
@@ -121,14 +120,14 @@ func (t *Team) share(tasks []int32) {
 	t.alone, t.pause = 0, t.pause-1
 }
 
-// Dismiss ends the workers.
+// Dismiss ends the workers and waits for them; Do must not be called afterwards.
 func (t *Team) Dismiss() {
 	t.over.Store(true)
 	t.call()
 	t.ended.Wait()
 }
 
-// call begins a round.
+// call starts a round and wakes sleeping workers.
 func (t *Team) call() {
 	t.round.Add(1)
 	if t.asleep.Load() > 0 {
@@ -138,7 +137,7 @@ func (t *Team) call() {
 	}
 }
 
-// await sleeps until the round is over.
+// await sleeps until all tasks of the round have ended.
 func (t *Team) await() {
 	t.lock.Lock()
 	t.awaited.Store(true)
@@ -149,7 +148,7 @@ func (t *Team) await() {
 	t.lock.Unlock()
 }
 
-// work follows one round after the other.
+// work executes the tasks of worker w, round after round.
 func (t *Team) work(w int) {
 	for round := uint64(0); ; {
 		t.attend(round)
@@ -185,8 +184,8 @@ func (t *Team) sleep(round uint64) {
 	t.lock.Unlock()
 }
 
-// take does the worker's own tasks, and after a while those that others have not begun. A
-// worker that comes late may take tasks of the next round.
+// take executes the worker's own tasks and, after some polls, those that others have not begun. A late worker
+// may take tasks of the next round.
 func (t *Team) take(w int) {
 	o := &t.orders[w]
 	for _, i := range o.tasks[:o.own] {
@@ -201,7 +200,7 @@ func (t *Team) take(w int) {
 	}
 }
 
-// try does a task that is open.
+// try executes a task if no worker has taken it.
 func (t *Team) try(i int32) {
 	open := &t.tasks[i].open
 	if !open.Load() || !open.CompareAndSwap(true, false) {

@@ -17,22 +17,22 @@ const (
 	Fixed4 = 5
 )
 
-// Tag appends what a field begins with.
+// Tag appends a field's tag: its number and wire type.
 func Tag(b []byte, number, kind int) []byte {
 	return binary.AppendUvarint(b, uint64(number)<<3|uint64(kind))
 }
 
-// AppendNumber appends a number.
+// AppendNumber appends a varint field.
 func AppendNumber(b []byte, number int, v uint64) []byte {
 	return binary.AppendUvarint(Tag(b, number, Varint), v)
 }
 
-// AppendDouble appends a number with a point.
+// AppendDouble appends a double field.
 func AppendDouble(b []byte, number int, v float64) []byte {
 	return binary.LittleEndian.AppendUint64(Tag(b, number, Fixed8), math.Float64bits(v))
 }
 
-// AppendBytes appends a text or a message.
+// AppendBytes appends a length-delimited field: text or a message.
 func AppendBytes[T []byte | string](b []byte, number int, v T) []byte {
 	return append(binary.AppendUvarint(Tag(b, number, Bytes), uint64(len(v))), v...)
 }
@@ -50,8 +50,8 @@ var (
 	ErrField = errors.New("is no field of the schema")
 )
 
-// Next takes a field off a message. It fails with ErrShort where the message is cut, and
-// with ErrField where a number is too long, or a type is not used any more.
+// Next splits the first field off a message. It returns ErrShort if the message is truncated, and ErrField
+// for a varint that is too long or an obsolete wire type.
 func Next(b []byte) (f Field, rest []byte, err error) {
 	tag, n := binary.Uvarint(b)
 	if n <= 0 {
@@ -94,7 +94,7 @@ func Next(b []byte) (f Field, rest []byte, err error) {
 	return f, nil, ErrField
 }
 
-// broken is why a number cannot be read, from what binary.Uvarint returns.
+// broken returns the error for a failed varint, given the result of binary.Uvarint.
 func broken(n int) error {
 	if n == 0 {
 		return ErrShort

@@ -1,6 +1,6 @@
-// Package require ends tests whose machine lacks something: by a skip that says
-// what, or, where SIMCCL_REQUIRE lists it (SIMCCL_REQUIRE=cuda,nccl,ib), by a
-// failure. A machine that is there to run such tests so cannot pass without.
+// Package require ends tests on machines without the required hardware or software: by a skip that names it,
+// or by a failure if SIMCCL_REQUIRE lists it (SIMCCL_REQUIRE=cuda,nccl,ib), so that a machine meant for such
+// tests cannot pass without running them.
 package require
 
 import (
@@ -11,16 +11,16 @@ import (
 	"testing"
 )
 
-// Names that SIMCCL_REQUIRE knows; others in it are an error of the user who wrote
-// them.
+// names lists the valid words of SIMCCL_REQUIRE; others fail the test.
 var names = []string{"cuda", "nccl", "ib", "rxe", "shared", "chromium"}
 
-// listed reports whether SIMCCL_REQUIRE requires what.
+// listed reports whether SIMCCL_REQUIRE contains a word.
 func listed(what string) bool {
 	return slices.Contains(strings.Split(os.Getenv("SIMCCL_REQUIRE"), ","), what)
 }
 
-// Skip ends a test for want of what: why reports what was looked for.
+// Skip skips a test that needs something absent, or fails it if it is required; why is what was found
+// instead.
 func Skip(t testing.TB, what string, why any) {
 	t.Helper()
 	for _, n := range strings.Split(os.Getenv("SIMCCL_REQUIRE"), ",") {

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// QuoteError is a quote that is not closed.
+// QuoteError reports a line with a quote that is not closed.
 type QuoteError struct {
 	Line  string // without the blanks around it
 	Quote rune

@@ -5,7 +5,7 @@ package singleflight
 
 import "sync"
 
-// Cache makes the value of each key once. The zero Cache is empty.
+// Cache computes the value of each key once, also with concurrent callers. The zero Cache is empty.
 type Cache[K comparable, V any] struct {
 	mu  sync.Mutex
 	all map[K]*entry[V]

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Palette colours words on a terminal, and nowhere else.
+// Palette colours words if the output is a terminal.
 type Palette struct {
 	On bool
 	// Mark follows the escape character, so that a writer which escapes control
@@ -16,16 +16,16 @@ type Palette struct {
 	Mark string
 }
 
-// PaletteOf is the palette of a stream: off where it is no terminal, where
-// NO_COLOR is set (no-color.org), and on terminals that know no colours.
+// PaletteOf returns the palette of a stream: off if it is no terminal, if NO_COLOR is set (no-color.org), or
+// if the terminal has no colours.
 func PaletteOf(w io.Writer, mark string, getenv func(string) (string, bool)) Palette {
 	none, set := getenv("NO_COLOR")
 	term, _ := getenv("TERM")
 	return Palette{Is(w) && !(set && none != "") && term != "dumb", mark}
 }
 
-// Raw is the writer below those that escape and count: for a line that is rewritten
-// in its place.
+// Raw returns the underlying writer below writers that escape or count, for a line that is rewritten in
+// place.
 func Raw(w io.Writer) io.Writer {
 	for {
 		o, ok := w.(interface{ Unwrap() io.Writer })
@@ -46,7 +46,7 @@ func Is(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Width is how many columns a terminal has; 0 of another stream.
+// Width returns the number of columns of a terminal; 0 for another stream.
 func Width(w io.Writer) int {
 	f, ok := Raw(w).(*os.File)
 	if !ok {
@@ -67,16 +67,16 @@ func (p Palette) in(code, s string) string {
 	return esc + "[" + code + "m" + s + esc + "[0m"
 }
 
-// Red is s in red.
+// Red returns s in red.
 func (p Palette) Red(s string) string { return p.in("31", s) }
 
-// Green is s in green.
+// Green returns s in green.
 func (p Palette) Green(s string) string { return p.in("32", s) }
 
-// Yellow is s in yellow.
+// Yellow returns s in yellow.
 func (p Palette) Yellow(s string) string { return p.in("33", s) }
 
-// Severities colours the word that says how bad a finding is.
+// Severities colours the words "error:" and "warning:" in a line.
 func (p Palette) Severities(line string) string {
 	line = strings.Replace(line, " error: ", " "+p.Red("error:")+" ", 1)
 	return strings.Replace(line, " warning: ", " "+p.Yellow("warning:")+" ", 1)

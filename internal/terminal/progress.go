@@ -10,21 +10,20 @@ import (
 	"time"
 )
 
-// Progress shows on a terminal how far a long command is: nothing within the
-// first two seconds, then one line that is rewritten, cleared for what the command
-// prints, and at the end removed.
+// Progress shows the progress of a long command on a terminal: nothing in the first two seconds, then one
+// line that is rewritten, cleared while the command prints, and removed at the end.
 type Progress struct {
 	now   func() time.Time
-	doing string // what the counted things are counted for; empty: their name says it
-	what  string // what is counted
+	doing string // the purpose of the counted items; empty: none is shown
+	what  string // the counted items, in the plural
 	begun time.Time
 	over  chan struct{}
 	ended sync.Once
 	// reached, where set, counts what is done including parts of the current item.
 	reached func() float64
-	// counts, where set, is how many of how many are done.
+	// counts, if set, returns the numbers of done and of all items of the phase.
 	counts func() (done, total int64)
-	// later is what parts that follow this one take, in times of it.
+	// later is the time of the phases after this one, relative to this one's.
 	later float64
 
 	mu    sync.Mutex
@@ -51,30 +50,28 @@ func Start(w io.Writer, what string, total int) *Progress {
 	return p
 }
 
-// Follow counts the parts of the current item.
+// Follow sets a function that returns the number of done items including parts of the current one.
 func (p *Progress) Follow(reached func() float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reached = reached
 }
 
-// Phase begins another part of the work, of which a function knows how many of
-// how many are done.
+// Phase starts another phase of the work; counts returns the numbers of done and of all items.
 func (p *Progress) Phase(doing string, counts func() (done, total int64)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.doing, p.counts, p.reached, p.done, p.begun, p.later = doing, counts, nil, 0, p.now(), 0
 }
 
-// Before says that later parts take so many times as long as this one: the time left has
-// them, too.
+// Before sets the time of later phases relative to this one's, for the estimate of the remaining time.
 func (p *Progress) Before(later float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.later = later
 }
 
-// watch rewrites the line while one thing takes long.
+// watch rewrites the line every second, also while one item takes long.
 func (p *Progress) watch() {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -90,7 +87,7 @@ func (p *Progress) watch() {
 	}
 }
 
-// Step notes that one more is done.
+// Step counts one more done item.
 func (p *Progress) Step() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +114,7 @@ func (p *Progress) show() {
 	p.width = len(line)
 }
 
-// line is what is shown after so much time.
+// line returns the line to show after an elapsed time.
 func (p *Progress) line(spent time.Duration) string {
 	var parts []string
 	if p.total > 0 {
@@ -149,7 +146,7 @@ func (p *Progress) line(spent time.Duration) string {
 	return line
 }
 
-// Clear takes the line away, for something else to be printed.
+// Clear removes the line so that something else can be printed.
 func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,7 +156,7 @@ func (p *Progress) Clear() {
 	}
 }
 
-// End removes the line for good.
+// End removes the line and stops.
 func (p *Progress) End() {
 	p.ended.Do(func() {
 		close(p.over)

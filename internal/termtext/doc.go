@@ -1,8 +1,7 @@
-// Package termtext makes text of a foreign source safe to print: control
-// characters of a file must not move a cursor, change a title, or turn the order
-// of what a person reads. Input is any string, output is text of one line, or a
-// writer that lets nothing else through. It knows nothing of what is printed.
+// Package termtext makes text of foreign origin safe to print: control characters from a file must not move
+// the cursor, change the title, or reverse the order of text. Input is any string; output is a line of text,
+// or a writer that escapes everything else. It does not interpret the text.
 //
-// Escapes are those of JSON, \u009b, so that a JSON document stays the same
-// document when it passes the writer.
+// Escapes are those of JSON, \u009b, so that a JSON document is unchanged in meaning when it passes the
+// writer.
 package termtext

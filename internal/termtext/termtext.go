@@ -23,7 +23,7 @@ func Control(r rune) bool {
 
 var short = map[rune]string{'\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
 
-// appendEscaped appends a control character as JSON spells it.
+// appendEscaped appends a control character in JSON's notation.
 func appendEscaped(b []byte, r rune) []byte {
 	if s, ok := short[r]; ok {
 		return append(b, s...)
@@ -48,12 +48,12 @@ func Escape(s string) string {
 	return string(b)
 }
 
-// clean reports whether s holds nothing to escape.
+// clean reports whether nothing in s needs escaping.
 func clean(s string) bool {
 	return utf8.ValidString(s) && strings.IndexFunc(s, Control) < 0
 }
 
-// DefaultCut is how many characters of a foreign word an error shows.
+// DefaultCut is the number of characters of a foreign word that an error shows.
 const DefaultCut = 100
 
 // Quote returns s escaped and in quotes, and no more than n characters of it:

@@ -18,10 +18,9 @@ type Writer struct {
 	buf  []byte
 }
 
-// NewWriter returns a Writer to w. Where mark is not empty, an escape character
-// with mark behind it passes as an escape character: that is how the program's
-// own colours are distinguished from those of its input, so mark must be a word that
-// cannot be guessed.
+// NewWriter returns a Writer to w. If mark is not empty, an escape character followed by mark passes as a
+// plain escape character: this distinguishes the program's own colours from those of its input, so mark must
+// not be guessable.
 func NewWriter(w io.Writer, mark string) *Writer {
 	f := &Writer{to: w}
 	if mark != "" {
@@ -30,7 +29,7 @@ func NewWriter(w io.Writer, mark string) *Writer {
 	return f
 }
 
-// Unwrap returns the writer below, for what must not be escaped.
+// Unwrap returns the underlying writer, for output that must not be escaped.
 func (f *Writer) Unwrap() io.Writer { return f.to }
 
 // Write escapes p and writes it. A character that is not complete waits for the
@@ -50,7 +49,7 @@ func (f *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes what still waits for its end.
+// Flush writes an incomplete character or escape at the end of the output.
 func (f *Writer) Flush() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,8 +63,7 @@ func (f *Writer) Flush() error {
 	return err
 }
 
-// plain reports whether p is ASCII without control characters but those of the
-// layout.
+// plain reports whether p is ASCII without control characters except line feed and tab.
 func plain(p []byte) bool {
 	for _, c := range p {
 		if c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {

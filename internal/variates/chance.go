@@ -1,5 +1,5 @@
-// Package variates holds variates that are pure functions of their keys: a stream
-// for each rank, channel and piece, so that adding a consumer disturbs no other.
+// Package variates generates random variates that are pure functions of their keys: one stream for each rank,
+// channel and piece, so that an additional consumer does not change the others.
 package variates
 
 // Normal returns a standard normal variate that is a pure function of its
@@ -15,7 +15,7 @@ func StreamOf(seed, a, b uint64) Stream {
 	return Stream(seed ^ Mix(a+0x632be59bd9b4e019) ^ Mix(b+0x9e6c63d0876a9a47))
 }
 
-// Normal returns the variate of a stream that Normal is of all its keys.
+// Normal returns variate c of the stream, approximately normal: the centred sum of twelve uniform variates.
 func (s Stream) Normal(c uint64) float64 {
 	x := Mix(uint64(s) ^ Mix(c+0xd1b54a32d192ed03))
 	var sum uint64
@@ -26,7 +26,7 @@ func (s Stream) Normal(c uint64) float64 {
 	return float64(sum)/65536 - 6
 }
 
-// Mix is the finaliser of SplitMix64.
+// Mix hashes 64 bits to 64 bits; it is the finaliser of SplitMix64, a bijection.
 func Mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
@@ -45,11 +45,11 @@ func Uniform(seed, a, b uint64) float64 {
 // on the order in which its members are added. The zero value is the empty one.
 type Multiset struct{ a, b uint64 }
 
-// Add puts n times a thing into the sum.
+// Add adds n copies of an element to the multiset.
 func (p *Multiset) Add(thing uint64, n int32) {
 	p.a += Mix(thing+0x9e3779b97f4a7c15) * uint64(n)
 	p.b += Mix(thing^0xd1b54a32d192ed03) * uint64(n)
 }
 
-// Key is a hash of the multiset.
+// Key returns a hash of the multiset, independent of the order of Add.
 func (p *Multiset) Key() uint64 { return p.a }

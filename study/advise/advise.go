@@ -1,6 +1,6 @@
-// Package advise tries settings that a user of NCCL may set and says which make an
-// operation or a job faster, at which sizes, and how sure that is. In: a Spec. Out: a
-// Report, as text or JSON.
+// Package advise simulates an operation or a job with each setting that a user of NCCL may change, and
+// reports which settings make it faster, at which sizes, and how certain that is. In: a Spec. Out: a Report,
+// as text or JSON.
 //
 // What it must not know: flags, terminals.
 package advise
@@ -23,24 +23,23 @@ type Request struct {
 	// Spec is the operation and its sizes, or a job, on a machine.
 	Spec    scenario.Spec
 	Options scenario.Options
-	// Try are settings beside those that are tried anyway.
+	// Try lists settings to try in addition to the built-in ones.
 	Try []Setting
 	// Kernels: symmetric windows and kernels of serving are tried too, which applications call for.
 	Kernels bool
 	// Least is the least gain that is worth a line, 1.03 for 3 %; 0: worthwhile.
 	Least float64
-	// Within, if not nil, is called before settings are tried, and gives a context that ends once there
-	// is no more time for them. Those that promise most come first, and how many are not tried is in the
-	// Report.
+	// Within, if not nil, is called before settings are tried and returns a context that ends when the time
+	// is used up. The most promising settings are tried first; the Report has the number of those not tried.
 	Within func(context.Context) (context.Context, context.CancelFunc)
 	// Found, if not nil, is called with each setting that gains as soon as it is simulated.
 	Found func(f Found)
-	// Begin, if not nil, gets the number of settings that are tried; what it returns is called
+	// Begin, if not nil, is called with the number of settings to try; the function that it returns is called
 	// after each.
 	Begin func(total int) (step func())
 }
 
-// Found is a setting that gains at some size.
+// Found reports a setting that makes some size faster, while the search runs.
 type Found struct {
 	Line   string  // as Advice has it
 	Bytes  int64   // the size at which it gains most
@@ -49,23 +48,23 @@ type Found struct {
 	Of     int
 }
 
-// worthwhile is the least gain that is advised: what two runs of the same differ by
+// worthwhile is the least gain that is advised: the difference of two runs with equal settings
 // (docs/results/ACCURACY.md, another machine of the kind).
 const worthwhile = 1.03
 
-// Setting is one or two variables and their values.
+// Setting is one or two environment variables with values, or an action if there is no variable.
 type Setting struct {
-	Env  [][2]string // NAME, value; of no variable what is set to what
+	Env  [][2]string // NAME and value; without a variable, the action
 	kind kind
-	// says is what to do where there is no variable to set.
+	// says is the action if there is no variable to set.
 	says string
-	Risk string // what else it changes
+	Risk string // side effects
 }
 
-// Name is the variables, joined by commas.
+// Name returns the names of the variables, joined by commas.
 func (s *Setting) Name() string { return s.join(0) }
 
-// Value is their values, joined by commas.
+// Value returns the values, joined by commas.
 func (s *Setting) Value() string { return s.join(1) }
 
 func (s *Setting) join(i int) string {
@@ -76,7 +75,7 @@ func (s *Setting) join(i int) string {
 	return strings.Join(parts, ",")
 }
 
-// export is the setting as a line of a shell.
+// export returns the setting as a line of a shell.
 func (s *Setting) export() string {
 	if s.says != "" {
 		return s.says
@@ -84,7 +83,7 @@ func (s *Setting) export() string {
 	return "export " + strings.Join(s.Lines(), " ")
 }
 
-// Lines is the setting as lines of /etc/nccl.conf.
+// Lines returns the setting as lines of /etc/nccl.conf.
 func (s *Setting) Lines() []string {
 	var parts []string
 	for _, kv := range s.Env {
@@ -105,7 +104,7 @@ type Row struct {
 	BestUs   float64 `json:"bestUs"`
 }
 
-// Advice is one setting over one range of sizes.
+// Advice is the gain of one setting over a range of sizes.
 type Advice struct {
 	Setting string   `json:"setting"`
 	Value   string   `json:"value"`
@@ -113,10 +112,10 @@ type Advice struct {
 	// Gain is the time without the setting over that with it, the geometric mean over
 	// the sizes that were tried.
 	Gain float64 `json:"gain"`
-	// Uncertainty of Gain, relative: 0.05 for 5 %.
+	// Uncertainty is the relative uncertainty of Gain: 0.05 for 5 %.
 	Uncertainty float64 `json:"uncertainty"`
 	Line        string  `json:"line"` // to write in a shell
-	// Changes says what NCCL does otherwise, at the least of the sizes.
+	// Changes describes what NCCL does differently, at the smallest of the sizes.
 	Changes string `json:"changes,omitempty"`
 	Risk    string `json:"risk,omitempty"`
 }
@@ -130,7 +129,7 @@ type Refusal struct {
 	Why     string `json:"why"`
 }
 
-// Report is the settings that gain, best first, and what was tried.
+// Report lists the settings that gain, best first, and what was tried.
 type Report struct {
 	What    string    `json:"what"`
 	Rows    []Row     `json:"rows"`
@@ -146,26 +145,27 @@ type Report struct {
 	job    [2]int64 // of a job, the least and the most bytes of its calls
 }
 
-// trial is a setting with what it came to, by size.
+// trial is a setting with its results by size.
 type trial struct {
 	Setting
 	cells []cell
 	job   [2]int64 // of a job, the least and the most bytes of its calls
 }
 
-// cell is one size: its time and what was chosen.
+// cell is the result at one size: the time, and NCCL's choice.
 type cell struct {
 	bytes    int64
 	time     units.Time
 	choice   string
 	channels int
 	algo     string // "RING/LL"; empty where nothing is chosen
-	// The fastest and the slowest draw of hashed routes, us; 0 where it does not matter.
+	// least and most are the times of the fastest and the slowest draw of hashed routes, in us; 0 if the draw
+	// does not matter.
 	least, most float64
 	op          tuning.Op
 }
 
-// text is what was chosen.
+// text formats the choice and its number of channels.
 func (c *cell) text() string {
 	if c.channels == 0 {
 		return c.choice
@@ -173,7 +173,7 @@ func (c *cell) text() string {
 	return fmt.Sprintf("%s, %d channels", strings.TrimSuffix(c.choice, " -"), c.channels)
 }
 
-// gain is the time of base over that of t at a size.
+// gain returns the time of base divided by the time of t at size i.
 func (t *trial) gain(base *trial, i int) float64 {
 	if t.cells[i].time <= 0 {
 		return 1
@@ -181,8 +181,8 @@ func (t *trial) gain(base *trial, i int) float64 {
 	return float64(base.cells[i].time) / float64(t.cells[i].time)
 }
 
-// New tries settings. Errors are those of the machine and operation as they are; a
-// setting that fails is a Refusal.
+// New simulates the settings. It returns an error if the operation fails without any of them; a setting that
+// fails is a Refusal.
 func New(ctx context.Context, q Request) (*Report, error) {
 	q.Spec.Engine.NoProof = true
 	base, site, err := q.run(ctx, nil)
@@ -203,7 +203,7 @@ func New(ctx context.Context, q Request) (*Report, error) {
 	return r, nil
 }
 
-// try simulates settings, those that promise most first, for as long as there is time.
+// try simulates settings, the most promising first, until the time is used up.
 func (q *Request) try(ctx context.Context, r *Report, all []Setting) error {
 	step := func() {}
 	if q.Begin != nil {
@@ -246,7 +246,7 @@ func (q *Request) try(ctx context.Context, r *Report, all []Setting) error {
 	return nil
 }
 
-// found reports a setting that gains.
+// found calls q.Found if a setting gains at some size.
 func (q *Request) found(r *Report, t *trial, tried, of int) {
 	if q.Found == nil {
 		return
@@ -263,8 +263,8 @@ func (q *Request) found(r *Report, t *trial, tried, of int) {
 	}
 }
 
-// promising is the order in which settings are tried: what the user asks for, over a network
-// queue pairs, then choices, channels and the rest.
+// promising returns the order in which settings are tried: the user's first, over a network queue pairs, then
+// choices, channels and the rest.
 func promising(all []Setting, site *scenario.Site) []int {
 	ranks := map[kind]int{own: 0, switches: 1, nics: 4, choice: 2, channels: 3, multicast: 5, buffers: 6,
 		relays: 7, threads: 8, kernels: 9}
@@ -294,7 +294,7 @@ func firstLine(err error) string {
 	return line
 }
 
-// with is the Spec under a setting. NCCL_TOPO_FILE names the topology of all nodes.
+// with returns the Spec with a setting applied. NCCL_TOPO_FILE replaces the topology of all nodes.
 func with(spec *scenario.Spec, s *Setting) scenario.Spec {
 	out := spec.Clone()
 	if s == nil {
@@ -372,7 +372,7 @@ func (q *Request) run(ctx context.Context, s *Setting) (*trial, *scenario.Site, 
 	return t, r.Site, nil
 }
 
-// runJob simulates a job as one cell.
+// runJob simulates a job as a single cell.
 func (q *Request) runJob(ctx context.Context, spec scenario.Spec, t *trial) (*trial, *scenario.Site, error) {
 	res, err := scenario.RunJob(ctx, spec, q.Options)
 	if err != nil {

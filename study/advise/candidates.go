@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/topo/fabric"
 )
 
-// kind groups settings of which one is taken at a time.
+// kind groups mutually exclusive settings: at most one of a kind is advised.
 type kind int
 
 // Kinds.
@@ -26,7 +26,7 @@ const (
 	nics     // queue pairs, sockets, GPUDirect
 	switches // how they choose routes
 	kernels  // in place of NCCL's over plain buffers
-	own      // what the user asks for
+	own      // settings of the user
 	numKinds
 )
 
@@ -37,10 +37,10 @@ func one(k kind, name string, value any) Setting {
 
 func risky(s Setting, risk string) Setting { s.Risk = risk; return s }
 
-// Try is a setting that a user asks for, NAME=value.
+// Try returns a setting that a user asks for, NAME=value.
 func Try(name, value string) Setting { return one(own, name, value) }
 
-// candidates are the settings that are tried on a machine, the simpler ones first.
+// candidates returns the settings that are tried on a machine, the simpler ones first.
 func (q *Request) candidates(site *scenario.Site, base *trial) []Setting {
 	p2p, spec := false, &q.Spec
 	if f, err := coll.ParseFunc(spec.Workload.Op); err == nil {
@@ -67,7 +67,7 @@ func (q *Request) candidates(site *scenario.Site, base *trial) []Setting {
 	return distinct(out, site, base)
 }
 
-// distinct leaves out what is set already, and what is said twice.
+// distinct removes settings that are in force already, and duplicates.
 func distinct(all []Setting, site *scenario.Site, _ *trial) []Setting {
 	var out []Setting
 	seen := map[string]bool{}
@@ -84,7 +84,7 @@ func distinct(all []Setting, site *scenario.Site, _ *trial) []Setting {
 	return out
 }
 
-// choices force algorithm, protocol, and both.
+// choices returns settings that force the algorithm, the protocol, or both.
 func choices(site *scenario.Site, spec *scenario.Spec) []Setting {
 	m := site.Comm.Model
 	on := func(a coll.Algorithm, p coll.Protocol) bool {
@@ -136,7 +136,7 @@ func riskOf(site *scenario.Site, p coll.Protocol) string {
 	return "NCCL keeps LL128 off here: it needs stores of 128 bytes that arrive whole, or data is corrupted"
 }
 
-// collective are settings of collectives inside and between nodes.
+// collective returns settings for collectives within and between nodes.
 func collective(site *scenario.Site) []Setting {
 	n := site.Comm.NChannels
 	var out []Setting
@@ -189,7 +189,7 @@ func memory(b, def int) string {
 	return fmt.Sprintf("%d times the memory of each connection", b/def)
 }
 
-// sends are settings of sends and receives.
+// sends returns settings for sends and receives.
 func sends(site *scenario.Site) []Setting {
 	var out []Setting
 	for _, c := range []int{1, 2, 4, 8, 16, 32} {
@@ -216,7 +216,7 @@ func sends(site *scenario.Site) []Setting {
 	return out
 }
 
-// between are settings of networks.
+// between returns settings for the network between nodes.
 func between(site *scenario.Site) []Setting {
 	out := []Setting{one(relays, "NCCL_PXN_DISABLE", 1), one(relays, "NCCL_CROSS_NIC", 0),
 		one(relays, "NCCL_CROSS_NIC", 1)}

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// tie is by how much more a later setting has to gain to replace an earlier one: the
-// simpler ones come first.
+// tie is the factor by which a later setting must gain more to replace an earlier one, which is simpler.
 const tie = 1.002
 
 // choose finds the best setting of each kind at each size and sums up sizes that agree.
@@ -32,19 +31,19 @@ func (r *Report) choose(least float64) {
 	slices.SortStableFunc(r.Advice, func(a, b Advice) int { return cmp.Compare(b.Gain, a.Gain) })
 }
 
-// doubt is the relative uncertainty of a trial's gain at a size.
+// doubt returns the relative uncertainty of a trial's gain at a size.
 func (r *Report) doubt(t *trial, i int) float64 {
 	return trust(r.site, r.op, t.kind, &r.base.cells[i], &t.cells[i])
 }
 
-// sure is a trial's gain at a size, less what it is uncertain by.
+// sure returns a trial's gain at a size, divided by its uncertainty.
 func (r *Report) sure(j, i int) float64 {
 	t := &r.trials[j]
 	return t.gain(r.base, i) / (1 + r.doubt(t, i))
 }
 
-// bestAt is the best trial of each kind at a size, and the kind of the best of all: that
-// which gains most when each is as much worse as it is uncertain; -1 for none.
+// bestAt returns the best trial of each kind at a size, and the kind of the best of all after subtraction of
+// its uncertainty; -1 for none.
 func (r *Report) bestAt(i int, least float64) (best [numKinds]int, first int) {
 	for k := range best {
 		best[k] = -1
@@ -65,8 +64,8 @@ func (r *Report) bestAt(i int, least float64) (best [numKinds]int, first int) {
 	return best, first
 }
 
-// segment adds the advice for a range of sizes with one winner: that, and what of other
-// kinds is the same over the whole range.
+// segment adds the advice for a range of sizes with one winner: the winner, and settings of other kinds that
+// are the best of their kind over the whole range.
 func (r *Report) segment(best [][numKinds]int, first, from int) {
 	if first < 0 {
 		return
@@ -79,7 +78,7 @@ func (r *Report) segment(best [][numKinds]int, first, from int) {
 	}
 }
 
-// advice is a trial over sizes from..to-1.
+// advice returns the advice to use a trial's setting for sizes with index from to to-1.
 func (r *Report) advice(t *trial, from, to int) Advice {
 	a := Advice{Setting: t.Name(), Value: t.Value(), Line: t.export(), Risk: t.Risk,
 		Sizes: [2]int64{r.base.cells[from].bytes, r.base.cells[to-1].bytes}}
@@ -99,7 +98,7 @@ func (r *Report) advice(t *trial, from, to int) Advice {
 	return a
 }
 
-// round keeps four digits behind the point.
+// round rounds to four decimal places.
 func round(v float64) float64 { return math.Round(1e4*v) / 1e4 }
 
 // rows lists each size with its best setting.

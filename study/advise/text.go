@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// size writes bytes as options have them, 64K.
+// size formats bytes as options do: 64K.
 func size(n int64) string {
 	for _, u := range []struct {
 		n    int64
@@ -21,7 +21,7 @@ func size(n int64) string {
 	return fmt.Sprint(int64(units.Bytes(n)))
 }
 
-// sizes writes a range.
+// sizes formats a range of sizes.
 func sizes(s [2]int64) string {
 	if s[0] == s[1] {
 		return size(s[0])
@@ -32,7 +32,7 @@ func sizes(s [2]int64) string {
 // banded is from which ratio of the slowest to the fastest draw on they are said.
 const banded = 1.01
 
-// Text is the report for people.
+// Text returns the report as text.
 func (r *Report) Text() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -85,7 +85,7 @@ func (r *Report) Text() string {
 	return b.String()
 }
 
-// Text is what a tuner file does, for people.
+// Text returns the effect of a tuner file as text.
 func (c *Check) Text() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -101,7 +101,7 @@ func (c *Check) Text() string {
 	return b.String()
 }
 
-// About says in comments what rows were made from.
+// About returns the lines that describe, in a generated tuner file, how it was made.
 func (r *Report) About() []string {
 	return []string{
 		"simccl advise " + r.What + ": " + r.site.Name + ", " + fmt.Sprintf("%d nodes, %d ranks, NCCL %s",

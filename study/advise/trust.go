@@ -11,7 +11,7 @@ import (
 // and from 1 MiB.
 type regime struct{ all, large float64 }
 
-// at is the error at a size.
+// at returns the error at a size.
 func (r regime) at(bytes int64) float64 {
 	if bytes >= 1<<20 {
 		return r.large
@@ -27,14 +27,13 @@ var heldOut = map[string]regime{
 	"reduce":    {.074, .044}, "alltoall": {.053, .080}, "sendrecv": {.038, .037},
 }
 
-// ofKind are the errors of simulated gains of settings of a kind, where the setting changes
-// the simulated time: below 1 MiB (all) and from there (large); 2 x H200, no fit saw them
-// (testdata/measured/h200x2/advise; TestSettingsAgainstMeasurement).
+// ofKind is the relative error of simulated gains of settings that change the simulated time, by kind: below
+// 1 MiB (all) and from there (large); from 2 x H200, which no fit saw (testdata/measured/h200x2/advise;
+// TestSettingsAgainstMeasurement).
 var ofKind = map[kind]regime{channels: {.041, .050}, threads: {.033, .082}, buffers: {0, .036}}
 
-// trust is the relative uncertainty of a ratio of two simulated times. Where both make
-// the same choice most of an error is common to them and counts once; of different
-// choices the errors are taken for independent.
+// trust returns the relative uncertainty of the ratio of two simulated times. If both make the same choice
+// most of the error cancels and counts once; the errors of different choices count as independent.
 func trust(site *scenario.Site, op string, k kind, was, is *cell) float64 {
 	e := site.Uncertainty()
 	if r, ok := heldOut[op]; ok && site.Class().Name == gpu.NVSwitch90().Name {

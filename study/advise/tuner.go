@@ -13,10 +13,9 @@ import (
 	"github.com/simccl/simccl/tuning/tunerfile"
 )
 
-// Tuner is the choices of a Report as rows for a file of the example tuner: one range of
-// sizes after the other, without gaps, each with its bound of channels, because the plugin
-// leaves an operation without either on one channel. Borders lie half way between the
-// sizes that were tried.
+// Tuner returns the choices of a Report as rows for a file of the example tuner plugin: ranges of sizes
+// without gaps, each with a bound on channels, because the plugin uses one channel for an operation without a
+// row or a bound. A boundary is the geometric mean of two tried sizes.
 func (r *Report) Tuner() ([]tuning.Row, error) {
 	site := r.site
 	f, err := coll.ParseFunc(r.op)
@@ -54,8 +53,8 @@ func (r *Report) Tuner() ([]tuning.Row, error) {
 	return out, nil
 }
 
-// chosen is the trial of an algorithm and protocol that gains most at a size, nil for
-// NCCL's own choice.
+// chosen returns the trial of a forced algorithm and protocol that gains most at a size; nil for NCCL's own
+// choice.
 func (r *Report) chosen(i int) *trial {
 	best, _ := r.bestAt(i, worthwhile)
 	if best[choice] < 0 {
@@ -76,7 +75,7 @@ func (c *cell) pair() (coll.Algorithm, coll.Protocol, bool) {
 	return 0, 0, false
 }
 
-// half is the geometric middle of two sizes.
+// half returns the geometric mean of two sizes.
 func half(a, b int64) uint64 { return uint64(math.Sqrt(float64(a) * float64(b))) }
 
 // Finding is a row of a tuner file that is odd.
@@ -103,7 +102,7 @@ type Check struct {
 	Gain     float64    `json:"gain"` // over all sizes, geometric mean
 }
 
-// loses is the gain below which a row loses.
+// loses is the gain below which a row of a tuner file counts as a loss.
 const loses = 0.99
 
 // CheckTuner simulates an operation with and without the rows of a file, whose contents
@@ -131,7 +130,8 @@ func CheckTuner(ctx context.Context, q Request, name string, data []byte) (*Chec
 	return c, nil
 }
 
-// never finds the rows that decide nothing on a machine.
+// never adds a finding for each row of a tuner file that no operation on this machine can match, with the
+// reason.
 func (c *Check) never(site *scenario.Site, file *tunerfile.File) {
 	m := site.Comm.Model
 	for i := range file.Lines {
@@ -161,8 +161,8 @@ func (c *Check) never(site *scenario.Site, file *tunerfile.File) {
 	}
 }
 
-// covered is the line of the last of the earlier rows that together take all sizes of a
-// row, 0 where they do not.
+// covered returns the line of the last earlier row if the earlier rows together cover all sizes of a row,
+// else 0.
 func covered(earlier []tunerfile.Line, l *tunerfile.Line) int {
 	from, by := l.Min, 0
 	for progress := true; progress; {
@@ -184,7 +184,8 @@ func covered(earlier []tunerfile.Line, l *tunerfile.Line) int {
 	return 0
 }
 
-// worth compares times row by row.
+// worth computes the gain of each row of a tuner file over the sizes that it decides, and adds a finding for
+// a row that loses at some size. Sizes without a row are counted as row 0.
 func (c *Check) worth(site *scenario.Site, file *tunerfile.File, base, t *trial) {
 	gains := map[int][]float64{}
 	sizes := map[int][2]int64{}

@@ -1,6 +1,6 @@
-// Package anyhost makes NCCL's tree of a host from whatever describes one: its own topology
-// file, also a vendor's that names places only, lstopo's XML, the matrix of nvidia-smi topo -m,
-// a log of NCCL, a description for topo gen. It is what topo convert and --topo share.
+// Package anyhost builds NCCL's tree of a host from any description of one: a topology file (also a vendor's
+// that only has PCI places), lstopo's XML, the matrix of nvidia-smi topo -m, a log of NCCL, or a description
+// for topo gen. topo convert and --topo share it.
 //
 // What it must not know: files, flags, what is decided on a machine.
 package anyhost
@@ -21,7 +21,7 @@ import (
 	"github.com/simccl/simccl/workload/inputs"
 )
 
-// Given completes what a file does not say.
+// Given supplies what a file does not state.
 type Given struct {
 	Kinds machine.Kinds
 	// NVLink is the output of nvidia-smi topo -m, which has the NVLinks that lstopo's XML and
@@ -32,21 +32,21 @@ type Given struct {
 	Version    string // in place of the release of a log
 }
 
-// Host is a host that was read.
+// Host is the result of Read.
 type Host struct {
 	Kind  inputs.Kind
 	Root  *decl.Element // NCCL's tree
 	Spec  *machine.Spec // its description, where it was made of one; nil otherwise
 	Notes []string      // what was assumed, without the name of the file
-	// Label names the tree in messages about its lines, which are not those of the file.
+	// Label names the generated tree in messages about its lines, which are not lines of the file.
 	Label string
 }
 
-// XML is the host as NCCL's topology file.
+// XML returns the host as a topology file of NCCL.
 func (h *Host) XML() []byte { return topoxml.Write(h.Root) }
 
-// Read makes a host of a content. Options of Given that the content has no use for are
-// refused. Errors have the place; *inputs.OtherError names what makes no machine.
+// Read builds a host from a content. It refuses members of Given that do not apply to the content. Errors
+// have a position; an *inputs.OtherError names a content that describes no machine.
 func Read(data []byte, name string, g Given) (*Host, error) {
 	if err := g.Kinds.Check(); err != nil {
 		return nil, fail.Usage("%v", err)
@@ -73,7 +73,7 @@ func Read(data []byte, name string, g Given) (*Host, error) {
 	return h, nil
 }
 
-// machineKind is the first kind of a verdict that a machine is made of.
+// machineKind returns the first kind of a verdict that describes a machine.
 func machineKind(v *inputs.Verdict) inputs.Kind {
 	for _, f := range v.Found {
 		for _, k := range inputs.Machines() {
@@ -93,7 +93,7 @@ func (g *Given) unused(kind inputs.Kind, name string) error {
 		kind.What())
 }
 
-// None refuses every option, on what is no file.
+// None returns an error if any member is set; for machines that are not read from a file.
 func (g *Given) None(what string) error { return g.without(false, false, false, what) }
 
 func (g *Given) without(kinds, links, node bool, what string) error {
@@ -184,7 +184,7 @@ func (h *Host) matrix(data []byte, name string, g *Given) (err error) {
 	return h.generate(name)
 }
 
-// generate makes the tree of the description.
+// generate builds the tree from the description in h.Spec.
 func (h *Host) generate(name string) (err error) {
 	h.Label = name + " (as XML)"
 	h.Root, err = h.Spec.Generate()
@@ -199,7 +199,8 @@ func (h *Host) described(data []byte, name string) (err error) {
 	return h.generate(name)
 }
 
-// links are the NVLinks of the matrix beside a file, and the matrix; nil without one.
+// links returns the NVLinks of the nvidia-smi matrix given in addition to a file, and the matrix; nil without
+// one.
 func (g *Given) links(h *Host) (*machine.NVLink, *smi.Matrix, error) {
 	if g.NVLinkFile == "" {
 		return nil, nil, nil
@@ -223,7 +224,7 @@ func (g *Given) links(h *Host) (*machine.NVLink, *smi.Matrix, error) {
 	return &s.NVLink, m, nil
 }
 
-// log takes the machine out of NCCL's log.
+// log extracts the machine from a log of NCCL.
 func (h *Host) log(data []byte, name string, g *Given) error {
 	log, err := ncclog.Read(ncclog.File{Name: name, Data: data})
 	if err != nil {

@@ -14,12 +14,11 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// Options of a fit.
+// Options controls a fit.
 type Options struct {
-	// Holdout keeps every nth size out of the fit; at least 2, 0 means 2.
+	// Holdout excludes every nth size from the fit; at least 2, 0 means 2.
 	Holdout int
-	// Quantities are the names to fit; empty takes all that the data can say
-	// something about.
+	// Quantities lists the names of quantities to fit; empty selects all that the data depend on.
 	Quantities []string
 	// Rounds bounds the steps of the search, 0 means 12.
 	Rounds int
@@ -27,25 +26,24 @@ type Options struct {
 	Round func(round int, cost float64)
 }
 
-// Estimate is a fitted quantity.
+// Estimate is the result for one quantity.
 type Estimate struct {
 	gpu.Quantity
 	Before, Value float64
 	// Uncertainty is the relative standard deviation of Value.
 	Uncertainty float64
-	// Identified reports whether the data constrain the value; if not, it is about what
-	// it was before.
+	// Identified reports whether the data determine the value; if not, it is close to its prior.
 	Identified bool
 }
 
-// Residual is a point with what the fit makes of it.
+// Residual is a measured point with its simulated times before and after the fit.
 type Residual struct {
 	*Sample
 	Held          bool
 	Before, After float64 // simulated time, microseconds
 }
 
-// Result is a fit.
+// Result is the outcome of a fit.
 type Result struct {
 	Class     gpu.Class
 	Estimates []Estimate
@@ -62,21 +60,20 @@ var (
 	ErrNoSuch = errors.New("no such quantity")
 )
 
-// scale is where a deviation stops to count by its square and counts by its
-// size: beyond 4 % it is the model's, and not a matter of chance.
+// scale is the deviation up to which it counts by its square, and beyond by its size: more than 4 % is an
+// error of the model, not noise.
 const scale = 0.04
 
 // A quantity is identified if its posterior standard deviation is below
 // identifiedShare of the prior's.
 const identifiedShare = 0.8
 
-// step is the relative change by which a derivative is taken. The simulation
-// counts events: smaller ones would see their steps.
+// step is the relative change for numerical derivatives. With a smaller one the steps of the event simulation
+// would show.
 const step = 0.04
 
-// How far a quantity may be from where it starts, as the standard deviation of
-// its logarithm: started, or known where it was measured on some machine of the
-// class, whose stated uncertainty is not that of another machine's.
+// Standard deviations of the prior of a quantity's logarithm: started for a guessed value, known for one that
+// was measured on some machine of the class; its stated uncertainty does not hold on another machine.
 const (
 	started = 0.5
 	known   = 0.5
@@ -120,16 +117,16 @@ func Fit(ctx context.Context, points []Point, class gpu.Class, o Options) (*Resu
 	return f.result(x, n, points, o.Holdout)
 }
 
-// guesses lists the quantities, of those named or of all, that a class leaves to its
-// others and a fit may distinguish.
+// guesses returns the quantities, among those named or all, for which a class uses another quantity's value
+// and which a fit may separate.
 func guesses(c *gpu.Class, names []string) []gpu.Quantity {
 	return slices.DeleteFunc(gpu.Quantities(), func(q gpu.Quantity) bool {
 		return q.Guess == 0 || *q.At(c) != 0 || len(names) > 0 && !slices.Contains(names, q.Name)
 	})
 }
 
-// guess starts those from where they are elsewhere; what no time depends on is left to
-// the others again.
+// guess starts these quantities with values of other classes; quantities on which no time depends are shared
+// again.
 func (f *fit) guess(names []string) error {
 	own := guesses(&f.start, names)
 	f.start.Origins = maps.Clone(f.start.Origins)
@@ -149,23 +146,23 @@ func (f *fit) guess(names []string) error {
 	return nil
 }
 
-// fit is a search in progress.
+// fit holds the points, the class and the cached derivatives of a search in progress.
 type fit struct {
 	ctx   context.Context
 	train []Point
 	given gpu.Class      // the fit was begun with
 	start gpu.Class      // given, and guesses
-	free  []gpu.Quantity // what is moved
+	free  []gpu.Quantity // the quantities to fit
 	err   error          // of a simulation
 
 	at       []float64 // where residual was computed
 	residual []float64
 	slope    []float64 // where jacobian was computed
 	jacobian *mat.Dense
-	touches  *mat.Dense // the first jacobian: what it holds to be zero is not asked again
+	touches  *mat.Dense // the first jacobian; its zero entries are not computed again
 }
 
-// choose takes the quantities by name, or all on which a time depends.
+// choose sets f.free to the quantities with the given names, or to all on which a measured time depends.
 func (f *fit) choose(names []string) error {
 	all := gpu.Quantities()
 	for _, n := range names {
@@ -181,7 +178,7 @@ func (f *fit) choose(names []string) error {
 	}
 	if len(names) == 0 {
 		for _, q := range all {
-			// runs have plain buffers
+			// measured runs use plain buffers
 			if o, known := f.start.Origins[q.Name]; q.For == "" && *q.At(&f.start) > 0 &&
 				(!known || o.Uncertainty > 0) {
 				f.free = append(f.free, q)
@@ -215,7 +212,7 @@ func (f *fit) choose(names []string) error {
 	return nil
 }
 
-// class is the class at x, logarithms relative to the start.
+// class returns the machine class at x; x is logarithms relative to the start.
 func (f *fit) class(x []float64) gpu.Class {
 	c := f.start
 	for j, q := range f.free {
@@ -229,7 +226,7 @@ func (f *fit) class(x []float64) gpu.Class {
 	return c
 }
 
-// deviations returns log(simulated/measured) of every training point.
+// deviations returns log(simulated/measured) for every training point.
 func (f *fit) deviations(x []float64) ([]float64, error) {
 	if f.at != nil && same(f.at, x) {
 		return f.residual, nil
@@ -246,7 +243,7 @@ func (f *fit) deviations(x []float64) ([]float64, error) {
 	return us, nil
 }
 
-// slopes returns the derivatives of the deviations.
+// slopes returns the derivatives of the deviations by the free quantities.
 func (f *fit) slopes(x []float64) (*mat.Dense, error) {
 	if f.slope != nil && same(f.slope, x) {
 		return f.jacobian, nil
@@ -303,8 +300,8 @@ func (f *fit) slopes(x []float64) (*mat.Dense, error) {
 	return jac, err
 }
 
-// groups groups the free quantities by the first word of their names: those of a
-// protocol, of NICs, of jitter.
+// groups groups the free quantities by the first word of their names, such as those of a protocol, of NICs or
+// of jitter.
 func (f *fit) groups() [][]int {
 	var words []string
 	var out [][]int
@@ -329,7 +326,7 @@ func same(a, b []float64) bool {
 	return len(a) == len(b)
 }
 
-// prior is the standard deviation of a quantity's logarithm before the data.
+// prior returns the standard deviation of a quantity's logarithm before the data.
 func (f *fit) prior(j int) float64 {
 	o := f.start.Origins[f.free[j].Name]
 	if o.Source.Times() {
@@ -338,18 +335,18 @@ func (f *fit) prior(j int) float64 {
 	return max(started, o.Uncertainty)
 }
 
-// loss is a deviation's cost, a square near zero and a line beyond scale
-// (pseudo-Huber), and its weight in a sum of squares.
+// loss returns the cost of a deviation, quadratic near zero and linear beyond scale (pseudo-Huber), and its
+// weight in a sum of squares.
 func loss(r float64) (cost, weight float64) {
 	root := math.Sqrt(1 + (r/scale)*(r/scale))
 	return scale * scale * (root - 1), 1 / root
 }
 
-// freeShare is what a run counts where NCCL chose algorithm and protocol: that is what
-// is asked for, and runs that force them, which count 1, distinguish causes.
+// freeShare is the weight of a run in which NCCL chose algorithm and protocol, the case that users ask about.
+// Runs that force them weigh 1; they separate causes.
 const freeShare = 2
 
-// loss is that of a training point.
+// loss returns the cost and the weight of training point i with deviation r.
 func (f *fit) loss(i int, r float64) (cost, weight float64) {
 	cost, weight = loss(r)
 	if !f.train[i].Run.forced() {
@@ -358,7 +355,7 @@ func (f *fit) loss(i int, r float64) (cost, weight float64) {
 	return cost, weight
 }
 
-// cost is what is minimised, in units of one training point's variance scale².
+// cost returns the function that is minimised, in units of scale², the variance of one training point.
 func (f *fit) cost(x []float64) float64 {
 	r, err := f.deviations(x)
 	if err != nil {
@@ -377,8 +374,8 @@ func (f *fit) cost(x []float64) float64 {
 	return sum
 }
 
-// gradient and hessian are of cost; the Hessian is that of the deviations'
-// linear part (Gauss and Newton), positive by construction.
+// gradient and hessian return the derivatives of cost. The Hessian is that of the deviations' linear part
+// (Gauss-Newton) and therefore positive.
 func (f *fit) gradient(grad, x []float64) {
 	jac, err := f.slopes(x)
 	if err != nil {
@@ -418,7 +415,7 @@ func (f *fit) hessian(h *mat.SymDense, x []float64) {
 	}
 }
 
-// search minimises the cost from the start on.
+// search minimises the cost, starting at the prior.
 func (f *fit) search(rounds int, free func(int, float64)) (x []float64, n int, err error) {
 	problem := optimize.Problem{Func: f.cost, Grad: f.gradient, Hess: f.hessian,
 		Status: func() (optimize.Status, error) {
@@ -441,8 +438,8 @@ func (f *fit) search(rounds int, free func(int, float64)) (x []float64, n int, e
 	return res.X, res.MajorIterations, nil
 }
 
-// lineSearchEnded reports whether err is the end of a search whose steps of events leave no
-// smaller cost along the last direction: as good as it gets.
+// lineSearchEnded reports whether err means that no smaller cost was found along the last direction, which
+// ends the search successfully: simulated times are step functions.
 func lineSearchEnded(err error) bool {
 	return errors.Is(err, optimize.ErrLinesearcherFailure) || errors.Is(err, optimize.ErrNoProgress) ||
 		errors.Is(err, optimize.ErrNonDescentDirection)
@@ -452,7 +449,7 @@ type recorder func(round int, cost float64)
 
 func (recorder) Init() error { return nil }
 
-// Record implements optimize.Recorder.
+// Record implements optimize.Recorder; it reports each major iteration.
 func (r recorder) Record(loc *optimize.Location, op optimize.Operation, stats *optimize.Stats) error {
 	if r != nil && op == optimize.MajorIteration {
 		r(stats.MajorIterations, loc.F)
@@ -460,7 +457,8 @@ func (r recorder) Record(loc *optimize.Location, op optimize.Operation, stats *o
 	return nil
 }
 
-// result sums up a search that ended at x.
+// result builds the Result of a search that ended at x: the estimates with their uncertainty, and the
+// residuals of all points.
 func (f *fit) result(x []float64, rounds int, points []Point, holdout int) (*Result, error) {
 	out := &Result{Class: f.class(x), Rounds: rounds, Cost: [2]float64{f.cost(make([]float64, len(x))),
 		f.cost(x)}}
@@ -489,8 +487,8 @@ func (f *fit) result(x []float64, rounds int, points []Point, holdout int) (*Res
 	return out, nil
 }
 
-// covariance of x: the sandwich of the Hessian and the gradients' scatter by
-// series, whose points err together where the model does, beside the prior.
+// covariance returns the covariance of x: the sandwich estimator of the Hessian and the scatter of gradients
+// by series, because points of one series share the model's error; the prior is included.
 func (f *fit) covariance(x []float64) (*mat.Dense, error) {
 	k := len(x)
 	h, inverse := mat.NewSymDense(k, nil), new(mat.SymDense)

@@ -24,15 +24,15 @@ type Lab struct {
 	// Machine is a kind of node of the machine; runs of fewer GPUs take its
 	// lowest. Its Nodes has one entry, or none for the built-in machine.
 	Machine scenario.Machine
-	// Files holds the Machine's topology.
+	// Files contains the Machine's topology files.
 	Files fs.FS
 
 	sites  map[string]*scenario.Site
-	others []string // runs of releases without rules, and what answers for them
+	others []string // runs of releases without rules, and the release used instead
 }
 
-// NewLab lays out the machine of a Spec, whose first kind of node the times were
-// measured on, and returns its machine class. Errors are those of scenario.Layout.
+// NewLab builds the Lab for the machine of a Spec, whose first kind of node was measured, and returns its
+// machine class. Errors are those of scenario.Layout.
 func NewLab(spec scenario.Spec, opt scenario.Options) (*Lab, gpu.Class, error) {
 	site, err := scenario.Layout(&spec, opt)
 	if err != nil {
@@ -107,7 +107,7 @@ func (l *Lab) site(r *Run) (*scenario.Site, error) {
 	}
 	node.Count = r.Nodes
 	spec.Machine.Nodes, spec.Machine.GPUs = []scenario.Nodes{node}, r.Ranks/r.Nodes
-	// Settings of this process have no part in what was measured in another.
+	// This process's environment does not apply to measurements of another process.
 	opt := scenario.Options{Files: l.Files, Settings: config.Sources{NoEnv: true, Flags: r.Env}}
 	m, err := scenario.Load(&spec, opt)
 	if err != nil && spec.NCCL.Version != "" { // of which there may be no rules
@@ -125,7 +125,7 @@ func (l *Lab) site(r *Run) (*scenario.Site, error) {
 	return l.keep(key, m), nil
 }
 
-// keep remembers the machine of a run's settings.
+// keep caches the machine for a run's settings.
 func (l *Lab) keep(key string, m *scenario.Site) *scenario.Site {
 	if l.sites == nil {
 		l.sites = map[string]*scenario.Site{}
@@ -134,7 +134,7 @@ func (l *Lab) keep(key string, m *scenario.Site) *scenario.Site {
 	return m
 }
 
-// Request is what NCCL chose.
+// Request returns the request that NCCL's choice leads to.
 func (p *Point) Request() plan.Request { return p.plan.Req }
 
 // Predict simulates a point with a class's quantities, in microseconds.
@@ -155,7 +155,7 @@ func (p *Point) Predict(ctx context.Context, class *gpu.Class) (float64, error) 
 	return r.Elapsed.Micros(), nil
 }
 
-// Predict simulates all points side by side.
+// Predict simulates all points in parallel and returns their times in microseconds.
 func Predict(ctx context.Context, points []Point, class *gpu.Class) ([]float64, error) {
 	out := make([]float64, len(points))
 	err := sideBySide(len(points), func(i int) (err error) {

@@ -19,8 +19,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// published is a table of others, as JSON: what was run, on what, and a time or a bandwidth for
-// each size. A file holds one, or a list.
+// published is a table of measurements by others, as JSON: the operation, the system, and a time or a
+// bandwidth for each size. A file contains one table or a list.
 type published struct {
 	Name   string `json:"name"`
 	Source string `json:"source"`
@@ -53,8 +53,8 @@ type publishedRow struct {
 	BusBW  float64 `json:"busbw"`
 }
 
-// readPublished makes a run of each table of a JSON file that has some; ok is false where the file
-// is of another kind. Tables that cannot be used are named in left.
+// readPublished makes one run of each table of a JSON file. ok is false if the file is of another kind. left
+// names tables that cannot be used.
 func readPublished(name string, text []byte, s settings) (runs []*Run, left []string, ok bool, err error) {
 	var list []published
 	one := bytes.TrimSpace(text)
@@ -90,8 +90,8 @@ func readPublished(name string, text []byte, s settings) (runs []*Run, left []st
 // launchFlag finds the flags by which nccl-tests launches: -t threads, -g GPUs of each, -G graphs.
 var launchFlag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\s-([tgG])\s*(\d+)\b`) })
 
-// run makes a run of a table; why says why it is left out. What a table leaves unsaid: out of place,
-// launched without CUDA graphs, a process a GPU, elements of float.
+// run makes a run of a table; why is the reason if it cannot be used. Defaults for what a table does not
+// state: out of place, launched without CUDA graphs, one process per GPU, elements of type float.
 func (p *published) run(file string, s settings) (r *Run, why string, err error) {
 	fn, err := coll.ParseFunc(p.Collective)
 	if err != nil {
@@ -145,14 +145,14 @@ func (p *published) run(file string, s settings) (r *Run, why string, err error)
 	return r, "", nil
 }
 
-// maxPublished bounds ranks and rows of a table.
+// maxPublished is the largest accepted number of ranks and of rows of a table.
 const maxPublished = 1 << 20
 
 var numberIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{1,4}\b`) })
 
 var versionIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+\.\d+\.\d+`) })
 
-// launchedAs takes what a command line of nccl-tests says of processes and launches.
+// launchedAs sets the processes and launch mode from a command line of nccl-tests.
 func (r *Run) launchedAs(command string) {
 	r.Launch, r.PerThread, r.Threads = sim.Eager, 1, 1
 	for _, m := range launchFlag().FindAllStringSubmatch(command, -1) {
@@ -170,7 +170,7 @@ func (r *Run) launchedAs(command string) {
 	}
 }
 
-// take adds the times of rows that have one.
+// take adds the samples of rows that have a time.
 func (r *Run) take(rows []publishedRow, op comm.Op) {
 	for _, row := range rows {
 		if row.Bytes < 1 {

@@ -28,7 +28,7 @@ type FileError struct {
 	Problem string
 }
 
-// Error prints file, line and problem.
+// Error formats file, line and problem.
 func (e *FileError) Error() string {
 	if e.File == "" {
 		return e.Problem
@@ -67,8 +67,8 @@ func Read(dir fs.FS) (runs []*Run, left []string, err error) {
 	return runs, left, err
 }
 
-// ReadAll is Read with settings, NCCL_NAME=VALUE, for runs that say nothing of them.
-// left is called with what is left out, but for the file ignored.
+// ReadAll is Read with settings, NCCL_NAME=VALUE, for runs that do not state any. It calls left for each
+// omitted table or file, except for files in ignored.
 func ReadAll(dir fs.FS, env []string, left func(line string), ignored ...string) ([]*Run, error) {
 	runs, lines, err := Read(dir)
 	if err != nil {
@@ -85,7 +85,7 @@ func ReadAll(dir fs.FS, env []string, left func(line string), ignored ...string)
 	return runs, nil
 }
 
-// ReadFile is Read of one file.
+// ReadFile is Read for one file.
 func ReadFile(dir fs.FS, name string) (runs []*Run, left []string, err error) {
 	runs, left, err = readFile(dir, name)
 	for _, r := range runs {
@@ -135,7 +135,7 @@ func Parse(name string, text []byte) (runs []*Run, left []string, err error) {
 	return runs, left, err
 }
 
-// parse reads a content, with the settings beside it; tables that were simulated where asked to.
+// parse parses a content with the settings of its folder. simulated also accepts tables of simulated times.
 func parse(name string, text []byte, lines settings, isJSON, simulated bool) (runs []*Run, left []string,
 	err error) {
 	out := func(why string) ([]*Run, []string, error) { return nil, []string{name + ": " + why}, nil }
@@ -166,7 +166,7 @@ func parse(name string, text []byte, lines settings, isJSON, simulated bool) (ru
 	return []*Run{run}, nil, nil
 }
 
-// settingsBeside are those of the folder that a file is in.
+// settingsBeside reads the SettingsFile of the folder that contains a file.
 func settingsBeside(dir fs.FS, name string) (settings, error) {
 	beside := path.Join(path.Dir(name), SettingsFile)
 	info, err := fs.Stat(dir, beside)
@@ -180,7 +180,7 @@ func settingsBeside(dir fs.FS, name string) (settings, error) {
 	return parseSettings(s)
 }
 
-// maxFile bounds a measured file; a sweep has kilobytes.
+// maxFile is the largest accepted size of a measured file, in bytes; a sweep has kilobytes.
 const maxFile = 16 << 20
 
 // asFileError is a file that is too large as a FileError; other errors are the
@@ -194,7 +194,7 @@ func asFileError(name string, err error) error {
 	return err
 }
 
-// scanned is what became of reading a file line by line.
+// scanned converts the error of a line scanner: a line that is too long becomes a FileError.
 func scanned(name string, err error) error {
 	if errors.Is(err, bufio.ErrTooLong) {
 		return &FileError{File: name, Problem: fmt.Sprintf("a line of more than %d bytes",
@@ -215,7 +215,7 @@ func kindOf(m fs.FileMode) string {
 	return "folder"
 }
 
-// place counts the sizes of each series.
+// place numbers the sizes of each series, in ascending order.
 func (r *Run) place() {
 	for i := range r.Samples {
 		r.Samples[i].Run = r

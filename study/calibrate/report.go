@@ -39,7 +39,7 @@ func (e *Errors) end() {
 	e.Mean, e.Bias, e.Large = e.Mean/n, e.Bias/n, e.Large/float64(max(e.large, 1))
 }
 
-// Summary is one operation's errors, or those of several.
+// Summary is the errors of one operation, or of several together.
 type Summary struct {
 	Op     string `json:"operation"`
 	Held   bool   `json:"held_out"`
@@ -50,7 +50,7 @@ type Summary struct {
 // five is the name of the sum over the collectives that NCCL's model covers.
 const five = "five collectives"
 
-// Summarise sums residuals up by operation, what was held out apart.
+// Summarise combines residuals by operation, with the held-out ones separate.
 func Summarise(all []Residual) []Summary {
 	var out []Summary
 	for _, held := range []bool{false, true} {
@@ -82,8 +82,7 @@ func Summarise(all []Residual) []Summary {
 	return out
 }
 
-// Check predicts points with a class; every point counts as held out, for no
-// fit saw it.
+// Check predicts points with a class; every point counts as held out, because no fit used it.
 func Check(ctx context.Context, points []Point, class *gpu.Class) ([]Residual, error) {
 	us, err := Predict(ctx, points, class)
 	out := make([]Residual, len(us))
@@ -100,7 +99,7 @@ func launchName(l sim.Launch) string {
 	return "eager"
 }
 
-// CSV lists residuals, a point a line.
+// CSV formats residuals, one point per line.
 func CSV(all []Residual) []byte {
 	var b strings.Builder
 	b.WriteString(
@@ -116,7 +115,7 @@ func CSV(all []Residual) []byte {
 	return []byte(b.String())
 }
 
-// percent prints a share with its sign.
+// percent formats a share with its sign.
 func percent(v float64) string { return fmt.Sprintf("%+.1f", 100*v) }
 
 // bySize is a table of mean deviations by size and operation.
@@ -163,7 +162,7 @@ func bySize(b *strings.Builder, all []Residual) {
 	}
 }
 
-// CheckText formats a check as text.
+// CheckText formats the comparison of a class with measurements as text.
 func CheckText(all []Residual) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%-18s %7s %8s %8s %8s %8s   |simulated/measured - 1| in %%\n", "operation", "points",
@@ -226,7 +225,7 @@ type QuantityReport struct {
 	Determined  bool    `json:"determined"`
 }
 
-// Document sums a fit up for programs.
+// Document converts a fit to its JSON form.
 func (r *Result) Document() *Document {
 	d := &Document{Class: r.Class.Name, Machine: r.Class.Machine, Rounds: r.Rounds,
 		Errors: Summarise(r.Residuals)}
@@ -275,7 +274,7 @@ func (r *Result) Describe(name, machine string) {
 	c.Regimes = regimes(r.Residuals)
 }
 
-// source is where the times of a fit are from: measured here, or published by others.
+// source returns the origin of a fit's times: measured here, or published by others.
 func (r *Result) source() gpu.Source {
 	if slices.ContainsFunc(r.Residuals, func(x Residual) bool { return x.Run.Source != "" }) {
 		return gpu.Published
@@ -283,7 +282,7 @@ func (r *Result) source() gpu.Source {
 	return gpu.Measured
 }
 
-// regimes sums up what was held out: by operation and GPUs, below 1 MiB and from there.
+// regimes summarises the held-out points by operation and number of GPUs, below 1 MiB and from there.
 func regimes(all []Residual) []gpu.Regime {
 	var out []gpu.Regime
 	type key struct {
@@ -317,7 +316,7 @@ func regimes(all []Residual) []gpu.Regime {
 	return out
 }
 
-// round keeps n significant digits.
+// round rounds to n significant digits.
 func round(v float64, n int) float64 {
 	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return v
@@ -347,13 +346,13 @@ func Machine(points []Point) string {
 	return s
 }
 
-// Worst is the operation whose mean error is the largest; sums are not empty.
+// Worst returns the operation with the largest mean error; sums must not be empty.
 func Worst(sums []Summary) Summary {
 	return slices.MaxFunc(sums, func(x, y Summary) int { return cmp.Compare(x.After.Mean, y.After.Mean) })
 }
 
-// Only keeps the points of operations, by their names; no name means all. It
-// is an error where no point is left.
+// Only selects the points of the named operations; no name selects all. It returns an error if no point is
+// left.
 func Only(points []Point, names []string) ([]Point, error) {
 	var ops []coll.Func
 	for _, name := range names {
@@ -375,8 +374,7 @@ func Only(points []Point, names []string) ([]Point, error) {
 // NameAfter names the class that a fit makes of another.
 func NameAfter(start string) string { return strings.TrimSuffix(start, "-calibrated") + "-calibrated" }
 
-// Summary is one line: the file, and under which settings it is taken to be
-// measured.
+// Summary returns one line: the file, and the settings that are assumed for its measurements.
 func (r *Run) Summary() string {
 	settings := "; it says nothing of settings: NCCL's defaults"
 	if r.From != "" {

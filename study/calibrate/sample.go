@@ -15,10 +15,10 @@ type Run struct {
 	Name   string // of a published table
 	Source string // where it was published
 	GPU    string // as the file names it, empty where it does not
-	// System is what a published table says of its machine besides: NICs, cloud.
+	// System describes further parts of a published table's machine: NICs, cloud.
 	System string
-	// PerNode and NICs are a node's GPUs and NICs as a published table says, of which it may use
-	// fewer; 0 where it does not say.
+	// PerNode and NICs are the numbers of GPUs and NICs of a node according to a published table, whose run
+	// may use fewer; 0 if it does not state them.
 	PerNode, NICs int
 	NCCL          int    // 22809 for 2.28.9, 0 where the file does not say
 	Date          string // YYYY-MM-DD, empty where the file does not say
@@ -42,7 +42,7 @@ func (r *Run) forced() bool {
 	})
 }
 
-// release is the NCCL that decided, "2.28.9"; empty where the file does not say.
+// release returns the NCCL version that was measured, "2.28.9"; "" if the file does not state it.
 func (r *Run) release() string {
 	if r.NCCL < 10000 {
 		return ""
@@ -72,7 +72,7 @@ type Sample struct {
 	Place int
 }
 
-// series names the samples that differ in size only.
+// series returns a key that is equal for samples that differ only in size.
 func (s *Sample) series() string {
 	return fmt.Sprint(s.Run.File, s.Op.Func, s.Op.Type, s.Op.RedOp, s.Op.Root, s.Op.InPlace)
 }

@@ -14,13 +14,12 @@ import (
 	"github.com/simccl/simccl/coll"
 )
 
-// SettingsFile is the file of a directory that says under which settings the
-// others were measured, where they do not say it themselves. A line is a
-// pattern of file names (as path.Match reads it) and NCCL_NAME=VALUE words, or
-// type=TYPE; later lines add to earlier ones.
+// SettingsFile is the name of a folder's file with the settings of measurements that do not state their own.
+// A line is a pattern of file names (path.Match), then words NCCL_NAME=VALUE or type=TYPE; later lines add to
+// earlier ones.
 const SettingsFile = "settings.txt"
 
-// settings are lines of a SettingsFile.
+// settings is the lines of a SettingsFile.
 type settings []settingsLine
 
 type settingsLine struct {
@@ -56,7 +55,7 @@ func parseSettings(text []byte) (settings, error) {
 	return out, scanned(SettingsFile, scan.Err())
 }
 
-// of gathers the words for a file.
+// of collects the words of all lines that match a file.
 func (s settings) of(name string) (words []string, found bool) {
 	for _, l := range s {
 		if ok, _ := path.Match(l.pattern, name); ok {
@@ -71,8 +70,7 @@ var settingInText = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(NCCL_[A-Z0-9_]+)=([^\s"']+)`)
 })
 
-// ignored are variables that change what NCCL prints or writes, not what it
-// does.
+// ignored reports whether a variable only changes what NCCL prints or writes.
 func ignored(name string) bool {
 	return strings.HasPrefix(name, "NCCL_DEBUG") || strings.HasSuffix(name, "_DUMP_FILE") ||
 		strings.HasPrefix(name, "NCCL_TESTS_") ||
@@ -144,15 +142,15 @@ func settingsInName(file string) []string {
 	return out
 }
 
-// provenance is how a file was measured, and where that is known from.
+// provenance is the settings and element type of a file's measurements, and the source of this knowledge.
 type provenance struct {
 	env  []string
 	typ  coll.DataType
 	from string
 }
 
-// provenanceOf combines a file's own settings, else those of its name by convention, with
-// those of the directory's SettingsFile; the file's own settings win.
+// provenanceOf combines a file's own settings, else those that its name contains by convention, with the
+// folder's SettingsFile; the file's own settings take precedence.
 func provenanceOf(file string, own []string, s settings) (provenance, error) {
 	var from []string
 	words, listed := s.of(path.Base(file))

@@ -14,8 +14,8 @@ import (
 	"github.com/simccl/simccl/sim"
 )
 
-// readTables reads what nccl-tests, or our bench, printed: a run of each table. left
-// says what was left out of which.
+// readTables reads the output of nccl-tests or of simccl bench: one run per table. left names what was
+// omitted, with the reason.
 func readTables(name string, text []byte, s settings, simulated bool) (runs []*Run, left []string,
 	err error) {
 	tables, err := nccltests.Parse(text, "")
@@ -47,7 +47,7 @@ func readTables(name string, text []byte, s settings, simulated bool) (runs []*R
 	return runs, left, nil
 }
 
-// readTable makes a run of a table; why reports why it is left out.
+// readTable makes a run of a table; why is the reason if it is omitted.
 func readTable(name string, p *nccltests.Parsed, s settings, simulated bool) (run *Run, why string,
 	err error) {
 	for _, l := range p.Preface {
@@ -80,7 +80,7 @@ var dateIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\
 // isSimulated is why a table of simccl's own is none of measured times.
 const isSimulated = "simulated, not measured"
 
-// foreign reports why a table of ours is not of NCCL on GPUs.
+// foreign returns the reason why a table of simccl bench is no measurement of NCCL on GPUs; "" if it is one.
 func foreign(preface string) string {
 	switch {
 	case strings.Contains(preface, "--backend cuda"):
@@ -153,7 +153,7 @@ func wrongJSON(doc *nccltests.Report) string {
 	return ""
 }
 
-// fill takes what a table's head and rows say.
+// fill sets a run's settings, operation and samples from a table's head and rows.
 func (r *Run) fill(own []string, s settings, c nccltests.Config, devices []nccltests.Device,
 	rows []nccltests.Row) error {
 	t, err := provenanceOf(r.File, own, s)

@@ -23,11 +23,10 @@ import (
 // Case is one stored decision, by the path of its files without their endings.
 type Case string
 
-// options is the file of options, .args; names of files in it are relative to its
-// directory.
+// options returns the name of the file with options, .args; file names in it are relative to its directory.
 func (c Case) options() string { return string(c) + ".args" }
 
-// document is the file of the decision.
+// document returns the name of the stored decision's file.
 func (c Case) document() string { return string(c) + ".json" }
 
 // Cases lists the cases of a directory in the order of their names. Without any it
@@ -75,24 +74,24 @@ type Verdict struct {
 	took        time.Duration
 }
 
-// Run is one pass over cases.
+// Run checks cases, or updates them.
 type Run struct {
 	Update bool   // documents are written in place of being compared
 	Whole  bool   // with Update: all that inspect --json prints, in place of choices and hashes
 	JUnit  string // file of a JUnit report; "" for none
 	// Print, if not nil, gets each verdict as soon as it is there.
 	Print func(v *Verdict)
-	// Decide makes the document of options, whose file names are relative to dir.
+	// Decide returns the document for options; file names in them are relative to dir.
 	Decide func(options []string, dir string) ([]byte, error)
-	// ReadOptions and ReadDocument read files up to a limit that fits what they hold.
+	// ReadOptions and ReadDocument read a file, up to a size limit.
 	ReadOptions, ReadDocument func(name string) ([]byte, error)
 	Write                     func(name string, data []byte) error
 	// Now is a clock for the report's times; nil: it has none.
 	Now func() time.Time
 }
 
-// Dir checks all cases of a directory and writes the JUnit report. The verdicts are
-// nil where the directory has no cases; the error is that of all cases.
+// Dir checks all cases of a directory and writes the JUnit report. The verdicts are nil if the directory has
+// no cases; the error joins the errors of all cases.
 func (r *Run) Dir(dir string) ([]Verdict, error) {
 	if r.Whole && !r.Update {
 		return nil, fail.Usage("--whole says what --update writes; write --update --whole")
@@ -130,7 +129,7 @@ func (r *Run) now() time.Time {
 	return r.Now()
 }
 
-// Report is the verdicts as CI servers read them, a case a stored decision.
+// Report converts the verdicts for CI servers, one case per stored decision.
 func Report(dir string, verdicts []Verdict) *cireport.Report {
 	rep := &cireport.Report{Name: "simccl check " + dir}
 	for i := range verdicts {
@@ -156,8 +155,7 @@ func Report(dir string, verdicts []Verdict) *cireport.Report {
 	return rep
 }
 
-// lines are the differences that are listed; sections of which no more is known than that
-// they differ share one.
+// lines formats the listed differences. Sections of which only the hashes differ share one line.
 func (v *Verdict) lines() (out []string) {
 	var hashed []string
 	for _, d := range v.Differences {
@@ -180,8 +178,8 @@ func count(n int) string {
 	return fmt.Sprintf("%d differences", n)
 }
 
-// Check compares one stored decision, or stores it. The error says why the outcome
-// is not OK; its kind is fail.No where the decisions differ.
+// Check compares one stored decision, or stores it. The error is the reason for an outcome other than OK; its
+// kind is fail.No if the decisions differ.
 func (r *Run) Check(c Case) (Verdict, error) {
 	v := Verdict{Case: c, Outcome: Broken, Differences: []Difference{}}
 	got, err := r.decide(c)
@@ -229,7 +227,7 @@ func (r *Run) Check(c Case) (Verdict, error) {
 	return v, nil
 }
 
-// decide makes the decision of a case's options.
+// decide computes the decision for a case's options.
 func (r *Run) decide(c Case) ([]byte, error) {
 	text, err := r.ReadOptions(c.options())
 	if err != nil {
@@ -242,7 +240,7 @@ func (r *Run) decide(c Case) ([]byte, error) {
 	return r.Decide(words, filepath.Dir(c.options()))
 }
 
-// Text is the verdict for people, in lines. A case that cannot be compared has
+// Text returns the verdict for people, in lines. A case that cannot be compared has
 // none: its error says all.
 func (v *Verdict) Text(p terminal.Palette) string {
 	var b strings.Builder

@@ -1,6 +1,5 @@
-// Package cireport renders the verdicts of a check as CI servers read them: a JUnit
-// report, and annotations of GitHub Actions. Input: a Report. It knows nothing of
-// what was checked, and writes no files.
+// Package cireport renders the verdicts of a check for CI servers: a JUnit report, and annotations of GitHub
+// Actions. Input: a Report. It does not know what was checked and writes no files.
 package cireport
 
 import (
@@ -23,7 +22,7 @@ type Case struct {
 	First   string // the first difference of a failure
 	Text    string // all differences that are listed, in lines
 	Error   string // why there is no verdict
-	Next    string // what to do about a failure; "" where nothing is to be said
+	Next    string // what to do about a failure; "" for none
 	Seconds float64
 	Skipped bool
 }
@@ -53,7 +52,7 @@ type message struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit is the report as XML: one suite.
+// JUnit returns the report as JUnit XML with one suite.
 func (rep *Report) JUnit() ([]byte, error) {
 	s := suite{Name: rep.Name, Tests: len(rep.Cases)}
 	sum := 0.0
@@ -78,7 +77,7 @@ func (rep *Report) JUnit() ([]byte, error) {
 	return append([]byte(xml.Header), append(text, '\n')...), err
 }
 
-// seconds is a duration as JUnit has it; "" where none was measured.
+// seconds returns a duration as JUnit has it; "" where none was measured.
 func seconds(v float64) string {
 	if v <= 0 {
 		return ""

@@ -1,5 +1,5 @@
-// Package congestion says what congestion an operation meets, and what would change it:
-// each change that it names was simulated.
+// Package congestion reports the congestion that an operation meets, and changes that would reduce it; each
+// proposed change was simulated.
 package congestion
 
 import (
@@ -19,23 +19,24 @@ import (
 	"github.com/simccl/simccl/topo/fabric"
 )
 
-// Report is what one operation meets in its network: congestion, and how the draw of hashed
-// routes spreads its queue pairs.
+// Report is the congestion of one operation in its network, and how the draw of hashed (ECMP) routes spreads
+// its queue pairs.
 type Report struct {
 	Network netpreset.Summary `json:"network"`
 	Us      float64           `json:"us"`
 	BusBW   float64           `json:"busbw"` // GB/s
-	// Limit is the link that would need the longest for what it carries, Use the part of the time
-	// that it needs, Expect the bus bandwidth if it were never idle.
+	// Limit is the link that is busy for the longest time; Use is the share of the operation's time that it
+	// is busy, Expect the bus bandwidth if it were busy all the time.
 	Limit  string  `json:"limiting_link"`
 	Use    float64 `json:"limiting_use"`
 	Expect float64 `json:"expect_busbw_GBs"`
-	// Draws are those of hashed routes; nil where the draw does not matter, or a seed is given.
+	// Draws is the variation over draws of hashed routes; nil if the draw does not matter, or a seed is
+	// given.
 	Draws *scenario.Draws   `json:"draws,omitempty"`
 	Facts *congestion.Facts `json:"facts"`
-	// Incast is in words; empty where no port before a host holds the operation up.
+	// Incast describes an incast; empty if no port to a host limits the operation.
 	Incast string `json:"incast,omitempty"`
-	// Crowd is in words; empty where routes spread.
+	// Crowd describes an overloaded port; empty if routes are spread evenly.
 	Crowd string   `json:"crowd,omitempty"`
 	Tried []Change `json:"tried"`
 
@@ -46,11 +47,11 @@ type Report struct {
 type Change struct {
 	What string  `json:"what"`
 	Us   float64 `json:"us"`
-	// Stalls says why messages never arrive then; empty where all do.
+	// Stalls describes why messages never arrive with the change; empty if all arrive.
 	Stalls string `json:"stalls,omitempty"`
 }
 
-// Run simulates a Spec of one size, and each change that what it meets suggests.
+// Run simulates a Spec of one size, and each change that its congestion suggests.
 func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report, error) {
 	r := &Report{Tried: []Change{}}
 	row, err := one(ctx, spec, opt, func(x *scenario.Site, o scenario.Outcome) {
@@ -66,7 +67,7 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 	r.Us, r.BusBW, r.Limit, r.Use, r.Expect, r.Draws, r.Facts = row.Out.Time.Micros(), row.Out.BusBW, f.Limit,
 		f.Use, f.Expect, f.Draws, facts
 	if r.name = spec.Network.Fabric; r.Draws != nil {
-		spec.Seed = r.Draws.Seed // what is tried has the same draw
+		spec.Seed = r.Draws.Seed // all trials use the same draw
 	}
 	try := func(what string, change func(*scenario.Spec)) error {
 		s := spec
@@ -121,8 +122,8 @@ func Run(ctx context.Context, spec scenario.Spec, opt scenario.Options) (*Report
 	})
 }
 
-// otherControl is the congestion control to try in place of the one that there was: one
-// without marks where ports paused and marked nothing, none where frames were marked.
+// otherControl returns the congestion control to try instead of the current one: one without marks if ports
+// paused without marking, none if frames were marked.
 func otherControl(facts *congestion.Facts) string {
 	switch {
 	case facts == nil:
@@ -135,8 +136,8 @@ func otherControl(facts *congestion.Facts) string {
 	return ""
 }
 
-// Named says in words what congestion holds an operation up, from how loaded links were: an
-// incast, and a port that carries more than its share. Both are empty where there is none.
+// Named describes the congestion that limits an operation, from the load of links: an incast, and a port with
+// more than its share. Both are empty if there is none.
 func Named(x *scenario.Site, balance string, o *scenario.Outcome) (incast, crowd string) {
 	if c, ok := congestion.Fed(o.Result.Links, o.Result.Elapsed); ok {
 		incast = c.String()
@@ -155,7 +156,7 @@ func rings(c *congestion.Crowd, o *scenario.Outcome) bool {
 		int(c.Of) == o.Plan.Split.NChannels
 }
 
-// cause is why a port carries more than those beside it.
+// cause returns the reason why a port carries more than its neighbours.
 func cause(x *scenario.Site, balance string, c *congestion.Crowd) string {
 	n := x.Network
 	switch {
@@ -175,7 +176,7 @@ func cause(x *scenario.Site, balance string, c *congestion.Crowd) string {
 	return "hash collision"
 }
 
-// one simulates the only point of a Spec.
+// one simulates the single point of a Spec.
 func one(ctx context.Context, spec scenario.Spec, opt scenario.Options,
 	see func(*scenario.Site, scenario.Outcome)) (*scenario.Row, error) {
 	run, err := scenario.Prepare(spec, opt)
@@ -198,13 +199,14 @@ func one(ctx context.Context, spec scenario.Spec, opt scenario.Options,
 	return nil, fail.Usage("%s: no sizes", spec.Workload.Op)
 }
 
-// Eventful says that queues made switches act, or that routes do not spread.
+// Eventful reports whether frames were marked, paused, resent or dropped, or a port carries more than its
+// share.
 func (r *Report) Eventful() bool {
 	f := r.Facts
 	return r.Crowd != "" || f != nil && (f.Marked+f.Pauses+f.Resent+f.Dropped > 0 || f.PausedUs > 0)
 }
 
-// Text is the report in words; empty without one.
+// Text formats the report; "" for nil.
 func (r *Report) Text() string {
 	if r == nil {
 		return ""
@@ -253,7 +255,7 @@ func (r *Report) Text() string {
 	return b.String()
 }
 
-// Beside is a choice with what its messages meet, as a document; nil for nothing.
+// Beside combines a choice and the congestion of its messages for JSON output.
 func Beside(why *explain.Report, met *Report) any {
 	return struct {
 		*explain.Report

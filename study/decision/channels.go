@@ -32,7 +32,7 @@ type Channels struct {
 // communicator has millions of them.
 type rankLists [][]int32
 
-// MarshalJSON prints lists of numbers.
+// MarshalJSON writes a list of lists of ranks.
 func (l rankLists) MarshalJSON() ([]byte, error) {
 	b := []byte{'['}
 	for i, list := range l {
@@ -59,7 +59,7 @@ func appendInts(b []byte, list []int32) []byte {
 // [previous, next, up, down 0, 1, 2], and its NVLS neighbours where there are.
 type rankChannelList struct{ c *comm.Comm }
 
-// MarshalJSON prints one object per rank.
+// MarshalJSON writes one object per rank.
 func (l rankChannelList) MarshalJSON() ([]byte, error) {
 	c := l.c
 	b := make([]byte, 0, 64*c.NRanks*max(len(c.Channels), 1))

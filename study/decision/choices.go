@@ -17,8 +17,8 @@ type choiceKey struct {
 // choice is a decision for one operation and size, as fields of Choice.
 type choice map[string]any
 
-// choicesOf makes a table of section selection; ok is false where it is none. A
-// document of one rank has no such section and an empty table.
+// choicesOf converts the section selection to a table; ok is false if it has another form. A document of one
+// rank has no such section and an empty table.
 func choicesOf(section any) (table map[choiceKey]choice, ok bool) {
 	list, ok := section.([]any)
 	if !ok {
@@ -37,7 +37,7 @@ func choicesOf(section any) (table map[choiceKey]choice, ok bool) {
 	return table, true
 }
 
-// String is algorithm and protocol, or why there are none.
+// String returns algorithm and protocol, or the reason why there are none.
 func (c choice) String() string {
 	switch {
 	case c == nil:
@@ -102,7 +102,7 @@ func unionChoices(want, got map[choiceKey]choice) []choiceKey {
 	return keys
 }
 
-// level says how much of a choice differs.
+// level ranks how much a choice differs.
 type level int
 
 const (
@@ -112,7 +112,7 @@ const (
 	numLevels
 )
 
-// change is how a choice departs from the stored one; equal kinds are one line.
+// change is one difference of a choice from the stored one; changes of equal kind share a line of output.
 type change struct {
 	level    level
 	fn, kind string // kind is empty where nothing differs
@@ -179,7 +179,7 @@ func choiceField(at []any) string {
 	return strings.TrimPrefix(plain(at), " ")
 }
 
-// sizes is a range of sizes: "8 B to 1 MiB".
+// sizes returns a range of sizes: "8 B to 1 MiB".
 func sizes(from, to units.Bytes) string {
 	if from == to {
 		return SizeText(from)

@@ -14,13 +14,13 @@ type Difference struct {
 	Is   string
 }
 
-// String is the difference as one line.
+// String formats the difference on one line.
 func (d Difference) String() string { return d.What + ": " + d.Was + " → " + d.Is }
 
-// MarshalText is String, for JSON.
+// MarshalText returns String, for JSON.
 func (d Difference) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// Differences lists where two documents part.
+// Differences lists the differences of two documents.
 type Differences struct {
 	First  []Difference // the first of each section
 	Count  int
@@ -28,7 +28,7 @@ type Differences struct {
 	shown  int  // of the current section
 }
 
-// shownDifferences bounds what is listed of one section or kind of change of the
+// shownDifferences is the largest number of differences listed per section, or per kind of change of the
 // choices, so that none hides the others.
 const shownDifferences = 12
 
@@ -39,10 +39,9 @@ func (d *Differences) add(what, was, is string) {
 	}
 }
 
-// Compare compares a stored document with the whole document of now (Encode). The
-// stored one is either such a document, whose numbers are compared to 1e-5 of
-// themselves and all else exactly, or a Summary, which is compared exactly. The
-// error is of a text that is neither.
+// Compare compares a stored document with the current whole document (Encode). The stored one is either a
+// whole document, whose numbers must agree to 1e-5 relative and all else exactly, or a Summary, which must
+// agree exactly. The error reports a text that is neither.
 func Compare(want, got []byte) (Differences, error) {
 	var d Differences
 	var w, g map[string]any

@@ -13,9 +13,8 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
-// Document is everything NCCL decides. System and Paths describe rank 0's
-// System; Domains is there where the host falls apart; Selection is absent for
-// one rank, where NCCL chooses nothing.
+// Document is everything that NCCL decides. System and Paths describe rank 0's System; Domains is set if NCCL
+// splits the host; Selection is absent for one rank, for which NCCL makes no choice.
 type Document struct {
 	NNodes      int               `json:"nNodes"`
 	GPUsPerNode int               `json:"gpusPerNode"`
@@ -37,8 +36,8 @@ type Document struct {
 	NCCLVersion string            `json:"ncclVersion"` // whose rules decided: "2.28.9"
 }
 
-// Given is what the communicator does not hold: counts as the user gave them, settings, notes, and files as
-// NCCL dumps them.
+// Given supplies what the communicator does not contain: counts as the user gave them, settings, notes, and
+// files as NCCL dumps them.
 type Given struct {
 	Nodes       int // hosts (or NVLink domains) as the user counted them
 	GPUsPerNode int
@@ -49,8 +48,7 @@ type Given struct {
 	TopoXML, GraphXML string
 }
 
-// New describes a communicator. Its error is that of a choice or a split that
-// cannot be made.
+// New describes a communicator. It returns an error if a choice or its chunking fails.
 func New(c *comm.Comm, g Given) (*Document, error) {
 	d0 := &c.Domains[0]
 	if err := g.render(c); err != nil {
@@ -131,7 +129,7 @@ func domainsOf(c *connect.Layout) []Domain {
 	return out
 }
 
-// Encode prints the document as one line of JSON.
+// Encode returns the document as one line of JSON.
 func (d *Document) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -24,7 +24,7 @@ type Graph struct {
 	NHops        int    `json:"nHops"`
 	MinChannels  int    `json:"minChannels"`
 	MaxChannels  int    `json:"maxChannels"`
-	// NIntraChannels are RCCL's channels that name NICs.
+	// NIntraChannels is RCCL's number of channels within the node that name NICs.
 	NIntraChannels *int       `json:"nIntraChannels,omitempty"`
 	Channels       *[]Channel `json:"channels,omitempty"`
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// namer names places of documents in NCCL's words.
+// namer describes places in documents with NCCL's terms.
 type namer struct{ want, got map[string]any }
 
 // quantities are the words for keys of documents; a key that is not here is its own.
@@ -52,11 +52,11 @@ var matrices = map[string][2]string{"gpuGpu": {"GPU", "GPU"}, "gpuNet": {"GPU", 
 	"netGpu": {"NET", "GPU"}, "gpuCpu": {"GPU", "CPU"},
 	"gpuNvs": {"GPU", "NVS"}, "netCpu": {"NET", "CPU"}}
 
-// isPath says whether a place is one path of a matrix.
+// isPath reports whether a place is one path of a matrix.
 func isPath(at []any) bool { return len(at) == 4 && at[0] == "paths" }
 
-// isOrder says whether a place is a list that means something as a whole: the
-// order of a ring, the GPUs or the nets of a channel, the route of a path.
+// isOrder reports whether a place is a list that is compared as a whole: the order of a ring, the GPUs or
+// nets of a channel, the route of a path.
 func isOrder(at []any) bool {
 	last := at[len(at)-1]
 	switch at[0] {
@@ -95,7 +95,7 @@ func (n *namer) name(at []any) string {
 	return strings.TrimPrefix(plain(at), " ")
 }
 
-// plain is a place, a word a step, each after a blank.
+// plain formats a place as words separated by blanks.
 func plain(at []any) string {
 	var b strings.Builder
 	for _, step := range at {
@@ -112,7 +112,7 @@ func plain(at []any) string {
 	return b.String()
 }
 
-// at is the value at a place of either document, that of now first.
+// at returns the value at a place of the current document, else of the stored one.
 func (n *namer) at(place ...any) any {
 	for _, doc := range []any{n.got, n.want} {
 		v := doc
@@ -135,7 +135,7 @@ func (n *namer) at(place ...any) any {
 	return nil
 }
 
-// graph is a place in a list of graphs: "ring graph channel 3 order".
+// graph returns a place in a list of graphs: "ring graph channel 3 order".
 func (n *namer) graph(word string, at []any) string {
 	list := 1 // elements before the index of the graph
 	if at[0] == "domains" {
@@ -180,7 +180,7 @@ func (n *namer) node(at []any) string {
 	return name + plain(at[2:])
 }
 
-// pathName is a place in section paths: "path GPU 0 → NET 1".
+// pathName returns a place in section paths: "path GPU 0 → NET 1".
 func pathName(at []any) string {
 	if len(at) > 0 {
 		list, _ := at[0].(string)
@@ -198,7 +198,7 @@ func pathName(at []any) string {
 	return "paths" + plain(at)
 }
 
-// pathText is a path as NCCL counts it, with its route where all else is equal to the other's.
+// pathText formats a path as NCCL does, with its route if everything else equals the other path's.
 func pathText(v, other any) string {
 	p, ok := v.(map[string]any)
 	o, _ := other.(map[string]any)
@@ -216,7 +216,7 @@ func pathText(v, other any) string {
 // neighbours are the ranks that a rank has on a channel, in the order of the document.
 var neighbours = [...]string{"ring prev", "ring next", "tree up", "tree down 0", "tree down 1", "tree down 2"}
 
-// channelName is a place in section channels: "channel 3 ring order", "rank 0 channel 3 ring next".
+// channelName returns a place in section channels: "channel 3 ring order", "rank 0 channel 3 ring next".
 func channelName(at []any) string {
 	switch {
 	case len(at) == 2 && at[0] == "ringOrder":
@@ -238,7 +238,7 @@ func channelName(at []any) string {
 	return "channels" + plain(at)
 }
 
-// tuningName is a place in section tuning: "tuning table AllReduce Ring LL128 latency".
+// tuningName returns a place in section tuning: "tuning table AllReduce Ring LL128 latency".
 func tuningName(at []any) string {
 	if len(at) < 3 {
 		return "tuning table" + plain(at)
@@ -258,7 +258,7 @@ func tuningName(at []any) string {
 	return "tuning table" + cell + " " + pair + " " + quantity(list)
 }
 
-// cellName is algorithm and protocol of their indices.
+// cellName returns the names of the algorithm and protocol with two indices.
 func cellName(at []any) (string, bool) {
 	if len(at) != 2 {
 		return "", false

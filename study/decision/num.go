@@ -6,15 +6,15 @@ import "strconv"
 // two float32 apart.
 type Num float32
 
-// MarshalJSON prints like C's %.9g.
+// MarshalJSON formats the number like C's %.9g.
 func (n Num) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(n), 'g', 9, 64), nil
 }
 
-// Flag prints as 0 or 1.
+// Flag is a bool that is 0 or 1 in JSON.
 type Flag bool
 
-// MarshalJSON prints 0 or 1.
+// MarshalJSON writes 0 or 1.
 func (f Flag) MarshalJSON() ([]byte, error) {
 	if f {
 		return []byte("1"), nil

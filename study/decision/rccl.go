@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/tuning"
 )
 
-// RCCL is what only RCCL decides, under the names that its sources have.
+// RCCL is the decisions that only RCCL makes, under the names of its sources.
 type RCCL struct {
 	Arch        string `json:"arch"`
 	CUs         int    `json:"cuCount"`
@@ -35,17 +35,17 @@ type RCCL struct {
 	Thresholds map[string]rows `json:"channelThresholds"`
 }
 
-// rows are rows of numbers.
+// rows is a table of integers.
 type rows [][]int64
 
-// RCCLChoice is what a choice of RCCL has beside NCCL's.
+// RCCLChoice is the additional members of a choice under RCCL's rules.
 type RCCLChoice struct {
 	Pipeline *Flag  `json:"pipeline,omitempty"` // never nil
 	Direct   string `json:"direct,omitempty"`   // the way in place of the algorithm
 	DDA      bool   `json:"dda,omitempty"`      // by kernels that read all GPUs' memory, before all else
 }
 
-// rcclChoice is that of a communicator of RCCL; nil of another library.
+// rcclChoice returns the RCCL members of a choice; nil under NCCL's rules.
 func rcclChoice(c *comm.Comm, t *tuning.Choice) *RCCLChoice {
 	if c.Params.Rules.Library != rules.RCCL {
 		return nil
@@ -54,7 +54,7 @@ func rcclChoice(c *comm.Comm, t *tuning.Choice) *RCCLChoice {
 	return &RCCLChoice{&pipelined, t.Direct, t.DDA}
 }
 
-// rcclOf is that of rank 0; nil of another library.
+// rcclOf returns rank 0's decisions that only RCCL makes; nil under NCCL's rules.
 func rcclOf(c *comm.Comm) *RCCL {
 	if c.Params.Rules.Library != rules.RCCL {
 		return nil
@@ -76,7 +76,8 @@ func rcclOf(c *comm.Comm) *RCCL {
 	return out
 }
 
-// cusOf are the compute units by architecture, as the references have them: of a device that is not there.
+// cusOf returns the number of compute units by architecture, as in the reference documents, which have no
+// device.
 func cusOf(c *comm.Comm, arch string) int {
 	if sys := c.Domains[0].System; c.APU() {
 		return sys.Nodes[sys.Of(topo.GPU)[0]].GPU.CU
@@ -84,8 +85,9 @@ func cusOf(c *comm.Comm, arch string) int {
 	return c.Params.Rules.Connect.CUs(arch)
 }
 
-// netChunk is the chunk of send/recv between nodes: -1 where the architecture has none of its own and -2 on
-// one node, as RCCL's sources have it; the communicator's chunk before it was kept apart.
+// netChunk returns the chunk size of send/recv between nodes. As in RCCL's sources it is -1 if the
+// architecture has no own value and -2 on one node; in releases without a separate value it is the
+// communicator's chunk size.
 func netChunk(c *comm.Comm, arch string) int64 {
 	r := &c.Params.Rules.Connect
 	switch n, ok := r.NetChunkOf(arch, c.NRanks); {
@@ -99,7 +101,7 @@ func netChunk(c *comm.Comm, arch string) int64 {
 	return -1
 }
 
-// tables fills the windows of a table, by operation.
+// tables sets the size ranges and thresholds of a cost table, by operation.
 func (r *RCCL) tables(t *rules.CostTable) {
 	r.Ranges, r.Thresholds = map[string]rows{}, map[string]rows{}
 	for _, f := range funcs {
@@ -119,7 +121,7 @@ func (r *RCCL) tables(t *rules.CostTable) {
 	}
 }
 
-// rcclGraph gives a graph the form of RCCL's documents.
+// rcclGraph converts a graph to the form of RCCL's reference documents.
 func rcclGraph(g *Graph, of *search.Graph) {
 	g.NIntraChannels = &of.NIntraChannels
 	for i := range *g.Channels {

@@ -27,8 +27,7 @@ func words[T fmt.Stringer](list []T) []string {
 	return out
 }
 
-// Choice is what NCCL does for one operation and size, or the error code of
-// one that it refuses.
+// Choice is NCCL's decision for one operation and size, or the error code with which it refuses.
 type Choice struct {
 	Func  string      `json:"func"`
 	Size  units.Bytes `json:"size"`
@@ -51,7 +50,7 @@ type Chosen struct {
 	Times [7][3]Num `json:"times"`
 }
 
-// Chunking is how an operation is split; nil where the rules stop before.
+// Chunking is the division of an operation into channels and chunks; nil if the rules end before it.
 type Chunking struct {
 	ChannelLo int         `json:"channelLo"`
 	ChannelHi int         `json:"channelHi"`
@@ -64,7 +63,7 @@ type Chunking struct {
 	Striped bool `json:"striped,omitempty"`
 }
 
-// Part is how one channel cuts its share.
+// Part is the chunking of one channel's share: chunk, slice and loop sizes and the number of steps.
 type Part struct {
 	Count      int64       `json:"count"`
 	ChunkSize  units.Bytes `json:"chunkSize"`
@@ -88,12 +87,10 @@ const (
 	lastSize  units.Bytes = 16 << 30
 )
 
-// selectionOf evaluates the model for a float32 sum at every power of two, each as a
-// group of its own: NCCL clears the planner of an operation that it refuses
-// (group.cc:375), so a refusal leaves no trace in the next time.
+// selectionOf evaluates the model for a float32 sum at every power of two, each in its own group: NCCL clears
+// the planner after an operation that it refuses (group.cc:375), so a refusal does not affect the next time.
 //
-// Where a choice has no split (nodes that would cut CollNet's chunks
-// differently) a note says so.
+// If a choice has no chunking (nodes would divide CollNet's chunks differently) a note says so.
 func selectionOf(c *comm.Comm) (out []Choice, notes []string, err error) {
 	for _, f := range funcs {
 		for size := firstSize; size <= lastSize; size *= 2 {
@@ -123,7 +120,7 @@ func selectionOf(c *comm.Comm) (out []Choice, notes []string, err error) {
 	return out, notes, nil
 }
 
-// choose makes one choice; note says what is left out of it.
+// choose makes one choice; note names what was left out of it.
 func choose(c *comm.Comm, f coll.Func, count int64) (out *Chosen, note string, err error) {
 	op := comm.Op{Func: f, Count: count, Type: coll.Float32, RedOp: coll.Sum}
 	req, t, err := c.Request(op)

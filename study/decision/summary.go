@@ -18,9 +18,9 @@ const (
 	summaryForm = 2
 )
 
-// Summary is a short form of a document: the choices by ranges of sizes, and a hash
-// of each section. It says exactly what NCCL chooses, and of the rest whether it is
-// the same, floats to six digits (round).
+// Summary is a short form of a document: the choices by ranges of sizes, and a hash of each section. It
+// states NCCL's choices exactly; of other sections it shows whether they are equal, with floats to six digits
+// (round).
 type Summary struct {
 	Form    int                `json:"form"`    // of this document: 2
 	Version string             `json:"version"` // whose rules decided: "NCCL 2.28.9"
@@ -38,7 +38,7 @@ type Range struct {
 	Error     int         `json:"error,omitempty"`    // NCCL's code of a refused operation
 }
 
-// Summarize is the short form of a whole document (Encode).
+// Summarize returns the short form of a whole document (Encode).
 func Summarize(whole []byte) (*Summary, error) {
 	var sections map[string]json.RawMessage
 	if err := json.Unmarshal(whole, &sections); err != nil {
@@ -89,12 +89,11 @@ func (s *Summary) extend(c Choice) {
 	s.Choices[c.Func] = append(ranges, next)
 }
 
-// hashPrefix begins what is a hash.
+// hashPrefix is the prefix of hashes.
 const hashPrefix = "sha256:"
 
-// hashOf is the hash of a value, whatever blanks and order of keys its text has: 16
-// hexadecimal digits of its JSON without blanks, keys in alphabetical order, floats
-// rounded. Of a number it is the number.
+// hashOf returns the hash of a JSON value, independent of blanks and the order of keys: 16 hexadecimal digits
+// of the hash of its JSON without blanks, keys sorted, floats rounded. The hash of a number is the number.
 func hashOf(text []byte) (string, error) {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -114,10 +113,9 @@ func hashOf(text []byte) (string, error) {
 // text may have no fraction (a time of 8388608 microseconds).
 var floats = []string{"timeUs", "times", "latencies", "bandwidths"}
 
-// round gives the floats of a value six significant digits, so that the last bits, in
-// which compilers differ where one joins a multiplication and an addition, do not
-// change a hash. Integers, as counts and ids are, keep all theirs. all says that v is
-// below a key of floats.
+// round rounds floats to six significant digits, so that the last bits, which depend on whether the compiler
+// fuses multiplication and addition, do not change a hash. Integers, such as counts and ids, are unchanged.
+// all: v is below a key whose numbers are all floats.
 func round(v any, all bool) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -177,7 +175,7 @@ func comma(i int) string {
 	return ""
 }
 
-// parseSummary reads a short form and checks its ranges.
+// parseSummary parses a short form and checks its ranges.
 func parseSummary(text []byte) (*Summary, error) {
 	var s Summary
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -202,7 +200,7 @@ func parseSummary(text []byte) (*Summary, error) {
 	return &s, nil
 }
 
-// table makes a choice of every power of two in the ranges.
+// table expands the ranges to a choice for every power of two.
 func (s *Summary) table() map[choiceKey]choice {
 	table := map[choiceKey]choice{}
 	for _, fn := range unionKeys(s.Choices, nil) {
@@ -221,8 +219,8 @@ func (s *Summary) table() map[choiceKey]choice {
 	return table
 }
 
-// summaries compares short forms. The hash of section selection counts only where
-// the choices are equal: it differs with them.
+// summaries compares short forms. The hash of section selection is compared only if the choices are equal, as
+// it depends on them.
 func (d *Differences) summaries(want, got *Summary) {
 	d.choices(want.table(), got.table())
 	d.shown = 0

@@ -14,9 +14,8 @@ import (
 	"github.com/simccl/simccl/tuning"
 )
 
-// Of is the whole decision as JSON, ending with a line feed; settings are the
-// variables in force, name and value. warn, if not nil, is a graph file that cannot
-// be written.
+// Of returns the whole decision as JSON, ending with a line feed; settings are the variables in force, name
+// and value. warn, if not nil, reports a graph file that cannot be written.
 func Of(c *comm.Comm, cluster *fabric.Cluster, settings [][2]string) (text []byte, warn, err error) {
 	host := cluster.Host(0)
 	g := Given{Nodes: cluster.NHosts(), GPUsPerNode: host.NRanks(), Env: map[string]string{},
@@ -40,7 +39,7 @@ func Of(c *comm.Comm, cluster *fabric.Cluster, settings [][2]string) (text []byt
 	return append(bytes.TrimRight(text, "\n"), '\n'), warn, err
 }
 
-// Text is the decision for people; name is the machine's.
+// Text returns the decision for people; name is the machine's.
 func Text(c *comm.Comm, name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d ranks on %d nodes", name, c.NRanks, c.NNodes)
@@ -65,7 +64,7 @@ func Text(c *comm.Comm, name string) string {
 	return b.String()
 }
 
-// choicesText lists who wins at which sizes.
+// choicesText lists the chosen algorithm and protocol by range of sizes.
 func choicesText(b *strings.Builder, c *comm.Comm) {
 	fmt.Fprintf(b, "%-14s %16s %16s  %s\n", "collective", "from bytes", "to bytes", "choice")
 	for _, f := range coll.CollFuncs() {
@@ -124,7 +123,7 @@ type Cost struct {
 	BandwidthGBps float32 `json:"bandwidth_GBs"` // 0: off
 }
 
-// Costs is the cost table: every collective, algorithm and protocol.
+// Costs returns the cost table: every collective, algorithm and protocol.
 func Costs(m *tuning.Model) []Cost {
 	rows := []Cost{}
 	for _, f := range coll.CollFuncs() {
@@ -138,7 +137,7 @@ func Costs(m *tuning.Model) []Cost {
 	return rows
 }
 
-// CostText is the cost table for people, latency and bandwidth by protocol.
+// CostText returns the cost table for people, latency and bandwidth by protocol.
 func CostText(m *tuning.Model) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-14s %-14s", "latency/GB/s", "")

@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// tolerance is how far apart equal numbers of two documents are, relative to the larger.
+// tolerance is the relative difference up to which two numbers count as equal.
 const tolerance = 1e-5
 
 // field is a value of a document, or its absence.
@@ -22,8 +22,8 @@ type field struct {
 // atLine is the place of a line within a text.
 type atLine int
 
-// walk goes through two values of documents and emits each place where they part.
-// A place is a list of keys (string), indices (int) and lines (atLine).
+// walk compares two values recursively and emits each place where they differ. A place is a list of keys
+// (string), indices (int) and lines (atLine).
 func walk(at []any, w, g field, emit func(at []any, was, is string)) {
 	if !w.ok || !g.ok {
 		emit(at, w.String(), g.String())
@@ -65,7 +65,7 @@ func walk(at []any, w, g field, emit func(at []any, was, is string)) {
 	}
 }
 
-// leaf compares two values as one.
+// leaf compares two values as a whole.
 func leaf(at []any, w, g field, emit func(at []any, was, is string)) {
 	if equal(w.value, g.value) {
 		return
@@ -95,7 +95,7 @@ func lines(at []any, was, is string, emit func(at []any, was, is string)) {
 	}
 }
 
-// equal is equality of documents' values: numbers to the tolerance.
+// equal reports whether two values of documents are equal, recursively; numbers may differ by tolerance.
 func equal(w, g any) bool {
 	switch was := w.(type) {
 	case float64:
@@ -128,8 +128,8 @@ func equal(w, g any) bool {
 	return reflect.DeepEqual(w, g)
 }
 
-// String is the value in at most a line: lists of numbers and names by blanks,
-// other lists and objects as JSON.
+// String formats the value on at most one line: lists of numbers and names separated by blanks, other lists
+// and objects as JSON.
 func (f field) String() string {
 	if !f.ok {
 		return "none"
@@ -151,7 +151,7 @@ func (f field) String() string {
 	return clip(string(text))
 }
 
-// listText is a list of numbers or names.
+// listText formats a list of numbers or names; ok is false for other lists.
 func listText(list []any) (string, bool) {
 	words := make([]string, len(list))
 	for i, v := range list {
@@ -165,7 +165,7 @@ func listText(list []any) (string, bool) {
 	return clip(strings.Join(words, " ")), len(list) > 0
 }
 
-// printable is a text of a document as a terminal may show it.
+// printable escapes a document's text for a terminal.
 func printable(s string) string {
 	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		s = strconv.Quote(s)
@@ -173,7 +173,7 @@ func printable(s string) string {
 	return clip(s)
 }
 
-// clip cuts what does not fit a line.
+// clip shortens a text to 160 characters.
 func clip(s string) string {
 	const most = 160
 	if r := []rune(s); len(r) > most {

@@ -21,7 +21,7 @@ type Met struct {
 	*congestion.Report
 }
 
-// meet finds what messages meet on the sides whose network is simulated frame by frame.
+// meet determines the congestion on the sides whose network is simulated frame by frame.
 func (d *Document) meet(ctx context.Context, sides [2]*Side) error {
 	worst := map[string]int{}
 	var ops []string
@@ -70,7 +70,7 @@ func (d *Document) metText() string {
 	return b.String()
 }
 
-// named is an operation as workloads name it.
+// named returns the name of an operation in workloads.
 func named(op string) string {
 	if f, err := coll.ParseFunc(op); err == nil {
 		return f.TestName()

@@ -21,13 +21,13 @@ import (
 	"github.com/simccl/simccl/topo/show"
 )
 
-// Side is one of the two that are compared.
+// Side is one of the two configurations that are compared.
 type Side struct {
 	Name string // "A"
 	Spec scenario.Spec
-	// Options names what the side has of its own, as its user wrote it.
+	// Options is the side's own options, as the user wrote them.
 	Options string
-	// Planner makes the plans of PlansOf, as scenario.Options has it; nil: they are NCCL's.
+	// Planner makes the plans for operation PlansOf, like scenario.Options; nil: NCCL's plans.
 	Planner func(*scenario.Site, coll.Func) (scenario.Planner, error)
 	PlansOf coll.Func
 
@@ -48,13 +48,13 @@ type Document struct {
 	A        Shown         `json:"a"`
 	B        Shown         `json:"b"`
 	Topology []show.Change `json:"topology"` // of the first topology of each
-	// Met is what messages meet in a network that is simulated frame by frame, at the
-	// size of each operation whose times differ the most.
+	// Met describes the congestion of both sides if the network is simulated frame by frame, for each
+	// operation at the size with the largest difference of times.
 	Met []Met `json:"congestion,omitempty"`
 	*explain.Difference
 }
 
-// Shown names a side.
+// Shown describes a side in the output.
 type Shown struct {
 	Options  string `json:"options"`
 	Topology string `json:"topology"`
@@ -124,7 +124,7 @@ type SideError struct {
 	Err  error
 }
 
-// Error puts the side first.
+// Error prefixes the error with the side.
 func (e *SideError) Error() string { return e.Name + ": " + e.Err.Error() }
 
 // restarted adds to an error of a device that is down how to see the job without it.
@@ -169,7 +169,7 @@ func (s *Side) time(ctx context.Context, f coll.Func, z scenario.Size) (scenario
 	return at, s.timing(f, at, &o), err
 }
 
-// timing sums an outcome up.
+// timing returns the time, bandwidth and choice of an outcome.
 func (s *Side) timing(f coll.Func, at scenario.Operation, o *scenario.Outcome) explain.Timing {
 	_, bus := coll.Bandwidth(f, at.Count, at.Type, s.site.Comm.NRanks, o.Result.Elapsed)
 	t := explain.Timing{Choice: "none", Us: o.Result.Elapsed.Micros(), BusBW: bus,
@@ -194,7 +194,7 @@ func (s *Side) timing(f coll.Func, at scenario.Operation, o *scenario.Outcome) e
 	return t
 }
 
-// inputs lists what was given differently; rules are what the releases have to do with it.
+// inputs lists the inputs that differ; rules lists the rules by which the releases differ.
 func inputs(a, b *Side, rules []string) []explain.Figure {
 	var out []explain.Figure
 	add := func(what, x, y string, timing bool, why ...string) {
@@ -219,7 +219,7 @@ func inputs(a, b *Side, rules []string) []explain.Figure {
 	return out
 }
 
-// timeInputs are the members of a Spec on which only times depend, by name.
+// timeInputs returns the members of a Spec on which only times depend, by name.
 func (s *Side) timeInputs() [][2]string {
 	e := &s.Spec.Engine
 	word := func(v, def string) string {
@@ -241,7 +241,7 @@ func (s *Side) seed() string {
 	return strconv.FormatUint(max(s.Spec.Seed, 1), 10)
 }
 
-// orNone writes an input that may be empty.
+// orNone returns "none" for an empty input.
 func orNone(s string) string {
 	if s == "" {
 		return "none"
@@ -249,7 +249,7 @@ func orNone(s string) string {
 	return s
 }
 
-// variable is a setting on both sides.
+// variable is a setting on both sides, with its effect.
 type variable struct{ name, a, b, effect string }
 
 // joined pairs the settings of two sides by name, in the order of the first; a release
@@ -291,8 +291,8 @@ func (s *Side) network() string {
 	return s.Spec.Network.Fabric
 }
 
-// Ops are the operations that are compared: those named, or seven where none are.
-// Its error is a *coll.UnknownNameError.
+// Ops returns the operations to compare: the named ones, or seven if none is named. It returns a
+// *coll.UnknownNameError.
 func Ops(names []string) ([]coll.Func, error) {
 	if len(names) == 0 {
 		return []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.Broadcast, coll.Reduce,
@@ -312,7 +312,7 @@ func Ops(names []string) ([]coll.Func, error) {
 // shownChanges bounds the differences of two topology files in the text.
 const shownChanges = 12
 
-// Text is the comparison for people.
+// Text formats the comparison.
 func (d *Document) Text() string {
 	var b strings.Builder
 	for i, s := range []Shown{d.A, d.B} {
@@ -337,8 +337,8 @@ func (d *Document) Text() string {
 	return b.String()
 }
 
-// Option is the option that a bare word of a side is short for: a fault, a setting,
-// a release of NCCL, a network or a topology; "" where it is none.
+// Option returns the option that a bare word of a side abbreviates: a fault, a setting, a release of NCCL, a
+// network or a topology; "" if it is none.
 func Option(word string) string {
 	key, _, assigned := strings.Cut(word, "=")
 	switch {

@@ -12,9 +12,9 @@ import (
 	"github.com/simccl/simccl/scenario"
 )
 
-// ruleReasons says which rules of the releases change what is decided: A is decided once
-// more with each rule of B by itself, and B with each of A. A rule that matters only
-// together with others shows on the side that has those.
+// ruleReasons returns the rules of the releases that change a decision: it repeats the decision of A with
+// each single rule of B, and that of B with each single rule of A. A rule that matters only together with
+// others shows on the side that has those.
 func ruleReasons(ctx context.Context, a, b *Side, ops []coll.Func) ([]string, error) {
 	from, to := a.site.Config.Rules, b.site.Config.Rules
 	var out, plans []string
@@ -56,8 +56,8 @@ func releases(list []rules.Release) string {
 	return strings.Join(out, ", ")
 }
 
-// without lists what a side decides otherwise with a rule of another release. A mixture of
-// rules that does not hold together says nothing.
+// without lists what a side decides differently with one rule of another release. It returns nothing if the
+// mixture of rules is inconsistent.
 func (s *Side) without(rule rules.Rule, other *rules.Ruleset, ops []coll.Func) []string {
 	mixed, err := rules.For(s.site.Config.Rules.Version())
 	if err != nil {

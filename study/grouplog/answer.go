@@ -15,8 +15,8 @@ import (
 type Answer struct {
 	Group int    `json:"group"`
 	Lines []Line `json:"lines"`
-	// Us is the time of one group in a CUDA graph, in microseconds; nil (null) where a
-	// kernel of it is planned and not simulated, of which Note says why.
+	// Us is the time of one group in a CUDA graph, in microseconds; nil (null) if one of its kernels can be
+	// planned but not simulated; Note has the reason.
 	Us   *float64 `json:"us"`
 	Note string   `json:"note,omitempty"`
 
@@ -24,8 +24,8 @@ type Answer struct {
 	kernels  []string
 }
 
-// Answers answers a file of groups, one after the other. The order of communicators is
-// what NCCL's lines in the file show, if it has any.
+// Answers simulates the groups of a file one after the other. The launch order of communicators is inferred
+// from NCCL's lines in the file, if it has any.
 func (m *Machine) Answers(ctx context.Context, list []Group) ([]Answer, error) {
 	m.setOrder(m.orderOf(list))
 	out := make([]Answer, 0, len(list))
@@ -80,7 +80,7 @@ func Text(list []Answer) string {
 	return b.String()
 }
 
-// describe describes a kernel's calls.
+// describe formats a kernel's calls.
 func describe(ranks []int32, k *launch.Kernel) string {
 	if k.Symmetric != nil {
 		return fmt.Sprintf("%v: %s, %d operations on %d blocks of %d threads", ranks, k.Symmetric.Kernel,

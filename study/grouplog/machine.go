@@ -29,7 +29,7 @@ type member struct {
 	class *gpu.Class
 }
 
-// NewMachine is the machine of a loaded site, which must be of one host.
+// NewMachine returns the machine of a loaded site, which must be of one host.
 func NewMachine(site *scenario.Site) (*Machine, error) {
 	if n := site.Cluster.NHosts(); n != 1 {
 		return nil,
@@ -39,7 +39,7 @@ func NewMachine(site *scenario.Site) (*Machine, error) {
 	return &Machine{site: site, comms: map[string]*member{}}, nil
 }
 
-// sets are the rank sets of a communicator's name, by color.
+// sets returns the rank sets of a communicator's name, by color.
 func (m *Machine) sets(name string) [][]int32 {
 	n := m.site.Comm.NRanks
 	color := func(int) int { return 0 }
@@ -87,11 +87,10 @@ func (m *Machine) member(name string, ranks []int32, share bool) (*member, error
 	return out, nil
 }
 
-// setOrder says in which order communicators are launched.
+// setOrder sets the order in which communicators are launched.
 func (m *Machine) setOrder(o Order) { m.order = o }
 
-// calls are the tasks of a group on a communicator of n ranks, as its members issue
-// them.
+// calls returns the tasks of a group on a communicator of n ranks as calls of its members.
 func calls(g *Group, name string, n int) []launch.Call {
 	var out []launch.Call
 	for i := range g.Tasks {
@@ -120,7 +119,7 @@ func calls(g *Group, name string, n int) []launch.Call {
 	return out
 }
 
-// Launched is a communicator's kernels for one group.
+// Launched is the kernels that one group launches on one communicator.
 type Launched struct {
 	Ranks   []int32 // of the world
 	Kernels []launch.Kernel
@@ -167,7 +166,7 @@ func (m *Machine) launch(g *Group, mode launch.Mode) ([]Launched, error) {
 	return out, nil
 }
 
-// lines returns what NCCL's rank 0 logs for kernels; it logs no symmetric ones.
+// lines returns the lines that NCCL's rank 0 logs for kernels; it logs none for symmetric kernels.
 func lines(kernels []launch.Kernel) []Line {
 	var out []Line
 	for i := range kernels {

@@ -13,11 +13,11 @@ import (
 // Order is in which order the communicators of a process are launched: their keys.
 type Order []string
 
-// key names a communicator: its name and ranks.
+// key identifies a communicator by its name and ranks.
 func key(name string, ranks []int32) string { return fmt.Sprint(name, ranks) }
 
-// printedKeys are the communicators that may have printed a line: those of the device
-// of the line whose tasks it fits, by function and bytes alone.
+// printedKeys returns the communicators that may have printed a line: those whose first rank is the line's
+// device and which have a task of the line's function and bytes.
 func (m *Machine) printedKeys(g *Group, p *Printed) []string {
 	var out []string
 	for i := range g.Tasks {

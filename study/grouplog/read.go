@@ -17,8 +17,8 @@ type Group struct {
 	Mode   string // plain, reg, win, split0, split1 (the file's word)
 	Tasks  []Task
 	Line   int
-	// Lines are what NCCL printed, TimeUs the shortest time that was measured; empty and
-	// 0 where the file has none.
+	// Lines is NCCL's log lines about the group, TimeUs the shortest measured time; empty and 0 if the file
+	// has none.
 	Lines  []Printed
 	TimeUs float64
 }
@@ -114,7 +114,7 @@ func (r *reader) take(text string) error {
 	return nil
 }
 
-// column is where the i-th field of a line begins, from 1.
+// column returns the column of the i-th field of a line, counted from 1.
 func column(text string, f []string, i int) int {
 	at := 0
 	for k := 0; k <= i && k < len(f); k++ {
@@ -126,7 +126,7 @@ func column(text string, f []string, i int) int {
 	return at + 1
 }
 
-// group reads "GROUP 3 mode plain tasks 8".
+// group parses "GROUP 3 mode plain tasks 8".
 func (r *reader) group(text string, f []string) error {
 	if len(f) < 4 || f[2] != "mode" {
 		return r.bad(1, "a group is written GROUP 0 mode plain tasks 1")

@@ -12,24 +12,23 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// run is a kernel on some GPUs: when it ends on each, by when it could begin on each.
-// A broadcast's root does not wait for the others, in an all-reduce all wait for all.
+// run is a kernel on some GPUs: the time at which it ends on each, as a function of the times at which it can
+// begin on each. The root of a broadcast does not wait for the others; in an all-reduce all wait for all.
 type run struct {
 	ranks []int32
-	// together is when it ends on each GPU where all begin at once; after, by GPU and
-	// other GPU, how long after the other's begin it ends on the first at least, where
-	// all others began long before; never where the first does not wait for the other.
+	// together is the kernel's duration on each GPU if it begins on all at once. after[i][k] is the least
+	// time from its begin on GPU k to its end on GPU i, if it began on all others long before; never if i
+	// does not wait for k.
 	together []units.Time
 	after    [][]units.Time
-	// free: its launch takes the host no time beside that of others.
+	// free: launching the kernel costs the host no time of its own.
 	free bool
 }
 
 const never = -1
 
-// on advances the GPUs' times by the kernel: it ends on a GPU as long after the first
-// begin among those that it waits for as if all began then, and never before what it
-// waits for after the last of them.
+// on advances the GPUs' times by the kernel. On each GPU it ends `together` after the first begin among the
+// GPUs that it waits for, and at least `after` the begin of each of them.
 func (r *run) on(free []units.Time) {
 	ends := make([]units.Time, len(r.ranks))
 	for i := range r.ranks {
@@ -50,7 +49,7 @@ func (r *run) on(free []units.Time) {
 	}
 }
 
-// lockstep is a kernel that takes a time on all GPUs, each of which waits for all.
+// lockstep returns a kernel that takes t on all GPUs, each of which waits for all others.
 func lockstep(ranks []int32, t units.Time) run {
 	out := run{ranks: ranks}
 	for range ranks {
@@ -105,8 +104,8 @@ func (m *Machine) kernel(ctx context.Context, l *Launched, k *launch.Kernel) (ru
 	return out, nil
 }
 
-// alone is the time of the calls of a communicator of one rank, each launched by itself.
-// What it sends to itself is a send and a receive of one call.
+// alone returns the time of the calls of a single-rank communicator, each launched separately. A send to
+// itself and its receive are one call.
 func (m *Machine) alone(ctx context.Context, l *Launched) (units.Time, error) {
 	sum := units.Time(0)
 	for i := range l.calls {
@@ -141,7 +140,7 @@ func (l *Launched) ends(ctx context.Context, p *plan.Plan, late []units.Time) ([
 	return r.Finish, err
 }
 
-// config is the simulator's of a communicator.
+// config returns the simulator's configuration for the kernels of a communicator.
 func (l *Launched) config(late []units.Time) sim.Config {
 	c := l.member
 	return sim.Config{Comm: c.Layout, Systems: c.Systems(), Class: c.class, Seed: 1, Launch: sim.Graph,

@@ -9,9 +9,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// time is the device time of a group in a CUDA graph of many, each launched on one
-// stream a GPU: kernels of a GPU follow each other, and one of several GPUs begins
-// when all are ready.
+// time returns the device time of a group within a CUDA graph of many, launched on one stream per GPU: the
+// kernels of a GPU run in order, and a kernel of several GPUs begins when all are ready.
 func (m *Machine) time(ctx context.Context, g *Group) (units.Time, error) {
 	launched, err := m.launch(g, launch.Captured)
 	if err != nil {
@@ -40,8 +39,8 @@ func (m *Machine) time(ctx context.Context, g *Group) (units.Time, error) {
 	return replay(m.site.Comm.NRanks, g.repeats(m.site.Comm.NRanks), launch, runs), nil
 }
 
-// set is how many bytes a rank of n sends and receives in a group, which groups.cu's
-// graph does again and again in the same buffers.
+// set returns the number of bytes of the buffers that a rank of n uses in a group; the graph of groups.cu
+// repeats the group in the same buffers.
 func (g *Group) set(n int) (bytes int64) {
 	for i := range g.Tasks {
 		t := &g.Tasks[i]
@@ -58,7 +57,7 @@ func (g *Group) set(n int) (bytes int64) {
 	return bytes
 }
 
-// repeats is how many groups a graph has, as groups.cu makes it: fewer of large ones.
+// repeats returns the number of groups in the graph that groups.cu records: fewer for larger groups.
 func (g *Group) repeats(n int) int {
 	bytes := int64(0)
 	for i := range g.Tasks {
@@ -74,9 +73,9 @@ func (g *Group) repeats(n int) int {
 	return 20
 }
 
-// replay is the time of one group in graphs of some, one a GPU, which a thread launches
-// one after the other: launch is its time for each kernel of a graph. A GPU's time runs
-// from the launch of its graph to the end of its last kernel; the longest counts.
+// replay returns the time of one group in graphs of `repeats` groups, one graph per GPU, which a single
+// thread launches in turn; launch is its time per kernel. A GPU's time is from the launch of its graph to the
+// end of its last kernel; the longest one counts.
 func replay(n, repeats int, launch units.Time, runs []run) units.Time {
 	begin, free := make([]units.Time, n), make([]units.Time, n)
 	kernels := make([]int, n)

@@ -10,8 +10,8 @@ import (
 // where the other has none.
 type match struct{ theirs, ours int }
 
-// What a match costs: lines of one key that differ cost less than two lines that
-// nothing matches, and what is not in the log costs least.
+// Costs of an alignment: two different lines with one key cost less than two unmatched lines, and a line that
+// is missing in the log costs least.
 const (
 	costDiffers = 4
 	costExtra   = 6
@@ -55,7 +55,7 @@ func align(logged []ncclog.Text, ours []string) []match {
 	return out
 }
 
-// byCost is the alignment of least cost (Needleman and Wunsch 1970), of lines of one
+// byCost returns the alignment of least cost (Needleman and Wunsch 1970), of lines of one
 // key with each other.
 func byCost(logged []ncclog.Text, ours []string, key func(string) string) []match {
 	n, m := len(logged), len(ours)
@@ -67,7 +67,7 @@ func byCost(logged []ncclog.Text, ours []string, key func(string) string) []matc
 		ourKeys[j] = key(ours[j])
 	}
 	width := m + 1
-	cost := make([]int32, (n+1)*width) // of what is left from i and j on
+	cost := make([]int32, (n+1)*width) // of aligning the lines from i and j
 	pair := func(i, j int) int32 {
 		switch {
 		case logged[i].Text == ours[j]:
@@ -173,7 +173,8 @@ func reorder(ms []match, logged []ncclog.Text, ours []string) []match {
 	return out
 }
 
-// keyOf is what a line is of: "Ring 04", "Channel 04", "Pattern 4", "GPU/0-3000 :".
+// keyOf returns the subject of a line, by which lines are matched: "Ring 04", "Channel 04", "Pattern 4",
+// "GPU/0-3000 :".
 func keyOf(line string) string {
 	if m := linkText().FindStringSubmatch(line); m != nil {
 		name, _, _ := strings.Cut(m[4], " ")

@@ -10,25 +10,25 @@ import (
 	"github.com/simccl/simccl/study/ncclog"
 )
 
-// Input is what a check reads.
+// Input is the log to check, and what replaces or completes its content.
 type Input struct {
 	Log *ncclog.Log
-	// Topo is a topology file that replaces what the log says; nil for none. Its
-	// nodes are equal, as many as the log names.
+	// Topo is a topology file that replaces the log's system print; nil for none. All nodes have it; their
+	// number is the log's.
 	Topo *File
-	// Env are settings NAME=VALUE beside the log's.
+	// Env lists settings NAME=VALUE in addition to the log's.
 	Env []string
-	// Version replaces the log's release; "" for that of the log.
+	// Version replaces the log's release; "" for the log's own.
 	Version string
 }
 
-// File is bytes with a name.
+// File is a named content.
 type File struct {
 	Name string
 	Data []byte
 }
 
-// Report is the outcome.
+// Report is the result of a check.
 type Report struct {
 	Version  string              `json:"version"` // whose rules were applied
 	Logged   string              `json:"logged"`  // the release that the log names
@@ -44,7 +44,7 @@ type Report struct {
 	pieces map[string][]ncclog.Text // lines without a prefix, by their text
 }
 
-// Section is one part of what NCCL logs.
+// Section is the comparison of one part of NCCL's log: systems, graphs, rings, ….
 type Section struct {
 	Compared int    `json:"compared"` // lines
 	Equal    int    `json:"equal"`
@@ -53,7 +53,7 @@ type Section struct {
 	Differences []string `json:"differences,omitempty"`
 }
 
-// maxDifferences bounds what a section lists.
+// maxDifferences is the largest number of differences that a section lists.
 const maxDifferences = 20
 
 // Names are the sections in the order of NCCL's initialisation, with the source
@@ -66,7 +66,7 @@ var Names = [...]struct{ Name, Rule string }{
 	{"routes", "transport.cc, graph/paths.cc"}, {"choices", "graph/tuning.cc, enqueue.cc"},
 }
 
-// NothingError says that a log has no communicator to compare.
+// NothingError reports that a log has no communicator to compare.
 type NothingError struct{ Why string }
 
 func (e *NothingError) Error() string {
@@ -132,7 +132,7 @@ func newReport(log *ncclog.Log) *Report {
 	return rep
 }
 
-// version is the release whose rules are asked for, "" where nothing names one.
+// version returns the release whose rules are asked for, "" where nothing names one.
 func (in *Input) version() string {
 	if in.Version != "" {
 		return in.Version
@@ -146,7 +146,7 @@ func (rep *Report) note(format string, args ...any) {
 	}
 }
 
-// preface notes what holds for the whole log.
+// preface adds notes about the whole log.
 func (rep *Report) preface(in Input) {
 	switch {
 	case in.Log.Version == "":
@@ -168,10 +168,10 @@ func (rep *Report) preface(in Input) {
 	}
 }
 
-// maxAbsent is how many ranks a note names.
+// maxAbsent is the largest number of ranks that a note names.
 const maxAbsent = 4
 
-// absentText is "1 line of rank 0, 3 of rank 2".
+// absentText formats the numbers of absent lines: "1 line of rank 0, 3 of rank 2".
 func absentText(absent map[int]int) string {
 	ranks := slices.Sorted(maps.Keys(absent))
 	var parts []string

@@ -12,15 +12,15 @@ import (
 	"github.com/simccl/simccl/study/ncclog"
 )
 
-// guess is what a log leaves open of a communicator's machine: one of the values of
-// each question, by index.
+// guess is an assumption about what the log does not state of a communicator's machine: for each question the
+// index of one possible answer.
 type guess [numQuestions]int
 
 // Questions, in the order in which they are asked.
 const (
 	qRelease = iota // where the log names no version
 	qSM             // compute capability
-	qDirect         // GPU Direct RDMA of NETs of which nothing is said
+	qDirect         // GPUDirect RDMA of NETs without a line about it
 	qLatency        // of the network's plugin
 	qNodes          // number of nodes, where no line has the number of ranks
 	numQuestions
@@ -55,7 +55,7 @@ func (f *fit) better(than *fit, q int) bool {
 // whole: every line is explained, and no more are missing than were added.
 func (f *fit) whole(added int) bool { return f.differing == 0 && f.absent <= added }
 
-// finder looks for the machine of a communicator.
+// finder searches for the machine of a communicator that explains the log best.
 type finder struct {
 	in       *Input
 	c        *ncclog.Communicator
@@ -75,9 +75,8 @@ type finder struct {
 // search of a large one takes long.
 func maxTrials(nranks int) int { return min(max(3200/max(nranks, 1), 16), 200) }
 
-// explain makes the communicator with each value that the log leaves open, one
-// question after another, and takes what agrees in most lines. A nil fit has a note
-// why the communicator is left out.
+// explain builds the communicator with each possible answer, question by question, and keeps the answer with
+// which most lines agree. If the fit is nil, the string is the reason why the communicator is left out.
 func (in *Input) explain(c *ncclog.Communicator, r *rules.Ruleset) (*fit, string, error) {
 	f := &finder{in: in, c: c, nranks: c.NRanks, releases: []*rules.Ruleset{r}, sms: []int{0},
 		direct: []bool{false}, latency: []int{0}, nodes: []int{1}}
@@ -139,7 +138,7 @@ func (in *Input) explain(c *ncclog.Communicator, r *rules.Ruleset) (*fit, string
 	return best, "", nil
 }
 
-// said reports what was concluded by trial.
+// said returns notes about the answers that were found by trial.
 func (f *finder) said(at guess, tied [numQuestions]bool) []string {
 	var out []string
 	if len(f.direct) > 1 {
@@ -169,7 +168,7 @@ func (f *finder) said(at guess, tied [numQuestions]bool) []string {
 	return out
 }
 
-// questions finds what the log leaves open.
+// questions collects the questions that the log leaves open, with their possible answers.
 func (f *finder) questions() (why string, err error) {
 	if f.in.version() == "" {
 		f.releases = f.releases[:0]
@@ -236,10 +235,10 @@ func texts(known []rules.Release) []string {
 	return out
 }
 
-// trial makes the machine of a guess and counts; nil where none can be made.
+// trial builds the machine of a guess and counts agreeing lines; nil if no such machine can be built.
 func (f *finder) trial(g guess) *fit { return f.trialBy(f.releases[g[qRelease]], g) }
 
-// trialBy is trial by given rules.
+// trialBy is trial under given rules.
 func (f *finder) trialBy(r *rules.Ruleset, g guess) *fit {
 	f.trials++
 	t, err := f.make(r, g)
@@ -261,7 +260,7 @@ func (f *finder) trialBy(r *rules.Ruleset, g guess) *fit {
 	return t
 }
 
-// make loads the machine of a guess.
+// make builds the machine of a guess and lays out its communicator.
 func (f *finder) make(r *rules.Ruleset, g guess) (*fit, error) {
 	env, _ := settings(f.in.Log)
 	env = append(env, f.in.Env...)
@@ -299,8 +298,8 @@ func (f *finder) make(r *rules.Ruleset, g guess) (*fit, error) {
 	return t, err
 }
 
-// highest is the number of ranks that the highest rank in rings and trees needs, in
-// whole nodes of a size.
+// highest returns the number of ranks that the highest rank in rings and trees implies, in whole nodes of a
+// size.
 func (f *finder) highest(size int) int {
 	n := 0
 	for _, k := range f.c.Ranks {
@@ -335,7 +334,7 @@ func (f *finder) given(r *rules.Ruleset, env []string, cast ncclog.Known, nodes 
 		return nil, err
 	}
 	if f.nranks > 0 && site.Comm.NRanks != f.nranks && nodes == 1 && f.nranks%site.Comm.NRanks == 0 {
-		// No line says how many nodes there are.
+		// No line states the number of nodes.
 		nodes = f.nranks / site.Comm.NRanks
 		m.spec.Nodes[0].Count = nodes
 		if site, err = m.load(r, env, cast); err != nil {
@@ -348,7 +347,7 @@ func (f *finder) given(r *rules.Ruleset, env []string, cast ncclog.Known, nodes 
 	return &fit{site: site}, nil
 }
 
-// RanksError says that a topology file does not have a communicator's ranks.
+// RanksError reports that a topology file lacks ranks of a communicator.
 type RanksError struct {
 	Comm          string
 	Ranks         int

@@ -52,7 +52,7 @@ func tableRow(line string) bool {
 	return err == nil
 }
 
-// compare adds one communicator to the report.
+// compare adds the comparison of one communicator to the report.
 func (rep *Report) compare(c *ncclog.Communicator, site *scenario.Site) {
 	for _, r := range c.Ranks {
 		if r.Rank >= site.Comm.NRanks {
@@ -83,8 +83,8 @@ func (rep *Report) compare(c *ncclog.Communicator, site *scenario.Site) {
 	}
 }
 
-// visible drops lines of subsystems that NCCL_DEBUG_SUBSYS left out of a log:
-// those of which it has no line of any kind.
+// visible removes lines of subsystems that NCCL_DEBUG_SUBSYS excluded from the log: those without any line in
+// it.
 func visible(ours []ncclog.Line, logged []ncclog.Text) []ncclog.Line {
 	of := map[string]ncclog.Subsystem{}
 	for _, l := range ours {
@@ -105,15 +105,15 @@ func visible(ours []ncclog.Line, logged []ncclog.Text) []ncclog.Line {
 	return out
 }
 
-// kind is what a line begins with: its section and first word.
+// kind returns the section and first word of a line, without numbers.
 func kind(line string) string {
 	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 	return sectionOf(line) + " " + strings.TrimRight(word, "0123456789abcdef-/")
 }
 
-// lines compares a rank's lines of one section, each with simccl's of the same key.
-// Only a line that says otherwise is a difference: lines that are not in the log are
-// counted, and those that processes wrote over each other are left out.
+// lines compares a rank's lines of one section with simccl's lines of the same key. Only a line with other
+// content is a difference: lines missing in the log are counted, and lines damaged by concurrent output are
+// left out.
 func (rep *Report) lines(r *ncclog.Rank, name, rule string, logged []ncclog.Text, ours []string) {
 	s := rep.Sections[name]
 	for _, m := range align(logged, ours) {
@@ -144,11 +144,11 @@ func (rep *Report) lines(r *ncclog.Rank, name, rule string, logged []ncclog.Text
 	}
 }
 
-// nearby is how many lines further the end of a line is that another interrupted.
+// nearby is the number of following lines in which the rest of an interrupted line is searched.
 const nearby = 16
 
-// torn reports whether a line is not what its process wrote: another's prefix is in
-// it, or it begins as one of simccl's does and a line soon after is the rest of that.
+// torn reports whether concurrent output has damaged a line: it contains another process's prefix, or it
+// begins like one of simccl's lines and one of the next lines is the rest of that.
 func (rep *Report) torn(l *ncclog.Text, ours []string) bool {
 	if l.Torn {
 		return true
@@ -236,8 +236,7 @@ func routeDiffers(l *ncclog.Route, r *connect.Route, want connect.Transport) str
 	return ""
 }
 
-// choices compares what NCCL chose for operations that were not grouped with
-// others.
+// choices compares NCCL's choices for operations that were not grouped.
 func (rep *Report) choices(c *comm.Comm, of *ncclog.Communicator, r *ncclog.Rank) {
 	s := rep.Sections["choices"]
 	known := map[string]string{}
@@ -282,8 +281,8 @@ func (rep *Report) choices(c *comm.Comm, of *ncclog.Communicator, r *ncclog.Rank
 	}
 }
 
-// choose gives the line that simccl would log for an operation. Without its
-// call the type is float32 and the reduction sum, as nccl-tests'.
+// choose returns the line that simccl would log for an operation. If the log lacks its call, the type is
+// float32 and the reduction sum, as in nccl-tests.
 func choose(c *comm.Comm, op *ncclog.Choice) (string, error) {
 	f, err := coll.ParseFunc(op.Func)
 	if err != nil {

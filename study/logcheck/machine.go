@@ -18,12 +18,13 @@ import (
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
-// fromPrint are settings that are not applied again: the system print shows
-// what they left, or they name files of the machine that wrote the log.
+// fromPrint matches settings that are not applied again: their effect is in the system print, or they name
+// files of the logged machine.
 var fromPrint = ncclog.Pattern(
 	`^NCCL_(DEBUG.*|TOPO_FILE|TOPO_DUMP_FILE|GRAPH_DUMP_FILE|GRAPH_DUMP_FILE_RANK|CONF_FILE|HOSTID|SOCKET_IFNAME|IB_HCA|NET|NET_PLUGIN|TUNER_PLUGIN|PROFILER_PLUGIN|ENV_PLUGIN|COMM_ID|CUDA_PATH)$`)
 
-// machine is what a communicator of a log ran on.
+// machine is the reconstructed machine of a logged communicator: a Spec, its topology files in memory, and
+// notes on assumptions.
 type machine struct {
 	spec  scenario.Machine
 	files memory
@@ -31,8 +32,8 @@ type machine struct {
 	sm    int // compute capability
 }
 
-// printsOf are the nodes of a communicator: each system print names the ranks of its
-// node, and of several prints of a node the one of most lines counts.
+// printsOf returns the nodes of a communicator, from system prints, each of which names the ranks of its
+// node. Of several prints of a node it takes the one with the most lines.
 func (f *finder) printsOf(r *rules.Ruleset, g guess) ([]*printed, error) {
 	var nodes []*printed
 	var firstErr error
@@ -86,12 +87,12 @@ func (p *printed) ranks() []int {
 	return out
 }
 
-// What aws-ofi-nccl reports for EFA devices, in microseconds (param.h:
-// OFI_NCCL_NET_LATENCY), and for those of P5en and P6.
+// The latencies that aws-ofi-nccl reports for EFA devices, in microseconds (param.h: OFI_NCCL_NET_LATENCY):
+// of older instances, and of P5en and P6.
 const efaLatency, efaLatencyP6 = 75, 35
 
-// describe adds to NETs what lines of the ranks of their host say: names, GPU Direct
-// and latency. What none says is guessed. Virtual NICs become their ports again.
+// describe adds to NETs the attributes in lines of the host's ranks: names, GPUDirect and latency; attributes
+// in no line are taken from the guess. Virtual NICs are split into their ports.
 func (p *printed) describe(f *finder, r *ncclog.Rank, rules *rules.Topo, g guess) {
 	network := f.in.Log.Network
 	names, able := map[int]string{}, map[string]bool{}
@@ -144,7 +145,7 @@ func (p *printed) describe(f *finder, r *ncclog.Rank, rules *rules.Topo, g guess
 	p.unfuse(rules)
 }
 
-// topology is the file of a node whose GPUs have compute capability sm.
+// topology returns the file of a node whose GPUs have compute capability sm.
 func (p *printed) topology(r *rules.Topo, sm int) []byte {
 	p.counts(r, sm)
 	for i, rank := range p.ranks() {
@@ -157,7 +158,7 @@ func (p *printed) topology(r *rules.Topo, sm int) []byte {
 	return topoxml.Write(p.root)
 }
 
-// fromLog makes the machine of a communicator from system prints.
+// fromLog builds the machine of a communicator from system prints.
 func fromLog(c *ncclog.Communicator, nodes []*printed, r *rules.Ruleset, sm int) (*machine, error) {
 	m := &machine{files: memory{}}
 	at := 0
@@ -211,15 +212,13 @@ func fromLog(c *ncclog.Communicator, nodes []*printed, r *rules.Ruleset, sm int)
 	return m, nil
 }
 
-// ShapeError says that a communicator's ranks lie on nodes in a way that
-// simccl does not lay out.
+// ShapeError reports a distribution of a communicator's ranks over nodes that simccl cannot build.
 type ShapeError struct{ Comm, Problem string }
 
 func (e *ShapeError) Error() string { return "communicator " + e.Comm + ": " + e.Problem }
 
-// candidates are the compute capabilities that a log allows, the likeliest
-// first: that of the GPU's name, else those whose NVLinks divide the printed
-// bandwidths.
+// candidates returns the compute capabilities that are possible according to the log, most likely first: that
+// of the GPU's name, else those whose NVLink bandwidth divides the printed bandwidths.
 func candidates(log *ncclog.Log, nodes []*printed, r *rules.Topo) []int {
 	for _, name := range log.GPUs {
 		if sm := smOf(name); sm > 0 {
@@ -268,8 +267,8 @@ func smOf(name string) int {
 	return 0
 }
 
-// settings are the log's variables as NAME=VALUE, without those whose effect
-// the system print shows.
+// settings returns the log's variables as NAME=VALUE, except those whose effect is already in the system
+// print, which left lists.
 func settings(log *ncclog.Log) (env, left []string) {
 	for _, s := range log.Settings {
 		if fromPrint().MatchString(s.Name) {
@@ -284,7 +283,7 @@ func settings(log *ncclog.Log) (env, left []string) {
 	return env, left
 }
 
-// load makes the communicator of a machine under settings and a release.
+// load lays out the communicator of a machine with settings and a release's rules.
 func (m *machine) load(r *rules.Ruleset, env []string, cast ncclog.Known) (*scenario.Site, error) {
 	m.spec.Multicast = map[ncclog.Known]string{ncclog.Unknown: "auto", ncclog.No: "off",
 		ncclog.Yes: "on"}[cast]
@@ -292,7 +291,7 @@ func (m *machine) load(r *rules.Ruleset, env []string, cast ncclog.Known) (*scen
 	return scenario.Load(&scenario.Spec{Machine: m.spec}, opt)
 }
 
-// memory is a file system of bytes by name.
+// memory is a file system of named contents.
 type memory map[string][]byte
 
 // Open implements fs.FS.

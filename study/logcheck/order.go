@@ -9,10 +9,9 @@ import (
 	"github.com/simccl/simccl/topo/decl"
 )
 
-// order puts devices below each CPU and switch into the order in which NCCL met
-// them. The tree of a system print is sorted by bandwidth; the first line of
-// paths lists GPUs and NETs as they were added. Example: a NIC outside PCI is
-// drawn first (5000 GB/s) although NETs of a PCI NIC come first.
+// order sorts the devices below each CPU and switch into the order in which NCCL created them. The tree of a
+// system print is sorted by bandwidth, but the first line of paths lists GPUs and NETs in order of creation.
+// Example: a NIC outside PCI is printed first (5000 GB/s) although the NETs of a PCI NIC were created first.
 func (p *printed) order(lines []ncclog.Text) {
 	at := map[string]int{}
 	for _, l := range lines {
@@ -41,8 +40,8 @@ func (p *printed) order(lines []ncclog.Text) {
 	}
 }
 
-// merge joins the children of equal bandwidth, whose order the print keeps, as
-// far as the paths' line shows which came before which.
+// merge interleaves children of equal bandwidth, whose order the print keeps, according to the order in the
+// line of paths.
 func (p *printed) merge(e *decl.Element, before func(a, b *decl.Element) bool) {
 	var lists [][]*decl.Element
 	of := map[float64]int{}
@@ -74,10 +73,10 @@ func (p *printed) merge(e *decl.Element, before func(a, b *decl.Element) bool) {
 	}
 }
 
-// pathNode is a node with its path: "NET/0-1 (3/1.2/PHB)".
+// pathNode matches a GPU or NET with its path: "NET/0-1 (3/1.2/PHB)".
 var pathNode = ncclog.Pattern(`((?:GPU|NET)/[0-9a-f]+-[0-9a-f]+) \(\d+/[\d.]+/\w+\)`)
 
-// anyNode is pathNode for every kind.
+// anyNode is pathNode for nodes of every kind.
 var anyNode = ncclog.Pattern(`([A-Z]+/[0-9a-f]+-[0-9a-f]+) \(\d+/[\d.]+/\w+\)`)
 
 // before reports whether a was added before b. The line lists kind after kind,
@@ -93,7 +92,7 @@ func before(a, b *decl.Element, host int64, at map[string]int) bool {
 	return false
 }
 
-// earliest is the first place of a node of a kind at or below an element.
+// earliest returns the first position of a node of a kind at or below an element.
 func earliest(e *decl.Element, kind string, host int64, at map[string]int) (int, bool) {
 	first, ok := 0, false
 	e.Walk(func(c *decl.Element, above []*decl.Element) {
@@ -112,11 +111,9 @@ func earliest(e *decl.Element, kind string, host int64, at map[string]int) (int,
 	return first, ok
 }
 
-// once drops what a system print repeats. NCCL hangs a NET without a PCI device
-// below the first CPU that each process sees: processes of several CPUs list it
-// once each, all under one NIC, and only the first can be reached
-// (topo.cc:551). A topology file has it once. The number of NETs that were
-// listed again is returned.
+// once removes NETs that a system print repeats and returns their number. NCCL attaches a NET without a PCI
+// device to the first CPU that each process sees: processes of several CPUs list it once each, all under one
+// NIC, and only the first can be reached (topo.cc:551). A topology file has it once.
 func once(lines []ncclog.Text) ([]ncclog.Text, int) {
 	seen := map[string]bool{}
 	repeats := 0
@@ -169,11 +166,10 @@ func shorten(line string) string {
 	return b
 }
 
-// unflatten gives Broadcom switches that NCCL has made one node of two levels
-// (topo.cc:199, marked by ffff) their lower level again: NCCL joins the trees of
-// ranks before it flattens, and only two levels keep the printed order. A lower
-// half begins at each NIC, which every rank's tree has, and holds the GPUs that
-// follow. Example: NIC, GPU, NIC becomes {NIC, GPU}, {NIC}.
+// unflatten restores the lower level of Broadcom switches that NCCL merged into one node (topo.cc:199, marked
+// by ffff): NCCL joins the trees of ranks before it merges switches, and only two levels preserve the printed
+// order. A lower half begins at each NIC, which every rank's tree has, and contains the GPUs that follow.
+// Example: NIC, GPU, NIC becomes {NIC, GPU}, {NIC}.
 func (p *printed) unflatten(e *decl.Element) {
 	for _, c := range e.Children {
 		p.unflatten(c)
@@ -203,5 +199,5 @@ func (p *printed) unflatten(e *decl.Element) {
 	e.Children = halves
 }
 
-// halfBus is where bus ids of lower halves begin: a domain that no machine has.
+// halfBus is the first bus id of restored lower halves: a PCI domain that no machine has.
 const halfBus = int64(0xfff0) << 20

@@ -8,11 +8,10 @@ import (
 	"github.com/simccl/simccl/study/ncclog"
 )
 
-// place gives the GPUs of DEV nodes their ranks, which NCCL does not print with
-// them from 2.30.7 on (graph/topo.cc:309 of v2.30.7). A rank that logs its
-// initialisation names the bus id of its GPU. The others follow in the order of
-// hosts, as ranks of a domain do, and on a host in that of bus ids, in which CUDA
-// numbers equal GPUs.
+// place assigns ranks to the GPUs of DEV nodes, which NCCL prints without ranks since 2.30.7
+// (graph/topo.cc:309 of v2.30.7). A rank that logs its initialisation states the bus id of its GPU. The other
+// ranks are assigned in the order of hosts, as in a domain, and within a host in the order of bus ids, in
+// which CUDA numbers equal GPUs.
 func (p *printed) place(c *ncclog.Communicator, of *ncclog.Rank) error {
 	if len(p.devs) == 0 {
 		return nil
@@ -52,8 +51,8 @@ func (p *printed) place(c *ncclog.Communicator, of *ncclog.Rank) error {
 	return nil
 }
 
-// placeHost gives the GPUs of one host ranks from one to below another, and returns how
-// many of those ranks logged nothing of their GPU.
+// placeHost assigns the ranks from to to-1 to the GPUs of one host. silent is the number of GPUs whose rank
+// is not in the log.
 func (p *printed) placeHost(c *ncclog.Communicator, of *ncclog.Rank, devs []device, from,
 	to int) (silent int) {
 	taken := map[int]bool{}
@@ -75,8 +74,7 @@ func (p *printed) placeHost(c *ncclog.Communicator, of *ncclog.Rank, devs []devi
 	return len(open)
 }
 
-// rankAt is the rank of a range whose GPU has a bus id; nil where none of those logged
-// does.
+// rankAt returns the logged rank in [from, to) whose GPU has a bus id; nil if there is none.
 func rankAt(c *ncclog.Communicator, of *ncclog.Rank, bus int64, from, to int) *ncclog.Rank {
 	if of.BusID == bus && of.Rank >= from && of.Rank < to {
 		return of

@@ -13,7 +13,7 @@ import (
 	"github.com/simccl/simccl/topo/decl"
 )
 
-// A PrintError says why no topology can be made of a log's system print.
+// A PrintError reports why a log's system print does not yield a topology.
 type PrintError struct {
 	File    string
 	Line    int
@@ -26,10 +26,9 @@ func (e *PrintError) Error() string {
 		"NCCL_TOPO_DUMP_FILE and keep the file beside the log", e.File, e.Line, e.Problem, e.Text)
 }
 
-// printed is the system print of one rank (topo.cc:ncclTopoPrint) as elements
-// of a topology file. NCCL prints the tree below each CPU, one link a line,
-// and what it does not print (compute capability, GPU Direct) comes from
-// elsewhere.
+// printed is the system print of one rank (topo.cc:ncclTopoPrint), converted to elements of a topology file.
+// NCCL prints the tree below each CPU, one link per line. Attributes that it does not print (compute
+// capability, GPUDirect) come from other lines.
 type printed struct {
 	root  *decl.Element
 	gpus  map[int]*decl.Element // by rank of the communicator
@@ -69,7 +68,7 @@ var (
 	linkText = ncclog.Pattern(`^( *)\+ (\w+)\[(\d+\.\d)\] - (.*)$`)
 )
 
-// whole reports whether a line that others wrote over reads as one of a print.
+// whole reports whether a line that concurrent output interrupted is still a complete line of a print.
 func whole(line string) bool {
 	m := linkText().FindStringSubmatch(line)
 	return m == nil || nodeText().MatchString(byHost(m[4]))
@@ -82,8 +81,8 @@ func isSystem(line string) bool {
 		linkText().MatchString(line)
 }
 
-// readPrint reads the tree of a system print, nil where it is none; lines are all of
-// the rank's, whose paths say in which order devices were found.
+// readPrint parses the tree of a system print; it returns nil for no tree. lines is all lines of the rank;
+// their paths show the order in which devices were found.
 func readPrint(tree, lines []ncclog.Text) (*printed, error) {
 	p := &printed{root: &decl.Element{Name: "system", Attrs: []decl.Attr{{Name: "version", Value: "1"}}},
 		gpus: map[int]*decl.Element{}, rates: map[*decl.Element]float64{}, links: map[*decl.Element]float64{},
@@ -106,7 +105,7 @@ func (p *printed) fail(problem string) error {
 	return &PrintError{File: p.at.File, Line: p.at.Line, Text: p.at.Text, Problem: problem}
 }
 
-// new makes an element that remembers its line of the log.
+// new returns an element whose origin is the current line of the log.
 func (p *printed) new(name string, attrs ...string) *decl.Element {
 	e := &decl.Element{Name: name, Open: true, Origin: decl.Origin{File: p.at.File, Line: p.at.Line, Col: 1}}
 	for i := 0; i+1 < len(attrs); i += 2 {
@@ -148,7 +147,7 @@ func (p *printed) line(text string) error {
 	return err
 }
 
-// byHost is the text of a node with its host and id, whose whole id it may have.
+// byHost converts a node's text, which may have the whole 64-bit id, to host and id.
 func byHost(text string) string {
 	m := rawText().FindStringSubmatch(text)
 	if m == nil {
@@ -161,8 +160,7 @@ func byHost(text string) string {
 	return fmt.Sprintf("%s/%x-%x%s", m[1], id>>56, id&(1<<56-1), m[3])
 }
 
-// link adds what a link leads to; the element whose own links may follow is
-// returned.
+// link adds the far end of a link and returns the element to which the following links belong.
 func (p *printed) link(owner *decl.Element, kind string, bw float64, m []string) (*decl.Element, error) {
 	switch kind {
 	case "PCI":
@@ -233,8 +231,8 @@ var lanes = []struct {
 }{{"16.0 GT/s PCIe", 24}, {"32.0 GT/s PCIe", 48}, {"8.0 GT/s PCIe", 12}, {"64.0 GT/s PCIe", 96},
 	{"5.0 GT/s PCIe", 6}, {"2.5 GT/s PCIe", 3}}
 
-// speed gives link_speed and link_width of a PCIe link whose bandwidth NCCL
-// printed with one decimal. Any pair of that bandwidth is the same to NCCL.
+// speed returns a link_speed and link_width of a PCIe link with the bandwidth that NCCL printed, rounded to
+// one decimal. NCCL does not distinguish pairs of equal bandwidth.
 func speed(bw float64) (text string, width int, ok bool) {
 	for _, widths := range [...][]int{{16}, {8, 4, 2, 1}, {32, 48, 64, 80, 96, 112, 128}} {
 		for _, l := range lanes {
@@ -340,10 +338,10 @@ func (p *printed) c2c(owner *decl.Element, bw float64) error {
 	return nil
 }
 
-// targets are the tclass of what an NVLink leads to.
+// targets maps the kind of node at the end of an NVLink to its tclass.
 var targets = map[string]string{"GPU": "0x030200", "DEV": "0x030200", "NVS": "0x068000", "CPU": "0x068001"}
 
-// nvlink adds an NVLink of a GPU.
+// nvlink adds an NVLink to a GPU.
 func (p *printed) nvlink(owner *decl.Element, bw float64, m []string) error {
 	if owner.Name != "gpu" {
 		return nil // the other end prints it
@@ -369,7 +367,7 @@ func (p *printed) nvlink(owner *decl.Element, bw float64, m []string) error {
 	return nil
 }
 
-// net adds "NET/0-0 (coll/asic/port/bw)".
+// net adds a NET from "NET/0-0 (coll/asic/port/bw)".
 func (p *printed) net(owner *decl.Element, m []string) error {
 	f := strings.Split(m[4], "/")
 	if len(f) == 3 {
@@ -395,8 +393,8 @@ func (p *printed) net(owner *decl.Element, m []string) error {
 	return nil
 }
 
-// trimmed gives NICs without NETs one each: before NCCL 2.28.7 NETs are removed
-// where all ranks are on one node, and nothing of them decides.
+// trimmed adds a NET to each NIC without one: before NCCL 2.28.7 NETs are removed if all ranks are on one
+// node, and then they do not affect any decision.
 func (p *printed) trimmed() {
 	p.root.Walk(func(e *decl.Element, _ []*decl.Element) {
 		if e.Name == "nic" && len(e.Children) == 0 {
@@ -408,8 +406,8 @@ func (p *printed) trimmed() {
 	})
 }
 
-// counts writes the NVLinks of GPUs of compute capability sm, and reports
-// whether every bandwidth is a whole number of them.
+// counts sets the NVLink counts of GPUs of compute capability sm, and reports whether every bandwidth is a
+// multiple of one link's.
 func (p *printed) counts(r *rules.Topo, sm int) bool {
 	one := float64(r.NVLink(sm))
 	whole := true

@@ -14,7 +14,7 @@ import (
 // name are in the log. A line to which only the paths point is taken only if
 // with it nothing differs any more.
 
-// row is a line of a system print's tree.
+// row is a parsed line of a system print's tree.
 type row struct {
 	ncclog.Text
 	head       bool // a CPU
@@ -34,15 +34,15 @@ func rowOf(t ncclog.Text) row {
 		rest: rest}
 }
 
-// addition is a tree with a line more.
+// addition is a tree with one line inserted.
 type addition struct {
 	tree []ncclog.Text
 	text string
 	sure bool // that a line is lost is plain; only which is tried
 }
 
-// trees gives each rank the lines of its system print's tree: those of all ranks of
-// the host together, where none contradicts another.
+// trees assigns to each rank the lines of its system print's tree: the union of the lines of all ranks of the
+// host, if they do not contradict each other.
 func (f *finder) trees() {
 	f.tree = map[*ncclog.Rank][]ncclog.Text{}
 	for _, k := range f.c.Ranks {
@@ -75,9 +75,8 @@ func (f *finder) trees() {
 // maxPrints bounds the prints of a host that are united.
 const maxPrints = 16
 
-// union is all lines of the ranks' prints. Where two lack neighbouring lines their
-// order is open: of the trees that begin with each print the shortest that can be read
-// is taken.
+// union merges the lines of the ranks' prints. If two prints lack adjacent lines their order is ambiguous:
+// among the merges that start with each print it takes the shortest that can be parsed.
 func (f *finder) union(ranks []*ncclog.Rank) []ncclog.Text {
 	var best []ncclog.Text
 	bestReads := false
@@ -97,8 +96,8 @@ func (f *finder) union(ranks []*ncclog.Rank) []ncclog.Text {
 	return best
 }
 
-// united is a tree with the lines that another print of it has besides; false where
-// they are not prints of one tree.
+// united adds to a tree the lines that another print of it has in addition; ok is false if they are not
+// prints of one tree.
 func united(a, b []ncclog.Text) ([]ncclog.Text, bool) {
 	texts := make([]string, len(b))
 	for i, l := range b {
@@ -162,7 +161,7 @@ func (f *finder) repair(at guess, best *fit, sure bool) *fit {
 	return best
 }
 
-// longest is the first rank whose print has most lines.
+// longest returns the first rank among those whose print has the most lines.
 func (f *finder) longest() *ncclog.Rank {
 	var best *ncclog.Rank
 	for _, k := range f.c.Ranks {
@@ -173,7 +172,7 @@ func (f *finder) longest() *ncclog.Rank {
 	return best
 }
 
-// adder collects additions to a tree.
+// adder collects possible additions to a tree.
 type adder struct {
 	rows  []row
 	tree  []ncclog.Text
@@ -185,7 +184,7 @@ type adder struct {
 	k     *ncclog.Rank
 }
 
-// additions are the trees that a lost line may have left, the plain ones first.
+// additions returns the trees with one inserted line that may have been lost, the certain ones first.
 func additions(k *ncclog.Rank, c *ncclog.Communicator, tree []ncclog.Text) []addition {
 	a := &adder{tree: tree, named: map[string][]string{}, have: map[string]bool{},
 		rates: map[string][]string{}, c: c, k: k}
@@ -215,7 +214,7 @@ func additions(k *ncclog.Rank, c *ncclog.Communicator, tree []ncclog.Text) []add
 	return a.out
 }
 
-// kindOf is the kind of a node's name; a device is its GPU.
+// kindOf returns the kind of a node's name; a device is its GPU.
 func kindOf(name string) string {
 	kind, _, _ := strings.Cut(name, "/")
 	if kind == "DEV" {
@@ -224,7 +223,7 @@ func kindOf(name string) string {
 	return kind
 }
 
-// plain is the name of a node as paths have it.
+// plain returns the name of a node in the form of the paths.
 func plain(name string) string {
 	text := byHost(name)
 	if rest, ok := strings.CutPrefix(text, "DEV/"); ok {
@@ -237,7 +236,7 @@ func (a *adder) missing(kind string) []string {
 	return slices.DeleteFunc(slices.Clone(a.named[kind]), func(n string) bool { return a.have[n] })
 }
 
-// put adds a line in front of a row.
+// put records the addition of a line in front of row i.
 func (a *adder) put(i int, text string, sure bool) {
 	near := a.tree[min(i, len(a.tree)-1)]
 	line := ncclog.Text{Text: text, File: near.File, Line: near.Line}
@@ -248,8 +247,7 @@ func link(col int, kind, bw, node string) string {
 	return fmt.Sprintf("%*s+ %s[%s] - %s", col, "", kind, bw, node)
 }
 
-// width is the length of a link's text in front of its node, without that of its
-// bandwidth.
+// width is the length of a link's text before its node, without the bandwidth.
 const width = len("+ PCI[] - ")
 
 // cpuKinds are the kinds of CPU that NCCL knows, as it prints them, where no other CPU
@@ -292,8 +290,7 @@ type node struct {
 	kind string
 }
 
-// open are the nodes that are open in front of a row, a CPU first, and whether the row
-// is a link of one of them.
+// open returns the open nodes before a row, a CPU first, and whether the row is a link of one of them.
 func (a *adder) open(at int) (nodes []node, fits bool) {
 	for i := 0; i < at; i++ {
 		r := a.rows[i]
@@ -316,7 +313,7 @@ func (a *adder) open(at int) (nodes []node, fits bool) {
 	})
 }
 
-// of names the node that a row's link may be of: a GPU has NVLinks, a NIC has NETs.
+// of returns the kind of node that a row's link belongs to: a GPU has NVLinks, a NIC has NETs.
 func (r *row) of() string {
 	switch r.kind {
 	case "NVL", "C2C", "LOC":
@@ -327,7 +324,7 @@ func (r *row) of() string {
 	return "PCI"
 }
 
-// orphan adds the node whose link a row is that is a link of no node.
+// orphan adds the missing node above the first row whose link belongs to no node.
 func (a *adder) orphan() {
 	for i := range a.rows {
 		nodes, fits := a.open(i)
@@ -357,7 +354,7 @@ func (a *adder) parent(i int, nodes []node, kind string, sure bool) {
 	}
 }
 
-// bandwidths are those of links to nodes of a kind, then to others.
+// bandwidths lists the bandwidths of links to nodes of a kind, then those of others, as candidates.
 func (a *adder) bandwidths(kind string) []string {
 	out := slices.Clone(a.rates[kind])
 	for _, other := range []string{"PCI", "GPU", "NIC"} {
@@ -378,10 +375,10 @@ func (a *adder) bandwidths(kind string) []string {
 	return out
 }
 
-// lostBus is a bus id that no device has.
+// lostBus is the bus id of inserted devices; no real device has it.
 const lostBus = "fffe000"
 
-// nodes are the texts that a lost node of a kind may have.
+// nodes returns the texts that a lost node of a kind may have.
 func (a *adder) nodes(kind string) []string {
 	switch kind {
 	case "GPU":
@@ -401,8 +398,8 @@ func (a *adder) nodes(kind string) []string {
 	return out
 }
 
-// gpuTexts are the GPUs that the paths name and the tree lacks, with the ranks that
-// they may have, or with the device that others are.
+// gpuTexts returns the texts of GPUs that the paths name and the tree lacks, with their possible ranks or
+// devices.
 func (a *adder) gpuTexts() []string {
 	device := ""
 	ranks := map[int]bool{}
@@ -469,7 +466,7 @@ func (a *adder) gpus() {
 	}
 }
 
-// nets adds a NET that the paths name to a NIC, those without NETs first.
+// nets inserts a NET that the paths name into a NIC, trying NICs without NETs first.
 func (a *adder) nets() {
 	for _, name := range a.missing("NET") {
 		var sample *row
@@ -543,7 +540,7 @@ func (a *adder) nvlinks() {
 	}
 }
 
-// side adds a link among those of the GPU in a row, at each place.
+// side adds a link at each position among the links of the GPU in row gpu.
 func (a *adder) side(gpu, col int, kind, bw, name string) {
 	for i := gpu + 1; ; i++ {
 		a.put(i, link(col, kind, bw, name), true)
@@ -553,7 +550,7 @@ func (a *adder) side(gpu, col int, kind, bw, name string) {
 	}
 }
 
-// spelled is a name as links of the print have it: a device's, or by its whole id.
+// spelled returns a name in the form of the print's links: of a device, or with its whole id.
 func (a *adder) spelled(name string) string {
 	for _, r := range a.rows {
 		if (r.kind == "NVL" || r.kind == "C2C" || r.kind == "SYS") && plain(r.name) == name {

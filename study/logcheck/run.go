@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/study/ncclog"
 )
 
-// Request names what a check reads.
+// Request names the files to check and the output.
 type Request struct {
 	Logs    []string // of one job, in any order; gzip or plain
 	Topo    string   // topology file in place of the logs' system print; "" for none
@@ -16,8 +16,8 @@ type Request struct {
 	GitHub  bool     // annotations for GitHub Actions after the text
 }
 
-// Run reads the files of a request, checks them and writes what it asks for. Without a system print in the
-// logs the file that NCCL_TOPO_DUMP_FILE wrote is taken, if it lies beside a log.
+// Run reads the files of a request, checks them and writes the report. If the logs have no system print, it
+// uses the file of NCCL_TOPO_DUMP_FILE if that is in the folder of a log.
 func (q *Request) Run(read func(name string) ([]byte, error), write func(name string, data []byte) error) (
 	*Report, error) {
 	rep, err := q.check(read)

@@ -32,7 +32,8 @@ func extend(spans []span, op *ncclog.Choice, ours string) []span {
 	return append(spans, next)
 }
 
-// verdict is the part of a line after the arrow, without its words.
+// verdict returns the part of a choice's line after "-> Algo", in short form: "RING proto SIMPLE
+// channel{Lo..Hi}={0..15}" becomes "RING SIMPLE channels 0..15".
 func verdict(line string) string {
 	_, rest, ok := strings.Cut(line, "-> Algo ")
 	if !ok {

@@ -6,9 +6,9 @@ import (
 	"github.com/simccl/simccl/rules"
 )
 
-// suspect says which release prints lines that differ as the log has them, and the first
-// of its rules that does so by itself. It decides again by each release, and then, as often as
-// a search may, by each rule in which the best of them is not the release of the log.
+// suspect finds the release whose rules reproduce the differing lines of the log, and the first of its rules
+// that does so alone. It repeats the decision with each release, then, within the limit of a search, with
+// each rule in which the best release differs from the log's.
 func (f *finder) suspect(at guess, best *fit) string {
 	r := best.site.Comm.Rules
 	known := rules.Known()

@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/study/cireport"
 )
 
-// Text is the report for a reader: a line a section, then the differences.
+// Text returns the report for a reader: a line a section, then the differences.
 func (rep *Report) Text() string {
 	var b strings.Builder
 	verdict := "equal"
@@ -44,7 +44,7 @@ func (rep *Report) Text() string {
 	return b.String()
 }
 
-// ci is the report as CI servers read it: a case a section.
+// ci returns the report as CI servers read it: a case a section.
 func (rep *Report) ci() *cireport.Report {
 	out := &cireport.Report{Name: "simccl check, NCCL " + rep.Version}
 	for _, n := range Names {

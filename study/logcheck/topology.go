@@ -9,16 +9,16 @@ import (
 	"github.com/simccl/simccl/study/ncclog"
 )
 
-// Machine is what a log's first communicator with a system print ran on.
+// Machine is the machine of a log's first communicator with a system print.
 type Machine struct {
 	// Nodes are topology files of its nodes in order, with how many nodes in a row each is for.
 	Nodes []Node
 	SM    int
-	// GPU is the model's name, "" where no line has it; without it SM is what explains
-	// most lines.
+	// GPU is the model's name, "" if no line states it; then SM is the compute capability with which most
+	// lines agree.
 	GPU   string
 	Env   []string // settings of the log that bear on decisions, NAME=VALUE
-	Notes []string // what the log does not say and was assumed
+	Notes []string // assumptions about what the log does not state
 }
 
 // Node is a topology file and the number of equal nodes.
@@ -27,9 +27,8 @@ type Node struct {
 	Count int
 }
 
-// Topology makes topology files of a log; version replaces its release. Rules of the
-// oldest release read the print of an older one. Errors are those of Check, and
-// *NoSystemError.
+// Topology derives topology files from a log; version replaces the log's release. Rules of the oldest known
+// release are applied to the print of an older one. Errors are those of Check, and *NoSystemError.
 func Topology(log *ncclog.Log, version string) (*Machine, error) {
 	in := &Input{Log: log, Version: version}
 	out := &Machine{}
@@ -71,7 +70,7 @@ func Topology(log *ncclog.Log, version string) (*Machine, error) {
 	return nil, &NoSystemError{"no rank printed its system (=== System)"}
 }
 
-// NoSystemError says that a log has no machine in it.
+// NoSystemError reports a log without a system print.
 type NoSystemError struct{ Why string }
 
 func (e *NoSystemError) Error() string {

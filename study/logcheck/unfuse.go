@@ -9,15 +9,15 @@ import (
 	"github.com/simccl/simccl/topo/decl"
 )
 
-// unfuse gives virtual NICs their ports again, which NCCL takes out of the system that it
-// prints: of mlx5_0+mlx5_1, which is device 8, it says
+// unfuse restores the ports of virtual NICs, which NCCL removes from the system that it prints. For
+// mlx5_0+mlx5_1, device 8, it prints
 //
 //	... + NET[100.0] - NET/0-8 (0/200c00000000001/1/100.000000)
 //
-// and the ports are two of 50 GB/s. NCCL numbers virtual NICs behind all ports
-// (graph/topo.cc:1261 of v2.28.9), so ports have the numbers that no other NET has, in the
-// order of the virtual NICs. Where those do not suffice, and in releases that hide the
-// virtual NICs of one card, what the print has is a port.
+// and the ports are two of 50 GB/s. NCCL numbers virtual NICs after all ports (graph/topo.cc:1261 of
+// v2.28.9), so the ports have the numbers of no printed NET, in the order of the virtual NICs. If these
+// numbers do not suffice, and in releases that do not print the virtual NICs of one card, the printed NET is
+// a port.
 func (p *printed) unfuse(r *rules.Topo) {
 	hosts := map[string][]*decl.Element{}
 	for _, n := range p.nets {
@@ -71,7 +71,7 @@ func unfuseHost(nets []*decl.Element, r *rules.Topo, into map[*decl.Element][]*d
 	}
 }
 
-// portsOf are the ports of a virtual NIC, with their numbers.
+// portsOf returns the ports of a virtual NIC, with their numbers.
 func portsOf(n *decl.Element, devs []int) []*decl.Element {
 	guid, err := strconv.ParseUint(strings.TrimPrefix(attr(n, "guid"), "0x"), 16, 64)
 	var out []*decl.Element

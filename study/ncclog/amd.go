@@ -7,7 +7,7 @@ import "fmt"
 type AMDError struct {
 	File string
 	Line int
-	Text string // what names it
+	Text string // the text that identifies it
 }
 
 func (e *AMDError) Error() string {

@@ -1,8 +1,7 @@
 package ncclog
 
-// choice keeps the line of an operation with the call that led to it. Calls of
-// a group come first, those of all ranks of the process, then the choices of rank
-// 0, as many as it has calls, in NCCL's order.
+// choice stores the line of an operation together with the call that led to it. In a group the calls of all
+// ranks of the process come first, then the choices of rank 0, one per call, in NCCL's order.
 func (r *reader) choice(thread string, m []string, text string) {
 	op := chosen{process: process(thread), Choice: Choice{Text: r.at(text), Func: m[1], Bytes: num64(m[2])}}
 	g := r.groups[thread]
@@ -43,7 +42,7 @@ func (g *group) of(r *reader, process, fn string) (pointer string, several bool)
 	return pointer, n > 1
 }
 
-// only is the first call of a communicator.
+// only returns the first call on a communicator, nil if there is none.
 func (g *group) only(pointer string) *call {
 	for i := range g.calls {
 		if g.calls[i].pointer == pointer {

@@ -10,9 +10,8 @@ import (
 	"github.com/simccl/simccl/topo/doc"
 )
 
-// Head lists what a rank logs before its graphs: version, settings, network, its NETs,
-// multicast and its place in the communicator. Pointers and hashes are numbers of
-// simccl's own.
+// Head returns the lines that a rank logs before its graphs: version, settings, network, NETs, multicast and
+// its place in the communicator. Pointers and hashes are simccl's own numbers.
 func Head(c *comm.Comm, rank int32, settings []Setting) []Line {
 	var l log
 	d := &c.Domains[c.NodeOf[rank]]
@@ -65,8 +64,8 @@ func Head(c *comm.Comm, rank int32, settings []Setting) []Line {
 	return l
 }
 
-// localRank is the place of a rank among those of its node. The parts of a host that
-// NCCL splits are nodes, and their ranks need not be neighbors.
+// localRank returns the index of a rank among the ranks of its node. If NCCL splits a host, each part is a
+// node, and its ranks need not be consecutive.
 func localRank(c *comm.Comm, rank int32) int {
 	n := 0
 	for _, node := range c.NodeOf[c.Domains[c.NodeOf[rank]].First:rank] {
@@ -77,7 +76,7 @@ func localRank(c *comm.Comm, rank int32) int {
 	return n
 }
 
-// plugin is the name of a network in the lines of its NETs.
+// plugin returns the network's name in the lines of NETs.
 func plugin(network string) string {
 	if network == "AWS Libfabric" {
 		return "OFI"
@@ -85,8 +84,8 @@ func plugin(network string) string {
 	return network
 }
 
-// WriteInit prints what rank 0 logs, and the first rank of every node whose system is
-// not that of the node before: what is needed to make the cluster of it again.
+// WriteInit writes the log lines of rank 0 and of the first rank of every node whose system differs from the
+// previous node's: enough to reconstruct the cluster.
 func WriteInit(w io.Writer, c *comm.Comm, settings []Setting, subs ...Subsystem) error {
 	var before []string
 	for n := range c.Domains {

@@ -11,10 +11,10 @@ import (
 	"github.com/simccl/simccl/topo/doc"
 )
 
-// lineSize is NCCL's buffer for most lines (init.cc:1242, tuning.cc:505).
+// lineSize is the size of NCCL's buffer for most lines (init.cc:1242, tuning.cc:505).
 const lineSize = 1024
 
-// OfRank lists what a rank logs while the communicator is made.
+// OfRank returns the lines that a rank logs during the creation of the communicator.
 func OfRank(c *comm.Comm, rank int32) []Line {
 	var l log
 	node := c.NodeOf[rank]
@@ -71,7 +71,7 @@ func searched(c *comm.Comm, d *connect.Domain, id int) bool {
 	return true
 }
 
-// graph prints a searched graph (search.cc:1199).
+// graph logs a searched graph (search.cc:1199).
 func (l *log) graph(d *connect.Domain, g *search.Graph) {
 	form := &d.System.Rules.Log
 	l.add(Graph, "Pattern %d, crossNic %d, nChannels %d, bw %f/%f, type %v/%v, sameChannels %d",
@@ -104,7 +104,7 @@ func (l *log) graph(d *connect.Domain, g *search.Graph) {
 		for _, r := range ranks {
 			b.WriteString(" " + names[r])
 		}
-		if form.GPURanks { // what the search leaves open, as in NVLS, is still zero
+		if form.GPURanks { // entries that the search does not set, as in NVLS, are zero
 			b.WriteString(strings.Repeat(" GPU/0", len(names)-len(ranks)))
 		}
 		if d.System.Inter {
@@ -194,7 +194,7 @@ func (l *log) wideRing(channel, of int, order []int32) {
 	l.add(Init, "%s", b)
 }
 
-// links prints the rank's rings and trees (init.cc:1244).
+// links logs the rank's rings and trees (init.cc:1244).
 func (l *log) links(c *comm.Comm, rank int32) {
 	line := ""
 	for i := range c.Channels {

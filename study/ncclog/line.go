@@ -21,7 +21,7 @@ const (
 	Net
 )
 
-// String is the name in NCCL_DEBUG_SUBSYS.
+// String returns the subsystem's name in NCCL_DEBUG_SUBSYS.
 func (s Subsystem) String() string { return [...]string{"INIT", "GRAPH", "TUNING", "ENV", "NET"}[s] }
 
 // Line is one INFO line without its prefix.
@@ -35,9 +35,9 @@ func Prefix(host string, pid, tid, dev int) string {
 	return fmt.Sprintf("%s:%d:%d [%d] NCCL INFO ", host, pid, tid, dev)
 }
 
-// Write prints what all ranks log while the communicator is made, rank by
-// rank: simulated hosts are node0, node1, …, and every rank is a process whose
-// number is its rank. subs selects subsystems; none selects all.
+// Write writes the lines that all ranks log during the creation of the communicator, rank by rank. Simulated
+// hosts are node0, node1, …, and every rank is a process whose id is the rank. subs selects subsystems; none
+// selects all.
 func Write(w io.Writer, c *comm.Comm, subs ...Subsystem) error {
 	for r := range int32(c.NRanks) {
 		if err := WriteRank(w, c, r, subs...); err != nil {
@@ -47,7 +47,7 @@ func Write(w io.Writer, c *comm.Comm, subs ...Subsystem) error {
 	return nil
 }
 
-// WriteRank prints what one rank logs.
+// WriteRank writes the log lines of one rank, restricted to subs if there are any.
 func WriteRank(w io.Writer, c *comm.Comm, rank int32, subs ...Subsystem) error {
 	return write(w, RankPrefix(c, rank), OfRank(c, rank), subs)
 }
@@ -64,7 +64,7 @@ func write(w io.Writer, prefix string, lines []Line, subs []Subsystem) error {
 	return nil
 }
 
-// RankPrefix is the prefix of a simulated rank's lines.
+// RankPrefix returns the log prefix of a simulated rank.
 func RankPrefix(c *comm.Comm, rank int32) string {
 	d := &c.Domains[c.NodeOf[rank]]
 	dev := 0
@@ -76,14 +76,14 @@ func RankPrefix(c *comm.Comm, rank int32) string {
 	return Prefix(fmt.Sprintf("node%d", c.HostOf[rank]), int(rank), int(rank), dev)
 }
 
-// log collects lines.
+// log collects log lines.
 type log []Line
 
 func (l *log) add(s Subsystem, format string, args ...any) {
 	*l = append(*l, Line{s, fmt.Sprintf(format, args...)})
 }
 
-// cut ends a text where NCCL's buffer of size bytes does.
+// cut truncates a text like NCCL's buffer of size bytes.
 func cut(text string, size int) string {
 	if len(text) >= size {
 		return text[:size-1]

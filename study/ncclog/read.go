@@ -13,8 +13,8 @@ import (
 	"github.com/simccl/simccl/workload/inputs"
 )
 
-// maxLogLine bounds what is looked at of a line of a log: NCCL's own buffer holds
-// 2,048 bytes (debug.cc:ncclDebugLog), prefixes of launchers come before it.
+// maxLogLine is the number of bytes of a line that are examined. NCCL's own buffer holds 2,048 bytes
+// (debug.cc:ncclDebugLog); prefixes of launchers precede it.
 const maxLogLine = 1 << 16
 
 // Log is the INFO lines of one job's processes, from one file or several (one per rank or host).
@@ -26,21 +26,19 @@ type Log struct {
 	Network  string          // plugin in use, "IB" or "Socket"
 	Dump     string          // value of NCCL_TOPO_DUMP_FILE
 	Comms    []*Communicator // in order of their first line
-	// Torn counts lines that processes wrote over each other: what is left of
-	// them is not compared.
+	// Torn is the number of lines damaged by concurrent output; they are not compared.
 	Torn int
-	// Pieces are lines without a prefix: ends of lines that were written over,
-	// and what other programs print.
+	// Pieces lists lines without a prefix: rests of interrupted lines, and output of other programs.
 	Pieces []Text
-	// Removed is what the text was taken out of (envelope.Text).
+	// Removed lists the envelopes that were removed from the text (envelope.Text).
 	Removed []string
-	// Excerpt: no line says Init START; ranks are concluded from other lines.
+	// Excerpt: no line contains Init START; ranks were inferred from other lines.
 	Excerpt bool
-	// Unplaced counts choices of a communicator whose making is not logged.
+	// Unplaced is the number of choices whose communicator's creation is not logged.
 	Unplaced int
 }
 
-// Printed reports whether some rank printed its system.
+// Printed reports whether any rank printed its system.
 func (l *Log) Printed() bool {
 	for _, c := range l.Comms {
 		for _, r := range c.Ranks {
@@ -54,10 +52,10 @@ func (l *Log) Printed() bool {
 	return false
 }
 
-// Setting is an environment variable as NCCL reports it.
+// Setting is an environment variable as NCCL logs it.
 type Setting struct{ Name, Value string }
 
-// Communicator is one by the lines of those of its ranks that are logged.
+// Communicator is a communicator with the lines of its logged ranks.
 type Communicator struct {
 	ID     string // commId, or parent, splitCount and color of a split
 	NRanks int
@@ -65,15 +63,15 @@ type Communicator struct {
 	Ranks  []*Rank // in order of appearance
 }
 
-// Rank is one rank's lines of a communicator.
+// Rank is one rank of a communicator with its lines.
 type Rank struct {
 	Rank, CUDADev, NVMLDev        int
 	BusID                         int64 // as NCCL prints it, hexadecimal 17000
 	NNodes, LocalRanks, LocalRank int   // 0 where no line says so
 	MNNVL                         bool
 	Multicast                     Known
-	// GDR is whether NETs can do GPU Direct RDMA, by number and by name, as the
-	// lines "GPU Direct RDMA Enabled …" say.
+	// GDR reports whether NETs support GPUDirect RDMA, by number and by name, from the lines "GPU Direct RDMA
+	// Enabled …".
 	GDR    map[string]bool
 	Nets   []string       // names of NETs in the order in which they are filled in
 	Names  map[int]string // names of NETs by number, where a line says it
@@ -97,12 +95,12 @@ const (
 	Yes
 )
 
-// Text is a line with its place.
+// Text is a line with its position.
 type Text struct {
 	Text string
 	File string
 	Line int
-	Torn bool // another line is on the line of the file, or what is left of one
+	Torn bool // damaged: the line contains another one, or part of one
 }
 
 // Choice is a logged choice: "AllReduce: 1024 Bytes -> Algo RING …".
@@ -167,12 +165,11 @@ func Pattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
-// ErrNoLog marks input without a line of NCCL's.
+// ErrNoLog is the error of input without any line of NCCL.
 var ErrNoLog = errors.New("no NCCL INFO line")
 
-// Read parses logs in the given order, each in any envelope (package envelope).
-// Names are used in positions. The error names the file where one holds no line of
-// NCCL's or is AMD's (*AMDError).
+// Read parses logs in the given order, each in any envelope (package envelope). Names appear in positions.
+// The error names the first file that has no line of NCCL's or is a log of RCCL (*AMDError).
 func Read(files ...File) (*Log, error) {
 	r := &reader{log: &Log{}, threads: map[string]*Rank{}, procs: map[string]*Rank{},
 		groups: map[string]*group{}, orphans: map[string]*orphan{}}
@@ -207,7 +204,7 @@ type call struct {
 	dtype, redop, root int
 }
 
-// chosen is an Op before its communicator is known.
+// chosen is a Choice whose communicator is not yet known.
 type chosen struct {
 	process, pointer string
 	Choice
@@ -354,7 +351,7 @@ func (r *reader) text(thread, text string) {
 	}
 }
 
-// global reads lines that hold for the whole job.
+// global parses lines about the whole job, and reports whether the line was one.
 func (r *reader) global(text string) bool {
 	if m := version().FindStringSubmatch(text); m != nil {
 		if r.log.Version == "" {
@@ -375,8 +372,8 @@ func (r *reader) global(text string) bool {
 	return false
 }
 
-// setting keeps a variable. NCCL ends the line of a number with a full stop
-// (param.cc:ncclLoadParam), that of a text with nothing.
+// setting stores a variable. NCCL ends the line of a number with a full stop (param.cc:ncclLoadParam), but
+// not that of a text.
 func (r *reader) setting(name, value string) {
 	if v := strings.TrimSuffix(value, "."); v != value {
 		if _, err := strconv.ParseInt(v, 0, 64); err == nil {
@@ -394,7 +391,7 @@ func (r *reader) setting(name, value string) {
 	r.log.Settings = append(r.log.Settings, Setting{name, value})
 }
 
-// begin opens the rank that a thread makes.
+// begin opens the rank that a thread initialises.
 func (r *reader) begin(thread string, m []string) {
 	id, rest := "", m[8]
 	split := false
@@ -455,7 +452,7 @@ func (r *reader) at(text string) Text {
 	return Text{Text: text, File: r.name, Line: r.line, Torn: r.torn}
 }
 
-// nets reads what a line says of NETs: names, GPU Direct RDMA.
+// nets parses lines about NETs: names, GPUDirect RDMA. It reports whether the line was one.
 func (k *Rank) nets(text string) bool {
 	switch {
 	case strings.HasPrefix(text, "NET/"):
@@ -483,7 +480,7 @@ func (k *Rank) nets(text string) bool {
 	return false
 }
 
-// ofRank reads a line about one rank.
+// ofRank parses a line about one rank.
 func (r *reader) ofRank(rank *Rank, text string) {
 	if m := placeLine().FindStringSubmatch(text); m != nil {
 		rank.NNodes, rank.LocalRanks, rank.LocalRank, rank.MNNVL = num(m[1]), num(m[2]), num(m[3]),
@@ -528,15 +525,14 @@ func (r *reader) ofRank(rank *Rank, text string) {
 	}
 }
 
-// rendered are the lines that OfRank prints, and those of older releases' systems.
+// rendered matches the lines that OfRank generates, and those of older releases' system prints.
 var rendered = Pattern(
 	`^(=== System : |={42}$|(CPU|GPU|PCI|NIC|NET|DEV)/[0-9a-f]+-|CPU/[0-9A-F]+ \(|(GPU|NET)/[0-9A-F]+ :| *\+ \w+\[|Pattern \d| ?\d+ : (GPU|NET)/|Tree \d+ :|NVLS (Head|Trees|tuning)|` +
 		`Channel \d+/\d+ :( +\d+)+(\.\.\.)?$|Ring \d+ :|Trees \[|P2P Chunksize|ncclP2pSchedule|  Algorithm   \||  Protocol    \|| Max NThreads \||` +
 		` *\w+ \| *\d+\.\d/|threadThresholds|\d+ coll channels)`)
 
-// place gives each choice to its communicator, by the pointer that the call
-// names. Only rank 0 logs choices (enqueue.cc:topoGetAlgoInfo), so that one
-// without a call belongs to the only rank 0 of its process.
+// place assigns each choice to its communicator by the pointer in the call. Only rank 0 logs choices
+// (enqueue.cc:topoGetAlgoInfo), so a choice without a call belongs to the only rank 0 of its process.
 func (r *reader) place() {
 	first := map[string][]*Rank{}
 	for _, c := range r.log.Comms {
@@ -559,13 +555,13 @@ func (r *reader) place() {
 	}
 }
 
-// Host is the name of the host that the rank's lines begin with.
+// Host returns the name of the host that the rank's lines begin with.
 func (r *Rank) Host() string {
 	host, _, _ := strings.Cut(r.process, ":")
 	return host
 }
 
-// process is host:pid of host:pid:tid.
+// process returns host:pid of a thread named host:pid:tid.
 func process(thread string) string { return thread[:strings.LastIndexByte(thread, ':')] }
 
 func num(s string) int { n, _ := strconv.Atoi(s); return n }

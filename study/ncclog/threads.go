@@ -13,7 +13,7 @@ const (
 	maxPiece  = 2048    // bytes of one
 )
 
-// writers counts the threads whose prefix begins lines.
+// writers counts, for each prefix host:pid:tid, the lines that begin with it.
 func writers(texts []envelope.Text) map[string]int {
 	known := map[string]int{}
 	for _, t := range texts {
@@ -29,12 +29,11 @@ func writers(texts []envelope.Text) map[string]int {
 	return known
 }
 
-// maxGlued bounds the lines of a name that is another thread's with something in
-// front of it, or with its front cut off.
+// maxGlued is the largest number of lines of a name that counts as a damaged form of another thread's name.
 const maxGlued = 3
 
-// writer is the thread that wrote a line: "nodenode0:7:8" is node0:7:8 behind a piece
-// of another line, "e0:7:8" what is left of it.
+// writer returns the thread that wrote a line: "nodenode0:7:8" is node0:7:8 after a piece of another line,
+// "e0:7:8" its rest.
 func (r *reader) writer(thread string) string {
 	n := r.known[thread]
 	if n > maxGlued {
@@ -53,8 +52,7 @@ func (r *reader) writer(thread string) string {
 	return best
 }
 
-// orphan is a thread none of whose lines says Init START: its lines are kept until it
-// is known which rank it is.
+// orphan is a thread without a line Init START; its lines are kept until its rank is known.
 type orphan struct {
 	thread string
 	lines  []Text
@@ -89,8 +87,8 @@ var (
 	tableOf = Pattern(`^(?:  Algorithm   \||threadThresholds )`)
 )
 
-// adopt makes ranks of threads whose initialisation is not logged, from what their
-// other lines say: Init COMPLETE, "comm … rank …", rings and trees.
+// adopt creates ranks for threads whose initialisation is not logged, from their other lines: Init COMPLETE,
+// "comm … rank …", rings and trees.
 func (r *reader) adopt() {
 	r.log.Excerpt = len(r.log.Comms) == 0
 	for _, thread := range r.order {
@@ -115,8 +113,8 @@ func (r *reader) adopt() {
 	}
 }
 
-// of concludes which rank a thread is; nil where no line is of a rank's making. Its
-// number is -1 where nothing names it.
+// of infers the rank of a thread; nil if no line is one that ranks write. Rank is -1 if no line contains its
+// number.
 func (o *orphan) of() *Rank {
 	k, made := newRank(o.thread), false
 	k.Rank = -1
@@ -149,8 +147,8 @@ func (o *orphan) of() *Rank {
 	return k
 }
 
-// home is the communicator of an adopted rank; nil where it is another thread of a
-// process whose ranks are known.
+// home returns the communicator of an adopted rank; nil for a further thread of a process whose ranks are
+// known.
 func (r *reader) home(o *orphan, k *Rank) *Communicator {
 	for _, c := range r.log.Comms {
 		if k.Rank >= 0 && k.Rank < c.NRanks && !c.has(k.Rank) && (o.nranks == 0 || o.nranks == c.NRanks) {
@@ -171,9 +169,8 @@ func (r *reader) home(o *orphan, k *Rank) *Communicator {
 	return c
 }
 
-// bare reads a text that is NCCL's without its prefixes: the part of a system print
-// that was cut out, or a log of one rank whose first columns were dropped. Of
-// several ranks no line would say whose it is.
+// bare parses text of NCCL without prefixes: an excerpt of a system print, or a log of one rank without its
+// first columns. Lines of several ranks could not be attributed.
 func (r *reader) bare(t envelope.Text) bool {
 	const thread = "excerpt:0:0"
 	begins := func(rest string) bool {
@@ -206,7 +203,7 @@ func (r *reader) bare(t envelope.Text) bool {
 	return len(lines) > 0
 }
 
-// plainLine are lines besides rendered that say something of a rank or a job.
+// plainLine matches lines, other than rendered, that have information about a rank or a job.
 var plainLine = Pattern(
 	`^(?:NCCL version \d|NCCL_[A-Z0-9_]+ set by environment to |Using network |(?:\[Rank \d+\] )?ncclComm\w+ comm 0x|comm 0x[0-9a-f]+ rank |` +
 		`NET/\w+ : (?:Using|GPU Direct)|GPU Direct RDMA |NVLS multicast support is |ncclTopoPopulateNics : Filled |\w+: \d+ Bytes -> Algo )`)

@@ -10,10 +10,10 @@ import (
 	"github.com/simccl/simccl/tuning"
 )
 
-// perBlock algorithms share a block of the table.
+// perBlock is the number of algorithms in one block of the table.
 const perBlock = 3
 
-// table prints the cost model (tuning.cc:504).
+// table logs the cost model (tuning.cc:504).
 func (l *log) table(m *tuning.Model) {
 	algos, protos := coll.Algorithms(), coll.Protocols()
 	if !m.Params.Rules.Tuning.PAT { // the last of them (nccl_common.h of v2.23.4)
@@ -65,8 +65,8 @@ func (l *log) thresholds(m *tuning.Model) {
 		t[coll.CollNetChain][coll.Simple])
 }
 
-// OfOp is rank 0's line on an operation that is launched (enqueue.cc:741), before
-// 2.24.3 on one for which the cost model was asked: c is its choice.
+// OfOp returns rank 0's line about a launched operation (enqueue.cc:741), before 2.24.3 about one for which
+// the cost model was evaluated; c is its choice.
 func OfOp(rs *rules.Ruleset, r plan.Request, c *tuning.Choice, s plan.Split) Line {
 	if rs.Log.OpTime { // 2.23.4 enqueue.cc:1855, 2.22.3 enqueue.cc:1613
 		text := fmt.Sprintf("%d Bytes -> Algo %d proto %d time %f", c.NBytes, r.Algo, r.Proto, c.TimeUs)

@@ -13,20 +13,20 @@ import (
 // FitFile is the table of a directory of measured times that Fit is for.
 const FitFile = "overlap.txt"
 
-// Fitted says how quantities of sharing were found.
+// Fitted describes a fit of the quantities of sharing and its error.
 type Fitted struct {
 	Rows, Held    int     // rows that the fit saw, and those held out
 	Before, After float64 // mean |log| of collectives' slow-downs, of the rows held out
 	Quantities    []Estimate
 }
 
-// Estimate is a quantity; an Uncertainty of 0 says that the rows do not determine it.
+// Estimate is a fitted quantity. Uncertainty 0 means that the rows do not determine it.
 type Estimate struct {
 	Name                       string
 	Before, Value, Uncertainty float64
 }
 
-// sharing are what Fit moves, and up to where.
+// sharing lists the quantities that Fit varies, with their upper bounds.
 var sharing = [3]struct {
 	name string
 	most float64
@@ -37,13 +37,12 @@ var sharing = [3]struct {
 	{"beside_wait", 6, func(c *gpu.Class) *float64 { return &c.Share.Wait }},
 }
 
-// ErrFewRows is a table with too few rows of collectives beside compute.
+// ErrFewRows reports a table with too few rows of collectives with concurrent compute.
 var ErrFewRows = errors.New("four rows of collectives beside compute, or more, are needed")
 
-// Fit finds by how much collectives are slower beside compute: the quantities with which
-// every second row of section gemm is met best, from ever finer grids. The rows
-// between are held out; where these are met no better, the class stays as it is. on makes the
-// machines of a class.
+// Fit fits the slow-down of collectives by concurrent compute: it searches ever finer grids for the
+// quantities with which every second row of section gemm is reproduced best. The other rows are held out; if
+// their error does not decrease, the class is unchanged. on returns the machines of a class.
 func (t *Table) Fit(ctx context.Context, on func(*gpu.Class) Machines, class gpu.Class) (gpu.Class, *Fitted,
 	error) {
 	f := &fitter{ctx: ctx, on: on, class: class, train: *t, held: *t}
@@ -87,7 +86,8 @@ const (
 	points = 7
 )
 
-// fitter is a fit in progress.
+// fitter holds the training and held-out rows and the class at the current point of the search. err is the
+// first error of a simulation; it ends the search.
 type fitter struct {
 	ctx         context.Context
 	on          func(*gpu.Class) Machines
@@ -96,15 +96,15 @@ type fitter struct {
 	err         error
 }
 
-// loss is the mean deviation of the training rows, by its square up to about scale.
+// loss returns the mean loss of the training rows: quadratic in the deviation up to about scale.
 func (f *fitter) loss() float64 {
 	return f.mean(&f.train, func(d float64) float64 { return math.Sqrt(1+float64(d/scale*d/scale)) - 1 })
 }
 
-// scale is the |log| beyond which a deviation counts by its size: it is the model's then.
+// scale is the |log| beyond which a deviation counts linearly, as an error of the model.
 const scale = 0.1
 
-// mean is that of what is made of the log of simulated over measured slow-downs.
+// mean returns the mean of a function (of) of log(simulated/measured slow-down).
 func (f *fitter) mean(t *Table, of func(float64) float64) float64 {
 	if f.err != nil {
 		return 0
@@ -122,9 +122,9 @@ func (f *fitter) mean(t *Table, of func(float64) float64) float64 {
 	return sum / float64(len(rows))
 }
 
-// search tries the first two quantities over a grid and then the third alone, again and again
-// over finer ones around the best point: where a collective just misses the end of a kernel the
-// loss jumps, so that its slope says little.
+// search minimises over a grid of the first two quantities, then the third alone, repeatedly with finer grids
+// around the best point. The loss jumps where a collective just misses the end of a kernel, so gradients are
+// useless.
 func (f *fitter) search() {
 	var low, step [len(sharing)]float64
 	for i := range sharing {
@@ -156,7 +156,7 @@ func (f *fitter) search() {
 	}
 }
 
-// at are the quantities' values.
+// at returns the current values of the quantities.
 func (f *fitter) at() (x [len(sharing)]float64) {
 	for i := range sharing {
 		x[i] = *sharing[i].at(&f.class)
@@ -164,7 +164,7 @@ func (f *fitter) at() (x [len(sharing)]float64) {
 	return x
 }
 
-// try is the loss with other values.
+// try returns the loss with other values and restores the current ones.
 func (f *fitter) try(x [len(sharing)]float64) float64 {
 	old := f.at()
 	defer f.set(old)
@@ -172,15 +172,15 @@ func (f *fitter) try(x [len(sharing)]float64) float64 {
 	return f.loss()
 }
 
-// set gives the quantities their values.
+// set writes the quantities x into the class.
 func (f *fitter) set(x [len(sharing)]float64) {
 	for i := range sharing {
 		*sharing[i].at(&f.class) = x[i]
 	}
 }
 
-// uncertainty is the relative change of a quantity that makes the loss a tenth more, at
-// most 1; 0 where it changes nothing.
+// uncertainty returns the relative change of a quantity that increases the loss by a tenth, at most 1; 0 if
+// the loss does not depend on it.
 func (f *fitter) uncertainty(v *float64) float64 {
 	const by = 0.25
 	best, least := *v, f.loss()
@@ -210,7 +210,7 @@ func (r *Fitted) Describe(c *gpu.Class) {
 	c.Origins = origins
 }
 
-// Text is the fit as a table.
+// Text formats the fit as a table.
 func (r *Fitted) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\ncollectives beside compute: %d rows, %d held out, whose slow-downs are met within "+

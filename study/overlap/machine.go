@@ -19,7 +19,7 @@ var groups = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:def2?|high|cga\d{1,2}|ch[1-9]\d?)$`)
 })
 
-// known refuses groups whose settings are not known.
+// known returns an error for a communicator group whose settings are not known.
 func known(group string) error {
 	if !groups().MatchString(group) {
 		return fault("the group %q is not known; def and def2 have no settings, high is of a stream of "+

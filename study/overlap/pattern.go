@@ -12,12 +12,12 @@ var (
 	arrow  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(<?>)(\d+)`) })
 )
 
-// patterns are what pattern reads, for errors.
+// patterns lists the accepted patterns, for errors.
 const patterns = "write 0>1, 0<>1, 0>1>2, 0>all, all>0, ring, ring both ways, shift 2 or all pairs"
 
-// pattern is the messages of a round, from and to, by its words: "one way 0>1 2>3",
-// "both ways 0<>1", "pipeline 0>1>2>3 at once", "fan out 0>all", "fan in all>0",
-// "ring", "ring both ways", "shift 2", "all pairs". Errors are of what the words say.
+// pattern returns the messages {from, to} of a round, given its words: "one way 0>1 2>3", "both ways 0<>1",
+// "pipeline 0>1>2>3 at once", "fan out 0>all", "fan in all>0", "ring", "ring both ways", "shift 2", "all
+// pairs". It returns an error for other words.
 func pattern(words []string, world int32) (out [][2]int32, err error) {
 	text := strings.Join(words, " ")
 	ring := func(by int32) {
@@ -50,10 +50,10 @@ func pattern(words []string, world int32) (out [][2]int32, err error) {
 	return out, err
 }
 
-// said are the words that repeat for people what the arrows of a pattern say.
+// said lists the words of a pattern that only repeat its arrows for readers.
 const said = " one way both ways pairs pipeline at once fan out in "
 
-// drawn reads patterns of arrows.
+// drawn parses patterns of arrows.
 func drawn(words []string, world int32) (out [][2]int32, err error) {
 	rank := func(s string) (int32, error) {
 		n, err := strconv.ParseInt(s, 10, 32)

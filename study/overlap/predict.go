@@ -18,7 +18,7 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Prediction is a row with what is simulated.
+// Prediction is a row with its simulated values.
 type Prediction struct {
 	Section   string             `json:"section"`
 	Case      string             `json:"case"`
@@ -30,20 +30,20 @@ type Prediction struct {
 // "def", "def2" and "high" have none, "ch8" has 8 channels, "cga0" no clusters.
 type Machines func(group string) (*job.Machine, error)
 
-// Host times of PyTorch 2.11 for what it launches eagerly, in microseconds: a
-// collective by itself, and a group of them, or of sends and receives.
+// Host time of PyTorch 2.11 per eager launch, in microseconds: of a single collective, and of a group of
+// collectives or of sends and receives.
 const (
 	torchCall  = 50.0
 	torchGroup = 60.0
 	torchEach  = 17.0
-	// torchFork is what events around an operation take: the fork and join of
-	// streams in a graph, or those that a row is timed by.
+	// torchFork is the time that events add around an operation, in microseconds: fork and join of streams in
+	// a graph, or the events that time a row.
 	torchFork = 4.0
 	// torchBatch is the same of a batch of sends and receives.
 	torchBatch = 7.0
 )
 
-// predictor simulates rows.
+// predictor simulates the rows of a table.
 type predictor struct {
 	ctx   context.Context
 	t     *Table
@@ -51,8 +51,8 @@ type predictor struct {
 	alone map[string]units.Time
 }
 
-// Predict simulates every row of a table. Rows that say what is not known are an
-// *Error; other errors are the simulator's.
+// Predict simulates every row of a table. A row with unknown words is an *Error; other errors are the
+// simulator's.
 func (t *Table) Predict(ctx context.Context, on Machines) ([]Prediction, error) {
 	p := &predictor{ctx, t, on, map[string]units.Time{}}
 	var out []Prediction
@@ -94,7 +94,7 @@ func (p *predictor) row(r *Row) (map[string]float64, error) {
 	return p.late(r)
 }
 
-// ints reads labels that are numbers.
+// ints parses the numeric labels with the given indices.
 func ints(labels []string, at ...int) ([]int64, error) {
 	out := make([]int64, len(at))
 	for i, k := range at {
@@ -107,7 +107,7 @@ func ints(labels []string, at ...int) ([]int64, error) {
 	return out, nil
 }
 
-// maxCalls bounds the calls of a row.
+// maxCalls is the largest accepted number of calls of a row.
 const maxCalls = 1 << 16
 
 // times checks a number of calls against the bound of a simulated job.
@@ -127,7 +127,7 @@ func (p *predictor) run(group string, b *builder) (*job.Result, error) {
 	return m.Run(p.ctx, &b.p, job.Options{})
 }
 
-// calls is how long so many calls take alone.
+// calls returns the time that n calls take without concurrent work.
 func (p *predictor) calls(group, op string, bytes int64, n int, ranks []int32) (units.Time, error) {
 	key := fmt.Sprint(group, op, bytes, n, ranks)
 	if t, ok := p.alone[key]; ok {
@@ -163,9 +163,8 @@ func (p *predictor) solo(r *Row) (map[string]float64, error) {
 		float64(n)}, err
 }
 
-// gemm is n collectives in one stream beside K compute kernels in another. The
-// collectives' stream waits for an event first, as PyTorch's does, so that compute
-// is launched before them.
+// gemm simulates n collectives on one stream and K compute kernels on another. The collectives' stream first
+// waits for an event, as PyTorch's does, so that the compute is launched first.
 func (p *predictor) gemm(r *Row) (map[string]float64, error) {
 	if err := known(r.Labels[2]); err != nil {
 		return nil, err
@@ -335,8 +334,8 @@ func (p *predictor) two(r *Row) (map[string]float64, error) {
 		"/sum":  total / (alone[0] + alone[1]), "/max": total / max(alone[0], alone[1]), "graph": graph}, nil
 }
 
-// group is n calls of one size: apart, in one group as NCCL's planner launches it,
-// and one call of the sum.
+// group simulates n calls of one size: separately, in one group as NCCL's planner launches it, and as one
+// call of the total size.
 func (p *predictor) group(r *Row) (map[string]float64, error) {
 	v, err := ints(r.Labels, 1, 2)
 	if err != nil {
@@ -368,7 +367,7 @@ func (p *predictor) group(r *Row) (map[string]float64, error) {
 		"g_one": o + torchFork}, nil
 }
 
-// grouped is how long n equal calls of one group take.
+// grouped returns the time of n equal calls in one group.
 func (p *predictor) grouped(op string, bytes int64, n int) (units.Time, error) {
 	b := newBuilder(p.t.World)
 	if err := b.repeat(nil, 0, op, bytes, 1); err != nil {
@@ -384,7 +383,7 @@ func (p *predictor) grouped(op string, bytes int64, n int) (units.Time, error) {
 	return m.Group(p.ctx, calls)
 }
 
-// late is one collective that a rank comes to late.
+// late simulates a collective that one rank joins late.
 func (p *predictor) late(r *Row) (map[string]float64, error) {
 	v, err := ints(r.Labels, 1, 3)
 	if err != nil {
@@ -412,7 +411,7 @@ func (p *predictor) late(r *Row) (map[string]float64, error) {
 	return out, nil
 }
 
-// messages is one round of a pattern of sends and receives.
+// messages simulates one round of a pattern of sends and receives.
 func (p *predictor) messages(r *Row) (map[string]float64, error) {
 	last := len(r.Labels) - 1
 	v, err := ints(r.Labels, last)
@@ -446,7 +445,7 @@ func (p *predictor) messages(r *Row) (map[string]float64, error) {
 		"GB/s": float64(v[0]) / us / 1e3}, nil
 }
 
-// builder makes programs with a list a rank.
+// builder builds programs with one list per rank.
 type builder struct {
 	p    workload.Program
 	sets map[string]int32
@@ -462,7 +461,7 @@ func newBuilder(world int) *builder {
 	return b
 }
 
-// comm is the communicator of a stream over some ranks, nil for all.
+// comm returns the communicator of a stream over some ranks, nil for all.
 func (b *builder) comm(ranks []int32, stream int32) int32 {
 	key := fmt.Sprint(stream, ranks)
 	c, ok := b.sets[key]
@@ -474,8 +473,7 @@ func (b *builder) comm(ranks []int32, stream int32) int32 {
 	return c
 }
 
-// repeat issues n calls of so many bytes, in nccl-tests' meaning, on a stream of
-// each rank.
+// repeat issues n calls of a size in nccl-tests' sense on a stream of each rank.
 func (b *builder) repeat(ranks []int32, stream int32, op string, bytes int64, n int) error {
 	f, err := coll.ParseFunc(op)
 	if err != nil {
@@ -502,7 +500,7 @@ func (b *builder) repeat(ranks []int32, stream int32, op string, bytes int64, n 
 	return nil
 }
 
-// compute puts n kernels on a stream of every rank.
+// compute adds n kernels to a stream of every rank.
 func (b *builder) compute(stream int32, w workload.Work, t units.Time, n int) {
 	b.p.Works = append(b.p.Works, w)
 	for r := range b.p.Lists {
@@ -522,7 +520,7 @@ const (
 	draws        = 3
 )
 
-// scatter makes the compute of each rank slower or faster, and each kernel of it.
+// scatter varies the compute times by rank and by kernel, as GPUs do.
 func (b *builder) scatter(draw int) {
 	for r := range b.p.Lists {
 		slow := 1 + gpuSpread*chance(draw, r, 0)
@@ -535,8 +533,8 @@ func (b *builder) scatter(draw int) {
 	}
 }
 
-// chance is a deviate of the normal distribution by its numbers: those of a row are spread
-// evenly, by multiples of irrational numbers.
+// chance returns a normal deviate for an index. The deviates of a row are evenly spread: multiples of
+// irrational numbers modulo 1 (a quasi-random sequence) are mapped to the normal distribution.
 func chance(draw, rank, i int) float64 {
 	_, u := math.Modf(0.5 + float64(float64(i)*0.6180339887498949) +
 		float64(float64(rank)*0.7548776662466927) + float64(float64(draw)*0.5698402909980532))

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Row is a case of the table.
+// Row is one case of the table.
 type Row struct {
 	Section string
-	Case    string // the columns that say what was run, joined by spaces
+	Case    string // the columns that describe the case, joined by spaces
 	Labels  []string
 	// Keys are the columns of figures, and Measured their values.
 	Keys     []string
@@ -17,7 +17,7 @@ type Row struct {
 	line     int
 }
 
-// Table is a table that was read.
+// Table is a parsed table.
 type Table struct {
 	World   int // ranks
 	Rows    []Row
@@ -26,7 +26,7 @@ type Table struct {
 	file    string
 }
 
-// Error is a fault of a table.
+// Error is an error in a table, with its line.
 type Error struct {
 	File string
 	Line int // from 1
@@ -35,11 +35,11 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Text) }
 
-// fault is an error of what a row says, without its place.
+// fault returns an error about the content of a row; the caller adds the position.
 func fault(format string, args ...any) error { return &Error{Text: fmt.Sprintf(format, args...)} }
 
-// columns are, by section, how many columns say what was run, and the names of the
-// figures.
+// columns has, by section, the number of columns that describe the case, and the names of the measured
+// columns.
 var columns = map[string]struct {
 	labels int
 	keys   []string
@@ -52,7 +52,7 @@ var columns = map[string]struct {
 	"group": {3, []string{"separate", "grouped", "one", "g_separate", "g_grouped", "g_one"}},
 }
 
-// Parse reads a table. The error is an *Error.
+// Parse parses a table. It returns an *Error.
 func Parse(text, file string) (*Table, error) {
 	t := &Table{Compute: map[string]float64{}, file: file}
 	section := ""
@@ -107,8 +107,8 @@ func (t *Table) head(line string, f []string) {
 	}
 }
 
-// row reads a row of figures behind labels; nil for a line of names, or one that
-// has no figures.
+// row parses a row: labels, then measured values. It returns nil for a line of column names and a row without
+// values. In section solo it stores the kernel's time in t.Compute and returns nil.
 func (t *Table) row(section, line string, f []string) *Row {
 	c := columns[section]
 	if section == "solo" && len(f) == 2 {
@@ -137,7 +137,7 @@ func (t *Table) row(section, line string, f []string) *Row {
 		if labels+i >= len(f) {
 			break
 		}
-		// nan is what the script writes of a graph that could not be captured
+		// the script writes nan for a graph that could not be captured
 		if v, err := strconv.ParseFloat(f[labels+i], 64); err == nil && v-v == 0 {
 			row.Keys, row.Measured[k] = append(row.Keys, k), v
 		}

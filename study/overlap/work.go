@@ -11,9 +11,9 @@ import (
 
 var kernelName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(gemm|add)(\d+)(M?)$`) })
 
-// work is what a kernel of the table needs: gemm4096 multiplies matrices of 4096 x
-// 4096 in 16 bits, add128M adds a number to 128 MiB of them, sdpa is causal attention of
-// 64 heads with 2048 rows of 128 elements.
+// work returns the demands of a kernel of the table: gemm4096 multiplies 4096 x 4096 matrices in 16 bits,
+// add128M adds a number to 128 MiB of them, sdpa is causal attention of 64 heads with 2048 rows of 128
+// elements.
 func work(kind string, sms int32) workload.Work {
 	w := workload.Work{Name: kind}
 	if kind == "sdpa" {
@@ -46,7 +46,7 @@ const (
 	tileCluster = 2
 )
 
-// gemmTiles is how many tiles the clusters of a product of n x n matrices take.
+// gemmTiles returns the number of tiles that the clusters of a product of n x n matrices process.
 func gemmTiles(n int64, sms int32) int64 {
 	clusters := max(1, int64(sms)/tileCluster)
 	best, tiles := int64(math.MaxInt64), int64(1)
@@ -60,8 +60,8 @@ func gemmTiles(n int64, sms int32) int64 {
 	return tiles
 }
 
-// attention is causal attention by one block an SM. Blocks take pieces of 128 rows, the
-// largest first, so that what is left at the end is small: a piece of 128 x 128 is a tile.
+// attention returns the demands of causal attention with one CTA per SM. CTAs process pieces of 128 rows, the
+// largest first, so that little is left at the end; a tile is 128 x 128.
 func attention(w workload.Work, sms int32, heads, rows, width int64) workload.Work {
 	pieces := (rows + 127) / 128
 	w.FLOPs, w.Bytes = 2*heads*rows*rows*width, 8*heads*rows*width

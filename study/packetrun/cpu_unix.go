@@ -4,7 +4,7 @@ package packetrun
 
 import "syscall"
 
-// cpuSeconds is the user and system time of this process.
+// cpuSeconds returns the user and system time of this process.
 func cpuSeconds() float64 {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Curve is a line of a figure.
+// Curve is one line of a figure.
 type Curve struct {
 	Name   string
 	Points [][2]float64
@@ -24,7 +24,7 @@ func (s *Series) bins() (n int, ns int64) {
 	return n, max(1, (s.EndNs+int64(n)-1)/int64(n))
 }
 
-// QueueCurves are the deepest queues over time: µs, and the most kB that a sample found within a bin.
+// QueueCurves returns the deepest queues over time: time in µs, and the largest sample of a bin in kB.
 func (x *Report) QueueCurves() (out []Curve) {
 	s := x.Series
 	all := slices.Clone(s.Queues)
@@ -39,7 +39,7 @@ func (x *Report) QueueCurves() (out []Curve) {
 	for _, q := range all[:min(mostCurves, len(all))] {
 		c, bytes, at := Curve{Name: fmt.Sprintf("%s > %s", x.Node(q.Link[0]), x.Node(q.Link[1]))}, int64(0), 0
 		for k := range n {
-			most := bytes // what the bin before left
+			most := bytes // the value at the end of the bin before
 			for ; at < len(q.Points) && (q.Points[at][0] < int64(k+1)*ns || k == n-1); at++ {
 				bytes = q.Points[at][1]
 				most = max(most, bytes)
@@ -51,8 +51,8 @@ func (x *Report) QueueCurves() (out []Curve) {
 	return out
 }
 
-// RateCurves are the rates of the flows with the greatest slowdown over time: µs, and the Gb/s of payload
-// that were acknowledged within a bin.
+// RateCurves returns the rates over time of the flows with the largest slowdown: time in µs, and the payload
+// acknowledged within a bin as a rate in Gb/s.
 func (x *Report) RateCurves() (out []Curve) {
 	s := x.Series
 	all := slices.Clone(s.Rates)
@@ -77,8 +77,8 @@ func (x *Report) RateCurves() (out []Curve) {
 	return out
 }
 
-// Curves are the median, 95th and 99th percentile of the slowdown over the bytes of flows, of each group its
-// most.
+// Curves returns the median, 95th and 99th percentile of the slowdown by size of flows; the x of a group is
+// its largest size.
 func (x *Slowdown) Curves() []Curve {
 	out := []Curve{{Name: "median"}, {Name: "p95"}, {Name: "p99"}}
 	for _, g := range x.Sizes {

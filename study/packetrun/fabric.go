@@ -74,7 +74,7 @@ func Fabric(file string, o Options) (*Report, error) {
 	return r, nil
 }
 
-// model says what is simulated.
+// model names the simulated network and link layer.
 func model(n *layout.Network, c *packet.Config) string {
 	link := "RoCEv2 on Ethernet"
 	if c.Buffer.Credits > 0 {
@@ -83,8 +83,9 @@ func model(n *layout.Network, c *packet.Config) string {
 	return strings.TrimPrefix(n.Name+", "+link, ", ")
 }
 
-// nodes makes a network of ports of hosts, in the order of cables, and switches after them, with their names.
-// A cable between switches has its own latency where the file has one, others have hop.
+// nodes converts a fabric to a network whose nodes are host ports, in the order of cables, then switches, and
+// returns their names. A cable between switches has its own latency if the file states one; other cables have
+// hop.
 func nodes(net *layout.Network, hop units.Time) (*packet.Network, []string) {
 	var names []string
 	number := map[string]int32{}

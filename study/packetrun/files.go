@@ -40,7 +40,7 @@ const (
 	Pauses = "pfc.txt"
 )
 
-// FileNames are the files of the HPCC simulator that WriteFile writes.
+// FileNames returns the files of the HPCC simulator that WriteFile writes.
 func FileNames() []string { return []string{FCT, Queues, Pauses} }
 
 // HasFiles returns why a run has no files of the HPCC simulator; nil: it has.
@@ -52,8 +52,8 @@ func (x *Report) HasFiles() error {
 	return nil
 }
 
-// WriteFile writes one of FileNames in the simulator's columns (simulation/scratch/third.cc of commit
-// 9f4be2a). Times are those of the simulation, in ns.
+// WriteFile writes one of FileNames in the columns of the HPCC simulator (simulation/scratch/third.cc of
+// commit 9f4be2a). Times are simulated time in ns.
 func (x *Report) WriteFile(name string, to io.Writer) error {
 	w := bufio.NewWriter(to)
 	switch name {
@@ -67,7 +67,7 @@ func (x *Report) WriteFile(name string, to io.Writer) error {
 	return w.Flush()
 }
 
-// address is the IPv4 address of a node (third.cc:155).
+// address returns the IPv4 address of a node (third.cc:155).
 func address(node int32) uint32 {
 	return 0x0b000001 + uint32(node/256)<<16 + uint32(node%256)<<8
 }
@@ -112,7 +112,7 @@ func (x *Report) writeQueues(w io.Writer) {
 	first := x.raw.first
 	counts, last, bytes := make([][]int64, 2*len(n.Cables)), make([]int64, 2*len(n.Cables)),
 		make([]int64, 2*len(n.Cables))
-	until := func(link int32, at int64) { // the samples before a time have found what waited last
+	until := func(link int32, at int64) { // samples before a time see the last queue length
 		k := (max(at-first, 0) + every - 1) / every
 		kb := int(bytes[link] / 1000)
 		for len(counts[link]) <= kb {

@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Htsim is a scenario of htsim with what its command line says.
+// Htsim is a scenario of htsim and the options of its command line.
 type Htsim struct {
 	Matrix  string `json:"htsim,omitempty"` // files
 	Topo    string `json:"topo,omitempty"`
@@ -117,8 +117,8 @@ func ofUEC(s *htsim.Scenario, mtu int, r *uec.Result) *Report {
 	return x
 }
 
-// hostLine is the busiest line of a host, with each frame of the flows once: the engine counts no bytes by
-// link.
+// hostLine returns the busiest line of a host, counting each frame of the flows once: the engine does not
+// count bytes by link.
 func hostLine(n *packet.Network, flows []uec.Flow, mtu int, span units.Time) *Line {
 	sent, payload := make([]int64, 2*len(n.Cables)), int64(mtu-uecHeader)
 	for i := range flows {

@@ -25,7 +25,7 @@ type neighbour struct {
 	cost        cost
 }
 
-// cost is a cable in the simulator's terms.
+// cost is a cable's delay and rate in the units of the HPCC simulator.
 type cost struct {
 	delay int64 // ns
 	rate  int64 // bit/s
@@ -81,7 +81,7 @@ func (x *ideals) routes(dst int32) []route {
 	return all
 }
 
-// of returns the time of a flow in ns.
+// of returns the ideal time of a flow in ns.
 func (x *ideals) of(src, dst int32, bytes int64) int64 {
 	r := x.routes(dst)[src]
 	return 2*r.delay + r.transmission + lasts(bytes+((bytes-1)/x.payload+1)*x.header, r.rate)

@@ -80,7 +80,7 @@ func (v *Override) mark(n *packet.Network, c *packet.Config) (err error) {
 	return err
 }
 
-// ethernetFrames gives frames the sizes of RoCEv2 on Ethernet.
+// ethernetFrames sets the frame sizes of RoCEv2 on Ethernet.
 func ethernetFrames(x *ns3.Scenario) {
 	x.Config.Frames.Header, x.Config.Frames.Ack = roceHeader+x.Carried, roceAck+x.Carried
 }
@@ -137,7 +137,7 @@ func (v *Override) apply(x *ns3.Scenario, ethernet bool) error {
 	return v.ends(x)
 }
 
-// faults adds those of the options, which count from the first start.
+// faults adds the faults of the options; their times count from the first start of a flow.
 func (v *Override) faults(n *packet.Network, flows []packet.Flow, node func(string) int,
 	c *packet.Config) error {
 	first := units.Time(1<<63 - 1)
@@ -160,8 +160,8 @@ func (v *Override) faults(n *packet.Network, flows []packet.Flow, node func(stri
 	return nil
 }
 
-// ends refuses timeouts that send the same frames again for ever: over a link that carries nothing
-// from some time on, and that no switch avoids; or of a flow that never ends with go-back-0.
+// ends returns an error if a timeout would resend the same frames for ever: over a link that is down
+// permanently and that no switch avoids, or in a flow that go-back-0 never ends.
 func (v *Override) ends(x *ns3.Scenario) error {
 	if v.TimeoutUs == 0 || v.Retries > 0 {
 		return nil
@@ -217,7 +217,7 @@ func (v *Override) control(x *ns3.Scenario, ethernet bool) error {
 	return nil
 }
 
-// hardware sets what switches and NICs do otherwise than the peer's.
+// hardware sets the properties of switches and NICs that differ from the HPCC simulator's.
 func (v *Override) hardware(c *packet.Config) error {
 	if v.Through != 0 && (v.Through < packet.LeastHead || v.Through > 1<<16-1) {
 		return fail.Usage("{Through} %d: write %d to %d bytes, or 0 (store and forward)", v.Through,
@@ -267,7 +267,8 @@ func (v *Override) pauses(c *packet.Config) error {
 	return nil
 }
 
-// bounds says which numbers cannot be, or have no effect beside the others.
+// bounds returns an error for a value that is out of its bounds, or that has no effect with the other
+// options.
 func (v *Override) bounds() error {
 	span := func(us float64) bool { return us == 0 || us >= 0.001 && us <= 1e9 }
 	switch {
@@ -294,7 +295,8 @@ func (v *Override) bounds() error {
 	return nil
 }
 
-// route sets how switches choose paths, their watchdog, and checks what links must hold for that.
+// route sets the load balancing of switches and their PFC watchdog, and checks the options that these
+// require.
 func (v *Override) route(c *packet.Config) error {
 	switch v.Routing {
 	case "", "ecmp":
@@ -319,7 +321,7 @@ func (v *Override) route(c *packet.Config) error {
 	return nil
 }
 
-// hostRate is the rate of the first host's link.
+// hostRate returns the rate of the first host's link.
 func hostRate(n *packet.Network) int64 {
 	for _, c := range n.Cables {
 		if !n.Switch[c.A] || !n.Switch[c.B] {
@@ -329,16 +331,17 @@ func hostRate(n *packet.Network) int64 {
 	return 0
 }
 
-// leastRate is that of a slow link, in bit/s.
+// leastRate is the lowest rate of a slowed link, in bit/s.
 const leastRate = 1e6
 
-// flaps is how often a link may flap within a fault.
+// flaps is the largest number of flaps of a link within a fault.
 const flaps = 10000
 
-// parseFault reads link=A~B:WHAT or link=A~B:WHAT@FROM-TO: two nodes that cables join, down, slow=FACTOR,
-// latency=US, loss=SHARE, storm (B pauses A) or flap=DOWN/PERIOD, and times in µs after the first start.
-// nic=A:WHAT is of the cables of a host, whose NIC is what pauses. A-B:WHAT is as link=, but for slow=SHARE
-// of the speed. node is a node's number, -1 for a name that is none. Latency is added to n.
+// parseFault parses "link=A~B:WHAT" or "link=A~B:WHAT@FROM-TO": two nodes with a cable between them; down,
+// slow=FACTOR, latency=US, loss=SHARE, storm (B sends pauses to A) or flap=DOWN/PERIOD; and times in µs after
+// the first start. "nic=A:WHAT" means the cables of a host, whose NIC sends the pauses. "A-B:WHAT" is equal
+// to link=, except that slow=SHARE is the remaining share of the speed. node maps a name to a node's number,
+// -1 if there is none. Latency is added to n.
 func parseFault(n *packet.Network, node func(name string) int, text string) ([]packet.Fault, error) {
 	wrong := fail.Usage("{Faults} %q: write link=A~B:down, slow=2 (half the speed), latency=5, loss=0.01, "+
 		"storm or flap=20/100, and when, as link=0~7:down@100-300 (µs after the first start); nic=A:… of "+
@@ -395,8 +398,8 @@ func parseFault(n *packet.Network, node func(name string) int, text string) ([]p
 	return along(n, [2]int{va, vb}, text, a+" and "+b, flap(f, down, period), late)
 }
 
-// along gives a fault, or several one after the other, to all cables between two nodes, or where these are
-// one, to all of that host.
+// along applies faults to all cables between two nodes, or to all cables of a host if both ends are the same
+// node.
 func along(n *packet.Network, ends [2]int, text, named string, all []packet.Fault, late units.Time) (
 	out []packet.Fault, err error) {
 	nic, found := ends[0] == ends[1], false
@@ -430,7 +433,7 @@ func along(n *packet.Network, ends [2]int, text, named string, all []packet.Faul
 	return out, nil
 }
 
-// numbered is a node of a scenario whose nodes have no names.
+// numbered parses the number of a node in a scenario without names.
 func numbered(name string) int {
 	if v, err := strconv.Atoi(name); err == nil {
 		return v
@@ -438,7 +441,7 @@ func numbered(name string) int {
 	return -1
 }
 
-// parsePair reads two positive times in µs.
+// parsePair parses two positive times in µs.
 func parsePair(text, sep string) (a, b units.Time, ok bool) {
 	left, right, ok := strings.Cut(text, sep)
 	x, err1 := strconv.ParseFloat(left, 64)
@@ -463,8 +466,7 @@ func parseSpan(text string) (from, to units.Time, ok bool) {
 	return units.FromMicros(x), units.FromMicros(y), true
 }
 
-// flap divides a fault into those of a link that flaps: of each period the first
-// part.
+// flap divides a fault of a flapping link into its down times: the first part of each period.
 func flap(f packet.Fault, down, period units.Time) (all []packet.Fault) {
 	if period == 0 {
 		return []packet.Fault{f}

@@ -25,8 +25,8 @@ type Flow struct {
 	Slowdown float64 `json:"slowdown,omitempty"`
 }
 
-// Report is what became of a run. Times are in ns; StartNs counts from the first
-// start, and MakespanNs is from there to the last acknowledgement.
+// Report is the result of a run. Times are in ns; StartNs counts from the first start, MakespanNs is the time
+// from there to the last acknowledgement.
 type Report struct {
 	MakespanNs     int64    `json:"makespanNs"`
 	Flows          []Flow   `json:"flows"`
@@ -43,7 +43,7 @@ type Report struct {
 	Model          string   `json:"model"` // whose sizes, rules and congestion control
 	Timeouts       int64    `json:"timeouts,omitempty"`
 	Watchdogs      int64    `json:"watchdogs,omitempty"` // queues that watchdogs dropped
-	// Deadlocks are cycles of nodes that pause each other, also those that ended.
+	// Deadlocks lists cycles of nodes that pause each other, also those that resolved.
 	Deadlocks  []Deadlock `json:"deadlocks,omitempty"`
 	Blocked    []Blocked  `json:"blocked,omitempty"` // head-of-line blocking, the longest first
 	Unfinished string     `json:"unfinished,omitempty"`
@@ -56,8 +56,8 @@ type Report struct {
 	raw   *raw
 }
 
-// Line is the busiest direction of a cable: what share of its rate carried data, headers included, from the
-// first start to the last acknowledgement. Of a run whose flows did not all end there is none.
+// Line is the busiest direction of a cable: the share of its rate used for data, headers included, from the
+// first start to the last acknowledgement. It is absent if some flow did not end.
 type Line struct {
 	Link [2]int32 `json:"link"` // from, to
 	Rate int64    `json:"bitsPerSecond"`
@@ -67,7 +67,7 @@ type Line struct {
 	Hosts bool `json:"hostsOnly,omitempty"`
 }
 
-// raw is a run of package packet.
+// raw is a run of package packet before it is summarised.
 type raw struct {
 	net    *packet.Network
 	flows  []packet.Flow
@@ -76,8 +76,8 @@ type raw struct {
 	first  int64      // the first start of a flow, ps
 }
 
-// Deadlock is a cycle of nodes each of which may not send to the next, and when it
-// was seen first, from the first start.
+// Deadlock is a cycle of nodes each of which is paused by the next, and the time from the first start at
+// which it was first seen.
 type Deadlock struct {
 	AtNs  int64   `json:"atNs"`
 	Nodes []int32 `json:"nodes"`
@@ -92,7 +92,7 @@ type Blocked struct {
 	TimeNs int64    `json:"timeNs"`
 }
 
-// mostBlocked is how many of them a report lists.
+// mostBlocked is the number of blocked ports that a report lists.
 const mostBlocked = 20
 
 const nanosecond = int64(units.Nanosecond)
@@ -144,7 +144,7 @@ func report(n *packet.Network, flows []packet.Flow, c *packet.Config, carried in
 	return x
 }
 
-// line is the busiest line of a run; nil: nothing was sent.
+// line returns the busiest line of a run; nil: nothing was sent.
 func line(b *packet.Busy, span units.Time) *Line {
 	if b.Data == 0 || span == 0 {
 		return nil
@@ -153,7 +153,7 @@ func line(b *packet.Busy, span units.Time) *Line {
 		Use: float64(b.Lasts) / float64(span)}
 }
 
-// Text is the report for people.
+// Text formats the report.
 func (x *Report) Text() string {
 	var b strings.Builder
 	fct := []int64{}
@@ -216,7 +216,7 @@ func (x *Report) Text() string {
 	return b.String()
 }
 
-// Node is what a node is called.
+// Node returns the name of a node, or its number.
 func (x *Report) Node(v int32) string {
 	if int(v) < len(x.Nodes) {
 		return x.Nodes[v]

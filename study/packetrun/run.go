@@ -12,10 +12,10 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Presets are the congestion controls by name.
+// Presets lists the names of congestion controls.
 const Presets = packet.Presets
 
-// Options are how a scenario is run.
+// Options control the run of a scenario.
 type Options struct {
 	Read    func(name string) ([]byte, error) `json:"-"`
 	Seed    uint64                            `json:"seed"`
@@ -32,9 +32,9 @@ type Options struct {
 	Warn func(format string, args ...any) `json:"-"`
 }
 
-// Frames of RoCEv2 on Ethernet, in bytes with preamble, FCS and gap: beside the
-// payload of a data frame Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4 and these
-// 24; an acknowledgement with AETH 4; a PFC frame of 64; a CNP has 16 bytes of its own.
+// Frame sizes of RoCEv2 on Ethernet in bytes, with preamble, FCS and inter-frame gap. Overhead of a data
+// frame: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, and 24 for preamble, FCS and gap. An acknowledgement
+// has an AETH of 4; a PFC frame is of 64; a CNP has 16 bytes of its own.
 const (
 	roceHeader = 82
 	roceAck    = 86
@@ -114,7 +114,7 @@ func (o *Options) traffic(x *ns3.Scenario) (err error) {
 	return err
 }
 
-// run simulates and reports. carried is the bytes of each frame that congestion control adds.
+// run simulates and reports. carried is the number of bytes that congestion control adds to each frame.
 func run(n *packet.Network, flows []packet.Flow, c *packet.Config, carried int, o Options) (*Report, error) {
 	if us := o.EveryUs; us != 0 && !(us >= 0.001 && us <= 1e9) {
 		return nil, fail.Usage("{EveryUs} %g: write 0 (no samples), or 0.001 to 1e9 us", us)
@@ -139,9 +139,9 @@ func run(n *packet.Network, flows []packet.Flow, c *packet.Config, carried int, 
 	return x, nil
 }
 
-// unfinished says why flows did not end. A storm without an end holds what waits for its link;
-// where nothing was lost that alone is why. With go-back-0, or with acknowledgements far apart, that is the
-// size of a flow, too.
+// unfinished returns the reason why flows did not end. A permanent storm holds the frames that wait for its
+// link; without lost frames it is the only reason. With go-back-0 or sparse acknowledgements the size of a
+// flow can be a reason too.
 func unfinished(n *packet.Network, flows []packet.Flow, c *packet.Config, r *packet.Result) string {
 	s, why := r.Stall, ""
 	for _, f := range c.Faults {
@@ -181,16 +181,16 @@ func unfinished(n *packet.Network, flows []packet.Flow, c *packet.Config, r *pac
 	return why
 }
 
-// endless is the first flow that no acknowledgement ends, with go-back-0: its size is no multiple of what
-// that goes back to. -1: there is none.
+// endless returns the index of the first flow that no acknowledgement ends with go-back-0, because its size
+// is no multiple of the retransmission unit; -1 if there is none.
 func endless(flows []packet.Flow, c *packet.Config) int {
 	return slices.IndexFunc(flows, func(f packet.Flow) bool {
 		return c.Repair.BackTo > 0 && f.Bytes%c.Repair.BackTo != 0
 	})
 }
 
-// unanswered is the first flow whose last frame is not acknowledged, as it has fewer bytes than those from
-// which on each frame is. -1: there is none.
+// unanswered returns the index of the first flow whose end is never acknowledged, because the flow is shorter
+// than the acknowledgement interval and no multiple of the acknowledged chunk; -1 if there is none.
 func unanswered(flows []packet.Flow, c *packet.Config) int {
 	return slices.IndexFunc(flows, func(f packet.Flow) bool {
 		return !c.Repair.Selective && c.Repair.Timeout == 0 && f.Bytes < c.AckFrom &&
@@ -198,7 +198,7 @@ func unanswered(flows []packet.Flow, c *packet.Config) int {
 	})
 }
 
-// refused gives an error of the engine its kind.
+// refused sets the kind of an error of the engine.
 func refused(err error) error {
 	var wrong *packet.InputError
 	var other *uec.InputError

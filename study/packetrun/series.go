@@ -1,6 +1,7 @@
 package packetrun
 
-// Series is queues and rates over time. A value holds from its time on; times count from the first start.
+// Series is the queues and rates over time. A value holds from its time to the next; times count from the
+// first start.
 type Series struct {
 	IntervalNs int64         `json:"intervalNs"`
 	EndNs      int64         `json:"endNs"`

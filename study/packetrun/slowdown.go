@@ -7,17 +7,18 @@ import (
 	"strings"
 )
 
-// Slowdown is how many times longer flows took than alone, over all that ended. One flow's is its time by its
-// ideal time, at least 1.
+// Slowdown is the statistics over all ended flows of their slowdown: the completion time divided by the ideal
+// time of the flow alone, at least 1.
 type Slowdown struct {
 	Quantiles
-	// Sizes are the flows by size: each size where there are few, else ten groups of about equal numbers.
+	// Sizes groups the flows by size: one group per size if there are few, else ten groups of about equal
+	// numbers.
 	Sizes []SizeGroup `json:"sizes"`
 	// CDF is the share of flows that a slowdown is not below: pairs of slowdown and share, ascending.
 	CDF [][2]float64 `json:"cdf"`
 }
 
-// Quantiles are those of some flows' slowdown: nearest rank.
+// Quantiles are nearest-rank quantiles of the slowdown of some flows.
 type Quantiles struct {
 	Flows  int     `json:"flows"`
 	Mean   float64 `json:"mean"`
@@ -27,7 +28,7 @@ type Quantiles struct {
 	Max    float64 `json:"max"`
 }
 
-// SizeGroup is the flows of Least to Most bytes.
+// SizeGroup is the statistics of flows of Least to Most bytes.
 type SizeGroup struct {
 	Least int64 `json:"leastBytes"`
 	Most  int64 `json:"mostBytes"`
@@ -40,7 +41,7 @@ const (
 	cdfPoints  = 200
 )
 
-// slowdownOf is that of a flow, 0 if it did not end.
+// slowdownOf returns the slowdown of a flow, 0 if it did not end.
 func (f *Flow) slowdownOf() float64 {
 	if f.FctNs == nil || f.IdealNs == 0 {
 		return 0
@@ -48,7 +49,7 @@ func (f *Flow) slowdownOf() float64 {
 	return max(1, float64(*f.FctNs)/float64(f.IdealNs))
 }
 
-// slowdown sums up the flows; nil if none ended.
+// slowdown summarises the flows; nil if none ended.
 func slowdown(flows []Flow) *Slowdown {
 	var ended []*Flow
 	for i := range flows {
@@ -92,7 +93,7 @@ func grouped(flows []*Flow) (out [][]*Flow) {
 	return out
 }
 
-// values are the slowdowns of flows, ascending.
+// values returns the slowdowns of flows in ascending order.
 func values(flows []*Flow) []float64 {
 	out := make([]float64, len(flows))
 	for i, f := range flows {
@@ -117,7 +118,7 @@ func (q *Quantiles) String() string {
 		q.Median, q.P95, q.P99, q.Max)
 }
 
-// text is a line a size group, if there are several.
+// text formats the size groups, one line each, if there are several.
 func (x *Slowdown) text() string {
 	if len(x.Sizes) < 2 {
 		return ""

@@ -22,7 +22,7 @@ type Traffic struct {
 	SpanUs float64 `json:"span"` // of the last two: for how long flows start
 }
 
-// Kinds are the words for Traffic.Kind.
+// Kinds lists the values of Traffic.Kind, for errors and help.
 const Kinds = "incast:N, permutation, alltoall, websearch or hadoop"
 
 // knot is a point of a distribution of flow sizes: the share of flows, in percent, that are not larger.
@@ -40,7 +40,7 @@ var (
 		{300e3, 95}, {1e6, 97.5}, {2e6, 99}, {10e6, 100}}
 )
 
-// mean is the average number of bytes.
+// mean returns the mean of a distribution of flow sizes, in bytes.
 func mean(sizes []knot) (sum float64) {
 	for i := 1; i < len(sizes); i++ {
 		sum += (sizes[i].bytes + sizes[i-1].bytes) / 2 * (sizes[i].percent - sizes[i-1].percent) / 100
@@ -48,7 +48,7 @@ func mean(sizes []knot) (sum float64) {
 	return sum
 }
 
-// drawn is the size for a share of flows, in percent.
+// drawn returns the flow size at a percentile of the distribution.
 func drawn(sizes []knot, percent float64) int64 {
 	for i := 1; i < len(sizes); i++ {
 		if a, b := sizes[i-1], sizes[i]; percent <= b.percent {
@@ -58,16 +58,16 @@ func drawn(sizes []knot, percent float64) int64 {
 	return int64(sizes[len(sizes)-1].bytes)
 }
 
-// mostFlows bounds what is generated.
+// mostFlows is the largest number of generated flows.
 const mostFlows = 1 << 22
 
-// Priority and destination port of generated flows are those of the HPCC simulator's generator.
+// Priority and destination port of generated flows; those of the HPCC simulator's generator.
 const (
 	trafficPriority = 3
 	trafficPort     = 100
 )
 
-// generate returns the flows between the hosts of a network, the first of which start at a time.
+// generate returns random flows between the hosts of a network, the first of which starts at `first`.
 func (t *Traffic) generate(n *packet.Network, first units.Time, seed uint64) ([]packet.Flow, error) {
 	var hosts []int32
 	rates := make([]int64, n.Nodes)

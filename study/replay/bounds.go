@@ -13,21 +13,20 @@ import (
 	"github.com/simccl/simccl/workload/transform"
 )
 
-// Bounds are what an iteration takes at least, in microseconds.
+// Bounds are lower bounds of an iteration's time, in microseconds.
 type Bounds struct {
-	// ComputeUs is what the busiest rank computes on one stream, with nothing beside it.
+	// ComputeUs is the time that the busiest stream of any rank computes, without concurrent work.
 	ComputeUs   float64 `json:"computeUs"`
 	ComputeRank int     `json:"computeRank"`
-	// LinkUs is how long the busiest link takes for its bytes; 0 where links are not
-	// simulated.
+	// LinkUs is the time that the busiest link needs for its bytes; 0 if links are not simulated.
 	LinkUs float64 `json:"linkUs"`
 	Link   string  `json:"link,omitempty"`
-	// PathUs is the critical path where calls take no time, and kernels do not slow
-	// each other: the iteration on an ideal network. 0 where it was not sought.
+	// PathUs is the critical path with calls that take no time and kernels that do not slow each other: the
+	// iteration on an ideal network. 0 if it was not computed.
 	PathUs float64 `json:"pathUs"`
 }
 
-// Rank is how a rank spends an iteration, in microseconds.
+// Rank is the division of a rank's iteration time, in microseconds.
 type Rank struct {
 	Rank      int     `json:"rank"`
 	ComputeUs float64 `json:"computeUs"`
@@ -62,7 +61,8 @@ func what(p *workload.Program, s timeline.Share) string {
 // ranks.
 const idealSteps = 2 << 20
 
-// bounds finds what the iteration takes at least.
+// bounds sets r.Bounds and r.BoundUs: compute of the busiest rank, the busiest link, and the critical path on
+// an ideal network.
 func (r *Report) bounds(ctx context.Context, p *workload.Program, m *job.Machine, res *job.Result,
 	o Options) error {
 	steps := float64(len(r.Steps))
@@ -103,9 +103,9 @@ func (r *Report) bounds(ctx context.Context, p *workload.Program, m *job.Machine
 	return nil
 }
 
-// computeBound finds the rank whose fullest stream computes longest. at is the place of
-// each rank. The result bounds the mean iteration: ranks that calls join take as long as
-// the slowest of them, those of a job without calls each their own time.
+// computeBound returns the compute time of the rank whose busiest stream computes longest; at is the position
+// of each rank. The result bounds the mean iteration: ranks connected by calls take as long as the slowest of
+// them, in a job without calls each rank takes its own time.
 func (r *Report) computeBound(p *workload.Program, at []int32) float64 {
 	longest := make([]units.Time, len(p.Lists))
 	for i := range p.Lists {
@@ -137,8 +137,7 @@ func (r *Report) computeBound(p *workload.Program, at []int32) float64 {
 	return sum / float64(max(len(p.Of), 1))
 }
 
-// joins names for each place the least of those that it waits for, over calls and over
-// those that wait for it.
+// joins returns, for each rank's position, the least position that is connected with it through calls.
 func joins(p *workload.Program) []int32 {
 	least := make([]int32, len(p.Of))
 	for i := range least {
@@ -172,20 +171,19 @@ func joins(p *workload.Program) []int32 {
 	return least
 }
 
-// Ideal is what would be won if the calls of a group took no time. Ranks still wait
-// for each other.
+// Ideal is the time saved if the calls of a group took no time; ranks still wait for each other.
 type Ideal struct {
 	Group       string  `json:"group"`
 	IterationUs float64 `json:"iterationUs"`
 	WonUs       float64 `json:"wonUs"`
 }
 
-// everyGroup is the name of all groups.
+// everyGroup is the name that means all groups.
 const everyGroup = "all"
 
-// Free runs the job once for each name with the calls of that group at no time, and
-// adds what is won. A name is that of a group, or a kind: TP means all groups of it;
-// all means every group. Errors are *transform.Error for names that the job has not.
+// Free runs the job once per name with the calls of that group taking no time, and adds the time saved. A
+// name is that of a group, or a kind: TP means all TP groups; "all" means every group. It returns a
+// *transform.Error for a name that the job does not have.
 func (r *Report) Free(ctx context.Context, p *workload.Program, m *job.Machine, o Options,
 	names []string) error {
 	for _, name := range names {

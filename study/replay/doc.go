@@ -1,9 +1,8 @@
-// Package replay runs recorded jobs on a machine and compares what they take with
-// what was recorded: iterations, compute, communication by group, the host.
+// Package replay runs recorded jobs on a machine and compares the simulated times with the recorded ones:
+// iterations, compute, communication by group, the host.
 //
-// In: a load.Job and a session.Machine. Out: a Report, whose JSON the command
-// replay prints. Where the recording names its machine, Machine says which built-in
-// one that is.
+// In: a load.Job and a session.Machine. Out: a Report, whose JSON the command replay prints. If the recording
+// names its GPUs, Machine returns the built-in machine that has them.
 //
 // What it must not know: flags, files, streams.
 package replay

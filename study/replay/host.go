@@ -29,7 +29,7 @@ const (
 	LimitNear = "gpu or host"
 )
 
-// hostWork is what threads of the host take in a list, and how often they launch.
+// hostWork returns the time of a list's host threads, in microseconds, and the number of launches.
 func hostWork(l *workload.List) (us float64, launches int) {
 	for i := range l.Steps {
 		switch s := &l.Steps[i]; {
@@ -44,11 +44,10 @@ func hostWork(l *workload.List) (us float64, launches int) {
 	return us, launches
 }
 
-// Unprofiled estimates what the hosts of a recorded job take without a profiler: a
-// factor for each list, and the microseconds of an iteration of the busiest rank. What a
-// profiler costs differs by rank, so each launch is taken to cost what it does where it
-// costs least, less the profiler's part there. A job that is no profiler's recording has
-// no factors.
+// Unprofiled estimates the host time of a recorded job without profiler: a factor for each list, and the
+// microseconds per iteration of the busiest rank. The profiler's overhead differs by rank, so every launch is
+// assumed to cost as much as on the rank where it is cheapest, less the profiler's part there. A job without
+// profiler recordings has no factors.
 func Unprofiled(j *load.Job) (factors []float64, us float64) {
 	if j.Rebuilt == nil {
 		return nil, 0
@@ -92,8 +91,8 @@ func Short(ctx context.Context, j *load.Job, m *job.Machine, o Options) (*Report
 	return Summary(j, res, o), nil
 }
 
-// Auto are the options with the host that --host auto finds: none, or where that makes the host the limit
-// the one that is estimated without a profiler.
+// Auto returns the options with the host of --host auto: no host time, or the estimate without profiler if
+// that makes the host the limit.
 func Auto(ctx context.Context, j *load.Job, m *job.Machine, o Options) (Options, error) {
 	o.Host, o.Hosts = 0, nil
 	r, err := Short(ctx, j, m, o)
@@ -103,7 +102,7 @@ func Auto(ctx context.Context, j *load.Job, m *job.Machine, o Options) (Options,
 	return o, err
 }
 
-// limit says whether the GPUs or the host bound an iteration, and why in a note.
+// limit sets whether the GPUs or the host limit an iteration, and adds a note with the reason.
 func (r *Report) limit(j *load.Job, o Options) {
 	if factors, us := Unprofiled(j); factors != nil {
 		r.HostAloneUs = &us
@@ -125,8 +124,8 @@ func (r *Report) limit(j *load.Job, o Options) {
 	}
 }
 
-// pathLimit says what the end of a job with its host waited for: the host where that is
-// the longest part, near where it is a quarter.
+// pathLimit derives the limit from the critical path of a job with host steps: the host if it is the longest
+// part, near if it is more than a quarter.
 func pathLimit(path []Share, iteration float64) string {
 	for i, s := range path {
 		switch {

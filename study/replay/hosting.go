@@ -11,37 +11,37 @@ import (
 	"github.com/simccl/simccl/workload/transform"
 )
 
-// Faster is how much faster the host is that Hosting tries.
+// Faster is the speed-up of the hosts that Hosting tries.
 const Faster = 1.2
 
-// Shares of what a faster host can win at most (1 - 1/Faster of a step): from the first on the
-// host bounds a step, from the second on it does in part.
+// Thresholds on the fraction of the largest possible gain (1 - 1/Faster of a step) that faster hosts achieve:
+// above the first the host limits a step, above the second it does in part.
 const (
 	wonBound = 0.5
 	wonPart  = 0.1
 )
 
-// hostWorks is the part of a step from which on a faster host is tried.
+// hostWorks is the share of a step that a host must work for faster hosts to be simulated.
 const hostWorks = 0.5
 
-// Hosting is what hosts take of the steps that a program has timed: medians of the rank whose
-// host works longest, and of the rank whose steps are longest. Times are microseconds.
+// Hosting is the host's share of the steps that a program has timed with events: medians of the rank whose
+// host works longest, and of the rank with the longest steps. Times are in microseconds.
 type Hosting struct {
 	Limit  string  `json:"limit"` // host, "gpu or host", or gpu
 	Rank   int     `json:"rank"`  // whose host works longest
 	HostUs float64 `json:"hostUs"`
-	// QuickUs is what that host works in its quickest step: neighbors of a virtual machine make others
-	// longer.
+	// QuickUs is that host's work in its quickest step; other steps are longer if neighbours of a virtual
+	// machine disturb them.
 	QuickUs float64 `json:"quickUs"`
 	StepUs  float64 `json:"stepUs"`
 	Steps   int     `json:"steps"`
-	// FasterUs is what a step takes where all hosts are Faster times as fast; 0 where that was not
-	// tried, since the host works less than half of a step.
+	// FasterUs is the time of a step if all hosts are Faster times as fast; 0 if that was not simulated,
+	// because the host works less than half of a step.
 	Faster   float64 `json:"faster"`
 	FasterUs float64 `json:"fasterUs"`
 }
 
-// String is a sentence for a person.
+// String describes the result in one sentence.
 func (h *Hosting) String() string {
 	s := fmt.Sprintf("rank %d's host works %.1f of the %.1f ms of a step (%.1f in its quickest)", h.Rank,
 		h.HostUs/1000, h.StepUs/1000, h.QuickUs/1000)
@@ -57,9 +57,9 @@ func (h *Hosting) String() string {
 	return "bound by GPUs: " + s
 }
 
-// Between are the times of a job between the events that each rank has asked for, in microseconds,
-// nil where there are none: those of the longest series in which each pair of events begins where the
-// one before has ended. Where no two pairs follow each other they are all.
+// Between returns, for each rank, the times between the events that the rank has timed, in microseconds:
+// those of the longest series in which each pair of events begins where the previous one ends; if no two
+// pairs are adjacent, all of them. It returns nil if there are none.
 func Between(res *job.Result, timed [][][2]int32) [][]float64 {
 	out, found := make([][]float64, len(timed)), false
 	for rank, pairs := range timed {
@@ -78,8 +78,8 @@ func length(res *job.Result, rank int, x [2]int32) units.Time {
 	return max(res.Spans[rank][x[1]].End-res.Spans[rank][x[0]].End, 0)
 }
 
-// series are the most pairs of a rank that follow each other, of equal ones those that take the
-// longest.
+// series returns the longest chain of a rank's pairs in which each begins where the previous one ends; among
+// chains of equal length the one with the longest time.
 func series(res *job.Result, rank int, pairs [][2]int32) (best [][2]int32) {
 	var lists [][][2]int32
 	ends := map[int32]int{} // by the last step, which list
@@ -106,8 +106,8 @@ func series(res *job.Result, rank int, pairs [][2]int32) (best [][2]int32) {
 	return best
 }
 
-// Slowest is the longest median of several lists, whose it is, and how many values the longest
-// list has.
+// Slowest returns the longest median of several lists, the index of that list, and the length of the longest
+// list.
 func Slowest(lists [][]float64) (us float64, rank, n int) {
 	for i, list := range lists {
 		if len(list) == 0 {
@@ -122,9 +122,8 @@ func Slowest(lists [][]float64) (us float64, rank, n int) {
 	return us, rank, n
 }
 
-// hosts are the times for which each rank's busiest thread works on what is called between these
-// events, in microseconds. A thread that waits for another one is taken to work: all that is known
-// of it is when it calls.
+// hosts returns, for each rank, the time that its busiest host thread works between these events, in
+// microseconds. A thread that waits for another thread counts as working, because only its calls are known.
 func hosts(res *job.Result, timed [][][2]int32) [][]float64 {
 	out := make([][]float64, len(timed))
 	for rank, pairs := range timed {
@@ -143,9 +142,9 @@ func hosts(res *job.Result, timed [][][2]int32) [][]float64 {
 	return out
 }
 
-// Hosts says what the hosts of a job take that has run as p says, by the events that its program
-// has timed: nil where it has timed none. Where a host works half of a step or more, the job runs
-// once more with hosts that are Faster times as fast.
+// Hosts computes the share of the hosts in a job that ran as p, from the events that its program has timed;
+// nil if there are none. If a host works half of a step or more, it simulates the job again with hosts that
+// are Faster times as fast.
 func Hosts(ctx context.Context, p *workload.Program, m *job.Machine, res *job.Result, timed [][][2]int32,
 	f job.Fidelity) (*Hosting, error) {
 	step, _, n := Slowest(Between(res, timed))
@@ -174,7 +173,8 @@ func Hosts(ctx context.Context, p *workload.Program, m *job.Machine, res *job.Re
 	return h, nil
 }
 
-// limitOf says what bounds steps of which a faster host wins a part, of at most most.
+// limitOf returns the limit of steps that faster hosts shorten by the fraction won; most is the largest
+// possible fraction.
 func limitOf(won, most float64) string {
 	switch {
 	case won >= wonBound*most:

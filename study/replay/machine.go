@@ -13,11 +13,12 @@ import (
 type board struct {
 	words   string // all of them, in lower case
 	machine string
-	small   string // the same with up to so many GPUs as it has, without NICs; "" none
+	small   string // a smaller machine with these GPUs and no NICs; "" none
 	gpus    int    // of a host
 }
 
-// boards are looked through in order: the first whose words all occur.
+// boards lists the boards in the order in which they are compared with a GPU's name: the first one all of
+// whose words occur in it is taken.
 var boards = []board{
 	{"gb300", "gb300-nvl72", "", 4}, {"gb200", "gb200-nvl72", "", 4}, {"gh200", "gh200", "", 1},
 	{"b300", "hgx-b300-8", "", 8}, {"b200", "dgx-b200", "", 8},
@@ -28,7 +29,7 @@ var boards = []board{
 	{"4090", "pcie-rtx4090-8", "", 8}, {"a10g", "aws-g5.48xlarge", "", 8}, {"gb10", "dgx-spark", "", 1},
 }
 
-// find is the board of a GPU's name.
+// find returns the board with a GPU's name.
 func find(gpu string) (board, bool) {
 	name := strings.ToLower(gpu) + " "
 	for _, b := range boards {
@@ -46,8 +47,7 @@ func find(gpu string) (board, bool) {
 	return board{}, false
 }
 
-// MachineName is the name of a GPU by which Machine finds its machine; "" where there is
-// none.
+// MachineName returns the GPU name by which Machine finds its machine; "" if there is none.
 func MachineName(gpu string) string {
 	if _, ok := find(gpu); !ok {
 		return ""
@@ -55,11 +55,10 @@ func MachineName(gpu string) string {
 	return gpu
 }
 
-// smallGPUs is how many GPUs the small machines have.
+// smallGPUs is the number of GPUs of the small machines.
 const smallGPUs = 4
 
-// Builtin is the built-in machine of GPUs that a driver calls so, ranks of them; ok is
-// false where none has them.
+// Builtin returns the built-in machine for `ranks` GPUs with a driver's name; ok is false if there is none.
 func Builtin(gpu string, ranks int) (name string, ok bool) {
 	b, ok := find(gpu)
 	if ok && b.small != "" && ranks <= smallGPUs {
@@ -68,10 +67,9 @@ func Builtin(gpu string, ranks int) (name string, ok bool) {
 	return b.machine, ok
 }
 
-// Machine completes a Spec without a topology from a recording: the built-in machine of
-// its GPUs, as many as the job has ranks, with the settings and the release of the
-// run. note says so. The error is a *scenario.FieldError where the GPUs are not
-// known.
+// Machine completes a Spec without a topology from a recording: the built-in machine with its GPUs, in the
+// number of the job's ranks, with the settings and the release of the run. note states this. It returns a
+// *scenario.FieldError for unknown GPUs.
 func Machine(spec *scenario.Spec, meta *load.MetaInfo, ranks int) (note string, err error) {
 	b, ok := find(meta.GPU)
 	if !ok {
@@ -104,7 +102,7 @@ func Machine(spec *scenario.Spec, meta *load.MetaInfo, ranks int) (note string, 
 	return note, nil
 }
 
-// gpusOf is how many GPUs a host of a machine has.
+// gpusOf returns the number of GPUs of a host of a machine.
 func gpusOf(m *builtin.Machine, usual int) int {
 	if m.Name == "h200x4" {
 		return smallGPUs

@@ -8,13 +8,13 @@ import (
 	"github.com/simccl/simccl/workload/transform"
 )
 
-// kinds are the words of CommKinds.
+// kinds maps words to kinds of communicators.
 var kinds = map[string]workload.CommKind{"tp": workload.TP, "pp": workload.PP, "dp": workload.DP,
 	"ep": workload.EP, "cp": workload.CP, "fsdp": workload.FSDP}
 
-// Place puts ranks on other places of the machine: text is a place for each rank,
-// 3,2,1,0, or kinds of groups, tp,dp: the ranks of a TP group are neighbours then. at
-// is the place of each rank. Errors are *transform.Error.
+// Place moves ranks to other positions of the machine. text is a position for each rank, 3,2,1,0, or kinds of
+// groups, tp,dp, which makes the ranks of a TP group neighbours. at is the position of each rank. It returns
+// a *transform.Error.
 func Place(p *workload.Program, text string) (q *workload.Program, at []int32, err error) {
 	words := strings.Split(text, ",")
 	var order []workload.CommKind

@@ -16,7 +16,7 @@ import (
 	"github.com/simccl/simccl/workload/transform"
 )
 
-// Options say what is changed before a job runs.
+// Options are the changes to a job before it runs.
 type Options struct {
 	Fidelity job.Fidelity
 	// Host multiplies the host's time: 1 as recorded, 0 none.
@@ -30,14 +30,14 @@ type Options struct {
 	// At is the place of each rank of the job, where Place has put them elsewhere; nil
 	// for its own.
 	At []int32
-	// Observe keeps what becomes of a network of packets, for a trace.
+	// Observe records queues and rates of a network of packets, for a trace.
 	Observe bool
-	// Quick leaves out what an iteration takes at least.
+	// Quick omits the lower bounds of an iteration.
 	Quick bool
 }
 
-// Report is what a job takes. Times are microseconds, means over ranks; those of
-// compute, exposed communication and host are of one iteration.
+// Report is the simulated times of a job in microseconds, means over ranks; compute, exposed communication
+// and host are per iteration.
 type Report struct {
 	IterationUs float64  `json:"iterationUs"`
 	RecordedUs  *float64 `json:"recordedUs"`
@@ -45,33 +45,33 @@ type Report struct {
 	ComputeUs   float64  `json:"computeUs"`
 	ExposedUs   float64  `json:"exposedUs"`
 	HostUs      float64  `json:"hostUs"`
-	// CommUs is the time with a call's kernel on the GPU, LateUs of it that in which a
-	// kernel waited to begin.
+	// CommUs is the time with a communication kernel on the GPU, LateUs the part of it in which a kernel
+	// waited to begin.
 	CommUs float64 `json:"commUs"`
 	LateUs float64 `json:"lateUs"`
-	// BubbleUs is the part of ExposedUs in which kernels of calls waited for other
-	// ranks, IdleUs that of HostUs in which the host had nothing to do either.
+	// BubbleUs is the part of ExposedUs in which communication kernels waited for other ranks, IdleUs the
+	// part of HostUs in which the host was idle too.
 	BubbleUs float64 `json:"bubbleUs"`
 	IdleUs   float64 `json:"idleUs"`
-	// BoundUs is what the iteration takes at least: the largest of Bounds.
+	// BoundUs is a lower bound of the iteration's time: the largest of Bounds.
 	BoundUs   float64 `json:"boundUs"`
 	Bounds    Bounds  `json:"bounds"`
 	WorstRank int     `json:"worstRank"` // with the most compute
-	// Limit is what bounds an iteration: gpu, host, or "gpu or host" where an estimate
-	// does not say which. HostAloneUs is that estimate: what the busiest host takes without a
-	// profiler; null where no profiler recorded the job.
+	// Limit is what limits an iteration: gpu, host, or "gpu or host" if the estimate does not decide it.
+	// HostAloneUs is that estimate: the time of the busiest host without profiler; null if no profiler
+	// recorded the job.
 	Limit       string   `json:"limit"`
 	HostAloneUs *float64 `json:"hostAloneUs"`
 	Groups      []Group  `json:"groups"`
 	Calls       []Call   `json:"calls"`
 	ByRank      []Rank   `json:"byRank"`
 	Path        []Share  `json:"criticalPath"` // the longest share first
-	// RecordedAs says of what RecordedUs is where that is not what was simulated: another machine or
-	// host. The two are not to be compared then.
+	// RecordedAs describes what RecordedUs was measured on if that is not what was simulated: another machine
+	// or host. The two are then not comparable.
 	RecordedAs string        `json:"recordedAs,omitempty"`
 	GPU        *ongpu.Scaled `json:"gpu,omitempty"`
 	Ideal      []Ideal       `json:"ideal,omitempty"`
-	// Memory is what the fullest GPU of a made job holds, an estimate; null where it is not known.
+	// Memory is the estimated memory use of the fullest GPU of a generated job; null if it is unknown.
 	Memory *workload.MemoryUse `json:"memoryBytesPerGpu,omitempty"`
 	*Training
 	Notes []string `json:"notes"`
@@ -81,17 +81,17 @@ type Report struct {
 	Host     string `json:"host"`
 
 	made   *workload.Program
-	period float64 // what an iteration takes where others follow it, in microseconds
+	period float64 // time from one iteration to the next, in microseconds
 }
 
-// Step is an iteration.
+// Step is one iteration with its simulated and recorded time; null without a recording.
 type Step struct {
 	Name       string   `json:"name"`
 	Us         float64  `json:"us"`
 	RecordedUs *float64 `json:"recordedUs"`
 }
 
-// Group is a communicator; of an iteration.
+// Group is the times of one communicator per iteration.
 type Group struct {
 	Name         string  `json:"name"`
 	Kind         string  `json:"kind"`
@@ -102,8 +102,8 @@ type Group struct {
 	ExposedUs    float64 `json:"exposedUs"`
 }
 
-// Call is the calls of one operation and size on a communicator. Us is how long one
-// takes once its last member has begun, in the job; AloneUs by itself.
+// Call is the calls of one operation and size on a communicator. Us is the time of one in the job from the
+// begin of its last member; AloneUs its time without concurrent work.
 type Call struct {
 	Group      string   `json:"group"`
 	Func       string   `json:"func"`
@@ -116,7 +116,7 @@ type Call struct {
 	Proto      string   `json:"proto,omitempty"`
 }
 
-// Change makes the program that Options ask for.
+// Change applies the Options to a program.
 func Change(p *workload.Program, o Options) (*workload.Program, error) {
 	var err error
 	switch {
@@ -167,7 +167,7 @@ func Run(ctx context.Context, j *load.Job, p *workload.Program, m *job.Machine, 
 	return r, res, err
 }
 
-// Summary is the report of a job that has run.
+// Summary returns the report of a job that has run.
 func Summary(j *load.Job, res *job.Result, o Options) *Report {
 	r := &Report{made: res.Program, Ranks: res.Program.Ranks(), Fidelity: o.Fidelity.String(),
 		Host: o.hostWord(), Notes: append(slices.Clone(j.Notes), res.Notes...)}
@@ -197,7 +197,7 @@ func (o *Options) hostWord() string {
 
 func us(t units.Time) float64 { return float64(t/1000) / 1000 }
 
-// steps finds the iterations.
+// steps sets the times of the iterations.
 func (r *Report) steps(j *load.Job, res *job.Result, o Options) {
 	names, sums := iterations(res, o)
 	recorded := 0.0
@@ -216,10 +216,9 @@ func (r *Report) steps(j *load.Job, res *job.Result, o Options) {
 	}
 }
 
-// iterations are the times between the marks, means over ranks, in microseconds. With
-// the host's time they go from mark to mark of the host, as the profiler measures
-// them. Without it the host runs ahead of the GPU, and an iteration ends where its
-// last work on the GPU does. A job without marks is one iteration.
+// iterations returns the times between the marks, means over ranks, in microseconds. With host time an
+// iteration goes from mark to mark of the host, as the profiler measures it. Without it the host runs ahead
+// of the GPU, and an iteration ends with its last work on the GPU. A job without marks is one iteration.
 func iterations(res *job.Result, o Options) (names []string, sums []float64) {
 	names, sums = between(res.Program, o, func(rank, step int) units.Time {
 		return res.Spans[rank][step].End
@@ -230,7 +229,8 @@ func iterations(res *job.Result, o Options) (names []string, sums []float64) {
 	return names, sums
 }
 
-// between are the times between the marks of a program whose steps end so; none without marks.
+// between returns the times between the marks of a program, given the end times of its steps; none without
+// marks.
 func between(p *workload.Program, o Options, end func(rank, step int) units.Time) (names []string,
 	sums []float64) {
 	gpu := o.Host == 0 && o.Hosts == nil || !hosted(p)
@@ -258,7 +258,7 @@ func between(p *workload.Program, o Options, end func(rank, step int) units.Time
 	return names, sums
 }
 
-// hosted reports whether a program says what threads of the host do.
+// hosted reports whether a program has steps of host threads.
 func hosted(p *workload.Program) bool {
 	for i := range p.Lists {
 		for k := range p.Lists[i].Steps {
@@ -270,8 +270,8 @@ func hosted(p *workload.Program) bool {
 	return false
 }
 
-// moment is when a rank is at a place of its list: its host, or all its work on the GPU
-// before that place.
+// moment returns the time at which a rank reaches a position of its list: its host, or the end of all its GPU
+// work before that position.
 func moment(p *workload.Program, rank, step int, gpu bool, end func(rank, step int) units.Time) units.Time {
 	steps := p.Lists[p.Of[rank]].Steps
 	at := units.Time(0)
@@ -316,7 +316,7 @@ func (r *Report) ranks(res *job.Result, t *timeline.Timeline, at []int32) {
 	}
 }
 
-// groups sums up communicators.
+// groups sets the statistics of communicators.
 func (r *Report) groups(res *job.Result) {
 	n := float64(len(r.Steps))
 	for i := range res.Program.Comms {
@@ -341,8 +341,8 @@ type instance struct {
 	begin, end units.Time
 }
 
-// calls sums up the calls of one communicator, operation and size. A message takes what
-// its receiver does, since both halves have begun.
+// calls sums up the calls of one communicator, operation and size. A message takes the time of its receiver
+// from the moment when both sides have begun.
 func (r *Report) calls(res *job.Result, t *timeline.Timeline) {
 	p := res.Program
 	known := map[[2]int]int{} // by communicator and number of the collective on it
@@ -376,7 +376,7 @@ func (r *Report) calls(res *job.Result, t *timeline.Timeline) {
 	r.Calls = sum(res, list)
 }
 
-// sum adds instances of equal calls up.
+// sum adds up the instances of equal calls.
 func sum(res *job.Result, list []instance) []Call {
 	type key struct {
 		group, fn string

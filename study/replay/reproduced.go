@@ -10,16 +10,16 @@ import (
 	"github.com/simccl/simccl/workload/load"
 )
 
-// missed is the part of a recorded iteration by which a replay of it may be off and still be compared.
+// missed is the relative error of an iteration up to which a replay is still comparable with its recording.
 // The recordings of docs/REPLAY.md are within 1 %.
 const missed = 0.15
 
 // buffered is the largest message, in bytes, that a sender does not wait with until it is received.
 const buffered = 32 << 20
 
-// Reproduced says in the first note where the recording is not reproduced: by this run, where it is the
-// job as it was recorded, or else by the recorded times of calls with nothing shared, which no machine
-// decides.
+// Reproduced adds a first note if the simulation does not reproduce the recording: this run, if it is the
+// recorded job unchanged, else a run with the recorded times of calls and without sharing, which does not
+// depend on a machine.
 func (r *Report) Reproduced(ctx context.Context, j *load.Job, asRecorded bool) {
 	how, simulated, recorded := "simulated", 0.0, 0.0
 	switch {
@@ -40,8 +40,8 @@ func (r *Report) Reproduced(ctx context.Context, j *load.Job, asRecorded bool) {
 	}
 }
 
-// played is what an iteration takes with the recorded times of calls and of the host, and what it took,
-// in microseconds; 0 where that is not known.
+// played returns the time of an iteration with the recorded times of calls and host, and its recorded time,
+// in microseconds; 0 if unknown.
 func played(ctx context.Context, j *load.Job) (us, took float64) {
 	res, err := streams.Run(ctx, streams.Apart(j.Program, streams.Recorded, buffered))
 	if err != nil { // the simulation says it, too

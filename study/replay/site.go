@@ -11,8 +11,8 @@ import (
 	"github.com/simccl/simccl/workload/ongpu"
 )
 
-// Elsewhere reports whether a machine is another one than a job was recorded on, as far as it is known: it
-// has other GPUs, or the ranks are on more or fewer hosts than those of a built-in machine would be.
+// Elsewhere reports whether a machine is known to be another one than a job was recorded on: it has other
+// GPUs, or its ranks are on another number of hosts than on the built-in machine of the recording.
 func Elsewhere(site *scenario.Site, meta *load.MetaInfo, ranks int) bool {
 	of, named := datasheet.Find(meta.GPU)
 	if own, known := site.GPU(); known && named && !scenario.SameChip(of, own) {
@@ -25,9 +25,9 @@ func Elsewhere(site *scenario.Site, meta *load.MetaInfo, ranks int) bool {
 	return site.Cluster.Locate(ranks-1).Host+1 != (ranks+b.gpus-1)/b.gpus
 }
 
-// OnGPU gives a job whose times are of the GPU from the times of another, to, or where that is "" and the job
-// was made for a GPU those of the machine's. Recordings stay as they are: where a machine was named that is
-// not of their GPUs, note says so. The error is a *transform.Error.
+// OnGPU converts compute times to another GPU: to `to`, or if that is "" and the job was generated for a GPU,
+// to the machine's. Times of recordings are unchanged unless `to` is given; if a named machine has other
+// GPUs, note says so. It returns a *transform.Error.
 func OnGPU(site *scenario.Site, p *workload.Program, from, to string, named bool) (q *workload.Program,
 	scaled *ongpu.Scaled, note string, err error) {
 	if to != "" {
@@ -48,8 +48,8 @@ func OnGPU(site *scenario.Site, p *workload.Program, from, to string, named bool
 	return p, nil, note, nil
 }
 
-// On says on what GPU a job ran that Run has run: how its times were scaled, what there is to say of
-// that, and whether what it holds fits.
+// On adds to the report the GPU that the job ran on: how its times were scaled, a note, and whether its
+// memory use fits.
 func (r *Report) On(site *scenario.Site, scaled *ongpu.Scaled, note string) {
 	if r.GPU = scaled; note != "" {
 		r.Notes = append(r.Notes, note)

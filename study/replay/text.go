@@ -8,11 +8,10 @@ import (
 	"text/tabwriter"
 )
 
-// maxRows bounds the tables of a report for people.
+// maxRows is the largest number of rows of a table in the text report.
 const maxRows = 24
 
-// WriteText writes the report for a person. compare adds each call beside what was
-// recorded of it.
+// WriteText writes the report as text. compare adds each call with its recorded time.
 func (r *Report) WriteText(to io.Writer, compare bool) error {
 	fmt.Fprintf(to, "iteration %.3f ms", r.IterationUs/1000)
 	if r.RecordedUs != nil {
@@ -80,8 +79,8 @@ func (r *Report) WriteText(to io.Writer, compare bool) error {
 	return nil
 }
 
-// Recorded is what was recorded, in milliseconds, and by how much the simulation is off, or of what it is
-// where that is something else.
+// Recorded formats the recorded time in milliseconds and the relative error of the simulation, or what was
+// recorded if the two are not comparable.
 func (r *Report) Recorded() string {
 	if r.RecordedAs != "" {
 		return fmt.Sprintf("%.3f %s", *r.RecordedUs/1000, r.RecordedAs)
@@ -92,8 +91,8 @@ func (r *Report) Recorded() string {
 // near reports whether two figures are the same to a person.
 func near(a, b float64) bool { return math.Abs(a-b) <= 0.01*max(a, b) }
 
-// Folded are the groups, those of one kind, size and use as one: with the figures of the
-// first, and how many more there are in its name.
+// Folded returns the groups; groups of one kind, size and use are merged into the first, whose name states
+// the number of others.
 func (r *Report) Folded() (out []Group) {
 	var more []int
 	for _, g := range r.Groups {
@@ -124,7 +123,7 @@ func Megabytes(bytes float64) string {
 	return fmt.Sprintf("%.4g", bytes/1e6)
 }
 
-// boundBy says which of the bounds is the largest.
+// boundBy names the largest of the bounds.
 func (r *Report) boundBy() string {
 	switch r.BoundUs {
 	case r.Bounds.PathUs:

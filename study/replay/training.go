@@ -9,26 +9,26 @@ import (
 	"github.com/simccl/simccl/workload/compute"
 )
 
-// Training is how fast a job trains its model, by what is known of a made one.
+// Training is the training throughput of a generated job.
 type Training struct {
 	Model string `json:"model"`
-	// TokensPerSecond and FLOPs, operations a second, are of each GPU; FLOPs are the model's, without what
-	// is computed again.
+	// TokensPerSecond and FLOPs (operations per second) are per GPU; FLOPs counts the model's operations,
+	// without recomputation.
 	TokensPerSecond float64 `json:"tokensPerSecondPerGpu"`
 	FLOPs           float64 `json:"modelFlopsPerGpu"`
 	// MFU is FLOPs as a fraction of the GPU's dense peak in the precision of most products.
 	MFU       float64 `json:"mfu"`
 	Precision string  `json:"precision"`
-	// PeakFLOPs is that peak, in operations a second.
+	// PeakFLOPs is that peak, in operations per second.
 	PeakFLOPs float64 `json:"peakFlops"`
-	// TTFTUs is what a step of prefill takes, to the first token of its requests; TPOTUs what a step of
-	// decoding takes, to one more token of each. Neither has a queue, the host's work between steps, or
-	// steps of the other phase between its own. 0 for a step of another phase.
+	// TTFTUs is the time of a prefill step, to the first token of its requests; TPOTUs that of a decoding
+	// step, one more token for each. Both exclude queueing, host work between steps, and interleaved steps of
+	// the other phase. 0 for a step of the other phase.
 	TTFTUs float64 `json:"ttftUs,omitempty"`
 	TPOTUs float64 `json:"tpotUs,omitempty"`
 }
 
-// String is a line for a person.
+// String formats the throughput for the text report.
 func (t *Training) String() string {
 	step := ""
 	if t.TTFTUs > 0 {
@@ -42,8 +42,8 @@ func (t *Training) String() string {
 		t.Model, t.TokensPerSecond, t.FLOPs/1e12, 100*t.MFU, t.PeakFLOPs/1e12, t.Precision, step)
 }
 
-// trained is what an iteration that takes so many microseconds on GPUs of a name comes to; nil where the job
-// does not say what it trains.
+// trained returns the throughput of an iteration of us microseconds on a GPU; nil if the job does not name
+// its model.
 func trained(p *workload.Program, gpu string, us float64) *Training {
 	m := &p.Model
 	if m.Tokens == 0 || m.FLOPs == 0 || us <= 0 {
@@ -67,7 +67,7 @@ func trained(p *workload.Program, gpu string, us float64) *Training {
 	return t
 }
 
-// mostly is the precision in which most operations of matrix products are.
+// mostly returns the precision of most operations of matrix products.
 func mostly(p *workload.Program) (most workload.Precision) {
 	sums := map[workload.Precision]float64{}
 	for i := range p.Lists {
@@ -87,7 +87,7 @@ func mostly(p *workload.Program) (most workload.Precision) {
 	return most
 }
 
-// firstEnd is when the last rank is through with the first iteration, in microseconds.
+// firstEnd returns the time at which the last rank ends the first iteration, in microseconds.
 func firstEnd(res *job.Result) (last float64) {
 	p := res.Program
 	second := make([]int32, len(p.Lists))
@@ -107,11 +107,12 @@ func firstEnd(res *job.Result) (last float64) {
 	return last
 }
 
-// extend makes an iteration of all microbatches of one of few and one of some more: each further one takes
-// what lies between the two. Other figures of an iteration grow as it does.
+// extend extrapolates an iteration of all microbatches from one of few and one of some more microbatches:
+// each further microbatch takes the difference per microbatch. Other figures of an iteration grow in
+// proportion.
 //
-// Iterations follow each other where their slowest ranks end, which is what the second one takes: stages
-// that are through before others begin it no sooner. So the first one is counted to its last rank's end.
+// Iterations are counted to the end of their slowest rank: stages that end earlier begin the next iteration
+// no sooner, so the first iteration ends with its last rank.
 func (r *Report) extend(res *job.Result) {
 	m := res.Program.Model.Micro
 	r.period = r.IterationUs

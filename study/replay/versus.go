@@ -6,14 +6,14 @@ import (
 	"text/tabwriter"
 )
 
-// Versus is the same job elsewhere, or otherwise.
+// Versus is the report of a job with other options, for comparison.
 type Versus struct {
 	Options string  `json:"options"`
 	Ratio   float64 `json:"ratio"` // of its iteration to the first
 	*Report
 }
 
-// Versus puts a report of other options beside this one.
+// Versus returns the comparison of another report with this one.
 func (r *Report) Versus(options string, other *Report) Versus {
 	v := Versus{Options: options, Report: other}
 	if r.IterationUs > 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Bill counts what a machine's network is made of. An ideal network has NICs and a cable each.
+// Bill counts the parts of a machine's network. An ideal network has NICs and one cable each.
 type Bill struct {
 	NICs      int     `json:"nics"`
 	NICGbit   float64 `json:"nic_gbit"` // all together, Gbit/s of a direction
@@ -19,7 +19,7 @@ type Bill struct {
 var billColumns = []Col{{"nics", "int", ""}, {"nic_gbit", "float", "Gbit/s"}, {"switches", "int", ""},
 	{"switch_ports", "int", ""}, {"cables", "int", ""}, {"cable_gbit", "float", "Gbit/s"}}
 
-// billOf counts; of a fabric file also the cables that stay dark.
+// billOf counts the parts of a machine; for a fabric file also unused cables.
 func billOf(s *scenario.Site) Bill {
 	var b Bill
 	for id := range s.Cluster.NPorts() {
@@ -56,10 +56,10 @@ type Prices struct {
 	NIC, NICGbit, Switch, SwitchPort, Cable, CableGbit, Years float64
 }
 
-// hoursOfYear is the mean with leap years.
+// hoursOfYear is the mean number of hours of a year, with leap years.
 const hoursOfYear = 8766
 
-// rate is what a machine costs in an hour: its GPUs, and its network's price spread over the years.
+// rate returns the cost of a machine per hour: its GPUs, and its network's price spread over p.Years.
 func (p *Prices) rate(gpus float64, b *Bill) float64 {
 	network := p.NIC*float64(b.NICs) + p.NICGbit*b.NICGbit + p.Switch*float64(b.Switches) +
 		p.SwitchPort*float64(b.Ports) + p.Cable*float64(b.Cables) + p.CableGbit*b.CableGbit

@@ -22,7 +22,7 @@ type claims struct {
 const (
 	// batchDigits of a key name its batch: 256 of them.
 	batchDigits = 2
-	// stale is how long a claim holds without a sign of life.
+	// stale is the time without renewal after which a claim expires
 	stale = 10 * time.Minute
 )
 
@@ -64,7 +64,7 @@ func (c *claims) take(k Key) (bool, error) {
 	return false, nil
 }
 
-// close gives the claims up, so that a process that goes on may take them.
+// close releases the claims, so that a process that continues the sweep may take them.
 func (c *claims) close() {
 	for _, f := range c.mine { //lint:sorted each file by itself
 		_ = f.Close()

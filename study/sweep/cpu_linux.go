@@ -21,9 +21,8 @@ func now() moment {
 	return m
 }
 
-// until is the processor time of what a goroutine did from m to the end, without what
-// the collector did on other threads. A goroutine that went to another thread meanwhile
-// has no such time: it is the time that passed, which is not less.
+// until returns the processor time that a goroutine used from m to end, without the garbage collector's on
+// other threads. If the goroutine moved to another thread it returns the elapsed time, an upper bound.
 func (m moment) until(end moment) time.Duration {
 	if m.thread != end.thread {
 		return end.wall.Sub(m.wall)

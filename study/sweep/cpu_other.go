@@ -9,5 +9,5 @@ type moment time.Time
 
 func now() moment { return moment(time.Now()) }
 
-// until is the time that passed from m to the end.
+// until returns the time that passed from m to the end.
 func (m moment) until(end moment) time.Duration { return time.Time(end).Sub(time.Time(m)) }

@@ -7,8 +7,8 @@ import (
 	"github.com/simccl/simccl/study/sweep/table"
 )
 
-// Table is the merged results as typed columns: those of WriteCSV. A setting is a number
-// where it is one at every point. About has the manifest.
+// Table converts the merged results to typed columns, the same as WriteCSV's. A setting is a number if it is
+// one at every point. About has the manifest.
 func (m *Merged) Table(provenance bool) (*table.Table, error) {
 	labels, header := m.Header(provenance)
 	kinds, err := m.kinds(labels)
@@ -62,7 +62,7 @@ func (m *Merged) Table(provenance bool) (*table.Table, error) {
 	return t, err
 }
 
-// kinds finds the type of each setting.
+// kinds determines the type of each setting.
 func (m *Merged) kinds(labels []string) ([]table.Kind, error) {
 	kinds := make([]table.Kind, len(labels))
 	for i := range kinds {
@@ -85,7 +85,7 @@ func (m *Merged) kinds(labels []string) ([]table.Kind, error) {
 	return kinds, err
 }
 
-// setting is the value of a point's setting for a column.
+// setting returns the value of a point's setting for a column.
 func setting(v any, k table.Kind) any {
 	f, isNumber := v.(float64)
 	switch {
@@ -101,7 +101,7 @@ func setting(v any, k table.Kind) any {
 	return f
 }
 
-// member is the value of a row's member for a column.
+// member returns the value of a row's member for a column.
 func member(v any, k table.Kind) any {
 	if v == nil {
 		return nil

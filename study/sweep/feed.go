@@ -16,7 +16,7 @@ type feed struct {
 	err    error     // why points are left
 }
 
-// newFeed deals points to n workers.
+// newFeed distributes points to n workers in equal consecutive parts.
 func newFeed(jobs []job, n int) *feed {
 	f := &feed{jobs: make([][]job, n)}
 	for i := range n {
@@ -25,7 +25,7 @@ func newFeed(jobs []job, n int) *feed {
 	return f
 }
 
-// next is the next point of worker i; false where there is none, or the time is over.
+// next returns the next point of worker i; ok is false if there is none, or the time is used up.
 func (f *feed) next(i int) (job, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

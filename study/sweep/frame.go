@@ -20,7 +20,7 @@ type Expr struct {
 	expr ast.Expr // nil of the name of a column
 }
 
-// NewExpr reads an expression; what names a column is that column.
+// NewExpr parses an expression; a text that equals a column's name means that column.
 func NewExpr(text string, columns []string) (*Expr, error) {
 	for _, c := range columns {
 		if c == text {
@@ -37,8 +37,7 @@ func NewExpr(text string, columns []string) (*Expr, error) {
 	return &Expr{text, e}, nil
 }
 
-// Value computes the expression: a float64, string or bool; nil where a column has no
-// value in this row.
+// Value evaluates the expression to a float64, string or bool; nil if a column has no value in this row.
 func (e *Expr) Value(row map[string]any) (any, error) {
 	if e.expr == nil {
 		return row[e.Text], nil
@@ -66,7 +65,7 @@ func (e *Expr) Value(row map[string]any) (any, error) {
 // operations.
 var Priced = []string{"usd_h", "usd_million"}
 
-// Columns are the names that expressions may have.
+// ColumnNames returns the names that expressions may use.
 func (m *Merged) ColumnNames() []string {
 	_, header := m.Header(false)
 	if m.prices != nil {
@@ -97,7 +96,7 @@ func (m *Merged) Each(f func(r *Record, row map[string]any) error) error {
 	})
 }
 
-// plain is a JSON value as expressions know it.
+// plain converts a JSON value to a value of expressions.
 func plain(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -112,7 +111,7 @@ func plain(v any) any {
 	return text(v)
 }
 
-// add puts the columns of Priced into a row.
+// add computes the columns of Priced for a row.
 func (p *Prices) add(row map[string]any) {
 	number := func(name string) float64 { f, _ := row[name].(float64); return f }
 	b := Bill{NICs: int(number("nics")), NICGbit: number("nic_gbit"), Switches: int(number("switches")),
@@ -121,7 +120,7 @@ func (p *Prices) add(row map[string]any) {
 	row["usd_h"], row["usd_million"] = rate, rate*number("time_us")/3600
 }
 
-// prices reads a price list.
+// prices parses a price list.
 func (p *specParser) prices(s *Spec, n *yaml.Node) error {
 	s.Prices = &Prices{Years: 4}
 	to := map[string]*float64{"gpuHour": &s.Prices.GPUHour, "nic": &s.Prices.NIC,
@@ -144,7 +143,7 @@ func (p *specParser) prices(s *Spec, n *yaml.Node) error {
 	return err
 }
 
-// UsePrices takes the price list of the specification in a folder, where it has one.
+// UsePrices reads the price list from the specification in a folder, if it has one.
 func (m *Merged) UsePrices(dir string) error {
 	name := filepath.Join(dir, specFile)
 	data, err := os.ReadFile(name)

@@ -13,15 +13,15 @@ import (
 	"github.com/simccl/simccl/topo/builtin"
 )
 
-// Key identifies a point by what it says and by the contents of its files: SHA-256 in
-// hex. It holds no path, host or time, so that equal keys give equal results.
+// Key identifies a point by its settings and the contents of its files: SHA-256 in hex. It does not depend on
+// path, host or time, so equal keys have equal results.
 type Key string
 
-// keyer makes keys. It reads each file once.
+// keyer computes keys. It reads each file once.
 type keyer struct {
 	opt scenario.Options
-	// about is what all points share: the version of results and the settings from
-	// outside the specification.
+	// about is the part common to all points: the version of results and the settings from outside the
+	// specification.
 	about string
 	mu    sync.Mutex
 	sums  map[string]string // by file name
@@ -84,8 +84,8 @@ func isFile(class string) bool {
 	return false
 }
 
-// sum is the hash of a file, "" of no name; that of a built-in machine where no file
-// has the name.
+// sum returns the hash of a file, or of the built-in machine of that name if there is no such file; "" for no
+// name.
 func (k *keyer) sum(name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -113,7 +113,7 @@ func (k *keyer) put(name string, data []byte) string {
 	return k.sums[name]
 }
 
-// files lists the files that were read, by name.
+// files lists the files that were read, sorted by name.
 func (k *keyer) files() []Source {
 	var out []Source
 	for name, sum := range k.sums { //lint:sorted sorted below
@@ -123,7 +123,7 @@ func (k *keyer) files() []Source {
 	return out
 }
 
-// shard is the shard of n that a key belongs to.
+// shard returns the shard of n that a key belongs to.
 func (k Key) shard(n int) int {
 	var v uint64
 	for i := 0; i < 16 && i < len(k); i++ {

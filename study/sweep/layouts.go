@@ -18,8 +18,8 @@ import (
 	"github.com/simccl/simccl/workload/gen"
 )
 
-// Layouts says what became of the points of a search over trainings: memory decides first, then what an
-// iteration takes at least, then simulation.
+// Layouts counts the points of a search over trainings by outcome: memory is checked first, then lower bounds
+// of an iteration's time, and the rest is simulated.
 type Layouts struct {
 	Illegal int `json:"illegal"` // cannot be divided so
 	Unfit   int `json:"unfit"`   // do not fit into a GPU's memory
@@ -32,13 +32,13 @@ type layout struct {
 	job
 	config gen.Config
 	links  gen.Links
-	least  float64 // what an iteration takes at least, in microseconds
-	known  int     // 0: by what a stage computes, 1: by the pipeline of stages, 2: simulated, or not to be
+	least  float64 // lower bound of an iteration's time, in microseconds
+	known  int     // source of least: 0 compute of a stage, 1 pipeline of stages, 2 simulated or skipped
 	err    error
 }
 
 // layouts simulates the trainings that may be among the five fastest of their machine, the most promising
-// first, until no other can be faster or the budget is spent. Machines have an equal part of it.
+// first, until no other can be faster or the budget is used up. The budget is divided equally among machines.
 func (x *searcher) layouts(ctx context.Context, w *worker) error {
 	begun := time.Now()
 	workers := cmpOr(x.Jobs, runtime.GOMAXPROCS(0))
@@ -86,12 +86,13 @@ func (x *searcher) layouts(ctx context.Context, w *worker) error {
 // byTime is the goal of a search over trainings, an iteration's time.
 const byTime = "time_us"
 
-// bestOf is how many of a machine are found.
+// bestOf is the number of trainings that are found per machine.
 const bestOf = 5
 
 var errUnfit = errors.New("it does not fit")
 
-// first says of a training whether it can be and fits, and what a stage computes of it.
+// first checks whether a training is valid and fits into memory, and sets a lower bound of its time from the
+// compute of a stage.
 func (x *searcher) first(w *worker, l *layout) (machine string, err error) {
 	p, _, err := x.Spec.point(l.index)
 	if err != nil {
@@ -119,7 +120,7 @@ func (x *searcher) first(w *worker, l *layout) (machine string, err error) {
 	return machine, err
 }
 
-// linksOf is what joins the GPUs of a machine.
+// linksOf returns the bandwidths between the GPUs of a machine.
 func linksOf(site *scenario.Site, s *scenario.Spec) gen.Links {
 	of, _ := site.GPU()
 	c := site.Cluster
@@ -135,7 +136,7 @@ func linksOf(site *scenario.Site, s *scenario.Spec) gen.Links {
 	return l
 }
 
-// computes is what the fullest stage computes of an iteration, in microseconds: no less is possible.
+// computes returns the compute time of the busiest stage in an iteration, in microseconds, a lower bound.
 func computes(c *gen.Config, l gen.Links) (most float64, err error) {
 	var sums [2][]units.Time
 	for i := range sums {
@@ -159,8 +160,8 @@ func computes(c *gen.Config, l gen.Links) (most float64, err error) {
 	return most, nil
 }
 
-// pipeline is what an iteration takes at least with the calls of its stages, in microseconds: of a long one,
-// what two of few microbatches say.
+// pipeline returns a lower bound of an iteration's time with the calls of its stages, in microseconds; for
+// many microbatches it is extrapolated from two runs with few.
 func pipeline(ctx context.Context, c *gen.Config, l gen.Links) (float64, error) {
 	m, unit := c.Microbatches(), max(c.PP, 2)
 	var took []float64
@@ -259,7 +260,7 @@ func (x *searcher) rest(list []*layout, enough float64) {
 	}
 }
 
-// training reads what a row says of a training.
+// training reads the figures of a training from a row.
 func (t *Tried) training(row map[string]any) {
 	gpus, _ := row["ranks"].(float64)
 	held, _ := row["memory_bytes"].(float64)
@@ -267,11 +268,11 @@ func (t *Tried) training(row map[string]any) {
 	t.TokensPerSecond, _ = row["tokens_s_gpu"].(float64)
 }
 
-// rate is the tokens a second of all GPUs.
+// rate returns the tokens per second of all GPUs.
 func (t *Tried) rate() float64 { return t.TokensPerSecond * float64(t.GPUs) }
 
-// trainings are the best of each machine, and those which none of as many GPUs or fewer beats in tokens a
-// second.
+// trainings sets the best trainings of each machine, and those with more tokens per second than any with as
+// many GPUs or fewer.
 func (x *searcher) trainings(f *Found, best []*Tried) {
 	of := map[string]int{}
 	for _, t := range best {

@@ -15,7 +15,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 )
 
-// Merged are the lines of all shards, by key.
+// Merged is the lines of all shards, by key.
 type Merged struct {
 	Lines   []Line
 	Failed  int
@@ -23,7 +23,7 @@ type Merged struct {
 	Again   int // points that more than one process ran, with the same result
 	Missing int // points of the manifest that have no line
 	Columns []Col
-	// Manifest is that of the first folder.
+	// Manifest is the manifest of the first folder.
 	Manifest *Manifest
 	prices   *Prices
 }
@@ -69,7 +69,7 @@ func Merge(dirs ...string) (*Merged, error) {
 	return out, nil
 }
 
-// add takes a line into the merge.
+// add adds a line to the merge. A second result for a point must be equal to the first.
 func (m *Merged) add(by map[Key]*Line, l *Line, file string) error {
 	old := by[l.Key]
 	switch {
@@ -181,7 +181,7 @@ func names(object json.RawMessage) []string {
 	return out
 }
 
-// labels are the names of settings of all points, in the order of their appearance.
+// labels returns the names of the settings of all points, in order of appearance.
 func (m *Merged) labels() []string {
 	var out []string
 	for i := range m.Lines {
@@ -195,8 +195,8 @@ func (m *Merged) labels() []string {
 	return out
 }
 
-// Header are the names of a table's columns: settings that a column of the result
-// also has are called point_NAME.
+// Header returns the column names of a table. A setting with the name of a result column is called
+// point_NAME.
 func (m *Merged) Header(provenance bool) (labels, header []string) {
 	labels = m.labels()
 	header = []string{"key"}
@@ -244,7 +244,7 @@ func (m *Merged) WriteCSV(w io.Writer, provenance bool) error {
 	return err
 }
 
-// text is a value in a cell: a list of one as its element.
+// text returns a value in a cell: a list of one as its element.
 func text(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -14,7 +14,8 @@ import (
 
 func shortList() string { return strings.Join(slices.Sorted(maps.Keys(shortNames)), ", ") }
 
-// count is how many combinations there are, before Where.
+// count returns the number of combinations before Where, or a number above scenario.MaxPoints if there are
+// more.
 func (s *Spec) count() int {
 	n := 1
 	for _, f := range s.Factors {
@@ -33,7 +34,7 @@ type Point struct {
 	Network  *packetrun.Request // in place of Spec; else nil
 }
 
-// labels are the settings as JSON, in order: {"nodes": 2, "NCCL_ALGO": "Ring"}.
+// labels returns the settings as JSON, in order: {"nodes": 2, "NCCL_ALGO": "Ring"}.
 func (p *Point) labels() json.RawMessage {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -48,8 +49,8 @@ func (p *Point) labels() json.RawMessage {
 	return json.RawMessage(b.String())
 }
 
-// check finds what of a point means nothing, at the member of the specification that says it. The error is
-// a *fail.FileError.
+// check returns an error for an invalid point, positioned at the member of the specification that causes it.
+// The error is a *fail.FileError.
 func (s *Spec) check(p *Point) error {
 	if p.Network != nil {
 		return nil // by what finds its key, which reads its files
@@ -73,7 +74,7 @@ func (s *Spec) check(p *Point) error {
 	return in.fail(at.at, field.Hint, "base: %s: %s", field.Path, text)
 }
 
-// at is the member of base that a path is in: the one of the longest path.
+// at returns the member of base that contains a path: the one with the longest path.
 func (s *Spec) at(path string) (best placed) {
 	for _, m := range s.members {
 		if strings.HasPrefix(path, m.path) && len(m.path) >= len(best.path) {
@@ -83,7 +84,7 @@ func (s *Spec) at(path string) (best placed) {
 	return best
 }
 
-// point makes the i-th combination; kept is false where a condition drops it.
+// point returns the i-th combination; kept is false if a condition of Where excludes it.
 func (s *Spec) point(i int) (p *Point, kept bool, err error) {
 	p = &Point{Index: i, Spec: s.Base.Clone(), Network: s.Network.Clone()}
 	picked := make([]int, len(s.Factors))

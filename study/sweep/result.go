@@ -33,19 +33,18 @@ type Row struct {
 	Regret   *float64    `json:"regret,omitempty"`
 	Class    string      `json:"class"`
 	Doubt    float64     `json:"uncertainty"`
-	// ComputeUs and ExposedUs are of a job, means over its ranks: what GPUs compute of an iteration, and
-	// what communication adds to it; 0 of an operation.
+	// ComputeUs and ExposedUs are those of a job per iteration, means over its ranks: compute time, and
+	// exposed communication; 0 for an operation.
 	ComputeUs float64 `json:"compute_us"`
 	ExposedUs float64 `json:"exposed_us"`
-	// TokensPerSecond is of a GPU, MFU a fraction, MemoryBytes what the fullest GPU holds; 0 where it is not
-	// known.
+	// TokensPerSecond is per GPU, MFU a fraction, MemoryBytes the use of the fullest GPU; 0 if unknown.
 	TokensPerSecond float64     `json:"tokens_s_gpu"`
 	MFU             float64     `json:"mfu"`
 	MemoryBytes     units.Bytes `json:"memory_bytes"`
 	Bill
 }
 
-// columns describe the members of a Row.
+// columns describes the members of a Row.
 var columns = append([]Col{
 	{"func", "text", ""}, {"type", "text", ""}, {"redop", "text", ""}, {"bytes", "int", "B"},
 	{"ranks", "int", ""}, {"nodes", "int", ""},
@@ -58,7 +57,7 @@ var columns = append([]Col{
 	{"memory_bytes", "int", "B"},
 }, billColumns...)
 
-// summary is what a dataset keeps of a result.
+// summary returns the rows of a result that a dataset keeps.
 func summary(res *scenario.Result, b Bill) []Row {
 	out := make([]Row, len(res.Rows))
 	for i := range res.Rows {
@@ -74,10 +73,10 @@ func summary(res *scenario.Result, b Bill) []Row {
 	return out
 }
 
-// jobFunc is what a job has in place of an operation.
+// jobFunc is the operation's name in rows of jobs.
 const jobFunc = "job"
 
-// runJob runs a job on a machine that is loaded; its time is that of an iteration, as replay has it.
+// runJob runs a job on a loaded machine. The time of its row is that of an iteration, as replay defines it.
 func runJob(ctx context.Context, site *scenario.Site, s *scenario.Spec, opt scenario.Options, b Bill) ([]Row,
 	error) {
 	var p *workload.Program
@@ -105,7 +104,7 @@ func runJob(ctx context.Context, site *scenario.Site, s *scenario.Spec, opt scen
 		Method: r.Fidelity, Class: site.Class().Name, Doubt: site.Uncertainty(), Bill: b}
 	if r.Training != nil {
 		row.TokensPerSecond, row.MFU = r.TokensPerSecond, r.MFU
-		// until the slowest rank ends, which is when the next iteration may begin
+		// until the slowest rank ends: the next iteration cannot begin earlier
 		row.TimeUs = float64(p.Model.Tokens) / (r.TokensPerSecond * float64(p.Ranks())) * 1e6
 	}
 	if r.Memory != nil {

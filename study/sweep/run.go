@@ -24,7 +24,7 @@ import (
 // errLeftOver: MaxTime ended before all points were done.
 var errLeftOver = fail.Left("points are left; run the same command again")
 
-// Run is how a sweep, or a shard of it, runs.
+// Run executes a sweep or one shard of it.
 type Run struct {
 	Spec    *Spec
 	Dir     string
@@ -57,7 +57,7 @@ type job struct {
 	key   Key
 }
 
-// about is what enters every key beside the point.
+// about returns the part of every key that does not depend on the point.
 func (r *Run) about() (string, error) {
 	c, err := classes()
 	return fmt.Sprintf("sweep %d rules %s classes %v settings %q", FormatVersion, r.NCCL, c, r.Settings), err
@@ -77,8 +77,8 @@ func classes() ([]Source, error) {
 	return out, nil
 }
 
-// keys lists the points that the conditions keep, with their keys. Points that say
-// the same have one key; the first is kept.
+// keys returns the points that the conditions keep, with their keys. Points with equal settings have one key;
+// the first is kept.
 func (r *Run) keys(ctx context.Context) (jobs []job, same int, err error) {
 	about, err := r.about()
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *Run) eachKey(ctx context.Context, k *keyer, all []keyed) error {
 	return ctx.Err()
 }
 
-// keyOf is the key of a point; "" if the conditions leave it out.
+// keyOf returns the key of a point; "" if the conditions exclude it.
 func (r *Run) keyOf(k *keyer, i int) (Key, error) {
 	p, kept, err := r.Spec.point(i)
 	if err != nil {
@@ -220,7 +220,7 @@ func (r *Run) worker(total int) (*worker, error) {
 	return &worker{run: r, file: file, host: host, total: total, sites: map[string]*site{}}, err
 }
 
-// finished are the keys that have a result, or also those that failed.
+// finished returns the keys with a result, without Retry also those that failed.
 func (r *Run) finished(dir string) (map[Key]bool, error) {
 	files, err := parts(dir)
 	if err != nil {
@@ -238,7 +238,7 @@ func (r *Run) finished(dir string) (map[Key]bool, error) {
 	return done, nil
 }
 
-// worker runs points side by side.
+// worker runs points in parallel and writes their results.
 type worker struct {
 	run               *Run
 	file              *part
@@ -246,7 +246,7 @@ type worker struct {
 	total             int
 	done, ran, failed atomic.Int64
 	mu                sync.Mutex
-	sites             map[string]*site // loaded machines, by what a Spec says of them
+	sites             map[string]*site // loaded machines, by machineKey
 	order             []string         // of sites, the oldest first
 }
 
@@ -332,7 +332,7 @@ func (w *worker) one(ctx context.Context, j job) error {
 	return nil
 }
 
-// maxSites bounds the machines that are kept loaded.
+// maxSites is the largest number of machines that are kept loaded.
 const maxSites = 32
 
 // simulate runs a point on a machine that is loaded once for all points that share it.
@@ -349,7 +349,7 @@ func (w *worker) simulate(ctx context.Context, p *Point) (any, error) {
 		return nil, err
 	}
 	opt := w.run.Options
-	opt.Workers = 1 // points are what runs side by side
+	opt.Workers = 1 // points run in parallel, not parts of one
 	if s.Workload.IsJob() {
 		return runJob(ctx, at.site, s, opt, at.bill)
 	}
@@ -366,7 +366,7 @@ func machineKey(s *scenario.Spec) (string, error) {
 	return string(about), err
 }
 
-// machine is the machine of a point, loaded once.
+// machine returns the machine of a point, which is loaded once.
 func (w *worker) machine(s *scenario.Spec) (*site, error) {
 	about, err := machineKey(s)
 	if err != nil {

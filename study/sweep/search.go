@@ -43,8 +43,8 @@ type Found struct {
 	// Front are the points that no tried one beats both in USD an hour and in time; without
 	// prices it has one, the fastest.
 	Front []Tried `json:"front"`
-	// CPU is what was spent in seconds, Exhaustive what all points would take, by the mean
-	// of those that were tried.
+	// CPU is the processor time used, in seconds; Exhaustive is the estimate for all points, from the mean of
+	// those tried.
 	CPU float64 `json:"cpu_s"`
 	*Layouts
 	// Top are the best points of each machine of a search over trainings, five at most.
@@ -52,20 +52,21 @@ type Found struct {
 	Exhaustive float64 `json:"exhaustive_s"`
 }
 
-// Tried is a point with its values.
+// Tried is a simulated point with its results.
 type Tried struct {
 	Point  json.RawMessage `json:"point"`
 	Value  float64         `json:"value"`   // of the goal
 	TimeUs float64         `json:"time_us"` // sum over its rows
 	Rate   float64         `json:"usd_h,omitempty"`
-	// GPUs, TokensPerSecond of each and MemoryBytes are of a training.
+	// GPUs, TokensPerSecond (per GPU) and MemoryBytes are those of a training.
 	GPUs            int         `json:"gpus,omitempty"`
 	TokensPerSecond float64     `json:"tokensPerSecondPerGpu,omitempty"`
 	MemoryBytes     units.Bytes `json:"memoryBytes,omitempty"`
 	key             Key
 }
 
-// searcher is a Search in progress.
+// searcher is the state of a Search: the points by key, those tried with their values, and the random
+// generator.
 type searcher struct {
 	*Search
 	jobs   []job
@@ -76,12 +77,11 @@ type searcher struct {
 	failed int
 	cpu    float64
 	fit    *Layouts // of a search over trainings
-	// machines are those of trainings that fit.
+	// machines maps the trainings that fit to their machines.
 	machines map[Key]string
 }
 
-// Do searches. Where MaxTime ends first, the error is fail.LeftOver's and what was found is
-// returned.
+// Do searches. If MaxTime ends first, it returns what was found and an error of kind fail.LeftOver.
 func (s *Search) Do(ctx context.Context) (*Found, error) {
 	all, _, err := s.keys(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Search) Do(ctx context.Context) (*Found, error) {
 	}
 	rounds := 0
 	if s.Spec.Base.Workload.Train != (gen.Request{}) {
-		if s.Goal != byTime { // layouts are left out by what their iteration takes at least
+		if s.Goal != byTime { // layouts are skipped by lower bounds of their time
 			return nil, fail.Usage("--goal %s: a search over trainings finds the fastest; write --goal %s, "+
 				"and rank what it simulated with sweep show", s.Goal, byTime)
 		}
@@ -126,7 +126,7 @@ func leftOver(err error) bool {
 	return errors.As(err, &e) && e.Kind == fail.LeftOver
 }
 
-// rounds tries points until the budget is spent.
+// rounds simulates rounds of points until the budget is used up.
 func (x *searcher) rounds(ctx context.Context, w *worker) (n int, err error) {
 	begun, limit := time.Now(), x.MaxTime
 	size := x.Round
@@ -185,7 +185,7 @@ func (x *searcher) propose(want, survivors int) []job {
 	return out
 }
 
-// neighbours are the untried points that differ from one in a single factor.
+// neighbours returns the untried points that differ from one in a single factor.
 func (x *searcher) neighbours(k Key) []int {
 	at := slices.IndexFunc(x.jobs, func(j job) bool { return j.key == k })
 	index, stride := x.jobs[at].index, 1
@@ -203,7 +203,7 @@ func (x *searcher) neighbours(k Key) []int {
 	return out
 }
 
-// ranked are the tried points, the best first; those that failed are left out.
+// ranked returns the tried points, the best first, without those that failed.
 func (x *searcher) ranked() []*Tried {
 	var out []*Tried
 	for _, t := range x.values { //lint:sorted sorted below
@@ -215,7 +215,8 @@ func (x *searcher) ranked() []*Tried {
 	return out
 }
 
-// learn reads the results of a round.
+// learn reads the results of a round: goal values, CPU time and failures. Points that were not run for lack
+// of time become untried again.
 func (x *searcher) learn(batch []job) error {
 	m, err := Merge(x.Dir)
 	if err != nil {
@@ -274,7 +275,7 @@ func (x *searcher) learn(batch []job) error {
 	})
 }
 
-// found sums up.
+// found summarises the search.
 func (x *searcher) found() *Found {
 	best := x.ranked()
 	f := &Found{Goal: x.Goal, Points: len(x.jobs), Tried: len(x.tried), Failed: x.failed, CPU: x.cpu,

@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 )
 
-// scheduler is how an array job names its tasks to them.
+// scheduler describes the variables in which a batch scheduler passes an array job's index and size.
 type scheduler struct {
 	name         string
 	index, count string // variables
@@ -30,7 +30,7 @@ var schedulers = []scheduler{
 	{"PMI", "PMI_RANK", "PMI_SIZE", "", 0},
 }
 
-// shardsVariable says how many shards there are where the scheduler does not.
+// shardsVariable is the variable with the number of shards for schedulers without one.
 const shardsVariable = "SIMCCL_SHARDS"
 
 // ParseShard reads "3/8" (from 0), or "auto": the task that a scheduler's variables
@@ -51,7 +51,7 @@ func ParseShard(text string, getenv func(string) (string, bool)) (i, n int, err 
 	return i, n, nil
 }
 
-// autoShard finds the one scheduler whose variables are set.
+// autoShard returns shard and number of shards from the one scheduler whose variables are set.
 func autoShard(getenv func(string) (string, bool)) (int, int, error) {
 	var found []scheduler
 	for _, s := range schedulers {
@@ -170,7 +170,7 @@ spec:
 	return "", fail.Usage("emit %s: write slurm, k8s or parallel", kind)
 }
 
-// quote makes a word for a shell.
+// quote quotes a word for a shell if necessary.
 func quote(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-") ==
 		"" {

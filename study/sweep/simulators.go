@@ -29,9 +29,9 @@ type timed struct {
 	us                   float64
 }
 
-// Files writes the times of a sweep as a simulator of requests reads them: Vidur's
-// page on profiling (7d47513), AIConfigurator's tables (095f58a). Errors: of usage where the
-// sweep has nothing that it reads.
+// Files returns the times of a sweep as input files of a serving simulator: Vidur (7d47513, page on
+// profiling) or AIConfigurator (095f58a). It returns a usage error if the sweep has no operation that the
+// simulator reads.
 func (m *Merged) Files(format, nccl string) ([]File, error) {
 	if l := m.labels(); format == "aiconfigurator" && (slices.Contains(l, "version") ||
 		slices.Contains(l, "nccl.version")) {
@@ -78,8 +78,8 @@ func (m *Merged) Files(format, nccl string) ([]File, error) {
 // vidurDevices are Vidur's names of networks by machine class; others have the class's.
 var vidurDevices = map[string]string{"nvswitch-sm90": "h100_dgx", "nvswitch-sm80": "a100_dgx"}
 
-// vidur are its all_reduce.csv and send_recv.csv, a folder a kind of machine: times in ms, sizes in
-// bytes.
+// vidur returns Vidur's all_reduce.csv and send_recv.csv, in a folder per kind of machine: times in ms, sizes
+// in bytes.
 func vidur(rows []timed) (files []File, err error) {
 	for _, k := range []struct{ op, name string }{{"all_reduce", "all_reduce"}, {"sendrecv", "send_recv"}} {
 		byClass := map[string][]timed{}
@@ -133,8 +133,8 @@ func vidurCSV(rows []timed, name string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// aiconfigurator are its tables of NCCL's collectives and of kernels over peers' memory, with
-// what says that they are complete: sizes in elements, times in ms.
+// aiconfigurator returns aiconfigurator's tables of NCCL's collectives and of custom all-reduce kernels over
+// peer memory, with the marker that they are complete: sizes in elements, times in ms.
 func aiconfigurator(rows []timed, nccl string) (files []File, err error) {
 	known := []string{"all_gather", "all_reduce", "alltoall", "reduce_scatter"}
 	tables := map[bool]*table.Table{}
@@ -192,7 +192,7 @@ func aiconfigurator(rows []timed, nccl string) (files []File, err error) {
 	return files, nil
 }
 
-// aiconfiguratorTable is an empty table with its columns.
+// aiconfiguratorTable returns an empty table with its columns.
 func aiconfiguratorTable(custom bool) *table.Table {
 	dtype := "nccl_dtype"
 	if custom {

@@ -23,11 +23,11 @@ import (
 	"github.com/simccl/simccl/study/packetrun"
 )
 
-// FormatVersion is that of specifications and of results.
+// FormatVersion is the version of specifications and results.
 const FormatVersion = 1
 
-// Spec is a sweep: a base scenario and what varies. Points are all combinations
-// of the Factors, the last changing fastest, that Where keeps.
+// Spec is a sweep: a base scenario and the members that vary. Points are all combinations of the Factors that
+// Where keeps, the last factor changing fastest.
 type Spec struct {
 	File    string
 	Text    []byte // of the file
@@ -60,8 +60,8 @@ type Setting struct {
 	at    *yaml.Node
 }
 
-// shortNames are what people write for members of a scenario. Brackets after a
-// path mean that the member is a list of one.
+// shortNames maps abbreviations to the paths of members of a scenario. Brackets after a path mean that the
+// member is a list of one.
 var shortNames = map[string]string{
 	"topo": "machine.nodes[0].topo", "nodes": "machine.nodes[0].count", "gpus": "machine.gpus",
 	"class": "machine.class", "multicast": "machine.multicast",
@@ -77,7 +77,7 @@ var shortNames = map[string]string{
 	"jitter": "engine.jitter", "version": "nccl.version", "seed": "seed",
 }
 
-// maxSpec bounds a specification.
+// maxSpec is the largest accepted size of a specification, in bytes.
 const maxSpec = 4 << 20
 
 // Parse reads a specification, YAML or JSON. Errors are *fail.FileError, with file, line and
@@ -113,7 +113,7 @@ func (p *specParser) fail(n *yaml.Node, hint, format string, args ...any) error 
 	return e
 }
 
-// yaml gives an error of the decoder a place: "yaml: line 3: …".
+// yaml adds a position to an error of the decoder, "yaml: line 3: …".
 func (p *specParser) yaml(err error) error {
 	if errors.Is(err, io.EOF) {
 		return p.fail(nil, "write base: and grid:", "the specification is empty")
@@ -197,7 +197,8 @@ func (p *specParser) spec(s *Spec, n *yaml.Node) error {
 	return err
 }
 
-// base reads the scenario.
+// base converts the YAML of the base scenario to JSON, parses it strictly into s.Base, and keeps the position
+// of each member for errors.
 func (p *specParser) base(s *Spec, n *yaml.Node) error {
 	p.lines = []placed{}
 	text, err := p.json(n, "", false)
@@ -249,7 +250,7 @@ func (p *specParser) option(at *yaml.Node, name string, err error) error {
 		name, err)
 }
 
-// line begins a line of the JSON of base, where it is that which is read.
+// line starts a new line in the JSON of base and records its YAML node, if base is being read.
 func (p *specParser) line(b *bytes.Buffer, path string, at *yaml.Node) {
 	if p.lines != nil {
 		b.WriteByte('\n')
@@ -313,7 +314,7 @@ func (p *specParser) json(n *yaml.Node, path string, text bool) (json.RawMessage
 	return nil, p.fail(n, "write the value itself", "an alias or an empty value")
 }
 
-// setting reads a member and one of its values.
+// setting parses a member and one of its values.
 func (p *specParser) setting(k, v *yaml.Node) (Setting, error) {
 	path := k.Value
 	if short, ok := shortNames[path]; ok {
@@ -347,7 +348,7 @@ func (p *specParser) grid(s *Spec, n *yaml.Node) error {
 	})
 }
 
-// zips reads one mapping of lists, or several.
+// zips parses one mapping of lists of equal length, or several.
 func (p *specParser) zips(s *Spec, n *yaml.Node) error {
 	if n.Kind == yaml.SequenceNode {
 		for _, c := range n.Content {
@@ -402,7 +403,7 @@ func (p *specParser) list(s *Spec, n *yaml.Node) error {
 	return nil
 }
 
-// seeds reads "0..9" or a list.
+// seeds parses "0..9" or a list.
 func (p *specParser) seeds(s *Spec, n *yaml.Node) error {
 	key := &yaml.Node{Kind: yaml.ScalarNode, Value: "seed"}
 	if n.Kind == yaml.SequenceNode {

@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 )
 
-// Status is how far a folder is.
+// Status is the progress of a sweep in a folder.
 type Status struct {
 	Points  int     `json:"points"`
 	Done    int     `json:"done"`
@@ -21,7 +21,7 @@ type Status struct {
 	Example string  `json:"first_error,omitempty"`
 }
 
-// Part is one process's file.
+// Part is the progress of one process's file.
 type Part struct {
 	File   string  `json:"file"`
 	Done   int     `json:"done"`
@@ -29,7 +29,7 @@ type Part struct {
 	CPU    float64 `json:"cpu_s"`
 }
 
-// StatusOf reads a folder.
+// StatusOf reads the progress of a folder.
 func StatusOf(dir string) (*Status, error) {
 	m, err := readManifest(filepath.Join(dir, manifestFile))
 	if err != nil {
@@ -89,7 +89,7 @@ type Estimate struct {
 	Error   string          `json:"first_error,omitempty"`
 }
 
-// Plan counts the points and runs some, spread over all, for at most limit.
+// Plan counts the points and simulates some, spread over all, for at most limit.
 func (r *Run) Plan(ctx context.Context, probes int, limit time.Duration) (*Estimate, error) {
 	jobs, same, err := r.keys(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *Run) Plan(ctx context.Context, probes int, limit time.Duration) (*Estim
 		if time.Since(begin) > limit || ctx.Err() != nil {
 			break
 		}
-		// The middle of each of so many equal parts: neighbours vary the last factor.
+		// the middle of each of the equal parts: neighbouring points differ only in the last factor
 		j := jobs[(2*k+1)*len(jobs)/(2*min(probes, len(jobs)))]
 		p, _, err := r.Spec.point(j.index)
 		if err != nil {

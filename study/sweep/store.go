@@ -58,7 +58,7 @@ type Source struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Col is a column of results.
+// Col describes a column of results.
 type Col struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
@@ -131,7 +131,7 @@ type part struct {
 	failed  atomic.Pointer[error] // of a sync
 }
 
-// host is a name of this host that may be part of a file's name.
+// notName matches the characters of a host's name that are replaced by _ in the name of a part file.
 var notName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_.-]`) })
 
 // openPart creates the file of this process in shard i of n.
@@ -155,7 +155,7 @@ func openPart(dir string, i, n int, host string, pid int) (*part, error) {
 	return p, nil
 }
 
-// syncEvery is how often results are forced to the disk.
+// syncEvery is the interval at which results are flushed to disk (fsync).
 const syncEvery = 2 * time.Second
 
 func (p *part) add(l *Line) error {

@@ -14,17 +14,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Condition keeps some points: an expression of Go over what varies, with numbers,
-// strings, true and false, == != < <= > >=, && || !, + - * / % and brackets.
+// Condition selects points: a Go expression over the members that vary, with numbers, strings, true and
+// false, == != < <= > >=, && || !, + - * / % and parentheses.
 type Condition struct {
 	Text string
 	expr ast.Expr
 }
 
-// exampleCondition is what to write.
+// exampleCondition is the example in errors.
 const exampleCondition = `write nodes <= 16 || NCCL_ALGO == "Ring"`
 
-// where reads one condition or a list of them.
+// where parses one condition or a list of them.
 func (p *specParser) where(s *Spec, n *yaml.Node) error {
 	list := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
@@ -70,7 +70,7 @@ func parse(text string) (ast.Expr, error) {
 	}
 }
 
-// columnOf is the name of the column that an identifier means.
+// columnOf returns the name of the column that an identifier means.
 func columnOf(name string) string {
 	if low := strings.ToLower(name); token.IsKeyword(low) {
 		return low
@@ -78,10 +78,10 @@ func columnOf(name string) string {
 	return name
 }
 
-// maxDepth bounds the brackets of a condition.
+// maxDepth is the maximum nesting of parentheses.
 const maxDepth = 100
 
-// supported refuses what evaluate does not know.
+// supported returns an error for syntax that evaluate does not support.
 func supported(e ast.Expr) error { return known(e, maxDepth) }
 
 func known(e ast.Expr, depth int) error {
@@ -191,7 +191,7 @@ func binary(e *ast.BinaryExpr, env map[string]any) (any, error) {
 	return nil, fmt.Errorf("%v %v %v does not fit", x, e.Op, y)
 }
 
-// numbers computes with two numbers.
+// numbers evaluates an operator on two numbers.
 func numbers(op token.Token, x, y float64) (any, error) {
 	switch op {
 	case token.ADD:
@@ -217,7 +217,7 @@ func numbers(op token.Token, x, y float64) (any, error) {
 	return ordered(op, 0)
 }
 
-// ordered compares two values of which the first is less (-1), equal or greater.
+// ordered evaluates a comparison of two values, given their order: -1 if the first is less, 0, or 1.
 func ordered(op token.Token, order int) (any, error) {
 	switch op {
 	case token.EQL:
@@ -236,8 +236,8 @@ func ordered(op token.Token, order int) (any, error) {
 	return nil, fmt.Errorf("%v of these values", op)
 }
 
-// keeps evaluates the conditions. A name is one that the file uses; its value is
-// that of the point, a list of one as its element.
+// keeps evaluates the conditions. A name has the value of the point's member of that name; a list of one
+// counts as its element.
 func (s *Spec) keeps(p *Point) (bool, error) {
 	if len(s.Where) == 0 {
 		return true, nil

@@ -1,5 +1,5 @@
-// Package builtin carries machines by name, so that a bare binary has them to work
-// on: topology files, and machines that are generated from what is public of them.
+// Package builtin contains machines by name (dgx-h100, p5.48xlarge, …), so that the program works without
+// files: recorded topology files, and machines generated from public data sheets.
 //
 // What it must not know: what NCCL decides on a machine.
 package builtin
@@ -27,7 +27,7 @@ var data embed.FS
 // NVSwitches and eight ConnectX-7 400 Gb/s, one PCIe switch for each pair.
 func DGXH100() []byte { return mustRead("files/" + DGXH100Name) }
 
-// Machine is a machine with a name.
+// Machine is a named machine: its topology file or description, and what is public about its network.
 type Machine struct {
 	Name    string          `json:"name"`
 	Aliases []string        `json:"aliases,omitempty"`
@@ -59,8 +59,8 @@ func List() []*Machine { return slices.Clone(load()) }
 // NVIDIA returns the machines for which NCCL decides, by name.
 func NVIDIA() []*Machine { return slices.DeleteFunc(List(), func(m *Machine) bool { return m.AMD }) }
 
-// Lookup finds a machine by its name or an alias, with or without ".xml"; case and what
-// separates words (-, _, a space, a point) do not count. nil if there is none.
+// Lookup returns the machine of a name or an alias, with or without ".xml", or nil if there is none. It
+// ignores case and the separators "-", "_", " " and ".".
 func Lookup(name string) *Machine {
 	name = strings.TrimSuffix(name, ".xml")
 	if strings.ContainsAny(name, `/\\`) { // a path
@@ -87,13 +87,14 @@ func Lookup(name string) *Machine {
 	return nil
 }
 
-// plain is a name without case and separators.
+// plain normalises a name for Lookup: lower case, without separators and ".xml".
 func plain(name string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "", ".",
 		"").Replace(strings.ToLower(strings.TrimSuffix(name, ".xml")))
 }
 
-// Words are the names of all machines and the words in them, of which a mistyped one may be near.
+// Words lists the names of all machines and the words in them, as candidates for the correction of a mistyped
+// name.
 func Words() []string {
 	var out []string
 	for _, m := range load() {
@@ -109,11 +110,11 @@ func Words() []string {
 	return out
 }
 
-// maxNear is how many names are suggested for one that is none.
+// maxNear is the largest number of names that Suggest returns.
 const maxNear = 4
 
-// Suggest returns names like one that is none: those that hold its words, or else those that
-// share the longest beginning, of four letters at least. The shorter names come first.
+// Suggest returns names similar to one that Lookup does not find: names that contain all of its words, else
+// those with the longest common beginning, at least four letters. Shorter names come first.
 func Suggest(name string) []string {
 	words := strings.FieldsFunc(strings.ToLower(strings.TrimSuffix(name, ".xml")), func(r rune) bool {
 		return strings.ContainsRune("-_ .", r)
@@ -150,7 +151,7 @@ func Suggest(name string) []string {
 	return holding[:min(len(holding), maxNear)]
 }
 
-// files are the machines that have topology files.
+// files lists the machines that have a recorded topology file.
 var files = sync.OnceValue(func() (all []*Machine) {
 	if err := json.Unmarshal(mustRead("files/index.json"), &all); err != nil {
 		panic(err)
@@ -187,7 +188,7 @@ var load = sync.OnceValue(func() []*Machine {
 	return all
 })
 
-// mustRead reads what is compiled in.
+// mustRead returns an embedded file; a missing one is a bug of the build, so it panics.
 func mustRead(name string) []byte {
 	text, err := data.ReadFile(name)
 	if err != nil {

@@ -1,7 +1,8 @@
-// Package decl is what a source (a file, or the probes of a running machine)
-// declares of a host: a tree of elements with attributes and their origins, in
-// the vocabulary of NCCL's topology files. It knows no XML, and not what NCCL
-// makes of a declaration (topo). Its counterpart is NCCL's graph/xml.h.
+// Package decl represents what a source (a file, or the probes of a running machine) declares about a host: a
+// tree of elements with attributes and origins, in the vocabulary of NCCL's topology files. Its counterpart
+// is NCCL's graph/xml.h.
+//
+// What it must not know: XML syntax, and what NCCL concludes from a declaration (topo).
 package decl
 
 import (
@@ -11,8 +12,8 @@ import (
 	"github.com/simccl/simccl/internal/cnum"
 )
 
-// Origin is where a declaration comes from: a place in a file, or the probe
-// that found it (then Line is 0).
+// Origin is the source of a declaration: a position in a file, or the name of the probe that found it (Line
+// is 0).
 type Origin struct {
 	File      string
 	Line, Col int
@@ -56,7 +57,7 @@ type Element struct {
 type Spec struct {
 	Name     string   // file or probe
 	Root     *Element // the <system> element
-	Warnings []*Error // what NCCL would take otherwise than written
+	Warnings []*Error // values that NCCL would read differently
 }
 
 // Get returns an attribute's text and whether it is declared.
@@ -109,14 +110,14 @@ func (e *Element) Set(name, value string) {
 	e.Attrs = append(e.Attrs, Attr{Name: name, Value: value})
 }
 
-// SetDefault appends an attribute that is not declared yet.
+// SetDefault appends an attribute unless the element already has it.
 func (e *Element) SetDefault(name, value string) {
 	if _, ok := e.Get(name); !ok {
 		e.Attrs = append(e.Attrs, Attr{Name: name, Value: value})
 	}
 }
 
-// Unset removes an attribute.
+// Unset removes an attribute; it does nothing if the element does not have it.
 func (e *Element) Unset(name string) {
 	for i := range e.Attrs {
 		if e.Attrs[i].Name == name {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Hosts takes a Spec of several hosts apart, one Spec for each host_hash in
-// order of first appearance; a Spec of one host is returned as it is.
+// Hosts splits a Spec of several hosts into one Spec per host_hash, in order of first appearance. A Spec of
+// one host is returned unchanged.
 func Hosts(spec *Spec) []*Spec {
 	if spec == nil || spec.Root == nil {
 		return []*Spec{spec}
@@ -24,23 +24,23 @@ func Hosts(spec *Spec) []*Spec {
 	return out
 }
 
-// ownCard gives the NICs of a copied host numbers of their own: NCCL takes nets
-// of equal guid and port for one card, whose bandwidth their channels share.
+// ownCard changes the guid of a copied host's NICs, so that each copy has its own: NCCL treats nets of equal
+// guid and port as one card and divides its bandwidth among their channels.
 func ownCard(e *Element, host int) {
 	if n, ok := e.Hex("guid"); ok && e.Name == "net" && host > 0 && n != 0 {
 		e.Set("guid", fmt.Sprintf("%#x", n+uint64(host)<<16))
 	}
 }
 
-// Group is equal hosts that follow each other.
+// Group is Count consecutive hosts with equal topologies.
 type Group struct {
 	Spec  *Spec
 	Count int
 }
 
-// Join makes one NVLink domain of hosts, equal or not: the CPUs of each, in order, with a
-// host_hash of its own, as NCCL's dump of a multi-node domain has them. Each Spec must be of one
-// host. A domain of one host is its Spec.
+// Join combines hosts, equal or not, into one NVLink domain: it concatenates the CPUs of all hosts and gives
+// each host its own host_hash, as NCCL's dump of a multi-node domain has them. Each Spec must describe one
+// host. A domain of one host is returned as its Spec.
 func Join(groups ...Group) (*Spec, error) {
 	out, names, hosts := &Spec{}, []string(nil), 0
 	var only *Spec
@@ -85,8 +85,8 @@ func ofHost(c *Element, host int) *Element {
 	return n
 }
 
-// SplitHosts makes one working copy per host_hash, in order of first
-// appearance (topo.cc:557).
+// SplitHosts copies a tree once per host_hash, in order of first appearance, each copy with that host's CPUs
+// (topo.cc:557).
 func SplitHosts(root *Element) []*Element {
 	var hashes []uint64
 	var hosts []*Element
@@ -114,13 +114,13 @@ func SplitHosts(root *Element) []*Element {
 	return hosts
 }
 
-// places says inside what NCCL reads these elements; anywhere else it skips
-// them, as all that it does not know (xml.cc:326-377).
+// places maps an element to the elements inside which NCCL reads it. Elsewhere NCCL skips it, like every
+// unknown element (xml.cc:326-377).
 var places = map[string][]string{"pci": {"cpu", "pci"}, "gpu": {"pci"}, "nvlink": {"gpu"}, "xgmi": {"gpu"},
 	"c2c":     {"gpu"},
 	"pcilink": {"pci"}, "nic": {"pci", "cpu"}, "net": {"nic"}}
 
-// dropMisplaced takes out what NCCL does not read at its place.
+// dropMisplaced removes elements at places where NCCL does not read them.
 func dropMisplaced(e *Element) *Element {
 	e.Children = slices.DeleteFunc(e.Children, func(c *Element) bool {
 		return !slices.Contains(places[c.Name], e.Name)

@@ -15,10 +15,10 @@ type Place struct {
 	nth  int    // among siblings of the same name, from 0
 }
 
-// RootPlace is the place of the outermost element.
+// RootPlace returns the place of a tree's root.
 func RootPlace(e *Element) *Place { return &Place{Elem: e} }
 
-// Children gives the places of the element's children in document order.
+// Children yields the places of the element's children in document order.
 func (p *Place) Children() iter.Seq[*Place] {
 	return func(yield func(*Place) bool) {
 		count := map[string]int{}
@@ -40,7 +40,7 @@ func (p *Place) Walk(f func(*Place)) {
 	}
 }
 
-// String names the place as PathOf does: "system/cpu[0]/pci[1]".
+// String formats the place as a path, "system/cpu[0]/pci[1]", as PathOf does.
 func (p *Place) String() string {
 	var b strings.Builder
 	p.write(&b)

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Error is one thing wrong with a declared topology, with its place and what
-// to write instead.
+// Error is one problem of a declared topology: where it is, what is wrong and what to write instead.
 type Error struct {
 	Pos     Origin
 	Path    string // "system/cpu[0]/pci[1]"
@@ -17,7 +16,7 @@ type Error struct {
 	Err     error  // the kind of problem, for errors.Is; often nil
 }
 
-// Unwrap gives the kind of problem.
+// Unwrap returns the kind of problem for errors.Is; often nil.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Error prints "file:line:col: path: attr: problem; hint".
@@ -42,7 +41,7 @@ func (e *Error) Error() string {
 // MaxShown is how many problems of one file are printed.
 const MaxShown = 10
 
-// Errors is every problem of one topology.
+// Errors lists all problems of one topology.
 type Errors []*Error
 
 // Error prints one problem per line, the first ten.
@@ -61,7 +60,7 @@ func (es Errors) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the single problems to errors.As.
+// Unwrap returns the problems for errors.As.
 func (es Errors) Unwrap() []error {
 	out := make([]error, len(es))
 	for i, e := range es {
@@ -81,7 +80,7 @@ func (es Errors) Or() error {
 // ErrNoGPU marks a topology that has no GPU to run on.
 var ErrNoGPU = errors.New("no GPU")
 
-// NoGPU says so with the place of the topology.
+// NoGPU returns the error of a topology without any <gpu>, positioned at its root.
 func NoGPU(spec *Spec) error {
 	e := &Error{Problem: "no <gpu>: the file lists PCI devices only, or nothing", Err: ErrNoGPU,
 		Hint: `run NCCL with NCCL_TOPO_DUMP_FILE on the machine, or write <gpu dev="0" sm="90" gdr="1"/> into the <pci> of each GPU`}

@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/internal/cnum"
 )
 
-// SetParents makes Parent answer for everything below e, and returns e.
+// SetParents sets the parent of every element below e, so that Parent works, and returns e.
 func (e *Element) SetParents() *Element {
 	for _, c := range e.Children {
 		c.parent = e
@@ -15,8 +15,8 @@ func (e *Element) SetParents() *Element {
 	return e
 }
 
-// Parent is the element around e, as of the last SetParents or Append; nil at
-// the root and where neither was called.
+// Parent returns the element that contains e, as of the last SetParents or Append; nil at the root, or if
+// neither was called.
 func (e *Element) Parent() *Element { return e.parent }
 
 // Chain lists e and all above it, outermost first, as Parent has them.
@@ -35,8 +35,8 @@ func (e *Element) Append(c *Element) {
 	e.Children = append(e.Children, c)
 }
 
-// Find returns the first element of a name at or below e, in document order,
-// for which ok holds; a nil ok always does (xml.h xmlFindTag, xmlFindTagKv).
+// Find returns the first element at or below e, in document order, that has a name and satisfies ok; a nil ok
+// accepts every element (xml.h xmlFindTag, xmlFindTagKv). It returns nil if there is none.
 func (e *Element) Find(name string, ok func(*Element) bool) *Element {
 	if e.Name == name && (ok == nil || ok(e)) {
 		return e
@@ -73,9 +73,9 @@ func (e *Element) BusID() int64 {
 	return 0
 }
 
-// Fuse adds to e what src has and e lacks, level by level, as NCCL joins the
-// files of a host's ranks: two elements are the same where name, form and all
-// attributes are equal (xml.cc:277, xml.cc:291).
+// Fuse adds to e the elements and attributes of src that e lacks, level by level, as NCCL merges the trees of
+// a host's ranks. Two elements are the same if name, form and all attributes are equal (xml.cc:277,
+// xml.cc:291).
 func (e *Element) Fuse(src *Element) {
 	for _, s := range src.Children {
 		if d := e.sameChild(s); d != nil {

@@ -18,21 +18,20 @@ import (
 	"github.com/simccl/simccl/topo/decl"
 )
 
-// ErrUnsupported is matched by errors that say which hardware or library is
-// absent.
+// ErrUnsupported matches, with errors.Is, every error about hardware or a library that the machine lacks.
 var ErrUnsupported = errors.New("unsupported")
 
-// AbsentError names what detection needs and what was found instead.
+// AbsentError states what detection needs and what it found instead.
 type AbsentError struct{ Needs, Found string }
 
 func (e *AbsentError) Error() string {
 	return fmt.Sprintf("detect: needs %s: %s", e.Needs, e.Found)
 }
 
-// Is makes errors.Is(err, ErrUnsupported) hold.
+// Is makes errors.Is(err, ErrUnsupported) true.
 func (e *AbsentError) Is(target error) bool { return target == ErrUnsupported }
 
-// GPU is what NVML and CUDA say of one GPU.
+// GPU is one GPU as NVML and CUDA report it.
 type GPU struct {
 	Index int    // NVML index, the dev attribute
 	BusID string // 0000:1b:00.0, lower case
@@ -41,8 +40,7 @@ type GPU struct {
 	// DMABuf reports that the driver exports GPU memory as DMA-BUF.
 	DMABuf bool
 	Name   string
-	// Links holds the remote bus id of every active NVLink with P2P, in link
-	// order, lower case.
+	// Links lists the remote bus ids of all active NVLinks with P2P, in link order, lower case.
 	Links []string
 	// C2CMBps and C2CCount describe active C2C links.
 	C2CMBps, C2CCount int
@@ -55,14 +53,14 @@ type Interface struct {
 	V4, V6 bool
 }
 
-// HCA is what verbs say of an RDMA device beyond sysfs.
+// HCA is an RDMA device with the limits that libibverbs reports and sysfs does not have.
 type HCA struct {
 	Name   string
 	MaxQP  int
 	DMABuf bool // registers DMA-BUF memory
 }
 
-// Host is where detection reads.
+// Host provides the sources that detection reads; tests replace them.
 type Host struct {
 	Tree       Tree // the root file system
 	GPUs       func() ([]GPU, error)
@@ -74,7 +72,7 @@ type Host struct {
 	Arch     string // GOARCH of the machine, default this one's
 }
 
-// Params are the settings that choose NICs.
+// Params are the settings of NCCL that select NICs.
 type Params struct {
 	IBDisable    bool   // NCCL_IB_DISABLE=1
 	IBHCA        string // NCCL_IB_HCA
@@ -83,15 +81,13 @@ type Params struct {
 	SocketFamily string // NCCL_SOCKET_FAMILY: AF_INET, AF_INET6, or any
 	NoDMABuf     bool   // NCCL_DMABUF_ENABLE=0
 	MaxGPUs      int    // use only this many GPUs, 0 for all
-	// Begin is the <system> of a file that NCCL reads before it reads the
-	// machine: that of NCCL_TOPO_FILE, else of DefaultFile; nil without one. What
-	// it says is kept, what it does not say is detected, and branches in which
-	// nothing was found are left out (topo.cc:1419-1475).
+	// Begin is the <system> that NCCL loads before it probes the machine: the content of NCCL_TOPO_FILE, else
+	// of DefaultFile; nil without one. Its attributes are kept, absent ones are detected, and branches
+	// without a detected device are removed (topo.cc:1419-1475).
 	Begin *topo.Element
 }
 
-// DefaultFile is where virtual machines receive their topology
-// (topo.cc:1425).
+// DefaultFile is the path at which virtual machines receive a topology file (topo.cc:1425).
 const DefaultFile = "/var/run/nvidia-topologyd/virtualTopology.xml"
 
 // Tree is a file system whose links can be followed to the end.
@@ -150,7 +146,7 @@ func element(name string, attrs ...string) *topo.Element {
 	return e
 }
 
-// settle marks the elements that a file would write with an end tag.
+// settle marks the elements that NCCL's file writes with a separate end tag.
 func settle(e *topo.Element) {
 	e.Open = len(e.Children) > 0
 	for _, c := range e.Children {
@@ -158,11 +154,11 @@ func settle(e *topo.Element) {
 	}
 }
 
-// builder makes the XML of one rank.
+// builder builds the XML tree of one rank.
 type builder struct {
 	m    *Host
 	root *topo.Element
-	keep map[*topo.Element]bool // what exists, and not only in the file that was begun with
+	keep map[*topo.Element]bool // elements that exist on the machine, not only in Begin
 }
 
 func newBuilder(m *Host, begin *topo.Element) *builder {
@@ -178,8 +174,7 @@ func newBuilder(m *Host, begin *topo.Element) *builder {
 	return b
 }
 
-// find returns the first element of a name with an attribute of a value, and
-// what it is in.
+// find returns the first element that has a name and an attribute's value, and the element that contains it.
 func (b *builder) find(name, attr, value string) (found, up *topo.Element) {
 	b.root.Walk(func(e *topo.Element, above []*topo.Element) {
 		if v, _ := e.Get(attr); found == nil && e.Name == name && v == value {
@@ -192,7 +187,7 @@ func (b *builder) find(name, attr, value string) (found, up *topo.Element) {
 	return found, up
 }
 
-// initial sets an attribute that is not there yet.
+// initial sets an attribute unless the element already has it.
 func initial(e *topo.Element, name, value string) {
 	if _, there := e.Get(name); !there {
 		e.Set(name, value)
@@ -249,7 +244,7 @@ func (b *builder) gpu(g *GPU, rank int) {
 	}
 }
 
-// nvlinks adds a GPU's links, those to the same end as one.
+// nvlinks adds a GPU's NVLinks: one element per remote end, with the number of links to it.
 func nvlinks(e *topo.Element, g *GPU) {
 	count := map[string]int{}
 	var order []string
@@ -264,8 +259,8 @@ func nvlinks(e *topo.Element, g *GPU) {
 	}
 }
 
-// targetClass is the PCI class of an NVLink's other end; what the machine
-// cannot see is an NVSwitch (xml.cc:869).
+// targetClass returns the PCI class of an NVLink's far end; a device that the machine cannot see counts as an
+// NVSwitch (xml.cc:869).
 func (b *builder) targetClass(busID string) string {
 	const nvswitch = "0x068000"
 	path := b.m.pciPath(busID)
@@ -275,8 +270,8 @@ func (b *builder) targetClass(busID string) string {
 	return b.m.read(path + "/class")
 }
 
-// pci returns the element of a PCI device with everything above it, and fills
-// in what is not known of them yet (xml.cc:571 ncclTopoGetXmlFromSys).
+// pci returns the element of a PCI device, creating it and the elements above it as needed, and fills in
+// their missing attributes (xml.cc:571 ncclTopoGetXmlFromSys).
 func (b *builder) pci(busID, class string) *topo.Element {
 	e, up := b.find("pci", "busid", busID)
 	if e == nil {
@@ -324,8 +319,8 @@ func (b *builder) fillPCI(e *topo.Element, busID, path string) {
 	}
 }
 
-// above finds what a PCI device hangs on: bridges are passed two at a time,
-// since a switch is two of them, up to the root complex's CPU.
+// above returns the element that a PCI device is connected to. It skips every other bridge, since a switch
+// consists of two, up to the CPU of the root complex.
 func (b *builder) above(path string) *topo.Element {
 	dirs := strings.Split(path, "/")
 	for i, steps := len(dirs)-1, 1; i > 0; i, steps = i-1, steps+1 {
@@ -353,7 +348,7 @@ func isBusID(s string) bool {
 	return true
 }
 
-// insert keeps children in the order of their bus ids, like NCCL.
+// insert adds a child at its position in the order of bus ids, as NCCL does.
 func insert(parent, e *topo.Element) {
 	id, _ := e.Get("busid")
 	at := len(parent.Children)
@@ -381,14 +376,14 @@ func (b *builder) cpu(numa string) *topo.Element {
 	return e
 }
 
-// hostHash is the same for all processes of a host since its last boot.
+// hostHash returns a number that is equal for all processes of a host since its last boot.
 func (b *builder) hostHash() string {
 	h := fnv.New64a()
 	h.Write([]byte(b.m.Hostname + b.m.read("proc/sys/kernel/random/boot_id")))
 	return fmt.Sprintf("%#x", h.Sum64())
 }
 
-// fillCPU adds which cores a CPU has and of what make it is (xml.cc:476).
+// fillCPU sets a CPU's affinity, architecture, vendor and model (xml.cc:476).
 func (b *builder) fillCPU(e *topo.Element) {
 	numa, _ := e.Get("numaid")
 	if v := b.m.read("sys/devices/system/node/node" + numa + "/cpumap"); v != "" {
@@ -397,11 +392,11 @@ func (b *builder) fillCPU(e *topo.Element) {
 	b.processor(e)
 }
 
-// archNames are NCCL's words for processors.
+// archNames maps Go's names of architectures to NCCL's.
 var archNames = map[string]string{"amd64": "x86_64", "arm64": "arm64", "ppc64le": "ppc64"}
 
-// processor adds what CPUID reports on x86; the kernel's numbers are converted back
-// into NCCL's, which shift the extended family (xml.cc:527).
+// processor adds the CPUID attributes of x86, converting the kernel's family and model back to NCCL's, which
+// shift the extended family (xml.cc:527).
 func (b *builder) processor(e *topo.Element) {
 	arch := b.m.Arch
 	if arch == "" {

@@ -38,7 +38,7 @@ func withGDR(gpus []GPU) []GPU {
 	for i := range gpus {
 		id := append([]byte(gpus[i].BusID), 0)
 		dev, yes := new(int32), new(int32)
-		var hold runtime.Pinner // what C reads and writes must not move
+		var hold runtime.Pinner // C code accesses these, so they must not move
 		hold.Pin(&id[0])
 		hold.Pin(dev)
 		hold.Pin(yes)

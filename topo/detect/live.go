@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// Live is the machine this program runs on.
+// Live returns the Host of the machine that the program runs on. It fails if the host name cannot be read.
 func Live() (*Host, error) {
 	host, err := os.Hostname()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
-// netPort is what a net plugin reports of one port.
+// netPort is one port as a net plugin reports it to NCCL.
 type netPort struct {
 	name    string
 	path    string // PCI device in sysfs, "" where there is none
@@ -36,12 +36,12 @@ func (m *Host) nets(p Params) ([]netPort, error) {
 	return m.socketPorts(p)
 }
 
-// maxHCAs is how many ports the InfiniBand plugin takes (net_ib.cc:102).
+// maxHCAs is the largest number of ports that the InfiniBand plugin uses (net_ib.cc:102).
 const maxHCAs = 32
 
-// hcas lists RDMA devices in the order of libibverbs, which is the kernel's:
-// that of their numbers, unless they were renamed. Without libibverbs NCCL has
-// no InfiniBand.
+// hcas lists RDMA devices in the order of libibverbs. Without a Verbs source it takes sysfs and the kernel's
+// order, by device number, which is the same unless devices were renamed. It is empty if libibverbs cannot be
+// loaded, as NCCL then has no InfiniBand.
 func (m *Host) hcas() []HCA {
 	if m.Verbs != nil {
 		list, err := m.Verbs()
@@ -62,8 +62,8 @@ func (m *Host) hcas() []HCA {
 	return out
 }
 
-// usualMaxQP replaces a device's limit that cannot be queried: that of
-// ConnectX-6 and -7.
+// usualMaxQP is assumed for a device whose limit of queue pairs cannot be queried: the limit of ConnectX-6
+// and -7.
 const usualMaxQP = 131072
 
 // byNumber compares names with numbers in them as people count: mlx5_2 comes
@@ -78,7 +78,7 @@ func byNumber(a, b string) int {
 	return cmp.Or(strings.Compare(as, bs), cmp.Compare(an, bn))
 }
 
-// ibPorts lists active ports of RDMA devices (transport/net_ib.cc:711-800).
+// ibPorts lists the active ports of RDMA devices that NCCL_IB_HCA selects (transport/net_ib.cc:711-800).
 func (m *Host) ibPorts(p Params) []netPort {
 	gdr := m.peerMemory()
 	var out []netPort
@@ -124,8 +124,8 @@ func (m *Host) usable(port string) bool {
 	return layer == "" || layer == "InfiniBand" || layer == "Ethernet"
 }
 
-// mergedFunction makes the functions of a multi-port card one device, and
-// virtual functions too (net_ib.cc, ncclIbGetPciPath).
+// mergedFunction maps the PCI functions of a multi-port card to one path, with vfs also virtual functions
+// (net_ib.cc, ncclIbGetPciPath).
 func mergedFunction(p string, vfs bool) string {
 	b := []byte(p)
 	n := len(b)
@@ -139,7 +139,7 @@ func mergedFunction(p string, vfs bool) string {
 	return string(b)
 }
 
-// gbps reads "400 Gb/sec (4X NDR)" as Mb/s.
+// gbps converts sysfs' rate, "400 Gb/sec (4X NDR)", to Mb/s; 0 if it cannot be read.
 func gbps(rate string) int {
 	var v float64
 	if _, err := fmt.Sscanf(rate, "%f", &v); err != nil {
@@ -174,11 +174,11 @@ func (m *Host) peerMemory() bool {
 	return false
 }
 
-// maxInterfaces is how many interfaces the socket plugin takes (socket.h:18).
+// maxInterfaces is the largest number of interfaces that the socket plugin uses (socket.h:18).
 const maxInterfaces = 16
 
-// socketPorts lists the interfaces that NCCL would use
-// (misc/socket.cc:136 and 355): addresses of IPv4 come before those of IPv6.
+// socketPorts lists the interfaces that NCCL would use (misc/socket.cc:136 and 355), those with an IPv4
+// address before those with IPv6.
 func (m *Host) socketPorts(p Params) ([]netPort, error) {
 	all, err := m.Interfaces()
 	if err != nil {
@@ -215,7 +215,7 @@ func (m *Host) socketPorts(p Params) ([]netPort, error) {
 	return nil, nil
 }
 
-// socketPort is the socket plugin's view: 10 Gb/s where the driver gives no
+// socketPort returns the socket plugin's view: 10 Gb/s where the driver gives no
 // speed (net_socket.cc:80).
 func (m *Host) socketPort(name string, dev int) netPort {
 	n := netPort{name: name, speed: m.number("sys/class/net/" + name + "/speed"), guid: uint64(dev),
@@ -229,9 +229,8 @@ func (m *Host) socketPort(name string, dev int) netPort {
 	return n
 }
 
-// net adds a port under its NIC: on its PCI device, or on the first CPU where
-// it has none (xml.cc:911 ncclTopoFillNet). A second port of the same name only
-// takes over the first one's number (topo.cc:1341).
+// net adds a port under its NIC: on its PCI device, else on the first CPU (xml.cc:911 ncclTopoFillNet). A
+// second port of the same name only changes the first one's number (topo.cc:1341).
 func (b *builder) net(n *netPort, dev int, g *GPU) {
 	e, _ := b.find("net", "name", n.name)
 	if e == nil {
@@ -252,8 +251,7 @@ func (b *builder) net(n *netPort, dev int, g *GPU) {
 	b.keep[e] = true
 }
 
-// newNet is an element for a port, in its place; nil where nothing is there to
-// hang it on.
+// newNet creates the element of a port at its place in the tree; nil if there is no CPU or PCI device for it.
 func (b *builder) newNet(n *netPort) *topo.Element {
 	var above *topo.Element
 	if id := path.Base(n.path); isBusID(id) && b.m.pciPath(id) != "" {

@@ -2,8 +2,7 @@ package detect
 
 import "strings"
 
-// maxLinks is how many NVLinks NCCL queries, by compute capability
-// (xml.cc:789).
+// maxLinks returns the number of NVLinks that NCCL queries on a GPU of compute capability sm (xml.cc:789).
 func maxLinks(sm int) int {
 	switch {
 	case sm < 60:

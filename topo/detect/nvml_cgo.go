@@ -9,7 +9,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// NVML lists the machine's GPUs by go-nvml.
+// NVML lists the machine's GPUs through go-nvml (builds with cgo).
 func NVML() ([]GPU, error) {
 	if r := nvml.Init(); r != nvml.SUCCESS {
 		return nil, &AbsentError{"libnvidia-ml.so.1 and a driver", nvml.ErrorString(r)}

@@ -4,7 +4,7 @@ package detect
 
 import "runtime"
 
-// NVML answers that this platform has none.
+// NVML returns an AbsentError: this platform has no NVML.
 func NVML() ([]GPU, error) {
 	return nil, &AbsentError{"NVML on Linux", runtime.GOOS + "/" + runtime.GOARCH}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// library is NVML, opened at run time.
+// library is a handle of libnvidia-ml.so.1, opened at run time.
 type library struct{ h uintptr }
 
 func (l library) call(name string, args ...uintptr) uint32 {
@@ -34,7 +34,8 @@ func (c *cell) text(at int) string {
 	return string(c.b[at:n])
 }
 
-// kept makes cells escape to the heap, where they do not move.
+// kept holds the last cell passed to NVML: the assignment makes cells escape to the heap, where they do not
+// move.
 var kept *cell
 
 // NVML lists the machine's GPUs through libnvidia-ml.so.1.

@@ -15,7 +15,7 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
-// Root is the running system's file tree.
+// Root returns the running system's file tree.
 func Root() Tree { return rootTree{os.DirFS("/")} }
 
 type rootTree struct{ fs.FS }
@@ -42,7 +42,7 @@ func (m *Host) number(name string) int {
 
 func parent(p string) string { return path.Dir(p) }
 
-// pciPath is the device's place in sysfs with all bridges above it, "" where
+// pciPath returns the device's place in sysfs with all bridges above it, "" where
 // there is none (xml.cc:414).
 func (m *Host) pciPath(busID string) string {
 	if len(busID) < 12 {
@@ -58,7 +58,7 @@ func (m *Host) pciPath(busID string) string {
 	return r
 }
 
-// linkSpeed is the slower of a device's and its port's best speed, in the
+// linkSpeed returns the slower of a device's and its port's best speed, in the
 // kernel's words (xml.cc:601).
 func (m *Host) linkSpeed(p string) string {
 	device, port := m.read(p+"/max_link_speed"), m.read(parent(p)+"/max_link_speed")
@@ -76,7 +76,7 @@ func gts(s string) float64 {
 	return v
 }
 
-// cpuInfo is the first processor of /proc/cpuinfo.
+// cpuInfo returns the fields of the first processor in /proc/cpuinfo.
 func (m *Host) cpuInfo() map[string]string {
 	out := map[string]string{}
 	for _, line := range strings.Split(m.read("proc/cpuinfo"), "\n") {

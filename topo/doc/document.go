@@ -1,6 +1,7 @@
-// Package doc writes a System as others read it: the sections system and
-// paths of the decision document, and the lines of NCCL's INFO log. It knows
-// nothing of what is decided from a System.
+// Package doc renders a System for output: the sections system and paths of the decision document, and the
+// lines of NCCL's INFO log.
+//
+// What it must not know: what is decided from a System.
 package doc
 
 import (
@@ -12,7 +13,7 @@ import (
 // The types below are the `system` and `paths` sections of the decision
 // document (golden README); bandwidths are GB/s.
 type (
-	// SystemSection is the System in NCCL's internal order.
+	// SystemSection is the section system: nodes and links in NCCL's internal order.
 	SystemSection struct {
 		MaxBW   float32     `json:"maxBw"`
 		TotalBW float32     `json:"totalBw"`
@@ -26,18 +27,18 @@ type (
 		GINs    []NodeEntry `json:"gins,omitzero"`
 		Devs    []DevEntry  `json:"devs,omitzero"`
 	}
-	// LinkEntry is one link of a node.
+	// LinkEntry is one link of a node: its type, bandwidth and far end.
 	LinkEntry struct {
 		Type string  `json:"type"`
 		BW   float32 `json:"bw"`
 		To   string  `json:"to"`
 	}
-	// NodeEntry is a node of which only the links matter.
+	// NodeEntry is a node without attributes of its own (NVSwitch, NIC): its id and links.
 	NodeEntry struct {
 		ID    string      `json:"id"`
 		Links []LinkEntry `json:"links"`
 	}
-	// GPUEntry is a GPU.
+	// GPUEntry is a GPU node.
 	GPUEntry struct {
 		ID    string      `json:"id"`
 		Dev   int         `json:"dev"`
@@ -48,7 +49,7 @@ type (
 		CU    int         `json:"cu,omitempty"`
 		Links []LinkEntry `json:"links"`
 	}
-	// DevEntry is a GPU's device.
+	// DevEntry is the device node that releases with separate device nodes put between a GPU and its links.
 	DevEntry struct {
 		ID     string      `json:"id"`
 		Device string      `json:"device"`
@@ -57,13 +58,13 @@ type (
 		GPUs   int         `json:"nGpus"`
 		Links  []LinkEntry `json:"links"`
 	}
-	// PCIEntry is a PCI switch.
+	// PCIEntry is a PCI switch with its device id.
 	PCIEntry struct {
 		ID     string      `json:"id"`
 		Device string      `json:"device"`
 		Links  []LinkEntry `json:"links"`
 	}
-	// CPUEntry is a NUMA domain.
+	// CPUEntry is a NUMA node with its CPU's architecture, vendor and model.
 	CPUEntry struct {
 		ID     string      `json:"id"`
 		Arch   int         `json:"arch"`
@@ -71,7 +72,7 @@ type (
 		Model  int         `json:"model"`
 		Links  []LinkEntry `json:"links"`
 	}
-	// NetEntry is a net.
+	// NetEntry is a net: one port as the net plugin reports it.
 	NetEntry struct {
 		ID          string      `json:"id"`
 		Dev         int         `json:"dev"`
@@ -93,7 +94,7 @@ type (
 		Hops int      `json:"hops"`
 		Via  []string `json:"via"`
 	}
-	// PathsSection holds matrices in the order of SystemSection's lists.
+	// PathsSection contains matrices of paths; rows and columns follow the lists of SystemSection.
 	PathsSection struct {
 		GPUGPU [][]PathEntry `json:"gpuGpu"`
 		GPUNet [][]PathEntry `json:"gpuNet"`
@@ -111,7 +112,7 @@ func flag(b bool) int {
 	return 0
 }
 
-// System renders a System as the `system` section.
+// System renders a System as the section `system`.
 func System(s *topo.System) SystemSection {
 	d := SystemSection{MaxBW: float32(s.MaxBW), TotalBW: float32(s.TotalBW), Inter: flag(s.Inter),
 		GPUs: []GPUEntry{}, PCI: []PCIEntry{}, NVS: []NodeEntry{}, CPUs: []CPUEntry{}, NICs: []NodeEntry{},
@@ -169,7 +170,7 @@ func linkEntries(s *topo.System, n topo.NodeID) []LinkEntry {
 	return out
 }
 
-// Paths renders a System's paths as the `paths` section.
+// Paths renders a System's paths as the section `paths`.
 func Paths(s *topo.System) PathsSection {
 	m := func(from, to topo.NodeKind) [][]PathEntry {
 		rows := [][]PathEntry{}

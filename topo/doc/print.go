@@ -7,13 +7,12 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
-// maxLine is how long NCCL's path lines get before they are cut (paths.cc:112).
+// maxLine is the length at which NCCL truncates a line of paths (paths.cc:112).
 const maxLine = 1023
 
-// Log gives the lines by which NCCL's INFO log shows a System, without the
-// log's own prefix: the tree below every CPU, then the paths of GPUs and nets
-// (topo.cc:293, paths.cc:111). first is the communicator's rank of the System's
-// local rank 0.
+// Log returns the lines with which NCCL's INFO log prints a System, without the log's prefix: the tree below
+// every CPU, then the paths of GPUs and nets (topo.cc:293, paths.cc:111). first is the communicator's rank of
+// the System's local rank 0.
 func Log(s *topo.System, first int) []string {
 	p := printer{s: s, first: first}
 	p.add(fmt.Sprintf("=== System : maxBw %.1f totalBw %.1f ===", float32(s.MaxBW), float32(s.TotalBW)))
@@ -37,8 +36,8 @@ type printer struct {
 
 func (p *printer) add(line string) { p.lines = append(p.lines, line) }
 
-// node prints one node behind what leads to it, and below that its links, all
-// of which start where the node's name does.
+// node prints a node after the prefix lead, then its links, one per line, indented to the column of the
+// node's name.
 func (p *printer) node(n, from topo.NodeID, lead string, column int) {
 	s := p.s
 	node := &s.Nodes[n]
@@ -81,7 +80,7 @@ func (p *printer) node(n, from topo.NodeID, lead string, column int) {
 	}
 }
 
-// name is a node as a link or the head of a path line names it.
+// name returns a node's name in a link or at the beginning of a line of paths.
 func (p *printer) name(n topo.NodeID) string {
 	if p.s.Rules.Log.RawIDs {
 		return fmt.Sprintf("%s/%X", p.s.Nodes[n].Kind, p.s.WholeID(n))
@@ -89,8 +88,7 @@ func (p *printer) name(n topo.NodeID) string {
 	return p.s.Name(n)
 }
 
-// paths prints one line of a node's paths, kind by kind; kinds of which it
-// reaches nothing are left out.
+// paths prints the paths of a node on one line, kind by kind. It omits kinds of which the node reaches none.
 func (p *printer) paths(n topo.NodeID) {
 	s := p.s
 	line := p.name(n) + " :"

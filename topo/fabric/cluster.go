@@ -1,10 +1,9 @@
-// Package fabric joins hosts into a cluster: which rank is which GPU of which
-// host, which ports the hosts have, and the network between the ports. It is
-// pure. Hosts that come from the same topology share one built topo.Host, so a
-// cluster of thousands costs no more than one of a few.
+// Package fabric joins hosts into a cluster: it assigns ranks to GPUs of hosts, numbers the ports and
+// connects them by a network. It is pure. Hosts with the same topology share one built topo.Host, so a
+// cluster of thousands of hosts costs no more than one of a few.
 //
-// Its NCCL counterpart is what bootstrap and the all-gathers of init.cc find
-// out: ranks in order of hosts, local ranks by device number.
+// Its counterpart in NCCL is what bootstrap and the all-gathers of init.cc find out: ranks in order of hosts,
+// local ranks by device number.
 package fabric
 
 import (
@@ -17,20 +16,18 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Member is a kind of host, or of NVLink domain, and how many of it follow each
-// other.
+// Member is a number of consecutive equal hosts, or NVLink domains.
 type Member struct {
 	Spec  *topo.Spec
 	Count int
-	// Fabric says that the hosts of a Spec of one host report a completed NVLink
-	// fabric with a cluster UUID, as the only tray of its rack in a job does. The
-	// hosts of a Spec of several always report one: it is what joins them.
+	// Fabric reports that the hosts of a one-host Spec have a completed NVLink fabric with a cluster UUID, as
+	// a tray that is alone in its rack has. Hosts of a multi-host Spec always have one: it joins them.
 	Fabric bool
-	// Keep lists the local ranks that take part, ascending; nil: Params.GPUs says.
+	// Keep lists the local ranks in use, ascending; nil: Params.GPUs decides.
 	Keep []int
 }
 
-// Class is a kind of host, built once.
+// Class is a set of hosts with equal topologies, built once and shared.
 type Class struct {
 	Spec  *topo.Spec
 	Host  *topo.Host
@@ -51,7 +48,7 @@ type Cluster struct {
 	NoFabric string
 }
 
-// Place is where a rank is.
+// Place is the location of a rank: its host, local rank and GPU.
 type Place struct {
 	Host   int // index of the host in the cluster
 	Local  int // local rank on it
@@ -63,7 +60,7 @@ type Place struct {
 // PortID names a net of a host, dense over the cluster: the network ends there.
 type PortID int32
 
-// Port is one end of the network.
+// Port is an endpoint of the network: a net of a host.
 type Port struct {
 	Host int
 	Net  int // index among System.Of(topo.NET) of every System of the host
@@ -73,7 +70,7 @@ type Port struct {
 // ErrNoHosts reports that a cluster has no member.
 var ErrNoHosts = errors.New("a cluster needs at least one host")
 
-// NewUniform is a cluster of n equal hosts.
+// NewUniform returns a cluster of n equal hosts.
 func NewUniform(spec *topo.Spec, n int, p topo.Params) (*Cluster, error) {
 	return New([]Member{{Spec: spec, Count: n}}, p)
 }
@@ -161,22 +158,22 @@ func (c *Cluster) addClass(m Member, p topo.Params) (int, error) {
 // NHosts counts hosts; a multi-node NVLink domain from one file is one host.
 func (c *Cluster) NHosts() int { return len(c.class) }
 
-// NRanks counts ranks.
+// NRanks returns the number of ranks.
 func (c *Cluster) NRanks() int { return int(c.first[len(c.first)-1]) }
 
 // Host returns a host of the cluster; equal hosts are the same value.
 func (c *Cluster) Host(i int) *topo.Host { return c.Classes[c.class[i]].Host }
 
-// ClassOf returns the index of a host's class.
+// ClassOf returns the index of a host's class in Classes.
 func (c *Cluster) ClassOf(host int) int { return int(c.class[host]) }
 
-// HostName is how a simulated host is called: node0, node1, …
+// HostName returns the name of a simulated host: node0, node1, …
 func (c *Cluster) HostName(host int) string { return fmt.Sprintf("node%d", host) }
 
-// Rank numbers a local rank of a host.
+// Rank returns the global rank of a host's local rank.
 func (c *Cluster) Rank(host, local int) int { return int(c.first[host]) + local }
 
-// Locate finds a rank.
+// Locate returns the host, local rank, System and GPU of a rank, by binary search over the hosts.
 func (c *Cluster) Locate(rank int) Place {
 	host := sort.Search(len(c.class), func(h int) bool { return int(c.first[h+1]) > rank })
 	k := &c.Classes[c.class[host]]
@@ -184,14 +181,14 @@ func (c *Cluster) Locate(rank int) Place {
 	return Place{Host: host, Local: local, Class: k, System: k.Host.System(local), GPU: k.gpus[local]}
 }
 
-// NPorts counts the ports of all hosts.
+// NPorts returns the number of ports of all hosts.
 func (c *Cluster) NPorts() int { return int(c.ports[len(c.ports)-1]) }
 
 // PortOf names the port of a host's net, by the net's index among its
 // Systems' NET nodes.
 func (c *Cluster) PortOf(host, net int) PortID { return PortID(int(c.ports[host]) + net) }
 
-// Port describes a port.
+// Port returns the host, net and bandwidth of a port.
 func (c *Cluster) Port(id PortID) Port {
 	host := sort.Search(len(c.class), func(h int) bool { return c.ports[h+1] > int32(id) })
 	net := int(id) - int(c.ports[host])

@@ -2,8 +2,8 @@ package fabric
 
 import "math"
 
-// DCQCN is settings of DCQCN in place of those of a congestion control by name, with the names
-// and units of ConnectX's firmware (mlxconfig, /sys/class/net/*/ecn). What is nil stays.
+// DCQCN overrides single parameters of DCQCN, with the names and units of ConnectX's firmware (mlxconfig,
+// /sys/class/net/*/ecn). A nil member keeps the value of the congestion control or preset.
 type DCQCN struct {
 	TimeReset *float64 `json:"rpg_time_reset,omitempty"` // us between increases
 	// of 64 bytes sent between increases; 0: by time alone
@@ -22,7 +22,7 @@ type DCQCN struct {
 	CNPs      *float64 `json:"min_time_between_cnps,omitempty"`      // us, of a queue pair
 }
 
-// knob is a setting of DCQCN with its bounds.
+// knob describes one parameter of DCQCN: its key, bounds, whether it is an integer, and its field.
 type knob struct {
 	key       string
 	low, high float64
@@ -48,7 +48,7 @@ func knobs() []knob {
 	}
 }
 
-// dcqcn reads the member dcqcn of packets.
+// dcqcn reads the object dcqcn of the member packets and checks the bounds of its members.
 func (r *reader) dcqcn(p *Packets) error {
 	p.DCQCN = &DCQCN{}
 	return r.object(func(key string, at int64) error {

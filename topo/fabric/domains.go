@@ -12,7 +12,7 @@ type member struct {
 	gpus units.Opt[int]
 }
 
-// whole takes every Spec as one host.
+// whole makes one member of each Spec, without splitting Specs of several hosts.
 func whole(members []Member, p topo.Params) []member {
 	out := make([]member, len(members))
 	for i, m := range members {
@@ -21,8 +21,8 @@ func whole(members []Member, p topo.Params) []member {
 	return out
 }
 
-// withoutFabric names the first host that reports no NVLink fabric in a
-// communicator that holds a domain of several hosts, "" where there is none.
+// withoutFabric returns the name of the first host without an NVLink fabric if the communicator also contains
+// a multi-host domain; else "".
 func withoutFabric(members []Member) string {
 	name, domain := "", false
 	for _, m := range members {
@@ -40,8 +40,8 @@ func withoutFabric(members []Member) string {
 	return name
 }
 
-// apart replaces every domain by its hosts. The GPUs that are used of a domain
-// are its first hosts' (-g 6 of two hosts with 4 each: 4 and 2).
+// apart replaces every NVLink domain by its hosts (NCCL_MNNVL_ENABLE=0). A limit on GPUs is filled host by
+// host: -g 6 of two hosts with 4 each uses 4 and 2.
 func apart(members []Member, p topo.Params) ([]member, error) {
 	var out []member
 	for _, m := range members {

@@ -14,7 +14,7 @@ type TierInfo struct {
 	Switches []string `json:"runs"`
 }
 
-// String writes a tier on lines of its own.
+// String formats a tier: a heading and the cables of its switches, a line each.
 func (t TierInfo) String() string {
 	what := fmt.Sprintf("tier %d: %s", t.Tier, counted(t.Count, "switch", "es"))
 	if t.Tier == 0 {
@@ -72,7 +72,7 @@ func (n *Network) Drawn() []TierInfo {
 	return out
 }
 
-// counted writes a number with its noun.
+// counted formats a number and its noun, with the plural suffix many unless n is 1.
 func counted(n int, noun, many string) string {
 	if n != 1 {
 		noun += many
@@ -80,8 +80,8 @@ func counted(n int, noun, many string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// summaries words what each switch and host is cabled to: how many cables of which speed to how many of a
-// tier.
+// summaries describes the cables of each switch and host: how many, at which speed, to how many peers of
+// which tier.
 func (n *Network) summaries(tier map[string]int) map[string]string {
 	type kind struct {
 		tier int

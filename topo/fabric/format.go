@@ -22,8 +22,8 @@ const (
 	maxName   = 256
 )
 
-// Network is what a fabric file says: switches and the cables between them and
-// the ports of hosts. docs/FABRIC.md describes the file.
+// Network is the content of a fabric file: switches, and cables between switches and host ports.
+// docs/FABRIC.md specifies the file.
 type Network struct {
 	Name    string
 	Routing Routing
@@ -57,14 +57,14 @@ type Cable struct {
 	A    string  `json:"a"`
 	B    string  `json:"b"`
 	Gbit float64 `json:"gbit"` // Gbit/s, each direction
-	// beside what the NIC's own latency covers: two cables and one switch
+	// added to the latency of the NIC, which covers two cables and one switch
 	Latency float64 `json:"latency_us,omitempty"`
 	Count   int     `json:"count,omitempty"` // parallel cables, 1 where it is absent
 
 	at int64
 }
 
-// Routing is how switches choose among equally short routes.
+// Routing is the rule by which switches choose among routes of equal length.
 type Routing string
 
 // Routings.
@@ -74,7 +74,7 @@ const (
 	Static   Routing = "static"   // by the destination port, as InfiniBand's tables do
 )
 
-// FormatError is a fault of a fabric file.
+// FormatError is an error of a fabric file with its position.
 type FormatError = fail.FileError
 
 // ParseNetwork reads a fabric file; name is for errors, which are FormatErrors.
@@ -100,7 +100,7 @@ func ParseNetwork(data []byte, name string) (*Network, error) {
 	return n, nil
 }
 
-// reader reads a fabric file.
+// reader parses a fabric file.
 type reader struct{ *jsonfile.Reader }
 
 // object reads an object each of whose members is there once.
@@ -115,7 +115,7 @@ func (r *reader) object(member func(key string, at int64) error) error {
 	})
 }
 
-// number reads a number; null is none.
+// number reads a number and fails on null.
 func (r *reader) number(key string) (float64, error) {
 	from, v := r.Next(), (*float64)(nil)
 	if err := r.Decode(&v); err != nil || v != nil {
@@ -127,7 +127,7 @@ func (r *reader) number(key string) (float64, error) {
 	return 0, r.Fail(from, "", "%s null: write a number, or leave it out", key)
 }
 
-// field reads one member of the top object.
+// field reads one member of the top-level object.
 func (r *reader) field(n *Network, key string, at int64) error {
 	from := r.Next()
 	switch key {
@@ -208,7 +208,8 @@ func (r *reader) net(n *Network, at int64) error {
 	return nil
 }
 
-// check finds what no single value shows.
+// check finds errors that need more than one value, such as a cable of an unknown switch or a port with two
+// cables.
 func (r *reader) check(n *Network) error {
 	ports := map[string]int{}
 	cables := 0
@@ -277,13 +278,13 @@ func (r *reader) check(n *Network) error {
 // of a fused net, numbered from 1.
 type End struct{ Host, Net, Port int }
 
-// ParseEnd reads node3/2 and node3/2.1, and nothing else.
+// ParseEnd parses "node3/2" or "node3/2.1"; ok is false for any other text, such as "node03/2".
 func ParseEnd(s string) (e End, ok bool) {
 	n, _ := fmt.Sscanf(s, "node%d/%d.%d", &e.Host, &e.Net, &e.Port)
 	return e, n >= 2 && e.Host >= 0 && e.Net >= 0 && e.Port >= 0 && s == e.String()
 }
 
-// String writes an end as a file has it.
+// String formats an end as fabric files do: node3/2, or node3/2.1 for a port of a fused net.
 func (e End) String() string {
 	if e.Port > 0 {
 		return fmt.Sprintf("node%d/%d.%d", e.Host, e.Net, e.Port)

@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
-// Layout says what network to generate.
+// Layout is the specification of a network to generate.
 type Layout struct {
 	Kind    string // leaf-spine, rail, fat-tree or planes
 	Hosts   int
@@ -17,8 +17,8 @@ type Layout struct {
 	PerLeaf int     // hosts of a leaf (leaf-spine), or of a group of rails (rail, planes); 0 for all
 	Spines  int     // spines (of each plane), 0 for as many as leaves have hosts' ports over Oversub
 	Planes  int     // for planes: port i of a host is in plane i mod Planes
-	// Oversub is the speed of a leaf's ports to hosts over that of its uplinks:
-	// 1 does not block, 2 is 2:1.
+	// Oversub is the oversubscription of a leaf: bandwidth to hosts divided by bandwidth of its uplinks. 1 is
+	// non-blocking, 2 is 2:1.
 	Oversub float64
 	Latency float64 // us of a cable between switches, its switch included
 	Radix   int     // ports of every switch, 0 for as many as needed
@@ -29,12 +29,12 @@ type Layout struct {
 // maxParts bounds the ports and cables of a Layout: more than any machine has.
 const maxParts = 1 << 22
 
-// LayoutError is a Layout that cannot be built.
+// LayoutError reports a Layout that cannot be built.
 type LayoutError struct{ Problem string }
 
 func (e *LayoutError) Error() string { return "network: " + e.Problem }
 
-// Kinds lists the networks that Generate knows, with what they are.
+// Kinds lists the kinds of networks that Generate builds and a description of each.
 func Kinds() [][2]string {
 	return [][2]string{
 		{"leaf-spine", "all ports of a host go to one leaf; leaves meet in spines"},
@@ -44,7 +44,7 @@ func Kinds() [][2]string {
 	}
 }
 
-// Generate lays out a network.
+// Generate builds the switches and cables of a Layout. It returns a LayoutError if there is no such network.
 func Generate(p Layout) (*Network, error) {
 	if p.Oversub == 0 {
 		p.Oversub = 1
@@ -94,9 +94,9 @@ func Generate(p Layout) (*Network, error) {
 	return g.n, nil
 }
 
-// rails are the rail and the plane of each net: of one leaf all have one rail, of leaves of
-// their own each has its own, and planes hold one net of each rail in turn. A net whose
-// ports are in several planes has none.
+// rails returns the rail and the plane of each net. In leaf-spine all nets have rail 0; with leaves per rail
+// each net has its own; with planes the nets of a rail are distributed over the planes. A net whose ports are
+// in several planes has none.
 func (p *Layout) rails() []topo.NetRail {
 	var out []topo.NetRail
 	for net := range p.Nets {
@@ -112,7 +112,7 @@ func (p *Layout) rails() []topo.NetRail {
 	return out
 }
 
-// check refuses numbers that no network has.
+// check returns a LayoutError if a member of the Layout is out of its bounds.
 func (p *Layout) check() error {
 	sane := func(v float64) bool { return v >= 0 && v <= 1e6 } // not so NaN
 	switch {
@@ -195,7 +195,7 @@ func (g *generator) leaves(prefix string, leafOf func(host, port int) int, in fu
 	return names, down
 }
 
-// plane is one leaf-spine network.
+// plane adds one leaf-spine network: its leaves and, if there are several, its spines.
 func (g *generator) plane(prefix string, leafOf func(host, port int) int, in func(port int) bool) {
 	leaves, down := g.leaves(prefix, leafOf, in)
 	if len(leaves) == 1 {

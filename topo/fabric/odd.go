@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Tiers gives each switch its distance from hosts, 1 for leaves; 0 for one that no host reaches.
+// Tiers returns the distance of each switch from the hosts, 1 for leaves; 0 for a switch that no host
+// reaches.
 func (n *Network) Tiers() map[string]int {
 	next := map[string][]string{}
 	tier := map[string]int{}
@@ -45,14 +46,14 @@ func (n *Network) Tiers() map[string]int {
 	return tier
 }
 
-// cabled is what one thing of a kind has: values by key, for comparison with its peers.
+// cabled is one host or switch with its connections as key-value pairs, for comparison with its peers.
 type cabled struct {
 	name string
 	has  map[string]string
 }
 
-// Oddities says what is cabled otherwise than its peers: a port on another leaf, a cable that is missing,
-// too few between two switches, or a slower one.
+// Oddities describes cabling that differs from that of the peers: a port on another leaf, a missing cable,
+// too few cables between two switches, or a slower one.
 func (n *Network) Oddities() []string {
 	out := n.oddHosts()
 	tier := n.Tiers()
@@ -84,8 +85,8 @@ func (n *Network) Oddities() []string {
 	return append(append(out, n.slow(tier)...), n.absent()...)
 }
 
-// absent lists switches that the numbers of the others leave out: spine2 beside spine0, spine1 and spine3,
-// where few are.
+// absent lists switches whose numbers are missing from a series, such as spine2 among spine0, spine1 and
+// spine3; only if few are missing.
 func (n *Network) absent() (out []string) {
 	series := map[string][]int{}
 	var order []string
@@ -119,7 +120,7 @@ func (n *Network) absent() (out []string) {
 	return out
 }
 
-// oddHosts compares the leaves of hosts.
+// oddHosts returns the hosts whose nets are connected to other leaves than those of their peers.
 func (n *Network) oddHosts() []string {
 	var items []cabled
 	for h, list := range n.Leaves() {
@@ -172,8 +173,8 @@ func (n *Network) uplinks(tier map[string]int) (up map[string]map[string]string,
 	return up, hosts
 }
 
-// differences compares each item with the peers that it has most in common with, of which there are more
-// than of those like itself.
+// differences compares each item with its most similar group of peers, and describes it if that group is
+// larger than the item's own.
 func differences(items []cabled, verb, to string) (out []string) {
 	key := func(c *cabled) string {
 		var parts []string
@@ -213,7 +214,7 @@ func differences(items []cabled, verb, to string) (out []string) {
 	return out
 }
 
-// inCommon counts what two have in common.
+// inCommon counts equal key-value pairs of a and b.
 func inCommon(a, b map[string]string) (n int) {
 	for k, v := range a { //lint:sorted a count
 		if b[k] == v {
@@ -223,7 +224,7 @@ func inCommon(a, b map[string]string) (n int) {
 	return n
 }
 
-// unlike words how one differs from its peers.
+// unlike describes how c differs from its peers.
 func unlike(c, peer *cabled, peers int, verb, to string) (out []string) {
 	keys := map[string]bool{}
 	for k := range c.has { //lint:sorted sorted below
@@ -265,7 +266,7 @@ func unlike(c, peer *cabled, peers int, verb, to string) (out []string) {
 	return out
 }
 
-// rare is a value that few have.
+// rare is a value that few items have, and the usual one.
 type rare struct {
 	name, mine, usual string
 	peers             int

@@ -11,17 +11,16 @@ import (
 	"github.com/simccl/simccl/internal/termtext"
 )
 
-// Packets is what a fabric file says of packets: of frames, switches' buffers,
-// pauses, marks and congestion control. What is nil or empty is the preset's.
+// Packets is the member packets of a fabric file: frames, buffers of switches, PFC, ECN marks and congestion
+// control. Nil and empty members keep the preset's values.
 type Packets struct {
 	Preset string `json:"preset,omitempty"`
-	// Link is ethernet, where full buffers pause their neighbours, or infiniband,
-	// where senders hold credits.
+	// Link is ethernet (a full buffer pauses the sender, PFC) or infiniband (senders wait for credits).
 	Link string `json:"link,omitempty"`
 	CC   string `json:"cc,omitempty"` // congestion control of senders
-	// Balance is how a frame's route is chosen: queue-pair, each queue pair's by
-	// Network.Routing; flowlet, by the queues at a switch after Gap of silence; packet,
-	// each frame so.
+	// Balance is the unit of load balancing: queue-pair (one route per queue pair, by Network.Routing),
+	// flowlet (the shortest queue after a gap of Gap without frames) or packet (the shortest queue for each
+	// frame).
 	Balance string   `json:"balance,omitempty"`
 	Gap     *float64 `json:"flowlet_us,omitempty"`
 	Quantum *float64 `json:"quantum_kb,omitempty"` // by which queues must differ
@@ -39,10 +38,11 @@ type Packets struct {
 	XOn     *float64 `json:"xon_kb,omitempty"`
 	// of 512 bit times that a pause lasts; 0: until it is ended
 	Quanta *float64 `json:"pause_quanta,omitempty"`
-	// Through is the first bytes of a frame with which a switch begins to send it on; 0: it stores all of it.
+	// Through is the number of bytes of a frame after which a cut-through switch begins to forward it; 0:
+	// store and forward.
 	Through *float64 `json:"cut_through,omitempty"`
 	Credits *float64 `json:"credits_kb,omitempty"` // InfiniBand: buffer behind a link
-	// Messages is how many messages a NIC begins in a second, in millions; 0: no bound.
+	// Messages is the largest rate at which a NIC starts messages, in millions per second; 0: no bound.
 	Messages *float64 `json:"message_mps,omitempty"`
 	MarkAt   string   `json:"mark_at,omitempty"`     // dequeue or enqueue
 	CNP      string   `json:"cnp,omitempty"`         // of DCQCN: ack or frame
@@ -65,7 +65,7 @@ type Mark struct {
 	PMax float64 `json:"pmax"`
 }
 
-// number is a member of packets that is one.
+// number describes a numeric member of packets: its key, bounds, whether it is an integer, and its field.
 type number struct {
 	key       string
 	low, high float64
@@ -73,7 +73,7 @@ type number struct {
 	of        func(*Packets) **float64
 }
 
-// numbers are the members with their bounds.
+// numbers lists the numeric members of packets.
 var numbers = []number{
 	{"hop_us", 0.001, 1e6, false, func(p *Packets) **float64 { return &p.Hop }},
 	{"flowlet_us", 0, 1e6, false, func(p *Packets) **float64 { return &p.Gap }},
@@ -113,12 +113,12 @@ var words = []word{
 	{"repair", func(p *Packets) *string { return &p.Repair }, []string{"gbn", "sr", "trim"}},
 }
 
-// PacketsError is a value of packets that cannot be.
+// PacketsError reports an invalid value in packets.
 type PacketsError struct{ Key, Problem string }
 
 func (e *PacketsError) Error() string { return "packets." + e.Key + ": " + e.Problem }
 
-// packets reads the member packets.
+// packets reads the member packets and notes the offset of each of its members for errors.
 func (r *reader) packets(n *Network) error {
 	n.Packets = &Packets{}
 	n.Packets.at = map[string]int64{}
@@ -210,7 +210,7 @@ func (r *reader) mark(p *Packets, at int64) error {
 	return nil
 }
 
-// Placed gives a PacketsError of a network that was read from data its place.
+// Placed adds to a PacketsError the position of its member in the file, data, that the network was read from.
 func (n *Network) Placed(data []byte, name string, err *PacketsError) error {
 	at, ok := int64(0), false
 	if n.Packets != nil {
@@ -222,14 +222,14 @@ func (n *Network) Placed(data []byte, name string, err *PacketsError) error {
 	return jsonfile.New(data, name).Fail(at, "", "%s", err.Problem)
 }
 
-// line is packets as a file has it.
+// line formats packets as JSON on one line.
 func (p *Packets) line() string {
 	s, _ := json.Marshal(p)
 	return string(s)
 }
 
-// Crossbar is a network of one switch that every port hangs on: nets lists by host
-// the speed in Gbit/s of every net's ports.
+// Crossbar returns a network of one switch with all ports; nets lists, by host and net, the speeds of the
+// net's ports in Gbit/s.
 func Crossbar(nets [][][]float64) *Network {
 	n := &Network{Name: "one switch", Routing: Static, Switches: []Switch{{Name: "switch"}}}
 	for host := range nets {

@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/internal/termtext"
 )
 
-// HostName is how a host is called: as its site calls it, else as files do.
+// HostName returns the name of a host: the site's, if the file has it, else node0, node1, ….
 func (n *Network) HostName(i int) string {
 	if i < len(n.Hosts) {
 		return n.Hosts[i].Name
@@ -17,7 +17,7 @@ func (n *Network) HostName(i int) string {
 	return fmt.Sprintf("node%d", i)
 }
 
-// NHosts counts the hosts that are cabled or named.
+// NHosts returns the number of hosts that have a cable or a name.
 func (n *Network) NHosts() int {
 	hosts := len(n.Hosts)
 	for i := range n.Cables {
@@ -70,8 +70,8 @@ func (n *Network) Find(names []string) ([]int, error) {
 	return out, nil
 }
 
-// Place is the network as a job on some of its hosts has it: node0 is the first of them, and so on; the
-// cables of other hosts are left out. The error is a *HostError.
+// Place returns the network as a job on some of its hosts sees it: node0 is the first of them, and so on;
+// cables of other hosts are left out. It returns a *HostError for an unknown name.
 func (n *Network) Place(names []string) (*Network, error) {
 	at, err := n.Find(names)
 	if err != nil {
@@ -108,7 +108,7 @@ func (n *Network) Place(names []string) (*Network, error) {
 	return &out, nil
 }
 
-// Leaves are the switches that a host's ports lead to, by port in order of nets; "" where one has no cable.
+// Leaves returns, by host, the switch of each port, in order of nets; "" for a port without a cable.
 func (n *Network) Leaves() [][]string {
 	type port struct {
 		End
@@ -150,9 +150,9 @@ func (n *Network) Leaves() [][]string {
 	return out
 }
 
-// Crossings counts the hops of rings over hosts in an order, one ring a port, that leave the leaf: a ring
-// goes from each host to the next and from the last to the first, on the same port. of is how many hops
-// there are.
+// Crossings counts the hops that leave their leaf in rings over hosts in an order, one ring per port. Each
+// ring leads from a host to the next and from the last to the first, on the same port. of is the number of
+// all hops.
 func (n *Network) Crossings(order []int) (crossing, of int) {
 	leaves := n.Leaves()
 	for i, h := range order {
@@ -172,8 +172,7 @@ func (n *Network) Crossings(order []int) (crossing, of int) {
 	return crossing, of
 }
 
-// ByLeaf orders hosts as a scheduler's topology plugin does: those of one leaf together, leaves in the order
-// of the file, hosts of a leaf in their own order.
+// ByLeaf sorts hosts as a scheduler's topology plugin does: by leaf in the order of the file, then by number.
 func (n *Network) ByLeaf(hosts []int) []int {
 	rank := map[string]int{}
 	for i := range n.Switches {
@@ -193,8 +192,8 @@ func (n *Network) ByLeaf(hosts []int) []int {
 	return out
 }
 
-// Packed chooses as many hosts as are asked for so that they have the fewest groups of leaves: the smallest
-// group that holds what is left, else the largest.
+// Packed selects count hosts that span the fewest groups of leaves: repeatedly the smallest group that has
+// all hosts still missing, else the largest group.
 func (n *Network) Packed(count int) []int {
 	var groups [][]int
 	at := map[string]int{}

@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Wire is one direction of one cable.
+// Wire is one direction of a cable.
 type Wire struct {
 	Name     string
 	From, To int32 // vertices: nets first, then switches, then single ports of fused nets
@@ -32,14 +32,14 @@ type Fabric struct {
 	seed  uint64
 }
 
-// Seeded is the Fabric with its routes hashed from another seed.
+// Seeded returns the Fabric with routes hashed from another seed.
 func (f *Fabric) Seeded(seed uint64) *Fabric {
 	g := *f
 	g.seed = seed
 	return &g
 }
 
-// Routed is the Fabric with another Routing of its network: Adaptive, Static or ECMP.
+// Routed returns the Fabric with another Routing of its network: Adaptive, Static or ECMP.
 func (f *Fabric) Routed(how Routing) *Fabric {
 	n, g := *f.Network, *f
 	n.Routing = how
@@ -47,8 +47,8 @@ func (f *Fabric) Routed(how Routing) *Fabric {
 	return &g
 }
 
-// Router gives routes through a Fabric. Under adaptive routing they depend on
-// those given before.
+// Router computes routes through a Fabric. With adaptive routing a route depends on the routes returned
+// before it.
 type Router struct {
 	*Fabric
 	dist  map[int32][]int32 // port, or the switch that it hangs on → wires to it from every vertex
@@ -58,7 +58,7 @@ type Router struct {
 	roots map[int32]int // switch → trees that it is root of
 }
 
-// Router starts with nothing on the wires.
+// Router returns a Router without load on its wires.
 func (f *Fabric) Router() *Router {
 	r := &Router{Fabric: f, dist: map[int32][]int32{}, load: make([]float64, len(f.Wires)),
 		in: make([][]int32, len(f.out)), roots: map[int32]int{}}
@@ -126,8 +126,7 @@ func (n *Network) Bind(nets []int, seed uint64) (*Fabric, error) {
 	return f, nil
 }
 
-// cabling reports what is wrong with a net's cables: none, or those of the net and
-// of its ports.
+// cabling returns the error of a net with no cable, or with cables both of the whole net and of its ports.
 func cabling(e End, both bool) error {
 	if both {
 		return &BindError{fmt.Sprintf("net %v is cabled as a whole and port by port", e),
@@ -137,8 +136,7 @@ func cabling(e End, both bool) error {
 		"the network is for fewer hosts or nets than the run has"}
 }
 
-// vertex is that of a host's port, -1 for hosts and nets beyond those in use,
-// which stay dark.
+// vertex returns the vertex of a host's port, -1 for hosts and nets that the job does not use.
 func (f *Fabric) vertex(e End, nets []int) int32 {
 	switch {
 	case e.Host >= len(nets) || e.Net >= nets[e.Host]:
@@ -167,10 +165,10 @@ func (f *Fabric) addWire(cable int, c *Cable, a, b string, from, to int32, k int
 		Latency: units.FromMicros(c.Latency), Cable: cable})
 }
 
-// Down says that nothing crosses it.
+// Down reports whether the wire is failed: no route uses it.
 func (w *Wire) Down() bool { return w.down }
 
-// EndOf is the port that a vertex of a Wire is, ok false for a switch.
+// EndOf returns the port of a vertex; ok is false for a switch.
 func (f *Fabric) EndOf(v int32) (e End, ok bool) {
 	if v >= f.inner {
 		for port, at := range f.ports { //lint:sorted the one at v
@@ -187,7 +185,7 @@ func (f *Fabric) EndOf(v int32) (e End, ok bool) {
 	return End{Host: h, Net: int(v - f.first[h])}, true
 }
 
-// NameOf is the name of a vertex in the network's file.
+// NameOf returns the name of a vertex in the network's file.
 func (f *Fabric) NameOf(v int32) string {
 	if e, ok := f.EndOf(v); ok {
 		return e.String()
@@ -195,14 +193,13 @@ func (f *Fabric) NameOf(v int32) string {
 	return f.Network.Switches[v-f.first[len(f.first)-1]].Name
 }
 
-// Lose makes the cables between two ends lose a share of the packets on them;
-// it returns how many wires it touched.
+// Lose makes the cables between two ends lose a share (0 to 1) of their packets. It returns the number of
+// wires changed, two per cable.
 func (f *Fabric) Lose(a, b string, share float64) int {
 	return f.between(a, b, func(w *Wire) { w.Loss = 1 - float64((1-w.Loss)*(1-share)) })
 }
 
-// between does something to the wires of the cables between two ends and
-// counts them.
+// between calls do for both wires of each cable between two ends and returns the number of wires.
 func (f *Fabric) between(a, b string, do func(*Wire)) int {
 	touched := 0
 	for i := range f.Wires {
@@ -215,8 +212,8 @@ func (f *Fabric) between(a, b string, do func(*Wire)) int {
 	return touched
 }
 
-// Degrade makes the cables between two ends slower by a factor, or takes them
-// down where the factor is 0; it returns how many wires it touched.
+// Degrade divides the bandwidth of the cables between two ends by a factor, or fails them if it is 0, and
+// adds `more` to their latency. It returns the number of wires changed.
 func (f *Fabric) Degrade(a, b string, factor float64, more units.Time) int {
 	return f.between(a, b, func(w *Wire) {
 		if factor == 0 {
@@ -255,7 +252,7 @@ func (f *Router) distances(to int32) []int32 {
 	return d
 }
 
-// mix is a hash step (splitmix64).
+// mix hashes 64 bits to 64 bits (splitmix64 with its increment).
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -263,7 +260,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// NoRouteError reports that two ports cannot reach each other.
+// NoRouteError reports that there is no route between two ports.
 type NoRouteError struct{ From, To string }
 
 func (e *NoRouteError) Error() string {
@@ -271,8 +268,8 @@ func (e *NoRouteError) Error() string {
 		": messages go from one to the other, and no cables that are up join them"
 }
 
-// at is the vertex of an end; that of its net where ports are not distinguished, -1
-// where neither is cabled.
+// at returns the vertex of an end: the port's, or its net's if the net is cabled as a whole; -1 if neither
+// has a cable.
 func (f *Fabric) at(e End) int32 {
 	net := f.first[e.Host] + int32(e.Net)
 	if v, ok := f.ports[e]; ok {
@@ -284,9 +281,8 @@ func (f *Fabric) at(e End) int32 {
 	return net
 }
 
-// Route appends the wires from one end to another for a queue pair. flow is
-// what makes its 5-tuple unique, beside the two ports: the UDP source port
-// that comes of the queue pairs' numbers.
+// Route appends the wires from src to end for a queue pair. flow identifies the queue pair besides the two
+// ports: the UDP source port, which RoCE derives from the queue pairs' numbers and ECMP hashes.
 func (f *Router) Route(dst []int32, src, end End, flow uint64) ([]int32, error) {
 	from, to := f.at(src), f.at(end)
 	for _, e := range []End{src, end} {
@@ -316,8 +312,8 @@ func (f *Router) Route(dst []int32, src, end End, flow uint64) ([]int32, error) 
 	return dst, nil
 }
 
-// Ways calls each with the wires that a route from one end to another may take, hop by hop.
-// Ends without a cable have none.
+// Ways calls each, hop by hop, with the wires that a route from one end to another may use at that hop. It
+// does nothing for an end without a cable.
 func (f *Router) Ways(src, end End, each func(wires []int32)) error {
 	from, to := f.at(src), f.at(end)
 	if from < 0 || to < 0 || from == to {
@@ -357,8 +353,8 @@ func (f *Router) Ways(src, end End, each func(wires []int32)) error {
 	return nil
 }
 
-// access is the wire that leads to a port and the switch that it comes from,
-// which its neighbours share; the port itself where there is no such wire.
+// access returns the wire that leads to a port and the switch that it comes from, whose ports share one table
+// of distances; the port itself if there is no such wire.
 func (f *Router) access(to int32) (wire, behind int32) {
 	if in := f.in[to]; len(in) == 1 {
 		if from := f.Wires[in[0]].From; from >= f.first[len(f.first)-1] && from < f.inner {

@@ -6,10 +6,9 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Tree is the part of a network that reduces for a set of ports: what the ports
-// send goes up to the root, each switch passing on the sum of what came in, and
-// the result comes down the same cables. Every wire carries the data once,
-// however many ports are below it.
+// Tree is an in-network reduction tree over a set of ports (SHARP). Data goes up to the root, each switch
+// forwards the sum of its inputs, and the result comes down on the same cables. Every wire transfers the data
+// once, however many ports are below it.
 type Tree struct {
 	Root     string  // the switch at its top
 	Up, Down []int32 // wires, each once; Down[i] is the other direction of Up[i]
@@ -27,12 +26,11 @@ func (e *NoTreeError) Error() string {
 		"connect them, and NCCL continues without CollNet (NCCL_COLLNET_ENABLE=0)", e.Ports)
 }
 
-// Tree lays the tree for a set of ports, as an aggregation manager does (SHARP:
-// Graham et al., COM-HPC 2016): its root is the switch nearest to all of them,
-// of several such the one that is root of fewest trees so far, and of equal
-// cables each switch takes the one on which the least lies. Latencies are those
-// of the cables up and down the longest route (Wire.Latency); Loss that of the
-// worst. It fails with a NoTreeError, or a BindError where a port has no cable.
+// Tree builds the reduction tree for a set of ports, as an aggregation manager does (SHARP: Graham et al.,
+// COM-HPC 2016). The root is the switch nearest to all ports, among equals the one that is root of the fewest
+// trees so far; among parallel cables each switch takes the least loaded one. Later is the latency of the
+// cables up and down the longest route (Wire.Latency), Loss that of the worst route. It returns a
+// NoTreeError, or a BindError if a port has no cable.
 func (f *Router) Tree(ends []End) (Tree, error) {
 	from := make([]int32, len(ends))
 	for i, e := range ends {
@@ -69,9 +67,9 @@ func (f *Router) Tree(ends []End) (Tree, error) {
 	return t, nil
 }
 
-// rootOf is the switch for which the longest route from a set of vertices is
-// shortest, then all routes together, then which fewest trees have; -1 where none
-// is reached by all.
+// rootOf returns the switch with the shortest longest route from a set of vertices, among equals that with
+// the smallest sum of routes, then that which is root of the fewest trees; -1 if no switch is reached from
+// all.
 func (f *Router) rootOf(from []int32) int32 {
 	type rank struct{ far, sum, trees int }
 	best, root := rank{}, int32(-1)
@@ -96,7 +94,7 @@ func (f *Router) rootOf(from []int32) int32 {
 	return root
 }
 
-// lightest is the wire from a vertex towards a root on which the least lies.
+// lightest returns the least loaded wire from a vertex towards a root.
 func (f *Router) lightest(v int32, d []int32) int32 {
 	best := int32(-1)
 	for _, w := range f.out[v] {

@@ -1,6 +1,6 @@
 package lint
 
-// Entry is a Finding as JSON has it.
+// Entry is a Finding in JSON.
 type Entry struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
@@ -12,7 +12,7 @@ type Entry struct {
 	Remedy   string `json:"remedy"`
 }
 
-// Entry is the finding for JSON.
+// Entry converts a finding for JSON.
 func (f *Finding) Entry() Entry {
 	return Entry{f.Pos.File, f.Pos.Line, f.Pos.Col, f.Severity.String(), f.Rule, f.Path, f.Problem, f.Remedy}
 }

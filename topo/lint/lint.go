@@ -1,8 +1,7 @@
-// Package lint checks a declared topology for what makes NCCL decide badly:
-// wrong NUMA domains, links that are narrower than the hardware, NVLinks of one
-// side only, NICs that no GPU reaches. Every finding has a place and a remedy.
-// It is pure; input is a topo.Spec and, for what only shows in the result, the
-// System that topo.Build makes of it.
+// Package lint checks a declared topology for errors that make NCCL decide badly: wrong NUMA nodes, links
+// narrower than the hardware's, NVLinks declared on one side only, NICs that no GPU reaches. Every finding
+// has a position and a remedy. It is pure: its input is a topo.Spec, and the System that topo.Build makes of
+// it.
 package lint
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/simccl/simccl/topo/decl"
 )
 
-// Severity orders findings.
+// Severity ranks findings: note, warning or error.
 type Severity uint8
 
 // Severities: an Error makes NCCL fail, a Warning makes it decide badly, a Note
@@ -28,7 +27,7 @@ const (
 	Error
 )
 
-// String names a severity in lower case.
+// String returns the severity's name in lower case.
 func (s Severity) String() string { return [...]string{"note", "warning", "error"}[s] }
 
 // Finding is one thing that is or may be wrong.
@@ -41,7 +40,7 @@ type Finding struct {
 	Remedy   string
 }
 
-// String prints a finding on one line.
+// String formats a finding on one line: position, severity, problem and remedy.
 func (f Finding) String() string {
 	var b strings.Builder
 	if p := f.Pos.String(); p != "" {
@@ -55,8 +54,8 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// Check checks a Spec and what topo.Build makes of it. The findings are
-// ordered by place.
+// Check returns the findings about a Spec and about the System that topo.Build makes of it, ordered by
+// position.
 func Check(spec *topo.Spec, p topo.Params) []Finding {
 	c := &checker{spec: spec}
 	for _, w := range spec.Warnings {
@@ -89,14 +88,14 @@ func Check(spec *topo.Spec, p topo.Params) []Finding {
 	return counted(c.found)
 }
 
-// shownRepeated is how many equal findings are listed, shownOfRule how many of one rule.
+// shownRepeated is the number of equal findings that are listed, shownOfRule that of findings of one rule.
 const (
 	shownRepeated = 10
 	shownOfRule   = 1000
 )
 
-// counted leaves out findings that say the same of yet another place, and what a
-// rule says beyond shownOfRule: the last that is listed has their number.
+// counted omits repeated findings beyond shownRepeated, and a rule's findings beyond shownOfRule. The last
+// one listed states the number omitted.
 func counted(all []Finding) []Finding {
 	type key struct {
 		s               Severity
@@ -134,7 +133,7 @@ func join(attr, problem string) string {
 	return attr + ": " + problem
 }
 
-// item is an element with its place.
+// item is an element with its position in the tree.
 type item struct {
 	e    *topo.Element
 	path string
@@ -153,7 +152,7 @@ func (c *checker) say(s Severity, rule string, it item, attr, problem, remedy st
 	c.found = append(c.found, Finding{s, rule, it.e.AttrOrigin(attr), it.path, problem, remedy})
 }
 
-// gather lists elements by name with their places.
+// gather indexes the elements by name, with their paths.
 func (c *checker) gather() {
 	c.all = map[string][]item{}
 	c.gatherAt(decl.RootPlace(c.spec.Root), item{})
@@ -174,8 +173,8 @@ func (c *checker) gatherAt(p *decl.Place, it item) {
 	}
 }
 
-// built checks the result: nets that no GPU reaches or owns, GPUs that
-// NCCL separates, and what makes Build fail.
+// built checks the built System: nets that no GPU reaches or owns, GPUs that NCCL puts into separate systems,
+// and errors of Build.
 func (c *checker) built(p topo.Params) {
 	if len(c.all["gpu"]) == 0 {
 		return
@@ -200,7 +199,8 @@ func (c *checker) built(p topo.Params) {
 	c.reach(h)
 }
 
-// split says which GPUs NCCL takes for nodes of their own, and how that changes, if it does.
+// split reports GPUs that NCCL treats as separate nodes, and the setting that would join them, if there is
+// one.
 func (c *checker) split(h *topo.Host, p topo.Params) {
 	if len(h.Systems) < 2 {
 		return
@@ -224,7 +224,7 @@ func (c *checker) split(h *topo.Host, p topo.Params) {
 			len(h.Systems), strings.Join(groups, "; ")), remedy})
 }
 
-// ranksOf lists the local ranks of a System: "0-3,6".
+// ranksOf formats the local ranks of a System: "0-3,6".
 func ranksOf(s *topo.System) string {
 	var ranks []int
 	for _, g := range s.Of(topo.GPU) {
@@ -246,7 +246,7 @@ func ranksOf(s *topo.System) string {
 	return strings.Join(parts, ",")
 }
 
-// ncclElements is what NCCL's XML tree holds (topo.h:226).
+// ncclElements is the number of elements that NCCL's XML tree can have (topo.h:226).
 const ncclElements = 256
 
 func count(e *topo.Element) int {
@@ -302,7 +302,7 @@ func (c *checker) reach(h *topo.Host) {
 	}
 }
 
-// netItem is the element of a net of a host.
+// netItem returns the element of a net of a host.
 func (c *checker) netItem(name string, host int) item {
 	first := strings.Split(name, "+")[0]
 	var hosts []string

@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/internal/termtext"
 )
 
-// maxNVLinks is how many NVLinks a chip has at most (xml.cc:760).
+// maxNVLinks returns the largest number of NVLinks of a GPU of compute capability sm (xml.cc:760).
 func maxNVLinks(sm int) int {
 	switch {
 	case sm < 60:
@@ -24,7 +24,7 @@ func maxNVLinks(sm int) int {
 	return 18
 }
 
-// gpuLinks is one GPU's declared NVLinks, by peer.
+// gpuLinks is a GPU's declared NVLinks, counted by peer.
 type gpuLinks struct {
 	it      item
 	sm      int
@@ -33,7 +33,8 @@ type gpuLinks struct {
 	targets string        // switches by address, to compare with other GPUs
 }
 
-// nvlinks compares what GPUs say of each other.
+// nvlinks checks the NVLinks of all GPUs: that both ends declare the same number of links, and that peers
+// have equal ones.
 func (c *checker) nvlinks() {
 	byHost := map[string]map[int64]*gpuLinks{}
 	var order []*gpuLinks
@@ -52,7 +53,7 @@ func (c *checker) nvlinks() {
 	c.uniform(order)
 }
 
-// ownLinks adds up a GPU's links.
+// ownLinks counts a GPU's NVLinks by target.
 func (c *checker) ownLinks(g *gpuLinks) {
 	var targets []string
 	for _, l := range g.it.e.Children {

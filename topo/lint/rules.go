@@ -13,7 +13,7 @@ import (
 	"github.com/simccl/simccl/topo/internal/pcie"
 )
 
-// cpus checks NUMA numbers, affinities and what NCCL takes the CPU for.
+// cpus checks NUMA numbers, affinities, and that NCCL recognises the CPU's vendor and model.
 func (c *checker) cpus() {
 	type key struct{ host, numa string }
 	seen := map[key]string{}
@@ -158,7 +158,8 @@ func overlap(a, b []byte) bool {
 	return false
 }
 
-// busIDs finds addresses that are used twice on a host, and device numbers.
+// busIDs reports bus ids and GPU device numbers that are used twice on a host, and bus ids with upper-case
+// letters, which NCCL does not find.
 func (c *checker) busIDs() {
 	seen := map[string]string{}
 	for _, it := range c.all["pci"] {
@@ -189,7 +190,7 @@ func (c *checker) busIDs() {
 	}
 }
 
-// links checks widths and speeds of PCI links.
+// links checks that PCI links have a width and a speed that NCCL can read.
 func (c *checker) links() {
 	for _, it := range c.all["pci"] {
 		w, hasW := it.e.Get("link_width")
@@ -212,12 +213,12 @@ func (c *checker) links() {
 	}
 }
 
-// narrowUplink is the part of what hangs below a PCI link from which on it is suspect:
-// switches of servers share an uplink among up to eight devices.
+// narrowUplink is the share of the bandwidth below a PCI link under which its own is suspect. Servers'
+// switches legitimately share an uplink among up to eight devices.
 const narrowUplink = 0.1
 
-// uplinks finds PCI links that carry far less than the devices below them: emulated
-// ports of virtual machines say 2.5 GT/s x1 whatever carries them.
+// uplinks reports PCI links far narrower than the devices below them, such as the emulated ports of virtual
+// machines, which declare 2.5 GT/s x1 whatever the real link is.
 func (c *checker) uplinks() {
 	for _, it := range c.all["pci"] {
 		below, devices := devicesBelow(it.e)
@@ -262,7 +263,7 @@ func devicesBelow(port *topo.Element) (gbps float32, n int) {
 	return gbps, n
 }
 
-// generation is the PCIe speed, GB/s at 16 lanes, that a GPU's chip has.
+// generation returns the PCIe speed, GB/s at 16 lanes, that a GPU's chip has.
 func generation(sm int) float32 {
 	switch {
 	case sm >= 90:
@@ -273,7 +274,8 @@ func generation(sm int) float32 {
 	return 12
 }
 
-// gpuAttributes checks GPUs and their links.
+// gpuAttributes checks that each GPU has a compute capability and a PCIe link of its chip's generation, and
+// notes GPUs of different chips.
 func (c *checker) gpuAttributes() {
 	sms := map[int]string{}
 	for _, it := range c.all["gpu"] {
@@ -300,7 +302,7 @@ func (c *checker) gpuAttributes() {
 	}
 }
 
-// nets checks names, speeds and whether the PCIe link carries the port.
+// nets checks the names and speeds of nets, and that the PCIe link is as fast as the port.
 func (c *checker) nets() {
 	seen := map[string]string{}
 	for _, it := range c.all["net"] {
@@ -331,8 +333,8 @@ func (c *checker) nets() {
 	}
 }
 
-// LeftOut is the rule of GPUs that a file names by their PCI place alone beside
-// others that it describes: they are no ranks here, and would be on the machine.
+// LeftOut is the rule for GPUs that the file declares only as PCI devices, while it describes others in full:
+// here they are no ranks, on the machine they would be.
 const LeftOut = "left-out"
 
 // places finds PCI devices that a template names without saying what it is.

@@ -13,7 +13,7 @@ type Summary struct {
 	Errors, Warnings int
 }
 
-// String writes "1 error, 2 warnings".
+// String formats the counts: "1 error, 2 warnings".
 func (s Summary) String() string {
 	var parts []string
 	if s.Errors > 0 {
@@ -25,7 +25,7 @@ func (s Summary) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// numbered writes a number with its noun.
+// numbered formats a number and its noun, in the plural unless n is 1.
 func numbered(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -33,16 +33,14 @@ func numbered(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// AmongNodes are the Params with which a file is checked: as one of several
-// nodes, so that NICs count.
+// AmongNodes returns the Params with which a file is checked: as one of several nodes, so that NICs matter.
 func AmongNodes(p topo.Params) topo.Params {
 	p.NRanks = 1 << 16
 	return p
 }
 
-// Summarise counts what Check finds in a Spec. ok is false where it finds nothing
-// beside what the parser has reported; left are the findings of GPUs that NCCL
-// leaves out.
+// Summarise counts the findings of Check. ok is false if there are none besides those of the parser. left
+// lists the findings of rule LeftOut.
 func Summarise(spec *topo.Spec, p topo.Params) (s Summary, left []Finding, ok bool) {
 	s.File = spec.Name
 	for _, f := range Check(spec, AmongNodes(p)) {

@@ -21,7 +21,7 @@ type distances struct {
 	Values  []string `xml:"u64values"`
 }
 
-// maxObjects bounds the objects of a matrix.
+// maxObjects is the largest accepted number of objects of a distance matrix.
 const maxObjects = 512
 
 // distances reads the element of such a matrix, which comes behind the machine.
@@ -37,7 +37,7 @@ func (o *object) distances(d *xml.Decoder, t xml.StartElement, at decl.Origin) e
 	return nil
 }
 
-// nvlinks are the NVLinks that the file has; nil where it has none of these GPUs.
+// nvlinks returns the NVLinks that the file has; nil where it has none of these GPUs.
 func (b *builder) nvlinks(top *object) (*machine.NVLink, error) {
 	d := top.links
 	if d == nil {
@@ -99,8 +99,7 @@ func (b *builder) nvlinks(top *object) (*machine.NVLink, error) {
 	return &out, nil
 }
 
-// endpoint is what an index of the matrix names: a GPU by its number, or -1 and whether it is
-// a CPU; NVSwitches are neither.
+// endpoint is an object of the matrix: a GPU's number, or -1 and whether it is a CPU. An NVSwitch is neither.
 type endpoint struct {
 	gpu int
 	cpu bool
@@ -130,7 +129,7 @@ func (b *builder) ends(top *object, d *distances, index []string) []endpoint {
 	return out
 }
 
-// perLink is the MB/s of a link as hwloc reckons them: 20000 of the first NVLinks, else 25000.
+// perLink returns the MB/s of a link as hwloc reckons them: 20000 of the first NVLinks, else 25000.
 func perLink(values []int, n int) int {
 	first := false
 	for i, v := range values {

@@ -1,7 +1,6 @@
-// Package lstopo reads what lstopo --of xml writes (hwloc 2, and 1) and makes the tree of
-// a host of it: CPUs and NUMA nodes, PCIe switches, GPUs and NICs. It has no NVLinks, no
-// compute capability and no speeds of NICs: these come from kinds, are given, or are an
-// error that says what to give.
+// Package lstopo reads the output of lstopo --of xml (hwloc 1 and 2) and builds the tree of a host from it:
+// CPUs and NUMA nodes, PCIe switches, GPUs and NICs. The file has no NVLinks, compute capabilities or NIC
+// speeds: these come from catalogued kinds or options, else an error says which option to give.
 //
 // What it must not know: files, what is decided on a machine.
 package lstopo
@@ -20,7 +19,7 @@ import (
 	"github.com/simccl/simccl/topo/decl"
 )
 
-// object is an <object> of hwloc's tree.
+// object is an <object> of hwloc's tree with its attributes and <info> pairs.
 type object struct {
 	kind     string
 	attrs    map[string]string
@@ -31,7 +30,7 @@ type object struct {
 	links    *distances // of the machine
 }
 
-// Is reports whether text is such a file.
+// Is reports whether text is hwloc's XML, judged by its first 4096 bytes.
 func Is(text string) bool {
 	head := text[:min(len(text), 4096)]
 	return strings.Contains(head, "<topology") && (strings.Contains(head, "hwloc") ||
@@ -41,7 +40,7 @@ func Is(text string) bool {
 // maxDepth bounds how deep objects lie: a machine of hwloc has some twenty levels.
 const maxDepth = 200
 
-// parse reads the objects; the error has a place.
+// parse reads the tree of objects. Errors have a position.
 func parse(data []byte, file string) (*object, error) {
 	d := xml.NewDecoder(bytes.NewReader(data))
 	d.Strict = true
@@ -114,12 +113,12 @@ func (o *object) walk(f func(*object)) {
 	}
 }
 
-// function is a PCI function.
+// function is a PCI function: its bus id, class and ids, in hexadecimal.
 type function struct {
 	bus, class, vendor, device, subVendor, subDevice string
 }
 
-// pci reads pci_busid and pci_type, "0302 [10de:20b0] [10de:134f] a1".
+// pci parses pci_busid and pci_type, "0302 [10de:20b0] [10de:134f] a1".
 func (o *object) pci() (function, error) {
 	f := function{bus: o.attrs["pci_busid"]}
 	var class, v, d, sv, sd uint16

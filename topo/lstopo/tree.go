@@ -12,14 +12,14 @@ import (
 	"github.com/simccl/simccl/topo/machine"
 )
 
-// Given are what the file does not say.
+// Given supplies what hwloc's file lacks.
 type Given struct {
 	machine.Kinds
 	// NVLink replaces the file's NVLinks; nil: the file's, or assumed from the kind of GPU.
 	NVLink *machine.NVLink
 }
 
-// builder makes NCCL's tree.
+// builder builds NCCL's tree from hwloc's objects.
 type builder struct {
 	given Given
 	root  *decl.Element
@@ -31,7 +31,8 @@ type builder struct {
 	numas []*object
 }
 
-// Tree is the host of a file as NCCL's elements, and what was assumed. Errors have a place.
+// Tree builds the host's tree of NCCL elements from the file's text. It also returns notes about the
+// assumptions made. Errors have a position.
 func Tree(data []byte, file string, given Given) (*decl.Element, []string, error) {
 	top, err := parse(data, file)
 	if err != nil {
@@ -139,7 +140,7 @@ func number(text string) int {
 	return n
 }
 
-// affinity writes hwloc's set, "0x0000ffff,0xffffffff", as sysfs does.
+// affinity converts hwloc's CPU set, "0x0000ffff,0xffffffff", to the format of sysfs.
 func affinity(set string) string {
 	var words []string
 	for w := range strings.SplitSeq(set, ",") {
@@ -157,7 +158,8 @@ func affinity(set string) string {
 	return strings.Join(words, ",")
 }
 
-// numaOf is the NUMA node near a PCI function: the nearest object above that is one or has one.
+// numaOf returns the NUMA node of a PCI function: that of the nearest enclosing object that is one or
+// contains one.
 func (b *builder) numaOf(o *object) *object {
 	for up := o.above; up != nil; up = up.above {
 		if up.kind == "NUMANode" {
@@ -182,8 +184,8 @@ func (b *builder) numaOf(o *object) *object {
 	return b.numas[0]
 }
 
-// parent is the element that NCCL hangs a function below: it takes every second bridge on
-// the way up, a switch's upstream port, and passes downstream ports and root ports.
+// parent returns the element that NCCL puts a function below. On the way up NCCL takes every second bridge,
+// the upstream port of a switch, and skips downstream ports and root ports.
 func (b *builder) parent(o *object) (*decl.Element, error) {
 	for range 2 {
 		o = o.above
@@ -201,7 +203,7 @@ func (b *builder) parent(o *object) (*decl.Element, error) {
 	return e, b.hang(o, e)
 }
 
-// hang puts a function's element below its parent, or its CPU.
+// hang appends a function's element to the element of its parent bridge, else to its CPU.
 func (b *builder) hang(o *object, e *decl.Element) error {
 	b.pcis[o] = e
 	up, err := b.parent(o)
@@ -215,7 +217,7 @@ func (b *builder) hang(o *object, e *decl.Element) error {
 	return nil
 }
 
-// function makes the element of a PCI function.
+// function creates the element of a PCI function, with its ids and link.
 func (b *builder) function(o *object) (*decl.Element, error) {
 	f, err := o.pci()
 	if err != nil {
@@ -238,7 +240,7 @@ const (
 	osOpenFabrics = "3"
 )
 
-// devices finds GPUs and NICs.
+// devices collects the GPUs and NICs among the PCI functions.
 func (b *builder) devices(top *object) error {
 	var gpus, ib, eth []*object
 	top.walk(func(o *object) {
@@ -299,7 +301,7 @@ func (b *builder) devices(top *object) error {
 	return nil
 }
 
-// osDevice is the first OS device of a kind of a function, nil for none.
+// osDevice returns the first OS device of a kind of a function, nil for none.
 func (o *object) osDevice(kind string) *object {
 	for _, c := range o.children {
 		if c.kind == "OSDev" && c.attrs["osdev_type"] == kind {
@@ -309,7 +311,7 @@ func (o *object) osDevice(kind string) *object {
 	return nil
 }
 
-// model is the GPU's name, where hwloc knew CUDA or NVML.
+// model returns the GPU's name, where hwloc knew CUDA or NVML.
 func (o *object) model() string {
 	for _, c := range o.children {
 		if m := c.info["GPUModel"]; c.kind == "OSDev" && m != "" {
@@ -319,7 +321,7 @@ func (o *object) model() string {
 	return o.info["PCIDevice"]
 }
 
-// guid turns "b859:9f03:00d4:1234" into a number's text.
+// guid converts "b859:9f03:00d4:1234" to hexadecimal text with 0x.
 func guid(text string) string {
 	if hex := strings.ReplaceAll(text, ":", ""); len(hex) == 16 {
 		if _, err := strconv.ParseUint(hex, 16, 64); err == nil {
@@ -329,7 +331,7 @@ func guid(text string) string {
 	return ""
 }
 
-// natural orders mlx5_2 before mlx5_10.
+// natural compares names with numbers numerically: mlx5_2 is less than mlx5_10.
 func natural(a, b string) int {
 	split := func(s string) (string, int) {
 		head := strings.TrimRight(s, "0123456789")

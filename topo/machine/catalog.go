@@ -25,7 +25,7 @@ var cpuKinds = map[string]cpuKind{
 	"arm":             {arch: "arm64"},
 }
 
-// pciID is a PCI function's ids and link.
+// pciID is the class, ids and link of a PCI function.
 type pciID struct {
 	class, vendor, device, subVendor, subDevice string
 	gen                                         string // "5x16"
@@ -70,7 +70,7 @@ var gpuKinds = map[string]gpuKind{
 	"rtx-pro-6000": {pci: nvidia("0x2bb5", "0x204e", "5x16"), sm: 120},
 }
 
-// nicKind is a NIC: its PCI function and what its net plugin reports.
+// nicKind is a catalogued NIC: its PCI function and the attributes that its net plugin reports.
 type nicKind struct {
 	pci     pciID
 	speed   int // Mb/s a port
@@ -122,8 +122,8 @@ func bridge(vendor, device, subVendor, subDevice, gen string) pciID {
 	return pciID{"0x060400", vendor, device, subVendor, subDevice, gen}
 }
 
-// switchKinds are PCIe switches and bridges. virtual and qemu are what hypervisors
-// show; root-gen6 is the narrow root port above a ConnectX-8's own switch.
+// switchKinds catalogues PCIe switches and bridges. virtual and qemu are those that hypervisors show;
+// root-gen6 is the narrow root port above a ConnectX-8's own switch.
 var switchKinds = map[string]pciID{
 	"plx-gen3":      bridge("0x10b5", "0x8796", "0x10b5", "0x8796", "3x16"),
 	"broadcom-gen4": bridge("0x1000", "0xc010", "0x1000", "0xa096", "4x16"),
@@ -137,7 +137,7 @@ var switchKinds = map[string]pciID{
 	"root-x1":       bridge("0x15b3", "0x197c", "0x0000", "0x0000", "4x1"),
 }
 
-// networkKinds are the kinds of Network.
+// networkKinds lists the valid values of Network.Kind.
 var networkKinds = map[string]bool{"": true, "infiniband": true, "roce": true, "efa": true, "efa-v1": true,
 	"efa-v2": true, "efa-v3": true, "efa-v4": true, "tcpx": true, "tcpxo": true, "slingshot": true,
 	"socket": true}
@@ -148,7 +148,7 @@ var transfers = map[string]string{"1": "2.5", "2": "5.0", "3": "8.0", "4": "16.0
 // unknownLink is a link whose speed sysfs does not say, as in some VMs.
 const unknownLink = "unknown"
 
-// link splits "5x16" into speed and width.
+// link splits "5x16" into the PCIe speed and width of NCCL's attributes.
 func link(text string) (speed, width string, ok bool) {
 	gen, width, ok := strings.Cut(text, "x")
 	rate := transfers[gen]
@@ -160,11 +160,11 @@ func link(text string) (speed, width string, ok bool) {
 	return rate + " GT/s PCIe", width, ok && rate != ""
 }
 
-// GPULinks are the NVLinks of a kind of GPU, and whether it has a coherent link to its CPU.
+// GPULinks returns the NVLinks of a kind of GPU, and whether it has a coherent link to its CPU.
 func GPULinks(kind string) (links int, coherent, known bool) {
 	k, ok := gpuKinds[kind]
 	return k.links, k.c2cNo > 0, ok
 }
 
-// NICSpeed is the speed of a port of a kind of NIC in Mb/s, 0 of an unknown one.
+// NICSpeed returns the speed of a port of a kind of NIC in Mb/s, 0 of an unknown one.
 func NICSpeed(kind string) int { return nicKinds[kind].speed }

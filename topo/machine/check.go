@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// check finds the first fault of a Spec.
+// check returns the first problem of a Spec, nil if it is valid.
 func (s *Spec) check() *problem {
 	for _, f := range []func() *problem{s.checkKinds, s.checkNUMA, s.checkGroups, s.checkNICs,
 		s.checkNVLink} {
@@ -18,7 +18,7 @@ func (s *Spec) check() *problem {
 	return nil
 }
 
-// known wants a name of a table.
+// known returns a problem unless name is a key of the table.
 func known[T any](path, name string, table map[string]T) *problem {
 	if _, ok := table[name]; ok {
 		return nil
@@ -109,7 +109,7 @@ func (s *Spec) checkGroups() *problem {
 	return s.checkBuses()
 }
 
-// checkGroup checks a group, itself so many below a group of the Spec, and those below it.
+// checkGroup checks a group at a depth below the outermost one, and the groups below it.
 func (s *Spec) checkGroup(g *Group, path string, depth int) *problem {
 	if g.GPUs < 0 || g.NICs < 0 || g.Times < 0 || g.GPUs > maxEach || g.NICs > maxEach ||
 		max(g.Times, 1) > maxGroups || len(g.Switches) > 8 {
@@ -141,7 +141,8 @@ func (s *Spec) checkGroup(g *Group, path string, depth int) *problem {
 	return nil
 }
 
-// size sums a quantity of a group over its copies and what is below them, at most 2^40.
+// size sums a quantity (of) over a group, the groups below it and all their copies. The sum is capped at
+// 2^40.
 func (g *Group) size(of func(*Group) int) int {
 	g = g.parts()
 	n := of(g)
@@ -162,7 +163,8 @@ func numbers(list []int, n int) bool {
 	return len(sorted) == n
 }
 
-// functions is how many PCI functions a group without Apart has itself.
+// functions returns the number of PCI functions in one copy of a group (parts has resolved Apart), without
+// those below it.
 func (s *Spec) functions(g *Group) int {
 	n := len(g.Switches) + g.GPUs
 	if !s.nic(g).Virtual {
@@ -235,7 +237,7 @@ func (s *Spec) checkNICs() *problem {
 	return twice
 }
 
-// number is that of the i-th port of this kind.
+// number returns the device number of the i-th port of this kind of NIC.
 func (n *NIC) number(i int, used map[int]bool) int {
 	switch {
 	case len(n.Devs) > 0:
@@ -314,7 +316,7 @@ func (s *Spec) checkNVLink() *problem {
 	return nil
 }
 
-// GPUs is the number of GPUs of a host.
+// GPUs returns the number of GPUs of a host.
 func (s *Spec) GPUs() int {
 	n := 0
 	for i := range s.Groups {
@@ -323,7 +325,7 @@ func (s *Spec) GPUs() int {
 	return n
 }
 
-// Ports is the number of NIC ports of a host.
+// Ports returns the number of NIC ports of a host.
 func (s *Spec) Ports() int {
 	n := 0
 	for i := range s.Groups {

@@ -10,16 +10,16 @@ import (
 	"github.com/simccl/simccl/topo/decl"
 )
 
-// Places are the PCI functions of a topology file that are of GPUs and NICs and have
-// nothing in them, by bus id: what vendors publish for NCCL_TOPO_FILE, where NCCL adds what
-// it finds on the machine (v2.28.9 src/graph/xml.cc:756 for GPUs, :918 for NICs).
+// Places lists, by bus id, the PCI functions of a topology file that have the class of a GPU or a NIC and no
+// content. Vendors publish such files for NCCL_TOPO_FILE; NCCL adds the GPUs and NICs of the running machine
+// (v2.28.9 src/graph/xml.cc:756 for GPUs, :918 for NICs).
 type Places struct {
 	GPUs, NICs []*decl.Element
 	Unsaid     []*decl.Element // functions without a class and with nothing below them
 	Equipped   int             // GPUs that the file has
 }
 
-// PlacesOf finds the places of a tree.
+// PlacesOf collects the empty PCI functions of a tree by class, sorted by bus id.
 func PlacesOf(root *decl.Element) *Places {
 	p := &Places{}
 	root.Walk(func(e *decl.Element, _ []*decl.Element) {
@@ -45,8 +45,8 @@ func PlacesOf(root *decl.Element) *Places {
 	return p
 }
 
-// Command is the command that completes a file: with the kinds that the file's device ids
-// say, or words in their place.
+// Command returns the command line that completes a file: with the kinds that the file's device ids identify,
+// else with the word KIND.
 func (p *Places) Command(file string) string {
 	s := "simccl topo convert " + file
 	if len(p.GPUs) > 0 {
@@ -58,7 +58,7 @@ func (p *Places) Command(file string) string {
 	return s + " > machine.xml"
 }
 
-// Kinds lists what KIND of Command may be.
+// Kinds lists the valid kinds of GPU and, if the file has NICs, of NICs for the KIND of Command.
 func (p *Places) Kinds() string {
 	s := "GPUs: " + strings.Join(slices.Sorted(maps.Keys(gpuKinds)), ", ")
 	if len(p.NICs) > 0 {
@@ -67,7 +67,7 @@ func (p *Places) Kinds() string {
 	return s
 }
 
-// sameKind is the kind that all devices have by their ids, or else a word.
+// sameKind returns the kind that all devices have by their ids, or else a word.
 func sameKind(list []*decl.Element, unknown string, kind func(*decl.Element) string) string {
 	out := kind(list[0])
 	for _, e := range list {
@@ -86,8 +86,8 @@ func gpuByDevice(e *decl.Element) string {
 	return k
 }
 
-// Check refuses kinds that are not known, whether they are used or not. Options are those
-// of topo convert.
+// Check returns an error for an unknown kind, also of an option without effect. The options are those of topo
+// convert.
 func (k Kinds) Check() error {
 	for _, o := range []struct {
 		option, name string
@@ -107,7 +107,7 @@ func (k Kinds) Check() error {
 	return nil
 }
 
-// PlacesError says what a file lacks to be completed.
+// PlacesError reports what a file lacks, so that Complete cannot use it.
 type PlacesError struct {
 	At     decl.Origin
 	Reason string
@@ -115,10 +115,10 @@ type PlacesError struct {
 
 func (e *PlacesError) Error() string { return e.At.String() + ": " + e.Reason }
 
-// Complete makes a machine of a file of places: GPUs and NICs of the kinds given, or of those
-// that device ids say, in the places of their classes, numbered by bus id as CUDA and the
-// kernel number them. The file's PCI tree, links and CPUs stay as they are. links nil: NVLinks
-// are assumed. notes say what was assumed.
+// Complete turns a file of places into a machine: it adds GPUs and NICs of the given kinds, else of the kinds
+// that device ids identify, numbered by bus id as CUDA and the kernel number them. The file's PCI tree, links
+// and CPUs are unchanged. With links nil, NVLinks are assumed from the kind of GPU. notes lists the
+// assumptions.
 func Complete(root *decl.Element, k Kinds, links *NVLink) (notes []string, err error) {
 	p := PlacesOf(root)
 	switch {
@@ -187,7 +187,7 @@ func kindOr(given, found string) string {
 	return found
 }
 
-// otherIDs notes devices of the file that are of another kind than was given.
+// otherIDs notes the first device whose ids are those of another kind than the given one.
 func otherIDs(list []Device, kind func(*decl.Element) string, given, what string) []string {
 	if given == "" {
 		return nil
@@ -216,8 +216,8 @@ func setIDs(e *decl.Element, id pciID) {
 	}
 }
 
-// nicByDevice is the kind of a NIC by its device id: of several that differ in class or link
-// the one that has those of the file; "" where none is known.
+// nicByDevice returns the kind of a NIC by its device id, "" if it is unknown. Of kinds that share the id it
+// returns the one whose class and link are the file's.
 func nicByDevice(e *decl.Element) string {
 	device, _ := e.Get("device")
 	class, _ := e.Get("class")

@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/topo/decl"
 )
 
-// A DescribeError says what of a tree a Spec cannot say.
+// A DescribeError reports a part of a tree that a Spec cannot express.
 type DescribeError struct {
 	Origin  decl.Origin
 	Problem string
@@ -25,9 +25,9 @@ func (e *DescribeError) Error() string {
 	return e.Problem + "; " + e.Write
 }
 
-// Describe makes the Spec of a host's tree, the reverse of Generate. Kinds are those with
-// the tree's PCI ids, else those that are the same to NCCL: these are Facts that
-// are estimated. The error is a *DescribeError: a tree can have more than a Spec can say.
+// Describe returns the Spec that generates a host's tree; it is the reverse of Generate. It takes the kinds
+// with the tree's PCI ids, else kinds that NCCL treats in the same way, and marks these Facts as estimated.
+// The error is a *DescribeError: trees can be more general than Specs.
 func Describe(root *decl.Element, name string) (*Spec, error) {
 	d := &describer{spec: &Spec{Name: name, Title: "described from a topology"}, bus: map[string]int{},
 		ports: map[int]bool{}}
@@ -70,16 +70,16 @@ func Describe(root *decl.Element, name string) (*Spec, error) {
 	return d.spec, nil
 }
 
-// describer collects a Spec.
+// describer builds a Spec from a tree.
 type describer struct {
 	spec *Spec
 	gpus []*decl.Element // in the order of the file, then by number
 	bus  map[string]int  // of GPUs, their number
-	// ports are the numbers of NIC ports so far.
+	// ports is the set of NIC port numbers seen so far.
 	ports map[int]bool
 }
 
-// keep says that a Spec has no words for something; the file itself has them.
+// keep is the hint for trees that a Spec cannot express.
 const keep = "leave --spec out: the topology file has it"
 
 func cannot(e *decl.Element, format string, args ...any) error {
@@ -88,7 +88,7 @@ func cannot(e *decl.Element, format string, args ...any) error {
 
 func text(e *decl.Element, name string) string { v, _ := e.Get(name); return v }
 
-// fact notes once what was taken for want of better.
+// fact records, once, a Fact that is estimated because the tree does not determine it.
 func (d *describer) fact(of, format string, args ...any) {
 	f := Fact{Of: of, Source: fmt.Sprintf(format, args...), Estimated: true}
 	if !slices.Contains(d.spec.Facts, f) {
@@ -173,8 +173,8 @@ func (g *Group) takes(one *Group) bool {
 	return !g.NICsFirst && (g.NIC == nil || g.NIC.same(one.NIC))
 }
 
-// group describes an element below a CPU or a switch: a GPU, a NIC, or a switch and what is
-// below it. It is empty where NCCL drops the element.
+// group describes an element below a CPU or a switch: a GPU, a NIC, or a switch with its subtree. The group
+// is empty for an element that NCCL skips.
 func (d *describer) group(e *decl.Element) (*Group, error) {
 	g := &Group{}
 	switch {
@@ -277,7 +277,7 @@ func (d *describer) addGPU(g *Group, e *decl.Element) error {
 	return nil
 }
 
-// byNumber puts the GPUs in the order of their numbers.
+// byNumber sorts the GPUs by their numbers, which must be 0 to n-1.
 func (d *describer) byNumber() error {
 	devs := d.spec.GPU.Devs
 	if !numbers(devs, len(devs)) {
@@ -295,7 +295,7 @@ func (d *describer) byNumber() error {
 	return nil
 }
 
-// gpuKind is the kind with the PCI device, else one of the compute capability whose NVLinks
+// gpuKind returns the kind with the PCI device, else one of the compute capability whose NVLinks
 // and C2C are like these.
 func (d *describer) gpuKind(e, gpu *decl.Element) (string, error) {
 	links, c2c, sm := 0, gpu.Child("c2c") != nil, gpu.Int("sm", 0)

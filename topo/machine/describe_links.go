@@ -47,7 +47,7 @@ func (d *describer) addNIC(g *Group, e *decl.Element) error {
 	return nil
 }
 
-// nicKind describes a NIC by its ports.
+// nicKind describes a NIC from its ports, which must be equal in speed, latency and GPUDirect.
 func (d *describer) nicKind(e *decl.Element, nets []*decl.Element) (*NIC, error) {
 	p := nets[0]
 	for _, o := range nets {
@@ -101,7 +101,7 @@ func (d *describer) nicKind(e *decl.Element, nets []*decl.Element) (*NIC, error)
 // isVirtual reports whether an NVLink leads to NVSwitches that the host does not see.
 func isVirtual(target string) bool { return strings.HasPrefix(target, "fffffff") }
 
-// nvlinks describes what NVLinks lead to.
+// nvlinks describes the NVLinks: to NVSwitches, or between pairs of GPUs.
 func (d *describer) nvlinks() error {
 	l := &d.spec.NVLink
 	between := map[[2]int]int{}
@@ -138,7 +138,7 @@ func (d *describer) nvlinks() error {
 	return d.pairs(between)
 }
 
-// pairs describes links between GPUs: so many of each pair, or each pair's.
+// pairs describes links between GPUs: as a mesh if all pairs have the same number, else pair by pair.
 func (d *describer) pairs(between map[[2]int]int) error {
 	l, n := &d.spec.NVLink, len(d.gpus)
 	mesh := between[[2]int{0, 1}]
@@ -193,7 +193,7 @@ func (d *describer) shorten() {
 	s.Groups = repeated(s.Groups)
 }
 
-// share takes NICs of the Spec's kind out of groups.
+// share removes the kind of NIC from groups whose NICs are of the Spec's common kind.
 func (s *Spec) share(groups []Group) {
 	for i := range groups {
 		g := &groups[i]
@@ -209,7 +209,7 @@ func (s *Spec) share(groups []Group) {
 	}
 }
 
-// repeated writes equal groups in a row once.
+// repeated merges consecutive equal groups into one with Times.
 func repeated(groups []Group) []Group {
 	var out []Group
 	for _, g := range groups {
@@ -224,15 +224,15 @@ func repeated(groups []Group) []Group {
 	return out
 }
 
-// shape is a group without bus ids and how often it is there: a group with a kind of NIC of
-// its own is like no other, by the kind's address.
+// shape returns a key that is equal for equal groups, ignoring bus ids and Times. A group with its own kind
+// of NIC is equal to no other: the key has the kind's address.
 func shape(g *Group) string {
 	c := *g
 	c.Bus, c.Times = nil, 0
 	return fmt.Sprintf("%+v", c)
 }
 
-// Cores writes sysfs' mask of CPUs as ranges, "0-3,36".
+// Cores converts sysfs' hexadecimal CPU mask to ranges, "0-3,36".
 func Cores(mask string) string {
 	var list []int
 	words := strings.Split(mask, ",")

@@ -10,10 +10,10 @@ import (
 	"github.com/simccl/simccl/topo/decl"
 )
 
-// Kinds name parts of a machine as a Spec does; empty ones are found out.
+// Kinds names the kinds of a machine's GPUs, NICs and CPUs as in a Spec; empty ones are detected.
 type Kinds struct{ GPU, NIC, CPU string }
 
-// Device is a PCI function that is a GPU or a NIC, and what is known of it.
+// Device is a PCI function that is a GPU or a NIC, with what the source reports about it.
 type Device struct {
 	PCI     *decl.Element
 	Model   string // of a GPU, "NVIDIA A100-SXM4-80GB"
@@ -30,9 +30,9 @@ var words = [][2]string{{"A100-SXM", "a100-sxm"}, {"A100-PCI", "a100-pcie"}, {"P
 	{"H800", "h800-sxm"}, {"H20", "h20-sxm"},
 	{"GB200", "gb200"}, {"GB300", "gb300"}, {"B200", "b200-sxm"}, {"B300", "b300-sxm"}, {"GB10", "gb10"}}
 
-// Equip adds to PCI functions what NCCL finds of GPUs and NICs: compute capability, NVLinks,
-// links to the CPU, ports. links nil: NVLinks are assumed, where the kind of GPU leaves no
-// doubt. notes say what was assumed; an error names what to give.
+// Equip adds to PCI functions what NCCL finds on the machine: of GPUs compute capability, NVLinks and C2C
+// links, of NICs the ports. With links nil, NVLinks are assumed if the kind of GPU leaves no doubt. notes
+// lists the assumptions; an error names the option to give.
 func Equip(root *decl.Element, gpus, nics []Device, k Kinds, links *NVLink) (notes []string, err error) {
 	root.SetParents()
 	g := &generator{spec: &Spec{}}
@@ -84,7 +84,7 @@ func Equip(root *decl.Element, gpus, nics []Device, k Kinds, links *NVLink) (not
 
 func busOf(e *decl.Element) string { v, _ := e.Get("busid"); return v }
 
-// gpuOf is the kind of a GPU: as given, by its PCI device, or by its name.
+// gpuOf returns the kind of a GPU: as given, by its PCI device, or by its name.
 func gpuOf(d *Device, given string) (string, error) {
 	if given != "" {
 		if p := known("gpu.kind", given, gpuKinds); p != nil {
@@ -113,7 +113,7 @@ func gpuOf(d *Device, given string) (string, error) {
 			strings.Join(slices.Sorted(maps.Keys(gpuKinds)), ", "))
 }
 
-// assume is what NVLinks of n GPUs of a kind lead to, where boards of that size have it.
+// assume returns the NVLinks of n GPUs of a kind on the usual board of that size, and a note about it.
 func assume(kind string, n int) (NVLink, string, error) {
 	k := gpuKinds[kind]
 	switch {
@@ -134,7 +134,7 @@ func assume(kind string, n int) (NVLink, string, error) {
 		"of nvidia-smi topo -m of that host with --nvlink", n, kind)
 }
 
-// addPort adds the port of a NIC, and says what was assumed of it.
+// addPort adds the port of a NIC. note says which attributes were assumed.
 func addPort(d *Device, dev int, given string) (note string, err error) {
 	device, _ := d.PCI.Get("device")
 	best := given
@@ -173,7 +173,7 @@ func addPort(d *Device, dev int, given string) (note string, err error) {
 	return note, nil
 }
 
-// SetCPU writes a kind of CPU into an element.
+// SetCPU sets the architecture, vendor and model of a kind of CPU on an element.
 func SetCPU(e *decl.Element, kind string) error {
 	if p := known("cpu", kind, cpuKinds); p != nil {
 		return fmt.Errorf("--cpu-kind: %w", p)

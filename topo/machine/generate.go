@@ -40,7 +40,7 @@ func (s *Spec) Generate() (*decl.Element, error) {
 	return root, nil
 }
 
-// generator numbers devices as it goes.
+// generator builds the tree of a Spec and numbers devices as it creates them.
 type generator struct {
 	spec   *Spec
 	gpus   []*decl.Element // <gpu>, by number
@@ -79,7 +79,7 @@ func (g *generator) cpu(i int, n NUMA) *decl.Element {
 	return e
 }
 
-// group appends the subtree of a group, all copies.
+// group appends all copies of a group's subtree.
 func (g *generator) group(on *decl.Element, grp *Group) {
 	grp = grp.parts()
 	for range max(grp.Times, 1) {
@@ -110,8 +110,8 @@ func child(of, e *decl.Element) *decl.Element {
 	return e
 }
 
-// busID is the next of the group's bus ids, or a new one: each NUMA node has its own part of
-// the 256 buses, each host bridge of it a PCI domain, each bus at most 32 devices.
+// busID returns the next of the group's bus ids, or generates one: each NUMA node has its own range of the
+// 256 buses, each of its host bridges a PCI domain, each bus at most 32 devices.
 func (g *generator) busID() string {
 	if len(g.given) > 0 {
 		id := g.given[0]
@@ -131,7 +131,7 @@ func (g *generator) busID() string {
 	}
 }
 
-// pci is a function's element; gen replaces its own link.
+// pci returns a function's element; gen replaces its own link.
 func pci(id pciID, bus, gen string) *decl.Element {
 	if gen == "" {
 		gen = id.gen
@@ -189,7 +189,7 @@ func (g *generator) nic(on *decl.Element, n *NIC) {
 	}
 }
 
-// portName is the name of the i-th port of a kind, which has a number.
+// portName returns the name of the i-th port of a kind, which has a number.
 func (n *NIC) portName(i, dev int) string {
 	if len(n.Names) > 0 {
 		return n.Names[i]
@@ -228,7 +228,8 @@ func (g *generator) connect() {
 // not of that kind, both: the virtual target.
 type nvlinks struct{ gpu, nvswitch, count int }
 
-// of lists the bundles of GPU i among n, of a kind with so many links.
+// of returns the NVLink elements of GPU i among n: target and number of links each. links is the number of
+// links of the kind.
 func (l *NVLink) of(i, n, links int) []nvlinks {
 	var out []nvlinks
 	if l.Links > 0 {

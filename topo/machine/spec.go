@@ -1,6 +1,5 @@
-// Package machine describes a machine by what a data sheet says of it (CPUs, PCIe
-// switches, GPUs, NVLink, NICs) and writes the tree of elements that NCCL would
-// find there. It knows no NCCL rule: what is decided on the tree is elsewhere.
+// Package machine describes a machine by the figures of a data sheet (CPUs, PCIe switches, GPUs, NVLink,
+// NICs) and generates the tree of elements that NCCL would find on it. It contains no rule of NCCL.
 //
 // What it must not know: files, decisions, times.
 package machine
@@ -31,10 +30,10 @@ type Spec struct {
 	NVLink  NVLink   `json:"nvlink"`
 	NIC     NIC      `json:"nic"`
 	Groups  []Group  `json:"groups"`
-	// Domain is how many such hosts share one NVLink domain; 0 and 1: none.
+	// Domain is the number of such hosts in one NVLink domain; 0 and 1: no domain.
 	Domain  int     `json:"domain,omitempty"`
 	Network Network `json:"network"`
-	// Facts says where each part of the Spec comes from.
+	// Facts lists the source of each part of the Spec.
 	Facts []Fact `json:"facts,omitempty"`
 }
 
@@ -45,9 +44,9 @@ type NUMA struct {
 	Cores string `json:"cores,omitempty"`
 }
 
-// GPU is the kind of all GPUs. NoGDR: GPUDirect RDMA is off. PCIe replaces the
-// kind's own link, "4x16" for generation 4 of 16 lanes, "unknown" for a VM that does not say.
-// Devs are the GPUs' numbers in the order of the file, where they are not 0, 1, 2 ….
+// GPU is the kind of all GPUs. NoGDR disables GPUDirect RDMA. PCIe replaces the kind's own link: "4x16" is
+// generation 4 with 16 lanes, "unknown" a VM that does not report it. Devs lists the GPUs' numbers in the
+// order of the file, if they are not 0, 1, 2, ….
 type GPU struct {
 	Kind  string `json:"kind"`
 	NoGDR bool   `json:"noGDR,omitempty"`
@@ -55,10 +54,10 @@ type GPU struct {
 	Devs  []int  `json:"devs,omitempty"`
 }
 
-// NVLink says what the NVLinks of each GPU lead to: NVSwitches (Switch; Counts are
-// the links to each visible NVSwitch, none: one virtual target), or other GPUs:
-// Mesh links to each other GPU, or Pairs {GPU, GPU, links}. Links replaces the
-// number of links of the kind; Each lists it by GPU where GPUs differ (0: none works).
+// NVLink describes the NVLinks of each GPU. They lead to NVSwitches (Switch; Counts has the links to each
+// visible NVSwitch, empty means one virtual target) or to other GPUs (Mesh links to each other GPU, or Pairs
+// of {GPU, GPU, links}). Links replaces the kind's number of links; Each lists it by GPU if GPUs differ (0:
+// none works).
 type NVLink struct {
 	Switch bool     `json:"switch,omitempty"`
 	Links  int      `json:"links,omitempty"`
@@ -69,12 +68,11 @@ type NVLink struct {
 	Pairs  [][3]int `json:"pairs,omitempty"`
 }
 
-// NIC is the kind of all NICs; what is zero is the kind's. Speed is of a port, in
-// Mb/s, Latency in us as the net plugin reports it, Ports the ports of a NIC.
-// Name is a pattern of the port's number ("mlx5_%d"); Names lists them instead.
-// Virtual NICs have no PCI function. Ports are numbered from First on, or as Devs lists
-// them, or else take the least numbers that are free. Names and Devs have an entry for each
-// port of the kind in the order of the file: NUMA node by NUMA node, group by group.
+// NIC is the kind of all NICs; members that are zero have the kind's values. Speed is in Mb/s per port,
+// Latency in us as the net plugin reports it, Ports is the number of ports of a NIC. Name is a pattern of the
+// port's number ("mlx5_%d"); Names lists the names instead. Virtual NICs have no PCI function. Ports are
+// numbered from First, or as listed in Devs, else with the lowest free numbers. Names and Devs have one entry
+// per port of the kind in the order of the file: by NUMA node, then by group.
 type NIC struct {
 	Kind    string   `json:"kind,omitempty"`
 	First   int      `json:"first,omitempty"`
@@ -89,13 +87,12 @@ type NIC struct {
 	Names   []string `json:"names,omitempty"`
 }
 
-// Group is a PCIe subtree of a NUMA node: switches one below the other (kinds of Switches),
-// then GPUs and NICs below the last, then the subtrees of Below, which leave NUMA, Bridge and
-// Bus to the outermost group. Apart puts the NICs below a second switch beside the GPUs' one.
-// NICsFirst is their order in the file. Times repeats the group. Bridge is the number of the
-// host bridge within the NUMA node, each of which is a PCI domain of its own in the file.
-// Bus lists bus ids of all its PCI functions in order; without it they are made.
-// NIC is the kind of the NICs of this group where it is not that of the others.
+// Group is a PCIe subtree of a NUMA node: a chain of switches (kinds in Switches), GPUs and NICs below the
+// last one, and the subtrees of Below, which take NUMA, Bridge and Bus from the outermost group. Apart puts
+// the NICs below a second switch next to the GPUs' one. NICsFirst is their order in the file. Times repeats
+// the group. Bridge is the number of the host bridge within the NUMA node; each host bridge is a PCI domain
+// in the file. Bus lists the bus ids of all PCI functions in order; without it they are generated. NIC
+// replaces the Spec's kind of NIC in this group.
 type Group struct {
 	NUMA      int      `json:"numa"`
 	Bridge    int      `json:"bridge,omitempty"`
@@ -110,7 +107,8 @@ type Group struct {
 	NIC       *NIC     `json:"nic,omitempty"`
 }
 
-// parts is a group without Apart: the last switch and the one beside it become two subtrees.
+// parts returns the group without Apart: the last switch and the second switch next to it become two subtrees
+// of Below.
 func (g *Group) parts() *Group {
 	if !g.Apart {
 		return g
@@ -151,7 +149,7 @@ func (s *Spec) each(f func(g *Group)) {
 	}
 }
 
-// nic is the kind of a group's NICs.
+// nic returns the kind of the group's NICs, the Spec's unless the group has its own.
 func (s *Spec) nic(g *Group) *NIC {
 	if g.NIC != nil {
 		return g.NIC
@@ -159,10 +157,10 @@ func (s *Spec) nic(g *Group) *NIC {
 	return &s.NIC
 }
 
-// Network is what is public about the network between such hosts. Kind is
-// infiniband, roce, efa, tcpx, tcpxo, slingshot or socket; Rails the number of rails
-// of a rail-optimised one (0: no rails); Radix the ports of a leaf switch; Oversub
-// the ratio of downlinks to uplinks above the leaves (1: non-blocking); 0 is unknown.
+// Network describes what is public about the network between such hosts. Kind is infiniband, roce, efa, tcpx,
+// tcpxo, slingshot or socket. Rails is the number of rails of a rail-optimised network (0: no rails), Radix
+// the number of ports of a leaf switch, Oversub the ratio of downlinks to uplinks above the leaves (1:
+// non-blocking); 0 means unknown.
 type Network struct {
 	Kind    string  `json:"kind,omitempty"`
 	Rails   int     `json:"rails,omitempty"`
@@ -170,8 +168,8 @@ type Network struct {
 	Oversub float64 `json:"oversubscription,omitempty"`
 }
 
-// Fact is where a part of a Spec comes from. Estimated: no source states it; it is
-// what such machines usually have.
+// Fact is the source of a part of a Spec. Estimated: no source states the part; it is usual for such
+// machines.
 type Fact struct {
 	Of        string `json:"of"`
 	Source    string `json:"source"`

@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/topo/decl"
 )
 
-// kept are the attributes of each element that name nothing.
+// kept lists, by element, the attributes that Nameless copies unchanged because they do not identify a site.
 var kept = map[string][]string{
 	"system": {"version"},
 	"cpu":    {"numaid", "affinity", "arch", "vendor", "familyid", "modelid"},
@@ -21,10 +21,10 @@ var kept = map[string][]string{
 		"railId", "planeId"},
 }
 
-// Nameless takes out of a topology what names a site: host hashes, GUIDs, bus ids, device
-// names, comments and whatever NCCL does not know. What NCCL decides stays the same: order is
-// kept within bus ids, names, hashes and GUIDs, and so is equality; functions of one PCI device
-// stay functions of one.
+// Nameless returns a copy of a topology without names that identify a site: host hashes, GUIDs, bus ids,
+// device names, comments and everything that NCCL does not read. NCCL's decisions do not change: the new bus
+// ids, names, hashes and GUIDs keep order and equality, and functions of one PCI device remain functions of
+// one.
 func Nameless(root *decl.Element) *decl.Element {
 	a := &namer{buses: map[string]string{}, names: map[string]string{},
 		numbers: map[string]map[string]string{}}
@@ -32,14 +32,14 @@ func Nameless(root *decl.Element) *decl.Element {
 	return a.copy(root)
 }
 
-// namer knows the new names by the old ones.
+// namer maps old names to new ones.
 type namer struct {
 	buses   map[string]string // by domain:bus:device
 	names   map[string]string
 	numbers map[string]map[string]string // by attribute
 }
 
-// collect reads all names and orders them.
+// collect reads all names of the tree and assigns the new ones in order.
 func (a *namer) collect(root *decl.Element) {
 	devices, names := map[busID]bool{}, map[string]bool{}
 	values := map[string]map[string]bool{"guid": {}, "host_hash": {}}
@@ -84,8 +84,8 @@ func (a *namer) collect(root *decl.Element) {
 	}
 }
 
-// driver is the beginning of a net's name that says which plugin of NCCL reports
-// it, and so which ports are fused: those of RDMA drivers keep it.
+// driver returns the prefix of a net's name that identifies the NCCL plugin that reports it, and so which
+// ports fuse; the new name keeps it. It is "net" for other names.
 func driver(name string) string {
 	for _, d := range []string{"mlx5_", "mlx4_", "mlx", "ib", "bnxt", "ionic"} {
 		if strings.HasPrefix(name, d) {
@@ -117,7 +117,7 @@ func compareHex(x, y string) int {
 	return 0
 }
 
-// copy is an element with all below it, without what NCCL does not know.
+// copy returns an element with all below it, without what NCCL does not know.
 func (a *namer) copy(e *decl.Element) *decl.Element {
 	out := &decl.Element{Name: e.Name, Open: e.Open}
 	for _, x := range e.Attrs {
@@ -134,7 +134,7 @@ func (a *namer) copy(e *decl.Element) *decl.Element {
 	return out
 }
 
-// value is what an attribute becomes, and whether it stays.
+// value returns the new value of an attribute and whether the attribute is kept.
 func (a *namer) value(e *decl.Element, name, v string) (string, bool) {
 	switch name {
 	case "busid", "target":
@@ -168,7 +168,7 @@ func (b busID) compare(o busID) int {
 	return slices.Compare([]uint64{b.domain, b.bus, b.dev, b.fn}, []uint64{o.domain, o.bus, o.dev, o.fn})
 }
 
-// parseBus reads domain:bus:device.function; the virtual NVSwitch is none.
+// parseBus parses domain:bus:device.function. ok is false for the virtual NVSwitch.
 func parseBus(v string) (busID, bool) {
 	if v == virtual {
 		return busID{}, false

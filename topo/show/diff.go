@@ -18,7 +18,7 @@ type Change struct {
 	At   string      `json:"at"` // place in the file that has it, the second for changes
 }
 
-// String prints a change on one line.
+// String formats a change on one line.
 func (c Change) String() string {
 	switch c.Kind {
 	case "added":
@@ -34,12 +34,12 @@ func (c Change) String() string {
 // part is an element under the name by which it is found again.
 type part struct {
 	e  *topo.Element
-	up string // name of what it hangs on
+	up string // key of the enclosing element
 }
 
-// Diff compares what two Specs declare. Devices are found again by bus id, nets
-// by name, CPUs by NUMA number, at any position; order and what NCCL itself
-// rewrites (rank, host_hash, keep) are no difference.
+// Diff compares the declarations of two Specs. It matches devices by bus id, nets by name and CPUs by NUMA
+// number, at any position. Order, and attributes that NCCL itself rewrites (rank, host_hash, keep), are no
+// differences.
 func Diff(a, b *topo.Spec) []Change {
 	pa, names := parts(a, nil)
 	pb, names := parts(b, names)
@@ -135,8 +135,8 @@ func parts(s *topo.Spec, names []string) (map[string]part, []string) {
 	return out, names
 }
 
-// keyOf names an element by what makes it itself; what has no such thing is
-// named by what it belongs to.
+// keyOf names an element by its identifying attribute (bus id, name, NUMA number, target); an element without
+// one is named by its parent's key.
 func keyOf(e *topo.Element, up string) string {
 	id := map[string]string{"cpu": "numaid", "pci": "busid", "net": "name", "nvlink": "target",
 		"pcilink": "target"}[e.Name]

@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
-// columns is what a terminal has at least.
+// columns is the assumed width of a terminal.
 const columns = 80
 
 // paths writes the matrix where it fits a terminal or wide is asked for, and otherwise
@@ -22,7 +22,7 @@ func paths(b *strings.Builder, s *topo.System, wide bool) {
 	narrow(b, s)
 }
 
-// widest is the length of the longest line of the matrix itself.
+// widest returns the length of the longest line of the matrix itself.
 func widest(text string) int {
 	n := 0
 	matrix, _, _ := strings.Cut(text, "\n\n")
@@ -96,7 +96,7 @@ func narrowNets(b *strings.Builder, s *topo.System, gpus []topo.NodeID, r *rates
 	}
 }
 
-// rates collects the bandwidths of each kind of path.
+// rates collects the different bandwidths of each kind of path, in order of appearance.
 type rates struct {
 	seen map[string]bool
 	text []string
@@ -104,7 +104,7 @@ type rates struct {
 
 func newRates() *rates { return &rates{seen: map[string]bool{}} }
 
-// kind is a path's kind in a cell.
+// kind formats the kind of a path for a cell of the matrix, "X" on the diagonal.
 func (r *rates) kind(s *topo.System, from, to topo.NodeID) string {
 	if from == to {
 		return "X"
@@ -135,7 +135,7 @@ func kinds(gpus []topo.NodeID, s *topo.System, kind func(topo.NodeID) string) st
 	return strings.Join(out, ", ")
 }
 
-// ranges writes ascending numbers, "0-3,7".
+// ranges formats ascending numbers: "0-3,7".
 func ranges(n []int) string {
 	var out []string
 	for i := 0; i < len(n); {
@@ -153,7 +153,7 @@ func ranges(n []int) string {
 	return strings.Join(out, ",")
 }
 
-// cut shortens a name that is fused of several.
+// cut shortens the long name of a fused NIC to 18 characters.
 func cut(name string) string {
 	const most = 18
 	if r := []rune(name); len(r) > most {

@@ -12,22 +12,22 @@ import (
 	"github.com/simccl/simccl/topo/doc"
 )
 
-// Doc is what `topo show --json` prints: every part of the machine that NCCL
-// keeps together, with its system and paths as in the decision document.
+// Doc is the output of `topo show --json`: the machine's Systems (parts that NCCL keeps together) with system
+// and paths as in the decision document.
 type Doc struct {
 	Name  string `json:"name"`
 	Hosts int    `json:"hosts"`
 	Parts []Part `json:"parts"`
 }
 
-// Part is one System of the machine.
+// Part is one System of the machine with its local ranks.
 type Part struct {
 	Ranks  []int             `json:"ranks"`
 	System doc.SystemSection `json:"system"`
 	Paths  doc.PathsSection  `json:"paths"`
 }
 
-// JSON gives the document.
+// JSON returns the Doc of a host.
 func JSON(h *topo.Host) Doc {
 	d := Doc{Hosts: h.Systems[0].NHosts}
 	if h.Spec != nil {
@@ -49,7 +49,7 @@ func ranksOf(h *topo.Host, system int) []int {
 	return out
 }
 
-// Text gives the page that people read: summary, matrix, bandwidths, tree.
+// Text returns the text page of a host: summary, matrix of paths, bandwidths, PCI tree.
 func Text(h *topo.Host, wide bool) string {
 	var b strings.Builder
 	for i, s := range h.Systems {
@@ -80,7 +80,7 @@ func summary(b *strings.Builder, h *topo.Host, s *topo.System) {
 	b.WriteByte('\n')
 }
 
-// label is a short name of a GPU or net: "GPU3", "NET0".
+// label returns a short name of a GPU or net: "GPU3", "NET0".
 func label(s *topo.System, n topo.NodeID) string {
 	node := &s.Nodes[n]
 	switch node.Kind {
@@ -97,8 +97,8 @@ func label(s *topo.System, n topo.NodeID) string {
 	return s.Name(n)
 }
 
-// Matrix writes path kinds and bandwidths between GPUs and nets in the manner
-// of nvidia-smi topo -m; rows are where data starts. GPUs go by local rank.
+// Matrix writes the kinds and bandwidths of paths between GPUs and nets in the format of nvidia-smi topo -m;
+// a row is the source. GPUs are ordered by local rank.
 func Matrix(b *strings.Builder, s *topo.System) {
 	gpus, nets := byRank(s), s.Of(topo.NET)
 	ends := append(append([]topo.NodeID{}, gpus...), nets...)
@@ -163,7 +163,7 @@ func direct(s *topo.System, n topo.NodeID) string {
 	return "no"
 }
 
-// short prints a bandwidth with four digits.
+// short formats a bandwidth with four digits.
 func short(f float32) string { return strconv.FormatFloat(float64(f), 'g', 4, 64) }
 
 func netTable(b *strings.Builder, s *topo.System) {

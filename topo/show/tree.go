@@ -8,8 +8,8 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
-// tree writes the PCI tree below every CPU with the bandwidth of each link, as
-// lstopo does, and what hangs on it by NVLink, C2C and between CPUs.
+// tree writes the PCI tree below every CPU, as lstopo does, with the bandwidth of each link, and the NVLink,
+// C2C and CPU-to-CPU links.
 func tree(b *strings.Builder, s *topo.System) {
 	for _, c := range s.Of(topo.CPU) {
 		fmt.Fprintf(b, "%s\n", cpuText(s, c))
@@ -132,8 +132,7 @@ func Dot(s *topo.System) string {
 	return b.String()
 }
 
-// backLink gives the first link of the same kind that leads in the other direction, -1
-// without one.
+// backLink returns the first link of the same kind in the opposite direction, -1 if there is none.
 func backLink(s *topo.System, l topo.LinkID) topo.LinkID {
 	link := &s.Links[l]
 	for _, r := range s.Nodes[link.To].Links {

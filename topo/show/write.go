@@ -12,16 +12,16 @@ import (
 	"github.com/simccl/simccl/topo/smi"
 )
 
-// FormatError is a format that Write does not know.
+// FormatError reports a format that Write does not know.
 type FormatError struct{ Format string }
 
-// Error names the formats.
+// Error lists the valid formats.
 func (e *FormatError) Error() string {
 	return fmt.Sprintf("%s: write text, json, svg, dot, nccl or matrix", e.Format)
 }
 
-// Write shows a host: "text" in 80 columns, "wide" with all bandwidths, "json", "dot" for Graphviz, "nccl",
-// the lines of NCCL's own log, or "matrix", that of nvidia-smi topo -m.
+// Write writes a host in a format: "text" (80 columns), "wide" (with all bandwidths), "json", "dot" for
+// Graphviz, "nccl" (the lines of NCCL's own log) or "matrix" (as nvidia-smi topo -m).
 func Write(w io.Writer, h *topo.Host, format string) error {
 	switch format {
 	case "text", "wide":
@@ -62,7 +62,7 @@ type Element struct {
 	Children []Element   `json:"children"`
 }
 
-// ElementJSON is an element for JSON.
+// ElementJSON converts an element and its subtree for JSON.
 func ElementJSON(e *topo.Element) Element {
 	out := Element{Name: e.Name, Attrs: [][2]string{}, Children: []Element{}}
 	for _, x := range e.Attrs {

@@ -12,9 +12,9 @@ import (
 	"github.com/simccl/simccl/internal/termtext"
 )
 
-// Hosts reads which hosts a job has, in the order of its ranks: a nodelist of Slurm ("node[01-16]", several
-// lines are one list), a host file of MPI (a host a line, slots=N, host:N; repeated lines are one host), or
-// nodes of Kubernetes as kubectl get nodes -o json prints them (or pods, whose spec.nodeName counts).
+// Hosts reads the names of a job's hosts in the order of its ranks: a nodelist of Slurm ("node[01-16]";
+// several lines are one list), a host file of MPI (one host per line, with slots=N or host:N; repeated lines
+// are one host), or the output of kubectl get nodes -o json (or of get pods, whose spec.nodeName is used).
 func Hosts(data []byte, file string) ([]string, error) {
 	text := bytes.TrimSpace(data)
 	if bytes.HasPrefix(text, []byte("{")) || bytes.HasPrefix(text, []byte("[")) && json.Valid(text) {
@@ -57,8 +57,8 @@ var (
 	slots = regexp.MustCompile(`^(max_)?(slots|max-slots)=\d+$`)
 )
 
-// IsHostList reports whether the first lines, as words, are those of a list of hosts: a name with a number,
-// or a range in brackets, alone or with slots.
+// IsHostList reports whether the words of a file's first lines look like a host list: each line a name with a
+// number or a bracketed range, optionally followed by slots.
 func IsHostList(lines [][]string) bool {
 	for _, l := range lines {
 		name := l[0]
@@ -73,7 +73,7 @@ func IsHostList(lines [][]string) bool {
 	return true
 }
 
-// unique keeps the first of equal names: MPI's files repeat hosts for their slots.
+// unique removes repeated hosts, which MPI's hostfiles have for slots. An empty list is an error.
 func unique(list []string, file string) ([]string, error) {
 	seen := map[string]bool{}
 	list = slices.DeleteFunc(list, func(h string) bool {
@@ -87,7 +87,7 @@ func unique(list []string, file string) ([]string, error) {
 	return list, nil
 }
 
-// kubernetes reads nodes or pods.
+// kubernetes reads the names of nodes, or of the nodes of pods, from kubectl's JSON.
 func kubernetes(data []byte, file string) ([]string, error) {
 	var list struct {
 		Kind  string

@@ -33,7 +33,7 @@ type ibReader struct {
 	ports int
 }
 
-// InfiniBand reads the output of ibnetdiscover.
+// InfiniBand reads the cables from the output of ibnetdiscover.
 func InfiniBand(data []byte, file string, o Options) (*Plan, error) {
 	r := &ibReader{p: newPlan(), o: &o, file: file, names: map[string]string{}, nics: map[string]string{}}
 	r.p.files = []string{file}
@@ -63,7 +63,7 @@ func (r *ibReader) bad(line int, hint, format string, args ...any) error {
 	return fault(r.file, line, 1, hint, format, args...)
 }
 
-// block notes a node.
+// block reads the heading of a node's block: a switch, channel adapter or router with its GUID.
 func (r *ibReader) block(line string, at int) error {
 	m := ibNode.FindStringSubmatch(line)
 	if m == nil {
@@ -94,7 +94,7 @@ func (r *ibReader) block(line string, at int) error {
 
 func (r *ibReader) taken(name string) bool { _, ok := r.p.roles[name]; return ok }
 
-// switchName is the name in a switch's description: "MF0;leaf1:MQM8700/U1" and "leaf1" are leaf1.
+// switchName returns the name in a switch's description: "MF0;leaf1:MQM8700/U1" and "leaf1" are leaf1.
 func switchName(desc, guid string) string {
 	_, name, ok := strings.Cut(desc, ";")
 	if !ok {
@@ -108,8 +108,8 @@ func switchName(desc, guid string) string {
 	return strings.ReplaceAll(name, " ", "-")
 }
 
-// adapter says of which host a channel adapter is, and what it is called: by GUID, or by a description like
-// "node001 mlx5_0" or "node001 HCA-1", which the driver and rdma-ndd write.
+// adapter returns the host and net of a channel adapter: by GUID, else from a description that the driver or
+// rdma-ndd writes, such as "node001 mlx5_0" or "node001 HCA-1".
 func (r *ibReader) adapter(desc, guid string) (host, net string) {
 	if g, err := strconv.ParseUint(guid, 16, 64); err == nil {
 		if nic, ok := r.o.GUIDs[g]; ok {
@@ -130,7 +130,7 @@ func (r *ibReader) adapter(desc, guid string) (host, net string) {
 	return "host-" + guid, "guid-" + guid
 }
 
-// port notes the cable of a port's line.
+// port reads a port's line and records its cable.
 func (r *ibReader) port(line string, at int) error {
 	if m := ibNode.FindStringSubmatch(line); m != nil {
 		r.node = strings.ToLower(m[4])
@@ -175,7 +175,7 @@ func (r *ibReader) port(line string, at int) error {
 	return nil
 }
 
-// end is a port by names: of a host its adapter, whose further ports have a number.
+// end returns a port by names: of a host its adapter, whose further ports have a number.
 func (r *ibReader) end(guid, port string) end {
 	if nic, ok := r.nics[guid]; ok {
 		if port != "1" {

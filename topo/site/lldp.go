@@ -22,8 +22,8 @@ type lldpReader struct {
 	count int
 }
 
-// LLDP reads the neighbours of one device, whose name is the file's without its ending, or of several: an
-// object of what lldpcli printed on each, by name.
+// LLDP reads the neighbours that lldpcli reports: of one device, named by the file, or of several devices in
+// an object of such outputs by device name.
 func LLDP(data []byte, file string) (*Plan, error) {
 	r := &lldpReader{Reader: jsonfile.New(data, file), p: newPlan(), file: file, data: data}
 	r.p.files = []string{file}
@@ -51,7 +51,7 @@ func LLDP(data []byte, file string) (*Plan, error) {
 	return r.p, nil
 }
 
-// device reads what a device reports.
+// device reads the output of lldpcli on one device.
 func (r *lldpReader) device(name string, at int64) error {
 	if err := r.p.device(name, unknown); err != nil {
 		return r.Fail(at, "", "%v", err)
@@ -79,7 +79,7 @@ func (r *lldpReader) device(name string, at int64) error {
 	return nil
 }
 
-// neighbour notes the far end of an interface.
+// neighbour records the cable from an interface to its neighbour.
 func (r *lldpReader) neighbour(device string, x member, from int64) error {
 	line := r.line(x.name, from)
 	var v struct {
@@ -116,13 +116,13 @@ func (r *lldpReader) neighbour(device string, x member, from int64) error {
 	return nil
 }
 
-// line is where an interface is named, from a place of the file on.
+// line returns the line of the first mention of an interface after offset from.
 func (r *lldpReader) line(name string, from int64) int {
 	at := bytes.Index(r.data[min(int(from), len(r.data)):], []byte(`"`+name+`"`))
 	return 1 + bytes.Count(r.data[:min(len(r.data), int(from)+max(at, 0))], []byte("\n"))
 }
 
-// listed is the items of a list, or its only one.
+// listed returns the items of a list, or its only one.
 func listed(data json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(data, &list) == nil {
@@ -134,7 +134,7 @@ func listed(data json.RawMessage) []json.RawMessage {
 	return []json.RawMessage{data}
 }
 
-// member is a value with its name.
+// member is a name with its JSON value.
 type member struct {
 	name  string
 	value json.RawMessage
@@ -165,7 +165,7 @@ func named(data json.RawMessage) []member {
 	return out
 }
 
-// text is a value: "x", {"value": "x"}, or the first of a list of these.
+// text returns a value: "x", {"value": "x"}, or the first of a list of these.
 func text(data json.RawMessage) string {
 	for range 4 {
 		var s string
@@ -188,7 +188,7 @@ func text(data json.RawMessage) string {
 	return ""
 }
 
-// chassis is the name of a neighbour and what it can.
+// chassis returns the name of a neighbour and its enabled capabilities (Bridge, Router, …).
 func chassis(data json.RawMessage) (name string, caps map[string]bool) {
 	caps = map[string]bool{}
 	for _, one := range listed(data) {
@@ -221,7 +221,7 @@ func chassis(data json.RawMessage) (name string, caps map[string]bool) {
 
 var ethernetRate = regexp.MustCompile(`(?i)\b(\d+)\s*g`)
 
-// portOf is the id and description of a neighbour's port, and its speed where autonegotiation says one.
+// portOf returns the id and description of a neighbour's port, and its speed where autonegotiation says one.
 func portOf(data json.RawMessage) (id, descr string, gbit float64) {
 	for _, one := range listed(data) {
 		var v struct {

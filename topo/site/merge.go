@@ -2,7 +2,7 @@ package site
 
 import "fmt"
 
-// Merge joins what several files say of one network, as the neighbours of each device.
+// Merge combines several files about one network, such as the neighbours of each device, into one Plan.
 func Merge(plans ...*Plan) (*Plan, error) {
 	if len(plans) == 1 {
 		return plans[0], nil
@@ -38,7 +38,7 @@ func Merge(plans ...*Plan) (*Plan, error) {
 	return out, nil
 }
 
-// nameNote says whose neighbours a file has.
+// nameNote returns the note that a file's device was derived from the file's name.
 func nameNote(file, device string) string {
 	return fmt.Sprintf("the file %s is of the device %s, by the file's name", file, device)
 }

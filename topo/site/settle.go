@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/internal/termtext"
 )
 
-// Words in names that say what a device is.
+// Words in device names that identify switches and hosts.
 var (
 	switchWords = regexp.MustCompile(
 		`(?i)(^|[^a-z])(leaf|spine|core|agg|tor|switch|sw|ssw|csw|fsw|rsw)([^a-z]|$)`)
@@ -18,9 +18,10 @@ var (
 		`(?i)(^|[^a-z])(node|host|server|srv|gpu|dgx|hgx|worker|compute|cn|n)([^a-z]|$)`)
 )
 
-// settle finds what devices are, drops what both ends of a cable report, and refuses what no network is.
+// settle classifies the devices, merges cables that both ends report, and returns an error for an impossible
+// network.
 func (p *Plan) settle(o Options) error {
-	if err := p.once(); err != nil {
+	if err := p.mergeCables(); err != nil {
 		return err
 	}
 	if len(p.cables) == 0 {
@@ -58,8 +59,9 @@ func (p *Plan) file() string {
 	return p.files[0]
 }
 
-// once keeps one of equal cables, as both ends report them, and refuses a port with two.
-func (p *Plan) once() error {
+// mergeCables merges the two reports of a cable, one from each end, and returns an error for a port with two
+// cables.
+func (p *Plan) mergeCables() error {
 	type far struct {
 		end
 		at int
@@ -106,8 +108,8 @@ func other(c *cable, e end) string {
 	return strings.TrimSpace(termtext.Short(o.device, 0) + " " + termtext.Short(o.port, 0))
 }
 
-// classify says of the devices that are left what they are: by pattern, by words in names, else hosts are
-// those that only the first column has.
+// classify assigns roles to devices without one: by the pattern of host names, by words in names, else
+// devices that appear only in the first column are hosts.
 func (p *Plan) classify(pattern string) error {
 	if pattern != "" {
 		for _, d := range p.order {

@@ -16,27 +16,28 @@ import (
 	"github.com/simccl/simccl/topo/fabric"
 )
 
-// Bounds of what is read.
+// Limits of the input.
 const (
 	maxDevices = 1 << 20
 	maxCables  = 1 << 21
 	maxName    = 200
 )
 
-// Options say what files do not.
+// Options supplies what the files do not state.
 type Options struct {
 	Gbit    float64 // of a cable whose speed no file says, Gbit/s
 	Latency float64 // us that a cable between switches adds
 	// Of Slurm's files, which name no ports: nets of a host, a leaf's ports to hosts over its uplinks.
 	Nets    int
 	Oversub float64
-	// Hosts matches the names of hosts, where a file does not say what is one; "" goes by names and places.
+	// Hosts is a pattern of host names, for files that do not say which devices are hosts; "" derives it from
+	// names and columns.
 	Hosts string
 	// GUIDs are the NICs of hosts whose topology files are given, by GUID.
 	GUIDs map[uint64]NIC
 }
 
-// NIC is a port of a host by names.
+// NIC is a port of a host: the names of the host and of the net.
 type NIC struct{ Host, Net string }
 
 // end is a port of a device. A port without a name is numbered in order.
@@ -51,7 +52,7 @@ type cable struct {
 	line  int
 }
 
-// role is what a device is.
+// role is the kind of a device: unknown, host or switch.
 type role uint8
 
 const (
@@ -72,7 +73,8 @@ type Plan struct {
 
 func newPlan() *Plan { return &Plan{roles: map[string]role{}, ports: map[string]int{}} }
 
-// device notes a device and what it is.
+// device records a device and its role. It fails on an invalid name, too many devices or a contradicting
+// role.
 func (p *Plan) device(name string, r role) error {
 	was, ok := p.roles[name]
 	switch {
@@ -89,20 +91,20 @@ func (p *Plan) device(name string, r role) error {
 	return nil
 }
 
-// assume notes once what no file says.
+// assume records an assumption, once.
 func (p *Plan) assume(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(p.assumed, text) {
 		p.assumed = append(p.assumed, text)
 	}
 }
 
-// fault is an error of a line.
+// fault returns an error with the position in a file.
 func fault(file string, line, col int, hint, format string, args ...any) error {
 	return fail.At(file, line, col, fmt.Sprintf(format, args...), hint)
 }
 
-// Network makes simccl's fabric of a plan: hosts are numbered in the order of their names, and of each
-// its NICs likewise, as NCCL numbers them. It returns what was assumed.
+// Network converts a plan to a fabric: hosts are numbered in the order of their names, and the NICs of a host
+// in the order of theirs, as NCCL numbers them. It also returns the assumptions made.
 func (p *Plan) Network(o Options) (*fabric.Network, []string, error) {
 	if err := p.settle(o); err != nil {
 		return nil, nil, err
@@ -152,7 +154,8 @@ func (p *Plan) Network(o Options) (*fabric.Network, []string, error) {
 	return n, p.assumed, nil
 }
 
-// switchNames gives each switch a name that a fabric file takes.
+// switchNames maps each switch to a valid name for a fabric file: a name like node0/0 would denote a host
+// port.
 func (p *Plan) switchNames(switches []string) map[string]string {
 	names := map[string]string{}
 	for _, s := range switches {
@@ -254,9 +257,8 @@ func Natural(a, b string) int {
 	}
 }
 
-// even gives hosts and uplinks their cables where a file names no ports: each host has o.Nets ports on its
-// leaf, and the leaf's uplinks carry what comes from below over the oversubscription, an equal part to each
-// switch above.
+// even adds the cables for files without ports: each host has o.Nets ports on its leaf; the uplinks of a leaf
+// carry the bandwidth below it divided by the oversubscription, in equal parts to the switches above.
 func (p *Plan) even(below map[string][]string, above map[string][]string, o Options, file string,
 	line map[string]int) {
 	var carry func(s string, depth int) float64

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// tree is what Slurm's files say: which switches and nodes a switch has below it.
+// tree is the content of Slurm's topology files: the switches and nodes below each switch.
 type tree struct {
 	p     *Plan
 	file  string
@@ -62,7 +62,7 @@ func Slurm(data []byte, file string, o Options) (*Plan, error) {
 	return t.plan(o)
 }
 
-// add takes what a line or an entry says of a switch or block.
+// add records one line or entry: a switch or block and its members.
 func (t *tree) add(v map[string]string, line int) error {
 	name := v["switchname"]
 	if v["blockname"] != "" {
@@ -113,7 +113,7 @@ func (t *tree) add(v map[string]string, line int) error {
 	return nil
 }
 
-// plan cables the tree.
+// plan converts the tree of switches to a Plan and adds cables (even), since Slurm's files name no ports.
 func (t *tree) plan(o Options) (*Plan, error) {
 	roots, blocks := 0, []string{}
 	for _, d := range t.p.order {
@@ -261,7 +261,7 @@ func SlurmYAML(data []byte, file string, o Options) (*Plan, error) {
 	return t.plan(o)
 }
 
-// yamlLine is the line that an error of the module names; 1 without one.
+// yamlLine returns the line that an error of the module names; 1 without one.
 func yamlLine(err error) int {
 	var n int
 	if i := strings.Index(err.Error(), "line "); i >= 0 {
@@ -307,7 +307,7 @@ func Hostlist(list string) ([]string, error) {
 	return out, nil
 }
 
-// expand names what an item with brackets means.
+// expand returns the names of an item with brackets: node[1-3] is node1, node2 and node3.
 func expand(item string) ([]string, error) {
 	before, rest, ok := strings.Cut(item, "[")
 	if !ok {

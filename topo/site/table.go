@@ -43,7 +43,7 @@ func CableColumns(heading string) bool {
 	return a && b
 }
 
-// places finds the columns of a heading.
+// places returns the column of each recognised heading.
 func places(heading []string) map[string]int {
 	at := map[string]int{}
 	for i, h := range heading {
@@ -104,7 +104,7 @@ func csvFault(file string, err error) error {
 	return fault(file, 1, 1, "name the columns a_device,a_port,b_device,b_port,gbit", "an empty table")
 }
 
-// row notes a cable.
+// row records the cable in a row of the table, whose columns are at; errors have line and column.
 func (p *Plan) row(row []string, at map[string]int, r *csv.Reader, file string) error {
 	cell := func(name string) (string, int, int) {
 		i, ok := at[name]
@@ -160,7 +160,7 @@ func (p *Plan) next(device string) string {
 
 var plainRate = regexp.MustCompile(`(?i)^(\d+(?:\.\d+)?)\s*(g|gb|gbe|gbit|gbps|gb/s|gbit/s)?$`)
 
-// rate reads a speed, Gbit/s.
+// rate parses a speed in Gbit/s, also InfiniBand's notation such as 4xNDR.
 func rate(text string) (float64, bool) {
 	if m := ibRate.FindStringSubmatch(text); m != nil {
 		width, _ := strconv.Atoi(m[1])

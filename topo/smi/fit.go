@@ -9,10 +9,10 @@ import (
 	"github.com/simccl/simccl/topo/machine"
 )
 
-// distances are how far apart each two devices are, where cells hide it (NVLinks) the
-// farthest that the other cells allow. PCIe is a tree: of any three devices the two that
-// are farthest apart are so twice, so each cell is at most the farthest step of every
-// way round. The error names a cell that is not.
+// distances returns the distance of every two devices. A cell that hides it (NVLink) is replaced by the
+// largest distance that the other cells allow. PCIe is a tree, so distances are ultrametric: of three devices
+// the two largest of the three distances are equal, and a distance is at most the largest step of any path
+// between the two. The error names a cell that violates this.
 func (m *Matrix) distances() ([][]int, error) {
 	n := len(m.Devices)
 	far, via := make([][]int, n), make([][]int, n)
@@ -64,8 +64,8 @@ func (m *Matrix) way(via [][]int, i, j int) string {
 	return strings.Join(steps, " and ")
 }
 
-// hints joins what no cell keeps apart and the affinities put on one NUMA node: GPUs that
-// see each other over NVLinks alone.
+// hints merges devices that the affinities put on one NUMA node and that no cell separates: GPUs that see
+// each other only over NVLinks.
 func (m *Matrix) hints(far [][]int) {
 	inside := phb
 	for _, row := range m.Cells {
@@ -91,8 +91,7 @@ func (m *Matrix) hints(far [][]int) {
 	}
 }
 
-// locality is where a GPU says it is: its NUMA nodes, else, in matrices of old drivers, its
-// cores.
+// locality identifies the place of a GPU: its NUMA nodes, or its cores in matrices of old drivers.
 func (m *Matrix) locality(i int) string {
 	if d := &m.Devices[i]; len(d.NUMA) == 0 {
 		return "cores " + d.Cores
@@ -100,7 +99,7 @@ func (m *Matrix) locality(i int) string {
 	return ranges(m.Devices[i].NUMA)
 }
 
-// parted reports whether a cell says how far devices of two sets are apart.
+// parted reports whether a cell shows the distance between devices of two sets.
 func (m *Matrix) parted(a, b []int) bool {
 	for _, x := range a {
 		for _, y := range b {
@@ -112,7 +111,7 @@ func (m *Matrix) parted(a, b []int) bool {
 	return false
 }
 
-// near are the devices that are at most so far from one, itself among them, in order.
+// near returns, in order, the devices at a distance of at most `most` from one, including itself.
 func near(far [][]int, of, most int) []int {
 	var out []int
 	for i, d := range far[of] {
@@ -136,9 +135,8 @@ func clusters(far [][]int, devices []int, most int) [][]int {
 	return out
 }
 
-// hosts are the devices of each NUMA node, in the order in which NCCL's file has them: that
-// of GPU0, those of the NICs, those of the other GPUs (init.cc, rank 0 finds its GPU and all
-// NICs before the files of the ranks are fused).
+// hosts groups the devices by NUMA node, in the order of NCCL's file: that of GPU0, those of the NICs, those
+// of the other GPUs (init.cc: rank 0 finds its GPU and all NICs before the trees of the ranks are fused).
 func (m *Matrix) hosts(far [][]int) [][]int {
 	order := []int{0}
 	for i := m.GPUs; i < len(m.Devices); i++ {
@@ -150,8 +148,7 @@ func (m *Matrix) hosts(far [][]int) [][]int {
 	return clusters(far, order, node)
 }
 
-// places lists the NUMA nodes with numbers of their own: what the affinity says, or the
-// least that no affinity has.
+// places creates the NUMA nodes with distinct numbers: the number of the affinity, or the lowest unused one.
 func (m *Matrix) places(s *machine.Spec, far [][]int) {
 	taken, said := map[int]bool{}, map[int]bool{}
 	for i := range m.Devices {
@@ -191,7 +188,7 @@ func (m *Matrix) places(s *machine.Spec, far [][]int) {
 	}
 }
 
-// affinity is the first GPU that has one, -1 for none.
+// affinity returns the first GPU that has one, -1 for none.
 func (m *Matrix) affinity(devices []int) int {
 	for _, i := range devices {
 		if len(m.Devices[i].NUMA) > 0 {
@@ -215,7 +212,8 @@ func (m *Matrix) odd(s *machine.Spec, devices []int, with int) {
 	}
 }
 
-// groups makes a PCIe subtree of what PIX and PXB join, and of each of the others.
+// groups creates one PCIe subtree for each set of devices joined by PIX and PXB, and one for each other
+// device.
 func (m *Matrix) groups(s *machine.Spec, far [][]int) {
 	var gpus, nics []int
 	var names []string
@@ -265,7 +263,8 @@ func (m *Matrix) groups(s *machine.Spec, far [][]int) {
 	}
 }
 
-// nvlinks describes NVLinks: to NVSwitches where a GPU could not have so many to each peer.
+// nvlinks describes the NVLinks of the Spec: to NVSwitches if a GPU's links are too many to lead to each peer
+// separately.
 func (m *Matrix) nvlinks(s *machine.Spec) error {
 	most := m.most()
 	least, uniform := slices.Min(most), true
@@ -293,7 +292,7 @@ func (m *Matrix) nvlinks(s *machine.Spec) error {
 	return nil
 }
 
-// maxLinks is the most NVLinks that a GPU has.
+// maxLinks is the largest number of NVLinks of a GPU.
 const maxLinks = 18
 
 // direct refuses links between GPUs that are more than a GPU has.
@@ -318,7 +317,7 @@ func (m *Matrix) direct(s *machine.Spec) error {
 	return nil
 }
 
-// most is the most NVLinks of each GPU to another, sums those to all.
+// most returns, for each GPU, the largest number of NVLinks to one other GPU; sums returns the number to all.
 func (m *Matrix) most() []int {
 	out := make([]int, m.GPUs)
 	for a := range m.GPUs {

@@ -10,8 +10,8 @@ import (
 	"github.com/simccl/simccl/topo/machine"
 )
 
-// guess fills in kinds that are not given, each with a Fact, so that they agree with the
-// matrix; of a given kind that does not, a Fact says so.
+// guess chooses kinds that are not given so that they agree with the matrix, and adds a Fact for each. It
+// also adds a Fact for a given kind that disagrees.
 func (m *Matrix) guess(s *machine.Spec, k Kinds) error {
 	fact := func(of, format string, args ...any) {
 		s.Facts = append(s.Facts, machine.Fact{Of: of, Source: fmt.Sprintf(format, args...), Estimated: true})
@@ -62,8 +62,8 @@ func (m *Matrix) guess(s *machine.Spec, k Kinds) error {
 	return nil
 }
 
-// needs is what the matrix implies about a GPU: its NVLinks and the most of any GPU, NVSwitch, coherent
-// memory, Grace's CPU.
+// needs is the evidence in the matrix for the kind of GPU: the number of NVLinks, NVSwitches, coherent
+// memory, and CPUs with Grace's core numbers.
 type needs struct {
 	links, gpu int // the most NVLinks, of this GPU
 	switched   bool
@@ -104,11 +104,11 @@ func (m *Matrix) needs(s *machine.Spec) needs {
 	return n
 }
 
-// grace are the cores of Grace CPUs, 72 each without threads: those of x86 have their second
-// threads behind the cores of all sockets.
+// grace lists the core ranges of Grace CPUs, 72 cores without hyper-threads each. Ranges of x86 CPUs differ,
+// as their second threads are numbered after the cores of all sockets.
 var grace = map[string]bool{"0-71": true, "72-143": true, "144-215": true, "216-287": true}
 
-// gpuOf is the kind of GPU with so many NVLinks.
+// gpuOf returns the kind of GPU that matches the evidence.
 func (m *Matrix) gpuOf(n needs) string {
 	single := true // links join pairs alone
 	for i, sum := range m.sums() {
@@ -135,7 +135,7 @@ func (m *Matrix) gpuOf(n needs) string {
 	return "h100-sxm"
 }
 
-// localities is how many NUMA nodes have GPUs, as far as it is said.
+// localities returns the number of different NUMA nodes (or core ranges) with GPUs.
 func (m *Matrix) localities() int {
 	seen := map[string]bool{}
 	for i := range m.GPUs {
@@ -144,7 +144,8 @@ func (m *Matrix) localities() int {
 	return len(seen)
 }
 
-// cpuOf is the usual kind of CPU beside a kind of GPU that has so many threads a NUMA node.
+// cpuOf returns the usual kind of CPU for a kind of GPU in a host of `nodes` NUMA nodes, the largest with
+// `threads` hardware threads.
 func cpuOf(gpu string, threads, nodes int) string {
 	usual := "sapphire-rapids" // at most 60 cores
 	switch {
@@ -165,7 +166,7 @@ func cpuOf(gpu string, threads, nodes int) string {
 	return usual
 }
 
-// threads is the most of a NUMA node.
+// threads returns the largest number of threads of a NUMA node.
 func (m *Matrix) threads(s *machine.Spec) int {
 	most := 0
 	for _, n := range s.NUMA {
@@ -182,7 +183,7 @@ func (m *Matrix) threads(s *machine.Spec) int {
 	return most
 }
 
-// nicOf is the kind of NIC by the names of the devices, else the usual one beside a kind of GPU.
+// nicOf returns the kind of NIC by the device names, else the usual one for a kind of GPU.
 func (m *Matrix) nicOf(gpu string) string {
 	for i := m.GPUs; i < len(m.Devices); i++ {
 		name := m.Devices[i].Name
@@ -202,9 +203,8 @@ func (m *Matrix) nicOf(gpu string) string {
 	return "connectx-7"
 }
 
-// switchOf is the kind of PCIe switch of a GPU's generation. Of Broadcom's fourth generation
-// NCCL makes one node of two switches, one above the other (topo.cc, ncclTopoFlattenBcmSwitches):
-// stacked ones are of another kind.
+// switchOf returns the kind of PCIe switch for a GPU's generation. NCCL merges two stacked Broadcom Gen4
+// switches into one node (topo.cc, ncclTopoFlattenBcmSwitches), so stacked switches are of another kind.
 func switchOf(gpu string, stacked bool) string {
 	switch {
 	case strings.HasPrefix(gpu, "v100"):

@@ -20,9 +20,9 @@ type end struct {
 	pci    []*decl.Element // PCI functions from the CPU down; the last is the device's own, or its <nic>
 }
 
-// Of is the matrix of a host's tree of NCCL's elements, as nvidia-smi topo -m would print it.
-// Host bridges are no elements: functions of two PCI domains are behind two of them (NODE),
-// those of one are taken to be behind one (PHB).
+// Of returns the matrix that nvidia-smi topo -m would print for a host's tree of NCCL elements. The tree has
+// no host bridges: functions of two PCI domains count as behind two bridges (NODE), those of one domain as
+// behind one (PHB).
 func Of(root *decl.Element) *Matrix {
 	gpus, nets := ends(root)
 	m := &Matrix{GPUs: len(gpus)}
@@ -105,7 +105,7 @@ func attr(e *decl.Element, name string) (string, bool) {
 
 func first(s string, _ bool) string { return s }
 
-// pcie is how far apart two devices are on PCIe.
+// pcie returns the distance of two devices on PCIe, as a level of nvidia-smi's legend.
 func pcie(a, b *end) int {
 	if a.cpu != b.cpu {
 		return sys
@@ -125,7 +125,7 @@ func pcie(a, b *end) int {
 	return pxb
 }
 
-// domain is the PCI domain of the function nearest to the CPU, 0000 where there is none.
+// domain returns the PCI domain of the function nearest to the CPU, 0000 where there is none.
 func domain(x *end) string {
 	if len(x.pci) == 0 {
 		return "0000"
@@ -134,7 +134,7 @@ func domain(x *end) string {
 	return cmp.Or(d, "0000")
 }
 
-// nvlinks is the number of NVLinks between two GPUs: their own, and those to NVSwitches.
+// nvlinks returns the number of NVLinks between two GPUs: their own, and those to NVSwitches.
 func nvlinks(gpus []end, a, b *end) int {
 	if a.e == b.e || a.e.Name != "gpu" || b.e.Name != "gpu" {
 		return 0
@@ -202,7 +202,7 @@ func (m *Matrix) Text() string {
 	return b.String()
 }
 
-// ranges writes numbers as "0-1,4".
+// ranges formats numbers as "0-1,4".
 func ranges(list []int) string {
 	var parts []string
 	for i := 0; i < len(list); {

@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 )
 
-// maxDevices bounds the rows of a matrix.
+// maxDevices is the largest number of rows of a matrix.
 const maxDevices = 256
 
 // maxBetween bounds the lines that others write between two rows.
@@ -24,7 +24,7 @@ type word struct {
 	col  int
 }
 
-// row is a line of the file.
+// row is a line of the file with its position.
 type row = envelope.Line
 
 // gpuName and nicName are names of columns; older drivers have the device's own name
@@ -40,7 +40,7 @@ var (
 	affinity = regexp.MustCompile(`^\d{1,4}(?:-\d{1,4})?(?:,\d{1,4}(?:-\d{1,4})?)*$`)
 )
 
-// Table is what a table between GPUs says.
+// Table is the kind of a table between GPUs.
 type Table int
 
 // Tables: the first that a text has of these, in this order.
@@ -51,7 +51,8 @@ const (
 	Other       // numbers, as rocm-smi and tests of bandwidths write them
 )
 
-// TableOf finds the tables between GPUs of a text.
+// TableOf returns the kind of table between GPUs in a text, the first of the kinds in their order if there
+// are several.
 func TableOf(text string) Table {
 	if envelope.Packed([]byte(text[:min(len(text), 64)])) == "" &&
 		!strings.Contains(text[:min(len(text), 1024)], "\x00") && !hasGPU(text) {
@@ -74,7 +75,7 @@ func TableOf(text string) Table {
 	return out
 }
 
-// table is what a first row says.
+// table returns the kind of table by its first row of cells.
 func (h *head) table(r *row) Table {
 	w := from(r, h.names[0])[1:]
 	isP2P := func(x word) bool { return p2p[x.text] }
@@ -104,14 +105,15 @@ func hasGPU(text string) bool {
 	}
 }
 
-// open takes text out of what it was pasted or saved in.
+// open removes the envelope of a pasted or saved text, such as prompts and line prefixes, and returns its
+// lines.
 func open(text string) ([]row, error) {
 	t, err := envelope.Open([]byte(text))
 	return t.Lines, err
 }
 
-// Read takes the first whole matrix of a text, whatever is before, behind and around it.
-// The error of a text that has none names the place and what it is instead.
+// Read parses the first complete matrix of a text, ignoring the text around it. If there is none the error
+// has a position and names what the text contains instead.
 func Read(text, file string) (*Matrix, error) {
 	list, err := open(text)
 	if err != nil {
@@ -151,7 +153,7 @@ func Read(text, file string) (*Matrix, error) {
 		"with a row GPU0 below it; write the whole output of the command", file)
 }
 
-// equal reports whether two texts have one matrix.
+// equal reports whether two matrices have equal devices and cells.
 func (m *Matrix) equal(o *Matrix) bool {
 	same := func(a, b Device) bool {
 		return a.Name == b.Name && a.Cores == b.Cores && a.Memory == b.Memory && slices.Equal(a.NUMA, b.NUMA)
@@ -159,7 +161,7 @@ func (m *Matrix) equal(o *Matrix) bool {
 	return slices.EqualFunc(m.Devices, o.Devices, same) && slices.EqualFunc(m.Cells, o.Cells, slices.Equal)
 }
 
-// wordsOf splits a line.
+// wordsOf splits a line into words with columns, at blanks and "|".
 func wordsOf(r *row) []word {
 	var out []word
 	start := -1
@@ -176,8 +178,8 @@ func wordsOf(r *row) []word {
 	return out
 }
 
-// from are the words behind a name that is a word of the line, or behind a mark of
-// who wrote the line, nil where it does not.
+// from returns the words of a line starting at a name, which must be a word or follow one of the marks that
+// end a launcher's prefix ("0:GPU0"). It returns nil if the name is absent or the last word.
 func from(r *row, name string) []word {
 	if !strings.Contains(r.Text, name) {
 		return nil
@@ -240,7 +242,7 @@ func header(list []row, at int) *head {
 	return nil
 }
 
-// split takes names apart that a terminal wrote together.
+// split separates device names that a terminal wrote without blanks between them.
 func split(list []word) []word {
 	var out []word
 	for _, w := range list {
@@ -381,8 +383,8 @@ func (m *Matrix) row(w []word, line *row, h *head) error {
 	return nil
 }
 
-// behind reads the columns behind the cells of a GPU. Where fewer words than columns are
-// there, tabs say which are empty.
+// behind reads the columns after the cells of a device's row. If there are fewer words than columns, tabs
+// show which columns are empty.
 func (d *Device) behind(rest []word, text string, columns []string) {
 	var values []string
 	for _, w := range rest {
@@ -418,7 +420,7 @@ func (d *Device) behind(rest []word, text string, columns []string) {
 	}
 }
 
-// numbers reads "0-1,4", at most 64 numbers; nil of what is no list.
+// numbers parses "0-1,4", at most 64 numbers; nil if it is no such list.
 func numbers(list string) []int {
 	var out []int
 	if !affinity.MatchString(list) {
@@ -439,7 +441,8 @@ func numbers(list string) []int {
 	return slices.Compact(out)
 }
 
-// refuse names a table that is another one.
+// refuse returns the error for a cell that is no kind of path, and names the table that has such cells if it
+// is known.
 func (h *head) refuse(w word, line *row) error {
 	what := fmt.Sprintf("%q is no kind of path; known are X, SYS, NODE, PHB, PXB, PIX and NV with a number",
 		w.text)
@@ -462,7 +465,7 @@ func (h *head) refuse(w word, line *row) error {
 	return fail.File("%s:%d:%d: %s", h.file, line.Number, w.col, what)
 }
 
-// legend gives NICs the names of their devices.
+// legend replaces NIC0, NIC1, … by the device names of nvidia-smi's legend.
 func (m *Matrix) legend(list []row) {
 	seen := map[string]bool{}
 	for i := range list {

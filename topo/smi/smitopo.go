@@ -1,8 +1,7 @@
-// Package smi reads the matrix of nvidia-smi topo -m and describes the machine as far
-// as it says: NUMA nodes, host bridges, what shares PCIe switches, NVLinks, names of NICs.
-// Kinds of GPU, NIC and CPU are not in it: they are guessed so that they agree with the
-// matrix, or given. Of gives the matrix of a machine: what was made is compared with what
-// was read, cell by cell, by the names of GPUs and NICs.
+// Package smi reads the matrix of nvidia-smi topo -m and describes the machine as far as the matrix
+// determines it: NUMA nodes, host bridges, devices that share PCIe switches, NVLinks, names of NICs. Kinds of
+// GPU, NIC and CPU are not in it: they are given, or guessed consistently with the matrix. Of returns the
+// matrix of a machine, so that the result can be compared with the input cell by cell.
 //
 // What it must not know: files, what is decided on a machine.
 package smi
@@ -47,13 +46,13 @@ type Device struct {
 	cols []int // of each cell
 }
 
-// Matrix is the paths between GPUs and NICs.
+// Matrix is a parsed matrix: the kinds of paths between GPUs and NICs.
 type Matrix struct {
 	File    string
 	Devices []Device // GPUs, then NICs
 	GPUs    int
 	Cells   [][]string // "X", "NV18", "PXB", …
-	Notes   []string   // what was passed over
+	Notes   []string   // lines and cells that were skipped
 }
 
 // place returns a cell's position, "file:line:col".
@@ -69,13 +68,13 @@ func (m *Matrix) fail(row, col int, format string, args ...any) error {
 	return fail.File("%s: %s", m.place(row, col), fmt.Sprintf(format, args...))
 }
 
-// between names two devices.
+// between names the two devices of a cell.
 func (m *Matrix) between(a, b int) string { return m.Devices[a].Name + " – " + m.Devices[b].Name }
 
-// level is how far a cell leads.
+// level returns the distance that a cell states, hidden for NVLinks.
 func level(cell string) int { return max(slices.Index(words, cell), hidden) }
 
-// links is the number of NVLinks of "NV12", 0 of other cells.
+// links returns the number of NVLinks of "NV12", 0 of other cells.
 func links(cell string) int {
 	digits, ok := strings.CutPrefix(cell, "NV")
 	n, err := strconv.Atoi(digits)
@@ -94,7 +93,7 @@ func Parse(text, file string, k Kinds) (*machine.Spec, error) {
 	return m.Spec(k)
 }
 
-// Spec describes the machine. Facts that are estimated say what was guessed.
+// Spec describes the machine. Estimated Facts are guesses.
 func (m *Matrix) Spec(k Kinds) (*machine.Spec, error) {
 	far, err := m.distances()
 	if err != nil {
@@ -119,8 +118,8 @@ func (m *Matrix) Spec(k Kinds) (*machine.Spec, error) {
 	return s, compare(m, Of(root))
 }
 
-// compare reports the first cell of what was read that differs in what was made, by the
-// names of its row and its column.
+// compare returns an error for the first cell of the input that the machine made from it would show
+// differently.
 func compare(read, made *Matrix) error {
 	at := map[string]int{}
 	for i, d := range made.Devices {

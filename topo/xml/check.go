@@ -23,7 +23,7 @@ const (
 	ncclChars    = 255
 )
 
-// valueKind is the type of an attribute's value.
+// valueKind is the form that NCCL requires of an attribute's value.
 type valueKind uint8
 
 const (
@@ -35,8 +35,7 @@ const (
 	busID
 )
 
-// known lists what NCCL reads of every element (topo.cc:356-690), and what it
-// writes in dumps.
+// known lists the attributes of each element that NCCL reads (topo.cc:356-690) or writes in dumps.
 var known = map[string]map[string]valueKind{
 	"system": {"version": integer, "name": text},
 	"cpu": {"numaid": integerOrEmpty, "host_hash": hexadecimal, "affinity": text, "arch": text,
@@ -75,19 +74,18 @@ type checker struct {
 	warn warner
 }
 
-// lib is the library that the file is for.
+// lib returns the name of the library that the file is for.
 func (c *checker) lib() string { return c.v.rules.Library.String() }
 
-// warner gathers warnings. Of those that differ in their place alone it keeps
-// shownRepeated, and the last of them says how many more there are; of all it keeps
-// shownWarnings.
+// warner collects warnings. It keeps at most shownRepeated of those that differ only in position, the last of
+// which states how many more there are, and at most shownWarnings in all.
 type warner struct {
 	list     []*Error
 	repeated map[string]*repeated
 	more     int // warnings beyond shownWarnings
 }
 
-// repeated counts equal warnings.
+// repeated counts warnings that differ only in position.
 type repeated struct {
 	n    int
 	last *Error
@@ -117,7 +115,7 @@ func (w *warner) add(what string, e func() *Error) {
 	}
 }
 
-// end says of the last warning of a kind how many more there are.
+// end adds to the last kept warning of each kind the number of omitted ones, and returns the list.
 func (w *warner) end(root *topo.Element) []*Error {
 	count := make(map[*Error]int, len(w.repeated))
 	for _, a := range w.repeated { //lint:sorted each changes its own warning
@@ -146,7 +144,7 @@ func (c *checker) complain(p *decl.Place, attr, problem, hint string) {
 	})
 }
 
-// ErrorAt is an error at an element's attribute, or at the element itself where attr is
+// ErrorAt returns an error at an element's attribute, or at the element itself where attr is
 // empty or absent; path is the element's place in the file.
 func ErrorAt(e *topo.Element, path, attr, problem, hint string) *Error {
 	out := &Error{Pos: e.AttrOrigin(attr), Path: path, Problem: problem, Hint: hint}
@@ -198,8 +196,7 @@ func (c *checker) tag(m mark, at int, problem, hint string) {
 	})
 }
 
-// visit checks an element and what is below it; an element that NCCL skips is not
-// looked into.
+// visit checks an element and its subtree, unless NCCL skips the element.
 func (c *checker) visit(p *decl.Place, count *int) {
 	e := p.Elem
 	attrs, ok := c.v.known[e.Name]
@@ -249,7 +246,7 @@ func (c *checker) rightPlace(p *decl.Place) bool {
 	return p.Up != nil && slices.Contains(c.v.inside[p.Elem.Name], p.Up.Elem.Name)
 }
 
-// value checks one attribute.
+// value checks one attribute: that it is known and that its value is of the attribute's kind.
 func (c *checker) value(p *decl.Place, a decl.Attr, attrs map[string]valueKind) {
 	kind, ok := attrs[a.Name]
 	if !ok {
@@ -291,7 +288,7 @@ func (c *checker) value(p *decl.Place, a decl.Attr, attrs map[string]valueKind) 
 	}
 }
 
-// SuggestInt finds the number that was perhaps meant.
+// SuggestInt returns the first number in an invalid value as a suggestion, or "a number".
 func SuggestInt(s string) string {
 	i := strings.IndexFunc(s, func(r rune) bool { return r >= '0' && r <= '9' })
 	if i < 0 {

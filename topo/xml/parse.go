@@ -18,8 +18,8 @@ import (
 // MaxBytes bounds a topology or graph file; real ones have kilobytes.
 const MaxBytes = 16 << 20
 
-// Bounds against hostile input, far above what files hold: NCCL 2.28.9 itself
-// reads 256 elements of 16 attributes, with names and values of 255 characters.
+// Limits against hostile input, far above those of real files: NCCL 2.28.9 itself reads 256 elements of 16
+// attributes, with names and values of 255 characters.
 const (
 	maxDepth    = 64
 	maxElements = 100_000

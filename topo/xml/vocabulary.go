@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/topo/decl"
 )
 
-// vocabulary is what the library that a file is for reads of it.
+// vocabulary lists the elements and attributes that a library (NCCL or RCCL) reads in a topology file.
 type vocabulary struct {
 	rules    *rules.Ruleset // that name the library in messages
 	version  int            // of the file
@@ -19,7 +19,8 @@ type vocabulary struct {
 	required map[string][]string
 }
 
-// vocabularyOf is that of a library.
+// vocabularyOf returns the known elements and attributes of NCCL's topology files, or those changed for
+// RCCL's: gcn and xgmi are added, nvlink and c2c removed.
 func vocabularyOf(l rules.Library) *vocabulary {
 	v := &vocabulary{rules: rules.Default(), version: 1, elements: ncclElements, known: known, inside: inside,
 		required: required}

@@ -1,8 +1,7 @@
-// Package aicb reads the operation logs of Alibaba's AICB: CSV, a call of a group a
-// line, with the time that it took where it ran. It is the view of one rank; all
-// ranks do the same, each in its own groups.
+// Package aicb reads the operation logs of Alibaba's AICB: CSV with one call of a group per line and the time
+// that the call took when recorded. A log shows one rank; all ranks do the same, each in its own groups.
 //
-// msg_size is what nccl-tests calls the size; _elapsed_time is in milliseconds.
+// msg_size is the size as nccl-tests defines it; _elapsed_time is in milliseconds.
 //
 // What it must not know: files, machines.
 //
@@ -25,7 +24,7 @@ import (
 	"github.com/simccl/simccl/workload/internal/grid"
 )
 
-// File is an AICB log.
+// File is a parsed AICB log.
 type File struct {
 	Ranks int // of the job, from [rank0 ~ rank127]; 0 where the file does not say
 	Rows  []Row
@@ -48,7 +47,7 @@ type Row struct {
 
 const header = "comm_type,comm_group,comm_group_size,msg_size,"
 
-// maxRows bounds the lines of a file.
+// maxRows is the largest accepted number of lines.
 const maxRows = 1 << 22
 
 // Recognise reports whether a text begins like such a log.
@@ -59,7 +58,7 @@ func Recognise(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(header))
 }
 
-// Read reads a log. The error is a *fail.FileError, or that of in.
+// Read parses a log. It returns a *fail.FileError, or an error of in.
 func Read(in io.Reader, file string) (*File, error) {
 	s := bufio.NewScanner(in)
 	s.Buffer(make([]byte, 64<<10), 1<<20)
@@ -106,13 +105,13 @@ func Read(in io.Reader, file string) (*File, error) {
 	return f, nil
 }
 
-// row reads a line of twelve fields.
+// row parses a line of twelve fields; "additional" may contain commas.
 func row(text, file string, line int) (Row, error) {
 	fields := strings.Split(text, ",")
 	if len(fields) < 12 {
 		return Row{}, fail.At(file, line, 1, fmt.Sprintf("%d fields, 12 are expected", len(fields)), "")
 	}
-	// "additional" may hold commas.
+	// "additional" may contain commas
 	fields = append(fields[:8:8], fields[len(fields)-4:]...)
 	col := 1
 	at := make([]int, len(fields))
@@ -164,16 +163,16 @@ func row(text, file string, line int) (Row, error) {
 	return r, nil
 }
 
-// Options complete what a file does not say.
+// Options supplies what the file does not state.
 type Options struct {
 	Ranks int // instead of the file's; 0 for those
 }
 
-// maxSteps bounds a program.
+// maxSteps is the largest number of steps of a program, over all ranks.
 const maxSteps = 40_000_000
 
-// Program makes a program of a log: on each rank the calls in order, in its groups,
-// with nothing between them but recorded computations.
+// Program converts a log to a program: every rank makes the log's calls in order, in its own groups, with
+// only the recorded computations between them.
 func (f *File) Program(o Options) (*workload.Program, error) {
 	sizes := map[string]int{}
 	for _, r := range f.Rows {
@@ -217,13 +216,13 @@ func (f *File) note(format string, args ...any) {
 	}
 }
 
-// shape is what calls of one recorded time have in common.
+// shape identifies calls whose recorded times are combined: the same function, group and size.
 type shape struct {
 	comm, group string
 	bytes       int64
 }
 
-// times are the medians of recorded times.
+// times returns the median recorded time of each shape.
 func (f *File) times(*grid.Grid) map[shape]units.Time {
 	all := map[shape][]float64{}
 	for _, r := range f.Rows {
@@ -240,12 +239,12 @@ func (f *File) times(*grid.Grid) map[shape]units.Time {
 	return out
 }
 
-// families are the groups' names.
+// families maps the log's names of groups to kinds of groups.
 var families = map[string]grid.Kind{"dp_group": grid.Data, "tp_group": grid.Tensor, "pp_group": grid.Pipeline,
 	"ep_group":    grid.Expert,
 	"ep_dp_group": grid.DataExpert, "ep_tp_group": grid.Tensor, "all": grid.All, "None": grid.All}
 
-// funcs are the calls' names.
+// funcs maps the log's names of calls to functions.
 var funcs = map[string]coll.Func{"all_reduce": coll.AllReduce, "all_gather": coll.AllGather,
 	"all_gather_into_tensor": coll.AllGather, "reduce_scatter": coll.ReduceScatter,
 	"reduce_scatter_tensor": coll.ReduceScatter, "broadcast": coll.Broadcast, "reduce": coll.Reduce,
@@ -284,8 +283,8 @@ func (b *builder) write() {
 	b.p.Lists = append(b.p.Lists, list)
 }
 
-// call is the step of a line; ok is false for what moves nothing and what cannot be
-// said, which is noted.
+// call converts a line to a step. ok is false for a line that moves no data, and for one that cannot be
+// converted, which is noted.
 func (b *builder) call(r *Row) (workload.Step, bool) {
 	f, known := funcs[r.Comm]
 	family, in := families[r.Group]

@@ -19,27 +19,27 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Version is that of the form.
+// Version is the version of the file format.
 const Version = 1
 
-// Record is the calls of one intercepted program.
+// Record is the recorded calls of one intercepted program.
 type Record struct {
 	Ranks int
 	NCCL  string // version of the library that the program saw
 	Clock string // word of --time
 	Comms []Comm
-	// Events are those of each rank, in the order of its program.
+	// Events lists each rank's events in program order.
 	Events [][]Event
 }
 
-// Comm is a communicator and its members.
+// Comm is a communicator of the recorded program, identified by its index in Record.Comms.
 type Comm struct {
 	Ranks  []int32 // of the job, by rank of the communicator
 	Parent int     // index + 1 of the one it was split from, 0 for none
 	Share  bool    // uses its parent's resources
 }
 
-// Kind is the kind of an Event.
+// Kind is the type of an Event.
 type Kind uint8
 
 // Kinds of events: a call, a host that waits for streams, CUDA events, kernels.
@@ -48,16 +48,16 @@ const (
 	Sync
 	Mark
 	Wait
-	// Work is what kernels of the program took on a stream, behind what was called on
-	// it before; the host launched them since its event before.
+	// Work is the time of the program's kernels on a stream after the previous call on it; the host has
+	// launched them since its previous event.
 	Work
 )
 
-// Event is something that a rank's host did.
+// Event is one action of a rank's host thread.
 type Event struct {
 	Kind   Kind
 	Thread int        // of the process
-	Host   units.Time // what the host did since the rank's last event, waits excluded
+	Host   units.Time // host time since the rank's last event, without waits
 	Stream int
 	Event  int // of Mark and Wait
 	All    bool
@@ -78,7 +78,7 @@ type Event struct {
 	InPlace, Registered, Window bool
 }
 
-// line is the form of any line.
+// line is the JSON of a line of any type; the members that are set determine the type.
 type line struct {
 	Simccl  string  `json:"simccl,omitempty"`
 	Version int     `json:"version,omitempty"`
@@ -170,7 +170,7 @@ func (e *Event) line(rank int) line {
 	return l
 }
 
-// Recognise reports whether a text begins like a record.
+// Recognise reports whether a text begins with the first line of a record.
 func Recognise(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte(`{"simccl":"calls"`))
 }
@@ -181,7 +181,7 @@ const (
 	maxComms = 1 << 22
 )
 
-// Read reads a record. Errors are *fail.FileError, or those of in.
+// Read parses a record. It returns a *fail.FileError, or an error of in.
 func Read(in io.Reader, file string) (*Record, error) {
 	r := &Record{}
 	s := bufio.NewScanner(in)

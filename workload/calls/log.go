@@ -15,9 +15,8 @@ var logNames = map[coll.Func]string{coll.AllReduce: "AllReduce", coll.AllGather:
 	coll.Reduce: "Reduce", coll.AllToAll: "AlltoAll", coll.Gather: "Gather", coll.Scatter: "Scatter",
 	coll.Send: "Send", coll.Recv: "Recv"}
 
-// WriteLog writes the calls as NCCL's own log has them with NCCL_DEBUG=INFO and
-// NCCL_DEBUG_SUBSYS=INIT,COLL: pointers are 0 but those of communicators, and
-// the number of the rank is that of the process and of the device.
+// WriteLog writes the calls in the format of NCCL's log with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,COLL.
+// Pointers other than communicators' are 0; process and device have the rank's number.
 func (r *Record) WriteLog(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	var err error
@@ -50,5 +49,5 @@ func (r *Record) WriteLog(to io.Writer) error {
 	return errors.Join(err, w.Flush())
 }
 
-// pointer is what the log has for a communicator's address.
+// pointer returns the address that the log shows for a communicator.
 func pointer(comm int) int { return 0x10000 * (comm + 1) }

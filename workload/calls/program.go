@@ -8,29 +8,29 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// maker makes the list of one rank.
+// maker converts the events of one rank to a list of steps.
 type maker struct {
 	r     *Record
 	p     *workload.Program
 	steps []workload.Step
-	last  map[int]int32 // by stream: what a host waits for that waits for the stream
-	after []int32       // what the host waits for before its next step
+	last  map[int]int32 // by stream: the step that a host waiting for the stream waits for
+	after []int32       // steps that the host's next step waits for
 	host  map[int]int32 // last step of a thread
 	marks map[int]bool
 	all   []int32    // steps of events
 	timed [][2]int32 // those that the program has asked for the time from, and to
 }
 
-// Program is the record as a job: calls by rank, stream and group, and the host's
-// time between them. A host that has waited for a stream goes on when the stream's
-// last group of calls has ended, or its last wait for an event, if that is later.
+// Program converts the record to a job: calls by rank, stream and group, and the host's time between them. A
+// host that has waited for a stream continues when the stream's last group of calls has ended, or its last
+// wait for an event if that is later.
 func (r *Record) Program() *workload.Program {
 	p, _ := r.Timed()
 	return p
 }
 
-// Timed is Program, and of each rank the pairs of steps that are events between which the
-// program has asked for the time, in the order of the second one.
+// Timed returns the Program and, for each rank, the pairs of event steps whose time difference the program
+// queried, in the order of the second event.
 func (r *Record) Timed() (*workload.Program, [][][2]int32) {
 	timed := make([][][2]int32, r.Ranks)
 	p := &workload.Program{Of: make([]int32, r.Ranks)}
@@ -56,7 +56,7 @@ func (r *Record) Timed() (*workload.Program, [][][2]int32) {
 	return p, timed
 }
 
-// callKey identifies a Call without Splits.
+// callKey identifies equal Calls, which are stored once; Splits are not compared.
 type callKey struct {
 	comm, root, peer            int32
 	fn, typ, op                 uint8
@@ -88,7 +88,7 @@ func (m *maker) add(s workload.Step) int32 {
 	return int32(len(m.steps) - 1)
 }
 
-// think is the host's step before an event.
+// think adds the host computation before an event and returns the steps that the event depends on.
 func (m *maker) think(e *Event) []int32 {
 	if e.Host > 0 || len(m.after) > 0 {
 		m.host[e.Thread] = m.add(workload.Step{Kind: workload.Compute, Stream: workload.HostStream +

@@ -31,7 +31,7 @@ const (
 	Coll
 )
 
-// CollType is a collective, with the schema's numbers.
+// CollType is a collective's type, numbered as in the schema.
 type CollType int64
 
 // Collectives.
@@ -70,7 +70,7 @@ type Node struct {
 	TensorSize int64 // bytes
 	Coll       CollType
 	HasColl    bool  // the node says which collective it is
-	Bytes      int64 // comm_size: what one rank puts in
+	Bytes      int64 // comm_size: the contribution of one rank
 	Src, Dst   int32
 	Tag        int32
 	Group      string // pg_name; empty for all ranks
@@ -86,7 +86,7 @@ type own struct {
 	Time   int64 // ps
 	Work   string
 	Comm   string // name of the communicator
-	Kind   string // and what it is for
+	Kind   string // and its purpose
 	Has    bool
 }
 
@@ -99,7 +99,7 @@ type Error struct {
 	Hint    string
 }
 
-// Error has the place, the problem and the remedy.
+// Error states the position, the problem and the remedy.
 func (e *Error) Error() string {
 	s := fmt.Sprintf("%s: byte %d: %s", e.File, e.Offset, e.Problem)
 	if e.Node >= 0 {

@@ -10,12 +10,12 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// schemaVersion is what traces say they follow.
+// schemaVersion is the Chakra schema version that written traces declare.
 const schemaVersion = "0.0.4"
 
-// From says a program as the traces of its ranks, and the members of its groups by
-// name. Streams become dependencies. Lost names what other readers do not see;
-// attributes simccl_… keep most of it for Program.
+// From converts a program to one trace per rank, and returns the members of its groups by name. Order on
+// streams becomes dependencies. lost names what other readers of the traces do not see; attributes simccl_…
+// keep most of it for Program.
 func From(p *workload.Program) (traces []*Trace, groups map[string][]int32, lost []string, err error) {
 	e := exporter{p: p, lost: map[string]int{}}
 	groups = map[string][]int32{}
@@ -56,7 +56,7 @@ func (e *exporter) lose(what string) {
 	e.lost[what]++
 }
 
-// rank is the trace of a rank: a node a step.
+// rank returns the trace of a rank, one node per step.
 func (e *exporter) rank(r int) *Trace {
 	list := &e.p.Lists[e.p.Of[r]]
 	t := &Trace{File: list.Name, Version: schemaVersion}
@@ -119,10 +119,10 @@ func (e *exporter) compute(n *Node, s *workload.Step, factor float64) {
 	}
 }
 
-// groupName is the name of a communicator: ASTRA-sim numbers groups from 1.
+// groupName returns the name of a communicator: ASTRA-sim numbers groups from 1.
 func groupName(comm int32) string { return strconv.Itoa(int(comm) + 1) }
 
-// call encodes a call as a communication node.
+// call fills a communication node from a call of rank me.
 func (e *exporter) call(n *Node, c *workload.Call, me int32) {
 	comm := &e.p.Comms[c.Comm]
 	size := int64(comm.Size(len(e.p.Of)))
@@ -162,8 +162,8 @@ func (e *exporter) call(n *Node, c *workload.Call, me int32) {
 	}
 }
 
-// formatCall says a call in words: function, type, reduction, count, then root=,
-// peer=, splits=, inplace, window, registered where they apply.
+// formatCall formats a call: function, type, reduction, count, then root=, peer=, splits=, inplace, window,
+// registered as they apply.
 func formatCall(c *workload.Call) string {
 	t := fmt.Sprintf("%s %s %s %d", c.Func.TestName(), c.Type.TestName(), c.RedOp.TestName(), c.Count)
 	if c.Root != 0 {
@@ -190,7 +190,7 @@ func formatCall(c *workload.Call) string {
 	return t
 }
 
-// parseCall reads what formatCall writes.
+// parseCall parses the output of formatCall.
 func parseCall(text string, comm int32) (c workload.Call, err error) {
 	c.Comm = comm
 	w := strings.Fields(text)

@@ -6,10 +6,9 @@ import (
 	"github.com/simccl/simccl/workload/internal/order"
 )
 
-// order sorts nodes so that each follows what it depends on, else as the file
-// has them. Dependencies on nodes that are not there are dropped and noted. Where
-// control dependencies close a cycle with those of data, as in traces in which they
-// name the operator that encloses a node, they are dropped.
+// order returns the nodes in topological order, and otherwise in the order of the file. It drops and notes
+// dependencies on absent nodes. If control dependencies form a cycle with data dependencies, it drops all
+// control dependencies: such traces use them to name the enclosing operator.
 func (t *Trace) order(b *builder) ([]int32, error) {
 	out, err := t.sorted(b)
 	if err != nil {
@@ -27,7 +26,7 @@ func (t *Trace) order(b *builder) ([]int32, error) {
 	return out, err
 }
 
-// sorted is one attempt of order.
+// sorted is one attempt of order with the dependencies that are left.
 func (t *Trace) sorted(b *builder) ([]int32, error) {
 	at := make(map[uint64]int32, len(t.Nodes))
 	for i := range t.Nodes {

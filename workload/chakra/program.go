@@ -11,20 +11,19 @@ import (
 	"github.com/simccl/simccl/workload/internal/torch"
 )
 
-// Options complete what traces do not say.
+// Options supplies what the traces do not state.
 type Options struct {
-	// Groups are the members of process groups by name, from a file beside the traces.
+	// Groups lists the members of process groups by name, from a separate file.
 	Groups map[string][]int32
-	// Ranks is the number of ranks where there are traces of fewer; those without a
-	// trace do what rank 0 does. 0 is the number of traces.
+	// Ranks is the number of ranks if there are fewer traces; ranks without a trace do what rank 0 does. 0
+	// means the number of traces.
 	Ranks int
 }
 
 // firstRecv is the first stream of receives, which wait for no other operation.
 const firstRecv = 256
 
-// Program makes a program of the traces of ranks 0, 1 … Notes are what could not be
-// said.
+// Program converts the traces of ranks 0, 1, … to a program. notes names what could not be converted.
 func Program(traces []*Trace, o Options) (p *workload.Program, notes []string, err error) {
 	ranks := max(o.Ranks, len(traces))
 	if len(traces) == 0 || ranks > 1<<24 {
@@ -76,7 +75,7 @@ func (b *builder) note(text string) {
 	b.notes[text]++
 }
 
-// rank writes the list of a rank.
+// rank converts the trace of rank r to a list.
 func (b *builder) rank(r int32, t *Trace) error {
 	b.me = r
 	order, err := t.order(b)
@@ -102,7 +101,7 @@ func (b *builder) rank(r int32, t *Trace) error {
 			return err
 		}
 		if !ok {
-			step[n.ID] = deps // what waits for it waits for what it waits for
+			step[n.ID] = deps // nodes that depend on it depend on its dependencies
 			continue
 		}
 		s.Deps = deps
@@ -129,7 +128,7 @@ func (b *builder) rank(r int32, t *Trace) error {
 	return nil
 }
 
-// step says a node as a step; ok is false for nodes that do nothing.
+// step converts a node to a step; ok is false for a node that does nothing.
 func (b *builder) step(n *Node) (s workload.Step, ok bool, err error) {
 	if n.Own.Has && n.Own.Stream >= 0 && n.Own.Stream < 1<<30 {
 		s.Stream = int32(n.Own.Stream)
@@ -153,7 +152,7 @@ func (b *builder) step(n *Node) (s workload.Step, ok bool, err error) {
 		return s, true, nil
 	}
 	if n.CPU {
-		// The framework's operator, beside the kernel that moves the data.
+		// the framework's operator; the kernel that moves the data has its own node
 		return s, true, nil
 	}
 	c, ok := b.call(n)
@@ -165,7 +164,8 @@ func (b *builder) step(n *Node) (s workload.Step, ok bool, err error) {
 	return s, true, nil
 }
 
-// work is the index + 1 of what a kernel needs.
+// work returns the index + 1 of the Work that describes a kernel's operations and bytes; 0 if the node has
+// none.
 func (b *builder) work(n *Node) int32 {
 	if n.CPU || n.Own.Has && n.Own.Work == "" {
 		return 0
@@ -184,7 +184,7 @@ func (b *builder) work(n *Node) int32 {
 	return i
 }
 
-// call is what a node of communication calls; ok is false where it does not say.
+// call returns the call of a communication node; ok is false if the node does not determine one.
 func (b *builder) call(n *Node) (c workload.Call, ok bool) {
 	c.Comm = b.comm(n.Group, &n.Own)
 	c.Recorded = units.Time(min(n.Dur, uint64(workload.MaxTime)/1e6)) * 1e6
@@ -244,7 +244,7 @@ func collective(t CollType, bytes, size int64) (coll.Func, int64, bool) {
 	return 0, 0, false
 }
 
-// comm is the communicator of a process group, with the name and kind that a trace of
+// comm returns the communicator of a process group, with the name and kind that a trace of
 // ours has.
 func (b *builder) comm(group string, o *own) int32 {
 	members := b.groups[group]
@@ -274,7 +274,7 @@ func (b *builder) comm(group string, o *own) int32 {
 	})
 }
 
-// member is the rank in a communicator of a rank of the job; -1 for none.
+// member returns the rank within a communicator of a job's rank; -1 if it is no member.
 func (b *builder) member(comm, rank int32) int32 {
 	if r := b.P.Comms[comm].Ranks; r != nil {
 		return int32(slices.Index(r, rank))

@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/workload/internal/torch"
 )
 
-// maxNodes bounds a trace.
+// maxNodes is the largest accepted number of nodes of a trace.
 const maxNodes = 1 << 26
 
 func (m *messages) fail(format string, args ...any) error {
@@ -52,7 +52,7 @@ func Read(in io.Reader, file string) (*Trace, error) {
 	return t, nil
 }
 
-// metadata reads the first message.
+// metadata reads the first message: schema version and process groups.
 func (t *Trace) metadata(msg []byte) error {
 	return eachField(msg, func(num, wire int, v uint64, b []byte) error {
 		switch num {
@@ -162,10 +162,10 @@ func readGroups(msg []byte, name string, groups map[string][]int32) error {
 	})
 }
 
-// initName is the node that lists process groups.
+// initName is the name of the node that lists process groups.
 const initName = "## process_group:init ##"
 
-// Write writes the protobuf form.
+// Write writes the trace as protobuf messages with lengths.
 func (t *Trace) Write(to io.Writer) error {
 	b := bufio.NewWriter(to)
 	meta := appendText(nil, 1, t.Version)
@@ -198,7 +198,7 @@ func appendNumber(to []byte, field int, v uint64) []byte {
 	return binary.AppendUvarint(to, v)
 }
 
-// append writes a node.
+// append appends the node's protobuf message to a buffer.
 func (n *Node) append(to []byte) []byte {
 	to = appendNumber(to, 1, n.ID)
 	to = appendText(to, 2, n.Name)
@@ -221,7 +221,7 @@ func (n *Node) append(to []byte) []byte {
 	return to
 }
 
-// attributes are the node's attributes as messages. Members of a oneof are written
+// attributes returns the node's attributes as messages. Members of a oneof are written
 // also when they are 0.
 func (n *Node) attributes() (list [][]byte) {
 	num := func(name string, field int, v uint64) {
@@ -277,6 +277,5 @@ func (n *Node) attributes() (list [][]byte) {
 	return list
 }
 
-// ParseGroups takes the members of process groups by name from ASTRA-sim's file:
-// {"1": [0, 1]}.
+// ParseGroups parses ASTRA-sim's file of process groups, {"1": [0, 1]}: the members by name.
 func ParseGroups(text []byte, groups map[string][]int32) { torch.ParseGroups(text, groups) }

@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/internal/protowire"
 )
 
-// maxMessage bounds a message.
+// maxMessage is the largest accepted length of a message, in bytes.
 const maxMessage = 64 << 20
 
 // Recognise reports whether a file begins like a trace: a message of metadata, whose
@@ -52,7 +52,7 @@ func eachField(msg []byte, f func(num, wire int, v uint64, b []byte) error) erro
 	return nil
 }
 
-// packed reads repeated numbers, packed or one by one.
+// packed appends the numbers of a repeated field, which protobuf writes packed or one by one.
 func packed(to []uint64, wire int, v uint64, b []byte) []uint64 {
 	if wire != 2 {
 		return append(to, v)
@@ -68,7 +68,7 @@ func packed(to []uint64, wire int, v uint64, b []byte) []uint64 {
 	return to
 }
 
-// attribute is a named value.
+// attribute is a named value of a node.
 type attribute struct {
 	name string
 	num  int64
@@ -110,7 +110,7 @@ func readAttribute(msg []byte) (a attribute, err error) {
 	return a, err
 }
 
-// number is a floating-point value as an integer; 0 where it has none.
+// number returns a floating-point value as an integer; 0 where it has none.
 func number(f float64) int64 {
 	if !(math.Abs(f) < 1<<62) {
 		return 0
@@ -118,7 +118,7 @@ func number(f float64) int64 {
 	return int64(f)
 }
 
-// messages reads length-delimited messages.
+// messages reads length-delimited messages from a stream.
 type messages struct {
 	in   *bufio.Reader
 	file string
@@ -127,7 +127,7 @@ type messages struct {
 	buf  []byte
 }
 
-// next is the next message; io.EOF at the end.
+// next returns the next message, io.EOF at the end. The slice is valid until the next call.
 func (m *messages) next() ([]byte, error) {
 	n, size := uint64(0), 0
 	for shift := 0; ; shift += 7 {
@@ -151,7 +151,7 @@ func (m *messages) next() ([]byte, error) {
 		return nil, m.fail("a message of %d bytes; at most %d are read", n, maxMessage)
 	}
 	if uint64(cap(m.buf)) < n {
-		// Grow with what is there: a length alone must not cost memory.
+		// Grow with the data: a large length alone must not allocate memory.
 		m.buf = make([]byte, 0, min(n, 1<<20))
 	}
 	m.buf = m.buf[:0]

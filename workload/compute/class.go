@@ -1,9 +1,9 @@
-// Package compute has what kernels take on a GPU, by classes of measured efficiency: matrix products by
-// shape and precision, attention forward and backward, what memory bounds.
+// Package compute computes the time of kernels on a GPU from classes of measured efficiency: matrix products
+// by shape and precision, attention forward and backward, memory-bound kernels.
 //
-// A class is a file, as a machine's is: parameters with their source and an uncertainty. That of the
-// H200 was fitted on measurements (testdata/measured/h200x1); others have what is published, or the
-// efficiencies of a class that they name over their own data sheet.
+// A class is a file, like a machine: parameters with their source and an uncertainty. The H200's was fitted
+// to measurements (testdata/measured/h200x1); others have published values, or the efficiencies of another
+// class applied to their own data sheet.
 //
 // What it must not know: ranks, machines, formats of jobs.
 package compute
@@ -20,16 +20,16 @@ import (
 type Class struct {
 	Version int    `json:"simccl compute class"` // 1
 	Name    string `json:"name"`
-	// Like names the class whose efficiencies this one has; its own members come first.
+	// Like names the class whose parameters replace missing ones of this class.
 	Like        string  `json:"like,omitempty"`
 	Source      string  `json:"source"`
 	Uncertainty float64 `json:"uncertainty"` // of an iteration's compute, a fraction
 	SMs         int64   `json:"sms"`
-	// Gap is what lies between two kernels in a stream, in microseconds.
+	// Gap is the time between two kernels of a stream, in microseconds.
 	Gap float64 `json:"gap_us"`
-	// Kernel is what a kernel takes at least in a CUDA graph, however little it moves, in microseconds.
+	// Kernel is the minimum time of a kernel in a CUDA graph, however little it moves, in microseconds.
 	Kernel float64 `json:"kernel_us"`
-	// Sustained is what rates of products fall to while a GPU is at its limit of power, a fraction.
+	// Sustained is the fraction of the matrix rate that remains while the GPU is at its power limit.
 	Sustained float64            `json:"sustained"`
 	Products  map[string]Product `json:"products"` // by precision: bf16, fp8, nvfp4, tf32
 	Forward   Attention          `json:"attention_forward"`
@@ -42,21 +42,21 @@ type Class struct {
 type Product struct {
 	Peak       float64 `json:"peak_tflops"`
 	Efficiency float64 `json:"efficiency"` // of the largest tiles
-	// Depth is what a tile takes besides its products, as so many more of K.
+	// Depth is the fixed cost of a tile, expressed as additional elements of K.
 	Depth float64 `json:"depth"`
 	// Edge is the harmonic size of a tile at which half of the rate is left.
 	Edge  float64 `json:"edge"`
 	Start float64 `json:"start_us"`
-	// Memory is the fraction of the memory's rate at which operands come.
+	// Memory is the fraction of the memory bandwidth at which operands are read.
 	Memory float64 `json:"memory"`
-	// Cast is the bytes that are moved for each element of an operand to bring it to this precision:
-	// read in 16 bits, written with its scales.
+	// Cast is the number of bytes moved per operand element to convert it to this precision: read in 16 bits,
+	// written with its scales.
 	Cast float64 `json:"cast_bytes,omitempty"`
 	// Grouped is the rate of several products at once, as of experts, as a fraction of one as large; 0: 1.
 	Grouped float64 `json:"grouped,omitempty"`
 }
 
-// Attention is the rate of attention.
+// Attention is the rate of attention kernels.
 type Attention struct {
 	Peak       float64 `json:"peak_tflops"`
 	Efficiency float64 `json:"efficiency"` // of heads of 128
@@ -67,7 +67,7 @@ type Attention struct {
 	Start  float64 `json:"start_us"`
 }
 
-// Decode is what a step of decoding has beside its products.
+// Decode is the cost of attention in a decoding step.
 type Decode struct {
 	// Memory is the fraction of the memory's rate at which attention reads keys and values; Start is its
 	// fixed cost, with the kernel that joins its parts.
@@ -75,7 +75,7 @@ type Decode struct {
 	Start  float64 `json:"start_us"`
 }
 
-// Memory is what device memory reaches.
+// Memory is the bandwidth that kernels reach in device memory.
 type Memory struct {
 	Peak      float64 `json:"peak_gbps"`
 	Stream    float64 `json:"stream"` // element by element, a fraction of the peak
@@ -86,10 +86,10 @@ type Memory struct {
 // tiles are the sizes of output tiles that libraries of matrix products have.
 var tiles = [][2]float64{{256, 128}, {128, 256}, {128, 128}, {64, 256}, {64, 128}, {128, 64}, {64, 64}}
 
-// splits are into how many parts K is divided where there are few tiles.
+// splits lists the numbers of parts into which K is divided (split-K) when there are few tiles.
 var splits = []float64{1, 2, 3, 4, 8}
 
-// product is what count products of m×k by k×n take at once, in microseconds, without Start.
+// product returns the time in microseconds of count products of m×k by k×n in one kernel, without Start.
 func (c *Class) product(p *Product, m, n, k, count float64) float64 {
 	best := math.Inf(1)
 	perSM := p.Peak * p.Efficiency * 1e6 / float64(max(c.SMs, 1)) // operations a microsecond
@@ -106,7 +106,7 @@ func (c *Class) product(p *Product, m, n, k, count float64) float64 {
 	return best
 }
 
-// width is the bytes of an element of a precision, with its scales.
+// width returns the bytes of an element of a precision, with its scales.
 func width(precision workload.Precision) float64 {
 	switch precision {
 	case workload.FP8:
@@ -121,7 +121,7 @@ func width(precision workload.Precision) float64 {
 	return 2
 }
 
-// Product is what a matrix product takes: the longer of its operations and its bytes.
+// Product returns the time of a matrix product: the larger of its compute time and its memory time.
 func (c *Class) Product(s *workload.Shape, sustained bool) units.Time {
 	p := c.of(s.Precision)
 	m, n, k, count := float64(s.M), float64(s.N), float64(s.K), float64(max(s.Count, 1))
@@ -140,7 +140,7 @@ func (c *Class) Product(s *workload.Shape, sustained bool) units.Time {
 	return units.Time((us + p.Start) * 1e6)
 }
 
-// of is the product of a precision, or of the next wider one that the GPU has.
+// of returns the parameters of products in a precision, or in the next wider one that the GPU supports.
 func (c *Class) of(precision workload.Precision) *Product {
 	for {
 		if p, ok := c.Products[precision.String()]; ok {
@@ -159,7 +159,7 @@ func (c *Class) Has(precision workload.Precision) bool {
 	return ok
 }
 
-// attend is what attention of a number of operations takes.
+// attend returns the time of an attention kernel with a number of operations.
 func (c *Class) attend(a *Attention, s *workload.Shape, flops float64) units.Time {
 	e := a.Efficiency
 	if s.K < 128 {
@@ -172,21 +172,22 @@ func (c *Class) attend(a *Attention, s *workload.Shape, flops float64) units.Tim
 	return units.Time((flops/rate*fill + a.Start) * 1e6)
 }
 
-// Stream is what bytes take that are read and written element by element in a number of kernels.
+// Stream returns the time of elementwise kernels that read and write a number of bytes in total.
 func (c *Class) Stream(bytes float64, kernels int) units.Time {
 	us := bytes/(c.Memory.Peak*c.Memory.Stream*1e3) + float64(kernels)*c.Gap
 	return units.Time(max(us, float64(kernels)*c.Kernel) * 1e6)
 }
 
-// decode is what attention of one token a sequence takes: its keys and values, or its operations.
+// decode returns the time of attention with one query token per sequence: the larger of the time to read keys
+// and values and the compute time, plus the fixed cost Start.
 func (c *Class) decode(w *workload.Work) units.Time {
 	us := max(float64(w.Bytes-w.Extra)/(c.Memory.Peak*c.Decode.Memory*1e3),
 		float64(w.FLOPs)/(c.Forward.Peak*c.Forward.Efficiency*1e6))
 	return units.Time((us + c.Decode.Start) * 1e6)
 }
 
-// Time is what a computation takes by its shape: the product or attention, what is moved beside it, and
-// the gaps between its kernels. false where the work has neither shape nor bytes.
+// Time returns the time of a computation from its shape: the product or attention, its additional memory
+// traffic, and the gaps between its kernels. It returns false for work without shape and bytes.
 func (c *Class) Time(w *workload.Work) (units.Time, bool) {
 	var t units.Time
 	kernels := int(w.Kernels)

@@ -50,7 +50,7 @@ type Row struct {
 	LayerUs float64 `json:"graph_us_per_layer"`
 }
 
-// MaxRows bounds a measurement.
+// MaxRows is the largest accepted number of rows of a measurement.
 const MaxRows = 1 << 20
 
 // Rows reads a measurement, a JSON object a line; lines that are none, as a script prints them, are
@@ -72,7 +72,7 @@ func Rows(data []byte, file string) (list []Row, err error) {
 	return list, nil
 }
 
-// work is what a row measures, as a work; false for others.
+// work returns the Work of the kernel that a row measures; false for rows of other kinds.
 func (r *Row) work() (w workload.Work, ok bool) {
 	switch r.Kind {
 	case "gemm":
@@ -96,8 +96,9 @@ func (r *Row) work() (w workload.Work, ok bool) {
 	return w, false
 }
 
-// bytes are those of a kernel that memory bounds: a norm reads and writes, an activation function in two
-// kernels moves five tensors, Adam reads four and writes three of 16 bits.
+// bytes returns the memory traffic of a memory-bound kernel, with 16-bit elements: a norm reads and writes
+// its input, an activation function in two kernels moves five tensors, Adam reads four tensors and writes
+// three.
 func (r *Row) bytes() float64 {
 	switch r.Kind {
 	case "rms":
@@ -110,8 +111,9 @@ func (r *Row) bytes() float64 {
 	return 0
 }
 
-// layer is what a decoder's layer computes for one more token of each request; nil for rows of other kinds.
-// PyTorch has six kernels beside products and attention: norms, an activation function in two parts, sums.
+// layer returns the computations of a decoder layer that generates one token for each request; nil for rows
+// of other kinds. Besides products and attention PyTorch launches six kernels: norms, an activation function
+// in two parts, sums.
 func (r *Row) layer() []workload.Work {
 	if r.Kind != "decode" || min(r.D, r.H, r.KV, r.FF, r.Batch, r.Context, r.TP) < 1 || r.LayerUs <= 0 {
 		return nil
@@ -132,7 +134,8 @@ func (r *Row) layer() []workload.Work {
 	return out
 }
 
-// decoding fits what layers of decoding have beside their products.
+// decoding fits the parameters of decoding: the minimum time of a kernel, and memory efficiency and fixed
+// cost of attention.
 func (c *Class) decoding(rows []Row) {
 	c.Kernel, c.Decode = 2.5, Decode{Memory: 0.9, Start: 10}
 	loss := func() float64 {
@@ -157,8 +160,8 @@ func (c *Class) decoding(rows []Row) {
 // long is the number of operations from which a GPU that repeats a kernel is at its limit of power.
 const long = 1e12
 
-// Fit makes the class of a measurement. Each group of parameters is fitted by itself, on the mean of
-// relative errors; those of long products give what rates fall to while they last.
+// Fit returns the class that fits a measurement best. Each group of parameters is fitted separately, by the
+// mean of the relative errors. Long products determine Sustained, the rate that lasts.
 func Fit(rows []Row, source string) (*Class, error) {
 	c := &Class{Version: 1, Source: source, Uncertainty: 0.1, Gap: 1, Sustained: 1}
 	for i := range rows {
@@ -189,7 +192,7 @@ func Fit(rows []Row, source string) (*Class, error) {
 	return c, nil
 }
 
-// products fits those of a precision, and what is left of bf16 when they last.
+// products fits the parameters of a precision's products, and for bf16 Sustained.
 func (c *Class) products(rows []Row, precision workload.Precision, peak float64) {
 	var works []workload.Work
 	var us []float64
@@ -279,7 +282,7 @@ func (c *Class) attention(rows []Row, peak float64) {
 	}
 }
 
-// memory fits what memory bounds.
+// memory fits the efficiencies of memory-bound kernels.
 func (c *Class) memory(rows []Row) {
 	for _, x := range []struct {
 		kind string
@@ -306,7 +309,8 @@ func (c *Class) memory(rows []Row) {
 	}
 }
 
-// descend makes a loss small, one parameter after the other, by factors that become finer.
+// descend minimises loss by coordinate descent: it multiplies or divides one parameter after the other by a
+// factor, and repeats with finer factors.
 func descend(x []*float64, most []float64, loss func() float64) {
 	best := loss()
 	for _, factor := range []float64{1.5, 1.2, 1.08, 1.03, 1.01} {
@@ -338,7 +342,7 @@ func descend(x []*float64, most []float64, loss func() float64) {
 	}
 }
 
-// rounded is a number to three digits, as a file has it.
+// rounded returns a number to three digits, as a file has it.
 func rounded(x float64) float64 {
 	if x == 0 {
 		return 0
@@ -347,14 +351,14 @@ func rounded(x float64) float64 {
 	return math.Round(x*scale) / scale
 }
 
-// Residual is by how much a class misses the kernels of a kind on average, of those of 20 µs or more.
+// Residual is the mean relative error of a class for kernels of a kind that take at least 20 µs.
 type Residual struct {
 	Kind    string  `json:"kind"`
 	Kernels int     `json:"kernels"`
 	Mean    float64 `json:"mean"`
 }
 
-// Residuals compares a class with a measurement.
+// Residuals returns the errors of a class against a measurement, by kind of kernel.
 func (c *Class) Residuals(rows []Row) (out []Residual) {
 	for i := range rows {
 		r := &rows[i]

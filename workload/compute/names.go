@@ -14,7 +14,7 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// MaxFile bounds a file of a class in bytes.
+// MaxFile is the largest accepted size of a class's file, in bytes.
 const MaxFile = 1 << 20
 
 // classFiles are the classes that have a name.
@@ -54,7 +54,7 @@ func decode(data []byte, file string) (*Class, error) {
 	return &c, c.check(places)
 }
 
-// check finds values that no GPU has.
+// check returns an error for a value outside the bounds of its member.
 func (c *Class) check(p *jsonfile.Places) error {
 	for _, x := range []struct {
 		path      string
@@ -87,7 +87,7 @@ func (c *Class) check(p *jsonfile.Places) error {
 	return nil
 }
 
-// Names are the classes that have a file.
+// Names lists the built-in classes.
 func Names() (out []string) {
 	for name := range loaded() { //lint:sorted below
 		out = append(out, name)
@@ -96,8 +96,8 @@ func Names() (out []string) {
 	return out
 }
 
-// Find is the class of a GPU by its name, as drivers and people write it: its own, or else the one of the
-// H200 over its data sheet, which says so in Source. false where the GPU is not known.
+// Find returns the class of a GPU by its name, as drivers and users write it: its own, else the H200's
+// efficiencies applied to its data sheet, which Source states. ok is false for an unknown GPU.
 func Find(gpu string) (*Class, bool) {
 	g, ok := datasheet.Find(gpu)
 	if !ok {
@@ -111,7 +111,7 @@ func Find(gpu string) (*Class, bool) {
 	return c.complete(&g), true
 }
 
-// Parse reads the file of a class, which calibrate compute writes. Errors are of package fail.
+// Parse reads the file of a class, as calibrate compute writes it. Errors are of package fail.
 func Parse(data []byte, file string) (*Class, error) {
 	c, err := decode(data, file)
 	if err != nil {
@@ -129,7 +129,7 @@ func Parse(data []byte, file string) (*Class, error) {
 	return c.complete(&g), nil
 }
 
-// complete fills in what a class leaves to the one that it is like, and to the data sheet.
+// complete fills in missing parameters from the class named in Like and from the data sheet.
 func (c *Class) complete(g *datasheet.GPU) *Class {
 	out := *c
 	from := &Class{}
@@ -184,7 +184,8 @@ func (c *Class) complete(g *datasheet.GPU) *Class {
 	return &out
 }
 
-// products are those of a class; where it has none of its own those of the class that it is like.
+// products returns the product parameters of a class; if it has none, those of the class named in Like for
+// bf16 and tf32.
 func products(c, from *Class) map[string]Product {
 	if len(c.Products) > 0 {
 		return c.Products
@@ -204,14 +205,14 @@ func fill[T int64 | float64](to *T, from T) {
 	}
 }
 
-// Format is the file of a class.
+// Format returns the file of a class.
 func (c *Class) Format() ([]byte, error) {
 	data, err := json.MarshalIndent(c, "", "  ")
 	return append(data, '\n'), err
 }
 
-// Peak is the dense peak of a GPU by name, in operations a second, in a precision or the next wider one that
-// the GPU has; 0 where it is not known.
+// Peak returns the dense peak of a GPU in operations per second, in a precision or the next wider one that
+// the GPU supports; 0 for an unknown GPU.
 func Peak(gpu string, precision workload.Precision) (float64, workload.Precision) {
 	c, ok := Find(gpu)
 	if !ok {

@@ -1,14 +1,13 @@
-// Package flight reads the dumps of PyTorch's Flight Recorder: the calls of process
-// groups of one rank, as JSON or as a pickle, of which it reads only what such dumps
-// have.
+// Package flight reads the dumps of PyTorch's Flight Recorder: the process-group calls of one rank, as JSON
+// or as a pickle. Of pickles it accepts only what such dumps contain.
 //
-// A dump has no computations and, but where timing was on, no times: times of
-// discovery are those of a watchdog that looks every 100 ms.
+// A dump has no computations and, unless timing was enabled, no times: discovery times are those of a
+// watchdog that polls every 100 ms.
 //
 // What it must not know: files, machines.
 //
-// Source: PyTorch 2.5 to 2.11, torch/csrc/distributed/c10d/FlightRecorderDetail.hpp;
-// versions 2.x of the format.
+// Source: PyTorch 2.5 to 2.11, torch/csrc/distributed/c10d/FlightRecorderDetail.hpp; versions 2.x of the
+// format.
 package flight
 
 import (
@@ -17,7 +16,8 @@ import (
 	"strings"
 )
 
-// Dump is the flight recorder's dump of one rank.
+// Dump is the parsed dump of one rank: its process groups, and their last calls as the recorder's ring buffer
+// had them.
 type Dump struct {
 	File    string
 	Version string
@@ -26,7 +26,7 @@ type Dump struct {
 	Entries []Entry
 }
 
-// Group is a process group of torch.distributed.
+// Group is a process group of torch.distributed with its name, description and members.
 type Group struct {
 	Name, Desc string
 	Ranks      []int32
@@ -75,7 +75,7 @@ type FormatError struct {
 	Hint    string
 }
 
-// Error has the place, the problem and the remedy.
+// Error states the position, the problem and the remedy.
 func (e *FormatError) Error() string {
 	s := e.File + ": " + e.Where + ": " + e.Problem
 	if e.Hint != "" {
@@ -87,7 +87,7 @@ func (e *FormatError) Error() string {
 // tree is a value of a dump: nil, bool, int64, float64, string, []any, map[string]any.
 type tree = map[string]any
 
-// dump makes a Dump of its values.
+// dump converts the decoded values of a file to a Dump.
 func dump(file string, t tree) (*Dump, error) {
 	d := &Dump{File: file}
 	d.Version, _ = t["version"].(string)
@@ -139,7 +139,7 @@ func groups(pg tree) (out []Group) {
 	return out
 }
 
-// newEntry makes an Entry; problem says what is missing.
+// newEntry converts an entry's values; problem names a missing or invalid member.
 func newEntry(e tree) (x Entry, problem string) {
 	name, ok := e["profiling_name"].(string)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/workload/internal/jsonscan"
 )
 
-// RecogniseJSON reports whether a text begins like a dump.
+// RecogniseJSON reports whether a text begins like a dump in JSON.
 func RecogniseJSON(head []byte) bool {
 	head = bytes.TrimLeft(head, " \t\r\n")
 	return bytes.HasPrefix(head, []byte("{")) && (bytes.Contains(head, []byte(`"comm_lib_version"`)) ||
@@ -27,11 +27,10 @@ func ReadJSON(in io.Reader, file string) (*Dump, error) {
 	return dump(file, t)
 }
 
-// maxNest is how deep values of a dump are nested at most.
+// maxNest is the maximum nesting of a dump's values.
 const maxNest = 8
 
-// object reads an object. Stack frames are passed over, and so is what is nested
-// deeper than anything in a dump.
+// object reads an object. It skips stack frames, and values nested deeper than any in a dump.
 func object(s *jsonscan.Scanner, depth int) (tree, error) {
 	t := tree{}
 	err := s.Object(func(key []byte) error {

@@ -17,7 +17,7 @@ type PickleError struct {
 	Err     error // ErrForbidden, or nil
 }
 
-// Error has the place and the problem.
+// Error states the position and the problem.
 func (e *PickleError) Error() string {
 	return fmt.Sprintf("%s: byte %d: %s", e.File, e.Offset, e.Problem)
 }
@@ -26,7 +26,7 @@ func (e *PickleError) Error() string {
 // loads it.
 var ErrForbidden = errors.New("the pickle calls for code")
 
-// Unwrap is the kind of fault.
+// Unwrap returns the kind of error, for errors.Is.
 func (e *PickleError) Unwrap() error { return e.Err }
 
 // RecognisePickle reports whether a file begins like a pickle of a dictionary.
@@ -58,16 +58,16 @@ func ReadPickle(in io.Reader, file string) (*Dump, error) {
 	return dump(file, t)
 }
 
-// mark is where a tuple, list or dictionary begins on the stack.
+// mark is the entry on the stack at which a tuple, list or dictionary begins.
 type mark struct{}
 
-// box holds a list, which several places may refer to and which grows.
+// box is a list on the stack: it may grow, and several references may share it.
 type box struct{ list []any }
 
 // intList is torch.jit's function that makes a list of integers of a tuple.
 type intList struct{}
 
-// machine reads opcodes.
+// machine is the pickle virtual machine, reduced to the opcodes that dumps use.
 type machine struct {
 	in    *bufio.Reader
 	file  string
@@ -119,7 +119,7 @@ func (m *machine) pop() (any, error) {
 	return v, nil
 }
 
-// above takes what is above the last mark.
+// above removes and returns the values above the last mark, and the mark.
 func (m *machine) above() ([]any, error) {
 	for i := len(m.stack) - 1; i >= 0; i-- {
 		if _, is := m.stack[i].(mark); is {
@@ -131,7 +131,7 @@ func (m *machine) above() ([]any, error) {
 	return nil, m.fail("there is no mark")
 }
 
-// run reads to the end of the pickle.
+// run executes opcodes until STOP and returns the pickled value.
 func (m *machine) run() (any, error) {
 	for {
 		op, err := m.in.ReadByte()
@@ -157,8 +157,8 @@ func (m *machine) run() (any, error) {
 	}
 }
 
-// unboxer makes values without boxes, to the depth that dumps have, and counts them:
-// a pickle may refer to one value any number of times.
+// unboxer replaces boxes by lists. It limits the nesting to that of dumps and counts the values, because a
+// pickle can refer to one value any number of times.
 type unboxer struct{ n int }
 
 // unbox replaces the unpickler's boxes (mutable lists) in a value by plain ones. It leaves out stack frames,
@@ -192,7 +192,7 @@ func (u *unboxer) unbox(v any, depth int) any {
 	return v
 }
 
-// step carries out an opcode.
+// step executes one opcode.
 func (m *machine) step(op byte) error {
 	switch op {
 	case 0x80: // PROTO
@@ -269,7 +269,7 @@ func (m *machine) literal(op byte) error {
 	return m.push(string(b))
 }
 
-// long is an integer of any width; what exceeds 64 bits is cut to a float.
+// long returns an integer of any width; what exceeds 64 bits is cut to a float.
 func long(b []byte) any {
 	if len(b) > 8 {
 		return math.Inf(1)
@@ -284,7 +284,7 @@ func long(b []byte) any {
 	return int64(n)
 }
 
-// remember puts the top into the memo, or takes a value from there.
+// remember stores the top of the stack in the memo, or pushes a value from it.
 func (m *machine) remember(op byte) error {
 	size := map[byte]int{'q': 1, 'h': 1, 'r': 4, 'j': 4}[op]
 	b, err := m.bytes(size)
@@ -314,7 +314,7 @@ func (m *machine) remember(op byte) error {
 	return nil
 }
 
-// build makes or fills tuples, lists and dictionaries.
+// build creates or extends tuples, lists and dictionaries.
 func (m *machine) build(op byte) error {
 	var items []any
 	var err error
@@ -393,7 +393,7 @@ func (m *machine) global() error {
 	return m.forbid("it names %s.%s", module, name)
 }
 
-// call applies what global pushed to a tuple of one list.
+// call executes REDUCE: it applies the constructor that global pushed to a tuple with one list.
 func (m *machine) call() error {
 	args, err := m.pop()
 	if err != nil {

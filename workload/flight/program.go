@@ -14,9 +14,9 @@ import (
 	"github.com/simccl/simccl/workload/internal/torch"
 )
 
-// Program makes a program of the dumps of ranks 0, 1 …: the calls in order, a stream
-// for each group, and nothing between them. Notes say what is left out: the buffers
-// of the recorder begin anywhere, so what not all members have is dropped.
+// Program converts the dumps of ranks 0, 1, … to a program: the calls in order, one stream per group, without
+// computations. The recorders' ring buffers begin at different calls, so calls that some members lack are
+// dropped; notes names them.
 func Program(dumps []*Dump) (p *workload.Program, notes []string, err error) {
 	if len(dumps) == 0 {
 		return nil, nil, fmt.Errorf("there are no dumps")
@@ -61,7 +61,7 @@ type builder struct {
 	guessed          int // splits
 }
 
-// callID names a collective of a group.
+// callID identifies a collective of a group by its sequence number.
 type callID struct {
 	group string
 	seq   int64
@@ -135,7 +135,7 @@ func behind(dumps []*Dump, to map[string]int64) (notes []string) {
 	return notes
 }
 
-// received sums what the ranks receive in each alltoall.
+// received sums the elements that each rank receives in each alltoall.
 func (b *builder) received(dumps []*Dump) {
 	b.outs = map[callID][]int64{}
 	for r, d := range dumps {
@@ -153,9 +153,8 @@ func (b *builder) received(dumps []*Dump) {
 	}
 }
 
-// split divides what a rank sends in an alltoall of unequal parts, of which the
-// recorder keeps the sums only: to each by its share of all that is received. It is
-// nil where all receive the same.
+// split divides what a rank sends in an alltoall of unequal parts among the members, in proportion to what
+// each receives in total: the recorder keeps only the sums. It returns nil if all receive the same.
 func (b *builder) split(e *Entry, members []int32) []int64 {
 	outs := b.outs[callID{e.Group, e.Seq}]
 	if members == nil {
@@ -186,7 +185,7 @@ func (b *builder) split(e *Entry, members []int32) []int64 {
 	return splits
 }
 
-// rank writes the list of a rank.
+// rank converts the dump of rank r to a list.
 func (b *builder) rank(r int, d *Dump) error {
 	list := workload.List{Name: fmt.Sprintf("rank%d", r)}
 	entries := slices.Clone(d.Entries)

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// magic begins the binary form, a u64.
+// magic is the first value of the binary form, a 64-bit integer.
 const magic = 4223
 
 // Sizes of parts of the binary form, in bytes.
@@ -21,8 +21,8 @@ func RecogniseBinary(head []byte) bool {
 	return len(head) >= 8 && binary.LittleEndian.Uint64(head) == magic
 }
 
-// ReadBinary reads a schedule. Its parts may be in any order, so all of it is held.
-// The error is an *Error, or that of in.
+// ReadBinary parses a schedule. Its parts may be in any order, so the whole file is read into memory, at most
+// 2 GiB. It returns an *Error, or an error of in.
 func ReadBinary(in io.Reader, file string) (*File, error) {
 	b, err := io.ReadAll(io.LimitReader(in, 2<<30))
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *binaryReader) fail(at int64, hint, format string, args ...any) error {
 	return &Error{File: r.file, Offset: at, Problem: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// block reads the operations of a rank.
+// block parses the operations of a rank.
 func (r *binaryReader) block(to *Rank, b []byte, at int64, ranks uint32) error {
 	if len(b) < 8 {
 		return r.fail(at, "", "a rank of %d bytes; there are at least 8", len(b))
@@ -119,7 +119,7 @@ func (r *binaryReader) block(to *Rank, b []byte, at int64, ranks uint32) error {
 	return nil
 }
 
-// WriteBinary writes the binary form.
+// WriteBinary writes the schedule in LogGOPSim's binary form.
 func (f *File) WriteBinary(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	le := binary.LittleEndian
@@ -153,7 +153,7 @@ func (f *File) WriteBinary(to io.Writer) error {
 	return w.Flush()
 }
 
-// binary is the block of a rank.
+// binary returns the block of a rank in the binary form.
 func (r *Rank) binary() []byte {
 	le := binary.LittleEndian
 	after := make([][2][]uint32, len(r.Ops))

@@ -15,7 +15,7 @@ import (
 	"github.com/simccl/simccl/workload/internal/order"
 )
 
-// File is a GOAL schedule.
+// File is a GOAL schedule: one list of operations per rank.
 type File struct {
 	Ranks []Rank
 	Notes []string
@@ -60,7 +60,7 @@ type Error struct {
 	Hint      string
 }
 
-// Error has the place, the problem and the remedy.
+// Error states the position, the problem and the remedy.
 func (e *Error) Error() string {
 	s := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Problem)
 	if e.Line == 0 {

@@ -10,13 +10,12 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// maxTags bounds the communicators that tags become.
+// maxTags is the largest number of tags that become communicators.
 const maxTags = 4096
 
-// Program makes a program of a schedule: computations of a CPU follow each other on
-// a stream of their own, sends and receives are on streams that follow their
-// dependencies. Where the order of tags differs between sender and receiver each tag
-// is a communicator.
+// Program converts a schedule to a program. The computations of a CPU run in order on a stream of their own;
+// sends and receives run on streams that follow their dependencies. If sender and receiver order tags
+// differently, each tag becomes a communicator.
 func (f *File) Program() (*workload.Program, error) {
 	if len(f.Ranks) == 0 {
 		return nil, fmt.Errorf("the schedule has no ranks")
@@ -55,8 +54,7 @@ type message struct {
 	tag      uint32
 }
 
-// tags gives each tag its communicator: one for all where senders and receivers have
-// the same order.
+// tags assigns a communicator to each tag: one for all tags if senders and receivers have the same order.
 func (f *File) tags(p *workload.Program, orders [][]int32) (map[uint32]int32, error) {
 	var sends, recvs []message
 	seen := map[uint32]int32{}
@@ -114,7 +112,7 @@ type builder struct {
 	starts int
 }
 
-// rank writes the list of a rank.
+// rank converts the operations of a rank to a list of steps.
 func (b *builder) rank(r int, in *Rank, order []int32) error {
 	b.starts = 0
 	steps := make([]workload.Step, 0, len(order))
@@ -179,9 +177,8 @@ func (b *builder) call(op *Op) int32 {
 	return i
 }
 
-// From says a program as a schedule. Collectives have no name in GOAL: they become
-// computations of their recorded time, which wait for no other rank. Lost names what
-// the format cannot say.
+// From converts a program to a schedule. GOAL has no collectives: they become computations of their recorded
+// time that wait for no other rank. lost names what the format cannot express.
 func From(p *workload.Program) (f *File, lost []string, err error) {
 	f = &File{Ranks: make([]Rank, len(p.Of))}
 	e := exporter{p: p, lost: map[string]int{}}
@@ -258,7 +255,7 @@ func (e *exporter) rank(to *Rank, list *workload.List, factor float64) {
 	}
 }
 
-// call says a call as an operation.
+// call sets op to a send or receive, or for a collective to a computation of its recorded time.
 func (e *exporter) call(op *Op, c *workload.Call) {
 	comm := &e.p.Comms[c.Comm]
 	switch c.Func {

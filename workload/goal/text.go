@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// RecogniseText reports whether a text begins like a schedule.
+// RecogniseText reports whether a text begins like a schedule in text form.
 func RecogniseText(head []byte) bool {
 	s := string(head)
 	for {
@@ -32,7 +32,7 @@ func RecogniseText(head []byte) bool {
 	}
 }
 
-// ReadText reads a schedule. The error is an *Error, or that of in.
+// ReadText parses a schedule. It returns an *Error, or an error of in.
 func ReadText(in io.Reader, file string) (*File, error) {
 	r := &textReader{file: file, in: bufio.NewReaderSize(in, 256<<10), line: 1, f: &File{}}
 	err := r.read()
@@ -213,7 +213,7 @@ func (r *textReader) read() error {
 	return nil
 }
 
-// rank reads the operations between braces.
+// rank parses the operations of a rank between braces.
 func (r *textReader) rank(to *Rank) error {
 	if err := r.expect("{"); err != nil {
 		return err
@@ -271,7 +271,7 @@ func (r *textReader) rank(to *Rank) error {
 	}
 }
 
-// op reads what follows send, recv or calc.
+// op parses an operation after its keyword send, recv or calc.
 func (r *textReader) op(to *Rank, t token) error {
 	if r.total++; r.total > maxOps {
 		return r.failAt(t, "", "more than %d operations", maxOps)

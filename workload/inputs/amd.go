@@ -17,10 +17,10 @@ var amd = sync.OnceValue(func() *regexp.Regexp {
 			`\bgfx(?:9[0-9a-f]{2}|1[0-2][0-9a-f]{2})\b.*|\bAMD (?:Instinct|Radeon) .*`)
 })
 
-// amdWords are words of which every such line has one.
+// amdWords are words of which every log line about AMD's libraries and GPUs contains one.
 var amdWords = []string{"RCCL", "rccl", "hip", "HIP", "ROC", "HSA_", "XGMI", "rsmi", "gfx", "AMD"}
 
-// AMDLine returns what of a line of a log RCCL alone writes, "" for nothing.
+// AMDLine returns the part of a log line that only RCCL writes, "" if there is none.
 func AMDLine(line string) string {
 	for _, w := range amdWords {
 		if strings.Contains(line, w) {
@@ -33,7 +33,7 @@ func AMDLine(line string) string {
 // maxTried bounds the lines with such a word that are looked at, for each word.
 const maxTried = 10000
 
-// firstAMD is the offset of the first line of RCCL's in a text; -1 without one.
+// firstAMD returns the offset of the first line of RCCL's in a text; -1 without one.
 func firstAMD(text []byte) int {
 	best := -1
 	for _, w := range amdWords {

@@ -40,8 +40,8 @@ func binaryKind(data []byte) Kind {
 	return Unknown
 }
 
-// printable reports whether a head holds text: no byte below the space but white space and
-// escapes of terminals.
+// printable reports whether a head is text: it has no control characters but white space and terminal
+// escapes.
 func printable(head []byte) bool {
 	for _, c := range head {
 		if c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\x1b' && c != '\f' && c != '\b' {

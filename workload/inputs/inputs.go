@@ -8,26 +8,27 @@ import (
 	"github.com/simccl/simccl/internal/envelope"
 )
 
-// Look is how much of a content is looked at, in bytes: reports that hold a matrix are tens
-// of megabytes long.
+// Look is the number of bytes of a content that are examined. Reports that contain a matrix are tens of
+// megabytes long.
 const Look = 64 << 20
 
-// headSize is how much of it is enough for formats that say at their beginning what they are.
+// headSize is the number of bytes that suffice for formats that are recognised by their beginning.
 const headSize = 64 << 10
 
 // Found is a kind that a content has, and where that shows.
 type Found struct {
 	Kind      Kind
-	Line, Col int // from 1; of what is compressed or wrapped, in what it holds
+	Line, Col int // from 1; within compressed or wrapped content, of the content
 	at        int // offset in the Verdict's Text
 }
 
-// Verdict is the kinds of content found, the main one first: a log of NCCL may hold a table of nccl-tests.
+// Verdict lists the kinds of content found, the main one first: a log of NCCL may contain a table of
+// nccl-tests.
 type Verdict struct {
 	Found []Found
-	// Wrapped is what the content was taken out of, outermost first: gzip, zstd.
+	// Wrapped lists the compression formats that were removed, outermost first: gzip, zstd.
 	Wrapped []string
-	// Note is what is known of a content of no kind.
+	// Note describes a content of unknown kind.
 	Note string
 	// Text is the content, taken out of that, as far as it was looked at.
 	Text []byte
@@ -35,7 +36,7 @@ type Verdict struct {
 	lines []envelope.Line // of Text, where it was pasted or logged; nil otherwise
 }
 
-// Kind returns the main kind.
+// Kind returns the main kind, Unknown if there is none.
 func (v *Verdict) Kind() Kind {
 	if len(v.Found) == 0 {
 		return Unknown
@@ -43,7 +44,7 @@ func (v *Verdict) Kind() Kind {
 	return v.Found[0].Kind
 }
 
-// Is reports whether the content is of one of some kinds.
+// Is reports whether the content, or a part of it, is of one of the kinds.
 func (v *Verdict) Is(kinds ...Kind) bool { return v.of(kinds) != nil }
 
 func (v *Verdict) of(kinds []Kind) *Found {
@@ -55,7 +56,7 @@ func (v *Verdict) of(kinds []Kind) *Found {
 	return nil
 }
 
-// Commands lists the commands that take the content, those of its main kind first.
+// Commands lists the commands that accept the content, those for its main kind first.
 func (v *Verdict) Commands() []string {
 	out := []string{}
 	for _, f := range v.Found {
@@ -68,8 +69,8 @@ func (v *Verdict) Commands() []string {
 	return out
 }
 
-// XML is the topology within the content, with its lines at the numbers that they have there.
-// What is no topology comes back whole.
+// XML returns the topology within the content, preserving its line numbers. Any other content is returned
+// whole.
 func (v *Verdict) XML() []byte {
 	f := v.of([]Kind{Topology, TopologyHosts, Template, AMDTopology})
 	if f == nil || f.at == 0 && v.lines == nil {
@@ -102,7 +103,7 @@ type OtherError struct {
 	Wants []Kind
 }
 
-// Error names the place, what the content is, and what takes it.
+// Error names the position, the kind of the content and the command that reads it.
 func (e *OtherError) Error() string {
 	s := fmt.Sprintf("%s:%d:%d: this is %s", e.File, e.Line, e.Col, e.Kind.What())
 	if use := e.Kind.use(); use != "" {
@@ -111,9 +112,8 @@ func (e *OtherError) Error() string {
 	return s
 }
 
-// Take returns a content without what it was compressed or saved in, where it is of one of
-// some kinds or of none that is known: then its reader says what is wrong. limit is the most
-// that is read of it, in bytes.
+// Take returns a content decompressed and without its envelope if it is of one of the kinds, or of no known
+// kind; the reader then reports what is wrong. limit is the largest unpacked size, in bytes.
 func Take(data []byte, file string, limit int64, kinds ...Kind) ([]byte, error) {
 	v := Of(data)
 	switch err := v.Want(file, kinds...); {
@@ -154,9 +154,8 @@ func (e *UnknownError) Error() string {
 	return s
 }
 
-// Want refuses a content that is known and of none of some kinds; the error is an *OtherError.
-// A content of no kind is left to the reader that is asked for, which has the place of what
-// is wrong.
+// Want returns an *OtherError if the content is of a known kind that is not one of kinds. A content of no
+// known kind passes: its reader returns the error with the position.
 func Want(data []byte, file string, kinds ...Kind) error {
 	v := Of(data)
 	return v.Want(file, kinds...)
@@ -193,10 +192,10 @@ func Of(data []byte) Verdict {
 	return v
 }
 
-// openSize is how much of a text is taken out of what it was pasted or logged in, in bytes.
+// openSize is the number of bytes of a text from which envelopes (prompts, log prefixes) are removed.
 const openSize = 16 << 20
 
-// look recognises the text.
+// look recognises the text and fills Found or Note.
 func (v *Verdict) look() {
 	body := bytes.TrimPrefix(v.Text, []byte("\xef\xbb\xbf"))
 	from := len(v.Text) - len(bytes.TrimLeft(body, " \t\r\n"))
@@ -219,14 +218,14 @@ func (v *Verdict) add(k Kind, at int) {
 		return
 	}
 	line, col := 1+bytes.Count(v.Text[:at], []byte("\n")), at-bytes.LastIndexByte(v.Text[:at], '\n')
-	if line <= len(v.lines) { // of the file, not of what was taken out of it
+	if line <= len(v.lines) { // of the file, not of the extracted text
 		col += v.lines[line-1].Column - 1
 		line = v.lines[line-1].Number
 	}
 	v.Found = append(v.Found, Found{k, line, col, at})
 }
 
-// describe describes a content of no known kind.
+// describe describes a content of unknown kind for Note.
 func describe(text []byte) string {
 	head := text[:min(len(text), headSize)]
 	if bytes.IndexByte(head, 0) >= 0 {

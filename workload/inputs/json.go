@@ -40,7 +40,7 @@ func has(text []byte, words ...string) bool {
 	return true
 }
 
-// recorded distinguishes recordings and files of other simulators.
+// recorded recognises JSON recordings and the files of other simulators.
 func recorded(head []byte) Kind {
 	switch {
 	case calls.Recognise(head):
@@ -71,7 +71,7 @@ func recorded(head []byte) Kind {
 	return Unknown
 }
 
-// described distinguishes documents by their outermost members.
+// described recognises JSON documents by their outermost members.
 func described(head []byte, m members) Kind {
 	switch {
 	case m.has("scenario"):
@@ -156,7 +156,7 @@ func membersOf(text []byte) (m members) {
 	return m
 }
 
-// quoted is the index of the quote that ends the string that begins at i; -1 without one.
+// quoted returns the index of the quote that ends the string that begins at i; -1 without one.
 func quoted(text []byte, i int) int {
 	for i++; i < len(text); i++ {
 		switch text[i] {

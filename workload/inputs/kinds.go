@@ -1,7 +1,6 @@
-// Package inputs says what a file is by its content, whatever its name, the launcher's
-// prefixes, the report that it lies in or its compression, and which commands take it. It is
-// the one place that recognises; commands and readers ask it, and refuse by its name what
-// they cannot use.
+// Package inputs recognises the kind of a file by its content, independent of its name, prefixes of
+// launchers, an enclosing report or compression, and lists the commands that accept it. All recognition is
+// here; commands and readers use it, and name the kind when they refuse a file.
 //
 // What it must not know: files, what becomes of a content.
 package inputs
@@ -11,7 +10,7 @@ import "slices"
 // Kind is a kind of file that some command takes.
 type Kind uint8
 
-// Kinds of contents. The words of the table below are what simccl identify prints.
+// Kinds of content. Their names and descriptions in the table below are the output of simccl identify.
 const (
 	Unknown Kind = iota
 	// Machines.
@@ -101,12 +100,12 @@ const (
 	numKinds
 )
 
-// row is a kind's entry of the table.
+// row is the table's entry of a kind.
 type row struct {
 	name     string // word of identify
 	what     string // "this is …"
 	commands []string
-	hint     string // what to do with it, where no command takes it, or beside them
+	hint     string // advice, if no command accepts it or in addition
 }
 
 // machines are the commands that take a machine by --topo, first those that take a file as
@@ -116,7 +115,7 @@ var machines = []string{"topo convert", "topo show", "topo lint", "topo diff", "
 	"tune --topo", "graph --topo", "plan --topo", "env --topo", "diff --topo", "report --topo",
 	"advise --topo", "replay --topo", "check --topo"}
 
-// jobs are the commands that take a job.
+// jobs lists the commands that accept a job.
 var jobs = []string{"replay", "workload show", "workload lint", "workload convert", "workload slice",
 	"workload scale", "advise"}
 
@@ -137,7 +136,7 @@ var (
 	hangs        = slices.Concat(jobs, []string{"diagnose"})
 )
 
-// table has a row for each kind.
+// table has one row per kind.
 var table = [numKinds]row{
 	Unknown:  {"unknown", "of no kind that simccl knows", nil, ""},
 	Topology: {"NCCL topology", "an NCCL topology file", machines, ""},
@@ -259,15 +258,15 @@ func Jobs() []Kind {
 		NCCLLog, NCCLCalls, SimAI, AICB, GOAL, GOALBinary, Inspector, Meta, StepTimes, ChromeTrace, Tar}
 }
 
-// Networks are the kinds that topo fabric --from reads.
+// Networks lists the kinds that topo fabric --from reads.
 func Networks() []Kind { return []Kind{IBNetDiscover, SlurmTopology, SlurmYAML, LLDP, CableTable} }
 
-// Machines are the kinds that a machine is made of.
+// Machines lists the kinds from which a machine can be made.
 func Machines() []Kind {
 	return []Kind{Topology, TopologyHosts, Template, Lstopo, Matrix, MachineSpec, SystemPrint, NCCLLog}
 }
 
-// String is the kind's word, as identify prints it.
+// String returns the kind's name, as identify prints it.
 func (k Kind) String() string { return k.row().name }
 
 // What returns the noun phrase that completes "this is …".
@@ -276,7 +275,7 @@ func (k Kind) What() string { return k.row().what }
 // Commands lists the commands that take such a file, without the program's name.
 func (k Kind) Commands() []string { return slices.Clone(k.row().commands) }
 
-// Hint returns advice beside the commands, or "".
+// Hint returns additional advice about the kind, or "".
 func (k Kind) Hint() string { return k.row().hint }
 
 func (k Kind) row() *row {
@@ -286,7 +285,7 @@ func (k Kind) row() *row {
 	return &table[k]
 }
 
-// use says who takes a kind: "simccl report --measured reads it".
+// use names the first command that reads the kind: "simccl report --measured reads it".
 func (k Kind) use() string {
 	r := k.row()
 	switch {

@@ -23,14 +23,14 @@ func (v *Verdict) markup(from int) {
 	case name == "topology" && lstopo.Is(string(text[from:min(len(text), from+headSize)])):
 		v.add(Lstopo, at)
 	case name == "html":
-		v.text(from) // what was saved as a page, with its tags
+		v.text(from) // a text saved as a web page
 		v.Note = "a page of HTML; save the text itself"
 	case name != "":
 		v.Note = fmt.Sprintf("XML with the outermost element <%s>", name)
 	}
 }
 
-// element is the place and the name of the first element of XML, "" for none.
+// element returns the place and the name of the first element of XML, "" for none.
 func element(text []byte, at int) (int, string) {
 	for at < len(text) {
 		at += len(text[at:]) - len(bytes.TrimLeft(text[at:], " \t\r\n"))
@@ -59,10 +59,10 @@ func element(text []byte, at int) (int, string) {
 	return at, ""
 }
 
-// topologyKind distinguishes NCCL's topology files.
+// topologyKind distinguishes NCCL's topology files from RCCL's.
 func topologyKind(text []byte) Kind {
 	tag, _, _ := bytes.Cut(text, []byte(">"))
-	// RCCL's are of version 2 (src/graph/xml.h of RCCL 2.30.4), with the architecture of GPUs.
+	// RCCL's files have version 2 (src/graph/xml.h of RCCL 2.30.4) and the GPUs' architecture.
 	if value(tag, "version") == "2" || bytes.Contains(text, []byte("<xgmi")) ||
 		bytes.Contains(text, []byte(` gcn="`)) {
 		return AMDTopology
@@ -102,7 +102,7 @@ func topologyKind(text []byte) Kind {
 	return Topology
 }
 
-// value is an attribute of a tag, "" without it.
+// value returns an attribute of a tag, "" without it.
 func value(tag []byte, name string) string {
 	_, rest, ok := bytes.Cut(tag, []byte(" "+name+`="`))
 	if !ok {

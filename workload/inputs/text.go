@@ -14,8 +14,8 @@ import (
 	"github.com/simccl/simccl/workload/simai"
 )
 
-// text recognises what is neither XML nor JSON: formats that begin in a way of their own,
-// then what may be anywhere in a report.
+// text recognises text that is neither XML nor JSON: first formats with a distinctive beginning, then logs
+// and tables anywhere in a report.
 func (v *Verdict) text(from int) {
 	head := v.Text[from:min(len(v.Text), from+headSize)]
 	if k := begins(head); k != Unknown {
@@ -80,7 +80,7 @@ func begins(head []byte) Kind {
 	return Unknown
 }
 
-// firstRow is the first line that is no comment.
+// firstRow returns the first line that is not empty or a comment.
 func firstRow(head []byte) string {
 	for line := range strings.Lines(string(head)) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
@@ -90,7 +90,7 @@ func firstRow(head []byte) string {
 	return ""
 }
 
-// lineOf is the offset of the first line that begins with a word; -1 without one.
+// lineOf returns the offset of the first line that begins with a word; -1 without one.
 func lineOf(text []byte, word string) int {
 	if bytes.HasPrefix(text, []byte(word)) {
 		return 0
@@ -101,11 +101,11 @@ func lineOf(text []byte, word string) int {
 	return -1
 }
 
-// Marks of what lies in reports, with other lines around it.
+// Marks of logs and tables inside reports.
 var (
 	logMarks = []string{"NCCL INFO ", "RCCL INFO ", "RCCL WARN ", "NCCL WARN ", "NCCL TRACE ",
 		"NCCL version 2."}
-	// A log of more than a few lines beside a table: a communicator begins.
+	// Marks of the start of a communicator: a log, not just lines of one around a table.
 	initMarks = []string{"Init START", "Init COMPLETE", "=== System"}
 	rocmMarks = []string{"ROCm System Management Interface", "Link Type between two GPUs",
 		"Hops between two GPUs", "Weight between two GPUs", "AMD-SMI"}
@@ -113,7 +113,7 @@ var (
 	ibMarks  = []string{"vendid=0x", "switchguid=0x", "caguid=0x"}
 )
 
-// firstOf is the offset of the first of some words; -1 without one.
+// firstOf returns the offset of the first of some words; -1 without one.
 func firstOf(text []byte, words []string) int {
 	at := -1
 	for _, w := range words {
@@ -128,8 +128,8 @@ func firstOf(text []byte, words []string) int {
 	return at
 }
 
-// firstLog is the offset of the first mark of NCCL's log that begins a line, but for what NCCL
-// and launchers write in front: prose about such lines is no log. -1 without one.
+// firstLog returns the offset of the first NCCL log mark at the beginning of a line, after prefixes of NCCL
+// and launchers; -1 if there is none. A mark within prose does not count.
 func firstLog(text []byte) int {
 	best := -1
 	for _, mark := range logMarks {
@@ -190,7 +190,7 @@ func (v *Verdict) reports() {
 
 const systemEnd = "</system>"
 
-// pasted is the offset of a topology with other lines before it: at the beginning of a line;
+// pasted returns the offset of a topology with other lines before it: at the beginning of a line;
 // -1 without one.
 func pasted(text []byte) int {
 	i := bytes.Index(text, []byte("<system version="))
@@ -203,7 +203,7 @@ func pasted(text []byte) int {
 	return i
 }
 
-// log notes a log and what it holds.
+// log adds the kinds of a log and of what it contains.
 func (v *Verdict) log(text []byte, log, amd int) {
 	system := bytes.Index(text, []byte("=== System : maxBw"))
 	switch {
@@ -219,7 +219,7 @@ func (v *Verdict) log(text []byte, log, amd int) {
 	}
 }
 
-// matrices notes matrices of nvidia-smi and rocm-smi.
+// matrices adds the matrices of nvidia-smi and rocm-smi.
 func (v *Verdict) matrices(text []byte) {
 	if at := firstOf(text, rocmMarks); at >= 0 {
 		v.add(RocmSMI, at)

@@ -7,12 +7,12 @@ import (
 	"github.com/simccl/simccl/internal/envelope"
 )
 
-// maxNesting is how often a content may be compressed.
+// maxNesting is the largest number of nested compressions.
 const maxNesting = 3
 
-// unpack takes a content out of gzip, zstd and bzip2, as far as Look. What is cut or corrupt
-// gives what comes before: beginnings of files are asked about, where envelope.Open wants
-// whole ones.
+// unpack decompresses gzip, zstd and bzip2, up to Look bytes. Of truncated or corrupt data it returns the
+// part before the error: recognition sees only beginnings of files, while envelope.Open requires complete
+// ones.
 func unpack(data []byte) (text []byte, wrapped []string) {
 	for range maxNesting {
 		kind := envelope.Packed(data)

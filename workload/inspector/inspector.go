@@ -21,7 +21,7 @@ import (
 	"github.com/simccl/simccl/workload/internal/jsonscan"
 )
 
-// Record is a call of a rank.
+// Record is one call of a rank.
 type Record struct {
 	Comm     string // identifier of the communicator, the same in all members
 	Rank     int32  // in the communicator
@@ -39,7 +39,7 @@ type Record struct {
 	DumpedUs int64
 }
 
-// Recognise reports whether a text begins like the Inspector's.
+// Recognise reports whether a text begins like a file of NCCL's Inspector.
 func Recognise(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) &&
 		bytes.Contains(head, []byte(`"header"`)) &&
@@ -47,7 +47,7 @@ func Recognise(head []byte) bool {
 			bytes.Contains(head, []byte(`"inspector_output_format_version"`)))
 }
 
-// maxRecords bounds a file.
+// maxRecords is the largest accepted number of records.
 const maxRecords = 1 << 25
 
 // Read reads records. A file that ends within one is read to the last whole one, and
@@ -136,9 +136,9 @@ func field(s *jsonscan.Scanner, r *Record, key []byte) (err error) {
 	return err
 }
 
-// Program makes a program of records: every collective once, in the order of each
-// communicator, on all its ranks, with the longest recorded time. Communicators that
-// are smaller than the largest are of the first ranks: records do not say of which.
+// Program converts records to a program: every collective once, in the order of each communicator, on all its
+// ranks, with the longest time that a rank recorded. A communicator smaller than the largest one is assumed
+// to consist of the first ranks: records do not list members.
 func Program(list []Record) (p *workload.Program, notes []string, err error) {
 	type id struct {
 		comm   string
@@ -227,7 +227,7 @@ func (b *builder) call(r Record) bool {
 	return true
 }
 
-// lists gives the ranks of the same communicators one list.
+// lists assigns one list to all ranks of the same communicators.
 func (b *builder) lists() {
 	byCalls := map[string]int32{}
 	for r := range b.p.Of {

@@ -37,7 +37,7 @@ func (e *event) reset() {
 		stream:    -1, waitOn: -1, record: -1, evID: -1, comm: Comm{Group: -1, Root: -1, Thread: -1}}
 }
 
-// eventMember reads a member of an event.
+// eventMember reads one member of an event into r.e.
 func (r *reader) eventMember(key []byte) error {
 	e := &r.e
 	switch string(key) {
@@ -76,8 +76,8 @@ func (r *reader) eventMember(key []byte) error {
 	return r.s.Skip()
 }
 
-// wanted reports whether the arguments of an event may matter. Where category or
-// name come after the arguments, they do.
+// wanted reports whether the arguments of an event may be needed. It is true if category or name follow the
+// arguments.
 func wanted(cat, name []byte) bool {
 	switch string(cat) {
 	case "cpu_op", "Operator", "user_annotation":
@@ -88,7 +88,7 @@ func wanted(cat, name []byte) bool {
 	return true
 }
 
-// arg reads an argument of an event.
+// arg reads one argument of an event into r.e.
 func (r *reader) arg(key []byte) (err error) {
 	e := &r.e
 	switch string(key) {
@@ -194,7 +194,7 @@ func (r *reader) product() (int64, error) {
 	return min(p, 1<<31-1), err
 }
 
-// intern is a text that is kept once.
+// intern returns the one stored copy of a text.
 func (r *reader) intern(t []byte) string {
 	return r.t.Names[r.name(t)]
 }
@@ -219,7 +219,7 @@ func (r *reader) thread() int32 {
 	return i
 }
 
-// keep stores an event that matters.
+// keep stores the event r.e if a reconstruction needs it.
 func (r *reader) keep() {
 	e := &r.e
 	if e.ph != 'X' {
@@ -304,7 +304,7 @@ func (r *reader) keepComm() {
 	r.t.Comms = append(r.t.Comms, c)
 }
 
-// class is the kind of operation of a name.
+// class returns the class of a GPU operation by its category and name.
 func class(cat, name string) Class {
 	switch {
 	case strings.EqualFold(strings.TrimPrefix(cat, "gpu_"), "memcpy"):

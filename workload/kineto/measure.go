@@ -8,20 +8,20 @@ import (
 // Measured is the times that a recording itself shows, in ns: the span of a step, GPU busy time, exposed
 // communication.
 type Measured struct {
-	// Span is from the beginning of the first operation of the GPU to the end of the
-	// last; Busy how much of it any operation covers.
+	// Span is the time from the begin of the first GPU operation to the end of the last; Busy is the part
+	// covered by any operation.
 	Span, Busy int64
-	// Comm is how much kernels of communication cover, waiting for other ranks
-	// included; Exposed how much of that no other operation covers.
+	// Comm is the time covered by communication kernels, including their waits for other ranks; Exposed is
+	// the part of it that no other operation overlaps.
 	Comm, Exposed int64
-	// Collectives is the number of kernels of communication.
+	// Collectives is the number of communication kernels.
 	Collectives int
 }
 
-// interval is a time from begin to end.
+// interval is a time span [begin, end), in ns.
 type interval struct{ begin, end int64 }
 
-// Measure sums what the operations of a recording cover.
+// Measure computes the time covered by the recording's operations.
 func (t *Trace) Measure() Measured {
 	var m Measured
 	var comm, other []interval
@@ -45,7 +45,7 @@ func (t *Trace) Measure() Measured {
 	return m
 }
 
-// union is intervals joined where they overlap.
+// union sorts intervals and merges those that overlap.
 func union(v []interval) []interval {
 	slices.SortFunc(v, func(a, b interval) int { return cmp.Compare(a.begin, b.begin) })
 	var out []interval

@@ -10,12 +10,11 @@ import (
 	"github.com/simccl/simccl/workload/internal/jsonscan"
 )
 
-// maxEvents bounds the events of a file.
+// maxEvents is the largest accepted number of events.
 const maxEvents = 1 << 30
 
-// Read reads one recording; file names it in errors, which are of type
-// *fail.FileError. A file that ends within an event is read to the last whole
-// one, and Truncated is set.
+// Read parses one recording; file is the name in errors, which are of type *fail.FileError. A file truncated
+// within an event is read up to the last complete one, and Truncated is set.
 func Read(in io.Reader, file string) (*Trace, error) {
 	r := &reader{s: jsonscan.New(in, file), t: &Trace{File: file, Rank: -1},
 		names: map[string]int32{}, groups: map[string]int32{}, threads: map[string]int32{}}
@@ -43,7 +42,7 @@ func Read(in io.Reader, file string) (*Trace, error) {
 	return r.t, nil
 }
 
-// reader is the state of Read.
+// reader holds the tables for interning names, groups and threads, and the event being read (e).
 type reader struct {
 	s       *jsonscan.Scanner
 	t       *Trace
@@ -56,7 +55,7 @@ type reader struct {
 	float   bool
 }
 
-// member reads a member of the outer object.
+// member reads one member of the outermost object.
 func (r *reader) member(key []byte) error {
 	switch string(key) {
 	case "traceEvents":
@@ -177,7 +176,7 @@ func ranks(list []int64) []int32 {
 	return out
 }
 
-// group is the index of a group, which is added or completed.
+// group returns the index of a group, which is added or completed.
 func (r *reader) group(g Group) int32 {
 	i, known := r.groups[g.Name]
 	if !known {
@@ -216,7 +215,7 @@ func (r *reader) events() error {
 	})
 }
 
-// finish orders what was read and checks it.
+// finish sorts and checks the events read.
 func (r *reader) finish() {
 	t := r.t
 	if r.base != 0 && !r.float {

@@ -2,24 +2,23 @@ package kineto
 
 // Trace is the recording of one rank.
 type Trace struct {
-	// File is the name that errors use.
+	// File is the file's name in errors.
 	File string
 	// Rank and World are the process's place in the job; Rank is -1 where the file
 	// has no distributedInfo.
 	Rank, World int
 	// NCCL is the version of the library, "2.28.9", or empty.
 	NCCL string
-	// GPU is the name of the devices, "NVIDIA H200", and SMs the number of
-	// multiprocessors of one; empty and 0 where the file does not say.
+	// GPU is the name of the devices, "NVIDIA H200", and SMs the number of multiprocessors of one; empty and
+	// 0 if the file has neither.
 	GPU string
 	SMs int
-	// Groups are the process groups: those of pg_config, then those that calls name
-	// and pg_config does not.
+	// Groups lists the process groups: those of pg_config, then others that calls name.
 	Groups []Group
-	// GroupCount is the number of process groups of the job, of which the file lists
-	// those of the rank; 0 unknown.
+	// GroupCount is the number of process groups of the job, 0 if unknown; the file lists only the groups of
+	// its rank.
 	GroupCount int
-	// Names are the distinct names of operations, by index.
+	// Names lists the distinct names of operations; Op.Name is an index into it.
 	Names []string
 	// Ops are kernels, copies and fills of the GPU, by beginning.
 	Ops []Op
@@ -27,11 +26,11 @@ type Trace struct {
 	Calls []Call
 	// Comms are the calls of process groups (record_param_comms), by beginning.
 	Comms []Comm
-	// Syncs are waits that the profiler recorded (category cuda_sync).
+	// Syncs lists the waits that the profiler recorded (category cuda_sync).
 	Syncs []Sync
-	// Steps are the iterations: annotations ProfilerStep#N.
+	// Steps lists the iterations: annotations ProfilerStep#N.
 	Steps []Step
-	// Notes say what the file lacks or what was passed over, for a person.
+	// Notes lists what the file lacks and what was skipped, as text for users.
 	Notes []string
 	// Truncated is set when the file ends before its last event does.
 	Truncated bool
@@ -49,7 +48,7 @@ type Group struct {
 	Cut bool
 }
 
-// Class is the kind of a GPU operation.
+// Class is the kind of a GPU operation: kernel, copy, ….
 type Class uint8
 
 // Classes of operations.
@@ -61,7 +60,7 @@ const (
 	Memset
 )
 
-// Op is something that a GPU did.
+// Op is one operation of a GPU.
 type Op struct {
 	Start, Dur int64  // ns
 	Corr       uint32 // of the runtime call that launched it; 0 none
@@ -96,7 +95,7 @@ const (
 	OtherCall                   // takes time and does none of these
 )
 
-// Call is a runtime call of a thread.
+// Call is a CUDA runtime or driver call of a host thread.
 type Call struct {
 	Start  int64 // ns
 	Dur    int64
@@ -106,7 +105,7 @@ type Call struct {
 	Flags  bool // cudaEventRecordWithFlags, which PyTorch calls, in distinction to NCCL
 }
 
-// Sync is a wait as CUPTI saw it.
+// Sync is a wait as CUPTI recorded it.
 type Sync struct {
 	Start, Dur   int64
 	Corr         uint32 // of the runtime call
@@ -118,7 +117,7 @@ type Sync struct {
 	RecordStream int32
 }
 
-// Comm is a call of a process group.
+// Comm is one call of a process group.
 type Comm struct {
 	Start, Dur int64
 	External   uint32

@@ -19,13 +19,13 @@ import (
 // MixedError is a set of files that are different jobs.
 type MixedError struct{ First, Second string }
 
-// Error names both files.
+// Error names the two files that belong to different jobs.
 func (e *MixedError) Error() string {
 	return fmt.Sprintf("%s and %s are two jobs; give the files of one run", e.First, e.Second)
 }
 
-// job puts the parts together. Recordings come first, as they have times; what has
-// none completes them.
+// job combines the parts into one job. Recordings take precedence, as they have times; files without times
+// complete them.
 func (p *parts) job() (*Job, error) {
 	j := &Job{Meta: p.meta, Notes: p.notes}
 	rankTraces(p.kineto)
@@ -86,10 +86,10 @@ func (p *parts) named() string {
 	return fmt.Sprintf(": %s is of format %s", p.files[0].Name, p.files[0].Format)
 }
 
-// alone are the formats of which one file is a job.
+// alone lists the formats of which one file is a whole job.
 var alone = []Format{Native, Calls, SimAI, AICB, GOAL, GOALBinary}
 
-// single refuses two files that are jobs by themselves, and marks what was used.
+// single returns an error for two files each of which is a whole job, and marks the used one.
 func (p *parts) single(used Format) error {
 	first := ""
 	for i := range p.files {
@@ -121,7 +121,7 @@ func keep(j *Job) func(p *workload.Program, notes []string, err error) error {
 	}
 }
 
-// recorded rebuilds a job of Kineto's recordings.
+// recorded reconstructs a job from Kineto's recordings.
 func (p *parts) recorded(j *Job) error {
 	j.Format, j.Traces = Kineto, p.kineto
 	o := rebuild.Options{Symmetric: p.o.Symmetric, Partial: p.o.Partial && !p.o.Symmetric,
@@ -199,8 +199,8 @@ func (p *parts) chakraJob(j *Job) error {
 	return err
 }
 
-// largest keeps, of traces of one rank in one archive, that with the most nodes:
-// archives hold an example beside the trace.
+// largest keeps the trace with the most nodes among traces of one rank in one archive: archives contain an
+// example in addition to the trace.
 func (p *parts) largest(j *Job) {
 	var kept []ranked[*chakra.Trace]
 	for _, t := range p.chakra {

@@ -1,8 +1,6 @@
-// Package load makes a job of files that profilers, loggers and other simulators
-// wrote. It recognises each by its content, whatever its name, also compressed by
-// gzip and in tar archives, and puts together what belongs to one run: the Kineto
-// recordings of all ranks are the job, and Flight Recorder dumps, logs and meta.json
-// beside them complete it.
+// Package load builds a job from files of profilers, loggers and other simulators. It recognises each file by
+// its content, independent of its name, also in gzip and tar, and combines the files of one run: the Kineto
+// recordings of all ranks are the job; Flight Recorder dumps, logs and meta.json complete it.
 //
 // What it must not know: where files come from, machines, plans.
 package load
@@ -13,7 +11,7 @@ import (
 	"github.com/simccl/simccl/workload/inputs"
 )
 
-// Format is a file's format.
+// Format is the format of a file.
 type Format uint8
 
 // Formats that are read.
@@ -43,7 +41,7 @@ var formatNames = [numFormats]string{"unknown", "native", "kineto", "pytorch-et"
 	"chakra-groups", "flight-recorder", "flight-recorder-pickle",
 	"nccl-log", "simai", "aicb", "goal", "goal-binary", "inspector", "meta", "calls", "times"}
 
-// String is the format's name.
+// String returns the format's name.
 func (f Format) String() string {
 	if f < numFormats {
 		return formatNames[f]
@@ -51,11 +49,11 @@ func (f Format) String() string {
 	return fmt.Sprintf("Format(%d)", uint8(f))
 }
 
-// HeadSize is how much of a file Detect looks at.
+// HeadSize is the number of bytes of a file that Detect examines.
 const HeadSize = 64 << 10
 
-// detect recognises a file by the beginning of its content. The error, an *inputs.OtherError,
-// names what is known and no job.
+// detect recognises a file by the beginning of its content. The error, an *inputs.OtherError, names a known
+// kind that is no job.
 func detect(head []byte, file string) (Format, error) {
 	v := inputs.Of(head)
 	for _, f := range v.Found {
@@ -66,7 +64,7 @@ func detect(head []byte, file string) (Format, error) {
 	return Unknown, v.Want(file, inputs.Jobs()...)
 }
 
-// formatOf is the format of a kind of content, Unknown of what is no job.
+// formatOf returns the format of a kind of content, Unknown if the content is no job.
 func formatOf(k inputs.Kind) Format {
 	switch k {
 	case inputs.Native:

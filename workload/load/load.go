@@ -27,46 +27,46 @@ import (
 	"github.com/simccl/simccl/workload/torchet"
 )
 
-// File is something to read.
+// File is an input file: its name and how to open it.
 type File struct {
 	Name string
 	Open func() (io.ReadCloser, error)
 }
 
-// Options complete what files do not say.
+// Options supplies what the files do not state.
 type Options struct {
 	Ranks     int  // number of ranks, 0 for what the files say
 	Symmetric bool // ranks without a recording do what the first one does
-	// Faulty reads a program in simccl's text that cannot be carried out, too: what is
-	// wrong is for the caller to find (workload.Program.Lint).
+	// Faulty also accepts an invalid program in simccl's text form; the caller finds its problems with
+	// workload.Program.Lint.
 	Faulty bool
-	// Budget is the memory for what files become, nil for any.
+	// Budget limits the memory of what the files are converted to; nil: no limit.
 	Budget *bounded.Budget
-	// Partial takes a job of which ranks have no recording, to look at what there is.
+	// Partial accepts a job of which some ranks have no recording, for inspection.
 	Partial bool
 }
 
 // Job is a job assembled from all files of one run.
 type Job struct {
 	Program *workload.Program
-	Format  Format // of what the program is made of
+	Format  Format // of the files that the program is made from
 	Files   []Input
 	Meta    MetaInfo
-	// Rebuilt is how a program was made of recordings, nil for other formats.
+	// Rebuilt describes how the program was reconstructed from recordings; nil for other formats.
 	Rebuilt *rebuild.Result
-	// Traces are the recordings themselves.
+	// Traces lists the recordings from which the job was made.
 	Traces []*kineto.Trace
 	Notes  []string
 }
 
-// Input is a file and what it is.
+// Input is an input file with its format, and whether it was used.
 type Input struct {
 	Name   string
 	Format Format
 	Used   bool
 }
 
-// parts are the contents of files by format.
+// parts collects the contents of the files by format.
 type parts struct {
 	o       Options
 	files   []Input
@@ -116,7 +116,7 @@ func (p *parts) file(f File) (err error) {
 	return p.read(r, f.Name, 0)
 }
 
-// maxNesting is how deep archives and compression may be in each other.
+// maxNesting is the maximum nesting of archives and compression.
 const maxNesting = 3
 
 // read reads one file, or the members of an archive.
@@ -160,7 +160,7 @@ func (p *parts) read(in io.Reader, name string, depth int) error {
 // UnknownError is a file of no format that is read.
 type UnknownError struct{ File string }
 
-// Error names the file and the formats.
+// Error names the file and lists the formats that are read.
 func (e *UnknownError) Error() string {
 	return e.File + ": the format is not known; Kineto, PyTorch and Chakra execution traces, Flight " +
 		"Recorder dumps, NCCL logs with COLL lines, SimAI, AICB, GOAL, the Inspector's records and " +
@@ -200,8 +200,8 @@ func (p *parts) archive(in io.Reader, name string, depth int) error {
 	return nil
 }
 
-// maxText bounds what is held at once of a file, in bytes: a compressed file may be of
-// any length.
+// maxText is the largest number of bytes of a file that are held in memory at once; a compressed file may
+// expand to any length.
 const maxText = 2 << 30
 
 // part reads a file in its format and adds it to the parts of the job.

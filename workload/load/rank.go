@@ -12,19 +12,18 @@ import (
 )
 
 var (
-	// rankInName finds where a name says that a number is a rank: rank0, rank_3, _r3,
-	// and the .3.et of execution traces.
+	// rankInName matches a rank in a file name: rank0, rank_3, _r3, and the .3.et of execution traces.
 	rankInName = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)rank[-_. ]?(\d+)|(?:^|[^a-z0-9])r(\d+)(?:[^a-z0-9]|$)|\.(\d+)\.et$`)
 	})
 	digits = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+`) })
 )
 
-// maxRank bounds a rank in a name.
+// maxRank is the largest rank accepted in a file name.
 const maxRank = 1 << 24
 
-// rankOf is the rank that a file name says; -1 for none. Other numbers are steps,
-// dates and processes as often as ranks: see counted.
+// rankOf returns the rank in a file name; -1 if none is marked as a rank. Unmarked numbers may as well be
+// steps, dates or process ids: see counted.
 func rankOf(name string) int {
 	m := rankInName().FindStringSubmatch(path.Base(name))
 	for _, g := range m[min(1, len(m)):] {
@@ -35,9 +34,9 @@ func rankOf(name string) int {
 	return -1
 }
 
-// counted are the ranks of files of one run whose names count from 0, as in
-// trace_0.json and trace_1.json: the names have the same words, and the numbers at
-// one place, or at several in the same way, are all of 0 … n-1. nil where they do not.
+// counted returns the ranks of one run's files whose names differ by a number that counts from 0, as
+// trace_0.json and trace_1.json: the names have the same words, and the numbers at one position (or at
+// several, with equal values) are 0 … n-1. It returns nil for other names.
 func counted(names []string) []int {
 	if len(names) < 2 {
 		return nil
@@ -84,7 +83,7 @@ func countsFrom0(ranks []int) bool {
 	return len(sorted) > 1 && sorted[0] == 0 && sorted[len(sorted)-1] == len(sorted)-1
 }
 
-// count gives parts whose names do not say a rank the numbers that these count.
+// count assigns ranks to parts if none of their names contains a rank: the number by which the names differ.
 func count[T any](list []ranked[T]) {
 	names := make([]string, len(list))
 	for i := range list {
@@ -98,8 +97,7 @@ func count[T any](list []ranked[T]) {
 	}
 }
 
-// rankTraces gives recordings without distributedInfo the ranks that their names say
-// or count.
+// rankTraces assigns ranks to recordings without distributedInfo, from their file names.
 func rankTraces(list []*kineto.Trace) {
 	var open []ranked[*kineto.Trace]
 	for _, t := range list {

@@ -10,10 +10,10 @@ import (
 	"github.com/simccl/simccl/internal/jsonfile"
 )
 
-// MaxConfig bounds a config.json in bytes.
+// MaxConfig is the largest accepted size of a config.json, in bytes.
 const MaxConfig = 4 << 20
 
-// published are the members of a config.json that say how large a model is. Others are passed over.
+// published lists the members of a config.json that determine the size of a model. Other members are ignored.
 type published struct {
 	Type      string `json:"model_type"`
 	Layers    int64  `json:"num_hidden_layers"`
@@ -65,8 +65,8 @@ type published struct {
 	SSMConv    int64  `json:"conv_kernel"`
 }
 
-// Parse reads a config.json of Hugging Face. Without model_type it is a decoder like Llama. Errors are of
-// package fail, with the place.
+// Parse parses a Hugging Face config.json. A file without model_type is a decoder like Llama. Errors are of
+// package fail and have a position.
 func Parse(data []byte, file string) (*Model, error) {
 	var x published
 	places := map[string]int64{}
@@ -83,8 +83,8 @@ func Parse(data []byte, file string) (*Model, error) {
 	return x.model(), nil
 }
 
-// object reads the members of an object that a published has; those of text_config, where a model of
-// several media keeps its decoder, are the ones that count.
+// object reads the members that published lists. Members of text_config, in which a multimodal model keeps
+// its decoder, take precedence.
 func object(r *jsonfile.Reader, x *published, places map[string]int64) error {
 	fields := map[string]json.RawMessage{}
 	err := r.Object(func(key string, at int64) error {
@@ -115,7 +115,7 @@ func object(r *jsonfile.Reader, x *published, places map[string]int64) error {
 	return err
 }
 
-// check finds what is missing or cannot be.
+// check returns an error for a missing or impossible member.
 func (x *published) check(r *jsonfile.Reader, places map[string]int64) error {
 	for _, m := range []struct {
 		key   string
@@ -200,7 +200,7 @@ func (x *published) consistent(r *jsonfile.Reader, places map[string]int64) erro
 	return nil
 }
 
-// model is what the members say.
+// model converts the members to a Model.
 func (x *published) model() *Model {
 	m := &Model{Layers: x.Layers, Hidden: x.Hidden, Heads: x.Heads, KVHeads: x.KVHeads, FFN: x.FFN,
 		Vocab: x.Vocab, HeadDim: x.HeadDim, Tied: x.Tied, Gated: true,
@@ -224,7 +224,7 @@ func (x *published) model() *Model {
 	return m
 }
 
-// byType is what an architecture has though its members do not say so.
+// byType sets properties that an architecture has and config.json does not state.
 func (x *published) byType(m *Model) {
 	switch x.Type {
 	case "qwen2", "qwen2_moe":
@@ -251,7 +251,7 @@ func (x *published) byType(m *Model) {
 	}
 }
 
-// pattern is the kind of each layer; "" where all are equal.
+// pattern returns the kind of each layer; "" where all are equal.
 func (x *published) pattern(m *Model) string {
 	if x.Pattern != "" {
 		return x.Pattern

@@ -4,12 +4,12 @@
 // What it must not know: ranks, GPUs, programs.
 package model
 
-// Model is a decoder. Sizes are of the whole model.
+// Model is the architecture of a decoder. Sizes are those of the whole model, before any parallelism.
 type Model struct {
 	Name string
-	// Layers, without those that predict further tokens (MTP).
+	// Layers excludes the layers that predict further tokens (MTP).
 	Layers, Hidden, Heads, KVHeads, FFN, Vocab int64
-	// HeadDim is the size of a head, 0: Hidden/Heads.
+	// HeadDim is the size of an attention head; 0: Hidden/Heads.
 	HeadDim int64
 	// Gated: the feed-forward network has three matrices (SwiGLU) and not two.
 	Gated bool
@@ -17,30 +17,31 @@ type Model struct {
 	Tied bool
 	// Experts of a layer; each token goes to TopK of them.
 	Experts, TopK int
-	// ExpertFFN is the size of an expert, 0: FFN. SharedFFN is that of the experts which every token
-	// goes to, together. Latent is the size to which a token is brought before it goes to experts, 0: as
-	// it is.
+	// ExpertFFN is the feed-forward size of an expert (0: FFN), SharedFFN that of all shared experts
+	// together, which process every token. Latent is the size to which a token is projected before it is sent
+	// to experts (0: not projected).
 	ExpertFFN, SharedFFN, Latent int64
-	// Pattern is the kind of each layer, a Kind a byte; "": all layers have attention over all tokens,
-	// and experts where there are any.
+	// Pattern is the kind of each layer, one Kind per byte; "": all layers have full attention, and experts
+	// if the model has any.
 	Pattern string
-	// Window is how many tokens a layer with a window sees.
+	// Window is the number of tokens that a layer with sliding-window attention sees.
 	Window int64
-	// Attention by latent vectors (DeepSeek-V2, arXiv:2405.04434, section 2.1): ranks of what queries,
-	// and keys and values, are made of, parts of a head without and with a position, and of a value.
-	// KVRank 0: ordinary attention; QRank 0: queries are made at once.
+	// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): QRank and KVRank are the
+	// sizes of the latent vectors of queries and of keys and values; NopeDim and RopeDim are the parts of a
+	// head without and with rotary position, ValueDim the size of a value head. KVRank 0: ordinary attention;
+	// QRank 0: queries are projected directly.
 	QRank, KVRank, NopeDim, RopeDim, ValueDim int64
 	// A state space layer (Mamba-2, arXiv:2405.21060): heads and their size, groups, states, width of the
 	// convolution.
 	SSMHeads, SSMHeadDim, SSMGroups, SSMState, SSMConv int64
-	// MTP is how many layers predict further tokens (DeepSeek-V3, arXiv:2412.19437, section 2.2).
+	// MTP is the number of layers that predict further tokens (DeepSeek-V3, arXiv:2412.19437, section 2.2).
 	MTP int64
 	// Small parts, which only the number of parameters shows.
 	QKVBias, OutBias, FFNBias, QKNorm, Sinks, RouterBias, NormBias bool
 	Positions                                                      int64 // learned, 0 none
 }
 
-// Kind is what a layer is made of.
+// Kind is the composition of a layer: attention or state space, dense or experts.
 type Kind byte
 
 // Kinds of layers. A layer with both attention and a feed-forward network is the usual one; hybrid
@@ -59,7 +60,7 @@ const (
 // Attention, Windowed, HasExperts and HasFFN report what a layer has.
 func (k Kind) Attention() bool { return k != SSM && k != OnlyExperts && k != OnlyFFN }
 
-// Windowed reports whether attention sees a window.
+// Windowed reports whether the layer's attention is limited to Window tokens.
 func (k Kind) Windowed() bool { return k == DenseWindow || k == SparseWindow }
 
 // HasExperts reports whether a layer has experts.
@@ -68,7 +69,7 @@ func (k Kind) HasExperts() bool { return k == Sparse || k == SparseWindow || k =
 // HasFFN reports whether a layer has a feed-forward network that is no expert.
 func (k Kind) HasFFN() bool { return k == Dense || k == DenseWindow || k == OnlyFFN }
 
-// Layer is the kind of a layer, from 0.
+// Layer returns the kind of layer i, counted from 0. Layers from Layers on are those of MTP.
 func (m *Model) Layer(i int64) Kind {
 	switch {
 	case i < int64(len(m.Pattern)):
@@ -81,7 +82,8 @@ func (m *Model) Layer(i int64) Kind {
 	return Dense
 }
 
-// last is a layer with attention as the last ones are: that of a module which predicts a further token.
+// last returns the kind of the layers that predict further tokens, if the pattern does not say: attention
+// like the last layers'.
 func (m *Model) last() Kind {
 	if m.Experts > 0 {
 		return Sparse
@@ -89,7 +91,7 @@ func (m *Model) last() Kind {
 	return Dense
 }
 
-// Dim is the size of a head of queries and keys.
+// Dim returns the size of a head of queries and keys.
 func (m *Model) Dim() int64 {
 	switch {
 	case m.KVRank > 0:
@@ -100,7 +102,7 @@ func (m *Model) Dim() int64 {
 	return m.Hidden / m.Heads
 }
 
-// ValueSize is the size of a head of values.
+// ValueSize returns the size of a value head, which latent attention sets separately from Dim.
 func (m *Model) ValueSize() int64 {
 	if m.KVRank > 0 {
 		return m.ValueDim
@@ -108,7 +110,7 @@ func (m *Model) ValueSize() int64 {
 	return m.Dim()
 }
 
-// ExpertSize is the size of an expert's feed-forward network.
+// ExpertSize returns the feed-forward size of an expert.
 func (m *Model) ExpertSize() int64 {
 	if m.ExpertFFN > 0 {
 		return m.ExpertFFN
@@ -116,7 +118,7 @@ func (m *Model) ExpertSize() int64 {
 	return m.FFN
 }
 
-// ExpertInput is the size of a token when it goes to an expert.
+// ExpertInput returns the size of a token when it goes to an expert.
 func (m *Model) ExpertInput() int64 {
 	if m.Latent > 0 {
 		return m.Latent
@@ -124,7 +126,7 @@ func (m *Model) ExpertInput() int64 {
 	return m.Hidden
 }
 
-// Matrices is how many matrices a feed-forward network has.
+// Matrices returns the number of matrices of a feed-forward network.
 func (m *Model) Matrices() int64 {
 	if m.Gated {
 		return 3
@@ -132,9 +134,9 @@ func (m *Model) Matrices() int64 {
 	return 2
 }
 
-// Inner is the size of a state space layer's heads together.
+// Inner returns the size of a state space layer's heads together.
 func (m *Model) Inner() int64 { return m.SSMHeads * m.SSMHeadDim }
 
-// SSMInput is the width of a state space layer's first product: gate, input, groups' inputs and outputs
-// of the state, a step a head.
+// SSMInput returns the output width of a state space layer's first product: gate and input, B and C of each
+// group, and one time step per head.
 func (m *Model) SSMInput() int64 { return 2*m.Inner() + 2*m.SSMGroups*m.SSMState + m.SSMHeads }

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// models are the models that have a name: what their publishers say, in the words of config.json.
+// models is the embedded list of named models: published figures under the names of config.json.
 //
 //go:embed models.json
 var models []byte
@@ -16,14 +16,14 @@ var models []byte
 // Published is a model by name, with where its sizes are from.
 type Published struct {
 	Name string `json:"name"`
-	// Parameters is what is published, exactly or rounded as Rounded says of it.
+	// Parameters is the published number of parameters, exact or rounded as Rounded says.
 	Parameters int64           `json:"parameters"`
 	Rounded    string          `json:"published"`
 	Source     string          `json:"source"`
 	Config     json.RawMessage `json:"config"`
 }
 
-// table is the file, read once.
+// table parses the embedded list once.
 var table = sync.OnceValue(func() (list []Published) {
 	if err := json.Unmarshal(models, &list); err != nil {
 		panic(fmt.Sprintf("models.json: %v", err)) // a file of ours, which a test reads
@@ -31,10 +31,10 @@ var table = sync.OnceValue(func() (list []Published) {
 	return list
 })
 
-// List is the models by name.
+// List returns the named models in the order of their names.
 func List() []Published { return table() }
 
-// Names are the names that Find knows.
+// Names lists the names that Find accepts.
 func Names() (out []string) {
 	for _, p := range table() {
 		out = append(out, p.Name)
@@ -42,7 +42,7 @@ func Names() (out []string) {
 	return out
 }
 
-// plain is a name without what people write in several ways: case, dashes, blanks.
+// plain returns a name without what people write in several ways: case, dashes, blanks.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("-_ ", r) {
@@ -52,7 +52,8 @@ func plain(name string) string {
 	}, strings.ToLower(name))
 }
 
-// Find is the model of a name, as people write it: Llama-3.1-70B, llama3.1 70b, meta-llama/Llama-3.1-70B.
+// Find returns the model of a name, as people write it: Llama-3.1-70B, llama3.1 70b,
+// meta-llama/Llama-3.1-70B.
 func Find(name string) (*Model, bool) {
 	word := plain(name[strings.LastIndexByte(name, '/')+1:])
 	word = strings.TrimPrefix(strings.TrimPrefix(word, "meta"), "nvidia")

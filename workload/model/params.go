@@ -1,14 +1,13 @@
 package model
 
-// Count is the parameters of a layer: those of attention, of the feed-forward network and what lies
-// around them, of one expert, and of the norms, router and biases, which no rank divides.
+// Count is the number of parameters of a layer, by the way in which parallelism divides them.
 type Count struct {
-	// Attention and FFN are what tensor parallel ranks divide; Experts are those of all experts; Whole is
-	// what each rank has.
+	// Attention and FFN are divided by tensor parallelism; Experts counts all experts, which expert
+	// parallelism divides; Whole (norms, router, biases) is held by every rank.
 	Attention, FFN, Experts, Whole int64
 }
 
-// Total is all of them.
+// Total returns the number of the layer's parameters over all ranks.
 func (c Count) Total() int64 { return c.Attention + c.FFN + c.Experts + c.Whole }
 
 func flag(b bool, n int64) int64 {
@@ -18,10 +17,10 @@ func flag(b bool, n int64) int64 {
 	return 0
 }
 
-// norm is the parameters of a norm over n values.
+// norm returns the parameters of a norm over n values.
 func (m *Model) norm(n int64) int64 { return n + flag(m.NormBias, n) }
 
-// LayerCount is the parameters of a layer of a kind.
+// LayerCount returns the parameters of a layer of a kind.
 func (m *Model) LayerCount(k Kind) (c Count) {
 	if k == SSM {
 		wide := m.Inner() + 2*m.SSMGroups*m.SSMState
@@ -46,7 +45,7 @@ func (m *Model) LayerCount(k Kind) (c Count) {
 	return c
 }
 
-// attention adds the parameters of attention and its norm.
+// attention adds the parameters of attention and of its norm.
 func (m *Model) attention(c *Count) {
 	h, q, kv := m.Hidden, m.Heads*m.Dim(), m.KVHeads*m.Dim()
 	c.Whole += m.norm(h)
@@ -65,13 +64,13 @@ func (m *Model) attention(c *Count) {
 	c.Whole += flag(m.OutBias, h) + flag(m.QKNorm, 2*m.Dim())
 }
 
-// Embedding is the parameters of the embedding, or of the head.
+// Embedding returns the parameters of the embedding, or of the head.
 func (m *Model) Embedding() int64 { return m.Vocab * m.Hidden }
 
-// FinalNorm is the parameters of the norm before the head.
+// FinalNorm returns the parameters of the norm before the head.
 func (m *Model) FinalNorm() int64 { return m.norm(m.Hidden) }
 
-// Params is the parameters of the model, without those that predict further tokens.
+// Params returns the parameters of the model, without those that predict further tokens.
 func (m *Model) Params() int64 {
 	n := m.Embedding() + m.FinalNorm() + m.Positions*m.Hidden
 	if !m.Tied {
@@ -83,14 +82,14 @@ func (m *Model) Params() int64 {
 	return n
 }
 
-// MTPExtra is the parameters of a module that predicts a further token beside its layer: the matrix that
-// joins two inputs, their norms, and one of the output.
+// MTPExtra returns the parameters of an MTP module besides its layer: the matrix that joins two inputs, their
+// norms, and one norm of the output.
 func (m *Model) MTPExtra() int64 { return 2*m.Hidden*m.Hidden + 3*m.norm(m.Hidden) }
 
-// FLOPs is what a token of a sequence of seq takes in training, in operations: six for each parameter
-// that multiplies it (Kaplan et al., 2020, section 2.1), of the experts those that it goes to, and
-// attention's scores and values, of which the mask of causality leaves half. The embedding is looked up.
-// What is computed again is not counted, so that the use of a GPU compares (MFU, Chowdhery et al., PaLM,
+// FLOPs returns the operations of training on one token of a sequence of seq tokens: six per parameter that
+// multiplies it (Kaplan et al., 2020, section 2.1), counting only the experts that it is sent to, plus
+// attention's scores and values, half of which the causal mask removes. The embedding is a lookup and is not
+// counted, nor is recomputation, so that model FLOPs utilisation is comparable (MFU, Chowdhery et al., PaLM,
 // 2022, appendix B).
 func (m *Model) FLOPs(seq int64) float64 {
 	sum := float64(m.Embedding()) * float64(1+m.MTP)
@@ -118,7 +117,7 @@ func (m *Model) FLOPs(seq int64) float64 {
 	return 6 * sum
 }
 
-// Context is how many keys a token sees on average.
+// Context returns the mean number of keys that a token of a sequence of seq tokens attends to.
 func (m *Model) Context(k Kind, seq int64) float64 {
 	if s, w := float64(seq), float64(m.Window); k.Windowed() && w < s {
 		return w * (s - w/2) / s // the first see fewer
@@ -129,11 +128,11 @@ func (m *Model) Context(k Kind, seq int64) float64 {
 // ssmChunk is the part of a sequence that Mamba-2 multiplies at a time (chunk_size of its kernels).
 const ssmChunk = 128
 
-// SSMStates is how many elements of state a chunk leaves for each element of a head of a token.
+// SSMStates returns the number of state elements that a chunk writes per element of a head and token.
 func (m *Model) SSMStates() float64 { return float64(m.SSMState) / ssmChunk }
 
-// SSMProducts is the multiplications that a state space layer has of a token beside its matrices: within
-// a chunk as attention has them, and those that make and read the states (Dao and Gu, 2024, section 6).
+// SSMProducts returns the multiplications per token of a state space layer besides its matrices: those within
+// a chunk, as in attention, and those that write and read the states (Dao and Gu, 2024, section 6).
 func (m *Model) SSMProducts() float64 {
 	in := float64(m.Inner())
 	return ssmChunk/2*(float64(m.SSMGroups*m.SSMState)+in) + 2*in*float64(m.SSMState)

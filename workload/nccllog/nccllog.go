@@ -1,10 +1,9 @@
-// Package nccllog reads the calls in NCCL's own log (NCCL_DEBUG=INFO with subsystem
-// COLL), with the communicators of its INIT lines.
+// Package nccllog reads the calls in NCCL's log (NCCL_DEBUG=INFO with subsystem COLL) and the communicators
+// of its INIT lines.
 //
-// A log has no computations, no times and no groups of calls. opCount rises only
-// with work of the proxy, so the order is that of the lines. Pointers are private to a
-// process; communicators of several processes are one where their commId is, or,
-// after a split, their parent, number of the split and color.
+// A log has no computations, times or groups of calls. opCount rises only with work of the proxy, so calls
+// have the order of the lines. Pointers are private to a process: communicators of several processes are the
+// same if their commId is or, after a split, if the parent, the number of the split and the color are.
 //
 // What it must not know: files, machines.
 //
@@ -25,7 +24,7 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Log is the lines of any number of processes.
+// Log is the content of the logs of any number of processes.
 type Log struct {
 	Version string // of NCCL
 	comms   map[commKey]*comm
@@ -33,14 +32,14 @@ type Log struct {
 	order   []process
 }
 
-// process identifies a GPU of a process.
+// process identifies a process and the GPU that it uses.
 type process struct{ host, pid, dev string }
 
 type commKey struct {
 	host, pid, pointer string
 }
 
-// comm is a communicator in one process.
+// comm is a communicator as one process sees it.
 type comm struct {
 	id     string // the same in all members
 	rank   int32
@@ -63,11 +62,11 @@ type call struct {
 	line  int
 }
 
-// maxCalls bounds a log.
+// maxCalls is the largest accepted number of calls.
 const maxCalls = 1 << 25
 
-// Read reads lines into a log; several files may be read one after the other. The
-// error is a *fail.FileError, or that of in.
+// Read appends the lines of a file to the log; it may be called for several files. It returns a
+// *fail.FileError, or an error of in.
 func (l *Log) Read(in io.Reader, file string) error {
 	if l.comms == nil {
 		l.comms = map[commKey]*comm{}
@@ -133,7 +132,8 @@ func origin(head string) (process, bool) {
 	return process{w[len(w)-3], w[len(w)-2], dev}, true
 }
 
-// fields reads name-value pairs of a line.
+// fields splits a line into alternating names and values ("rank 0 nranks 8"). The first value of a repeated
+// name counts.
 func fields(text string) map[string]string {
 	w := strings.Fields(text)
 	out := map[string]string{}
@@ -172,7 +172,7 @@ func (l *Log) init(by process, text string) {
 	l.seen(by)
 }
 
-// parseCall reads the line of a call; problem says what is wrong with it.
+// parseCall parses the line of a call; problem is "" or says what is wrong.
 func parseCall(by process, text string) (c call, problem string) {
 	name, rest, _ := strings.Cut(text, ": ")
 	switch name {
@@ -217,19 +217,19 @@ func parseCall(by process, text string) (c call, problem string) {
 	return c, problem
 }
 
-// SizedCall is a collective as PyTorch would name it.
+// SizedCall is a collective with PyTorch's name, type and element counts.
 type SizedCall struct {
 	Name, Type string
 	In, Out    int64 // elements
 }
 
-// torchTypes are PyTorch's names of element types.
+// torchTypes maps element types to PyTorch's names.
 var torchTypes = map[coll.DataType]string{coll.Int8: "char", coll.Uint8: "byte", coll.Int32: "int",
 	coll.Uint32: "uint32", coll.Int64: "long", coll.Uint64: "uint64",
 	coll.Float16: "half", coll.Float32: "float", coll.Float64: "double", coll.BFloat16: "bfloat16",
 	coll.Float8e4m3: "float8_e4m3fn", coll.Float8e5m2: "float8_e5m2"}
 
-// Sizes are the collectives of each rank in order, but for sends and receives.
+// Sizes returns the collectives of each rank in order, but for sends and receives.
 func (l *Log) Sizes() map[int][]SizedCall {
 	rankOf, _, _, err := l.ranks()
 	if err != nil {
@@ -248,12 +248,12 @@ func (l *Log) Sizes() map[int][]SizedCall {
 	return out
 }
 
-// Calls is the number of calls.
+// Calls returns the number of calls.
 func (l *Log) Calls() int { return len(l.calls) }
 
-// Program makes a program of a log: the calls of each rank in order, a stream for
-// each communicator, and one for each peer of sends and of receives, as lines do not
-// say which were launched together. Ranks are those in the largest communicator.
+// Program converts the log to a program: the calls of each rank in order, one stream per communicator, and
+// one per peer for sends and one for receives, as the lines do not show which calls were launched together.
+// Ranks are numbered as in the largest communicator.
 func (l *Log) Program() (*workload.Program, []string, error) {
 	if len(l.calls) == 0 {
 		return nil, nil,
@@ -327,7 +327,7 @@ func (l *Log) ranks() (map[process]int32, int, []string, error) {
 	return out, int(world), notes, nil
 }
 
-// keys are the communicators in a fixed order.
+// keys returns the keys of all communicators, sorted.
 func (l *Log) keys() []commKey {
 	var out []commKey
 	for k := range l.comms { //lint:sorted the keys are sorted next

@@ -23,7 +23,7 @@ var products = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)gemm|nvjet|cutlass|xmma|cublas|flash|fmha|attention|conv|wgrad|dgrad|mma`)
 })
 
-// Scaled is how computations were scaled to another GPU.
+// Scaled describes how computations were scaled to another GPU.
 type Scaled struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -32,7 +32,7 @@ type Scaled struct {
 	Matrix      float64 `json:"matrix"`
 	Memory      float64 `json:"memory"`
 	MatrixShare float64 `json:"matrixShare"`
-	// Factor is what all computing came to.
+	// Factor is the ratio of all computing time after and before.
 	Factor float64 `json:"factor"`
 
 	old, now *compute.Class // where times are by a class
@@ -49,10 +49,9 @@ func (s *Scaled) String() string {
 		"data sheets", s.To, s.From, s.Factor, 100*s.MatrixShare, s.Matrix, s.Memory)
 }
 
-// Scale makes what GPUs compute for another GPU: a computation whose
-// operations and bytes are known by its roofline, others by their kind, which their
-// names say: matrix products by the peak of tensor cores, all else by the rate of
-// memory. What has no name counts as a matrix product.
+// Scale converts the compute times of a program to another GPU. A computation with known operations and bytes
+// is scaled by its roofline; others by their kind, recognised by name: matrix products by the tensor cores'
+// peak, all else by memory bandwidth. A computation without a name counts as a matrix product.
 func Scale(p *workload.Program, from, to string) (*workload.Program, *Scaled, error) {
 	known := "write one of " + strings.Join(datasheet.Names(), ", ")
 	b, ok := datasheet.Find(to)
@@ -113,7 +112,8 @@ func Scale(p *workload.Program, from, to string) (*workload.Program, *Scaled, er
 	return &q, s, nil
 }
 
-// peak is the rate of matrix products that a job's times are of, in TFLOP/s.
+// peak returns the matrix rate in TFLOP/s that limits the job's products: TF32's for element types of more
+// than 16 bits, else BF16's.
 func peak(made *workload.GPU, g datasheet.GPU) float64 {
 	if made.Efficiency > 0 && made.Type.Size() > 2 {
 		return g.Single
@@ -121,9 +121,9 @@ func peak(made *workload.GPU, g datasheet.GPU) float64 {
 	return g.Matrix
 }
 
-// roof is what a computation takes by the roofline of a GPU, in microseconds, at the efficiencies that
-// the job was made with or else at the peaks, and whether its matrix product bounds it: the longer of
-// the product's operations and bytes, then what is done element by element beside it.
+// roof returns the roofline time of a computation on a GPU in microseconds, with the efficiencies that the
+// job was generated with, else at the peaks: the larger of the product's compute and memory time, then the
+// additional elementwise traffic. product reports whether the matrix product is the limit.
 func roof(made *workload.GPU, w *workload.Work, g datasheet.GPU) (us float64, product bool) {
 	e, m, overhead := 1.0, 1.0, 0.0
 	if made.Efficiency > 0 {

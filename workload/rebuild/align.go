@@ -14,7 +14,7 @@ type join struct {
 	parts []part
 }
 
-// part is a member's kernel of a join.
+// part is one member's kernel of a collective that was matched across ranks.
 type part struct {
 	r    *rank
 	op   int32
@@ -118,8 +118,8 @@ func median(v []int64) int64 {
 	return s[len(s)/2]
 }
 
-// alone finds how long each operation takes by itself: calls once the last rank has
-// begun, kernels where no collective runs beside them.
+// alone computes the time that each operation takes alone: of calls from the moment when the last rank has
+// begun, of kernels without a concurrent collective.
 func (j *job) alone() {
 	joins := j.joins()
 	own := map[string][]int64{}
@@ -159,20 +159,18 @@ type twinKey struct {
 	bytes           int64
 }
 
-// Slow-down beside collectives: the mean that is measured (arXiv 2507.03114), and what
-// is taken for the most: twice as long, as a persistent kernel of one wave takes that
-// makes a second one. A class's beside_unknown of 1.35 here takes the recorded steps of four
-// H200 from -3.9 % to -5.9 and -5.6 %.
+// Slow-down of a kernel by a concurrent collective: the measured mean (arXiv 2507.03114), and the assumed
+// maximum, 2, which a persistent kernel of one wave reaches when it takes a second one. With a class's
+// beside_unknown of 1.35 instead, the recorded steps of four H200 change from -3.9 % to -5.9 and -5.6 %.
 const (
 	meanSlow = 1.19
 	mostSlow = 2.0
 )
 
-// scaleBySame gives kernels beside which a collective ran the median of the same kernel
-// where none did. A kernel of one name and grid multiplies matrices of many shapes
-// (persistent kernels have a block an SM), so only those are the same whose time can be
-// what remains where the slow-down is taken out. Without such a one it is the mean
-// slow-down that is taken out.
+// scaleBySame replaces the time of a kernel that ran beside a collective by the median time of the same
+// kernel without one. A kernel of one name and grid may multiply matrices of many shapes (persistent kernels
+// have one CTA per SM), so only kernels whose time is possible after removal of the slow-down count as the
+// same. Without such a kernel the mean slow-down is removed.
 func (r *rank) scaleBySame() {
 	var comms [][2]int64
 	for i := range r.ops {
@@ -230,10 +228,10 @@ func (r *rank) scaleBySame() {
 	}
 }
 
-// twin is what a kernel takes alone that took dur beside a collective for covered of it,
-// by the sorted times of such kernels beside which none ran. Of those that are neither
-// longer nor shorter than a slow-down allows it is the nearest to the mean slow-down, in
-// the median of those within twinSpread of it.
+// twin estimates the time alone of a kernel that took dur, of which it ran for covered beside a collective.
+// free is the sorted times of the same kernel without one. Among those within the bounds that a slow-down
+// allows it takes the nearest to the time without the mean slow-down, and returns the median of those within
+// twinSpread of it. ok is false if there is none.
 func twin(free []int64, dur, covered int64) (alone int64, ok bool) {
 	without := func(slow float64) int64 { return dur - covered + int64(float64(covered)/slow) }
 	expected, shortest, longest := without(meanSlow), without(mostSlow), int64(float64(dur)*twinSpread)

@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/workload/kineto"
 )
 
-// commCall is a call of a process group that a kernel carried out.
+// commCall is a process-group call that a kernel executed.
 type commCall struct {
 	call   workload.Call // Comm is set later
 	group  *kineto.Group // nil for the default group
@@ -19,9 +19,9 @@ type commCall struct {
 	member int32         // rank in the group
 }
 
-// assign finds what each kernel of NCCL was asked for: the arguments on the kernel,
-// completed by the call of the process group around its launch; of a launch after
-// several calls (a coalesced group), all since the launch before.
+// assign determines the call of each NCCL kernel: the arguments recorded on the kernel, completed by the
+// process-group call around its launch. A launch after several calls (a coalesced group) executes all calls
+// since the previous launch.
 func (r *rank) assign(sized []Sized) {
 	byThread := map[int32][]*kineto.Comm{}
 	for i := range r.t.Comms {
@@ -103,7 +103,7 @@ func merged(own *kineto.Comm, around []*kineto.Comm) *kineto.Comm {
 	return own
 }
 
-// shape translates a call of a process group.
+// shape converts a process-group call of a recording; false if its function or type is unknown.
 func (r *rank) shape(c *kineto.Comm) (commCall, bool) {
 	cc := commCall{member: int32(r.rank)}
 	size := int64(max(r.t.World, 1))
@@ -127,8 +127,8 @@ func (r *rank) shape(c *kineto.Comm) (commCall, bool) {
 	return cc, ok
 }
 
-// side gives calls of another recording to kernels without arguments: in order
-// among those of the same function.
+// side supplies the calls of another recording for kernels without arguments, in order among those of the
+// same function.
 type side struct {
 	byFunc map[coll.Func][]Sized
 	at     map[coll.Func]int
@@ -164,7 +164,7 @@ func (s *side) next(r *rank, kernel string) (commCall, bool) {
 	return commCall{}, false
 }
 
-// group is a communicator of the job.
+// group is a communicator of the job, with the statistics from which its purpose is inferred.
 type group struct {
 	comm  workload.Comm
 	key   string
@@ -175,8 +175,8 @@ type group struct {
 	issued, awaited int
 }
 
-// saw counts what a rank issues on a group; gathered says that its last all_gather or
-// reduce_scatter was an all_gather.
+// saw counts a call on a group; gathered reports whether the last all_gather or reduce_scatter was an
+// all_gather.
 func (g *group) saw(f coll.Func, gathered bool) {
 	g.funcs[f] = true
 	switch {
@@ -187,7 +187,7 @@ func (g *group) saw(f coll.Func, gathered bool) {
 	}
 }
 
-// groups gives each call its communicator.
+// groups assigns each call to its communicator.
 func (j *job) groups() {
 	index := map[string]int32{}
 	full := map[string][]int32{} // by name, from the recording that has all members
@@ -214,7 +214,7 @@ func (j *job) groups() {
 	}
 }
 
-// kinds sets the purpose of each communicator.
+// kinds sets the purpose (DP, TP, …) of each communicator.
 func (j *job) kinds() {
 	steps := 0
 	for _, r := range j.ranks {
@@ -226,12 +226,12 @@ func (j *job) kinds() {
 	}
 }
 
-// apart is how many kernels lie between calls that are parts of a computation; a sum of
-// gradients one parameter after the other has one or two.
+// apart is the number of kernels between calls that are parts of a computation, as in tensor parallelism.
+// Reductions of gradients, one parameter after the other, have one or two in between.
 const apart = 3
 
-// awaits counts the calls whose result the rank's next kernel waits for, where there were
-// others since the call before.
+// awaits counts the calls whose result the rank's next compute kernel waits for, if at least `apart` kernels
+// have run since the group's previous call.
 func (r *rank) awaits(comms []*group) {
 	since := map[int32]int{}
 	for i := range r.ops {
@@ -261,7 +261,7 @@ func (r *rank) next(i int) bool {
 	return false
 }
 
-// comm is the index of the communicator of a process group.
+// comm returns the index of the communicator of a process group.
 func (j *job) comm(index map[string]int32, full map[string][]int32, g *kineto.Group, r *rank) int32 {
 	name, desc := "0", "default_pg"
 	var ranks []int32
@@ -294,10 +294,10 @@ func (j *job) comm(index map[string]int32, full map[string][]int32, g *kineto.Gr
 	return i
 }
 
-// alternating is the share of all_gathers that a reduce_scatter follows from which on a
-// group gathers and scatters activations by turns (TP with sequence parallel: all, or
-// two of three where inputs are gathered again for the gradients of weights). A forward
-// pass of FSDP gathers parameters layer by layer and scatters nothing: a half at most.
+// alternating is the share of all_gathers followed by a reduce_scatter above which a group is TP with
+// sequence parallelism, which gathers and scatters activations in turn (all gathers, or two of three if
+// inputs are gathered again for weight gradients). An FSDP forward pass gathers parameters layer by layer and
+// scatters nothing: at most a half.
 const alternating = 0.6
 
 // kind returns a communicator's purpose, by its description or else by the calls that occur on it more than a
@@ -331,14 +331,14 @@ func (g *group) kind(few int) workload.CommKind {
 		return workload.TP
 	case g.funcs[coll.AllReduce] && only(coll.AllReduce, coll.Broadcast) && g.issued > few &&
 		g.awaited <= g.issued/10:
-		return workload.DP // sums beside which the computation goes on, and what ranks begin with
+		return workload.DP // reductions beside computation, and initial broadcasts
 	}
 	return workload.NoKind
 }
 
-// fewCalls are so few in a rank's step that they may be sums of gradients or of losses
-// once a step, or a model that FSDP gathers as a whole. Of more,
-// tensor parallel layers wait for all, or for those of the forward pass, a half.
+// fewCalls is the number of calls per step up to which they may be reductions of gradients or losses once a
+// step, or gathers of a whole FSDP model. If there are more, tensor parallel layers wait for all of them, or
+// for half: those of the forward pass.
 const fewCalls = 4
 
 // described returns the purpose that a group's description names.

@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/workload/kineto"
 )
 
-// Bounds of what lies between kernels, in nanoseconds.
+// Bounds of the gaps between kernels, in nanoseconds.
 const (
 	queuedFor = 20_000 // an operation launched so long before its turn was queued
 	longGap   = 5_000  // more than this between queued kernels is no gap of the GPU
@@ -18,7 +18,8 @@ const (
 	firstWork = 6_000  // from a launch to the kernel where the GPU is idle
 )
 
-// ready is when an operation could begin but for its launch.
+// ready returns the time at which an operation could begin if it were launched: after its stream and its
+// dependencies.
 func (r *rank) ready(g *gpuOp) int64 {
 	t := r.begin
 	if g.before >= 0 {
@@ -30,8 +31,8 @@ func (r *rank) ready(g *gpuOp) int64 {
 	return t
 }
 
-// timing finds the gap between queued kernels and the latency of a launch, and adds
-// the gap to what kernels take.
+// timing measures the gap between queued kernels and the launch latency, and adds the gap to the times of
+// kernels.
 func (r *rank) timing() {
 	var gaps, latencies []int64
 	for i := range r.ops {
@@ -80,8 +81,8 @@ func (r *rank) gapBefore(g *gpuOp) {
 	}
 }
 
-// moment is when the host has launched an operation: before it began, and by the
-// launch's latency after the call where the GPU had other things to do.
+// moment returns the time at which the host has launched an operation: the launch latency after the runtime
+// call, but at least a gap before the operation began.
 func (r *rank) moment(p *point) int64 {
 	if p.kind != launchPoint {
 		return p.at
@@ -116,7 +117,7 @@ func (j *job) emit() {
 	}
 }
 
-// writer writes the list of a rank.
+// writer builds the list of a rank; step maps each GPU operation to its step.
 type writer struct {
 	r      *rank
 	j      *job
@@ -167,11 +168,10 @@ func (w *writer) write() {
 	}
 }
 
-// ps is nanoseconds as the time of a recording: 0 is unknown, so the first moment is
-// 1 ps.
+// ps converts nanoseconds to a recorded time in ps; 0 would mean unknown, so the first moment is 1 ps.
 func ps(ns int64) units.Time { return max(units.Time(ns)*1000, 1) }
 
-// op writes an operation of the GPU.
+// op appends the step of a GPU operation.
 func (w *writer) op(i int32) {
 	g := &w.r.ops[i]
 	var deps []int32
@@ -203,7 +203,7 @@ func (w *writer) op(i int32) {
 	w.add(workload.Step{Kind: workload.GroupEnd})
 }
 
-// callTable holds each call once.
+// callTable stores each distinct call once.
 type callTable struct {
 	p     *workload.Program
 	index map[string]int32
@@ -227,7 +227,7 @@ func (t *callTable) add(c *commCall) int32 {
 	return i
 }
 
-// workTable holds each kernel's needs once.
+// workTable stores the demands of each distinct kernel once.
 type workTable struct {
 	p     *workload.Program
 	index map[twinKey]int32 // by name in the program
@@ -235,8 +235,7 @@ type workTable struct {
 	names map[string]int32
 }
 
-// add is the index + 1 of what a kernel needs; 0 for copies and fills, which occupy
-// no SM that counts.
+// add returns the index + 1 of a kernel's demands; 0 for copies and fills, which occupy no SMs.
 func (t *workTable) add(r *rank, g *gpuOp) int32 {
 	o := g.op
 	if o.Class == kineto.Memcpy || o.Class == kineto.Memset {
@@ -270,9 +269,9 @@ func (t *workTable) add(r *rank, g *gpuOp) int32 {
 	return i
 }
 
-// perSM is how many blocks of a kernel an SM holds: by threads, registers and shared
-// memory of compute capability 8 and 9 (CUDA C Programming Guide, table of technical
-// specifications); 0 unknown.
+// perSM returns the number of CTAs of a kernel that fit on an SM, limited by threads, registers and shared
+// memory of compute capability 8 and 9 (CUDA C Programming Guide, table of technical specifications); 0 for
+// unknown.
 func perSM(o *kineto.Op) int32 {
 	if o.Threads <= 0 || o.Regs == 0 {
 		return 0

@@ -14,7 +14,7 @@ type rank struct {
 	rank  int
 	notes []string
 
-	begin, end int64 // what is rebuilt, ns
+	begin, end int64 // the reconstructed span, ns
 	ops        []gpuOp
 	points     []point
 	streams    map[int32]*stream
@@ -30,7 +30,7 @@ func newRank(t *kineto.Trace) *rank {
 	return &rank{t: t, rank: max(t.Rank, 0), streams: map[int32]*stream{}, threads: map[int32]*thread{}}
 }
 
-// note adds a line for a person, once.
+// note adds a note for users, once.
 func (r *rank) note(format string, args ...any) {
 	if s := fmt.Sprintf(format, args...); !slices.Contains(r.notes, s) {
 		r.notes = append(r.notes, s)
@@ -45,7 +45,7 @@ type gpuOp struct {
 	deps   []int32 // indices of gpuOps
 	before int32   // the one before it on its stream; -1 none
 	point  int32   // index of its launch in points
-	alone  int64   // ns, what it takes by itself
+	alone  int64   // ns, time without concurrent work
 	graph  bool    // launched by a graph
 }
 
@@ -59,7 +59,7 @@ const (
 	launchPoint pointKind = iota
 	syncPoint             // waits for the GPU
 	stepPoint             // an iteration begins
-	endPoint              // what is rebuilt ends
+	endPoint              // end of the reconstructed span
 )
 
 // point is a place in the host's time, in order.
@@ -68,8 +68,7 @@ type point struct {
 	at   int64 // ns
 	ops  []int32
 	deps []int32 // of syncPoint: operations that are waited for
-	// resume is when a thread goes on at the earliest: the time of syncPoint is up to
-	// here the GPU's.
+	// resume is the earliest time at which a thread continues: the time of syncPoint up to here is the GPU's.
 	resume int64
 	name   string
 }
@@ -173,7 +172,7 @@ func (r *rank) thread(id int32) *thread {
 	return t
 }
 
-// callOf takes one runtime call; it returns how many operations it launched.
+// callOf processes one runtime call and returns the number of operations that it launched.
 func (r *rank) callOf(c *kineto.Call, ops []int32, s *kineto.Sync) int {
 	th := r.thread(c.Thread)
 	switch c.Kind {
@@ -206,8 +205,8 @@ func (r *rank) callOf(c *kineto.Call, ops []int32, s *kineto.Sync) int {
 	return 0
 }
 
-// within is the call of a process group during which a runtime call was made: index
-// + 1 into the recording's, 0 none.
+// within returns the index + 1 of the process-group call during which a runtime call was made; 0 if there is
+// none.
 func (r *rank) within(c *kineto.Call) int {
 	comms := r.t.Comms
 	at, _ := slices.BinarySearchFunc(comms, c.Start, func(k kineto.Comm, t int64) int {
@@ -221,8 +220,8 @@ func (r *rank) within(c *kineto.Call) int {
 	return 0
 }
 
-// computeOf is the stream that a thread computes on; of one that has launched
-// nothing yet, that of the last operation of any thread.
+// computeOf returns the stream that a thread computes on; for a thread without a launch, that of the last
+// computation of any thread.
 func (r *rank) computeOf(th *thread) int32 {
 	if th.compute >= 0 {
 		return th.compute
@@ -235,7 +234,7 @@ func (r *rank) computeOf(th *thread) int32 {
 	return -1
 }
 
-// lastOn is the last operation launched on a stream, -1 none.
+// lastOn returns the last operation launched on a stream, -1 none.
 func (r *rank) lastOn(stream int32) int32 {
 	if s := r.streams[stream]; s != nil && len(s.ops) > 0 {
 		return s.ops[len(s.ops)-1]
@@ -243,7 +242,7 @@ func (r *rank) lastOn(stream int32) int32 {
 	return -1
 }
 
-// launch takes the operations of one launch, several of a graph.
+// launch adds the operations of one launch; a graph launch has several.
 func (r *rank) launch(c *kineto.Call, th *thread, ops []int32) {
 	p := point{kind: launchPoint, at: c.Start}
 	first := int32(len(r.ops))
@@ -276,8 +275,8 @@ func (r *rank) launch(c *kineto.Call, th *thread, ops []int32) {
 	}
 }
 
-// graphDeps is what an operation of a graph waits for beside its stream: of those
-// of the graph on other streams, the one that ended last before it began.
+// graphDeps returns the dependency of a graph's operation besides its stream: among the graph's operations on
+// other streams, the last that ended before it began.
 func (r *rank) graphDeps(first int32, op *kineto.Op) []int32 {
 	best := int32(-1)
 	for i := first; i < int32(len(r.ops)); i++ {
@@ -293,7 +292,7 @@ func (r *rank) graphDeps(first int32, op *kineto.Op) []int32 {
 	return []int32{best}
 }
 
-// syncCall takes a call that waits for the GPU.
+// syncCall processes a runtime call that waits for the GPU.
 func (r *rank) syncCall(c *kineto.Call, th *thread, s *kineto.Sync) {
 	p := point{kind: syncPoint, at: c.Start}
 	switch {
@@ -329,7 +328,7 @@ func (r *rank) syncCall(c *kineto.Call, th *thread, s *kineto.Sync) {
 	}
 }
 
-// streamOrder lists the streams by number.
+// streamOrder returns the numbers of the streams, sorted.
 func (r *rank) streamOrder() []int32 {
 	var out []int32
 	for s := range r.streams {

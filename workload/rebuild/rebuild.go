@@ -12,21 +12,19 @@ import (
 	"github.com/simccl/simccl/workload/kineto"
 )
 
-// Options say what is rebuilt.
+// Options select the parts that are reconstructed.
 type Options struct {
-	// Symmetric lets ranks without a recording do what the first recorded rank does.
-	// It is possible where all communicators are of all ranks.
+	// Symmetric assigns the program of the first recorded rank to ranks without a recording. It requires that
+	// all communicators span all ranks.
 	Symmetric bool
-	// Partial takes a job of which ranks have no recording, to look at what there is: it
-	// cannot be carried out.
+	// Partial accepts missing ranks, for inspection: the result cannot be executed.
 	Partial bool
-	// Sizes are what other recordings know of calls, by rank: Flight Recorder
-	// entries or log lines, in order. They complete kernels without arguments, as
-	// those of CUDA graphs.
+	// Sizes lists, by rank and in order, the calls that other recordings have: Flight Recorder entries or log
+	// lines. They supply the arguments of kernels without any, such as those in CUDA graphs.
 	Sizes map[int][]Sized
 }
 
-// Sized is a call that another recording has.
+// Sized is a call with its arguments from another recording.
 type Sized struct {
 	Name  string // as Kineto spells it
 	Type  string
@@ -40,7 +38,7 @@ type Result struct {
 	Program *workload.Program
 	// Steps are the recorded iterations: durations on average over ranks.
 	Steps []Step
-	// Clocks are by recorded rank.
+	// Clocks lists the clock offsets of the recorded ranks.
 	Clocks []Clock
 	// Origin is the recorded time, in nanoseconds, that is 0 in the program.
 	Origin int64
@@ -52,14 +50,14 @@ type Result struct {
 	GPU, NCCL string
 }
 
-// Step is a recorded iteration.
+// Step is a recorded iteration (ProfilerStep#N) with its host time, mean and maximum over ranks.
 type Step struct {
 	Name string
 	Mean units.Time // of the host's time between its beginning and end
 	Max  units.Time
 }
 
-// Clock is how a rank's clock differs from the first rank's.
+// Clock is the offset of a rank's clock to the first rank's.
 type Clock struct {
 	Rank     int
 	Offset   int64 // ns to subtract from the rank's times
@@ -67,7 +65,7 @@ type Clock struct {
 	Samples  int
 }
 
-// WaitCounts says how sources of waits were found.
+// WaitCounts counts the waits by the way in which their source was found.
 type WaitCounts struct {
 	Recorded  int // the recording names the event's record
 	Adjacent  int // the record is the call before the wait
@@ -77,14 +75,14 @@ type WaitCounts struct {
 	Unknown   int
 }
 
-// MissingRanksError says which ranks have no recording.
+// MissingRanksError reports ranks without a recording.
 type MissingRanksError struct {
 	Missing []int
 	World   int
 	Why     string // why the others cannot be taken for them
 }
 
-// Error names the ranks and what to do.
+// Error names the ranks and the remedy.
 func (e *MissingRanksError) Error() string {
 	shown := e.Missing[:min(len(e.Missing), 8)]
 	more := ""
@@ -99,16 +97,16 @@ func (e *MissingRanksError) Error() string {
 // file says takes no memory.
 const maxWorld = 1 << 20
 
-// WorldError says that a recording is of more ranks than a job can have.
+// WorldError reports a recording of more ranks than a job can have.
 type WorldError struct{ World int }
 
-// Error names the number and where it comes from.
+// Error states the number of ranks and its source.
 func (e *WorldError) Error() string {
 	return fmt.Sprintf("a job of %d ranks; distributedInfo of a recording has rank and world_size, at most "+
 		"%d", e.World, maxWorld)
 }
 
-// RankTwiceError names two recordings of one rank.
+// RankTwiceError reports two recordings of one rank.
 type RankTwiceError struct {
 	Rank        int // -1: none of both says its rank
 	First, Next string
@@ -124,8 +122,7 @@ func (e *RankTwiceError) Error() string {
 		e.Rank)
 }
 
-// Job rebuilds a job from the recordings of its ranks. A recording without a rank
-// is that of the only rank.
+// Job reconstructs a job from the recordings of its ranks. A recording without a rank must be the only one.
 func Job(traces []*kineto.Trace, o Options) (*Result, error) {
 	j := &job{o: o, res: &Result{}}
 	if err := j.open(traces); err != nil {
@@ -150,7 +147,7 @@ func Job(traces []*kineto.Trace, o Options) (*Result, error) {
 	return j.res, nil
 }
 
-// job is the state of Job while it rebuilds.
+// job holds the state of a reconstruction.
 type job struct {
 	o     Options
 	ranks []*rank
@@ -190,7 +187,7 @@ func (j *job) open(traces []*kineto.Trace) error {
 	return nil
 }
 
-// largest is how many ranks the process groups of a recording show that there are.
+// largest returns the number of ranks that the process groups of a recording imply.
 func largest(groups []kineto.Group) int {
 	most := 0
 	for _, g := range groups {
@@ -202,8 +199,8 @@ func largest(groups []kineto.Group) int {
 	return most
 }
 
-// complete gives ranks without a recording the program of the first rank, or says
-// why that cannot be.
+// complete assigns the first rank's program to ranks without a recording, or returns the reason why it
+// cannot.
 func (j *job) complete() error {
 	p := j.p
 	p.Of = make([]int32, j.world)

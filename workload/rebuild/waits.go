@@ -61,9 +61,9 @@ func (n *WaitCounts) count(h how) {
 	*[]*int{&n.Recorded, &n.Adjacent, &n.Watchdog, &n.Guessed}[h]++
 }
 
-// targets finds the operation that each wait holds up: the next one on the stream.
-// Where the recording does not name the stream, it is that of the next launch for a
-// wait after a record, and that on which the thread computes otherwise.
+// targets finds the operation that each wait blocks: the next one on the stream. If the recording does not
+// name the stream, it is the stream of the next launch for a wait that follows an event record, else the one
+// that the thread computes on.
 func (r *rank) targets() {
 	for i := range r.pending {
 		w := &r.pending[i]
@@ -92,7 +92,7 @@ func (r *rank) targets() {
 	}
 }
 
-// source is the operation that a wait waits for; -1 when there is none.
+// source returns the operation that a wait waits for; -1 when there is none.
 func (r *rank) source(w *pendingWait, flags bool, works events, used map[int32]bool) (int32, how) {
 	if w.sync != nil && w.sync.RecordCorr > 0 {
 		return r.recordedSource(w.sync), recorded
@@ -112,7 +112,8 @@ func (r *rank) source(w *pendingWait, flags bool, works events, used map[int32]b
 	return r.guess(w, used), guessed
 }
 
-// recordedSource is what the recording itself says.
+// recordedSource returns the operation whose end the wait's recorded event marks: the last one launched on
+// that stream before the event record; -1 if it is unknown.
 func (r *rank) recordedSource(s *kineto.Sync) int32 {
 	for i := range r.records {
 		if rec := &r.records[i]; int64(rec.call.Corr) == s.RecordCorr {
@@ -132,7 +133,7 @@ func (r *rank) recordedSource(s *kineto.Sync) int32 {
 	return -1
 }
 
-// nextOf is the next operation that the waiting thread launches.
+// nextOf returns the next operation that the waiting thread launches.
 func (r *rank) nextOf(w *pendingWait) int32 {
 	for k := w.at; k < int32(len(r.ops)) && k < w.at+64; k++ {
 		if r.ops[k].call.Thread == w.call.Thread {
@@ -142,8 +143,8 @@ func (r *rank) nextOf(w *pendingWait) int32 {
 	return -1
 }
 
-// guess takes, of what was recorded before and that nothing has waited for: what
-// ended just before the stream went on, or else the oldest.
+// guess picks the source of a wait among the event records before it that no other wait uses: the operation
+// that ended just before the stream continued, else the oldest.
 func (r *rank) guess(w *pendingWait, used map[int32]bool) int32 {
 	limit := r.ops[w.target].start()
 	idle := int64(0)
@@ -296,7 +297,8 @@ func (r *rank) matchWorks(asked []ask, groups map[int32][]int32, names []int32) 
 	return best
 }
 
-// fits counts the waits that an alignment explains, less those it contradicts.
+// fits rates an alignment of works with event queries: plus 1 for each wait whose source ends before the
+// waiting operation starts, minus 3 for each that it contradicts.
 func (r *rank) fits(works events) int {
 	n := 0
 	for i := range r.pending {
@@ -315,8 +317,8 @@ func (r *rank) fits(works events) int {
 	return n
 }
 
-// workOf is the operation whose end event a wait names: the last one launched
-// before the wait, as identifiers are used again; -1 when there is none.
+// workOf returns the operation whose end event a wait names; -1 if there is none. Event identifiers are
+// reused, so it is the last such operation launched before the wait.
 func workOf(works events, w *pendingWait, r *rank) int32 {
 	ops := works[w.sync.Event]
 	for i := len(ops) - 1; i >= 0; i-- {

@@ -1,11 +1,10 @@
-// Package simai reads and writes SimAI's text workloads: a line of the parallelism, a
-// number of rows, and for each layer compute times and collectives of the forward
-// pass, the input gradient and the weight gradient.
+// Package simai reads and writes SimAI's text workloads: a line with the parallelism, the number of rows, and
+// for each layer compute times and collectives of the forward pass, the input gradient and the weight
+// gradient.
 //
-// Bytes are nccl-tests' sizes. Collectives are of the tensor parallel group but for
-// those of weight gradients, which are data parallel; the suffixes _EP and _DP_EP
-// name expert groups. Forward and input gradient collectives are awaited at once,
-// those of weight gradients at the end.
+// Sizes are in bytes as nccl-tests defines them. Collectives run on the tensor parallel group, those of
+// weight gradients on the data parallel one; the suffixes _EP and _DP_EP name expert groups. Collectives of
+// the forward pass and of input gradients are awaited at once, those of weight gradients at the end.
 //
 // What it must not know: files, machines.
 //

@@ -8,8 +8,8 @@ import (
 	"github.com/simccl/simccl/workload/internal/grid"
 )
 
-// From says a program as rows: what rank 0 computes and calls, one after the other.
-// Lost names what the format cannot say.
+// From converts a program to rows: the computations and calls of rank 0 in sequence. lost names what the
+// format cannot express.
 func From(p *workload.Program) (f *File, lost []string, err error) {
 	if len(p.Of) == 0 {
 		return nil, nil, fmt.Errorf("the program has no ranks")
@@ -59,7 +59,7 @@ func (e *exporter) lose(what string) {
 	e.lost[what]++
 }
 
-// flush writes compute that no call follows.
+// flush writes a row for compute time that no call follows.
 func (e *exporter) flush(name string) {
 	if e.compute > 0 {
 		e.row(name, Pass{0, "NONE", 0}, grid.Tensor)
@@ -133,7 +133,7 @@ func (e *exporter) call(c *workload.Call) {
 	e.row(clean(name), Pass{0, word, grid.Bytes(c, comm.Size(len(e.p.Of)))}, family)
 }
 
-// clean makes a word of a name.
+// clean replaces blanks and non-ASCII characters of a name by "_".
 func clean(name string) string {
 	out := []byte(name)
 	for i, c := range out {

@@ -12,24 +12,24 @@ import (
 	"github.com/simccl/simccl/workload/internal/grid"
 )
 
-// Options complete what a file does not say.
+// Options supplies what the file does not state.
 type Options struct {
 	// Ranks is the number of GPUs instead of the file's; data parallel groups grow or
 	// shrink with it. 0 is the file's, or a machine of 8.
 	Ranks int
 }
 
-// maxSteps bounds a program: each rank has a list of its own, as each has groups of
-// its own. usualSteps is what a program has at most where no number of ranks was given.
+// maxSteps is the largest number of steps of a program; each rank has its own list, because its groups
+// differ. usualSteps is the limit if no number of ranks was given.
 const (
 	maxSteps   = 40_000_000
 	usualSteps = 5_000_000
 	stepsOfRow = 6
 )
 
-// fewer is the largest number of ranks with smaller data parallel groups whose program
-// is of usual size: the expert parallel groups still divide them. It is the file's
-// where that fits, and where no smaller one does.
+// fewer returns the largest number of ranks, with smaller data parallel groups, whose program has at most
+// usualSteps steps and whose ranks the expert parallel groups still divide. It returns ranks if their program
+// is small enough, or if no smaller number fits.
 func (f *File) fewer(ranks int) int {
 	if max(f.Tensor, f.Pipeline, f.Expert) > 1<<20 {
 		return ranks
@@ -46,7 +46,7 @@ func (f *File) fewer(ranks int) int {
 	return ranks
 }
 
-// operation is the collective of a word and the family of groups that it is on.
+// operation returns the collective of a word and the family of groups that it is on.
 func operation(word string, weight bool) (coll.Func, grid.Kind, error) {
 	base, family := word, grid.Tensor
 	if weight {
@@ -75,9 +75,8 @@ func operation(word string, weight bool) (coll.Func, grid.Kind, error) {
 		"_EP or _DP_EP for groups of experts")
 }
 
-// Program makes a program of a file: a forward pass of the rows in order, then a
-// backward pass in reverse order, on every rank. What cannot be said is in Notes of
-// the file.
+// Program converts a file to a program: on every rank a forward pass of the rows in order, then a backward
+// pass in reverse order. Notes of the file name what could not be converted.
 func (f *File) Program(o Options) (*workload.Program, error) {
 	ranks := o.Ranks
 	if ranks == 0 {
@@ -131,7 +130,7 @@ func (f *File) note(format string, args ...any) {
 	}
 }
 
-// works names the layers.
+// works returns a Work for the name of each layer.
 func works(rows []Row) []workload.Work {
 	var out []workload.Work
 	for _, r := range rows {
@@ -142,7 +141,7 @@ func works(rows []Row) []workload.Work {
 	return out
 }
 
-// builder writes the list of a rank.
+// builder builds the list of a rank.
 type builder struct {
 	g          *grid.Grid
 	rank       int
@@ -173,7 +172,7 @@ func (b *builder) write(rows []Row) {
 	b.steps = append(b.steps, workload.Step{Kind: workload.Compute, Time: update, Deps: b.open})
 }
 
-// commStream carries the collectives of weight gradients.
+// commStream is the stream of the weight gradients' collectives.
 const commStream = 1
 
 func (b *builder) pass(p *Pass, work int32, weight bool) {

@@ -10,18 +10,17 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 )
 
-// File is a workload as it is written.
+// File is a parsed SimAI workload.
 type File struct {
-	// Policy is the first word: HYBRID_TRANSFORMER_FWD_IN_BCKWD, MICRO …
+	// Policy is the first word of the file: HYBRID_TRANSFORMER_FWD_IN_BCKWD, MICRO, ….
 	Policy string
-	// Tensor, Expert, Pipeline are sizes of groups, Virtual the stages of a rank, Micro
-	// the number of micro-batches (ga), GPUs the ranks of the job; 0 where the file
-	// does not say.
+	// Tensor, Expert and Pipeline are sizes of groups, Virtual the number of stages of a rank, Micro the
+	// number of microbatches (ga), GPUs the number of ranks; 0 if the file does not state it.
 	Tensor, Expert, Pipeline, Virtual, Micro, GPUs int
-	// PipelineBytes is what a stage sends to the next (pp_comm).
+	// PipelineBytes is the size of a message from a stage to the next (pp_comm).
 	PipelineBytes int64
 	Rows          []Row
-	// Notes are for a person.
+	// Notes lists remarks for users.
 	Notes []string
 }
 
@@ -33,14 +32,14 @@ type Row struct {
 	Update                 int64 // ns
 }
 
-// Pass is compute and the collective after it.
+// Pass is a computation and the collective after it.
 type Pass struct {
 	Compute int64  // ns
 	Coll    string // NONE, ALLREDUCE, ALLTOALL_EP …
 	Bytes   int64
 }
 
-// maxRows bounds the rows of a file.
+// maxRows is the largest accepted number of rows.
 const maxRows = 1 << 22
 
 // Recognise reports whether a text begins like such a file: a policy and, on the
@@ -68,7 +67,7 @@ func policy(w string) bool {
 	return false
 }
 
-// Read reads a workload. The error is a *fail.FileError, or that of in.
+// Read parses a workload. It returns a *fail.FileError, or an error of in.
 func Read(in io.Reader, file string) (*File, error) {
 	r := reader{file: file, s: bufio.NewScanner(in), f: &File{}}
 	r.s.Buffer(make([]byte, 64<<10), 1<<20)
@@ -157,7 +156,7 @@ func words(line string) []word {
 	return out
 }
 
-// header reads the policy and name-value pairs.
+// header parses the policy and name-value pairs of the first line.
 func (r *reader) header() error {
 	w := words(r.text)
 	if len(w) == 0 || !policy(w[0].text) {
@@ -206,7 +205,7 @@ func (r *reader) header() error {
 	return nil
 }
 
-// row reads a layer: twelve fields.
+// row parses a layer of twelve fields.
 func (r *reader) row() error {
 	w := words(r.text)
 	if len(w) < 12 {
@@ -240,7 +239,7 @@ func (r *reader) row() error {
 	return nil
 }
 
-// Write writes a file as it is read.
+// Write writes the file in SimAI's format.
 func (f *File) Write(to io.Writer) error {
 	b := bufio.NewWriter(to)
 	b.WriteString(f.Policy)

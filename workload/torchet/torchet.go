@@ -20,7 +20,7 @@ import (
 	"github.com/simccl/simccl/workload/internal/torch"
 )
 
-// Trace is one rank's PyTorch execution trace.
+// Trace is one rank's PyTorch execution trace, reduced to its process-group calls.
 type Trace struct {
 	File   string
 	Schema string
@@ -34,7 +34,7 @@ type Trace struct {
 	Device int
 }
 
-// Comm is a call of a process group.
+// Comm is one call of a process group.
 type Comm struct {
 	Node      int64  // identifier
 	RecordID  int64  // rf_id, Kineto's Record function id
@@ -55,7 +55,7 @@ func Recognise(head []byte) bool {
 		bytes.Contains(head, []byte(`"schema"`)) && bytes.Contains(head, []byte(`"nodes"`))
 }
 
-// Read reads a trace. The error is a *fail.FileError.
+// Read parses a trace. It returns a *fail.FileError.
 func Read(in io.Reader, file string) (*Trace, error) {
 	s := jsonscan.New(in, file)
 	r := reader{s: s, t: &Trace{File: file, Groups: map[string][]int32{}, Device: -1}}
@@ -86,14 +86,14 @@ type reader struct {
 	t *Trace
 }
 
-// values are the inputs of a node.
+// values is the inputs of a node with their shapes and types.
 type values struct {
 	list   []any
 	shapes []any
 	types  []any
 }
 
-// node reads one operator.
+// node reads one operator of the trace and keeps it if it is about communication.
 func (r *reader) node() error {
 	var c Comm
 	var in values
@@ -158,7 +158,7 @@ const (
 	launchName = "nccl:coalesced"
 )
 
-// keep stores what a node says about communication.
+// keep stores a node if it is about communication.
 func (r *reader) keep(name string, c *Comm, in *values) {
 	switch name {
 	case launchName:
@@ -178,7 +178,7 @@ func (r *reader) keep(name string, c *Comm, in *values) {
 	}
 }
 
-// world takes the sizes of groups from the text of the node that lists them.
+// world updates t.World from the group sizes in the text of the node that lists the groups.
 func (r *reader) world(text string) {
 	for rest := text; ; {
 		_, after, ok := strings.Cut(rest, `"group_size":`)
@@ -236,7 +236,7 @@ func (r *reader) inputs(c *Comm, in *values) bool {
 	return c.Name != ""
 }
 
-// device takes the GPU's number from the first tensor: [id, storage, …, "cuda:1"].
+// device sets the GPU's number from the first tensor: [id, storage, …, "cuda:1"].
 func (r *reader) device(list []any) {
 	v := list
 	for len(v) > 0 {
@@ -256,7 +256,7 @@ func (r *reader) device(list []any) {
 	}
 }
 
-// elements is the product of a shape, or the sum of those of a list of shapes.
+// elements returns the product of a shape, or the sum of the products of a list of shapes.
 func elements(shape any) int64 {
 	list, _ := shape.([]any)
 	p, sum, nested := int64(1), int64(0), false
@@ -278,7 +278,7 @@ func elements(shape any) int64 {
 	return p
 }
 
-// attribute reads {name, type, value}.
+// attribute reads one {name, type, value}.
 func (r *reader) attribute(c *Comm, wanted bool) error {
 	name := ""
 	return r.s.Object(func(key []byte) (err error) {
@@ -337,7 +337,7 @@ func (r *reader) list(to *[]any) error {
 	return err
 }
 
-// maxNest is how deep inputs of kept nodes are nested.
+// maxNest is the maximum nesting of the inputs of kept nodes.
 const maxNest = 6
 
 func (r *reader) value(depth int) (any, error) {
@@ -366,9 +366,8 @@ func (r *reader) value(depth int) (any, error) {
 	return nil, err
 }
 
-// Program makes a program of the traces of ranks 0, 1 …: the calls in order, a stream
-// a group, and nothing between them. Ranks without a trace do what rank 0 does when
-// symmetric is set.
+// Program converts the traces of ranks 0, 1, … to a program: the calls in order, one stream per group,
+// without computations. With symmetric, ranks without a trace do what rank 0 does.
 func Program(traces []*Trace, ranks int, symmetric bool) (p *workload.Program, notes []string, err error) {
 	if len(traces) == 0 {
 		return nil, nil, fmt.Errorf("there are no traces")

@@ -8,9 +8,8 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Place puts ranks on other places of the machine: what rank r does is done by rank
-// at[r] of the result. Ranks of communicators stay in their order. at is a
-// permutation of the ranks.
+// Place moves ranks to other positions of the machine: the steps of rank r become those of rank at[r]. The
+// order of ranks in communicators is unchanged. at must be a permutation of the ranks.
 func Place(p *workload.Program, at []int32) (*workload.Program, error) {
 	n := len(p.Of)
 	seen := make([]bool, n)
@@ -46,10 +45,9 @@ func Place(p *workload.Program, at []int32) (*workload.Program, error) {
 	return q, nil
 }
 
-// Order is the places that put the ranks of the first kind's groups next to each
-// other, then those of the second, and so on: with tp,dp ranks of a TP group are
-// neighbours. Groups of the first kind that no other kind distinguishes keep their
-// order.
+// Order returns the permutation for Place that puts the ranks of the first kind's groups next to each other,
+// then those of the second, and so on: with tp,dp the ranks of a TP group are neighbours. Groups of the first
+// kind that no other kind distinguishes keep their order.
 func Order(p *workload.Program, kinds []workload.CommKind) ([]int32, error) {
 	n := len(p.Of)
 	at := make([][]int32, n)  // by rank: its rank in its groups, by kind

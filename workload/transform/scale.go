@@ -10,11 +10,10 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// DataParallel makes data parallel groups n ranks large by adding replicas of the
-// whole job: replica j of rank r is rank r + j·ranks. Data parallel communicators
-// span all replicas, others exist once in each. What a DDP group reduces stays; what
-// ranks of an FSDP group hold shrinks with their number, rounded up. Groups that
-// recordings do not describe are data parallel when they have all ranks.
+// DataParallel changes the size of data parallel groups to n by replicating the whole job: replica j of rank
+// r is rank r + j·ranks. Data parallel communicators span all replicas; each replica has its own copy of the
+// others. The size of a DDP group's reductions is unchanged; shards of an FSDP group shrink with the number
+// of ranks, rounded up. Groups that recordings do not describe count as data parallel if they span all ranks.
 func DataParallel(p *workload.Program, n int) (*workload.Program, error) {
 	s := scaler{p: p, q: &workload.Program{Works: slices.Clone(p.Works), GPU: p.GPU}, w: int32(len(p.Of))}
 	size := 0
@@ -37,7 +36,7 @@ func DataParallel(p *workload.Program, n int) (*workload.Program, error) {
 	s.q.Model = p.Model
 	s.q.Model.Tokens *= int64(s.k)
 	if !slices.ContainsFunc(p.Comms, func(c workload.Comm) bool { return c.Kind == workload.FSDP }) {
-		s.q.Memory = p.Memory // what FSDP divides is less on each of more ranks
+		s.q.Memory = p.Memory // without FSDP a rank's memory does not depend on the number of replicas
 	}
 	s.comms()
 	shared := true // every call is on a communicator of all replicas
@@ -79,7 +78,7 @@ type scaler struct {
 	own  []int32 // first of the communicators that exist once a replica; -1 for those that span only
 }
 
-// spans reports whether a communicator is data parallel.
+// spans reports whether a communicator is data parallel, so that it spans the replicas.
 func (s *scaler) spans(i int32) bool {
 	c := &s.p.Comms[i]
 	switch c.Kind {
@@ -98,7 +97,7 @@ func (s *scaler) spans(i int32) bool {
 	return false
 }
 
-// comms makes the communicators of the larger job.
+// comms builds the communicators of the larger job.
 func (s *scaler) comms() {
 	s.span, s.own = make([]int32, len(s.p.Comms)), make([]int32, len(s.p.Comms))
 	for i := range s.p.Comms {
@@ -142,7 +141,7 @@ func (s *scaler) comms() {
 	}
 }
 
-// alone finds the lists of one rank.
+// alone sets s.rank: for each list the one rank that uses it, or a mark if several do.
 func (s *scaler) alone() {
 	s.rank = slices.Repeat([]int32{-1}, len(s.p.Lists))
 	seen := make([]bool, len(s.p.Lists))
@@ -154,7 +153,7 @@ func (s *scaler) alone() {
 	}
 }
 
-// together puts the lists of all replicas that were one list side by side, where a text has them as one.
+// together places the replicas' copies of each list next to each other, so that Fold can merge them.
 func (s *scaler) together(replicas int32) {
 	n := int32(len(s.p.Lists))
 	lists := make([]workload.List, len(s.q.Lists))
@@ -168,7 +167,7 @@ func (s *scaler) together(replicas int32) {
 	}
 }
 
-// replica writes the lists and calls of a replica.
+// replica appends the lists and calls of replica j.
 func (s *scaler) replica(j int32) {
 	base := int32(len(s.q.Calls))
 	for i := range s.p.Calls {

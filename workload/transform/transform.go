@@ -38,8 +38,8 @@ func clone(p *workload.Program) *workload.Program {
 	return &q
 }
 
-// Host multiplies what threads of the host take: 1 changes nothing, 0 is a host that
-// takes no time. What the host waits for stays.
+// Host multiplies the time of host threads: 1 changes nothing, 0 is a host that takes no time. Waits of the
+// host are unchanged.
 func Host(p *workload.Program, factor float64) (*workload.Program, error) {
 	factors := make([]float64, len(p.Lists))
 	for i := range factors {
@@ -66,9 +66,8 @@ func Hosts(p *workload.Program, factors []float64) (*workload.Program, error) {
 	return q, nil
 }
 
-// Between keeps of each list the steps from the mark named from on up to the next
-// mark with another name, or to the mark named to. Marks are those that a recording's
-// iterations left.
+// Between keeps, in each list, the steps between the mark named from and the next mark with another name, or
+// the mark named to. Marks are the iterations of a recording.
 func Between(p *workload.Program, from, to string) (*workload.Program, error) {
 	q := clone(p)
 	q.Marks = nil
@@ -113,7 +112,7 @@ func marks(p *workload.Program, list int) (names []string) {
 	return names
 }
 
-// cut keeps steps from first to last without dependencies on earlier ones.
+// cut returns steps first to last without their dependencies on earlier ones.
 func cut(steps []workload.Step, first, last int) ([]workload.Step, error) {
 	depth := 0
 	for _, s := range steps[:first] {
@@ -139,8 +138,8 @@ func cut(steps []workload.Step, first, last int) ([]workload.Step, error) {
 	return filter(steps[first:last], int32(first), func(i int) bool { return keep[i] }), nil
 }
 
-// filter keeps some steps and renumbers dependencies, which count from base. What
-// depended on a step that is dropped depends on what that depended on.
+// filter returns the steps that keep selects and renumbers dependencies, which count from base. A step that
+// depended on a dropped step depends on that step's dependencies.
 func filter(steps []workload.Step, base int32, keep func(i int) bool) []workload.Step {
 	at := make([]int32, len(steps)) // new index; -1 dropped
 	through := make([][]int32, len(steps))
@@ -222,9 +221,9 @@ func prune(p *workload.Program) *workload.Program {
 	return p
 }
 
-// Ranks keeps some ranks of a job, numbered in the order given. Communicators have
-// the members that stay; calls on those of which one member stays, messages to ranks
-// that do not, and roots among them go. dropped is how many steps went.
+// Ranks extracts some ranks of a job, renumbered in the given order. Communicators keep the selected members.
+// Calls on communicators with one selected member, messages to other ranks and calls with another root are
+// dropped; dropped is the number of steps that this removes.
 func Ranks(p *workload.Program, ranks []int32) (q *workload.Program, dropped int, err error) {
 	to := map[int32]int32{}
 	for i, r := range ranks {
@@ -279,8 +278,7 @@ func Ranks(p *workload.Program, ranks []int32) (q *workload.Program, dropped int
 	return prune(q), dropped, nil
 }
 
-// restrict makes a call one of the members that stay; it reports whether anything is
-// left of it.
+// restrict adapts a call to the selected members; it reports whether the call remains.
 func restrict(c *workload.Call, member map[int32]int32) bool {
 	if c.Func == coll.Send || c.Func == coll.Recv {
 		peer, ok := member[c.Peer]

@@ -16,7 +16,7 @@ type grain struct {
 	elements int64
 }
 
-// bucket is a reduction of gradients as recorded.
+// bucket is a recorded reduction of gradients and the gradients in it.
 type bucket struct {
 	step   int // of its list
 	grains []grain
@@ -75,9 +75,8 @@ func buckets(p *workload.Program, s Spec) (notes []string, err error) {
 	return notes, nil
 }
 
-// reducers finds the communicators of gradients: data parallel ones, and of those
-// without a kind such whose all_reduces no computation waits for at once, or that have
-// one an iteration.
+// reducers returns the communicators that reduce gradients: data parallel ones, and communicators of unknown
+// kind whose all_reduces no computation waits for at once, or that have one per iteration.
 func reducers(p *workload.Program) (out []reducer) {
 	for i := range p.Comms {
 		if k := p.Comms[i].Kind; k != workload.DP && k != workload.NoKind || p.Comms[i].Size(p.Ranks()) < 2 {
@@ -102,8 +101,8 @@ func reducers(p *workload.Program) (out []reducer) {
 	return out
 }
 
-// alone reports whether the only all_reduce of an iteration is on a stream of its own,
-// as that of a bucket which holds all gradients.
+// alone reports whether the only all_reduce of an iteration runs on its own stream, as that of a single
+// bucket with all gradients.
 func alone(p *workload.Program, list, comm int) bool {
 	steps := p.Lists[list].Steps
 	for _, in := range intervals(p, list) {
@@ -118,7 +117,7 @@ func alone(p *workload.Program, list, comm int) bool {
 	return true
 }
 
-// reductions are the all_reduces of a communicator in an iteration.
+// reductions returns the all_reduces of a communicator in an iteration.
 func reductions(p *workload.Program, list int, in interval, comm int) (out []int) {
 	for i := in.lo; i < in.hi; i++ {
 		s := &p.Lists[list].Steps[i]
@@ -140,7 +139,7 @@ func awaited(steps []workload.Step, i, hi int) bool {
 	return false
 }
 
-// regroup changes the buckets of a communicator.
+// regroup changes the buckets of one communicator.
 type regroup struct {
 	p       *workload.Program
 	spec    Spec
@@ -174,7 +173,7 @@ func (g *regroup) list(rank int) error {
 	return nil
 }
 
-// recorded finds the buckets of an iteration and what they are made of.
+// recorded returns the buckets of an iteration with their gradients.
 func (g *regroup) recorded(src []workload.Step, rank int, in interval) (out []bucket) {
 	from := in.lo
 	for _, at := range reductions(g.p, rank, in, g.comm) {
@@ -184,8 +183,9 @@ func (g *regroup) recorded(src []workload.Step, rank int, in interval) (out []bu
 	return out
 }
 
-// grains are the gradients of a bucket: DDP copies each into it, divided by the number
-// of ranks, by a kernel of its own, and the grids of these kernels are as their sizes.
+// grains returns the gradients of a bucket. DDP copies each gradient into the bucket with its own kernel,
+// which also divides by the number of ranks; the grids of these kernels are proportional to the gradients'
+// sizes.
 func (g *regroup) grains(src []workload.Step, from, at int) (out []grain) {
 	family := ""
 	for _, d := range src[at].Deps {
@@ -257,9 +257,9 @@ func (g *regroup) without(w *rewriter, in interval, old []bucket) {
 	}
 }
 
-// again writes an iteration with other buckets: PyTorch fills buckets with gradients in
-// the order in which they become ready and closes one as soon as it holds its capacity
-// (compute_bucket_assignment_by_size, torch/csrc/distributed/c10d/reducer.cpp).
+// again writes an iteration with other buckets. PyTorch fills buckets with gradients in the order in which
+// they become ready and closes one as soon as it reaches its capacity (compute_bucket_assignment_by_size,
+// torch/csrc/distributed/c10d/reducer.cpp).
 func (g *regroup) again(w *rewriter, in interval, old []bucket, n, rank int) error {
 	if len(old) == 0 {
 		return nil
@@ -331,8 +331,8 @@ func (g *regroup) again(w *rewriter, in interval, old []bucket, n, rank int) err
 	return g.agree(sizes, n, rank)
 }
 
-// even divides a bucket into pieces that become ready as computations end, in
-// proportion to what these take.
+// even divides a bucket into pieces that become ready as computations end, in proportion to the computations'
+// times.
 func (g *regroup) even(src []workload.Step, from, at int, size units.Bytes) (out []grain) {
 	total := units.Time(0)
 	for i := from; i < at; i++ {
@@ -362,7 +362,7 @@ func (g *regroup) even(src []workload.Step, from, at int, size units.Bytes) (out
 	return out
 }
 
-// agree checks that members have equal buckets.
+// agree returns an error unless all members have equal buckets.
 func (g *regroup) agree(sizes []int64, n, rank int) error {
 	if n == len(g.sizes) {
 		g.sizes = append(g.sizes, sizes)

@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// way is one of the messages between neighbouring stages.
+// way is the type of a message between neighbouring stages: send or receive, forward or backward.
 type way uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	numWays
 )
 
-// part is a range of steps of a list.
+// part is a range [lo, hi) of steps of a list.
 type part struct{ lo, hi int }
 
 // stage is a rank's part of an iteration of a pipeline, divided into its phases.
@@ -36,12 +36,12 @@ type stage struct {
 	whole      part       // the iteration
 }
 
-// pipeError is an Error without its setting.
+// pipeError returns an Error about the settings schedule and microbatches.
 func pipeError(hint, format string, args ...any) *Error {
 	return &Error{"schedule, microbatches", fmt.Sprintf(format, args...), hint}
 }
 
-// pipeline gives iterations another schedule or number of microbatches.
+// pipeline changes the schedule or the number of microbatches of every iteration.
 func pipeline(p *workload.Program, s Spec) (notes []string, err error) {
 	lines, err := pipeComms(p)
 	if err != nil {
@@ -68,8 +68,8 @@ func pipeline(p *workload.Program, s Spec) (notes []string, err error) {
 	return notes, nil
 }
 
-// pipeComms are the communicators with messages, those of equal members together: some
-// frameworks have one for each direction.
+// pipeComms returns the communicators with point-to-point messages, grouped by equal members: some frameworks
+// have one for each direction.
 func pipeComms(p *workload.Program) (out [][]int, err error) {
 	for i := range p.Comms {
 		messages := slices.ContainsFunc(p.Calls, func(c workload.Call) bool {
@@ -96,8 +96,8 @@ func pipeComms(p *workload.Program) (out [][]int, err error) {
 
 func message(c *workload.Call) bool { return c.Func == coll.Send || c.Func == coll.Recv }
 
-// recordedOrder is the schedule of a recording, by its last stage: in 1F1B that one does
-// not go forward twice without going back.
+// recordedOrder returns the schedule of a recording, derived from its last stage: in 1F1B that stage never
+// runs two forward passes without a backward pass in between.
 func recordedOrder(p *workload.Program, rank int, comms []int, index int) (Schedule, error) {
 	for _, in := range intervals(p, rank) {
 		st, err := takeApart(p, rank, comms, index, in)
@@ -111,14 +111,14 @@ func recordedOrder(p *workload.Program, rank int, comms []int, index int) (Sched
 	return OneFOneB, nil
 }
 
-// takeApart divides an iteration of a rank.
+// takeApart divides an iteration of a rank into the parts of its stage.
 func takeApart(p *workload.Program, rank int, comms []int, index int, in interval) (*stage, error) {
 	st := &stage{index: index, of: p.Comms[comms[0]].Size(p.Ranks()), whole: part(in)}
 	d := &divider{p: p, steps: p.Lists[rank].Steps, comms: comms, st: st}
 	return st, d.divide()
 }
 
-// repipe rewrites the list of a rank.
+// repipe rewrites the list of a rank with another schedule.
 func repipe(p *workload.Program, rank int, comms []int, index int, order Schedule, microbatches int) error {
 	src := p.Lists[rank].Steps
 	e := &emitter{rewriter: newRewriter(src), p: p, comms: comms}
@@ -153,7 +153,7 @@ func repipe(p *workload.Program, rank int, comms []int, index int, order Schedul
 	return nil
 }
 
-// divider takes an iteration apart.
+// divider divides an iteration of a pipeline stage into forward and backward passes.
 type divider struct {
 	p     *workload.Program
 	steps []workload.Step
@@ -164,7 +164,7 @@ type divider struct {
 	batches  [][]way
 }
 
-// divide finds the parts of an iteration.
+// divide finds the forward and backward passes of the iteration.
 func (d *divider) divide() error {
 	if err := d.batchesOf(); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (d *divider) divide() error {
 	return nil
 }
 
-// batchesOf finds the messages, by launch.
+// batchesOf finds the messages of the iteration and groups them by launch.
 func (d *divider) batchesOf() error {
 	for w := range d.st.call {
 		d.st.call[w] = -1
@@ -235,7 +235,7 @@ func between(p *workload.Program, comms []int, s *workload.Step) bool {
 		slices.Contains(comms, int(p.Calls[s.Call].Comm))
 }
 
-// way says which message a step is.
+// way returns the type of the message that a step sends or receives.
 func (d *divider) way(s *workload.Step) (way, error) {
 	c := &d.p.Calls[s.Call]
 	var w way
@@ -271,7 +271,7 @@ func has(batch []way, w way) bool {
 	return false
 }
 
-// before and after are the messages around a segment.
+// before and after return the types of the messages around segment i.
 func (d *divider) before(i int) []way {
 	if i == 0 {
 		return nil
@@ -296,7 +296,7 @@ func (d *divider) kernels(p part) (n int) {
 	return n
 }
 
-// lags finds what the host takes between a send and the receive that follows it.
+// lags measures the host's time between a send and the receive that follows it.
 func (d *divider) lags() {
 	n := units.Time(0)
 	for i := 1; i < len(d.segments)-1; i++ {
@@ -313,7 +313,7 @@ func (d *divider) lags() {
 	}
 }
 
-// cut divides a segment behind its n-th computation.
+// cut splits a segment after its n-th computation.
 func (d *divider) cut(p part, n int) (a, b part) {
 	at := p.lo
 	for i := p.lo; i < p.hi && n > 0; i++ {
@@ -325,7 +325,8 @@ func (d *divider) cut(p part, n int) (a, b part) {
 	return part{p.lo, at}, part{at, p.hi}
 }
 
-// middleStage: what a send forward follows is a forward pass.
+// middleStage divides the segments of a middle stage: a segment before a forward send is a forward pass, one
+// before a backward send a backward pass.
 func (d *divider) middleStage() {
 	st := d.st
 	for i, s := range d.segments {
@@ -391,9 +392,9 @@ func (d *divider) firstStage() *Error {
 	return nil
 }
 
-// lastStage: what follows a receive begins with a forward pass, what a send follows
-// ends with a backward one. The backward pass begins with the loss, whose kernels say
-// so by name.
+// lastStage divides the segments of the last stage: a segment after a receive begins with a forward pass, one
+// before a send ends with a backward pass. The backward pass begins with the loss, whose kernels are
+// recognised by name.
 func (d *divider) lastStage() *Error {
 	st := d.st
 	for i, s := range d.segments {
@@ -421,8 +422,8 @@ func (d *divider) lastStage() *Error {
 	return nil
 }
 
-// beforeBackward counts the computations before the first one whose name says that it
-// is of a backward pass, without the fills just before it.
+// beforeBackward counts the computations before the first one whose name is of a backward pass, without the
+// fills just before it.
 func (d *divider) beforeBackward(s part) int {
 	n, fills := 0, 0
 	for i := s.lo; i < s.hi; i++ {

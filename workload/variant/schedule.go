@@ -6,10 +6,9 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// emitter writes the iterations of a pipeline's stage. Messages go out as PyTorch's
-// schedules send them (torch.distributed.pipelining.schedules): a batch is one launch,
-// all on the stream of the process group; what a rank computes next waits for what it
-// received, and for a send as late as the next one.
+// emitter writes the iterations of a pipeline stage. It sends messages as PyTorch's schedules do
+// (torch.distributed.pipelining.schedules): a batch is one launch on the stream of the process group; the
+// next computation of a rank waits for the received messages, and a send is awaited as late as the next one.
 type emitter struct {
 	*rewriter
 	p       *workload.Program
@@ -174,7 +173,7 @@ func (e *emitter) mine(s *workload.Step) bool {
 	return between(e.p, e.comms, s)
 }
 
-// messages are the last messages that were sent or received.
+// messages returns the last messages that were sent or received.
 func (e *emitter) messages() []int32 {
 	for i := len(e.out) - 1; i >= 0; i-- {
 		if e.mine(&e.out[i]) {

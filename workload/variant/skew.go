@@ -8,12 +8,12 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// smallest is what a kernel takes however little it has to do.
+// smallest is the minimum time of a kernel, however little its work is.
 const smallest = 2 * units.Microsecond
 
-// skew gives the ranks of expert groups shares of the tokens. The exchanges of a group
-// alternate: to the experts and back, forward as backward. What is computed in
-// between grows and shrinks with a rank's tokens.
+// skew distributes the tokens unevenly over the ranks of expert groups, by their shares. The exchanges of a
+// group alternate: to the experts and back, in the forward and in the backward pass. The computations in
+// between are scaled with a rank's tokens.
 func skew(p *workload.Program, share []float64) error {
 	setting := fmt.Sprintf("skew of %d shares", len(share))
 	found := false
@@ -38,7 +38,7 @@ func skew(p *workload.Program, share []float64) error {
 	return nil
 }
 
-// exchanges reports whether a communicator is that of experts.
+// exchanges reports whether a communicator is of expert parallelism: it has an alltoall.
 func exchanges(p *workload.Program, comm int) bool {
 	if k := p.Comms[comm].Kind; k != workload.EP && k != workload.NoKind {
 		return false
@@ -138,7 +138,7 @@ func (e *experts) replace(s *workload.Step, splits []int64) {
 	s.Call = e.calls.add(c)
 }
 
-// scale multiplies what kernels take, down to what the smallest takes.
+// scale multiplies the times of computations, but not below smallest.
 func scale(steps []workload.Step, by float64) {
 	for i := range steps {
 		if s := &steps[i]; onGPU(s) {

@@ -1,10 +1,9 @@
-// Package variant changes what a recording allows to change without a new one: the
-// buckets of DDP, whether gradients are reduced at all, the schedule and number of
-// microbatches of a pipeline, and how evenly tokens fall to experts.
+// Package variant changes those properties of a recorded training step that can be changed without a new
+// recording: the buckets of DDP, whether gradients are reduced at all, the schedule and number of
+// microbatches of a pipeline, and how evenly tokens are distributed over experts.
 //
-// In: the program of a recorded training step. Out: another program whose steps are
-// those of the recording, moved, repeated, left out or scaled. What a recording does
-// not show is an *Error that says so.
+// In: the program of a recorded training step. Out: another program whose steps are the recorded ones, moved,
+// repeated, omitted or scaled. A change that the recording does not permit is an *Error with the reason.
 //
 // What it must not know: formats, machines, executors.
 package variant
@@ -28,7 +27,7 @@ type Error struct {
 	Hint    string // what to do or write instead
 }
 
-// Error names the setting, why it cannot be and what to do instead.
+// Error names the setting, the reason and the remedy.
 func (e *Error) Error() string {
 	s := e.Setting + ": " + e.Problem
 	if e.Hint != "" {
@@ -57,20 +56,20 @@ type Spec struct {
 	FirstBucket units.Bytes
 	// NoSync leaves the reduction of gradients out, as DDP's no_sync() does.
 	NoSync bool
-	// Schedule and Microbatches are of a pipeline; 0: as recorded.
+	// Schedule and Microbatches change a pipeline; 0: as recorded.
 	Schedule     Schedule
 	Microbatches int
 	// Skew is the share of the tokens by rank of expert groups; their sum is 1.
 	Skew []float64
 }
 
-// ofFSDP says what there is for FSDP: a recording has its units as they were, and not what each holds and
-// when its memory is free, which decide what else is possible.
+// ofFSDP is the message for FSDP: a recording shows the units as they were, but not the size of each
+// parameter and when its memory is freed, which decide what else is possible.
 const ofFSDP = "units, prefetch, reshard_after_forward and hybrid sharding of FSDP cannot be changed in a " +
 	"recording: workload gen --fsdp 2 or 3 with --prefetch N makes such jobs, --scale dp=N makes a " +
 	"recorded group larger"
 
-// maxMicrobatches bounds what a typing error could ask for.
+// maxMicrobatches is the limit that catches typing errors.
 const maxMicrobatches = 4096
 
 // Parse reads settings as K=V: bucket=25MB, no-sync, schedule=gpipe, microbatches=4,
@@ -128,7 +127,7 @@ func Parse(settings []string) (s Spec, err error) {
 	return s, nil
 }
 
-// shares reads 40,30,20,10: parts of any sum.
+// shares parses "40,30,20,10", parts of any sum.
 func shares(text, value string) (list []float64, err error) {
 	sum := 0.0
 	for part := range strings.SplitSeq(value, ",") {
@@ -149,13 +148,13 @@ func shares(text, value string) (list []float64, err error) {
 	return list, nil
 }
 
-// Any reports whether anything is changed.
+// Any reports whether the Spec changes anything.
 func (s *Spec) Any() bool {
 	return s.Bucket > 0 || s.NoSync || s.Schedule != AsRecorded || s.Microbatches > 0 || s.Skew != nil
 }
 
-// Apply makes the changed program; p stays as it is. Notes say what was inferred. The
-// error is an *Error.
+// Apply returns the changed program and leaves p unchanged. notes lists what was inferred. Errors are of type
+// *Error.
 func Apply(p *workload.Program, s Spec) (q *workload.Program, notes []string, err error) {
 	q = separate(p)
 	if s.Schedule != AsRecorded || s.Microbatches > 0 {
@@ -206,7 +205,7 @@ func separate(p *workload.Program) *workload.Program {
 // interval is an iteration: steps from lo up to hi.
 type interval struct{ lo, hi int }
 
-// intervals are the iterations of a list, between its marks; the whole list where it
+// intervals returns the iterations of a list, between its marks; the whole list where it
 // has none.
 func intervals(p *workload.Program, list int) (out []interval) {
 	var at []int
@@ -225,13 +224,13 @@ func intervals(p *workload.Program, list int) (out []interval) {
 	return out
 }
 
-// rewriter makes a list of the steps of another: copied, inserted or left out. Marks
-// move along.
+// rewriter builds a list from the steps of another one, which are copied, inserted or omitted. Marks move
+// along.
 type rewriter struct {
 	src  []workload.Step
 	out  []workload.Step
 	at   []int32   // by old step: its new index, -1 where it was left out
-	via  [][]int32 // by old step left out: what represents it
+	via  [][]int32 // by omitted old step: the steps that replace it as a dependency
 	host int32     // last step of the host in out, -1 none
 	gpu  int32     // last computation of the GPU in out, -1 none
 }
@@ -262,7 +261,7 @@ func (w *rewriter) add(s workload.Step) int32 {
 	return i
 }
 
-// deps are the new indices of what an old step waits for.
+// deps returns the new indices of an old step's dependencies.
 func (w *rewriter) deps(i int) (out []int32) {
 	for _, d := range w.src[i].Deps {
 		if w.at[d] >= 0 {
@@ -274,7 +273,7 @@ func (w *rewriter) deps(i int) (out []int32) {
 	return out
 }
 
-// copy takes a step over.
+// copy appends an old step with renumbered dependencies.
 func (w *rewriter) copy(i int) int32 {
 	s := w.src[i]
 	s.Deps = w.deps(i)
@@ -282,11 +281,10 @@ func (w *rewriter) copy(i int) int32 {
 	return w.at[i]
 }
 
-// drop leaves a step out: what waited for it waits for what it waited for.
+// drop omits a step; steps that depended on it depend on its dependencies.
 func (w *rewriter) drop(i int) { w.at[i], w.via[i] = -1, w.deps(i) }
 
-// finish replaces a list. place says where in the new list a mark before an old step
-// is.
+// finish replaces a list; place returns the position in the new list of a mark before an old step.
 func (w *rewriter) finish(p *workload.Program, list int, place func(old int) int) {
 	p.Lists[list].Steps = w.out
 	for i := range p.Marks {
@@ -296,8 +294,8 @@ func (w *rewriter) finish(p *workload.Program, list int, place func(old int) int
 	}
 }
 
-// following is the place of a mark where steps keep their order: before the first step
-// that stayed of those behind it.
+// following returns the position of a mark in a list that keeps its order: before the first remaining step
+// that was behind the mark.
 func (w *rewriter) following(old int) int {
 	for i := old; i < len(w.at); i++ {
 		if w.at[i] >= 0 {
@@ -310,7 +308,7 @@ func (w *rewriter) following(old int) int {
 // onGPU reports whether a step computes on the GPU.
 func onGPU(s *workload.Step) bool { return s.Kind == workload.Compute && !workload.OnHost(s.Stream) }
 
-// members are the ranks of a communicator.
+// members returns the job's ranks of a communicator.
 func members(p *workload.Program, comm int) (out []int32) {
 	c := &p.Comms[comm]
 	for i := range int32(c.Size(p.Ranks())) {
@@ -319,7 +317,7 @@ func members(p *workload.Program, comm int) (out []int32) {
 	return out
 }
 
-// callTable adds calls, each once.
+// callTable adds calls to the program, each distinct one once.
 type callTable struct {
 	p     *workload.Program
 	first int
@@ -335,5 +333,5 @@ func (t *callTable) add(c workload.Call) int32 {
 	return int32(len(t.p.Calls) - 1)
 }
 
-// ceilShare is a share of a count, rounded to the nearest element.
+// ceilShare returns a share of a count, rounded to the nearest element.
 func ceilShare(n int64, share float64) int64 { return int64(math.Round(float64(n) * share)) }

@@ -1,5 +1,4 @@
-// Package about holds the commands that say what this program is: version, and the help
-// topic of exit statuses.
+// Package about implements the command version and the help topic of exit statuses.
 //
 // What it must not know: what other commands do.
 package about
@@ -28,8 +27,8 @@ type Build struct {
 	Go       string `json:"go"`
 }
 
-// Of is the build of this program. Without commit and date, which a release's linker sets, they
-// are those that the compiler found.
+// Of returns the build of this program. Commit and date are those that a release's linker sets, else those
+// that the compiler recorded.
 func Of(a *cli.App) Build {
 	b := Build{Version: a.Version, Commit: a.Commit, Date: a.Date,
 		Rules: cli.Rules().String(), Tests: nccltests.Version, Rulesets: release.Names()}
@@ -51,7 +50,7 @@ func Of(a *cli.App) Build {
 	return b
 }
 
-// Text is the build in lines.
+// Text formats the build.
 func (b *Build) Text() string {
 	s := fmt.Sprintf("simccl %s, rules of NCCL %s, tables of nccl-tests %s\n", b.Version, b.Rules, b.Tests)
 	if b.Commit != "" {
@@ -83,7 +82,7 @@ func (Options) Run(_ context.Context, a *cli.App) error {
 	return a.PrintText(b.Text())
 }
 
-// ExitCodes is the help topic of exit statuses.
+// ExitCodes returns the help topic of exit statuses.
 func ExitCodes(*cli.App) *cobra.Command {
 	return &cobra.Command{Use: "exit-codes", Short: "What exit statuses mean",
 		Long: `Exit statuses of all commands:

@@ -1,5 +1,4 @@
-// Package advise holds the command advise: which settings make an operation or a job
-// faster.
+// Package advise implements the command advise: which settings make an operation or a job faster.
 //
 // What it must not know: which settings are tried, and how they are judged.
 package advise
@@ -51,8 +50,7 @@ const (
 	factor = 4
 )
 
-// most100 is how long settings are tried without --max-time: longer than a sweep of 16 nodes
-// takes on a machine of its own.
+// most100 is the default of --max-time; a sweep of 16 nodes takes less on an idle machine.
 const most100 = 100 * time.Second
 
 // Command returns `simccl advise`.
@@ -128,7 +126,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	return o.advise(ctx, a, q)
 }
 
-// request is what the options say.
+// request builds the Request: machine and workload from the options, with --try and --max-time.
 func (o *Options) request(ctx context.Context, a *cli.App) (advise.Request, error) {
 	q := advise.Request{Options: a.Options(nil)}
 	var err error
@@ -167,7 +165,7 @@ func (o *Options) request(ctx context.Context, a *cli.App) (advise.Request, erro
 	return q, a.AsFlags(q.Spec.Validate())
 }
 
-// workload is an operation, or the job of a file that exists.
+// workload returns the workload of the argument: a job if it names an existing file, else an operation.
 func (o *Options) workload(a *cli.App) (scenario.Workload, error) {
 	fn, err := coll.ParseFunc(o.What)
 	if err != nil {
@@ -204,7 +202,7 @@ func (o *Options) workload(a *cli.App) (scenario.Workload, error) {
 	return w, nil
 }
 
-// advise prints what gains.
+// advise prints the settings that gain.
 func (o *Options) advise(ctx context.Context, a *cli.App, q advise.Request) error {
 	if o.Within < 0 {
 		return fail.Usage("--max-time %s: write a time, for example 100s, or 0 for no bound", o.Within)
@@ -241,10 +239,10 @@ type said struct {
 	of      int
 	done    int
 	bar     *terminal.Progress
-	held    []string // what is said once it takes long
+	held    []string // lines to print once it takes long
 }
 
-// sayFirst is how long nothing is said.
+// sayFirst is the time after which progress is first printed.
 const sayFirst = 2 * time.Second
 
 // sayEvery is after how long without a word it is said how far the trials are.
@@ -282,7 +280,7 @@ func (s *said) say(format string, args ...any) {
 	s.held, s.last = nil, time.Now()
 }
 
-// left is about how long the other settings take.
+// left returns the estimated time for the remaining settings.
 func (s *said) left(done int) string {
 	spent := time.Since(s.begun)
 	left := spent / time.Duration(max(1, done)) * time.Duration(s.of-done)
@@ -298,7 +296,7 @@ func (s *said) end() {
 	}
 }
 
-// writeTuner writes rows and says what they gain.
+// writeTuner writes a tuner file and prints the gain of its rows.
 func (o *Options) writeTuner(ctx context.Context, a *cli.App, q advise.Request, r *advise.Report) error {
 	rows, err := r.Tuner()
 	if err != nil {
@@ -320,7 +318,7 @@ func (o *Options) writeTuner(ctx context.Context, a *cli.App, q advise.Request, 
 	return a.PrintText("\n" + c.Text())
 }
 
-// check prints what a tuner file does.
+// check prints the effect of a tuner file.
 func (o *Options) check(ctx context.Context, a *cli.App, q advise.Request) error {
 	data, err := a.ReadAs(o.Tuner, process.MaxSettings, inputs.Tuner)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/simccl/simccl/workload/load"
 )
 
-// hosted is the job with the host that --host asks for. As it was recorded, a line says where the profiler's
-// host is what the job waits for, which no setting of NCCL changes.
+// hosted returns the job with the host of --host. With the recorded host it prints a note if the job waits
+// for the profiler-slowed host, which no setting of NCCL changes.
 func (o *Options) hosted(ctx context.Context, a *cli.App, j *load.Job, spec scenario.Spec) (*workload.Program,
 	error) {
 	how := replay.Options{Host: 1}

@@ -1,5 +1,5 @@
-// Package bench holds the command bench: operations measured on hardware, and verified; and
-// bench verbs.
+// Package bench implements the commands bench, which measures and verifies operations on hardware, and bench
+// verbs.
 //
 // What it must not know: how a backend runs an operation.
 package bench
@@ -37,8 +37,8 @@ import (
 type Options struct {
 	Op      string
 	Machine cli.Machine
-	Test    testflags.Flags // sizes, types and what else has nccl-tests' letters
-	Ask     bench.Request   // what Test has not
+	Test    testflags.Flags // sizes, types and other flags with nccl-tests' letters
+	Ask     bench.Request   // flags that are not nccl-tests'
 	Place   place.Flags     // of this process among those of the run
 	Detail  string          // of the trace
 	// Schedule is a file whose plans are run; empty: NCCL's own.
@@ -46,10 +46,10 @@ type Options struct {
 	// Open opens GPUs, as bench.OpenDevices does where it is nil.
 	Open Opener
 
-	sched *schedule.Schedule // what Schedule says
+	sched *schedule.Schedule // the file of Schedule, parsed
 }
 
-// Opener opens GPUs.
+// Opener opens the GPUs of a process.
 type Opener func(
 	context.Context, *bench.Spec, *team.Team, bench.DeviceConfig, bench.NewModel,
 ) (bench.Backend, error)
@@ -91,7 +91,8 @@ Flags with a letter are nccl-tests' own, with its meaning.`,
 	return c
 }
 
-// Register declares all options.
+// Register declares the options of the backend, of nccl-tests, of the place of this process, and of the
+// machine to compare with.
 func (b *Options) Register(c *cobra.Command) {
 	b.Machine.RunsNCCL = true
 	flags.Register(c.Flags(), flags.In("Backend",
@@ -136,8 +137,8 @@ func (b *Options) Register(c *cobra.Command) {
 	flags.Most(c, "backend", "min-bytes", "max-bytes", "gpus", "compare", "trace")
 }
 
-// request is what the options ask for. A bench on CPUs without sizes takes small
-// ones: a CPU moves less than a GPU.
+// request converts the options to a request. A bench on CPUs without sizes uses small ones, because CPUs
+// transfer less than GPUs.
 func (b *Options) request(a *cli.App) (*bench.Request, error) {
 	if !b.Ask.OnGPUs() && !b.Test.Sized() {
 		b.Test.Min, b.Test.Max, b.Test.Factor = "8", "16M", 8
@@ -218,7 +219,7 @@ func (b *Options) Run(ctx context.Context, a *cli.App) error {
 	return r.Team.Give(b.bench(a, r).Run(r.Team.Ctx))
 }
 
-// spec is the benchmark that the options request.
+// spec converts the options to the benchmark's specification.
 func (b *Options) spec(a *cli.App, ask *bench.Request, fn coll.Func) (*bench.Spec, error) {
 	s := ask.Spec(fn)
 	if b.sched != nil && b.sched.InPlace != b.sched.OutOfPlace {
@@ -241,8 +242,8 @@ func (b *Options) spec(a *cli.App, ask *bench.Request, fn coll.Func) (*bench.Spe
 	return s, err
 }
 
-// hostModel is the model of the machine whose plans CPUs run; nranks of one GPU
-// each, where no machine is asked for.
+// hostModel returns the model of the machine whose plans CPUs execute; without a machine it has nranks hosts
+// of one GPU each.
 func (b *Options) hostModel(a *cli.App, fn coll.Func, nranks int) (*benchrun.Model, error) {
 	m := &b.Machine
 	m.Multicast = "off"
@@ -252,7 +253,7 @@ func (b *Options) hostModel(a *cli.App, fn coll.Func, nranks int) (*benchrun.Mod
 	return b.load(a, *m, scenario.Spec{Workload: scenario.Workload{Op: fn.TestName()}, Seed: b.Ask.Seed})
 }
 
-// load loads the machine of a model, whose plans are those of --schedule where there is one.
+// load loads the machine of a model, with the plans of --schedule if it is given.
 func (b *Options) load(a *cli.App, m cli.Machine, spec scenario.Spec) (*benchrun.Model, error) {
 	on, err := m.Spec(a)
 	if err != nil {
@@ -271,8 +272,8 @@ func (b *Options) load(a *cli.App, m cli.Machine, spec scenario.Spec) (*benchrun
 	return model, nil
 }
 
-// predict is the model of the machine that the devices are of: the file of --topo,
-// else this machine as it is found.
+// predict returns the model of the devices' machine: the topology file of --topo, else this machine as
+// detected.
 func (b *Options) predict(
 	a *cli.App, ask *bench.Request, fn coll.Func, devices []nccltests.Device,
 ) (bench.Model, error) {
@@ -299,7 +300,7 @@ func (b *Options) predict(
 	return model, nil
 }
 
-// bench is the bench of ranks that have met.
+// bench completes a bench whose ranks have connected with this command's output, devices and predictions.
 func (b *Options) bench(a *cli.App, r *benchrun.Bench) *benchrun.Bench {
 	r.Program, r.Table = a.Version, a.Out
 	r.Wrong = func(line string) { fmt.Fprintf(a.Err, "simccl: %s\n", line) }
@@ -340,7 +341,7 @@ func (b *Options) bench(a *cli.App, r *benchrun.Bench) *benchrun.Bench {
 	return r
 }
 
-// Devices are the GPUs that a request asks for; gpus is the largest number, 0 all.
+// Devices returns the selection of GPUs for a request; gpus is the largest number, 0 all.
 func Devices(a *cli.App, ask *bench.Request, gpus int) bench.DeviceConfig {
 	return bench.DeviceConfig{Own: ask.Backend == "cuda", Algo: ask.Algo, Compare: ask.Compare,
 		Trace: ask.Trace != "", Library: ask.Library,

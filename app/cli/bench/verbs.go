@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// VerbsOptions are what the options of bench verbs say, which are perftest's letters.
+// VerbsOptions are the flags of bench verbs, with perftest's letters.
 type VerbsOptions struct {
 	perftest.Request
 	Device string // or two: of the sender and the receiver
@@ -90,7 +90,7 @@ func (v *VerbsOptions) register(c *cobra.Command) {
 	v.Secret.Register(c)
 }
 
-// Run measures, or serves the other side.
+// Run measures as the client, or waits as the server.
 func (v *VerbsOptions) Run(ctx context.Context, a *cli.App) error {
 	p, err := v.Plan()
 	if err != nil {
@@ -135,7 +135,7 @@ func (v *VerbsOptions) Run(ctx context.Context, a *cli.App) error {
 	return nil
 }
 
-// key is what the two sides share, who meet at an address.
+// key returns the key with which the two sides that meet at an address authenticate each other.
 func (v *VerbsOptions) key(a *cli.App, at string) ([]byte, error) {
 	s, err := v.Secret.Read(a, team.Loopback(at))
 	if err != nil {
@@ -145,7 +145,7 @@ func (v *VerbsOptions) key(a *cli.App, at string) ([]byte, error) {
 	return key[:], nil
 }
 
-// wait serves the other side.
+// wait serves the client.
 func (v *VerbsOptions) wait(ctx context.Context, a *cli.App, ports *perftest.Ports) error {
 	key, err := v.key(a, v.Address())
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package calibrate holds the commands of calibrate: times measured on this machine, and machine
-// classes fitted to measured times and checked by them.
+// Package calibrate implements the commands of calibrate, which measure times on this machine, fit machine
+// classes to measured times and check classes with them.
 //
 // What it must not know: how times are predicted.
 package calibrate
@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are the flags and arguments of calibrate: what is measured, and the fit to it.
+// Options are the flags and arguments of calibrate: of the measurement and of the fit.
 type Options struct {
 	Measure MeasureOptions
 	Fit     FitOptions
@@ -81,7 +81,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	return o.Fit.from(ctx, a, dir)
 }
 
-// Times are measured times, and the machine that they are of.
+// Times are measured times and the machine on which they were measured.
 type Times struct {
 	Dir       string      // of the measured files
 	Machine   cli.Machine // Topo, Multicast and Class
@@ -103,8 +103,7 @@ func (t *Times) register(cmd *cobra.Command, class string) {
 			"write every point, measured and simulated, to `FILE`.csv")))
 }
 
-// points is what fit and check begin with: the measured times, planned, and the
-// class.
+// points returns what fit and check start with: the measured times with their plans, and the class.
 func (t *Times) points(a *cli.App, dir string) (points []calibrate.Point, class gpu.Class, err error) {
 	if at, err := os.Stat(dir); err != nil {
 		return nil, class, fail.Input(err)
@@ -136,7 +135,7 @@ func (t *Times) points(a *cli.App, dir string) (points []calibrate.Point, class 
 	return points, class, nil
 }
 
-// lab is the machine that the files of a directory were measured on.
+// lab returns the machine on which the files of a directory were measured.
 func (t *Times) lab(a *cli.App, dir string) (*calibrate.Lab, gpu.Class, error) {
 	m := t.Machine
 	if m.Topo == "" {
@@ -161,7 +160,7 @@ func (t *Times) lab(a *cli.App, dir string) (*calibrate.Lab, gpu.Class, error) {
 	return lab, class, a.AsFlags(err)
 }
 
-// writeResiduals keeps the points where that is asked for.
+// writeResiduals writes the points to the file of --residuals, if it is given.
 func (t *Times) writeResiduals(a *cli.App, all []calibrate.Residual) error {
 	if t.Residuals == "" {
 		return nil
@@ -169,7 +168,7 @@ func (t *Times) writeResiduals(a *cli.App, all []calibrate.Residual) error {
 	return newfile.Write(a.Path(t.Residuals), calibrate.CSV(all))
 }
 
-// writable fails before minutes are spent on what cannot be kept.
+// writable checks that the outputs can be written, before minutes are spent on measuring.
 func (t *Times) writable(a *cli.App) error {
 	return cli.Directory("--residuals", a.Path(t.Residuals))
 }

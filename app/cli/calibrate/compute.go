@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxMeasurement bounds a measurement of kernels in bytes.
+// maxMeasurement is the largest accepted size of a measurement of kernels, in bytes.
 const maxMeasurement = 64 << 20
 
 // ComputeOptions are the flags and arguments of calibrate compute.
@@ -45,7 +45,7 @@ context, tp), a layer's step with graph_us_per_layer. What it writes is what
 	return c
 }
 
-// fitted is what --json prints.
+// fitted is the JSON output.
 type fitted struct {
 	Class *compute.Class `json:"class"`
 	// Errors are the mean relative error of each kind of kernel, of those that take 20 µs or more.
@@ -53,7 +53,7 @@ type fitted struct {
 	Files  []string           `json:"files"`
 }
 
-// Run fits the class and writes it.
+// Run fits a compute class to the measurement in o.File and writes it to o.Out or standard output.
 func (o *ComputeOptions) Run(_ context.Context, a *cli.App) error {
 	data, err := a.Read(o.File, maxMeasurement)
 	if err != nil {

@@ -19,7 +19,7 @@ type FitOptions struct {
 	Times      Times
 	Out        string   // the class
 	Name       string   // of the class; empty: after the one that the fit starts from
-	Holdout    int      // every so manieth size of an operation is kept out of the fit
+	Holdout    int      // every Holdout-th size of an operation is held out
 	Quantities []string // to be fitted; none: all that the data identify
 }
 
@@ -60,10 +60,10 @@ NVLink multicast was off: files rarely say.`,
 	return cmd
 }
 
-// fitRounds bounds the search; it ends earlier where it gains nothing.
+// fitRounds is the largest number of rounds of the search, which ends earlier if it makes no progress.
 const fitRounds = 12
 
-// writable fails before minutes are spent on what cannot be kept.
+// writable checks that the outputs can be written, before minutes are spent on the fit.
 func (o *FitOptions) writable(a *cli.App) error {
 	if err := cli.Directory("--out", a.Path(o.Out)); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (o *FitOptions) writable(a *cli.App) error {
 	return o.Times.writable(a)
 }
 
-// Run fits a class and writes it.
+// Run fits a machine class to the measurements in o.Times.Dir and writes it to o.Out.
 func (o *FitOptions) Run(ctx context.Context, a *cli.App) error {
 	return o.from(ctx, a, a.Path(o.Times.Dir))
 }

@@ -22,8 +22,8 @@ import (
 
 // MeasureOptions are the flags and arguments of measure.
 type MeasureOptions struct {
-	Dir     string        // of what is measured
-	GPUs    int           // the first so many; 0: all
+	Dir     string        // for the measured tables
+	GPUs    int           // use the first GPUs; 0: all
 	Budget  time.Duration // no further set begins after it
 	Sets    []string      // by name; none: all, or with Try none
 	Try     []string      // sets of settings, NCCL_K=V[,NCCL_K=V]
@@ -68,7 +68,7 @@ func (m *MeasureOptions) Run(ctx context.Context, a *cli.App) error {
 	return m.into(ctx, a, a.Path(m.Dir))
 }
 
-// into measures into a directory.
+// into measures the selected sets, each in processes of its own, and writes one table per set into dir.
 func (m *MeasureOptions) into(ctx context.Context, a *cli.App, dir string) error {
 	sets, err := measure.Pick(append(slices.Clone(m.Sets), m.Try...))
 	if err != nil {
@@ -134,7 +134,7 @@ func (o *SetOptions) Run(ctx context.Context, a *cli.App) error {
 	return measureSet(ctx, a, &list[0], at, o.LibNCCL, o.Dir, realbench.OpenDevices)
 }
 
-// measureSet measures a set as one of its processes, each with one GPU.
+// measureSet measures a set of settings as one of several processes, each with one GPU.
 func measureSet(
 	ctx context.Context, a *cli.App, s *measure.Set, at team.Place, libnccl, dir string, gpus bench.Opener,
 ) error {

@@ -1,5 +1,4 @@
-// Package check holds the command check: decisions compared with stored ones, or with NCCL's
-// log.
+// Package check implements the command check, which compares decisions with stored ones or with NCCL's log.
 //
 // What it must not know: what a log's lines mean.
 package check
@@ -26,8 +25,8 @@ import (
 type Options struct {
 	Dir           string // of stored decisions, where Log names no log
 	Update, Whole bool   // write the decisions, whole documents
-	// Log is what is compared with NCCL's logs; its JUnit and GitHub hold for stored decisions
-	// too, and its Env is the process's.
+	// Log is the comparison with NCCL's logs. Its JUnit and GitHub also apply to stored decisions; its Env is
+	// the process's.
 	Log logcheck.Request
 }
 
@@ -81,7 +80,7 @@ and choices. Exit status 7 and the first differences if there are any.`,
 	return c
 }
 
-// Run compares, and fails where anything differs.
+// Run compares and returns an error if anything differs.
 func (o *Options) Run(_ context.Context, a *cli.App) error {
 	q := o.Log
 	if q.JUnit == "-" && (a.JSON || q.GitHub) {
@@ -95,7 +94,7 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 	return logs(a, &q)
 }
 
-// logs compares with NCCL's logs.
+// logs compares NCCL's logs with simccl's decisions, prints the report and returns an error if they differ.
 func logs(a *cli.App, q *logcheck.Request) error {
 	rep, err := q.Run(func(name string) ([]byte, error) { return read(a, q, name) }, writer(a))
 	switch {
@@ -151,7 +150,7 @@ func (o *Options) stored(a *cli.App) error {
 	return err
 }
 
-// writer writes files; "-" is standard output.
+// writer returns a function that writes files; "-" is standard output.
 func writer(a *cli.App) func(name string, data []byte) error {
 	return func(name string, data []byte) error {
 		if name == "-" {
@@ -162,7 +161,7 @@ func writer(a *cli.App) func(name string, data []byte) error {
 	}
 }
 
-// decide runs inspect with options, in a directory.
+// decide runs inspect with options, relative to a directory, and returns the document.
 func decide(a *cli.App, words []string, dir string) (text []byte, err error) {
 	sub := &cli.App{Process: a.Process}
 	sub.Out, sub.Dir = io.Discard, dir

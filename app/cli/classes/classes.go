@@ -1,5 +1,5 @@
-// Package classes is the command "class": what a machine class says, how two differ,
-// and whether one can be given to others. It knows options; classes are in sim/gpu.
+// Package classes implements the command class, which shows, compares and checks machine classes. It only
+// knows options; classes are in sim/gpu.
 package classes
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// most bounds a class file.
+// most is the largest accepted size of a class file, in bytes.
 const most = 1 << 20
 
-// Command is simccl class.
+// Command returns `simccl class`.
 func Command(a *cli.App) *cobra.Command {
 	return cli.Long(cli.Group("class", "Show, compare and check machine classes", show(a), diff(a), check(a)),
 		`A machine class holds the quantities of GPUs, NICs and proxy threads from which times
@@ -28,7 +28,7 @@ follow, each with its source and uncertainty. run --machine-class takes a built-
 one or a file; calibrate writes such files from measured times.`)
 }
 
-// load reads a class by its name or file.
+// load returns the class of a name or a file.
 func load(a *cli.App, name string) (gpu.Class, error) {
 	if slices.Contains(gpu.Names(), name) {
 		return gpu.Named(name)
@@ -62,7 +62,7 @@ func parameters(c *gpu.Class) []parameter {
 	return out
 }
 
-// document is a class as --json has it.
+// document is the JSON form of a class.
 type document struct {
 	Name        string       `json:"name"`
 	Machine     string       `json:"machine"`
@@ -89,7 +89,7 @@ fit saw. CLASS is a name, or a file with its path.`,
 		}}
 }
 
-// Run prints the class.
+// Run prints the quantities of a class with unit, source and uncertainty.
 func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
 	c, err := load(a, o.Class)
 	if err != nil {
@@ -154,7 +154,7 @@ machines have, too.`,
 		}}
 }
 
-// Run prints what differs.
+// Run prints the differences of two classes.
 func (o *DiffOptions) Run(_ context.Context, a *cli.App) error {
 	var c [2]gpu.Class
 	for i, name := range []string{o.A, o.B} {
@@ -181,7 +181,7 @@ func (o *DiffOptions) Run(_ context.Context, a *cli.App) error {
 	return a.PrintText(b.String())
 }
 
-// changes returns the parameters that differ, most certain first.
+// changes returns the parameters that differ, those with the most significant difference first.
 func changes(a, b *gpu.Class) []change {
 	out := []change{}
 	for _, q := range gpu.Quantities() {
@@ -219,7 +219,7 @@ status 7.`,
 		}}
 }
 
-// Run prints what others would have to ask, and fails where there is something.
+// Run prints what is missing in a class for use by others, and returns an error if anything is.
 func (o *CheckOptions) Run(_ context.Context, a *cli.App) error {
 	c, err := load(a, o.File)
 	if err != nil {
@@ -290,8 +290,7 @@ func problems(c *gpu.Class) []string {
 	return out
 }
 
-// nearest is the value of a quantity, of some classes, which is nearest to v by its
-// logarithm.
+// nearest returns the value of a quantity among some classes that is nearest to v in its logarithm.
 func nearest(of []gpu.Class, q *gpu.Quantity, v float64) float64 {
 	best := 0.0
 	for i := range of {

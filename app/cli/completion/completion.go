@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// choices are the values of options that take one of a few.
+// choices returns the values of options that accept a fixed set.
 func choices() map[string][]string {
 	var types, reductions, fabrics []string
 	for _, d := range coll.DataTypes() {
@@ -49,7 +49,8 @@ func choices() map[string][]string {
 // open are the options of choices that also take files.
 var open = []string{"fabric", "machine-class", "network-class"}
 
-// unended are those whose value goes on behind what is completed: a device has a fault, a release a number.
+// unended lists options whose value continues after the completed part: a device is followed by a fault,
+// "rccl-" by a number.
 var unended = []string{"fault", "rccl-version"}
 
 // columns completes the last of +NAME,NAME,… by the names of the table's columns.
@@ -67,7 +68,7 @@ func columns(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellC
 	return out, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
-// operations are the names that OP may have.
+// operations lists the names of operations for OP.
 func operations() []string {
 	var out []string
 	for _, f := range coll.Funcs() {
@@ -76,7 +77,7 @@ func operations() []string {
 	return out
 }
 
-// topologies are the built-in machines, beside files.
+// topologies completes the names of built-in machines, in addition to files.
 func topologies(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var out []string
 	for _, m := range builtin.List() {
@@ -85,7 +86,7 @@ func topologies(*cobra.Command, []string, string) ([]string, cobra.ShellCompDire
 	return out, cobra.ShellCompDirectiveDefault
 }
 
-// directive is what the shell does with a value of an option.
+// directive returns the shell's completion directive for an option's value.
 func directive(name string) (d cobra.ShellCompDirective) {
 	if !slices.Contains(open, name) {
 		d |= cobra.ShellCompDirectiveNoFileComp
@@ -120,8 +121,8 @@ func arguments(use string) func(*cobra.Command, []string, string) ([]string, cob
 	return nil
 }
 
-// Register lists for the shell what is valid where: operations for OP, the
-// values of options, the names of settings after --env.
+// Register declares the completions of a command tree: operations for OP, the values of options, the names of
+// settings after --env.
 func Register(root *cobra.Command) {
 	values := choices()
 	var walk func(c *cobra.Command)

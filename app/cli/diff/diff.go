@@ -1,6 +1,6 @@
-// Package diff holds the command diff: two settings, machines or networks compared.
+// Package diff implements the command diff, which compares two settings, machines or networks.
 //
-// What it must not know: what makes the difference.
+// What it must not know: the reasons of differences.
 package diff
 
 import (
@@ -24,13 +24,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// diffSizes are timed if no sizes are given.
+// diffSizes is the default list of sizes.
 const diffSizes = "1K,32K,1M,16M,256M"
 
 // Options are the flags and arguments of diff.
 type Options struct {
 	Ops      []string        // operations; none: seven
-	Sizes    testflags.Flags // what is timed
+	Sizes    testflags.Flags // the sizes to time
 	Both     []string        // options of both sides, a word each: machine, and how times are found
 	A, B     string          // options of each side, as a command line has them
 	ExitCode bool            // fail where anything differs
@@ -77,7 +77,7 @@ anything differs.`,
 	return c
 }
 
-// register declares what a side and both sides take.
+// register declares the flags of one side, or of both.
 func register(c *cobra.Command, r *run.Options) {
 	r.Machine.Register(c)
 	r.Machine.RegisterClass(c)
@@ -133,7 +133,7 @@ func (o *Options) compare(ctx context.Context, a *cli.App) (*diff.Document, erro
 	return d, err
 }
 
-// quiet is the app with its own settings, talking elsewhere.
+// quiet returns a copy of the app with its own settings, whose error output goes to stderr.
 func quiet(a *cli.App, stderr *bytes.Buffer) *cli.App {
 	sub := *a
 	sub.Err, sub.JSON = stderr, false
@@ -152,7 +152,7 @@ func reportOnce(a *cli.App, lines string) {
 	}
 }
 
-// side parses the options of a side over those of both and builds it.
+// side builds a side: it parses the side's options on top of the common ones.
 func (o *Options) side(a *cli.App, name, text string) (s *diff.Side, err error) {
 	own, err := shellwords.Split(text)
 	if err != nil {

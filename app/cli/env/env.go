@@ -1,4 +1,4 @@
-// Package env holds the command env: settings, where they come from, and their effect.
+// Package env implements the command env: settings, their source and their effect.
 //
 // What it must not know: what a setting does.
 package env
@@ -36,7 +36,7 @@ effects are those on that machine.`,
 	return c
 }
 
-// Run prints the settings.
+// Run prints each setting with its value, its source and its effect on this machine.
 func (o *Options) Run(_ context.Context, a *cli.App) error {
 	c, facts, err := o.settings(a)
 	if err != nil {
@@ -53,8 +53,8 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 	return err
 }
 
-// settings are those of the machine that the options name, with what is known of it; of no
-// machine and no release, those of the process.
+// settings returns the settings of the machine that the flags select, and facts about it. Without a machine
+// or release it returns the settings of the process.
 func (o *Options) settings(a *cli.App) (*config.Config, config.Facts, error) {
 	m := &o.Machine
 	here := m.Topo != "" || m.Nodes != 0

@@ -1,4 +1,4 @@
-// Package explain holds the command explain: why NCCL chooses what it chooses.
+// Package explain implements the command explain: the reasons of NCCL's choices.
 //
 // What it must not know: how the reasons are found.
 package explain
@@ -55,7 +55,7 @@ explain walk leads one all_reduce from call to wire.`,
 	return c
 }
 
-// wordOf is the word of the glossary that arguments are, "double binary tree" with or without quotes.
+// wordOf returns the glossary word that the arguments form, "double binary tree" with or without quotes.
 func wordOf(args []string) string {
 	w, _ := words.Find(strings.Join(args, " "))
 	return w.Name
@@ -75,8 +75,7 @@ func arguments(cmd *cobra.Command, args []string) error {
 	return cli.Exactly("OP", "SIZE")(cmd, args)
 }
 
-// Run prints the reasons. It returns the error of tuning where nothing can be chosen, after
-// what is known.
+// Run prints the reasons. If NCCL cannot choose, it prints what is known and returns the error of tuning.
 func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	if w, ok := words.Find(o.Word); ok {
 		if a.JSON {

@@ -12,15 +12,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// elsewhere are members of a Spec that no flag sets: those of variables, and those whose
-// errors repeat the word that was written, which is name enough.
+// elsewhere lists members of a Spec that no flag sets: those set by variables, and those whose errors repeat
+// the word that the user wrote.
 var elsewhere = map[string]string{
 	"machine.split": "NCCL_TESTS_SPLIT", "workload.op": "", "workload.types": "", "workload.reductions": "",
 	"workload.range": "",
 }
 
-// Names are the flags of a set by the members that they set, as users write them: by the
-// letter, where there is one.
+// Names maps the members that flags set to the flags as users write them: by the letter, if there is one.
 func Names(f *pflag.FlagSet) map[string]string {
 	out := map[string]string{}
 	if f == nil {
@@ -36,9 +35,8 @@ func Names(f *pflag.FlagSet) map[string]string {
 	return out
 }
 
-// Name is err with the flags of a set in place of the members that they set: of a
-// scenario.FieldError, which becomes one of usage, and of an error of package fail. A member
-// without a flag keeps its own name.
+// Name replaces members by flags in the text of an error: of a scenario.FieldError, which becomes a usage
+// error, and of an error of package fail. A member without a flag keeps its own name.
 func Name(f *pflag.FlagSet, err error) error { return name(Names(f), err) }
 
 func name(names map[string]string, err error) error {

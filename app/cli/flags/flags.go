@@ -1,6 +1,6 @@
-// Package flags declares the flags of commands: a table for each struct, in which a row is a
-// flag beside the member that it sets. From the row follow the registration of the flag, its
-// group in help, and its name in an error about the member.
+// Package flags declares the flags of commands in tables: one table per struct, one row per flag and member
+// that it sets. The row determines the registration of the flag, its group in help, and its name in errors
+// about the member.
 //
 // What it must not know: what a flag means.
 package flags
@@ -27,10 +27,10 @@ type Row struct {
 	register func(*pflag.FlagSet)
 }
 
-// Of is the flag --name, with a letter -letter (empty: none), that sets *to, which is def
-// without it. A word of the usage in backquotes names the value. The members are what
-// errors name where the flag is meant: a member of a scenario.Spec by its path in JSON,
-// "workload.root", or one of a request by its name in Go, "Root" (package fail).
+// Of declares the flag --name with the short form -letter (empty: none), which sets *to; def is its default.
+// A word of the usage in backquotes names the value. members are the names by which errors refer to the flag:
+// a member of a scenario.Spec by its JSON path, "workload.root", or a member of a request by its Go name,
+// "Root" (package fail).
 func Of[T Value](to *T, name, letter string, def T, usage string, members ...string) Row {
 	return Row{name, members, func(f *pflag.FlagSet) {
 		switch p := any(to).(type) {
@@ -60,23 +60,23 @@ func Of[T Value](to *T, name, letter string, def T, usage string, members ...str
 	}}
 }
 
-// Group is flags about one subject.
+// Group is a group of flags about one subject.
 type Group struct {
 	Title string // in help; empty: the command's own, "Flags"
 	Rows  []Row
 }
 
-// In is the group of a title.
+// In returns the rows as a group with a title; "" is the command's own group.
 func In(title string, rows ...Row) Group { return Group{title, rows} }
 
-// Keys of what a pflag.Flag is annotated with.
+// Keys of the annotations of a pflag.Flag.
 const (
 	group   = "simccl_group"
 	members = "simccl_members"
 	used    = "simccl_used"
 )
 
-// Register declares the flags of a struct.
+// Register declares the flags of a table.
 func Register(f *pflag.FlagSet, table ...Group) {
 	for _, g := range table {
 		for _, r := range g.Rows {
@@ -86,7 +86,7 @@ func Register(f *pflag.FlagSet, table ...Group) {
 	}
 }
 
-// Title puts the flags that are in no group yet in one.
+// Title puts all flags without a group into one with this title.
 func Title(f *pflag.FlagSet, title string) {
 	f.VisitAll(func(flag *pflag.Flag) {
 		if len(flag.Annotations[group]) == 0 {
@@ -104,7 +104,7 @@ const (
 	Output  = "Output"
 )
 
-// many is how many flags a command has at most without groups in its help.
+// many is the number of flags up to which help shows no groups.
 const many = 15
 
 // Section is a group of flags as help shows it.
@@ -120,8 +120,8 @@ const (
 	global = "Global Flags"
 )
 
-// Sections are the flags of a command in groups, in the order in which they were declared;
-// of a command with few they are one group. Flags of all commands are the last.
+// Sections returns the flags of a command by group, in the order of their declaration; a command with few
+// flags has one group. Flags of all commands are the last.
 func Sections(c *cobra.Command) []Section {
 	c.InitDefaultHelpFlag()
 	local, n := c.LocalFlags(), 0
@@ -174,7 +174,7 @@ func Most(c *cobra.Command, names ...string) {
 	c.Annotations[used] = strings.Join(names, " ")
 }
 
-// MostUsed are those flags, each with the first clause of its usage alone.
+// MostUsed returns the flags listed as most used, each with the first clause of its usage.
 func MostUsed(c *cobra.Command) *pflag.FlagSet {
 	out := pflag.NewFlagSet(used, pflag.ContinueOnError)
 	out.SortFlags = false

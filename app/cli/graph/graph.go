@@ -1,5 +1,4 @@
-// Package graph holds the command graph: the searched graphs, and the channels that join
-// all ranks.
+// Package graph implements the command graph: the searched graphs, and the channels that connect all ranks.
 //
 // What it must not know: how graphs are searched.
 package graph
@@ -35,7 +34,7 @@ nets between hosts (rings, json, or dot for Graphviz).`,
 	return c
 }
 
-// Run prints the graphs.
+// Run prints the graphs or channels in o.Format.
 func (o *Options) Run(_ context.Context, a *cli.App) error {
 	x, err := o.Machine.Load(a)
 	if err != nil {

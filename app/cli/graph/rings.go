@@ -9,8 +9,8 @@ import (
 	"github.com/simccl/simccl/topo/fabric"
 )
 
-// document is how the ranks of a whole cluster are joined: per channel the ring, the tree and by
-// which NIC each step leaves and enters a host. It is what `graph --format json` prints.
+// document is the JSON output of graph --format json: how the ranks of the cluster are connected. For each
+// channel it has the ring and the tree, and the NIC through which each step leaves and enters a host.
 type document struct {
 	NRanks   int       `json:"nRanks"`
 	NNodes   int       `json:"nNodes"`
@@ -18,7 +18,7 @@ type document struct {
 	Channels []channel `json:"channels"`
 }
 
-// node is one of NCCL's nodes.
+// node is one of NCCL's nodes (a host or NVLink domain) with its ranks.
 type node struct {
 	Host  string `json:"host"`
 	Ranks []int  `json:"ranks"`
@@ -50,13 +50,13 @@ type step struct {
 
 var transports = map[connect.Transport]string{connect.P2P: "P2P", connect.SHM: "SHM", connect.NET: "NET"}
 
-// reader looks connections up.
+// reader looks up connections in the layout and the cluster.
 type reader struct {
 	c  *connect.Layout
 	cl *fabric.Cluster
 }
 
-// documentOf gives the document. Channels that NCCL made by copying are listed too.
+// documentOf returns the document. It includes the channels that NCCL made by duplication.
 func documentOf(c *connect.Layout, cl *fabric.Cluster) document {
 	r := reader{c, cl}
 	d := document{NRanks: c.NRanks, NNodes: c.NNodes}
@@ -115,7 +115,7 @@ func (r reader) step(from, to int32, ch int, kind connect.RouteKind) step {
 	return s
 }
 
-// net names a net of a rank's host.
+// net returns the name of a net of a rank's host.
 func (r reader) net(rank int, index int32) string {
 	s := r.cl.Locate(rank).System
 	if nets := s.Of(topo.NET); index >= 0 && int(index) < len(nets) {
@@ -124,7 +124,7 @@ func (r reader) net(rank int, index int32) string {
 	return ""
 }
 
-// colours distinguish channels in drawings.
+// colours are the colours of channels in drawings.
 var colours = []string{"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f",
 	"#bcbd22", "#17becf"}
 
@@ -172,7 +172,7 @@ func (r reader) arrow(b *strings.Builder, s step, colour, style, tip string) {
 		style, label, tip)
 }
 
-// distinct groups channels that are equal.
+// distinct groups equal channels.
 func distinct(c *connect.Layout) [][]int {
 	var groups [][]int
 	for ch := range c.Channels {

@@ -1,5 +1,5 @@
-// Package groups is the command "groups": what NCCL launches for recorded groups of
-// calls. It knows options; what they come to is in study/grouplog.
+// Package groups implements the command groups: NCCL's launches for recorded groups of calls. It only knows
+// options; study/grouplog computes the result.
 package groups
 
 import (
@@ -20,7 +20,7 @@ type Options struct {
 	Machine cli.Machine
 }
 
-// Command is simccl groups.
+// Command returns `simccl groups`.
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	c := &cobra.Command{Use: "groups FILE", Short: "What NCCL launches for groups of calls",
@@ -47,7 +47,7 @@ follow each other as the calls do.`,
 	return c
 }
 
-// Run prints what NCCL launches for the groups.
+// Run prints NCCL's launches for the groups of a file.
 func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	if o.Machine.Network != "flow" {
 		return fail.Usage("--network %s: groups use the GPUs of one node, without a network; leave it out",
@@ -79,8 +79,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	return a.PrintText(grouplog.Text(out))
 }
 
-// off makes an option's default "off": the machines of recorded groups had no NVLink
-// multicast.
+// off sets the default of an option to "off": the machines of the recorded groups had no NVLink multicast.
 func off(c *cobra.Command, name string, value *string) {
 	*value = "off"
 	c.Flags().Lookup(name).DefValue = *value

@@ -1,6 +1,5 @@
-// Package help prints what --help says: prose and flags wrapped to the width of the
-// terminal, the flags of a command with many in groups, and topics for lists that are too
-// long for a flag.
+// Package help prints the help of commands: text and flags wrapped to the width of the terminal, flags in
+// groups if there are many, and topics for lists that are too long for a flag.
 //
 // What it must not know: what a command does.
 package help
@@ -26,7 +25,7 @@ const (
 	widest    = 120
 )
 
-// Install gives a root and all commands below it this help.
+// Install sets the help of a root command and all commands below it.
 func Install(root *cobra.Command, a *cli.App) {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		fmt.Fprint(c.OutOrStdout(), a.Paint(a.Out).Headings(Page(c, columns(a.Out, a.Environ))))
@@ -38,7 +37,7 @@ func Install(root *cobra.Command, a *cli.App) {
 	root.SetHelpCommand(command())
 }
 
-// command is "help": of a command, of a topic, or with neither of the root.
+// command returns the command help: for a command, for a topic, or without arguments for the root.
 func command() *cobra.Command {
 	return &cobra.Command{Use: "help [COMMAND | TOPIC]", Short: "Help about a command or a topic",
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string,
@@ -75,7 +74,7 @@ func below(c *cobra.Command) (commands, topics []*cobra.Command) {
 	return commands, topics
 }
 
-// names are the words that may follow help and a command.
+// names returns the words that may follow help and a command.
 func names(c *cobra.Command) []string {
 	var out []string
 	commands, topics := below(c)
@@ -93,8 +92,8 @@ func unknown(at *cobra.Command, word string) error {
 	return fail.Usage("help %s: no command or topic; there are %s", word, strings.Join(known, ", "))
 }
 
-// columns is the width of a page that is printed to w: COLUMNS of the environment, else
-// that of the terminal, else 80.
+// columns returns the width of a page printed to w: COLUMNS of the environment, else the terminal's width,
+// else 80.
 func columns(w io.Writer, environ []string) int {
 	n := terminal.Width(w)
 	for _, kv := range environ {
@@ -110,9 +109,8 @@ func columns(w io.Writer, environ []string) int {
 	return max(narrowest, min(n, widest))
 }
 
-// Page is the help of a command for a terminal of that many columns. Where a command names
-// the flags that most use, the first screen ends with them, and the rest of its text comes
-// after it.
+// Page returns the help of a command for a terminal with a number of columns. If the command declares most
+// used flags, the first screen ends with them and the rest of the text follows.
 func Page(c *cobra.Command, columns int) string {
 	if c.IsAdditionalHelpTopicCommand() {
 		return prose(strings.TrimRight(c.Long, "\n"), columns) + "\n"

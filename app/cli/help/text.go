@@ -44,8 +44,8 @@ func prose(text string, columns int) string {
 	return strings.Join(out, "\n")
 }
 
-// fill sets words in lines of at most so many columns, of which all but the first begin with
-// indent and all but the last end with more. A word that is longer has a line of its own.
+// fill wraps words to lines of at most `columns` columns. All lines but the first begin with indent, all but
+// the last end with more. A longer word has its own line.
 func fill(words []string, indent, more string, columns int) []string {
 	var out []string
 	line := ""
@@ -67,8 +67,8 @@ func fill(words []string, indent, more string, columns int) []string {
 	return append(out, line)
 }
 
-// examples are command lines; one that is too long goes on in a next line, after a
-// backslash, and its comment comes before it.
+// examples wraps command lines. A long one continues on the next line after a backslash; its comment precedes
+// it.
 func examples(text string, columns int) string {
 	var out []string
 	for line := range strings.Lines(text) {
@@ -117,10 +117,10 @@ func arguments(line string) []string {
 	return out
 }
 
-// widestFlag is the most columns of a flag beside its usage; that of a longer one comes below.
+// widestFlag is the width of the flag column; the usage of a wider flag begins on the next line.
 const widestFlag = 29
 
-// row is a flag as pflag prints it: name and usage.
+// row returns a flag's name and usage as pflag formats them.
 func row(f *pflag.Flag) (name, usage string) {
 	one := pflag.NewFlagSet("", pflag.ContinueOnError)
 	one.AddFlag(f)
@@ -130,7 +130,7 @@ func row(f *pflag.Flag) (name, usage string) {
 	return line[:indent] + name, usage
 }
 
-// gutter is the column of usages on the page of a command: at most the middle.
+// gutter returns the column at which usages start on a command's page, at most the middle.
 func gutter(c *cobra.Command, columns int) int {
 	longest := 0
 	c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -141,7 +141,7 @@ func gutter(c *cobra.Command, columns int) int {
 	return min(longest+2, columns/2)
 }
 
-// options lists flags, with usages from column at on.
+// options lists flags, with usages starting at column at.
 func options(set *pflag.FlagSet, at, columns int) string {
 	var out []string
 	indent := strings.Repeat(" ", at)
@@ -163,7 +163,7 @@ func options(set *pflag.FlagSet, at, columns int) string {
 	return strings.Join(out, "\n")
 }
 
-// table lists commands, each with its sentence.
+// table lists commands with their short descriptions.
 func table(commands []*cobra.Command, columns int) string {
 	longest := 0
 	for _, c := range commands {

@@ -22,22 +22,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Entry is a file and what it is, as --json prints it.
+// Entry is the JSON output for one file.
 type Entry struct {
 	File     string   `json:"file"`
 	Kind     string   `json:"kind"`
 	Commands []string `json:"commands"`
 	// Also are further kinds that the file has, such as a table within a log.
 	Also []string `json:"also,omitempty"`
-	// Line and Column are where the kind shows, from 1.
+	// Line and Column are the position at which the kind was recognised, counted from 1.
 	Line   int `json:"line,omitempty"`
 	Column int `json:"column,omitempty"`
-	// Inside is what the content was taken out of, outermost first.
+	// Inside lists the compression that was removed, outermost first.
 	Inside []string `json:"inside,omitempty"`
 	Note   string   `json:"note,omitempty"`
 }
 
-// maxFiles bounds what is looked at in folders.
+// maxFiles is the largest number of files in folders that are examined.
 const maxFiles = 1000
 
 // Options are the flags and arguments of identify.
@@ -45,7 +45,7 @@ type Options struct {
 	Names []string // files, folders, - for standard input
 }
 
-// Command is simccl identify.
+// Command returns `simccl identify`.
 func Command(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "identify FILE|DIR|-...",
 		Short: "Say what files are, and which commands take them",
@@ -64,7 +64,7 @@ where a file is of no kind that simccl knows, 8 where one cannot be read.`,
 		}}
 }
 
-// Run prints an entry for each file; what cannot be read comes last, as the error.
+// Run prints an entry for each file; files that cannot be read are reported in the error at the end.
 func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	if len(o.Names) == 0 {
 		return fail.Usage("identify: name at least one file, or - for standard input")
@@ -98,7 +98,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	return nil
 }
 
-// of are the entries of an argument: of a folder those of its files too.
+// of returns the entries of an argument; a folder also has entries for its files.
 func of(a *cli.App, name string) ([]Entry, error) {
 	if name == "-" {
 		data, err := head(a, func() (fs.File, error) { return os.Stdin, nil }, "standard input")
@@ -121,7 +121,7 @@ func of(a *cli.App, name string) ([]Entry, error) {
 	return []Entry{entry(name, data)}, nil
 }
 
-// special names what is no regular file.
+// special names the type of a file that is no regular file.
 func special(m fs.FileMode) string {
 	switch {
 	case m&fs.ModeNamedPipe != 0:
@@ -157,7 +157,7 @@ func head(a *cli.App, open func() (fs.File, error), name string) ([]byte, error)
 	}
 }
 
-// entry identifies a content.
+// entry recognises a content and returns its Entry.
 func entry(name string, data []byte) Entry {
 	v := inputs.Of(data)
 	e := Entry{File: name, Kind: v.Kind().String(), Commands: v.Commands(), Inside: v.Wrapped, Note: v.Note}
@@ -171,7 +171,7 @@ func entry(name string, data []byte) Entry {
 	return e
 }
 
-// folder are the entries of a folder and of the files below it.
+// folder returns the entries of a folder and of the files below it.
 func folder(a *cli.App, name string) ([]Entry, error) {
 	out := []Entry{{File: name, Kind: "folder", Commands: []string{}}}
 	err := filepath.WalkDir(a.Path(name), func(at string, d fs.DirEntry, err error) error {
@@ -205,7 +205,7 @@ var takeFolders = []string{"replay", "workload show", "workload lint", "workload
 	"workload scale", "advise",
 	"check", "sweep merge", "sweep show", "sweep status"}
 
-// merge adds the commands that take a folder.
+// merge appends the commands that accept a folder.
 func merge(all, more []string) []string {
 	for _, c := range more {
 		c = strings.TrimSuffix(c, " (the folder)")
@@ -216,7 +216,7 @@ func merge(all, more []string) []string {
 	return all
 }
 
-// most is how many commands a row of the table names.
+// most is the largest number of commands in a row of the table.
 const most = 3
 
 func show(a *cli.App, entries []Entry) error {

@@ -1,4 +1,4 @@
-// Package inspect holds the command inspect: the whole decision of a machine.
+// Package inspect implements the command inspect: the whole decision for a machine.
 //
 // What it must not know: how NCCL decides.
 package inspect
@@ -39,7 +39,7 @@ RCCL decides, without chunking.`,
 	return c
 }
 
-// Run prints the decision.
+// Run prints the decision as JSON or text, or as the lines of NCCL's log.
 func (o *Options) Run(_ context.Context, a *cli.App) error {
 	x, err := o.Machine.Load(a)
 	if err != nil {
@@ -64,7 +64,7 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 	return err
 }
 
-// Document is the whole decision as JSON.
+// Document returns the whole decision as JSON.
 func Document(a *cli.App, x *scenario.Site) ([]byte, error) {
 	text, warn, err := decision.Of(x.Comm, x.Cluster, x.Settings())
 	if warn != nil {

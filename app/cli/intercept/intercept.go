@@ -1,5 +1,4 @@
-// Package intercept holds the command intercept: programs on clusters that are not
-// there.
+// Package intercept implements the command intercept, which runs programs on simulated clusters.
 //
 // What it must not know: how programs are intercepted, how jobs are simulated.
 package intercept
@@ -126,7 +125,7 @@ func some(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// word finds a word of a list.
+// word returns the index of a word in a list, or a usage error that lists the words.
 func word(flag, s string, words []string) (int, error) {
 	i := slices.Index(words, s)
 	if i < 0 {
@@ -153,7 +152,7 @@ func (o *Options) isGrid() bool {
 	return o.Real > 0 && o.Real < n && len(o.Grid) <= maxSizes
 }
 
-// modes are --devices and --time.
+// modes sets the modes of --devices and --time.
 func (o *Options) modes(how *intercept.Options) error {
 	how.Devices = collector.Pretend
 	if o.Devices != "" {
@@ -211,7 +210,7 @@ func (o *Options) modes(how *intercept.Options) error {
 	return nil
 }
 
-// machine is the cluster that is not there.
+// machine is the simulated cluster.
 type machine struct {
 	spec scenario.Spec
 	site *scenario.Site
@@ -290,7 +289,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	return verdict(res, how.Data)
 }
 
-// failure gives errors their kinds.
+// failure sets the kind of an error, which determines the exit status.
 func failure(err error) error {
 	var refused *intercept.RefusedError
 	var record *intercept.RecordError
@@ -306,8 +305,8 @@ func failure(err error) error {
 	return err
 }
 
-// verdict is what the exit status says. Without data a program may fail for acting on what it
-// has not received: PyTorch's DDP compares shapes of parameters that it gathers.
+// verdict returns the error of the command's result, which determines the exit status. Without data a program
+// may fail because it uses what it did not receive: PyTorch's DDP compares the shapes of gathered parameters.
 func verdict(res *intercept.Result, data bool) error {
 	switch {
 	case res.Exit != 0 && res.Calls > 0 && !data:
@@ -382,7 +381,7 @@ func (o *Options) simulate(ctx context.Context, a *cli.App, r *report, res *inte
 	return nil
 }
 
-// report is the document of --json.
+// report is the JSON output.
 type report struct {
 	Calls     int            `json:"calls"`
 	Processes int            `json:"processes"`
@@ -396,7 +395,7 @@ type report struct {
 	// Timed are, by rank, the times of the job between events that the program has timed
 	// by cudaEventElapsedTime, each after the one before.
 	Timed [][]float64 `json:"timedUs,omitempty"`
-	// Host is what hosts take of these times, where they are measured.
+	// Host is the share of the host in these times, if they are measured.
 	Host *replay.Hosting `json:"host,omitempty"`
 }
 
@@ -423,7 +422,7 @@ func (r *report) print(a *cli.App) error {
 	return r.steps(a.Out)
 }
 
-// steps writes what the program's own events come to in the job.
+// steps writes the times between the events that the program itself recorded in the job.
 func (r *report) steps(w io.Writer) error {
 	median, _, n := replay.Slowest(r.Timed)
 	_, err := fmt.Fprintf(w, "\nbetween events that the program has timed: median %.3f ms, of %d (the "+

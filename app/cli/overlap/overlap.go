@@ -1,4 +1,4 @@
-// Package overlap holds the command overlap: measured overlaps beside simulated ones.
+// Package overlap implements the command overlap, which compares measured and simulated overlaps.
 //
 // What it must not know: how rows are read or simulated.
 package overlap
@@ -131,8 +131,8 @@ func machines(spec *scenario.Spec, opt scenario.Options) overlap.Machines {
 // FitFile is the table of a directory of measured times that Fit is for.
 const FitFile = overlap.FitFile
 
-// Fit fits the quantities of sharing of a class to the table of a directory of measured
-// times, and returns what it found as text; empty where there is no table.
+// Fit fits the sharing quantities of a class to the overlap table in a directory of measured times, and
+// returns the result as text; "" if there is no table.
 func Fit(ctx context.Context, a *cli.App, at *calibrate.Lab, dir string, class *gpu.Class) (string, error) {
 	file := filepath.Join(dir, FitFile)
 	if _, err := os.Stat(file); err != nil {

@@ -1,5 +1,5 @@
-// Package place holds the options that say which process of a run this is, and what its
-// processes share that others do not know.
+// Package place contains the flags that identify a process among those of a run, and the secret that its
+// processes share.
 //
 // What it must not know: what the ranks do.
 package place
@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Flags say which of how many processes this is.
+// Flags identify this process and the number of processes.
 type Flags struct {
 	Rank, Ranks int    // -1 and 0: a launcher's variables say it, else the process is alone
 	Root        string // HOST:PORT of rank 0
@@ -30,10 +30,10 @@ func (p *Flags) Register(c *cobra.Command) {
 	p.Secret.Register(c)
 }
 
-// Processes is the title of their group in help.
+// Processes is the title of the flags' group in help.
 const Processes = "Processes"
 
-// Find reads flags before the launcher's environment.
+// Find returns the place of this process: from the flags, else from the launcher's environment.
 func (p *Flags) Find(a *cli.App) (team.Place, error) {
 	f := team.Finder{Rank: p.Rank, NRanks: p.Ranks, Root: p.Root, Getenv: a.Getenv,
 		Secret: func(loopback bool) (team.Secret, error) { return p.Secret.Read(a, loopback) }}
@@ -59,10 +59,9 @@ func (s *Secret) Register(c *cobra.Command) {
 				"processes")))
 }
 
-// Read finds the secret: --secret-file, --secret, SIMCCL_SECRET, or this user's
-// own key. loopback says that all processes are on this host. --no-env does not
-// hide the variable: that option is about settings, and leaving a secret out
-// would open the door.
+// Read returns the secret: of --secret-file, --secret, SIMCCL_SECRET, or this user's own key. loopback: all
+// processes are on this host. --no-env does not hide the variable: that option concerns settings, and to omit
+// a secret would weaken security.
 func (s *Secret) Read(a *cli.App, loopback bool) (team.Secret, error) {
 	env := *a
 	env.NoEnv = false

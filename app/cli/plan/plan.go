@@ -1,4 +1,4 @@
-// Package plan holds the command plan: every primitive of every rank of an operation.
+// Package plan implements the command plan: every primitive of every rank of an operation.
 //
 // What it must not know: how plans are made.
 package plan

@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Choice are the options that say what is run where: those that --vs takes too.
+// Choice are the flags that select what runs on which machine; --vs accepts them too.
 type Choice struct {
 	Machine  cli.Machine
 	Fidelity string
@@ -59,7 +59,7 @@ func (f *Choice) register(c *cobra.Command) {
 			"what is won if calls of the `GROUP` took no time: its name, a kind (dp), or all; repeatable")))
 }
 
-// options are what the flags say.
+// options converts the flags to options of a replay.
 func (f *Choice) options() (o replay.Options, err error) {
 	o.Observe = f.observe
 	if o.Fidelity, err = job.ParseFidelity(f.Fidelity); err != nil {
@@ -102,7 +102,7 @@ func (f *Choice) options() (o replay.Options, err error) {
 	return o, nil
 }
 
-// unprofiled finds what the host takes without a profiler, where the flags ask for it.
+// unprofiled sets the host's factors without profiler, if the flags ask for it.
 func (f *Choice) unprofiled(j *load.Job, o *replay.Options) error {
 	if f.Host != hostUnprofiled {
 		return nil
@@ -114,7 +114,8 @@ func (f *Choice) unprofiled(j *load.Job, o *replay.Options) error {
 	return nil
 }
 
-// vary makes the variant that the flags ask for. What iterations took is not of it.
+// vary applies the changes of --variant. The recorded iteration times are dropped, as they do not apply to
+// the variant.
 func (f *Choice) vary(j *load.Job) (*load.Job, error) {
 	spec, err := variant.Parse(f.Variants)
 	if err != nil || !spec.Any() {
@@ -133,7 +134,7 @@ func (f *Choice) vary(j *load.Job) (*load.Job, error) {
 	return &q, nil
 }
 
-// gpus are the GPU that the job's times are of, and the one that computes.
+// gpus returns the GPU on which the job's times hold, and the one to convert them to.
 func (f *Choice) gpus(j *load.Job) (from, to string) {
 	from, to, ok := strings.Cut(f.GPU, ":")
 	if !ok {
@@ -180,7 +181,7 @@ func (o *Options) all(ctx context.Context, a *cli.App, j *load.Job) (first *outc
 	return first, list, nil
 }
 
-// other prepares the job with words of options over those given.
+// other prepares the job with the options of --vs applied on top of the given ones.
 func (o *Options) other(ctx context.Context, a *cli.App, j *load.Job, own []string) (r *ready, err error) {
 	var x Choice
 	var env []string

@@ -25,7 +25,7 @@ const (
 	hostAuto       = "auto"
 )
 
-// ready is a job and a machine on which it is to run as a choice says.
+// ready is a job with the machine and the options to simulate it with.
 type ready struct {
 	f         *Choice
 	a         *cli.App
@@ -38,16 +38,16 @@ type ready struct {
 	host      string // the word of --host, or of its default
 }
 
-// outcome is a job that ran.
+// outcome is the result of a job that ran.
 type outcome struct {
 	report *replay.Report
 	line   *timeline.Timeline
 	site   *scenario.Site
 	spec   scenario.Spec
-	rank   func(place int) string // what the rank at a place is called
+	rank   func(place int) string // the name of the rank at a position
 }
 
-// prepare reads the machine that the choice names.
+// prepare loads the machine that the choice selects.
 func (f *Choice) prepare(a *cli.App, j *load.Job) (r *ready, err error) {
 	r = &ready{f: f, a: a, recorded: j, host: f.Host}
 	if r.o, err = f.options(); err != nil {
@@ -76,8 +76,8 @@ func (f *Choice) prepare(a *cli.App, j *load.Job) (r *ready, err error) {
 	return r, nil
 }
 
-// settle says which host there is where nothing asks for one: that of the recording, or where another
-// machine is asked for, on which no profiler runs, as it is without one.
+// settle sets the host if no flag does: the recorded one, or on another machine, where no profiler runs, the
+// estimate without profiler.
 func (r *ready) settle(auto bool) {
 	if r.host != "" {
 		return
@@ -174,7 +174,7 @@ func (r *ready) simulate(ctx context.Context) (*outcome, error) {
 	return out, nil
 }
 
-// recordedAs says of what the recorded time is, "" where that is what is simulated.
+// recordedAs describes what the recorded time was measured on; "" if that is what is simulated.
 func (r *ready) recordedAs(host string) string {
 	var parts []string
 	if r.elsewhere {
@@ -186,7 +186,7 @@ func (r *ready) recordedAs(host string) string {
 	return strings.Join(parts, ", ")
 }
 
-// spec is the machine that the flags name, or that of the recording.
+// spec returns the machine that the flags select, else that of the recording.
 func (f *Choice) spec(a *cli.App, j *load.Job, ranks int) (scenario.Spec, error) {
 	spec, err := f.Machine.Spec(a)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package replay holds the command replay: recorded jobs on any machine.
+// Package replay implements the command replay, which runs recorded jobs on any machine.
 //
 // What it must not know: how files are read, how jobs are simulated.
 package replay
@@ -28,7 +28,7 @@ type Options struct {
 	Figures string   // directory of the page's figures, as SVG and PDF
 	Versus  []string // options of further runs, as a command line has them
 	Shared  []string // options that these begin with, a word each
-	Compare bool     // each call beside what was recorded
+	Compare bool     // print each call with its recorded time
 }
 
 // Command returns `simccl replay`.
@@ -77,7 +77,7 @@ version such as 2.21.5 for --nccl-version.`,
 	return c
 }
 
-// Run runs the job, and prints what it takes.
+// Run simulates the job and prints its times.
 func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	for _, out := range []struct{ flag, name string }{{"--trace", o.Trace}, {"--report", o.Report}} {
 		if out.name != "" && !newfile.Possible(a.Path(out.name)) {
@@ -88,7 +88,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	defer nccl.CollectOften()() // what a large job holds stays until the end
+	defer nccl.CollectOften()() // the data of a large job is live until the end
 	o.observe = o.Trace != ""
 	first, list, err := o.all(ctx, a, j)
 	if err != nil {

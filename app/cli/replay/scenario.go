@@ -9,8 +9,8 @@ import (
 	"github.com/simccl/simccl/workload/load"
 )
 
-// Scenario runs the job of a scenario file, workload.job, and prints what replay does of
-// a job. placed gives errors about the Spec their place in the file.
+// Scenario simulates the job of a scenario file, workload.job, and prints replay's report. placed adds
+// positions in the file to errors about the Spec.
 func Scenario(ctx context.Context, a *cli.App, spec scenario.Spec, placed func(error) error) error {
 	j, err := scenario.PrepareJob(spec, a.Options(nil))
 	if err != nil {

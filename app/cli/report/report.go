@@ -1,4 +1,4 @@
-// Package report holds the command report: a run as one HTML page.
+// Package report implements the command report, which writes a run as one HTML page.
 //
 // What it must not know: what the page shows.
 package report
@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are those of run; without the name of a page, it is report.html.
+// Options are those of run; the default name of the page is report.html.
 type Options struct{ run.Options }
 
 // Command returns `simccl report`.

@@ -1,5 +1,5 @@
-// Package root holds the program's command: what all commands share on a command line, and the
-// list of commands.
+// Package root implements the program's root command: the flags that all commands share, and the list of
+// commands.
 //
 // What it must not know: what a command does.
 package root
@@ -70,14 +70,13 @@ func commands() []command {
 	return all
 }
 
-// command is one command of the root.
+// command is the name and the constructor of one command.
 type command struct {
 	name string
 	make func(*cli.App) *cobra.Command
 }
 
-// Command is the whole tree of commands, or with a command line that asks for one, that one
-// alone.
+// Command returns the tree of all commands, or only the command that args ask for.
 func Command(a *cli.App, args ...string) *cobra.Command {
 	one := named(args)
 	asked := false
@@ -153,8 +152,8 @@ func profileFlag(a *cli.App, root *cobra.Command, c *process.CPUProfile) {
 	}
 }
 
-// named is the command that a line asks for, if its first word is the name of one; else
-// none, and all are made: for help, completion, and what is unknown.
+// named returns the command that a line begins with, or "" if its first word is no command. Then all commands
+// are constructed: for help, completion, and the error about an unknown command.
 func named(args []string) string {
 	for _, c := range commands() {
 		if len(args) > 0 && args[0] == c.name {

@@ -71,7 +71,7 @@ func (o *Outputs) check() error {
 	return cli.Directory("--report", o.Report)
 }
 
-// wrote says what to do with a file of a run.
+// wrote prints the name of a file of a run and how to open it.
 func wrote(a *cli.App, w scenario.Written) {
 	switch {
 	case w.Member == "trace":
@@ -85,7 +85,7 @@ func wrote(a *cli.App, w scenario.Written) {
 	}
 }
 
-// spec is the files about one operation.
+// spec returns the output files about one operation.
 func (o *Outputs) spec() scenario.Outputs {
 	out := scenario.Outputs{Trace: o.Trace, Profile: o.Profile, Ops: o.Ops, Detail: cli.OrDefault(o.Detail,
 		"step"), Style: cli.OrDefault(o.Style, "lanes"),

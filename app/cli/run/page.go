@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/workload/inputs"
 )
 
-// writeReport draws the whole run.
+// writeReport writes the page about the whole run.
 func (s *Prepared) writeReport(ctx context.Context) error {
 	p, err := page.Of(ctx, s.Running, s.Running.Result().Rows, s.app.Version, s.app.Cancelled)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Prepared) writeReport(ctx context.Context) error {
 	return nil
 }
 
-// readMeasured reads the results of --measured.
+// readMeasured reads the files of --measured.
 func (s *Prepared) readMeasured() (out []page.Measured, err error) {
 	if len(s.opt.Outputs.Measured) > 0 && s.opt.Outputs.Report+s.opt.Outputs.Figures == "" {
 		return nil,

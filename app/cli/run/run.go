@@ -1,5 +1,4 @@
-// Package run holds the command run: a sweep of sizes simulated, and printed as nccl-tests
-// prints it.
+// Package run implements the command run, which simulates a sweep of sizes and prints nccl-tests' table.
 //
 // What it must not know: how times are found.
 package run
@@ -31,7 +30,7 @@ import (
 type Options struct {
 	Op        string // ignored with Scenario
 	Machine   cli.Machine
-	Test      testflags.Flags // sizes, types and what else has nccl-tests' letters
+	Test      testflags.Flags // sizes, types and other flags with nccl-tests' letters
 	Launch    string
 	Fidelity  string
 	Fold      string
@@ -40,7 +39,7 @@ type Options struct {
 	Faults    []string
 	Processes int
 	NCCLLog   bool
-	// ExplainMethod prints for each size what was simulated in place of all of it, and why.
+	// ExplainMethod prints for each size which part of the operation was simulated, and why that suffices.
 	ExplainMethod bool
 	Seed          uint64
 	Outputs       Outputs
@@ -87,14 +86,14 @@ it has one, runs as with replay.`,
 	return c
 }
 
-// New are Options as a command line without any has them.
+// New returns Options with the defaults of a command line without flags.
 func New() *Options {
 	r := &Options{}
 	r.Register(&cobra.Command{})
 	return r
 }
 
-// Arguments wants OP, or a scenario in its place.
+// Arguments checks the arguments: OP, or none if there is a scenario.
 func (r *Options) Arguments(cmd *cobra.Command, args []string) error {
 	if r.Scenario != "" {
 		return cli.Exactly()(cmd, args)
@@ -102,14 +101,14 @@ func (r *Options) Arguments(cmd *cobra.Command, args []string) error {
 	return cli.Exactly("OP")(cmd, args)
 }
 
-// Take sets what the arguments say.
+// Take stores the arguments.
 func (r *Options) Take(args []string) {
 	if len(args) > 0 {
 		r.Op = args[0]
 	}
 }
 
-// Register declares all options of a run.
+// Register declares all options of run: machine, network, sizes, times, outputs and serving.
 func (r *Options) Register(c *cobra.Command) {
 	r.given = c.Flags()
 	r.Machine.Register(c)
@@ -131,7 +130,7 @@ func (r *Options) Register(c *cobra.Command) {
 	flags.Most(c, "topo", "nodes", "min-bytes", "max-bytes", "nccl-version", "trace")
 }
 
-// RegisterTimes declares what times depend on other than machine and operation.
+// RegisterTimes declares the flags that affect times, besides machine and operation.
 func (r *Options) RegisterTimes(c *cobra.Command) {
 	flags.Register(c.Flags(), flags.In(testflags.Launch,
 		flags.Of(&r.Launch, "launch", "", "eager",
@@ -172,16 +171,16 @@ func (r *Options) RegisterSchedule(c *cobra.Command) {
 		"schedule `FILE` (MSCCL XML, MSCCL++ JSON) to simulate in place of NCCL's, with NCCL's beside it")))
 }
 
-// beside are the options of run that a scenario does not hold.
+// beside lists the flags of run that a scenario does not contain.
 var beside = []string{"scenario", "save-scenario", "schedule", "columns", "output-file", "nccl-log",
 	"explain-method", "report", "figures", "measured", "iters", "warmup-iters", "env", "no-env", "json"}
 
-// tables are those of beside that belong to a table of sizes, which a job has not.
+// tables lists the flags of beside that apply to a table of sizes, which a job does not have.
 var tables = []string{"columns", "output-file", "nccl-log", "explain-method", "report", "figures", "measured",
 	"iters",
 	"warmup-iters", "save-scenario"}
 
-// Run simulates what the options say and prints it.
+// Run simulates the operation, or the job of the scenario, over all sizes and prints nccl-tests' table.
 func (r *Options) Run(ctx context.Context, a *cli.App) error {
 	r.Test.Settle(r.Launch == "graph" || r.Test.Graph > 0, a.Warn)
 	spec, placed, err := r.spec(a)
@@ -211,7 +210,7 @@ func (r *Options) job(ctx context.Context, a *cli.App, spec scenario.Spec, place
 	return replay.Scenario(ctx, a, spec, placed)
 }
 
-// named gives an error the names of options in place of members.
+// named replaces the names of members in an error by names of flags.
 func (r *Options) named(err error) error { return flags.Name(r.given, err) }
 
 // Prepared is a run that is ready to be simulated and printed.
@@ -225,8 +224,8 @@ type Prepared struct {
 	schedule *schedulecmd.Beside // nil for NCCL's own
 }
 
-// spec is the Spec of a run; placed gives errors about its members the name of their
-// option, or their place in the file.
+// spec returns the Spec of a run; placed adds to errors about its members the name of the flag, or the
+// position in the scenario file.
 func (r *Options) spec(a *cli.App) (s scenario.Spec, placed func(error) error, err error) {
 	if r.Scenario == "" {
 		s, err = r.Spec(a)
@@ -333,7 +332,7 @@ func (r *Options) check() error {
 	return r.named(r.Test.Simulated(r.Launch == "graph" || r.Test.Graph > 0))
 }
 
-// Run goes through all sizes and prints.
+// Run simulates all sizes and prints them.
 func (s *Prepared) Run(ctx context.Context) error {
 	n := len(s.Running.Lines())
 	progress := s.app.Progress("sizes", n)
@@ -365,7 +364,7 @@ func (s *Prepared) Run(ctx context.Context) error {
 	return s.Summary.BelowMinBW()
 }
 
-// outputs writes the files that were asked for.
+// outputs writes the requested files.
 func (s *Prepared) outputs(ctx context.Context) error {
 	progress := s.app.Progress("events", 0)
 	defer progress.End()
@@ -397,7 +396,7 @@ func (s *Prepared) outputs(ctx context.Context) error {
 		s.opt.Test.Output, s.app.JSON)
 }
 
-// writeCSV writes the rows for a table program.
+// writeCSV writes the rows as CSV.
 func (s *Prepared) writeCSV() error {
 	var b bytes.Buffer
 	if err := sweep.CSV(&b, s.Running.Result().Rows); err != nil {

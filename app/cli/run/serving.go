@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// RegisterServing declares kernels that are not NCCL's, and what operations of serving move.
+// RegisterServing declares the flags of kernels other than NCCL's, and of operations of serving.
 func (r *Options) RegisterServing(c *cobra.Command) {
 	s := &r.Serving
 	flags.Register(c.Flags(), flags.In("Serving",
@@ -39,7 +39,7 @@ func (r *Options) RegisterServing(c *cobra.Command) {
 			"workload.serving.kvBytes")))
 }
 
-// serving runs an operation of serving.
+// serving simulates an operation of serving.
 func (r *Options) serving(ctx context.Context, a *cli.App, spec scenario.Spec,
 	placed func(error) error) error {
 	for _, name := range append(slices.Clone(tables), "trace", "profile", "ops", "csv", "schedule",

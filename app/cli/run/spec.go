@@ -11,7 +11,7 @@ import (
 	"github.com/simccl/simccl/scenario"
 )
 
-// Spec is what the options of a run say.
+// Spec converts the flags of a run to a Spec.
 func (r *Options) Spec(a *cli.App) (scenario.Spec, error) {
 	s, err := r.Machine.Spec(a)
 	if err != nil {
@@ -27,7 +27,7 @@ func (r *Options) Spec(a *cli.App) (scenario.Spec, error) {
 	return s, nil
 }
 
-// engine is how times are found.
+// engine converts the flags that control how times are found.
 func (r *Options) engine() scenario.Engine {
 	e := scenario.Engine{Fidelity: r.Fidelity, Fold: cli.OrDefault(r.Fold, "auto"),
 		Skip: cli.OrDefault(r.Skip, "auto"), Jitter: cli.OrDefault(r.Jitter, "drawn"),
@@ -46,7 +46,7 @@ func (r *Options) engine() scenario.Engine {
 	return e
 }
 
-// saveSpec writes what the options meant.
+// saveSpec writes the Spec of a run as a scenario file.
 func saveSpec(a *cli.App, name string, s scenario.Spec) error {
 	s = s.WithEnv(a.Env)
 	opt := a.Options(nil)

@@ -1,4 +1,4 @@
-// Package scenario holds the command scenario, which shows and checks scenario files.
+// Package scenario implements the command scenario, which shows and checks scenario files.
 //
 // What it must not know: how a scenario is run.
 package scenario

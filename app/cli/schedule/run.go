@@ -21,7 +21,7 @@ type Beside struct {
 	run, nccl *scenario.Running
 }
 
-// Compare puts a run by the schedule of a file beside that of a Spec as NCCL chooses.
+// Compare returns the comparison of a run by a schedule file with NCCL's choice for a Spec.
 func Compare(
 	a *cli.App, r *scenario.Running, spec scenario.Spec, s *schedule.Schedule, name string,
 ) (*Beside, error) {
@@ -33,7 +33,8 @@ func Compare(
 	return &Beside{name: name, sched: s, run: r, nccl: own}, nil
 }
 
-// Warn informs the user that both columns of a table are of one form.
+// Warn prints a warning if a schedule runs only in place or only out of place, so that both columns of the
+// table are the same.
 func Warn(a *cli.App, s *schedule.Schedule, name string) {
 	if s.InPlace != s.OutOfPlace {
 		only := map[bool]string{true: "in place", false: "out of place"}[s.InPlace]
@@ -41,8 +42,8 @@ func Warn(a *cli.App, s *schedule.Schedule, name string) {
 	}
 }
 
-// Planner makes a run's plans those of a schedule that is proved. Sizes that cannot be cut into
-// the schedule's chunks are NCCL's own, as MSCCL leaves them to NCCL.
+// Planner returns a planner that uses a proved schedule. Sizes that cannot be divided into the schedule's
+// chunks use NCCL's plans, as in MSCCL.
 func Planner(s *schedule.Schedule, name string) func(*scenario.Site, coll.Func) (scenario.Planner, error) {
 	return func(site *scenario.Site, f coll.Func) (scenario.Planner, error) {
 		if s.Func != f {
@@ -57,7 +58,7 @@ func Planner(s *schedule.Schedule, name string) func(*scenario.Site, coll.Func) 
 	}
 }
 
-// planOf is the plan of an operation by a schedule, or nil.
+// planOf returns the plan of an operation by a schedule, or nil.
 func planOf(s *schedule.Schedule, site *scenario.Site, op comm.Op) (*plan.Plan, error) {
 	if !cuts(s, op.Count) {
 		return nil, nil
@@ -73,7 +74,7 @@ func planOf(s *schedule.Schedule, site *scenario.Site, op comm.Op) (*plan.Plan, 
 	return s.Plan(site.Comm.Layout, req)
 }
 
-// cuts reports whether a schedule does a count.
+// cuts reports whether a schedule supports a count of elements.
 func cuts(s *schedule.Schedule, count int64) bool { return count > 0 && count%s.Unit() == 0 }
 
 // Print prints, for each size, the time of NCCL's choice and that of the schedule.

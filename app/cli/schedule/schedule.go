@@ -1,6 +1,5 @@
-// Package schedule is the command "schedule": what a schedule of others says, and
-// whether it is right. It knows options; reading is in plan/msccl and plan/mscclpp, proving
-// in plan/schedule.
+// Package schedule implements the command schedule, which shows, proves and converts schedules of other
+// tools. It only knows options; reading is in plan/msccl and plan/mscclpp, proving in plan/schedule.
 package schedule
 
 import (
@@ -20,10 +19,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// most bounds a file, and what is unpacked from one.
+// most is the largest accepted size of a file, compressed and unpacked, in bytes.
 const most = 64 << 20
 
-// Command is simccl schedule.
+// Command returns `simccl schedule`.
 func Command(a *cli.App) *cobra.Command {
 	return cli.Long(cli.Group("schedule", "Read schedules of others (MSCCL XML, MSCCL++ JSON), prove and "+
 		"convert them", show(a), prove(a), convert(a)),
@@ -32,7 +31,7 @@ prove runs it on symbols and names the step that makes a result wrong, convert
 writes it as MSCCL XML; run --schedule simulates it in place of NCCL's own.`)
 }
 
-// Load reads a schedule, compressed or not.
+// Load reads a schedule, which may be compressed.
 func Load(a *cli.App, name string) (*schedule.Schedule, error) {
 	text, err := a.ReadAs(name, most, inputs.MSCCL, inputs.MSCCLPlus)
 	if err != nil {
@@ -46,7 +45,8 @@ func Load(a *cli.App, name string) (*schedule.Schedule, error) {
 	return s, fail.Input(err)
 }
 
-// Prove reads a schedule and proves it.
+// Prove reads a schedule and proves it in place and out of place, as far as it declares them; an unprovable
+// one is an error.
 func Prove(a *cli.App, name string) (*schedule.Schedule, error) {
 	s, err := Load(a, name)
 	if err != nil {
@@ -58,7 +58,7 @@ func Prove(a *cli.App, name string) (*schedule.Schedule, error) {
 	return s, nil
 }
 
-// facts are what a file says, as --json prints them.
+// facts is the JSON output about a schedule.
 type facts struct {
 	Name       string `json:"name"`
 	Format     string `json:"format"`
@@ -153,7 +153,7 @@ func show(a *cli.App) *cobra.Command {
 		}}
 }
 
-// Run prints what the schedule does.
+// Run prints the schedule.
 func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
 	s, err := Load(a, o.File)
 	if err != nil {
@@ -166,7 +166,7 @@ func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
 	return a.PrintText(f.text())
 }
 
-// element is the first that is wrong.
+// element is the first wrong element of a schedule.
 type element struct {
 	GPU     int    `json:"gpu"`   // -1: the whole schedule
 	Block   int    `json:"block"` // -1: the whole GPU
@@ -176,7 +176,7 @@ type element struct {
 	Problem string `json:"problem"`
 }
 
-// answer is what check says.
+// answer is the JSON output of check.
 type answer struct {
 	facts
 	OK    bool     `json:"ok"`

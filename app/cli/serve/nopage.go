@@ -10,5 +10,5 @@ import (
 	"github.com/simccl/simccl/app/web/page/site"
 )
 
-// serve is not reached: a program without the page has ended before.
+// serve is never called: a program built without the page has returned an error before.
 func serve(context.Context, net.Listener, fs.FS) error { return site.ErrNotBuilt }

@@ -22,7 +22,7 @@ const (
 	goodbye    = 2 * time.Second // for answers that are being sent
 )
 
-// serve answers until the context ends.
+// serve answers requests until the context ends.
 func serve(ctx context.Context, l net.Listener, page fs.FS) error {
 	s := &http.Server{Handler: webpage.Handler(page), ReadHeaderTimeout: headerTime, ReadTimeout: headerTime,
 		WriteTimeout: answerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize}

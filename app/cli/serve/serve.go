@@ -1,4 +1,4 @@
-// Package serve holds the command serve: the web page for a browser of this machine.
+// Package serve implements the command serve, which serves the web page to a browser on this machine.
 //
 // What it must not know: what the page shows.
 package serve
@@ -61,7 +61,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	return serve(ctx, l, page)
 }
 
-// onLoopback refuses addresses that other machines reach.
+// onLoopback returns an error for an address that other machines could reach.
 func onLoopback(listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {

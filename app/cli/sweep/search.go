@@ -51,7 +51,7 @@ It reports the best point, the front of cost and time, and what all points would
 	return c
 }
 
-// Run searches, and prints what is found.
+// Run searches and prints the result.
 func (o *SearchOptions) Run(ctx context.Context, a *cli.App) error {
 	s := o.Search
 	switch {

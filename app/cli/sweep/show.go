@@ -20,7 +20,7 @@ import (
 // expressions of them.
 type ShowOptions struct {
 	Dirs     []string
-	X, Y, By string // axes, and what groups; empty: by Kind
+	X, Y, By string // axes and grouping; empty: by Kind
 	Where    string // that rows must meet
 	Kind     string // curves, heat or front
 	File     string // .html, .svg or .pdf; empty: text
@@ -91,7 +91,7 @@ func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
 	return own.draw(a, m)
 }
 
-// defaults fills in what was not asked for.
+// defaults sets options that were not given.
 func (o *ShowOptions) defaults() error {
 	switch o.Kind {
 	case curves, heat:
@@ -104,7 +104,7 @@ func (o *ShowOptions) defaults() error {
 	return nil
 }
 
-// chart makes the chart that is asked for.
+// chart builds the requested chart.
 func (o *ShowOptions) chart(m *sweep.Merged) (*chart.Chart, error) {
 	var exprs [4]*sweep.Expr
 	for i, text := range []string{o.X, o.Y, o.By, o.Where} {
@@ -166,7 +166,7 @@ func (o *ShowOptions) chart(m *sweep.Merged) (*chart.Chart, error) {
 	return chart.New(samples, o.X, o.Y, o.By), err
 }
 
-// label names a point for hints: its settings.
+// label returns the settings of a point, for tooltips.
 func label(r *sweep.Record) string {
 	var out []string
 	for _, n := range r.Labels {
@@ -189,7 +189,7 @@ func value(v any) string {
 	return fmt.Sprint(v)
 }
 
-// draw writes what was asked for in the form that the file's name says.
+// draw writes the chart in the format of the file's ending.
 func (o *ShowOptions) draw(a *cli.App, m *sweep.Merged) error {
 	if err := o.defaults(); err != nil {
 		return err
@@ -242,7 +242,7 @@ func (o *ShowOptions) page(w io.Writer, m *sweep.Merged, c *chart.Chart, svg str
 		append(sections, page.Section{Title: "Values", Markup: o.table(c)}))
 }
 
-// table is the drawing's values, a row a group; of a front its points.
+// table formats the chart's values, one row per group, or the points of a front.
 func (o *ShowOptions) table(c *chart.Chart) string {
 	var b strings.Builder
 	cell := func(tag, text string) { fmt.Fprintf(&b, "<%s>%s</%s>", tag, page.Escape(text), tag) }

@@ -1,6 +1,6 @@
-// Package sweep holds the commands of sweeps: sweep run, plan, emit, merge, status, show and search.
+// Package sweep implements the commands of sweep: run, plan, emit, merge, status, show and search.
 //
-// What it must not know: how points are simulated, dealt or stored.
+// What it must not know: how points are simulated, distributed or stored.
 package sweep
 
 import (
@@ -35,7 +35,7 @@ func Command(a *cli.App) *cobra.Command {
 	return c
 }
 
-// load reads a specification.
+// load reads a specification file (YAML) and returns a Run of it with this process's settings.
 func load(a *cli.App, file string) (*sweep.Run, error) {
 	data, err := a.ReadAs(file, process.MaxSettings, inputs.Sweep)
 	if err != nil {
@@ -115,7 +115,7 @@ from the variables of Slurm, Kubernetes, PBS, LSF, Grid Engine or an MPI launche
 	return c
 }
 
-// Run runs the points, and says what was done.
+// Run simulates the points and prints how many were done.
 func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	if o.Out == "" {
 		return fail.Usage("--out DIR is missing: the folder of the results")
@@ -140,7 +140,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	return o.files(a, cmp.Or(r.Spec.Base.NCCL.Version, cli.Rules().String()))
 }
 
-// files writes the times of the sweep as a simulator of requests reads them.
+// files writes the times of the sweep as the tables of a serving simulator (--format), below o.Out.
 func (o *Options) files(a *cli.App, nccl string) error {
 	m, err := merged(a, []string{o.Out}, false)
 	if err != nil {
@@ -163,13 +163,13 @@ func (o *Options) files(a *cli.App, nccl string) error {
 	return nil
 }
 
-// left reports whether an error says that points are left.
+// left reports whether an error is of kind fail.LeftOver.
 func left(err error) bool {
 	var e *fail.Error
 	return errors.As(err, &e) && e.Kind == fail.LeftOver
 }
 
-// finish runs and says what was done.
+// finish simulates the points, prints how many were done, and returns an error if points failed or are left.
 func finish(ctx context.Context, a *cli.App, r *sweep.Run) error {
 	out, err := r.Do(ctx)
 	if err != nil && !left(err) {
@@ -341,7 +341,7 @@ func merged(a *cli.App, dirs []string, partial bool) (*sweep.Merged, error) {
 	return m, err
 }
 
-// write writes in the form that the name of the file says.
+// write writes the results in the format of the file's ending.
 func write(a *cli.App, m *sweep.Merged, file string, provenance bool) error {
 	form := func(w io.Writer) error { return m.WriteJSONL(w, provenance) }
 	switch {
@@ -407,7 +407,7 @@ func status(a *cli.App) *cobra.Command {
 		}}
 }
 
-// Run prints how far the sweep is.
+// Run prints the progress of the sweep.
 func (o *StatusOptions) Run(_ context.Context, a *cli.App) error {
 	s, err := sweep.StatusOf(a.Path(o.Dir))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package testflags holds the options of commands that take nccl-tests' command lines, with
-// nccl-tests' letters.
+// Package testflags contains the flags of commands that accept nccl-tests' command lines, with nccl-tests'
+// letters.
 //
 // What it must not know: what is done with the sizes.
 package testflags
@@ -31,7 +31,7 @@ const (
 	Launch = "Launch"
 )
 
-// Register declares them on a command, but those of RegisterOutput.
+// Register declares the flags, except those of RegisterOutput.
 func (t *Flags) Register(c *cobra.Command) {
 	c.Flags().SortFlags = false
 	t.given = c.Flags()
@@ -44,10 +44,10 @@ func (t *Flags) Register(c *cobra.Command) {
 	flags.Register(c.Flags(), sizes, t.test(), t.launch(), t.buffers())
 }
 
-// RegisterOutput declares those of what is printed and written.
+// RegisterOutput declares the flags of what is printed and written: --columns, -J, -a, -S, ….
 func (t *Flags) RegisterOutput(c *cobra.Command) { flags.Register(c.Flags(), t.output()) }
 
-// RegisterSizes declares the options that say which sizes.
+// RegisterSizes declares the flags that select sizes: -b, -e, -i, -f and --sizes.
 func (t *Flags) RegisterSizes(c *cobra.Command) {
 	t.given = c.Flags()
 	flags.Register(c.Flags(), flags.In(flags.Sizes, t.sizes()...))
@@ -68,7 +68,7 @@ func (t *Flags) sizes() []flags.Row {
 	}
 }
 
-// test are the flags of how often an operation runs, and what is checked.
+// test returns the flags of iterations and checks.
 func (t *Flags) test() flags.Group {
 	return flags.In(Test,
 		flags.Of(&t.Iters, "iters", "n", 20, "`N` timed operations of each size", "Iters"),
@@ -86,7 +86,7 @@ func (t *Flags) test() flags.Group {
 	)
 }
 
-// launch are the flags of how the host launches.
+// launch returns the flags of launching.
 func (t *Flags) launch() flags.Group {
 	return flags.In(Launch,
 		flags.Of(&t.Threads, "nthreads", "t", 1, "`N` threads in each process", "engine.threads", "Threads"),
@@ -108,7 +108,7 @@ func (t *Flags) launch() flags.Group {
 	)
 }
 
-// buffers are the flags of how buffers are allocated, and of kernels that depend on it.
+// buffers returns the flags of how buffers are allocated, and of kernels that depend on it.
 func (t *Flags) buffers() flags.Group {
 	return flags.In("Buffers and kernels",
 		flags.Of(&t.LocalRegister, "local-register", "R", 0,
@@ -129,7 +129,7 @@ func (t *Flags) buffers() flags.Group {
 	)
 }
 
-// output are the flags of what is printed and written.
+// output returns the flags of output.
 func (t *Flags) output() flags.Group {
 	return flags.In(flags.Output,
 		flags.Of(&t.Columns, "columns", "", "",
@@ -144,23 +144,23 @@ func (t *Flags) output() flags.Group {
 	)
 }
 
-// Sized reports whether any sizes were asked for.
+// Sized reports whether the user gave any sizes.
 func (t *Flags) Sized() bool {
 	return t.Sizes != "" || t.CountsFile != "" || t.swept()
 }
 
-// swept reports whether a sweep was described, if only by values that say nothing.
+// swept reports whether any flag of a sweep was given, even with its default value.
 func (t *Flags) swept() bool {
 	return t.Range() != (scenario.Range{}) || t.given != nil &&
 		slices.ContainsFunc([]string{"min-bytes", "max-bytes", "step-bytes", "step-factor"}, t.given.Changed)
 }
 
-// Range is the sweep of -b, -e, -i and -f.
+// Range returns the sweep of -b, -e, -i and -f.
 func (t *Flags) Range() scenario.Range {
 	return scenario.Range{Min: t.Min, Max: t.Max, Step: t.Step, Factor: t.Factor}
 }
 
-// OneWay refuses sizes that are given in two ways.
+// OneWay returns a usage error if sizes are given in two ways.
 func (t *Flags) OneWay() error {
 	if t.Sizes != "" && t.swept() {
 		return fail.Usage("--sizes replaces -b, -e, -i and -f; leave one of them out")
@@ -168,7 +168,7 @@ func (t *Flags) OneWay() error {
 	return nil
 }
 
-// List returns the sizes to run.
+// List returns the sizes to run. It returns a usage error for invalid or contradicting flags.
 func (t *Flags) List() ([]scenario.Size, error) {
 	if err := t.OneWay(); err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (t *Flags) List() ([]scenario.Size, error) {
 	return sizes, flags.Name(t.given, err)
 }
 
-// ParseColumns reads --columns.
+// ParseColumns parses --columns.
 func (t *Flags) ParseColumns() ([]sweep.Column, error) {
 	c, err := sweep.ParseColumns(t.Columns)
 	if err != nil {
@@ -187,7 +187,7 @@ func (t *Flags) ParseColumns() ([]sweep.Column, error) {
 	return c, nil
 }
 
-// Workload is the operation and what it goes through.
+// Workload returns the operation with its sizes, types and reductions.
 func (t *Flags) Workload(op string) scenario.Workload {
 	w := scenario.Workload{Op: op, Root: t.Root, Cycles: cli.OrDefault(t.Cycles, 1),
 		Group: cli.OrDefault(t.Agg, 1)}

@@ -1,5 +1,5 @@
-// Package topics holds the help topics: lists that are too long for the help of a flag, made
-// from the tables that the program itself reads.
+// Package topics contains the help topics: lists that are too long for the help of a flag, generated from the
+// tables that the program uses.
 //
 // What it must not know: what a command does.
 package topics
@@ -38,7 +38,7 @@ func All() []Topic {
 	}
 }
 
-// Command is the topic as a command that does nothing, which cobra lists as a topic.
+// Command returns the topic as a command without action, which cobra lists as a topic.
 func (t *Topic) Command() *cobra.Command {
 	c := &cobra.Command{Use: t.Name, Short: t.Short}
 	c.SetHelpFunc(func(c *cobra.Command, args []string) {
@@ -48,7 +48,7 @@ func (t *Topic) Command() *cobra.Command {
 	return c
 }
 
-// list sets names and what they are in two columns.
+// list formats names and descriptions in two columns.
 func list(rows ...[2]string) string {
 	longest := 0
 	for _, r := range rows {

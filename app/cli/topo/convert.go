@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// convertHelp says what topo convert reads.
+// convertHelp is the help of topo convert.
 const convertHelp = `convert writes a topology in the form of NCCL_TOPO_DUMP_FILE, which NCCL can
 read: one element a line, unknown elements and attributes kept. --fused writes
 what the local ranks agree on instead, without what no rank uses. --anonymous
@@ -44,8 +44,8 @@ topology file that a description can say.`
 
 // ConvertOptions are the flags and arguments of convert.
 type ConvertOptions struct {
-	Machine          cli.Machine   // whose Topo is what is converted
-	Kinds            machine.Kinds // of what a file does not say
+	Machine          cli.Machine   // Topo is the file to convert
+	Kinds            machine.Kinds // of devices whose kind the file does not state
 	NVLink           string        // a file with the output of nvidia-smi topo -m
 	Node             int           // of a log
 	Spec             bool          // print the description
@@ -84,7 +84,7 @@ func (o *ConvertOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.Spec, "spec", false, "print the description, as topo gen reads it")
 }
 
-// Run writes the file.
+// Run prints the topology as NCCL's XML, or with --spec its description.
 func (o *ConvertOptions) Run(_ context.Context, a *cli.App) error {
 	if o.Spec && (o.Fused || o.Anonymous) {
 		return fail.Usage("--spec describes the whole file; leave --fused and --anonymous out")
@@ -104,7 +104,7 @@ func (o *ConvertOptions) Run(_ context.Context, a *cli.App) error {
 	return o.print(a, h)
 }
 
-// kept is the tree that NCCL keeps of a host.
+// kept returns the tree that NCCL keeps of a host (--fused).
 func (o *ConvertOptions) kept(a *cli.App, h *anyhost.Host) (*topo.Element, error) {
 	own := o.Machine
 	if h.Kind != inputs.Topology && len(h.Root.All("gpu")) > 0 { // what was made of another form
@@ -117,7 +117,7 @@ func (o *ConvertOptions) kept(a *cli.App, h *anyhost.Host) (*topo.Element, error
 	return x.Cluster.Host(0).Dump, nil
 }
 
-// given are the options as the reader of hosts takes them.
+// given converts the options for anyhost.Read.
 func (o *ConvertOptions) given(a *cli.App) (g anyhost.Given, err error) {
 	g = anyhost.Given{Kinds: o.Kinds, Node: o.Node, NVLinkFile: o.NVLink, Version: o.Machine.NCCL}
 	if o.NVLink != "" {
@@ -126,8 +126,8 @@ func (o *ConvertOptions) given(a *cli.App) (g anyhost.Given, err error) {
 	return g, err
 }
 
-// host reads a host of whatever describes one, and warns of what is assumed; of a built-in
-// machine and of NCCL's own files only the tree is there.
+// host reads a host from any description of one, and prints the assumptions. Of a built-in machine and of
+// NCCL's own files only the tree is set.
 func (o *ConvertOptions) host(a *cli.App) (*anyhost.Host, error) {
 	name := o.Machine.Topo
 	g, err := o.given(a)

@@ -12,7 +12,7 @@ import (
 
 // DetectOptions are the flags and arguments of detect.
 type DetectOptions struct {
-	GPUs   int    // the first so many; 0: all
+	GPUs   int    // use the first GPUs; 0: all
 	Output string // a file; empty: standard output
 }
 

@@ -80,7 +80,7 @@ device), or a table of cables (CSV). What the files do not say is assumed, and s
 	return c
 }
 
-// Run writes the network.
+// Run generates the network of a Layout, or reads a site's files, and prints it as a fabric file.
 func (o *FabricOptions) Run(_ context.Context, a *cli.App) error {
 	p := o.Layout
 	if p.Routing != fabric.ECMP && p.Routing != fabric.Adaptive && p.Routing != fabric.Static {

@@ -32,7 +32,8 @@ remedy. Status 7 where NCCL would fail, with --strict also for warnings.`,
 	return c
 }
 
-// Run checks the files.
+// Run prints the findings about the files, and returns an error if there are errors, with --strict also for
+// warnings.
 func (o *LintOptions) Run(_ context.Context, a *cli.App) error {
 	if len(o.Files) == 0 {
 		return fail.Usage("topo lint: name at least one file")

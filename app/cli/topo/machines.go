@@ -90,7 +90,7 @@ that the description leaves out are numbered by gen.`,
 	return c
 }
 
-// Run writes the file, or the description.
+// Run prints the topology file of a named machine or of a description, or with --spec the description.
 func (o *GenOptions) Run(_ context.Context, a *cli.App) error {
 	if m := builtin.Lookup(o.Machine); m != nil {
 		return writeNamed(a, m, o.Spec)
@@ -114,7 +114,7 @@ func (o *GenOptions) Run(_ context.Context, a *cli.App) error {
 	return write(a, root)
 }
 
-// writeNamed writes a built-in machine's file or Spec.
+// writeNamed writes the file or the Spec of a built-in machine.
 func writeNamed(a *cli.App, m *builtin.Machine, spec bool) error {
 	switch {
 	case spec && m.Spec == nil:

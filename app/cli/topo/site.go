@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// read writes the network that a site's files describe.
+// read writes the fabric file of the network that a site's files describe.
 func (o *FabricOptions) read(a *cli.App) error {
 	p := &o.Layout
 	if p.Gbit <= 0 || p.Gbit > 1e6 || p.Nets < 1 || p.Nets > 64 || p.Oversub <= 0 || p.Latency < 0 {
@@ -60,7 +60,7 @@ func (o *FabricOptions) read(a *cli.App) error {
 	return err
 }
 
-// readPlan reads a file by what it is.
+// readPlan reads a file according to its kind.
 func readPlan(a *cli.App, name string, s site.Options) (*site.Plan, error) {
 	data, err := a.Read(name, fabric.MaxBytes)
 	if err != nil {
@@ -88,7 +88,7 @@ func readPlan(a *cli.App, name string, s site.Options) (*site.Plan, error) {
 	return plan, fail.Input(err)
 }
 
-// guids are the NICs of hosts by GUID: a host is called as its file, without the ending.
+// guids returns the NICs of the topology files by GUID. A host is named after its file, without the ending.
 func guids(a *cli.App, files []string) (map[uint64]site.NIC, error) {
 	out := map[uint64]site.NIC{}
 	opt := a.Options(nil)
@@ -112,7 +112,7 @@ func guids(a *cli.App, files []string) (map[uint64]site.NIC, error) {
 	return out, nil
 }
 
-// FabricShowOptions are what the arguments of fabric show say.
+// FabricShowOptions are the arguments of fabric show.
 type FabricShowOptions struct{ File string }
 
 func fabricShow(a *cli.App) *cobra.Command {
@@ -140,7 +140,7 @@ func readFabric(a *cli.App, name string) (*fabric.Network, error) {
 	return n, fail.Input(err)
 }
 
-// Run prints the network.
+// Run prints the tiers, cables and oddities of a fabric file.
 func (o *FabricShowOptions) Run(_ context.Context, a *cli.App) error {
 	n, err := readFabric(a, o.File)
 	if err != nil {
@@ -171,7 +171,7 @@ func (o *FabricShowOptions) Run(_ context.Context, a *cli.App) error {
 	return err
 }
 
-// FabricPlaceOptions are what the options of fabric place say.
+// FabricPlaceOptions are the flags and arguments of fabric place.
 type FabricPlaceOptions struct {
 	File, Hosts, Print string
 }
@@ -199,7 +199,7 @@ list for --hosts of run and diff, which give the times.`,
 	return c
 }
 
-// order is an order of hosts and what it costs.
+// order is an order of hosts and its cost.
 type order struct {
 	Order    string   `json:"order"`
 	What     string   `json:"-"`
@@ -210,7 +210,7 @@ type order struct {
 	at       []int
 }
 
-// Run prints the placement.
+// Run prints the orders of the hosts with the leaves that they use and the ring hops that leave a leaf.
 func (o *FabricPlaceOptions) Run(_ context.Context, a *cli.App) error {
 	if o.Hosts == "" {
 		return fail.Usage("whose hosts? write --hosts LIST")
@@ -254,7 +254,7 @@ func (o *FabricPlaceOptions) Run(_ context.Context, a *cli.App) error {
 	return a.PrintText(placed(n, orders))
 }
 
-// placed writes the orders for people.
+// placed formats the orders.
 func placed(n *fabric.Network, orders []order) string {
 	var b strings.Builder
 	leaves, ports := n.Crossed(orders[0].at)

@@ -1,5 +1,5 @@
-// Package topo holds the commands of topo: topology files shown, checked, compared, converted
-// and written, machines by name, networks between nodes, and the machine that the program runs on.
+// Package topo implements the commands of topo: it shows, checks, compares, converts and generates topology
+// files, lists named machines, generates networks, and detects the machine that the program runs on.
 //
 // What it must not know: what is decided on a machine.
 package topo
@@ -19,7 +19,7 @@ func Command(a *cli.App) *cobra.Command {
 		detect(a), fabricCommand(a), list(a), gen(a), anonymous(a))
 }
 
-// oneFile takes the file as argument or as --topo.
+// oneFile sets --topo from the argument; it returns a usage error for two files.
 func oneFile(m *cli.Machine, args []string) error {
 	if len(args) == 0 {
 		return nil

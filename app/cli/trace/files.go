@@ -1,7 +1,6 @@
-// Package traceview opens trace files by name for what trace commands do with
-// them: checks (trace/validate), sums, comparisons and merges (trace/compare).
-// An error that concerns a file has its name, and the line where there is one; it
-// is of kind fail.BadInput. What a trace means is not decided here.
+// Package traceview opens trace files by name for the trace commands: checks (trace/validate), statistics,
+// comparisons and merges (trace/compare). An error about a file has its name, and the line if there is one;
+// its kind is fail.BadInput. It does not interpret traces.
 package trace
 
 import (
@@ -20,11 +19,11 @@ import (
 	"github.com/simccl/simccl/workload/inputs"
 )
 
-// files are trace files as a command reads them.
+// files opens trace files for a command.
 type files struct {
 	// Cancelled is polled at each read; its error ends the reading.
 	Cancelled func() error
-	// Memory bounds what is kept of the traces.
+	// Memory limits what is kept of the traces, in bytes.
 	Memory units.Bytes
 }
 
@@ -42,7 +41,7 @@ func (f *files) open(name string) (io.ReadCloser, error) {
 	return f.known(name, r)
 }
 
-// headSize is how much of a file is asked what it is.
+// headSize is the number of bytes by which the kind of a file is recognised.
 const headSize = 64 << 10
 
 // known refuses a file that is known and no trace.
@@ -58,7 +57,7 @@ func (f *files) known(name string, r io.ReadCloser) (io.ReadCloser, error) {
 	}{b, r}, nil
 }
 
-// openAll opens several files; closed closes them all.
+// openAll opens several files; closed closes all of them.
 func (f *files) openAll(names []string) (readers []io.Reader, closed func(), err error) {
 	var files []io.Closer
 	closed = func() {
@@ -83,7 +82,7 @@ type polledReader struct {
 	cancelled func() error
 }
 
-// Read reads, unless it was cancelled.
+// Read reads from the file, or returns the error of a cancelled command.
 func (r *polledReader) Read(b []byte) (int, error) {
 	if err := r.cancelled(); err != nil {
 		return 0, err
@@ -104,7 +103,7 @@ func placed(name string, err error) error {
 	return fail.Input(fmt.Errorf("%s: %w", name, err))
 }
 
-// placedIn puts the file's name before what is wrong with one of several.
+// placedIn adds the file's name to an error about one of several traces.
 func placedIn(names []string, err error) error {
 	var t *compare.TraceError
 	if errors.As(err, &t) {
@@ -128,7 +127,7 @@ func (f *files) validate(name string, all bool) (*validate.Report, error) {
 	return rep, nil
 }
 
-// stats adds up a trace.
+// stats computes the statistics of a trace.
 func (f *files) stats(name string) (*compare.Stats, error) {
 	budget := trace.NewBudget(f.Memory)
 	file, err := f.open(name)

@@ -4,5 +4,5 @@ package trace
 
 import "math"
 
-// addressSpace has no limit that would be known.
+// addressSpace returns no limit on this platform.
 func addressSpace() uint64 { return math.MaxUint64 }

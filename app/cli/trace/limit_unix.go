@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// addressSpace is the limit on this process's addresses, in bytes.
+// addressSpace returns the limit on this process's address space, in bytes.
 func addressSpace() uint64 {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_AS, &limit) != nil {

@@ -9,10 +9,9 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// affordable is how much a reader of traces may keep in this process. Under a
-// limit on the address space (ulimit -v) it is a quarter of the rest, and the
-// collector is held to three quarters: lists that grow are there twice, and the
-// collector needs room.
+// affordable returns how many bytes a reader of traces may keep. Under a limit on the address space (ulimit
+// -v) it is a quarter of the remaining space, and the garbage collector is limited to three quarters: growing
+// lists exist twice while they are copied, and the collector needs room.
 func affordable() units.Bytes {
 	limit := addressSpace()
 	if limit >= 1<<40 {

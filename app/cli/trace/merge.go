@@ -12,10 +12,9 @@ import (
 	tracefile "github.com/simccl/simccl/trace/file"
 )
 
-// merge writes traces to one file: those of the ranks of one run joined by the
-// clock of rank 0, others side by side. by has the version and the release of NCCL
-// that the file names as its makers. Notes are lines on what was left out, or on
-// how the ranks were joined. The caller closes the writer.
+// merge writes traces to one file: traces of the ranks of one run are joined by the clock of rank 0, others
+// are placed next to each other. by is the version and the NCCL release to record as the file's origin. notes
+// lists what was left out, or how the ranks were joined. The caller closes the writer.
 func (f *files) merge(out string, names []string, by chrome.Meta) (w *chrome.Writer, notes []string,
 	err error) {
 	budget := trace.NewBudget(f.Memory)
@@ -51,8 +50,7 @@ func (f *files) merge(out string, names []string, by chrome.Meta) (w *chrome.Wri
 	return w, notes, nil
 }
 
-// heads reads what files say of themselves. Standard input cannot be read
-// twice: it says nothing.
+// heads reads the metadata of each file; that of standard input, which cannot be read twice, is empty.
 func (f *files) heads(names []string) (out []*chrome.Info, err error) {
 	for _, name := range names {
 		head := &chrome.Info{}
@@ -72,7 +70,7 @@ func (f *files) heads(names []string) (out []*chrome.Info, err error) {
 	return out, nil
 }
 
-// join writes the ranks of one run as one trace.
+// join writes the traces of the ranks of one run as one trace.
 func (f *files) join(out string, names []string, heads []*chrome.Info, traces []io.Reader, by chrome.Meta,
 	budget *trace.Budget) (*chrome.Writer, []string, error) {
 	meta := compare.JoinedMeta(heads)

@@ -1,5 +1,4 @@
-// Package trace holds the commands of trace: files of events checked, summed up, compared and
-// joined.
+// Package trace implements the commands of trace, which check, summarise, compare and join trace files.
 //
 // What it must not know: how files of traces are written.
 package trace
@@ -26,8 +25,7 @@ stats sums up where its time goes, diff compares two event by event, and merge j
 the ranks of a run, or puts runs side by side.`)
 }
 
-// Memory is how much of traces is kept in memory, as a size; empty: what the process may take,
-// up to a default.
+// Memory is the memory for traces, as a size; empty: what the process may use, up to a default.
 type Memory string
 
 // register declares the option.
@@ -37,7 +35,7 @@ func (m *Memory) register(c *cobra.Command) {
 		events.DefaultMemory>>20))
 }
 
-// files are the files that a command reads, with at most so much of them in memory.
+// files returns a reader of trace files with this memory limit.
 func (m Memory) files(a *cli.App) (*files, error) {
 	if m == "" {
 		return &files{Cancelled: a.Cancelled, Memory: affordable()}, nil
@@ -75,7 +73,7 @@ no trace.`,
 	return c
 }
 
-// Run checks the files.
+// Run checks each file and returns an error if any is invalid.
 func (o *ValidateOptions) Run(_ context.Context, a *cli.App) error {
 	if len(o.Files) == 0 {
 		return fail.Usage("simccl trace validate: FILE missing")
@@ -127,7 +125,7 @@ func stats(a *cli.App) *cobra.Command {
 	return c
 }
 
-// Run adds the trace up.
+// Run prints the statistics of a trace.
 func (o *StatsOptions) Run(_ context.Context, a *cli.App) error {
 	from, err := o.Memory.files(a)
 	if err != nil {
@@ -174,7 +172,7 @@ most, and the totals. Exit status 7 if any departs by more than --tolerance.`,
 	return c
 }
 
-// Run compares the traces, and fails where they differ.
+// Run compares the traces and returns an error if they differ.
 func (o *DiffOptions) Run(_ context.Context, a *cli.App) error {
 	if o.Tolerance < 0 {
 		return fail.Usage("--tolerance %v: cannot be below 0", o.Tolerance)
@@ -229,7 +227,7 @@ processes (our profiler plugin): times by the hosts' calendar clocks.`,
 	return c
 }
 
-// Run joins the files.
+// Run merges the files into o.Output and prints notes about what was left out.
 func (o *MergeOptions) Run(_ context.Context, a *cli.App) error {
 	if o.Output == "" || len(o.Files) < 2 {
 		return fail.Usage("simccl trace merge: write -o OUT.json and at least two files")

@@ -1,4 +1,4 @@
-// Package tune holds the command tune: NCCL's cost table.
+// Package tune implements the command tune, which prints NCCL's cost table.
 //
 // What it must not know: how costs are computed.
 package tune

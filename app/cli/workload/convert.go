@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// targets are what convert writes.
+// targets lists the formats that convert writes.
 var targets = []string{"native", "chakra", "goal", "goal-binary", "simai"}
 
 // ConvertOptions are the flags and arguments of convert.

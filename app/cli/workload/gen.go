@@ -36,7 +36,7 @@ type GenOptions struct {
 	GPU        string  // whose class, or roofline
 	Class      string  // a file in place of the GPU's class
 	Efficiency float64 // 0: the class says it
-	Memory     float64 // what memory reaches of its peak
+	Memory     float64 // fraction of the memory's peak bandwidth
 	Times      string  // a file in place of the roofline
 	Launch     float64 // of an operator, in microseconds
 	Out        string  // a file; empty: standard output
@@ -66,7 +66,7 @@ Ranks: tp x cp x dp x pp. Microbatches: global-batch / (micro-batch x dp).`,
 	return c
 }
 
-// network declares the options of the model.
+// network returns the flags of the model.
 func (o *GenOptions) network() flags.Group {
 	m := &o.Model
 	return flags.In("Neural network",
@@ -98,7 +98,7 @@ func (o *GenOptions) network() flags.Group {
 			"what ranks exchange for experts, as a multiple of an even division"))
 }
 
-// division declares how training is divided.
+// division returns the flags of the parallelism.
 func (o *GenOptions) division() flags.Group {
 	m := &o.Model
 	return flags.In("Division over ranks",
@@ -127,7 +127,7 @@ func (o *GenOptions) division() flags.Group {
 		flags.Of(&m.Iterations, "iterations", "", 1, "iterations"))
 }
 
-// serving declares the options of a step of serving.
+// serving returns the flags of a step of serving.
 func (o *GenOptions) serving() flags.Group {
 	m := &o.Model
 	return flags.In("Serving",
@@ -151,7 +151,7 @@ func (o *GenOptions) serving() flags.Group {
 					", ")))
 }
 
-// cost declares what computations take.
+// cost returns the flags of computation times.
 func (o *GenOptions) cost() flags.Group {
 	return flags.In("Time and output",
 		flags.Of(&o.GPU, "gpu", "", "h100", "times are of this `GPU`: "+strings.Join(gen.GPUs(), ", ")),
@@ -170,7 +170,7 @@ func (o *GenOptions) cost() flags.Group {
 		flags.Of(&o.Out, "out", "o", "", "write to `FILE` instead of standard output"))
 }
 
-// config is what the options say.
+// config converts the flags to the generator's configuration.
 func (o *GenOptions) config(a *cli.App) (gen.Config, error) {
 	c := o.Model
 	if err := o.sizes(a, &c.Model); err != nil {
@@ -208,7 +208,7 @@ func (o *GenOptions) config(a *cli.App) (gen.Config, error) {
 	return c, o.times(a, &c)
 }
 
-// sizes are those of the model, which --model names, and of the options over them.
+// sizes sets the sizes of the model: those of --model, overridden by the flags.
 func (o *GenOptions) sizes(a *cli.App, given *model.Model) error {
 	m := &model.Model{Layers: 32, Hidden: 4096, Heads: 32, Vocab: 32000, TopK: 1}
 	if o.Name != "" {
@@ -248,7 +248,7 @@ func (o *GenOptions) sizes(a *cli.App, given *model.Model) error {
 	return nil
 }
 
-// named is the model of --model: by its name, or else a file.
+// named returns the model of --model, by name or from a file.
 func (o *GenOptions) named(a *cli.App) (*model.Model, error) {
 	if m, ok := model.Find(o.Name); ok {
 		return m, nil
@@ -273,7 +273,7 @@ func (o *GenOptions) named(a *cli.App) (*model.Model, error) {
 	return m, nil
 }
 
-// times finds what computations take: by a class, or by a roofline where efficiencies are given.
+// times sets how computation times are found: by a class, or by a roofline if efficiencies are given.
 func (o *GenOptions) times(a *cli.App, c *gen.Config) (err error) {
 	var ok bool
 	if c.GPU, ok = gen.Peak(o.GPU, c.Type); !ok {
@@ -310,14 +310,14 @@ func (o *GenOptions) times(a *cli.App, c *gen.Config) (err error) {
 	return nil
 }
 
-// generated is what --json prints.
+// generated is the JSON output.
 type generated struct {
 	Ranks        int             `json:"ranks"`
 	Microbatches int             `json:"microbatches"`
 	Params       int64           `json:"params"`
 	Traffic      []gen.Traffic   `json:"traffic"`
 	Operations   []gen.Operation `json:"operations"`
-	// Memory is an estimate of what the fullest GPU holds.
+	// Memory is the estimated memory use of the fullest GPU.
 	Memory *workload.MemoryUse `json:"memoryBytesPerGpu"`
 	Notes  []string            `json:"notes"`
 	Text   string              `json:"text,omitempty"` // where it went to standard output
@@ -369,7 +369,7 @@ func (o *GenOptions) Run(_ context.Context, a *cli.App) error {
 	return r.write(a.Err) // the job went to standard output
 }
 
-// notes say what is estimated.
+// notes lists the estimates in the result.
 func notes(c *gen.Config, j *gen.Job) (out []string) {
 	roof := j.FromRoofline
 	if len(c.Times) == 0 {

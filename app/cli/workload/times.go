@@ -14,24 +14,24 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// maxMicros bounds the time of an operation.
+// maxMicros is the largest accepted time of an operation, in microseconds.
 const maxMicros = 1e9
 
-// timeError is a fault of a file of times.
+// timeError is an error in a file of times.
 type timeError struct {
 	file      string
 	line, col int
 	problem   string
 }
 
-// Error names the place and what to write.
+// Error states the position and an example.
 func (e *timeError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s; write op,us a line, for example qkv,123.4", e.file, e.line, e.col,
 		e.problem)
 }
 
-// readTimes reads times of operations: CSV lines of op,us, of which the first may be
-// these words, or a JSON object of microseconds by operation.
+// readTimes parses times of operations: CSV lines "op,us" with an optional heading of these words, or a JSON
+// object of microseconds by operation.
 func readTimes(data []byte, file string) (map[string]units.Time, error) {
 	if t := bytes.TrimSpace(data); len(t) > 0 && t[0] == '{' {
 		return jsonTimes(data, file)
@@ -74,7 +74,7 @@ func readTimes(data []byte, file string) (map[string]units.Time, error) {
 
 func inRange(us float64) bool { return us >= 0 && us <= maxMicros && !math.IsNaN(us) }
 
-// jsonTimes reads {"qkv": 123.4}.
+// jsonTimes parses {"qkv": 123.4}.
 func jsonTimes(data []byte, file string) (map[string]units.Time, error) {
 	r := jsonfile.New(data, file)
 	at := r.Next()

@@ -1,5 +1,5 @@
-// Package workload holds the commands about jobs as files: workload show, lint,
-// convert, slice, scale and gen.
+// Package workload implements the commands about job files: workload show, lint, convert, slice, scale and
+// gen.
 //
 // What it must not know: how formats are read and programs changed.
 package workload
@@ -41,7 +41,7 @@ Kineto traces are the job, and what lies beside them completes it.`
 	return c
 }
 
-// Files are those that a job is read from, as all commands that read jobs take them.
+// Files are the arguments and flags of all commands that read a job.
 type Files struct {
 	Names     []string // files and folders; "-" is standard input
 	Ranks     int      // 0: as the files say
@@ -57,7 +57,7 @@ func (f *Files) Register(c *cobra.Command) {
 			"ranks without a recording do what the first recorded rank does")))
 }
 
-// some wants at least one argument.
+// some requires at least one argument.
 func some(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return fail.Usage("%s: FILE or DIR missing; see %s --help", cmd.CommandPath(), cmd.CommandPath())
@@ -68,7 +68,7 @@ func some(cmd *cobra.Command, args []string) error {
 // stdin is the name of standard input.
 const stdin = "-"
 
-// Read reads the job.
+// Read reads the files, and the files of folders, as one job. Errors are of package fail and name the file.
 func (f *Files) Read(a *cli.App) (*load.Job, error) { return f.read(a, load.Options{}) }
 
 func (f *Files) read(a *cli.App, o load.Options) (*load.Job, error) {
@@ -155,7 +155,7 @@ func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
 // LintOptions are the flags and arguments of lint.
 type LintOptions struct{ Job Files }
 
-// lintResult is what lint prints as JSON.
+// lintResult is the JSON output of lint.
 type lintResult struct {
 	Format   string   `json:"format"`
 	Ranks    int      `json:"ranks"`
@@ -216,7 +216,7 @@ func prefixed(prefix string, list []string) (out []string) {
 	return out
 }
 
-// problems are what Lint finds, or else a deadlock.
+// problems returns the problems that Lint finds, else a deadlock.
 func problems(ctx context.Context, p *workload.Program) []string {
 	out := []string{}
 	if err := p.Lint(); err != nil {
@@ -236,9 +236,9 @@ func problems(ctx context.Context, p *workload.Program) []string {
 	return out
 }
 
-// tooFast are the calls that were recorded with more than the links of their GPU carry:
-// clocks, sizes or groups are wrong. Where the recording does not name its GPU, the
-// fastest of all counts. No machine is needed: whatever lies between GPUs is no faster.
+// tooFast returns the calls whose recorded bandwidth exceeds that of their GPU's links, which means that
+// clocks, sizes or groups are wrong. If the recording does not name its GPU, the fastest GPU of all is
+// assumed. The check needs no machine: whatever connects the GPUs is no faster.
 func tooFast(j *load.Job) (out []string) {
 	link, of := datasheet.FastestLink(), "the fastest of any GPU"
 	if g, ok := datasheet.Find(j.Meta.GPU); ok {
@@ -260,7 +260,7 @@ func tooFast(j *load.Job) (out []string) {
 	return out
 }
 
-// fastTolerance is for what a recorded time is short by: kernels' ends differ by rank.
+// fastTolerance allows for the inaccuracy of recorded times: kernels end at different times on the ranks.
 const fastTolerance = 1.1
 
 // SliceOptions are the flags and arguments of slice.
@@ -320,7 +320,7 @@ func (o *SliceOptions) Run(_ context.Context, a *cli.App) error {
 	return write(a, o.Out, p.Format())
 }
 
-// rankList reads 0-3,8.
+// rankList parses a list of ranks and ranges, "0-3,8".
 func rankList(text string) (list []int32, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		a, b, ranged := strings.Cut(part, "-")
@@ -369,7 +369,7 @@ result is simccl's text.`,
 	return c
 }
 
-// Run writes the larger job.
+// Run writes the job with larger data parallel groups, or another factor on the host's time.
 func (o *ScaleOptions) Run(_ context.Context, a *cli.App) error {
 	j, err := o.Job.Read(a)
 	if err != nil {
@@ -389,7 +389,7 @@ func (o *ScaleOptions) Run(_ context.Context, a *cli.App) error {
 	return write(a, o.Out, p.Format())
 }
 
-// result is what a command made, as --json prints it.
+// result is the JSON output about written files.
 type result struct {
 	Format string   `json:"format"`
 	Text   string   `json:"text,omitempty"` // where it went to standard output

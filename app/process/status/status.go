@@ -1,5 +1,4 @@
-// Package status says with which exit status a command ends, from the types of
-// errors. The errors themselves, and what is printed of them, are made elsewhere.
+// Package status maps types of errors to exit statuses. It neither makes nor prints errors.
 package status
 
 import (
@@ -29,8 +28,7 @@ import (
 	"github.com/simccl/simccl/tuning"
 )
 
-// Exit statuses: 0 to 7 mean what they mean in nccl-tests. A signal's is
-// that of interrupt.Error.
+// Exit statuses; 0 to 7 have their meaning in nccl-tests. The status of a signal is that of interrupt.Error.
 const (
 	OK             = 0
 	Internal       = 1
@@ -45,8 +43,8 @@ const (
 	LeftOver       = 75 // EX_TEMPFAIL of sysexits.h: schedulers run it again
 )
 
-// kinds and faults are the exit statuses of what a command was given, and of what
-// hardware, its libraries and other ranks did.
+// kinds maps errors of a command's inputs to exit statuses; faults those of hardware, its libraries and other
+// ranks.
 var (
 	kinds = map[fail.Kind]int{fail.BadArgument: Usage, fail.BadInput: Input, fail.No: Check,
 		fail.Absent: Absent, fail.NotBuilt: NotImplemented, fail.LeftOver: LeftOver}
@@ -54,7 +52,7 @@ var (
 		real.Peer: NCCL, real.Late: Timeout}
 )
 
-// is reports whether an error is of a type, of a value whether it matches that.
+// is reports whether an error is, or wraps, one of type T; matches tests for a value.
 func is[T error](err error) bool {
 	var e T
 	return errors.As(err, &e)

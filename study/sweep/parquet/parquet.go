@@ -27,10 +27,10 @@ const (
 
 const magic = "PAR1"
 
-// groupRows is how many rows a group has: its pages are made in memory.
+// groupRows is the number of rows of a row group, whose pages are built in memory.
 const groupRows = 1 << 16
 
-// chunk is where a column of a group lies.
+// chunk is the position and size of a column chunk in the file.
 type chunk struct{ at, plain, packed, values int }
 
 // Write writes a table. The same table gives the same bytes. Errors are the
@@ -64,7 +64,7 @@ func Write(w io.Writer, t *table.Table) error {
 	return err
 }
 
-// column makes a page of rows: its header, then levels and values, compressed.
+// column encodes a page of rows: its header, then levels and values, compressed.
 func column(c *table.Column, from, to int) ([]byte, chunk, error) {
 	levels := levels(c.Null[from:to])
 	plain := binary.LittleEndian.AppendUint32(nil, uint32(len(levels)))
@@ -106,8 +106,8 @@ func column(c *table.Column, from, to int) ([]byte, chunk, error) {
 		values: to - from}, nil
 }
 
-// levels says of each row whether it has a value, 1 or 0: runs of equal ones, the hybrid
-// encoding of width 1 without its bit-packed form.
+// levels encodes for each row whether it has a value (1) or not (0), as runs: Parquet's hybrid encoding of
+// width 1 without its bit-packed form.
 func levels(null []bool) []byte {
 	var out []byte
 	for i := 0; i < len(null); {
@@ -155,7 +155,7 @@ func footer(t *table.Table, groups [][]chunk) []byte {
 	return m.Bytes()
 }
 
-// schema is the list of columns under its root.
+// schema encodes the list of columns below its root element.
 func (m *message) schema(t *table.Table) {
 	m.list(2, typeStruct, 1+len(t.Columns))
 	m.element(func() {

@@ -26,7 +26,7 @@ func (m *message) varint(v uint64) { m.Write(binary.AppendUvarint(nil, v)) }
 
 func (m *message) zigzag(v int64) { m.varint(uint64(v)<<1 ^ uint64(v>>63)) }
 
-// open begins a structure, close ends it.
+// open begins a struct, close ends it.
 func (m *message) open() { m.last = append(m.last, 0) }
 
 func (m *message) close() {
@@ -34,7 +34,7 @@ func (m *message) close() {
 	m.last = m.last[:len(m.last)-1]
 }
 
-// field begins a field; numbers grow by at most 15 in what Parquet has.
+// field begins a field. Field numbers must ascend by at most 15, as they do in Parquet.
 func (m *message) field(number int16, kind byte) {
 	at := &m.last[len(m.last)-1]
 	m.WriteByte(byte(number-*at)<<4 | kind)
@@ -56,7 +56,7 @@ func (m *message) text(number int16, s string) {
 	m.bare(s)
 }
 
-// bare is a text without a field, an element of a list.
+// bare appends a text without a field header, as a list element.
 func (m *message) bare(s string) {
 	m.varint(uint64(len(s)))
 	m.WriteString(s)
@@ -73,13 +73,13 @@ func (m *message) list(number int16, kind byte, n int) {
 	m.varint(uint64(n))
 }
 
-// inner is a structure in a field.
+// inner encodes a struct as a field.
 func (m *message) inner(number int16, body func()) {
 	m.field(number, typeStruct)
 	m.element(body)
 }
 
-// element is a structure in a list.
+// element encodes a struct as a list element.
 func (m *message) element(body func()) {
 	m.open()
 	body()

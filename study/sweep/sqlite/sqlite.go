@@ -14,11 +14,10 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// maxColumns is SQLite's own bound (SQLITE_MAX_COLUMN).
+// maxColumns is SQLite's own limit (SQLITE_MAX_COLUMN).
 const maxColumns = 2000
 
-// Write makes a database, a file of that name that is not there yet. Errors are those
-// of SQLite.
+// Write creates a database file, which must not exist. Errors are those of SQLite.
 func Write(name string, t *table.Table) (err error) {
 	if len(t.Columns) > maxColumns {
 		return fmt.Errorf("%d columns; a database has at most %d", len(t.Columns), maxColumns)
@@ -39,7 +38,7 @@ func Write(name string, t *table.Table) (err error) {
 	return tx.Commit()
 }
 
-// escape makes a path part of a URI (sqlite.org/uri.html).
+// escape quotes a path for a URI (sqlite.org/uri.html).
 func escape(name string) string {
 	return strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(name)
 }
@@ -89,5 +88,5 @@ func rows(tx *sql.Tx, t *table.Table) error {
 	return nil
 }
 
-// quote makes a name of SQL.
+// quote quotes an SQL identifier.
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

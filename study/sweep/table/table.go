@@ -13,11 +13,11 @@ const (
 	Float             // float64
 )
 
-// String is the word for a kind.
+// String returns the kind's name.
 func (k Kind) String() string { return [...]string{"text", "int", "float"}[k] }
 
-// Column has a value or none for each row. Of Texts, Ints and Floats the one of its
-// Kind has an entry a row, zero where Null is true.
+// Column is a value or null for each row. The one of Texts, Ints and Floats that its Kind selects has an
+// entry per row, zero if Null is true.
 type Column struct {
 	Name   string
 	Unit   string // "us", "GB/s", "B"; empty for none
@@ -28,11 +28,11 @@ type Column struct {
 	Floats []float64
 }
 
-// Table has columns of one length.
+// Table is a list of columns of equal length.
 type Table struct {
 	Rows    int
 	Columns []*Column
-	// About is said of the whole: name and text.
+	// About is metadata of the table: pairs of name and text.
 	About [][2]string
 }
 
@@ -56,7 +56,7 @@ func (c *Column) Add(v any) {
 	}
 }
 
-// At is the value of row i, or nil.
+// At returns the value of row i, nil for null.
 func (c *Column) At(i int) any {
 	switch {
 	case c.Null[i]:

@@ -20,7 +20,7 @@ var speeds = []struct {
 	{"2.5 GT/s PCIe", 15}, {"5.0 GT/s PCIe", 30}, {"8.0 GT/s PCIe", 60}, {"16.0 GT/s PCIe", 120},
 	{"32.0 GT/s PCIe", 240}, {"64.0 GT/s PCIe", 480}}
 
-// Bandwidth is the rate of a PCIe link by NCCL's reckoning, and whether its
+// Bandwidth returns the rate of a PCIe link by NCCL's reckoning, and whether its
 // speed text is one that NCCL knows (topo.cc:487).
 func Bandwidth(width int, speed string) (units.GBps, bool) {
 	lane, known := 60, false

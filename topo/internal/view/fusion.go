@@ -19,8 +19,7 @@ const Port = rules.NVL
 // unrelated is further than any merge level: NCCL's PATH_DIS (topo.h).
 const unrelated rules.Level = 11
 
-// maxPerVNIC is how many ports one virtual NIC may hold (net.h
-// NCCL_NET_MAX_DEVS_PER_NIC).
+// maxPerVNIC is the largest number of ports of a virtual NIC (net.h NCCL_NET_MAX_DEVS_PER_NIC).
 const maxPerVNIC = 4
 
 // MergeError reports that NCCL_NET_FORCE_MERGE or NCCL_NET_MERGE_LEVEL cannot be followed;
@@ -36,10 +35,9 @@ func (e *MergeError) Error() string {
 	return fmt.Sprintf("%s %q: %s", by, e.Group, e.Problem)
 }
 
-// fuseNICs makes virtual NICs of ports that are near each other, as NCCL does
-// with the IB plugin: first the groups that the user forces, then every port
-// with those at most the merge level away (topo.cc:1261). The ports themselves
-// leave the topology.
+// fuseNICs merges nearby ports into virtual NICs, as NCCL does with the IB plugin: first the groups of
+// NCCL_NET_FORCE_MERGE, then each port with the ports at most the merge level away (topo.cc:1261). Merged
+// ports are removed from the topology.
 func (v *Host) fuseNICs(nets []*decl.Element, s *Settings) error {
 	placed := make([]bool, len(nets))
 	groups, err := forcedGroups(nets, placed, s)
@@ -67,16 +65,16 @@ func (v *Host) fuseNICs(nets []*decl.Element, s *Settings) error {
 	return nil
 }
 
-// renumber makes a virtual NIC of one port: the port itself under the number that
-// the plugin gives it as such (graph/topo.cc:972 of v2.26.6).
+// renumber turns a port into a virtual NIC of one port: it changes the port's number to the one that the
+// plugin gives the virtual NIC (graph/topo.cc:972 of v2.26.6).
 func (v *Host) renumber(port *decl.Element, dev int) {
 	name, _ := port.Get("name")
 	port.Set("dev", strconv.Itoa(dev))
 	v.Nets = append(v.Nets, name)
 }
 
-// replacePort takes a port out for the virtual NIC that it is a part of, or keeps it
-// for GPUs that use it themselves (graph/topo.cc:1694 of v2.30.7).
+// replacePort removes a port that its virtual NIC replaces, or keeps it as a non-net if GPUs use it directly
+// for GIN or collectives (graph/topo.cc:1694 of v2.30.7).
 func replacePort(n *decl.Element, r *rules.Topo) {
 	if r.GINPorts && (n.Int("gin", 0) != 0 || n.Int("coll", 0) != 0) {
 		n.Set("net", "0")
@@ -85,7 +83,8 @@ func replacePort(n *decl.Element, r *rules.Topo) {
 	n.Set("keep", "0")
 }
 
-// forcedGroups reads NCCL_NET_FORCE_MERGE (topo.cc:1021).
+// forcedGroups parses NCCL_NET_FORCE_MERGE into groups of net indices and marks these nets as placed
+// (topo.cc:1021).
 func forcedGroups(nets []*decl.Element, placed []bool, s *Settings) ([][]int, error) {
 	var groups [][]int
 	for _, part := range strings.Split(s.ForceMerge, ";") {
@@ -227,9 +226,9 @@ func pciAbove(e *decl.Element) *decl.Element {
 	return e
 }
 
-// addVNIC puts the virtual NIC of a group into the tree (topo.cc:1212,
-// topo.cc:1298). Ports that meet at a switch or a CPU get a PCI device of their
-// own, and the links above them are widened to what the ports have together.
+// addVNIC inserts the virtual NIC of a group into the tree (topo.cc:1212, topo.cc:1298). If the ports meet at
+// a switch or a CPU the virtual NIC gets its own PCI device there, and releases
+// that widen links set the PCI links above the ports to the ports' widths together.
 func (v *Host) addVNIC(nets []*decl.Element, group []int, dev int, s *Settings) error {
 	ports := make([]*decl.Element, len(group))
 	names := make([]string, len(group))
@@ -300,8 +299,8 @@ func (v *Host) addVNIC(nets []*decl.Element, group []int, dev int, s *Settings) 
 	return nil
 }
 
-// ownPCI makes a PCI device for a virtual NIC: a copy of the first port's, under
-// the next free bus id (topo.cc:916).
+// ownPCI creates the PCI device of a virtual NIC: a copy of the first port's, under the next free bus id
+// (topo.cc:916).
 func (v *Host) ownPCI(parent, port *decl.Element) (*decl.Element, error) {
 	var src *decl.Element
 	if port.Parent() != nil {
@@ -340,7 +339,7 @@ func (v *Host) ownPCI(parent, port *decl.Element) (*decl.Element, error) {
 
 func busID(e *decl.Element) string { s, _ := e.Get("busid"); return s }
 
-// widthOf is the width that the ports have together below an element (topo.cc:1178).
+// widthOf returns the width that the ports have together below an element (topo.cc:1178).
 func widthOf(ports []*decl.Element, parent *decl.Element) int {
 	sum := 0
 	for _, c := range parent.Children {
@@ -351,7 +350,8 @@ func widthOf(ports []*decl.Element, parent *decl.Element) int {
 	return sum
 }
 
-// widenLinks gives every PCI link from the ports up to parent a width (topo.cc:1195).
+// widenLinks sets the width of every PCI link between the ports and parent to the sum of the ports' widths
+// (topo.cc:1195).
 func widenLinks(ports []*decl.Element, parent *decl.Element, sum int) {
 	width := strconv.Itoa(sum)
 	for _, p := range ports {
@@ -366,7 +366,7 @@ func widenLinks(ports []*decl.Element, parent *decl.Element, sum int) {
 	}
 }
 
-// widthBelow is the PCI width by which the ports below e are reached: the
+// widthBelow returns the PCI width by which the ports below e are reached: the
 // narrower of e's own and the sum over its children (topo.cc:1159).
 func widthBelow(e *decl.Element, ports []*decl.Element) (width int, found bool) {
 	own := 0

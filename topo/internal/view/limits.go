@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/topo/decl"
 )
 
-// TooMany is the complaint of the first element above a limit.
+// TooMany returns the error of more elements than NCCL can hold, positioned at the first one above the limit.
 func TooMany(r *rules.Ruleset, e *decl.Element, what string, n, most int) *decl.Error {
 	return &decl.Error{Pos: e.Origin, Path: e.Name,
 		Problem: fmt.Sprintf("%d %s in one NVLink domain: NCCL fails with more than %d%s", n,

@@ -28,11 +28,10 @@ const (
 	cray   = 0x17db
 )
 
-// PluginOf returns the plugin that reports a net, from what the net says of itself and from
-// its PCI device. Every net that no other plugin has is one of NCCL's IB plugin,
-// whatever its name: that takes each device of ibv_get_device_list whose link layer is
-// InfiniBand or Ethernet (net_ib.cc:710). rdma-core calls a device of another link
-// layer rdma…, as all EFA cards are.
+// PluginOf returns the net plugin that reports a net, derived from the net's attributes and its PCI device. A
+// net of no other plugin is one of NCCL's IB plugin, whatever its name: that plugin uses every device of
+// ibv_get_device_list whose link layer is InfiniBand or Ethernet (net_ib.cc:710). rdma-core names devices of
+// another link layer rdma…, as all EFA cards are.
 func PluginOf(n *decl.Element) Plugin {
 	name, _ := n.Get("name")
 	switch vendor := vendorAbove(n); {
@@ -52,7 +51,7 @@ func PluginOf(n *decl.Element) Plugin {
 	return Verbs
 }
 
-// vendorAbove is the vendor of the PCI device that a net is on, 0 where none is named.
+// vendorAbove returns the vendor of the PCI device that a net is on, 0 where none is named.
 func vendorAbove(n *decl.Element) int {
 	for up := n.Parent(); up != nil; up = up.Parent() {
 		if up.Name == "pci" {
@@ -85,9 +84,9 @@ func isInterface(name string) bool {
 	return ok && len(rest) > 1 && strings.IndexByte("opsxP", rest[0]) >= 0 && rest[1] >= '0' && rest[1] <= '9'
 }
 
-// maybeSockets reports whether the socket plugin could have reported a net: it is no
-// other plugin's, and says nothing of itself that this one never says. NCCL drops what
-// the plugin in use does not report (plugin/net.cc:360, xml.cc:957).
+// maybeSockets reports whether the socket plugin could report a net: no other plugin does, and its attributes
+// do not contradict those that the socket plugin sets. NCCL removes nets that the plugin in use does not
+// report (plugin/net.cc:360, xml.cc:957).
 func maybeSockets(n *decl.Element) bool {
 	switch PluginOf(n) {
 	case Sockets:

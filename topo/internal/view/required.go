@@ -24,9 +24,9 @@ const (
 	cpuHint = `write the processor, for example arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143"`
 )
 
-// fillMissing writes what NCCL would take from the running machine, for which
-// a file alone has no source (xml.cc:476, xml.cc:548), and keeps what it wrote as gaps: the
-// golden's stated assumptions are an AMD x86 machine without sysfs.
+// fillMissing sets attributes that NCCL would read from the running machine and a file lacks (xml.cc:476,
+// xml.cc:548), and records each in v.gaps. The defaults are those stated with the golden decisions: an AMD
+// x86 machine without sysfs.
 func (v *Host) fillMissing() {
 	v.gaps = map[*decl.Element][]gap{}
 	lacks := func(e *decl.Element, attr string, source rules.Place, hint string) bool {

@@ -18,8 +18,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// What NCCL's socket plugin reports of a virtual interface (net_socket.cc):
-// 10 Gb/s and as many connections as it can hold.
+// The attributes that NCCL's socket plugin reports for a virtual interface (net_socket.cc): 10 Gb/s, and its
+// largest number of connections.
 const (
 	socketSpeedMbps = 10000
 	socketMaxConn   = 65536
@@ -170,8 +170,7 @@ func (v *Host) unreported() error {
 	return errs.Or()
 }
 
-// keep removes all GPUs but those with the given local ranks, which it ignores
-// where there are no such.
+// keep removes all GPUs except those with the given local ranks; ranks that do not exist are ignored.
 func (v *Host) keep(ranks []int) {
 	var kept, rest []*decl.Element
 	for i, g := range v.GPUs {
@@ -186,7 +185,7 @@ func (v *Host) keep(ranks []int) {
 	v.GPUs = kept
 }
 
-// removeAll takes elements out of the tree below e.
+// removeAll removes the listed elements from the tree below e.
 func removeAll(e *decl.Element, list []*decl.Element) {
 	if len(list) == 0 {
 		return
@@ -205,9 +204,8 @@ func removeAll(e *decl.Element, list []*decl.Element) {
 	rec(e)
 }
 
-// prune takes out the branches that no rank keeps, and reports whether a rank keeps
-// e: every rank would leave them out of its own tree (see keepBranches), and there
-// is one for each.
+// prune removes, once for all ranks, the branches that every rank would leave out of its own tree (see
+// keepBranches), and reports whether a rank keeps e.
 func prune(e *decl.Element, ranks map[*decl.Element]bool, trims rules.Trims) bool {
 	if keep, _ := e.Get("keep"); keep == "1" || ranks[e] {
 		return true
@@ -221,8 +219,7 @@ func prune(e *decl.Element, ranks map[*decl.Element]bool, trims rules.Trims) boo
 	return kept
 }
 
-// trimmed reports whether NCCL leaves an element out where nothing in it is kept
-// (xml.cc:975).
+// trimmed reports whether NCCL removes an element in which nothing is kept (xml.cc:975).
 func trimmed(e *decl.Element, trims rules.Trims) bool {
 	switch {
 	case trims == rules.TrimEmpty:
@@ -262,7 +259,7 @@ func pluginNets(root *decl.Element, s *Settings) []*decl.Element {
 	return nets
 }
 
-// wantedHCA applies NCCL_IB_HCA to nets of the IB plugin.
+// wantedHCA reports whether NCCL_IB_HCA selects a net; nets of other plugins are always selected.
 func wantedHCA(n *decl.Element, name, list string) bool {
 	return list == "" || PluginOf(n) != Verbs || Allowed(list, name, n.Int("port", -1))
 }
@@ -274,8 +271,8 @@ func Allowed(list, name string, port int) bool {
 	return iflist.Match(name, port, iflist.Parse(list), exact) != not
 }
 
-// addSocketNet gives a host without any net a TCP interface on its first CPU,
-// as NCCL does with one that is no PCI device (xml.cc:908).
+// addSocketNet adds a TCP interface to the first CPU of a host without any net, as NCCL does for an interface
+// without a PCI device (xml.cc:908).
 func addSocketNet(root *decl.Element) *decl.Element {
 	cpu := root.Find("cpu", nil)
 	nic := cpu.Child("nic")
@@ -311,8 +308,8 @@ func describeNet(n *decl.Element, dev int) {
 	n.SetDefault("gdr", "1")
 }
 
-// tree is what the XML of a rank holds before fusion: the GPUs of own, with their
-// ranks, every net, and the branches above them (topo.cc:1455, xml.cc:947).
+// tree returns the XML tree of a rank before fusion: the GPUs of own with their ranks, every net, and the
+// branches above them (topo.cc:1455, xml.cc:947).
 func (v *Host) tree(own map[*decl.Element]int) *decl.Element {
 	t, _ := v.keepBranches(v.root, own)
 	if t == nil {
@@ -347,9 +344,8 @@ func (v *Host) keepBranches(e *decl.Element, own map[*decl.Element]int) (*decl.E
 	return &c, kept
 }
 
-// keepWhole copies e and all below it, as NCCL leaves a branch whose top says
-// keep="1": it does not search further down, so an own GPU there keeps its mark
-// (xml.cc:922).
+// keepWhole copies e and its subtree. NCCL does not search below an element with keep="1", so an own GPU
+// there keeps its mark (xml.cc:922).
 func keepWhole(e *decl.Element, own map[*decl.Element]int) *decl.Element {
 	c := *e
 	c.Attrs = append([]decl.Attr(nil), e.Attrs...)
@@ -365,8 +361,8 @@ func keepWhole(e *decl.Element, own map[*decl.Element]int) *decl.Element {
 	return &c
 }
 
-// Join makes the tree that all ranks of a domain agree on, ranks numbered
-// through the hosts in order. poll ends it with its error.
+// Join merges the trees of a domain's hosts into the one that all ranks agree on, with ranks numbered through
+// the hosts in order. An error of poll ends it.
 func Join(hosts []*Host, poll func() error) (*decl.Element, error) {
 	var top *decl.Element
 	rank := 0
@@ -393,7 +389,7 @@ func Join(hosts []*Host, poll func() error) (*decl.Element, error) {
 	return top, nil
 }
 
-// NetSpeed is the bandwidth of a <net>: an absent or negative speed counts as
+// NetSpeed returns the bandwidth of a <net>: an absent or negative speed counts as
 // 10 Gb/s (topo.cc:371).
 func NetSpeed(n *decl.Element) units.GBps {
 	mbps := n.Int("speed", 0)
@@ -403,5 +399,5 @@ func NetSpeed(n *decl.Element) units.GBps {
 	return PortSpeed(mbps)
 }
 
-// PortSpeed converts Mb/s as NCCL does (topo.cc:373).
+// PortSpeed converts Mb/s to GB/s with NCCL's rounding (topo.cc:373).
 func PortSpeed(mbps int) units.GBps { return units.GBps(float32(float64(mbps) / 8000.0)) }

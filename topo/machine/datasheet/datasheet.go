@@ -1,19 +1,18 @@
-// Package datasheet has what NVIDIA states of its GPUs: the rate of matrix products,
-// the rate and size of device memory. They are peaks, not what kernels reach.
+// Package datasheet contains NVIDIA's figures of its GPUs: the rate of matrix products, the bandwidth and
+// size of device memory. They are peaks, not what kernels reach.
 //
 // What it must not know: machines, jobs.
 //
-// Source: NVIDIA's data sheets (V100, A100, A10G as of AWS g5, L4, L40S, H100, H200,
-// H20, GH200, B200, GB200, B300, GB300) and the Ada whitepaper of the RTX 4090; rates
-// of dense BF16 with FP32 accumulation, on V100 of FP16 and, having no TF32, of FP32. Of
-// boards of several GPUs it is a GPU's part (HGX B200 and B300: 36 PFLOPS with sparsity
-// on eight). Memory of GH200 is that with HBM3, of V100 the larger
-// one of two.
+// Source: NVIDIA's data sheets (V100, A100, A10G as of AWS g5, L4, L40S, H100, H200, H20, GH200, B200, GB200,
+// B300, GB300) and the Ada whitepaper of the RTX 4090; rates of dense BF16 with FP32 accumulation, for V100
+// of FP16 and, as it has no TF32, of FP32. For boards of several GPUs the figure is one GPU's share (HGX B200
+// and B300: 36 PFLOPS with sparsity on eight). Memory of GH200 is that with HBM3, of V100 the larger of its
+// two sizes.
 package datasheet
 
 import "strings"
 
-// GPU is a GPU in peaks.
+// GPU is the peak rates and memory of one GPU model.
 type GPU struct {
 	Name   string
 	Matrix float64 // TFLOP/s of dense matrix products in BF16
@@ -25,7 +24,7 @@ type GPU struct {
 	Capacity float64
 }
 
-// CapacityBytes is the device memory in bytes.
+// CapacityBytes returns the device memory in bytes.
 func (g *GPU) CapacityBytes() int64 { return int64(g.Capacity) << 30 }
 
 // gpus are looked through in order: the first whose words all occur in a name.
@@ -52,7 +51,7 @@ var gpus = []struct {
 	{"a10g", GPU{"A10G", 70, 35, 600, 32, 24}},
 }
 
-// Find is the GPU of a name, as drivers and people write it: NVIDIA H100 80GB HBM3,
+// Find returns the GPU of a name, as drivers and people write it: NVIDIA H100 80GB HBM3,
 // a100-sxm.
 func Find(name string) (GPU, bool) {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
@@ -86,10 +85,10 @@ var devices = map[uint16]string{
 	0x2901: "B200", 0x2941: "GB200", 0x3182: "B300", 0x31c2: "GB300",
 }
 
-// nvidia is the vendor of PCI functions.
+// nvidia is the PCI vendor id of NVIDIA.
 const nvidia = 0x10de
 
-// Device is the GPU of a PCI function; false where it is not known.
+// Device returns the GPU of a PCI function; false where it is not known.
 func Device(vendor, device uint64) (GPU, bool) {
 	if vendor != nvidia || device > 0xffff {
 		return GPU{}, false
@@ -97,7 +96,7 @@ func Device(vendor, device uint64) (GPU, bool) {
 	return Find(devices[uint16(device)])
 }
 
-// FastestLink is the rate of the fastest links of all, in GB/s in one direction.
+// FastestLink returns the rate of the fastest links of all, in GB/s in one direction.
 func FastestLink() (most float64) {
 	for _, g := range gpus {
 		most = max(most, g.Link)
@@ -105,7 +104,7 @@ func FastestLink() (most float64) {
 	return most
 }
 
-// Names lists the GPUs.
+// Names lists the names of the GPU models.
 func Names() (out []string) {
 	for _, g := range gpus {
 		out = append(out, g.Name)

@@ -12,7 +12,7 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Kind is one of the families of groups.
+// Kind is a family of groups: tensor, pipeline, data, ….
 type Kind uint8
 
 // Families of groups.
@@ -43,10 +43,10 @@ type callKey struct {
 	peer  int32
 }
 
-// Error is a layout that does not come out.
+// Error reports a layout whose degrees do not divide the ranks.
 type Error struct{ Problem, Hint string }
 
-// Error says what is wrong and what to write instead.
+// Error states the problem and what to write instead.
 func (e *Error) Error() string { return e.Problem + "; " + e.Hint }
 
 // New lays ranks out: data parallel groups have ranks / (tensor · pipeline) members.
@@ -70,7 +70,7 @@ func New(p *workload.Program, ranks, tensor, expert, pipeline int) (*Grid, error
 	return g, nil
 }
 
-// Size is the number of members of a family's groups.
+// Size returns the number of members of a family's groups.
 func (g *Grid) Size(k Kind) int {
 	return [numKinds]int{g.Tensor, g.Data, g.Expert, g.Data / g.Expert, g.Pipeline,
 		g.Tensor * g.Data * g.Pipeline}[k]
@@ -82,7 +82,7 @@ var kinds = [numKinds]struct {
 }{{"tp", workload.TP}, {"dp", workload.DP}, {"ep", workload.EP}, {"dp_ep", workload.DP}, {"pp", workload.PP},
 	{"world", workload.NoKind}}
 
-// place is the group of a rank in a family, its first rank and the distance between
+// place returns the group of a rank in a family, its first rank and the distance between
 // members.
 func (g *Grid) place(k Kind, rank int) (group, first, stride int) {
 	t, d, p := rank%g.Tensor, rank/g.Tensor%g.Data, rank/(g.Tensor*g.Data)
@@ -104,7 +104,7 @@ func (g *Grid) place(k Kind, rank int) (group, first, stride int) {
 	return 0, 0, 1
 }
 
-// Comm is the communicator of a family that a rank is in, and its rank there.
+// Comm returns the communicator of a family that a rank is in, and its rank there.
 func (g *Grid) Comm(k Kind, rank int) (comm, member int32) {
 	group, first, stride := g.place(k, rank)
 	member = int32((rank - first) / stride)
@@ -130,7 +130,7 @@ func (g *Grid) Comm(k Kind, rank int) (comm, member int32) {
 	return i, member
 }
 
-// Call is the index of a call, which is added once.
+// Call returns the index of a call, which is added once.
 func (g *Grid) Call(c workload.Call) int32 {
 	key := callKey{c.Comm, c.Func, c.Type, c.Count, c.Root, c.Peer}
 	i, known := g.calls[key]
@@ -142,9 +142,8 @@ func (g *Grid) Call(c workload.Call) int32 {
 	return i
 }
 
-// Elements turns the bytes of nccl-tests' size of an operation on n ranks into a
-// count and a type: two-byte elements where that comes out, single bytes otherwise.
-// Bytes that no count of elements gives are rounded up.
+// Elements converts nccl-tests' size of an operation on n ranks, in bytes, to a count and a type: two-byte
+// elements if the size is divisible, else single bytes. A size that is no multiple is rounded up.
 func Elements(f coll.Func, bytes int64, n int) (count int64, t coll.DataType) {
 	t = coll.BFloat16
 	per := int64(1)
@@ -159,7 +158,7 @@ func Elements(f coll.Func, bytes int64, n int) (count int64, t coll.DataType) {
 	return (bytes + size - 1) / size, t
 }
 
-// Bytes is the inverse of Elements.
+// Bytes returns the size of a call on n ranks in the sense of nccl-tests; it is the inverse of Elements.
 func Bytes(c *workload.Call, n int) int64 {
 	per := int64(1)
 	switch c.Func {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// exponent reads a number with an exponent as thousandths.
+// exponent parses a number with an exponent, in thousandths.
 func exponent(t []byte) (int64, bool) {
 	f, err := strconv.ParseFloat(string(t), 64)
 	if err != nil || math.IsNaN(f) || math.Abs(f) > 1<<52 {
@@ -14,8 +14,7 @@ func exponent(t []byte) (int64, bool) {
 	return int64(math.Floor(f*1000 + 0.5)), true
 }
 
-// ParseFloat reads a number; ok is false for what is none, not a number or
-// infinite.
+// ParseFloat parses a number; ok is false for NaN, infinities and text that is no number.
 func ParseFloat(t []byte) (float64, bool) {
 	f, err := strconv.ParseFloat(string(t), 64)
 	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {

@@ -1,10 +1,9 @@
-// Package jsonscan reads JSON of any length from a stream, value by value, and
-// builds nothing: recordings of profilers are hundreds of megabytes of which a
-// reader needs a tenth. Values that no reader asks for are skipped at the speed of
-// a search for the closing quote.
+// Package jsonscan reads JSON of any length from a stream, value by value, without building a tree:
+// recordings of profilers are hundreds of megabytes, of which a reader needs a tenth. Unwanted values are
+// skipped at the speed of a search for the closing quote.
 //
-// Strings and numbers are slices of the scanner's window and are valid until the
-// next call. Errors have file, line and column.
+// Strings and numbers are slices of the scanner's window, valid until the next call. Errors have file, line
+// and column.
 //
 // What it must not know: what a file means.
 package jsonscan
@@ -26,13 +25,13 @@ const Window = 256 << 10
 // maxString bounds one string: longer ones are no part of a recording.
 const maxString = 64 << 20
 
-// maxDepth bounds nesting, of which hostile files have millions of levels.
+// maxDepth is the maximum nesting; hostile files have millions of levels.
 const maxDepth = 10000
 
 // ErrTruncated is matched by errors at the end of a file that is not complete.
 var ErrTruncated = errors.New("the file ends within a value")
 
-// Scanner reads values from a stream.
+// Scanner reads JSON values from a stream.
 type Scanner struct {
 	in   io.Reader
 	file string
@@ -49,12 +48,12 @@ type Scanner struct {
 	inKey []byte
 }
 
-// New reads from in; file names it in errors.
+// New returns a Scanner of in; file is the name in errors.
 func New(in io.Reader, file string) *Scanner {
 	return &Scanner{in: in, file: file, buf: make([]byte, 0, Window), keep: -1}
 }
 
-// Fail is an error at the next byte.
+// Fail returns an error positioned at the next byte.
 func (s *Scanner) Fail(hint, format string, args ...any) error {
 	return s.failAt(s.pos, nil, hint, fmt.Sprintf(format, args...))
 }
@@ -122,7 +121,7 @@ func (s *Scanner) more() bool {
 	return false
 }
 
-// Peek is the next byte that is no white space, 0 at the end.
+// Peek returns the next byte that is no white space, 0 at the end.
 func (s *Scanner) Peek() byte {
 	for {
 		for s.pos < len(s.buf) {
@@ -212,8 +211,8 @@ func (s *Scanner) Array(each func(i int) error) error {
 	}
 }
 
-// closing finds the quote that ends the string whose text begins at s.keep; the
-// position is relative to the window. escaped says whether it has backslashes.
+// closing finds the closing quote of the string that begins at s.keep; end is relative to the window. escaped
+// reports whether the string contains backslashes.
 func (s *Scanner) closing() (end int, escaped bool, err error) {
 	at := s.pos
 	for {
@@ -239,7 +238,7 @@ func (s *Scanner) closing() (end int, escaped bool, err error) {
 	}
 }
 
-// String reads a string, unescaped.
+// String reads a string and resolves its escapes.
 func (s *Scanner) String() ([]byte, error) {
 	if err := s.take('"'); err != nil {
 		return nil, err
@@ -313,7 +312,7 @@ func (s *Scanner) Number() ([]byte, error) {
 	return s.buf[begin:s.pos], nil
 }
 
-// bare are the bytes of numbers and words.
+// bare marks the bytes of numbers and of true, false and null.
 var bare = func() (t [256]bool) {
 	for c := range t {
 		t[c] = c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '+' ||
@@ -345,9 +344,9 @@ func (s *Scanner) Int() (int64, error) {
 	return n, nil
 }
 
-// ParseInt reads decimal digits with a sign; ok is false where there are none or
-// they exceed 63 bits, and n then the nearest number that does not: a count that is too
-// large stays too large. What follows the digits is not looked at.
+// ParseInt parses a decimal integer with optional sign and ignores what follows the digits. ok is false
+// without digits, and for a number beyond 63 bits; n is then the nearest int64, so that a count that is too
+// large stays too large.
 func ParseInt(t []byte) (n int64, ok bool) {
 	neg := len(t) > 0 && t[0] == '-'
 	if neg {
@@ -374,8 +373,8 @@ func ParseInt(t []byte) (n int64, ok bool) {
 	return n, ok
 }
 
-// Milli reads a decimal number as thousandths, rounded down: microseconds as
-// nanoseconds. Exponents are read; ok is false for what is no number.
+// Milli parses a decimal number, also with an exponent, in thousandths, rounded down: microseconds become
+// nanoseconds. ok is false for text that is no number.
 func Milli(t []byte) (n int64, ok bool) {
 	whole, ok := ParseInt(t)
 	if !ok || whole > 1<<53 || whole < -1<<53 {
@@ -400,7 +399,7 @@ func Milli(t []byte) (n int64, ok bool) {
 	return whole*1000 + frac, true
 }
 
-// Skip passes over a value.
+// Skip skips the next value.
 func (s *Scanner) Skip() error {
 	depth := 0
 	for {

@@ -3,9 +3,9 @@ package order
 
 import "github.com/simccl/simccl/internal/heap"
 
-// Sort orders n things so that each follows what it depends on, else by their numbers.
-// deps yields what a thing depends on, numbers below n. ok is false where
-// dependencies are a cycle: the list then has what is on none.
+// Sort returns the numbers 0 to n-1 in topological order, and otherwise ascending. deps yields the numbers
+// that i depends on. ok is false if dependencies form a cycle: list then contains what does not depend on
+// one.
 func Sort(n int, deps func(i int32, yield func(on int32))) (list []int32, ok bool) {
 	left := make([]int32, n)
 	after := make([][]int32, n)
@@ -45,5 +45,5 @@ func Sort(n int, deps func(i int32, yield func(on int32))) (list []int32, ok boo
 // number is a thing, by which those that are ready are ordered.
 type number int32
 
-// Before implements heap.Ordered.
+// Before orders the heap by number.
 func (a number) Before(b number) bool { return a < b }

@@ -7,22 +7,22 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Builder makes the program of recordings that have calls and nothing between them:
-// each communicator and each call once.
+// Builder builds a program from recordings that contain only calls. It stores each communicator and each
+// distinct call once.
 type Builder struct {
 	P     *workload.Program
 	comms map[string]int32
 	calls map[string]int32
 }
 
-// NewBuilder begins the program of so many ranks.
+// NewBuilder returns a Builder of an empty program with a number of ranks.
 func NewBuilder(ranks int) *Builder {
 	return &Builder{P: &workload.Program{Of: make([]int32, ranks)}, comms: map[string]int32{},
 		calls: map[string]int32{}}
 }
 
-// Comm is the communicator of a process group; members nil means all ranks. Groups of
-// one name and other members are others.
+// Comm returns the communicator of a process group; members nil means all ranks. Groups with one name and
+// different members are different communicators.
 func (b *Builder) Comm(name, desc string, members []int32) int32 {
 	return b.Group(name, members, func(i int32, members []int32) workload.Comm {
 		c := workload.Comm{Name: "pg" + name, Desc: desc, Ranks: members}
@@ -33,8 +33,8 @@ func (b *Builder) Comm(name, desc string, members []int32) int32 {
 	})
 }
 
-// Group is the communicator of a key and of members, which create makes when it is the
-// first of them, from its index and members; nil for all ranks.
+// Group returns the communicator with a key and members (nil for all ranks). If it is new, create makes it
+// from its index and members.
 func (b *Builder) Group(key string, members []int32,
 	create func(i int32, members []int32) workload.Comm) int32 {
 	all := len(members) == len(b.P.Of)
@@ -54,7 +54,7 @@ func (b *Builder) Group(key string, members []int32,
 	return i
 }
 
-// Named reports whether a communicator has a name.
+// Named reports whether the program has a communicator with this name.
 func (b *Builder) Named(name string) bool {
 	return slices.ContainsFunc(b.P.Comms, func(c workload.Comm) bool { return c.Name == name })
 }
@@ -71,12 +71,12 @@ func (b *Builder) Call(c *workload.Call) int32 {
 	return i
 }
 
-// Issue is the step that issues a call on its communicator's stream.
+// Issue returns the step that issues a call on its communicator's stream.
 func (b *Builder) Issue(c *workload.Call) workload.Step {
 	return workload.Step{Kind: workload.Issue, Stream: c.Comm, Call: b.Call(c)}
 }
 
-// Launch puts several calls between GroupStart and GroupEnd; a single one stays as it is.
+// Launch encloses several calls in GroupStart and GroupEnd; a single call is returned unchanged.
 func Launch(calls []workload.Step) []workload.Step {
 	if len(calls) < 2 {
 		return calls

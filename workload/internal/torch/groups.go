@@ -8,9 +8,8 @@ import (
 
 func clamp(n int64) int32 { return int32(min(max(n, -1<<31), 1<<31-1)) }
 
-// ParseGroups takes the members of groups from text like [{"pg_name": "0", "ranks":
-// [0, 1]}] or {"0": [0, 1]}, also in quotes and also where it is cut off: what is
-// whole before counts.
+// ParseGroups parses the members of groups from text such as [{"pg_name": "0", "ranks": [0, 1]}] or {"0": [0,
+// 1]}, also in quotes. Of truncated text it takes the complete groups.
 func ParseGroups(text []byte, groups map[string][]int32) {
 	s := jsonscan.New(bytes.NewReader(text), "groups")
 	one := func() error {

@@ -13,10 +13,9 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Translate makes a call of what PyTorch's process group was asked for: its name as
-// recordings spell it, the element type, elements in and out, the size of the
-// group, root or peer, and the split of an all_to_all along the first dimension.
-// ok is false for a name or type that is not known.
+// Translate converts the arguments of a call of PyTorch's process group to a Call: its name as recordings
+// spell it, the element type, elements in and out, the size of the group, root or peer, and the split of an
+// all_to_all along the first dimension. ok is false for an unknown name or type.
 func Translate(name, typ string, in, out, size int64, root int32, split []int64) (c workload.Call, ok bool) {
 	n := spellings.Replace(strings.ReplaceAll(strings.ToLower(name), "_", ""))
 	c.Type, ok = elementType(typ)
@@ -54,8 +53,8 @@ func Translate(name, typ string, in, out, size int64, root int32, split []int64)
 	return c, c.Count >= 0 && c.Peer >= 0
 }
 
-// spellings are the parts of names that change nothing about what moves, where the
-// words of a name are written together: all_gather_into_tensor_coalesced is an allgather.
+// spellings removes the parts of names that do not change the operation, after the underscores are removed:
+// all_gather_into_tensor_coalesced is an allgather.
 var spellings = strings.NewReplacer("intotensor", "", "tensor", "", "base", "", "coalesced", "", "oop", "",
 	"single", "")
 
@@ -82,7 +81,7 @@ func splits(rows []int64, elements, size int64) []int64 {
 	return out
 }
 
-// elementTypes are PyTorch's names, in lower case.
+// elementTypes maps PyTorch's names of types, in lower case, to NCCL's types.
 var elementTypes = map[string]coll.DataType{
 	"float": coll.Float32, "float32": coll.Float32, "double": coll.Float64, "float64": coll.Float64,
 	"half": coll.Float16, "float16": coll.Float16,
@@ -94,8 +93,8 @@ var elementTypes = map[string]coll.DataType{
 	"int16": coll.Float16,
 }
 
-// elementType is the type of a PyTorch name: Float, BFloat16, c10::Half. Types that
-// NCCL does not have are those of the same size that PyTorch sends them as.
+// elementType returns the type of a PyTorch name: Float, BFloat16, c10::Half. A type that NCCL lacks is the
+// type of the same size that PyTorch sends instead.
 func elementType(name string) (coll.DataType, bool) {
 	t, ok := elementTypes[strings.ToLower(strings.TrimPrefix(name, "c10::"))]
 	return t, ok
