@@ -37,7 +37,7 @@ func TestConversations(t *testing.T) {
 			f := map[string]func(*rules.Ruleset, *datadriven.TestData) string{"rules": stage, "since": since,
 				"peers": peers, "registered": registered, "nvls": nvls, "collnet": collnet,
 				"tuned": tuned,
-				"arch": arch, "places": places, "costs": costs, "cites": cites}[d.Cmd]
+				"arch":  arch, "places": places, "costs": costs, "cites": cites}[d.Cmd]
 			if f == nil {
 				d.Fatalf(t, "%s: no command %s", d.Pos, d.Cmd)
 			}

@@ -18,7 +18,8 @@ func arch(r *rules.Ruleset, d *datadriven.TestData) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	from, pxn := r.Topo.PXNFromRanks(a)
-	line("known %v, XGMI %v GB/s a link, PXN from %d ranks (%v)", r.Topo.KnownArch(a), r.Topo.XGMIRate(a), from,
+	line("known %v, XGMI %v GB/s a link, PXN from %d ranks (%v)", r.Topo.KnownArch(a), r.Topo.XGMIRate(a),
+		from,
 		pxn)
 	c := &r.Connect
 	line("%d CUs, %d channels of send/recv a link, both trees up to %d channels", c.CUs(a), c.LinkChannels(a),
@@ -28,7 +29,8 @@ func arch(r *rules.Ruleset, d *datadriven.TestData) string {
 		line("  chunks of send/recv of %d ranks: %d KiB (%v)", ranks, chunk>>10, ok)
 	}
 	p := &r.Plan
-	line("warps of %d, trips of LL128 of %d bytes, one slice %v", p.WarpLanes(), p.LL128Grain(), p.OneSlice(a))
+	line("warps of %d, trips of LL128 of %d bytes, one slice %v", p.WarpLanes(), p.LL128Grain(),
+		p.OneSlice(a))
 	for _, nodes := range []int{1, 2, 3} {
 		chunk, slice := p.RingSteps(a, nodes)
 		line("  %d nodes: unrolled %d, a chunk of %d steps, a slice of %d, batches of %d", nodes,
