@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"testing"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -112,4 +113,11 @@ func cites(r *rules.Ruleset, _ *datadriven.TestData) string {
 		}
 	}
 	return b.String()
+}
+
+// TestNothingIsBesideNoRules: an error that knows no release has no place in NCCL's source beside it.
+func TestNothingIsBesideNoRules(t *testing.T) {
+	if s := (*rules.Ruleset)(nil).Aside(rules.AtPATNodes); s != "" {
+		t.Error(s)
+	}
 }
