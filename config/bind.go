@@ -100,7 +100,6 @@ func (c *Config) connectBindings() []binding {
 		{"NCCL_P2P_SCHEDULE_GROUP_SIZE", &p.P2PGroupSize},
 		{"NCCL_P2P_PER_CHANNEL_NET_BW", &p.P2PPerChannelNetBW},
 		{"NCCL_CROSS_NIC", &p.CrossNIC},
-		{"NCCL_PXN_DISABLE", &p.PXNDisable},
 		{"NCCL_P2P_PXN_LEVEL", &p.P2PPXNLevel},
 		{"NCCL_PXN_C2C", &p.PXNC2C},
 		{"NCCL_NET_FORCE_FLUSH", &p.ForceFlush},

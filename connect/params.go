@@ -54,8 +54,7 @@ type Params struct {
 	// NCCL_P2P_SCHEDULE_GROUP_SIZE: ranks scheduled together in send/recv (default 8)
 	P2PGroupSize units.Opt[int64]
 
-	CrossNIC   units.Opt[int64] // NCCL_CROSS_NIC: 0 makes send/recv use the peer's rail (default 2)
-	PXNDisable units.Opt[int64] // NCCL_PXN_DISABLE: 1 keeps every GPU on its own NIC path (default 0)
+	CrossNIC units.Opt[int64] // NCCL_CROSS_NIC: 0 makes send/recv use the peer's rail (default 2)
 	// NCCL_P2P_PXN_LEVEL: 0 no PXN for send/recv, 1 where needed, 2 always (default 2)
 	P2PPXNLevel units.Opt[int64]
 	PXNC2C      units.Opt[int64] // NCCL_PXN_C2C: 0 keeps PXN off C2C paths (default rules.Topo.PXNC2C)

@@ -247,7 +247,7 @@ func headNet(g *search.Graph, local, channel int) uint64 {
 func (r *router) sendNet(w *wiring, g int, peer int32, channel int) (net, proxy int) {
 	net, proxy = pick(w.local[g], channel), g
 	level := r.p.P2PPXNLevel.Or(2)
-	if r.p.PXNDisable.Or(0) == 1 {
+	if w.sys.Access.PXNDisable { // which is RCCL's default (graph/paths.cc:694 of RCCL 2.30.4)
 		level = 0
 	}
 	sameRail := r.p.CrossNIC.Or(2) == 0

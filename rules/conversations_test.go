@@ -23,6 +23,10 @@ import (
 //	nvls RELEASE tree|all-reduce|gather [channels=N]  its bus bandwidth in GB/s a channel
 //	collnet RELEASE            bus bandwidth of gathers by CollNetDirect
 //	tuned RELEASE net=GB/s [to=far]   channels and chunks of NVLS by nodes and ranks of a node
+//	arch RELEASE ARCH          what RCCL has for an architecture of AMD
+//	places RELEASE             presets of hosts by their number, and windows of PAT
+//	costs RELEASE TABLE        a table of RCCL's cost model
+//	cites RELEASE              where RCCL has its conditions
 func TestConversations(t *testing.T) {
 	ruletest.Run(t, func() func(*testing.T, *datadriven.TestData) string {
 		return func(t *testing.T, d *datadriven.TestData) string {
@@ -32,7 +36,8 @@ func TestConversations(t *testing.T) {
 			}
 			f := map[string]func(*rules.Ruleset, *datadriven.TestData) string{"rules": stage, "since": since,
 				"peers": peers, "registered": registered, "nvls": nvls, "collnet": collnet,
-				"tuned": tuned}[d.Cmd]
+				"tuned": tuned,
+				"arch":  arch, "places": places, "costs": costs, "cites": cites}[d.Cmd]
 			if f == nil {
 				d.Fatalf(t, "%s: no command %s", d.Pos, d.Cmd)
 			}
@@ -44,21 +49,22 @@ func TestConversations(t *testing.T) {
 // values are the rules of a release by name, in order.
 func values(r *rules.Ruleset) (names []string, of map[string]reflect.Value) {
 	of = map[string]reflect.Value{}
-	add := func(name string, v reflect.Value) {
-		names = append(names, name)
-		of[name] = v
-	}
-	all := reflect.ValueOf(r).Elem()
-	for i := range all.NumField() {
-		name, v := all.Type().Field(i).Name, all.Field(i)
-		if v.Kind() != reflect.Struct || name == "Release" || name == "Edition" {
-			add(name, v)
-			continue
+	var add func(name string, v reflect.Value, deep int)
+	add = func(name string, v reflect.Value, deep int) {
+		if v.Kind() != reflect.Struct || deep == 0 || name == "Release" || name == "Edition" {
+			names = append(names, name)
+			of[name] = v
+			return
 		}
-		for k := range v.NumField() {
-			add(name+"."+v.Type().Field(k).Name, v.Field(k))
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.Anonymous { // what RCCL alone has
+				add(name, v.Field(i), 1)
+			} else {
+				add(strings.TrimPrefix(name+"."+f.Name, "."), v.Field(i), deep-1)
+			}
 		}
 	}
+	add("", reflect.ValueOf(r).Elem(), 2)
 	return names, of
 }
 
@@ -71,6 +77,9 @@ func text(v reflect.Value) string {
 		}
 		return "by a function"
 	case reflect.Array, reflect.Slice:
+		if v.Type().Elem() == reflect.TypeFor[rules.CostTable]() { // costs prints them
+			return fmt.Sprintf("%d tables", v.Len())
+		}
 		if v.Len() > 0 && v.Index(0).Kind() != reflect.String && v.Index(0).Kind() >= reflect.Array {
 			var b strings.Builder
 			for i := range v.Len() {

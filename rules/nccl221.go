@@ -27,7 +27,6 @@ func nccl2243() *Ruleset {
 	r.Topo.NVLinkBW = r.Topo.NVLinkBW[1:]       // graph/topo.h:16: sm_100 as sm_90
 	r.Search.Speeds = r.Search.Speeds[1:]       // graph/search.cc:886
 	r.Search.KindsOfSystem = false              // graph/search.cc:949
-	r.Search.MaxNVLSHeads = r.MaxChannels       // graph/search.cc:976: as many as GPUs
 	r.Search.MaxCollNetHeads = r.MaxChannels    // graph/search.cc:976
 	c := &r.Connect
 	c.DoubleExact = true                                       // graph/connect.cc:450

@@ -1,5 +1,4 @@
-// Package plantest makes communicators and requests to test plans with: simple
-// ones, and random ones.
+// Package plantest makes simple communicators and requests to test plans with; random ones are of dev/draw.
 package plantest
 
 import (
@@ -132,4 +131,13 @@ func GiveCollNet(c *connect.Layout, locals []int32) {
 		n.ChainUp, n.ChainDown = append(n.ChainUp, up), append(n.ChainDown, down)
 		n.ChainOf = append(n.ChainOf, int32(ch))
 	}
+}
+
+// UpTo lists the numbers below n.
+func UpTo(n int) []int32 {
+	s := make([]int32, n)
+	for i := range s {
+		s[i] = int32(i)
+	}
+	return s
 }

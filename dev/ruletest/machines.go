@@ -444,12 +444,31 @@ func (m *machine) choose(d *datadriven.TestData) string {
 		if c, err := m.comm.Choose(o); err != nil {
 			fmt.Fprintf(&b, "%s: error: %v\n", Word(d, i), err)
 		} else {
-			fmt.Fprintf(&b, "%s: %v %v, %d channels, %d threads\n", Word(d, i), c.Algo, c.Proto,
-				c.MaxChannels,
-				c.Threads)
+			fmt.Fprintf(&b, "%s: %v %v, %d channels, %d threads%s\n", Word(d, i), c.Algo, c.Proto,
+				c.MaxChannels, c.Threads, otherwise(&c))
 		}
 	}
 	return b.String()
+}
+
+// otherwise is what RCCL does beyond the least time.
+func otherwise(c *tuning.Choice) string {
+	s := ""
+	if c.DDA {
+		s += ", after DDA"
+	}
+	if c.Direct != "" {
+		s += ", goes " + c.Direct
+	}
+	if c.Pipelined {
+		s += ", pipelined"
+	}
+	if c.Overruled != nil {
+		for _, r := range *c.Overruled {
+			s += "; " + r.Rule
+		}
+	}
+	return s
 }
 
 func (m *machine) times(d *datadriven.TestData) string {

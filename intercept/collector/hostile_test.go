@@ -1,11 +1,14 @@
 package collector
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/simccl/simccl/workload/calls"
 )
 
 // nowhere is a process's memory, of which little is there.
@@ -24,7 +27,7 @@ func (nowhere) Close() error { return nil }
 
 // play sends requests, as bytes have them, on the connections of two processes. Requests that wait are
 // left so.
-func play(clock Clock, devices Devices, b []byte) {
+func play(clock Clock, devices Devices, b []byte) *calls.Record {
 	c := New(context.Background(), Settings{Clock: clock, Devices: devices, Data: true, GPUs: 4, SM: 90,
 		Memory: 1 << 30})
 	var conns []*thread
@@ -48,7 +51,7 @@ func play(clock Clock, devices Devices, b []byte) {
 		c.closed(t)
 	}
 	c.Unpaired()
-	c.Result("2.28.9")
+	return c.Result("2.28.9")
 }
 
 // someRequests are bytes of requests whose numbers are small, or at the ends of what fits.
@@ -99,11 +102,22 @@ func someRequests(r *rand.Rand) []byte {
 	return out
 }
 
-// TestHostileRequests: whatever a program sends, the collector answers or waits, and makes a record.
+// TestHostileRequests: whatever a program sends, the collector answers or waits, and makes a record that can
+// be read again.
 func TestHostileRequests(t *testing.T) {
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 41))
-		play(Clock(1+r.IntN(2)), Devices(r.IntN(3)), someRequests(r))
+		readable(t, play(Clock(1+r.IntN(2)), Devices(r.IntN(3)), someRequests(r)))
+	}
+}
+
+func readable(t *testing.T, r *calls.Record) {
+	var b bytes.Buffer
+	if err := r.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := calls.Read(&b, "record"); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -112,11 +126,11 @@ func FuzzRequests(f *testing.F) {
 	for seed := range uint64(8) {
 		f.Add(byte(seed), someRequests(rand.New(rand.NewPCG(seed, 7))))
 	}
-	f.Fuzz(func(_ *testing.T, how byte, b []byte) {
+	f.Fuzz(func(t *testing.T, how byte, b []byte) {
 		if len(b) > 1<<16 {
 			return
 		}
-		play(Clock(1+how%2), Devices(how/2%3), b)
+		readable(t, play(Clock(1+how%2), Devices(how/2%3), b))
 	})
 }
 

@@ -2,13 +2,12 @@ package timeline
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/trace/chrome"
 	"github.com/simccl/simccl/trace/validate"
@@ -16,47 +15,6 @@ import (
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/transform"
 )
-
-// draw is a random job of four ranks: computations and collectives of three groups on
-// streams, waits between them, messages around the ring. It never hangs: ranks issue
-// in the order of one list.
-func draw(t *rapid.T) string {
-	comms := [][]int{{0, 1, 2, 3}, {0, 1}, {1, 2, 3}}
-	var lists [4]strings.Builder
-	var count [4]int
-	add := func(rank int, format string, args ...any) {
-		deps := ""
-		if n := count[rank]; n > 0 && rapid.Bool().Draw(t, "deps") {
-			deps = fmt.Sprintf(" after=%d", rapid.IntRange(0, n-1).Draw(t, "dep"))
-		}
-		fmt.Fprintf(&lists[rank], "  "+format+"%s\n", append(args, deps)...)
-		count[rank]++
-	}
-	for range rapid.IntRange(1, 14).Draw(t, "steps") {
-		switch c := rapid.IntRange(0, 5).Draw(t, "kind"); c {
-		case 0, 1:
-			add(rapid.IntRange(0, 3).Draw(t, "rank"), "compute %d %d", rapid.IntRange(0, 1).Draw(t, "stream"),
-				rapid.IntRange(1, 9).Draw(t, "ms")*1e9)
-		case 2:
-			add(rapid.IntRange(0, 3).Draw(t, "rank"), "compute h0 %d", rapid.IntRange(1, 9).Draw(t, "ms")*1e9)
-		case 3:
-			from := rapid.IntRange(0, 3).Draw(t, "from")
-			add(from, "call 2 c0 send half sum 64 peer=%d", (from+1)%4)
-			add((from+1)%4, "call 2 c0 recv half sum 64 peer=%d", from)
-		default:
-			k := rapid.IntRange(0, 2).Draw(t, "comm")
-			size := rapid.IntRange(1, 9).Draw(t, "size")
-			for _, r := range comms[k] {
-				add(r, "call %d c%d all_reduce half sum %d", 3+k%2, k, size)
-			}
-		}
-	}
-	text := "workload 1\nranks 4\ncomm c0 *\ncomm c1 0-1\ncomm c2 1-3\n"
-	for r := range lists {
-		text += fmt.Sprintf("list r%d %d\n%s", r, r, lists[r].String())
-	}
-	return text
-}
 
 func costOf(c *workload.Call) units.Time { return units.Time(c.Count%10) * ms }
 
@@ -67,7 +25,7 @@ func costOf(c *workload.Call) units.Time { return units.Time(c.Count%10) * ms }
 // gives equal bytes, and traces are valid.
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		text := draw(rt)
+		text := draw.NewProgram(rt, draw.Kinds{Most: 9}).String()
 		r, err := carryOut(t, text, costOf)
 		if err != nil {
 			rt.Fatalf("%v\n%s", err, text)

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
@@ -19,7 +20,7 @@ import (
 func TestUnequalAlltoall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := plantest.Plain(rapid.IntRange(1, 4).Draw(t, "perNode"), rapid.IntRange(1, 3).Draw(t, "nodes"), 4)
-		x := plantest.RandomPairs(t, c.NRanks, 1<<rapid.IntRange(0, 18).Draw(t, "magnitude"))
+		x := draw.Pairs(t, c.NRanks, 1<<rapid.IntRange(0, 18).Draw(t, "magnitude"))
 		r := plan.Request{Func: coll.AllToAll, Type: coll.DataType(rapid.IntRange(0, 9).Draw(t, "type")),
 			Count: x.Count(), Pairs: x}
 		p, err := Plan(c, r)

@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
@@ -15,12 +16,12 @@ import (
 // the data arrives, once, and nothing hangs.
 func TestEveryPlanIsRight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := plantest.RandomComm(t, plantest.Shape{
+		c := draw.Layout(t, draw.Shape{
 			PerNode:  rapid.IntRange(1, 8).Draw(t, "perNode"),
 			Nodes:    rapid.IntRange(1, 4).Draw(t, "nodes"),
 			Channels: rapid.IntRange(1, 6).Draw(t, "channels"),
 		})
-		r := plantest.RandomRequest(t, c)
+		r := draw.Request(t, c)
 		p, err := Plan(c, r)
 		if err != nil {
 			t.Fatalf("%+v: %v", r, err)

@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/plan"
 )
 
@@ -13,9 +13,9 @@ import (
 // each once and in the order of connections; ids that nothing uses have none.
 func TestPortsNumberTheirEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := plantest.RandomComm(t, plantest.Shape{PerNode: rapid.IntRange(1, 6).Draw(t, "perNode"),
+		c := draw.Layout(t, draw.Shape{PerNode: rapid.IntRange(1, 6).Draw(t, "perNode"),
 			Nodes: rapid.IntRange(1, 4).Draw(t, "nodes"), Channels: rapid.IntRange(1, 3).Draw(t, "channels")})
-		p, err := Plan(c, plantest.RandomRequest(t, c))
+		p, err := Plan(c, draw.Request(t, c))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 )
@@ -16,12 +16,12 @@ import (
 func TestShortenedPlansAreRight(t *testing.T) {
 	shortened := map[coll.Func]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		c := plantest.RandomComm(t, plantest.Shape{
+		c := draw.Layout(t, draw.Shape{
 			PerNode:  rapid.IntRange(1, 4).Draw(t, "perNode"),
 			Nodes:    rapid.IntRange(1, 3).Draw(t, "nodes"),
 			Channels: rapid.IntRange(1, 3).Draw(t, "channels"),
 		})
-		r := plantest.RandomRequest(t, c)
+		r := draw.Request(t, c)
 		if r.Algo == coll.Ring || r.Algo == coll.Tree || r.Func.IsP2P() {
 			r.Count = rapid.Int64Range(1<<16, 1<<22).Draw(t, "large")
 			c.P2PChunkSize = 16 << 10

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
@@ -18,12 +19,12 @@ import (
 func TestRightPlansAreProvedByParts(t *testing.T) {
 	proved := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		c := plantest.RandomComm(t, plantest.Shape{
+		c := draw.Layout(t, draw.Shape{
 			PerNode:  rapid.IntRange(1, 4).Draw(t, "perNode"),
 			Nodes:    rapid.IntRange(1, 3).Draw(t, "nodes"),
 			Channels: rapid.IntRange(1, 4).Draw(t, "channels"),
 		})
-		r := plantest.RandomRequest(t, c)
+		r := draw.Request(t, c)
 		if r.Algo == coll.Ring || r.Algo == coll.Tree {
 			r.Count = rapid.Int64Range(1<<12, 1<<20).Draw(t, "large")
 		}

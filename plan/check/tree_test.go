@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/connect"
-	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/rules"
@@ -82,9 +82,9 @@ func TestRightTreesAreProvedByShapes(t *testing.T) {
 // Random trees over ranks are right plans, too: those whose nodes form trees are proved.
 func TestRandomTreesAreProvedByShapes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := plantest.RandomComm(t, plantest.Shape{PerNode: rapid.IntRange(1, 3).Draw(t, "perNode"),
+		c := draw.Layout(t, draw.Shape{PerNode: rapid.IntRange(1, 3).Draw(t, "perNode"),
 			Nodes: rapid.IntRange(2, 6).Draw(t, "nodes"), Channels: 2})
-		r := plantest.RandomRequest(t, c)
+		r := draw.Request(t, c)
 		r.Func, r.Algo = coll.AllReduce, coll.Tree
 		p, err := build.Plan(c, r)
 		if err != nil || r.Count == 0 {

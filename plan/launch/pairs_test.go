@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
@@ -37,7 +38,7 @@ func TestUnequalAlltoallIsItsGroup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		layout := plantest.Plain(rapid.IntRange(2, 4).Draw(t, "ranks"), rapid.IntRange(1, 2).Draw(t, "nodes"),
 			8)
-		x := plantest.RandomPairs(t, layout.NRanks, 1<<rapid.IntRange(1, 20).Draw(t, "magnitude"))
+		x := draw.Pairs(t, layout.NRanks, 1<<rapid.IntRange(1, 20).Draw(t, "magnitude"))
 		if x.Count() == 0 {
 			return
 		}

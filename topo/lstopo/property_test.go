@@ -8,37 +8,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/topo/machine"
 	"github.com/simccl/simccl/topo/smi"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
-// place is where a device of a random host is, each number counted over the whole host.
-type place struct{ numa, bridge, tree, pix int }
-
-func (a place) to(b place) string {
-	switch {
-	case a.pix == b.pix:
-		return "PIX"
-	case a.tree == b.tree:
-		return "PXB"
-	case a.bridge == b.bridge:
-		return "PHB"
-	case a.numa == b.numa:
-		return "NODE"
-	}
-	return "SYS"
-}
-
 // writer writes what lstopo would of a random host, and keeps where the devices are.
 type writer struct {
 	strings.Builder
 	r       *rand.Rand
-	at      place
+	at      draw.Place
 	bus     int
 	names   []int // numbers of NICs to come
-	gpus    []place
-	nics    map[string]place
+	gpus    []draw.Place
+	nics    map[string]draw.Place
 	domains int
 }
 
@@ -64,7 +48,7 @@ func (w *writer) port(below func()) {
 // cluster writes devices that share one switch: a GPU, a NIC, or a NIC of two functions.
 func (w *writer) device() {
 	id := w.next()
-	w.at.pix = max(w.at.pix, 1)
+	w.at.PIX = max(w.at.PIX, 1)
 	if w.r.IntN(2) == 0 || len(w.gpus) == 0 || len(w.names) < 2 {
 		w.gpus = append(w.gpus, w.at)
 		w.object("PCIDev",
@@ -88,18 +72,18 @@ func (w *writer) device() {
 
 // tree writes what is below a root port: a device, a switch of devices, or switches below one.
 func (w *writer) tree() {
-	w.at.tree++
+	w.at.Tree++
 	w.port(func() {
 		parts := 1 + w.r.IntN(3)
 		devices := func() {
-			w.at.pix++
+			w.at.PIX++
 			for range 1 + w.r.IntN(2) {
 				w.port(w.device)
 			}
 		}
 		switch {
 		case parts == 1 && w.r.IntN(2) == 0:
-			w.at.pix++
+			w.at.PIX++
 			w.device()
 		case parts == 1:
 			w.port(devices)
@@ -114,17 +98,17 @@ func (w *writer) tree() {
 }
 
 func randomHost(r *rand.Rand) *writer {
-	w := &writer{r: r, names: r.Perm(100), nics: map[string]place{}}
+	w := &writer{r: r, names: r.Perm(100), nics: map[string]draw.Place{}}
 	w.WriteString("<?xml version=\"1.0\"?>\n<topology version=\"2.0\"><!-- hwloc -->\n")
 	w.object("Machine", `os_index="0"`, func() {
 		for s := range 1 + r.IntN(4) {
-			w.at.numa++
+			w.at.NUMA++
 			w.object("Package", fmt.Sprintf(`os_index="%d"`, s), func() {
 				w.WriteString(
 					`<info name="CPUVendor" value="AuthenticAMD"/><info name="CPUFamilyNumber" value="23"/><info name="CPUModelNumber" value="49"/>` + "\n")
 				w.object("NUMANode", fmt.Sprintf(`os_index="%d" cpuset="0x%08x"`, s, 0xff<<(8*s)), func() {})
 				for range 1 + r.IntN(2) {
-					w.at.bridge++
+					w.at.Bridge++
 					w.domains++
 					w.object("Bridge", `bridge_type="0-1"`, func() {
 						for range 1 + r.IntN(2) {
@@ -164,7 +148,7 @@ func TestRandomHosts(t *testing.T) {
 		if m.GPUs != len(w.gpus) || len(m.Devices) != len(w.gpus)+len(w.nics) {
 			t.Fatalf("seed %d: %d GPUs of %d, %d devices", seed, m.GPUs, len(w.gpus), len(m.Devices))
 		}
-		at := func(i int) place {
+		at := func(i int) draw.Place {
 			if i < m.GPUs {
 				return w.gpus[i]
 			}
@@ -172,7 +156,7 @@ func TestRandomHosts(t *testing.T) {
 		}
 		for i := range m.Devices {
 			for j := range m.Devices {
-				want := at(i).to(at(j))
+				want := at(i).To(at(j))
 				switch {
 				case i == j:
 					want = "X"

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/machine"
 	topoxml "github.com/simccl/simccl/topo/xml"
@@ -45,39 +46,20 @@ func seeds(t *testing.T, usual int) iter.Seq[int] {
 	}
 }
 
-// leaf is a device of a random machine: which NUMA node, host bridge, tree of switches and
-// switch it is below, each counted over the whole machine.
-type leaf struct{ numa, bridge, tree, pix int }
-
-// level is how far apart two devices are.
-func (a leaf) to(b leaf) string {
-	switch {
-	case a.pix == b.pix:
-		return "PIX"
-	case a.tree == b.tree:
-		return "PXB"
-	case a.bridge == b.bridge:
-		return "PHB"
-	case a.numa == b.numa:
-		return "NODE"
-	}
-	return "SYS"
-}
-
 // randomMatrix is the matrix of a random machine: devices anywhere, numbered in any order,
 // NVLinks of every kind that a GPU can have.
 func randomMatrix(r *rand.Rand) *Matrix {
-	var leaves []leaf
-	var at leaf
+	var leaves []draw.Place
+	var at draw.Place
 	ids := r.Perm(16)
 	for range 1 + r.IntN(4) {
-		at.numa++
+		at.NUMA++
 		for range 1 + r.IntN(3) {
-			at.bridge++
+			at.Bridge++
 			for range 1 + r.IntN(2) {
-				at.tree++
+				at.Tree++
 				for range 1 + r.IntN(3) {
-					at.pix++
+					at.PIX++
 					for range 1 + r.IntN(2) {
 						leaves = append(leaves, at)
 					}
@@ -94,12 +76,12 @@ func randomMatrix(r *rand.Rand) *Matrix {
 		if i >= m.GPUs {
 			d.Name = fmt.Sprintf("mlx5_%d", i-m.GPUs)
 		} else if numa != nil {
-			d.NUMA, d.Cores = numa[leaves[i].numa], fmt.Sprintf("%d-%d", 8*leaves[i].numa, 8*leaves[i].numa+7)
+			d.NUMA, d.Cores = numa[leaves[i].NUMA], fmt.Sprintf("%d-%d", 8*leaves[i].NUMA, 8*leaves[i].NUMA+7)
 		}
 		m.Devices = append(m.Devices, d)
 		row := make([]string, len(leaves))
 		for j := range leaves {
-			if row[j] = leaves[i].to(leaves[j]); i == j {
+			if row[j] = leaves[i].To(leaves[j]); i == j {
 				row[j] = "X"
 			}
 		}

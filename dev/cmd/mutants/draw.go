@@ -11,10 +11,13 @@ import (
 	"strings"
 )
 
-// draws yields places by the seed: each kind equally often, and with -cited so many of each rule.
+// draws yields places by the seed: each kind equally often, with -cited so many of each rule, with -given
+// all.
 func (o *options) draws(places []*Place) iter.Seq[*Place] {
 	if o.cited {
 		return o.citedDraws(places)
+	} else if o.given != "" {
+		return slices.Values(places)
 	}
 	byKind := map[string][]*Place{}
 	for _, p := range places {

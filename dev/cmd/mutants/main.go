@@ -1,14 +1,15 @@
 // Command mutants changes the code in one place at a time and runs the tests: a change that none of them
 // notices is a rule that no test holds.
 //
-//	go run ./dev/cmd/mutants [-seed N] [-n N] [-in ROOMS] [-cited] [-each N] [-seconds S] FILE
+//	go run ./dev/cmd/mutants [-seed N] [-n N] [-in ROOMS] [-cited] [-each N] [-met] [-given TABLE]
+//	    [-seconds S] FILE
 //
 // Places are drawn by the seed from the code of the rooms, each kind of change equally often: an integer by
 // one more or less, a condition negated, a comparison shifted, "and" for "or", a sign, a statement taken
 // out. A mutant has to die by the tests of its package, the short ones first, or by the short tests of those
-// that import it, the nearest first, as long as these take S seconds in all. -by and -run bound both, to see
-// what the cases of a rule decide alone. FILE gets a line for each mutant; a later call goes on where it
-// ends.
+// that import it, the nearest first, as long as these take S seconds of a processor in all. -by and -run
+// bound both, to see what the cases of a rule decide alone. FILE gets a line for each mutant; a later call
+// goes on where it ends.
 //
 // All that are drawn are compiled into the tests once, each behind a switch (switch.go), and tests run first
 // without any, to see which they meet: others need not run. What cannot be switched, as a constant that an
@@ -16,7 +17,10 @@
 // its place (go build -overlay).
 //
 // With -cited, places are those of rules that cite NCCL (enqueue.cc:258 in the comment of the function, the
-// value or the line), N of each, and what is printed are the rules that no test decides.
+// value or the line), N of each, and what is printed are the rules that no test decides; with -met, which
+// runs no mutant and takes a minute, those that no test meets.
+//
+// With -given, what is changed is in a table (given.go); review.txt is one, of a review of the house.
 //
 // equivalent.txt lists mutants that are equal to the code, with the reason; they are not drawn.
 package main
@@ -44,10 +48,14 @@ func main() {
 	in := flag.String("in", "", "rooms or packages, with commas ("+decided+
 		" with -cited, else all but app and dev)")
 	flag.BoolVar(&o.cited, "cited", false, "mutants of rules that cite NCCL")
+	flag.StringVar(&o.given, "given", "", "table of mutants")
 	flag.IntVar(&o.each, "each", 2, "with -cited, of each rule")
-	flag.Float64Var(&o.seconds, "seconds", 120, "that the tests of importers may take for one mutant")
+	flag.Float64Var(&o.seconds, "seconds", 120,
+		"of a processor that the tests of importers may take for one mutant")
 	flag.StringVar(&o.tests, "run", "", "tests to run alone, as of go test, short and whole")
 	by := flag.String("by", "", "packages to run tests of alone, with commas")
+	flag.BoolVar(&o.met, "met", false,
+		"run no mutant: those that no test meets survive, others count as dead")
 	flag.BoolVar(&o.list, "list", false, "print what would be drawn, and test nothing")
 	flag.Parse()
 	if flag.NArg() != 1 {
@@ -76,11 +84,13 @@ func main() {
 
 type options struct {
 	seed        uint64
+	given       string
 	n, each     int
 	in, by      []string
 	tests       string
 	seconds     float64
 	cited, list bool
+	met         bool // only what can be switched
 }
 
 // A row of the file is a mutant and what became of it.
@@ -115,6 +125,11 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 		return 0, fmt.Errorf("equivalent.txt: no such place: %s", bad[0])
 	}
 	places = same.without(places)
+	if o.given != "" {
+		if places, err = givenPlaces(o.given); err != nil {
+			return 0, err
+		}
+	}
 	f, err := reductions.Resume[row](file)
 	if err != nil {
 		return 0, err
@@ -162,15 +177,19 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 // testAll tests places, one after the other, and says how many compile.
 func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place,
 	f *reductions.Resumed[row]) (counted int, err error) {
-	s, err := switchedSuite(m, o, places)
-	if err != nil {
-		return 0, err
+	var s *suite
+	if o.given == "" {
+		if s, err = switchedSuite(m, o, places); err != nil {
+			return 0, err
+		}
+		defer s.close()
 	}
-	defer s.close()
 	for _, p := range places {
 		var r *row
 		if p.id > 0 {
 			r, err = s.test(ctx, p)
+		} else if o.met {
+			r = &row{Place: *p, Verdict: unusable}
 		} else {
 			r, err = alone(ctx, m, o, p)
 		}

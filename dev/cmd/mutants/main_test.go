@@ -232,3 +232,23 @@ func module(t *testing.T, files map[string]string) (*golist.Module, []*Place) {
 	}
 	return m, places
 }
+
+// TestGivenPlaces: a table's changes are found in their files, once each.
+func TestGivenPlaces(t *testing.T) {
+	t.Chdir("../../..")
+	places, err := givenPlaces("dev/cmd/mutants/review.txt")
+	if err != nil || len(places) != 16 {
+		t.Fatalf("%d places, %v", len(places), err)
+	}
+	if p := places[1]; p.String() != fmt.Sprintf("%s:%d 2: five ports in a virtual NIC instead of four "+
+		"(NCCL_NET_MAX_DEVS_PER_NIC): given: maxPerVNIC = 4 → maxPerVNIC = 5", p.File, p.Line) {
+		t.Error(p)
+	}
+	bad := filepath.Join(t.TempDir(), "bad.txt")
+	if err := os.WriteFile(bad, []byte("# x\ngo.mod\n- simccl\n+ y\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := givenPlaces(bad); err == nil || !strings.Contains(err.Error(), "bad.txt:1: go.mod has") {
+		t.Error(err)
+	}
+}

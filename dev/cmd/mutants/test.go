@@ -37,9 +37,9 @@ type tests struct {
 	full    *mode
 }
 
-// A mode of tests, short or full, without a mutant: which ones it meets, and how long it takes.
+// A mode of tests, short or full, without a mutant: which ones it meets, and how long it takes a processor.
 type mode struct {
-	fails bool
+	fails bool         // or takes longer than importers may
 	meets map[int]bool // all where that is nil
 	usual time.Duration
 }
@@ -103,8 +103,8 @@ func (s *suite) of(ctx context.Context, pkg string) (*tests, error) {
 	return t, nil
 }
 
-// usual runs tests without a mutant, once.
-func (s *suite) usual(ctx context.Context, t *tests, pkg string, short bool) (*mode, error) {
+// usual runs tests without a mutant, once. Those of importers may take so long as importers may in all.
+func (s *suite) usual(ctx context.Context, t *tests, pkg string, short bool, far int) (*mode, error) {
 	of := &t.full
 	if short {
 		of = &t.short
@@ -119,8 +119,11 @@ func (s *suite) usual(ctx context.Context, t *tests, pkg string, short bool) (*m
 	if err := os.WriteFile(s.file("met"), nil, 0o600); err != nil {
 		return nil, err
 	}
-	begin := time.Now()
-	by, err := s.run(ctx, t, pkg, short, -1, 10*time.Minute)
+	most := 0.0
+	if far > 0 {
+		most = s.o.seconds
+	}
+	by, took, err := s.run(ctx, t, pkg, short, -1, 10*time.Minute, most)
 	if err != nil {
 		return nil, err
 	}
@@ -128,48 +131,57 @@ func (s *suite) usual(ctx context.Context, t *tests, pkg string, short bool) (*m
 	if err != nil {
 		return nil, err
 	}
-	**of = mode{fails: by != "", meets: map[int]bool{}, usual: time.Since(begin)}
+	**of = mode{fails: by != "", meets: map[int]bool{}, usual: took}
 	for _, id := range strings.Fields(string(met)) {
 		n, _ := strconv.Atoi(id)
 		(*of).meets[n] = true
 	}
-	if by != "" {
+	if by != "" && (most == 0 || took.Seconds() < 0.9*most) {
 		fmt.Fprintf(os.Stderr, "mutants: %s fails without any: %s\n", pkg, by)
 	}
 	return *of, nil
 }
 
-// bounded gives a test so much address space (KiB): a mutant may allocate without an end.
-const bounded = `ulimit -v 16000000; exec "$0" "$@"`
+// bounded gives a test so much address space (KiB), for a mutant may allocate without an end, and so many
+// seconds of a processor.
+const bounded = `ulimit -v 16000000; ulimit -t "$1"; shift; exec "$0" "$@"`
 
 var failing = regexp.MustCompile(`(?m)^(?:\s*--- FAIL: (\S+)|panic: (.*))`)
 
-// run runs tests with a mutant, 0 for none, and says which one fails. Random tests draw the same for each.
-func (s *suite) run(ctx context.Context, t *tests, pkg string, short bool, id int,
-	limit time.Duration) (by string, err error) {
+// run runs tests with a mutant, 0 for none, and says which one fails, and what it took of processors. Random
+// tests draw the same for each. most are the seconds of a processor that they may take, 0 for any.
+func (s *suite) run(ctx context.Context, t *tests, pkg string, short bool, id int, limit time.Duration,
+	most float64) (by string, took time.Duration, err error) {
 	if err := os.WriteFile(s.file("on"), []byte(strconv.Itoa(id)), 0o600); err != nil {
-		return "", err
+		return "", 0, err
+	}
+	seconds := "unlimited"
+	if most > 0 {
+		seconds = strconv.Itoa(int(math.Ceil(most)))
 	}
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(within, "sh", "-c", bounded, t.program, "-test.failfast", "-test.timeout",
-		limit.String(), "-test.short="+strconv.FormatBool(short), "-test.run", s.o.tests)
+	cmd := exec.CommandContext(within, "sh", "-c", bounded, t.program, seconds, "-test.failfast",
+		"-test.timeout", limit.String(), "-test.short="+strconv.FormatBool(short), "-test.run", s.o.tests)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = s.m.Packages[pkg].Dir, append(os.Environ(), "RAPID_SEED=1"),
 		10*time.Second
 	out, err := cmd.CombinedOutput()
+	if p := cmd.ProcessState; p != nil {
+		took = p.UserTime() + p.SystemTime()
+	}
 	exit := (*exec.ExitError)(nil)
 	switch {
 	case ctx.Err() != nil:
-		return "", context.Canceled
+		return "", took, context.Canceled
 	case within.Err() != nil:
-		return "no end within " + limit.String(), nil
+		return "no end within " + limit.String(), took, nil
 	case errors.As(err, &exit):
 		if f := failing.FindSubmatch(out); f != nil {
-			return strings.TrimSpace(string(bytes.Join(f[1:], nil))), nil
+			return strings.TrimSpace(string(bytes.Join(f[1:], nil))), took, nil
 		}
-		return pkg, nil
+		return pkg, took, nil
 	}
-	return "", err
+	return "", took, err
 }
 
 // alone tests a mutant that cannot be switched.
@@ -233,7 +245,7 @@ func (s *suite) dies(ctx context.Context, r *row, pkg string, short bool, left t
 	if err != nil || t.none {
 		return 0, err
 	}
-	usual, err := s.usual(ctx, t, pkg, short)
+	usual, err := s.usual(ctx, t, pkg, short, far)
 	if err != nil || usual.fails {
 		return 0, err
 	}
@@ -241,14 +253,17 @@ func (s *suite) dies(ctx context.Context, r *row, pkg string, short bool, left t
 	if usual.meets != nil && !usual.meets[r.id] || far > 0 && usual.usual > left {
 		return 0, nil
 	}
-	begin := time.Now()
-	limit := 20 * time.Minute
-	if usual.meets != nil {
-		limit = time.Minute + 5*usual.usual
+	if s.o.met {
+		r.Verdict, r.By = dies, "meets it: "+pkg
+		return 0, nil
 	}
-	by, err := s.run(ctx, t, pkg, short, r.id, limit)
+	limit, most := 20*time.Minute, 0.0
+	if usual.meets != nil { // a busy machine may take ten times as long
+		limit, most = time.Minute+10*usual.usual, 60+5*usual.usual.Seconds()
+	}
+	by, spent, err := s.run(ctx, t, pkg, short, r.id, limit, most)
 	if by != "" {
 		r.Verdict, r.By = dies, by
 	}
-	return math.Round(time.Since(begin).Seconds()*10) / 10, err
+	return math.Round(spent.Seconds()*10) / 10, err
 }

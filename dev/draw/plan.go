@@ -1,4 +1,4 @@
-package plantest
+package draw
 
 import (
 	"math/bits"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
@@ -17,9 +18,9 @@ type Shape struct {
 	PerNode, Nodes, Channels int
 }
 
-// RandomComm builds a communicator whose rings and trees are arbitrary: plans
+// Layout builds a communicator whose rings and trees are arbitrary: plans
 // must be right on any that connect could hand them.
-func RandomComm(t *rapid.T, s Shape) *connect.Layout {
+func Layout(t *rapid.T, s Shape) *connect.Layout {
 	n := s.PerNode * s.Nodes
 	pow2 := 1 << bits.Len(uint(s.Channels-1))
 	c := &connect.Layout{Rules: rules.Default(),
@@ -54,7 +55,7 @@ func RandomComm(t *rapid.T, s Shape) *connect.Layout {
 }
 
 func randomChannel(t *rapid.T, n int) connect.Channel {
-	order := rapid.Permutation(UpTo(n)).Draw(t, "ring")
+	order := rapid.Permutation(plantest.UpTo(n)).Draw(t, "ring")
 	zero := 0
 	for i, r := range order {
 		if r == 0 {
@@ -68,7 +69,7 @@ func randomChannel(t *rapid.T, n int) connect.Channel {
 	for i, r := range ch.Order {
 		ch.Ring[r] = connect.RingLinks{Prev: ch.Order[(i+n-1)%n], Next: ch.Order[(i+1)%n]}
 	}
-	joined := rapid.Permutation(UpTo(n)).Draw(t, "tree")
+	joined := rapid.Permutation(plantest.UpTo(n)).Draw(t, "tree")
 	kids := make([]int, n)
 	for i, r := range joined {
 		ch.Tree[r] = connect.TreeLinks{Up: -1, Down: [3]int32{-1, -1, -1}}
@@ -97,15 +98,6 @@ func position(list []int32, x int32) int {
 		}
 	}
 	return -1
-}
-
-// UpTo lists the numbers below n.
-func UpTo(n int) []int32 {
-	s := make([]int32, n)
-	for i := range s {
-		s[i] = int32(i)
-	}
-	return s
 }
 
 // randomNVLS makes some or all ranks of a node heads, and a tree of nodes.
@@ -145,8 +137,8 @@ func randomNVLS(t *rapid.T, c *connect.Layout, s Shape) connect.NVLSChannel {
 	return v
 }
 
-// RandomRequest draws any operation that NCCL has a kernel for.
-func RandomRequest(t *rapid.T, c *connect.Layout) plan.Request {
+// Request draws any operation that NCCL has a kernel for.
+func Request(t *rapid.T, c *connect.Layout) plan.Request {
 	r := plan.Request{
 		Func:     coll.Func(rapid.IntRange(0, int(coll.NumFuncs)-1).Draw(t, "func")),
 		Type:     coll.DataType(rapid.IntRange(0, int(coll.NumDataTypes)-1).Draw(t, "type")),
@@ -162,7 +154,7 @@ func RandomRequest(t *rapid.T, c *connect.Layout) plan.Request {
 	mag := rapid.IntRange(0, 20).Draw(t, "magnitude")
 	r.Count = int64(rapid.IntRange(0, 1<<mag).Draw(t, "count"))
 	if r.Func == coll.AllToAll && rapid.Bool().Draw(t, "unequal") {
-		r.Pairs = RandomPairs(t, c.NRanks, 1<<mag)
+		r.Pairs = Pairs(t, c.NRanks, 1<<mag)
 		r.Count = r.Pairs.Count()
 	}
 	algos := map[coll.Func][]coll.Algorithm{
@@ -190,9 +182,9 @@ func RandomRequest(t *rapid.T, c *connect.Layout) plan.Request {
 	return r
 }
 
-// RandomPairs draws the counts of an alltoall, up to most: some ranks send nothing, some
+// Pairs draws the counts of an alltoall, up to most: some ranks send nothing, some
 // receive nothing, some pairs have nothing.
-func RandomPairs(t *rapid.T, ranks, most int) *coll.Pairs {
+func Pairs(t *rapid.T, ranks, most int) *coll.Pairs {
 	sends := rapid.SliceOfN(rapid.IntRange(0, 3), ranks, ranks).Draw(t, "sends")
 	takes := rapid.SliceOfN(rapid.IntRange(0, 3), ranks, ranks).Draw(t, "takes")
 	counts := rapid.SliceOfN(rapid.Int64Range(0, int64(most)), ranks*ranks, ranks*ranks).Draw(t, "counts")
@@ -237,10 +229,11 @@ func meetsHeads(c *connect.Layout, r *plan.Request) bool {
 func randomCollNet(t *rapid.T, c *connect.Layout) {
 	per := c.NRanks / c.NNodes
 	if rapid.Bool().Draw(t, "headsOfNVLS") {
-		GiveCollNet(c, UpTo(len(c.NVLS[0].Heads)))
+		plantest.GiveCollNet(c, plantest.UpTo(len(c.NVLS[0].Heads)))
 		return
 	}
-	GiveCollNet(c, rapid.Permutation(UpTo(per)).Draw(t, "heads")[:rapid.IntRange(1, per).Draw(t, "nHeads")])
+	plantest.GiveCollNet(c, rapid.Permutation(plantest.UpTo(per)).Draw(t,
+		"heads")[:rapid.IntRange(1, per).Draw(t, "nHeads")])
 	// NVLS keeps the heads that its channels have.
 	h := len(c.NVLS[0].Heads)
 	c.NVLSHeads = nil
