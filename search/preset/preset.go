@@ -51,7 +51,9 @@ type Result struct {
 	BaseBW                             float32
 	LL128, PivotA2A, TreeDefined, Rail bool
 	PivotRings                         int
-	Trees                              []string // of GPUs by device, "(4(2(3)(1))(6(5)))"
+	// Trees are those of GPUs by device that come with the graph of an id, "(4(2(3)(1))(6(5)))"
+	// (treeBase in graph/rome_models.cc).
+	Trees map[int][]string
 	// Paired: GPUs whose neighbour by device is near a net are near to it, too (graph/rome_models.cc:2472).
 	Paired bool
 }
@@ -143,7 +145,7 @@ func (f *finder) take(id, index int, ref *model, to mapping, rails bool) *search
 		f.res.Rail = g.NChannels > 0
 	}
 	if g == nil || g.NChannels == 0 {
-		f.res.Trees = renamed(ref.trees, func(g int) int {
+		f.named(id, ref, func(g int) int {
 			if !rails { // RCCL takes the place for the device there
 				return to.gpus[g]
 			}
@@ -242,7 +244,7 @@ func (f *finder) oneHost16(id int) *search.Graph {
 		}
 		f.res.Kinds |= topo.OneHost16
 		f.settle(ref)
-		f.res.Trees = renamed(ref.trees, func(g int) int { return f.m.devs[to.gpus[g]] })
+		f.named(id, ref, func(g int) int { return f.m.devs[to.gpus[g]] })
 		return f.marked(i, ref, f.draw(id, ref.rings, to, false))
 	}
 	return nil
