@@ -27,8 +27,8 @@ type AMD struct {
 type AMDParams struct {
 	// NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS, for each operation
 	MinChannels, MaxChannels units.Opt[int64]
-	AINIC                    bool // RCCL_AINIC_ROCE=1: the NICs are AMD's
-	LL128                    bool // RCCL_LL128_FORCE_ENABLE
+	AINIC                    units.Opt[int64] // RCCL_AINIC_ROCE: 1 takes AMD's NICs for such
+	LL128                    bool             // RCCL_LL128_FORCE_ENABLE
 	// RCCL_CHANNEL_TUNING_ENABLE=0: no channels by the table's windows
 	NoWindows        bool
 	Threads          units.Opt[int64]  // RCCL_THREADS_PER_BLOCK
