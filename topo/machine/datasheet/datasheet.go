@@ -1,4 +1,4 @@
-// Package datasheet has what NVIDIA states of its GPUs: the rate of matrix products,
+// Package datasheet has what NVIDIA and AMD state of their GPUs: the rate of matrix products,
 // the rate and size of device memory. They are peaks, not what kernels reach.
 //
 // What it must not know: machines, jobs.
@@ -8,7 +8,9 @@
 // of dense BF16 with FP32 accumulation, on V100 of FP16 and, having no TF32, of FP32. Of
 // boards of several GPUs it is a GPU's part (HGX B200 and B300: 36 PFLOPS with sparsity
 // on eight). Memory of GH200 is that with HBM3, of V100 the larger
-// one of two.
+// one of two. AMD's data sheets (MI210, MI250, MI250X, MI300A, MI300X, MI325X, MI350X, MI355X): of MI250 and
+// MI250X it is a GCD's half; Single is TF32 on MI300 and, where there is none, FP32 by matrix cores; Link is
+// half of the Infinity Fabric links' rate in both directions.
 package datasheet
 
 import "strings"
@@ -50,6 +52,13 @@ var gpus = []struct {
 	{"l4", GPU{"L4", 121, 60, 300, 32, 24}}, {"4090", GPU{"RTX 4090", 165.2, 82.6, 1008, 32, 24}},
 	{"rtx pro 6000", GPU{"RTX PRO 6000", 503.8, 125, 1597, 64, 96}},
 	{"a10g", GPU{"A10G", 70, 35, 600, 32, 24}},
+	{"mi355x", GPU{"MI355X", 2516.6, 157.3, 8000, 537.6, 288}},
+	{"mi350x", GPU{"MI350X", 2306.9, 144.2, 8000, 537.6, 288}},
+	{"mi325x", GPU{"MI325X", 1307.4, 653.7, 6000, 448, 256}},
+	{"mi300x", GPU{"MI300X", 1307.4, 653.7, 5300, 448, 192}},
+	{"mi300a", GPU{"MI300A", 980.6, 490.3, 5300, 384, 128}},
+	{"mi250x", GPU{"MI250X", 191.5, 47.9, 1638.4, 400, 64}},
+	{"mi250", GPU{"MI250", 181, 45.3, 1638.4, 400, 64}}, {"mi210", GPU{"MI210", 181, 45.3, 1638.4, 150, 64}},
 }
 
 // Find is the GPU of a name, as drivers and people write it: NVIDIA H100 80GB HBM3,
@@ -86,15 +95,25 @@ var devices = map[uint16]string{
 	0x2901: "B200", 0x2941: "GB200", 0x3182: "B300", 0x31c2: "GB300",
 }
 
-// nvidia is the vendor of PCI functions.
-const nvidia = 0x10de
+// amdDevices are AMD's.
+var amdDevices = map[uint16]string{
+	0x7408: "MI250X", 0x740f: "MI210", 0x74a0: "MI300A", 0x74a1: "MI300X", 0x74b5: "MI300X",
+	0x74a5: "MI325X", 0x75a0: "MI350X", 0x75a3: "MI355X",
+}
+
+// Vendors of PCI functions.
+const (
+	nvidia = 0x10de
+	amd    = 0x1002
+)
 
 // Device is the GPU of a PCI function; false where it is not known.
 func Device(vendor, device uint64) (GPU, bool) {
-	if vendor != nvidia || device > 0xffff {
+	of := map[uint64]map[uint16]string{nvidia: devices, amd: amdDevices}[vendor]
+	if device > 0xffff {
 		return GPU{}, false
 	}
-	return Find(devices[uint16(device)])
+	return Find(of[uint16(device)])
 }
 
 // FastestLink is the rate of the fastest links of all, in GB/s in one direction.
