@@ -26,6 +26,7 @@ func (e *UnmodelledError) Error() string { return "not modelled: " + e.Why + "; 
 var refused = map[string]bool{
 	"NCCL_RINGS": true, "NCCL_RINGS_REMAP": true, "RCCL_TREES": true, "RCCL_ENABLE_INTRANET": true,
 	"RCCL_REDUCED_CU_ENABLE": true, "RCCL_WARP_SPEED_FORCE_ENABLE": true, "RCCL_WARP_SPEED_ENABLE": true,
+	"RCCL_ALL_TO_ALL_PIVOT_ENABLE": true,
 }
 
 // rcclVars are the variables of RCCL 2.30.4 and 2.28.3 beside NCCL's.
@@ -116,7 +117,7 @@ var rcclVars = []Var{
 		planless},
 	{"RCCL_PIVOT_ALLTOALL_ENABLE", Flag, "1", "plan", "AllToAll by pivots", "init.cc:1758", "", planless},
 	{"RCCL_ALL_TO_ALL_PIVOT_ENABLE", Flag, "0", "plan", "AllToAll by pivots", "collectives.cc:292", "",
-		planless},
+		"AllToAll by pivots has no plan"},
 	{"RCCL_GFX9_CHEAP_FENCE_OFF", Flag, "1", "plan", "fences of kernels", "init.cc:1706", "", planless},
 	{"RCCL_CE_BATCH_ASYNC_ENABLE", Number, "-2", "plan", "batched copies", "ce_coll.cc", "", planless},
 	{"RCCL_CE_MULTI_STREAMS", Flag, "0", "plan", "copies on several streams", "ce_coll.cc", "", planless},

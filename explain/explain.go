@@ -144,6 +144,7 @@ func New(in Input) (*Report, error) {
 	case c.NRanks == 1:
 		return r, r.oneRank(c, o)
 	case o.Func.IsP2P():
+		r.rccl(c, tuning.Choice{Op: top})
 		if o.Count > 0 {
 			if err := r.memory(c, o, tuning.Choice{}); err != nil {
 				return nil, err

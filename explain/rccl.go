@@ -100,7 +100,7 @@ func (r *Report) rccl(c *comm.Comm, ch tuning.Choice) {
 			r.Overruled = append(r.Overruled, o)
 		}
 	}
-	if ch.DDA {
+	if ch.DDA || c.Model.TakenByDDA(ch.Op) {
 		r.Instead = append(r.Instead,
 			cite("kernels that read the memory of all eight GPUs do it (DDA), unless it is in a "+
 				"group or GPUs cannot map each other's memory", rules.AtDDA))

@@ -30,6 +30,18 @@ type GPU struct {
 // CapacityBytes is the device memory in bytes.
 func (g *GPU) CapacityBytes() int64 { return int64(g.Capacity) << 30 }
 
+// Makers are whose data sheets two GPUs are of: "NVIDIA's", "AMD's" or both.
+func Makers(a, b GPU) string {
+	amd := func(g GPU) bool { return strings.HasPrefix(g.Name, "MI") }
+	switch {
+	case amd(a) && amd(b):
+		return "AMD's"
+	case amd(a) || amd(b):
+		return "NVIDIA's and AMD's"
+	}
+	return "NVIDIA's"
+}
+
 // gpus are looked through in order: the first whose words all occur in a name.
 var gpus = []struct {
 	words string
