@@ -29,9 +29,12 @@ func (c *Comm) NICWarning() string {
 	if len(t.TablesAINIC) == 0 || c.Params.Tuning.AMD.AINIC.Set || c.NNodes == 1 || !c.amdNICs() {
 		return ""
 	}
-	return fmt.Sprintf("the NICs are AMD's (vendor 0x%x), which %s finds on the running host and then takes other "+
-		"tables (MI300X), no direct AllGather and no batches of send/recv (MI350X); the decisions here are those "+
-		"without: RCCL_AINIC_ROCE=1 has the first two, 0 says that they hold", pensando, c.Params.Rules.Name())
+	return fmt.Sprintf("the NICs are AMD's (vendor 0x%x), which %s finds on the running host and then "+
+		"takes other "+
+		"tables (MI300X), no direct AllGather and no batches of send/recv (MI350X); the decisions here are "+
+		"those "+
+		"without: RCCL_AINIC_ROCE=1 has the first two, 0 says that they hold", pensando,
+		c.Params.Rules.Name())
 }
 
 // amdInput is what RCCL's cost model must know beside NCCL's; the zero value without presets.

@@ -25,11 +25,13 @@ func TestMachineOfRCCLIsExplained(t *testing.T) {
 			"has NICs 16, the machine 8"}, ""},
 		{"mi355x-8-pollara", []string{"RCCL_AINIC_ROCE=1"}, nil, warning},
 		{"mi355x-8-thor2", nil, nil, warning},
-		{"frontier-mi250x-slingshot", nil, []string{"RCCL has no model of it, and searches"}, "rings and trees of"},
+		{"frontier-mi250x-slingshot", nil, []string{"RCCL has no model of it, and searches"},
+			"rings and trees of"},
 		{"mi300x-8-thor2-genoa", []string{"RCCL_MODEL_MATCHING_DISABLE=1"},
 			[]string{"no model is looked for: RCCL_MODEL_MATCHING_DISABLE=1"}, "rome_model"},
 	} {
-		s, err := site.OpenFor("rccl-2.30.4", site.Nodes(golden.Root(t, "testdata", "topos", "rccl", c.topo+".xml"), 2),
+		s, err := site.OpenFor("rccl-2.30.4",
+			site.Nodes(golden.Root(t, "testdata", "topos", "rccl", c.topo+".xml"), 2),
 			c.env...)
 		if err != nil {
 			t.Fatal(err)

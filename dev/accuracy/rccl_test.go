@@ -29,8 +29,8 @@ var treeSimple = []string{"NCCL_ALGO=Tree", "NCCL_PROTO=Simple"}
 
 // rcclTables are the tables of all_reduce by RCCL from 1 MiB on. Left out: mi300x_2n8g_all_reduce_small and
 // mi250x_1n16g_all_reduce_small, which end below; mi250x_4n8g_all_gather_slingshot, which its source reports
-// as a fault (70 ms for 2 MiB); mi350x_2n8g_all_reduce_choices, three rows without a machine, whose LL128 (494 and 808 us for 32
-// and 64 MiB) is -49 and +19 % off by what is simulated for MI355X.
+// as a fault (70 ms for 2 MiB); mi350x_2n8g_all_reduce_choices, three rows without a machine, whose LL128
+// (494 and 808 us for 32 and 64 MiB) is -49 and +19 % off by what is simulated for MI355X.
 func rcclTables() (out []rcclTable) {
 	const mib, gib = 1 << 20, 1 << 30
 	const measured, public = "rccl/measured", "measured/public"

@@ -13,7 +13,8 @@ import (
 )
 
 // runAMD simulates one size of an operation on a machine by name.
-func runAMD(t *testing.T, machine string, nodes int, op, size string, env ...string) (*scenario.Result, error) {
+func runAMD(t *testing.T, machine string, nodes int, op, size string, env ...string) (*scenario.Result,
+	error) {
 	t.Helper()
 	spec := scenario.Spec{Machine: site.Nodes(machine, nodes),
 		Workload: scenario.Workload{Op: op, Sizes: []string{size}}}
@@ -22,8 +23,9 @@ func runAMD(t *testing.T, machine string, nodes int, op, size string, env ...str
 	return scenario.Run(t.Context(), spec, opt)
 }
 
-// TestUnmodelledOfRCCLIsRefused: what RCCL 2.30.4 does in a way that has no plan here is an error of its type,
-// which names the way and what leaves it out; with that set, and beyond the way's sizes, the operation runs.
+// TestUnmodelledOfRCCLIsRefused: what RCCL 2.30.4 does in a way that has no plan here is an error of its
+// type, which names the way and what leaves it out; with that set, and beyond the way's sizes, the operation
+// runs.
 func TestUnmodelledOfRCCLIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		machine      string
@@ -44,7 +46,8 @@ func TestUnmodelledOfRCCLIsRefused(t *testing.T) {
 		_, err := runAMD(t, c.machine, c.nodes, c.op, c.size)
 		if !errors.Is(err, plan.ErrUnsupported) || !strings.Contains(err.Error(), c.way) ||
 			!strings.Contains(err.Error(), without[0]) {
-			t.Errorf("%s of %s on %d %s: %v, want %s to be refused", c.op, c.size, c.nodes, c.machine, err, c.way)
+			t.Errorf("%s of %s on %d %s: %v, want %s to be refused", c.op, c.size, c.nodes, c.machine, err,
+				c.way)
 		}
 		if c.nodes > 2 {
 			continue

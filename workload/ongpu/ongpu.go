@@ -75,7 +75,8 @@ func Scale(p *workload.Program, from, to string) (*workload.Program, *Scaled, er
 					a.Name), Hint: "leave the first one out"}
 		}
 	}
-	s := &Scaled{From: a.Name, To: b.Name, makers: datasheet.Makers(a, b), Matrix: peak(&p.GPU, a) / peak(&p.GPU, b),
+	s := &Scaled{From: a.Name, To: b.Name, makers: datasheet.Makers(a, b),
+		Matrix: peak(&p.GPU, a) / peak(&p.GPU, b),
 		Memory: a.Memory / b.Memory}
 	if p.GPU.Class != "" {
 		s.old, _ = compute.Find(a.Name)
