@@ -282,6 +282,9 @@ func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
 		return r, tuning.Choice{}, nil
 	}
 	if o.Func.IsP2P() {
+		if o.Pairs == nil && c.Model.TakenByDDA(o.op()) {
+			r.Way, r.Otherwise = (&tuning.Choice{DDA: true}).Instead()
+		}
 		return r, tuning.Choice{}, c.register(&r, &o)
 	}
 	op := o.op()

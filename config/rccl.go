@@ -26,6 +26,7 @@ func (e *UnmodelledError) Error() string { return "not modelled: " + e.Why + "; 
 var refused = map[string]bool{
 	"NCCL_RINGS": true, "NCCL_RINGS_REMAP": true, "RCCL_TREES": true, "RCCL_ENABLE_INTRANET": true,
 	"RCCL_REDUCED_CU_ENABLE": true, "RCCL_WARP_SPEED_FORCE_ENABLE": true, "RCCL_WARP_SPEED_ENABLE": true,
+	"RCCL_ALL_TO_ALL_PIVOT_ENABLE": true,
 }
 
 // rcclVars are the variables of RCCL 2.30.4 and 2.28.3 beside NCCL's.
@@ -49,7 +50,7 @@ var rcclVars = []Var{
 		"rccl_wrap.cc:263", "", ""},
 	{"RCCL_OVERRIDE_PROTO", Text, "", "tuning", "protocol in place of the chosen one, where it is on",
 		"rccl_wrap.cc:236", "", ""},
-	{"RCCL_AINIC_ROCE", Number, "-1", "tuning", "1: the NICs are AMD's (other tables, no direct AllGather)",
+	{"RCCL_AINIC_ROCE", Number, "-1", "tuning", "1: NICs of AMD have their own tables and no direct AllGather",
 		"transport/net.cc:214", "", ""},
 	{"RCCL_DDA_ENABLE", Flag, "1", "tuning", "kernels that read the memory of all GPUs (DDA)",
 		"collectives.cc:126", "",
@@ -116,7 +117,7 @@ var rcclVars = []Var{
 		planless},
 	{"RCCL_PIVOT_ALLTOALL_ENABLE", Flag, "1", "plan", "AllToAll by pivots", "init.cc:1758", "", planless},
 	{"RCCL_ALL_TO_ALL_PIVOT_ENABLE", Flag, "0", "plan", "AllToAll by pivots", "collectives.cc:292", "",
-		planless},
+		"AllToAll by pivots has no plan"},
 	{"RCCL_GFX9_CHEAP_FENCE_OFF", Flag, "1", "plan", "fences of kernels", "init.cc:1706", "", planless},
 	{"RCCL_CE_BATCH_ASYNC_ENABLE", Number, "-2", "plan", "batched copies", "ce_coll.cc", "", planless},
 	{"RCCL_CE_MULTI_STREAMS", Flag, "0", "plan", "copies on several streams", "ce_coll.cc", "", planless},
@@ -199,7 +200,7 @@ func (c *Config) rcclBindings() []binding {
 		{"RCCL_CHANNEL_TUNING_ENABLE", func(n int64) { t.NoWindows = n == 0 }},
 		{"RCCL_THREADS_PER_BLOCK", &t.Threads},
 		{"RCCL_OVERRIDE_ALGO", &t.Algo}, {"RCCL_OVERRIDE_PROTO", &t.Proto},
-		{"RCCL_AINIC_ROCE", func(n int64) { t.AINIC = n == 1 }},
+		{"RCCL_AINIC_ROCE", &t.AINIC},
 		{"RCCL_DDA_ENABLE", func(n int64) { t.NoDDA = n == 0 }},
 		{"RCCL_DDA_THRESHOLD", &t.DDAMost},
 		{"RCCL_DIRECT_ALLGATHER_DISABLE", func(n int64) { t.NoDirectGather = n != 0 }},

@@ -248,12 +248,13 @@ func (j *joiner) railPair(dir, first int, flip []int, plain [][]TreeLinks) error
 func (c *Layout) defineTrees() {
 	for node := range c.Domains {
 		d := &c.Domains[node]
-		if d.Preset == nil || !d.Preset.TreeDefined || len(d.Preset.Trees) == 0 {
+		if d.Preset == nil || !d.Preset.TreeDefined || len(d.Preset.Trees[search.TreeID]) == 0 {
 			continue
 		}
+		trees := d.Preset.Trees[search.TreeID]
 		for ch := range c.Channels {
 			tree := slices.Clone(c.Channels[ch].Tree)
-			at := parseTree(d.Preset.Trees[ch%len(d.Preset.Trees)])
+			at := parseTree(trees[ch%len(trees)])
 			for _, r := range c.NodeRanks[node] {
 				if links, ok := at[r]; ok {
 					tree[r] = links

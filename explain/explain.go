@@ -50,6 +50,8 @@ type Report struct {
 	// decisions is not confirmed.
 	Warnings []string `json:"warnings,omitempty"`
 	Launch   *Launch  `json:"launch,omitempty"`
+	// Preset is RCCL's model of the machine.
+	Preset *Preset `json:"preset,omitempty"`
 	// Derivation is how the winner's bandwidth is derived.
 	Derivation []tuning.Step `json:"derivation,omitempty"`
 	// Rivals are the other cells: those that are available by time, then those
@@ -127,8 +129,8 @@ func New(in Input) (*Report, error) {
 	if o.Func.Reduces() {
 		r.RedOp = o.RedOp.TestName()
 	}
-	r.Refused = refusals(c, in.Access)
-	for _, w := range []string{c.PeerWarning(), c.Unverified()} {
+	r.Refused, r.Preset = refusals(c, in.Access), presetOf(c)
+	for _, w := range []string{c.PeerWarning(), c.Unverified(), c.NICWarning()} {
 		if w != "" {
 			r.Warnings = append(r.Warnings, w)
 		}
@@ -142,6 +144,7 @@ func New(in Input) (*Report, error) {
 	case c.NRanks == 1:
 		return r, r.oneRank(c, o)
 	case o.Func.IsP2P():
+		r.rccl(c, tuning.Choice{Op: top})
 		if o.Count > 0 {
 			if err := r.memory(c, o, tuning.Choice{}); err != nil {
 				return nil, err

@@ -43,6 +43,7 @@ func (r *Report) Text() string {
 	for _, w := range r.Warnings {
 		fmt.Fprintf(&b, "Warning: %s\n", w)
 	}
+	r.presetText(&b)
 	r.launchText(&b)
 	r.rivalText(&b)
 	r.crossoverText(&b)

@@ -161,11 +161,15 @@ func amdTuning() AMDTuning {
 	}
 }
 
-// ddaRules are the windows of DDA: one node of eight (collectives.cc:246, 440, 577).
+// ddaRules are the windows of DDA: one node of eight (collectives.cc:246, 310, 440, 577).
 func ddaRules() []DirectRule {
 	var out []DirectRule
-	for _, f := range []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter} {
-		out = append(out, DirectRule{Arch: "gfx942", Func: f, To: 8 << 20, MaxNodes: 1, Ranks: 8},
+	for _, f := range []coll.Func{coll.AllReduce, coll.AllGather, coll.ReduceScatter, coll.AllToAll} {
+		most := int64(8 << 20)
+		if f == coll.AllToAll {
+			most = 4 << 20
+		}
+		out = append(out, DirectRule{Arch: "gfx942", Func: f, To: most, MaxNodes: 1, Ranks: 8},
 			DirectRule{Arch: "gfx950", Func: f, To: 64 << 20, MaxNodes: 1, Ranks: 8})
 	}
 	return out

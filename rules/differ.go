@@ -18,18 +18,27 @@ func Differing(a, b *Ruleset) []Rule {
 	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
 	for _, stage := range []string{"MaxChannels", "Topo", "Search", "Connect", "Tuning", "Plan"} {
 		f, _ := x.Type().FieldByName(stage)
-		if f.Type.Kind() != reflect.Struct {
-			if !same(x.FieldByIndex(f.Index), y.FieldByIndex(f.Index)) {
-				out = append(out, Rule{stage, f.Index})
-			}
-			continue
+		out = append(out, within(x, y, Rule{stage, f.Index})...)
+	}
+	return out
+}
+
+// within lists what of a rule, or of the fields of a stage and of RCCL's own in it, differs.
+func within(x, y reflect.Value, r Rule) []Rule {
+	v, w := x.FieldByIndex(r.at), y.FieldByIndex(r.at)
+	if len(r.at) > 1 && !strings.HasPrefix(v.Type().Name(), "AMD") || v.Kind() != reflect.Struct {
+		if same(v, w) {
+			return nil
 		}
-		for i := range f.Type.NumField() {
-			at := append(append([]int(nil), f.Index...), i)
-			if !same(x.FieldByIndex(at), y.FieldByIndex(at)) {
-				out = append(out, Rule{stage + "." + f.Type.Field(i).Name, at})
-			}
+		return []Rule{r}
+	}
+	var out []Rule
+	for i := range v.NumField() {
+		name := r.Name
+		if f := v.Type().Field(i); !f.Anonymous {
+			name += "." + f.Name
 		}
+		out = append(out, within(x, y, Rule{name, append(append([]int(nil), r.at...), i)})...)
 	}
 	return out
 }
@@ -47,15 +56,15 @@ func (r Rule) Take(dst, src *Ruleset) {
 	reflect.ValueOf(dst).Elem().FieldByIndex(r.at).Set(reflect.ValueOf(src).Elem().FieldByIndex(r.at))
 }
 
-// Changed lists the releases that changed the rule, after one release and up to another.
-func (r Rule) Changed(from, to Release) []Release {
-	if to.Compare(from) < 0 {
+// Changed lists the releases that changed the rule, after one and up to another of the same library.
+func (r Rule) Changed(from, to *Ruleset) []Release {
+	if to.Release.Compare(from.Release) < 0 {
 		from, to = to, from
 	}
 	var out []Release
 	var last *Ruleset
-	for _, e := range table() {
-		if e.Compare(from) < 0 || e.Compare(to) > 0 {
+	for _, e := range releases(from.Library) {
+		if e.Compare(from.Release) < 0 || e.Compare(to.Release) > 0 {
 			continue
 		}
 		now := e.rules()

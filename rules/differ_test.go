@@ -22,7 +22,7 @@ func TestDiffering(t *testing.T) {
 	list := rules.Differing(a, b)
 	for _, r := range list {
 		got += r.Name + " "
-		if in := r.Changed(a.Release, b.Release); fmt.Sprint(in) != "[2.27.5]" {
+		if in := r.Changed(a, b); fmt.Sprint(in) != "[2.27.5]" {
 			t.Errorf("%s: changed in %v", r.Name, in)
 		}
 		r.Take(a, b)
@@ -47,5 +47,23 @@ func TestDiffering(t *testing.T) {
 	}
 	if fmt.Sprint(rules.Differing(load("2.28.9"), load("2.28.9"))) != "[]" {
 		t.Error("a release differs from itself")
+	}
+}
+
+// TestDifferingRulesOfRCCL: its releases differ in rules of their own, each with a text and changed in
+// 2.30.4.
+func TestDifferingRulesOfRCCL(t *testing.T) {
+	var r [2]*rules.Ruleset
+	for i, v := range []string{"rccl-2.28.3", "rccl-2.30.4"} {
+		var err error
+		if r[i], err = rules.For(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, rule := range rules.Differing(r[0], r[1]) {
+		in := fmt.Sprint(rule.Changed(r[0], r[1]))
+		if rule.Text() == "" || in != "[2.30.4]" {
+			t.Errorf("%s: text %q, changed in %s", rule.Name, rule.Text(), in)
+		}
 	}
 }

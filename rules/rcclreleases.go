@@ -26,6 +26,20 @@ func rcclTable() []brought {
 	}
 }
 
+// releases are those of a library that have rules, oldest first.
+func releases(l Library) (out []entry) {
+	if l == NCCL {
+		t := table()
+		return t[:]
+	}
+	for _, b := range rcclTable() {
+		if b.rules != nil {
+			out = append(out, entry{b.Release, b.rules})
+		}
+	}
+	return out
+}
+
 // DefaultRCCL returns the rules that hold for machines of AMD where no release is asked for.
 func DefaultRCCL() *Ruleset { return rccl2304() }
 

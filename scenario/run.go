@@ -126,7 +126,7 @@ func (r *Running) check() error {
 		r.opt.warn(errors.New(w))
 	}
 	r.misplaced()
-	for _, w := range []string{r.Site.Comm.Unverified(), r.ginWarning()} {
+	for _, w := range []string{r.Site.Comm.Unverified(), r.Site.Comm.NICWarning(), r.ginWarning()} {
 		if w != "" {
 			r.opt.warn(errors.New(w))
 		}

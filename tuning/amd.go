@@ -2,6 +2,7 @@ package tuning
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -27,8 +28,8 @@ type AMD struct {
 type AMDParams struct {
 	// NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS, for each operation
 	MinChannels, MaxChannels units.Opt[int64]
-	AINIC                    bool // RCCL_AINIC_ROCE=1: the NICs are AMD's
-	LL128                    bool // RCCL_LL128_FORCE_ENABLE
+	AINIC                    units.Opt[int64] // RCCL_AINIC_ROCE: 1 takes AMD's NICs for such
+	LL128                    bool             // RCCL_LL128_FORCE_ENABLE
 	// RCCL_CHANNEL_TUNING_ENABLE=0: no channels by the table's windows
 	NoWindows        bool
 	Threads          units.Opt[int64]  // RCCL_THREADS_PER_BLOCK
@@ -500,7 +501,7 @@ const ddaFlat = 256 << 10
 
 // ddaTakes reports whether the kernels take an operation: sums of three types, in whole 16 bytes.
 func ddaTakes(o Op, n, ranks int64) bool {
-	if o.Func != coll.AllGather && o.RedOp != coll.Sum ||
+	if o.Func.Reduces() && o.RedOp != coll.Sum ||
 		o.Type != coll.Float32 && o.Type != coll.Float16 && o.Type != coll.BFloat16 {
 		return false
 	}
@@ -512,6 +513,16 @@ func ddaTakes(o Op, n, ranks int64) bool {
 		part = n / ranks
 	}
 	return part%16 == 0
+}
+
+// TakenByDDA reports whether the kernels do an AllToAll in place of sends and receives (collectives.cc:310,
+// dda_alltoall_ipc.cu:80 of RCCL 2.30.4).
+func (m *Model) TakenByDDA(o Op) bool {
+	ranks := int64(m.In.NRanks)
+	n := o.Count * int64(o.Type.Size()) * ranks
+	return o.Func == coll.AllToAll && slices.ContainsFunc(m.tab.DDA, func(r rules.DirectRule) bool {
+		return m.amdWay(&r, o.Func, n) && ddaTakes(o, n, ranks)
+	})
 }
 
 // amdCuts are the counts from which a rule that goes by bytes holds or no longer holds; unit are the bytes of

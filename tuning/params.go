@@ -26,7 +26,5 @@ type Params struct {
 
 	AMD AMDParams // RCCL's own
 
-	AINIC units.Opt[int64] // RCCL_AINIC_ROCE: 1 says that the NICs are AMD's (default 0)
-
 	Plugin *Plugin // NCCL's example tuner with its file; nil for none
 }

@@ -22,7 +22,7 @@ func TestRCCLPlansAreProven(t *testing.T) {
 			if r.Nodes > 2 || testing.Short() && r.Nodes > 1 || strings.HasPrefix(r.Name, "topo_") {
 				continue
 			}
-			s, err := site.OpenFor(r.Version, site.Nodes(r.Topo, r.Nodes))
+			s, err := site.OpenFor(r.Version, site.Nodes(r.Topo, r.Nodes), "RCCL_DDA_ENABLE=0")
 			if err != nil {
 				t.Fatalf("%s: %v", r.Name, err)
 			}

@@ -7,6 +7,9 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
+// Chordal is Result.Name of the ring of eight.
+const Chordal = "chordal"
+
 // chordalRings are the rings of eight GPUs of which each is joined with all others but one
 // (graph/rome_models.cc:2124).
 var chordalRings = [...]string{"0 1 2 3 5 4 7 6", "0 2 4 1 7 3 6 5", "0 3 1 5 7 2 6 4", "0 6 7 4 5 3 2 1",
@@ -27,7 +30,7 @@ func (f *finder) chordal(id int) *search.Graph {
 		g.NChannels, g.Intra, g.Inter, g.IntraNets = n, g.Intra[:n], g.Inter[:n], g.IntraNets[:n]
 		f.fromNets(g)
 	}
-	f.res.Name = "chordal"
+	f.res.Name = Chordal
 	return g
 }
 

@@ -1,6 +1,10 @@
 package preset
 
-import "github.com/simccl/simccl/topo"
+import (
+	"fmt"
+
+	"github.com/simccl/simccl/topo"
+)
 
 // mapping says which GPU and NIC of the machine, by place, is each of a model's.
 type mapping struct{ gpus, nics []int }
@@ -155,16 +159,79 @@ func (m *machine) takeNICs(ref *model, numa bool) []int {
 	return n
 }
 
-// sameShape reports whether the counts of a model are the machine's.
-func (m *machine) sameShape(ref *model) bool {
-	return len(m.gpus) == len(ref.gpus) && len(m.nics) == len(ref.nics) && m.links == ref.links
+// misfit is what of a model's counts is not the machine's, "" for nothing; with numa, counts by NUMA node.
+func (m *machine) misfit(ref *model, numa bool) string {
+	differs := func(what string, was, is any) string {
+		return fmt.Sprintf("has %s %v, the machine %v", what, was, is)
+	}
+	switch {
+	case len(m.gpus) != len(ref.gpus):
+		return differs("GPUs", len(ref.gpus), len(m.gpus))
+	case len(m.nics) != len(ref.nics):
+		return differs("NICs", len(ref.nics), len(m.nics))
+	case m.links != ref.links:
+		return differs("XGMI neighbours", ref.links, m.links)
+	case numa && m.cpus != ref.cpus:
+		return differs("NUMA nodes", ref.cpus, m.cpus)
+	case numa && m.pattern != ref.pattern:
+		return differs("GPUs and NICs by NUMA node", ref.pattern, m.pattern)
+	}
+	return ""
+}
+
+// What keeps the devices of a machine from being a model's.
+const (
+	gpusDiffer = "no order of the GPUs has its XGMI links, NUMA nodes and bus numbers"
+	nicsDiffer = "no order of the NICs has its NUMA nodes and paths to GPUs"
+)
+
+// several reports whether each GPU has more than one NIC.
+func (m *machine) several() bool { return len(m.nics)%len(m.gpus) == 0 && len(m.nics)/len(m.gpus) > 1 }
+
+// fit maps a machine of up to eight GPUs to a model, or says why it is not one (graph/rome_models.cc:2738).
+func (m *machine) fit(ref *model) (to mapping, why string) {
+	anyCPU, numa := ref.on("noCpuCheck"), !ref.on("disableNumaMatching")
+	if !anyCPU && !m.rome() {
+		return to, "needs processors of Zen 2 to 4"
+	}
+	if why := m.misfit(ref, numa); why != "" {
+		return to, why
+	}
+	if to.gpus = m.fitGPUs(ref, numa, !anyCPU && m.toCPU <= 2); to.gpus == nil {
+		return to, gpusDiffer
+	}
+	switch {
+	case m.several():
+		to.nics = m.takeNICs(ref, numa)
+	case len(m.nics) > 1:
+		to.nics = m.fitNICs(ref, to.gpus, numa)
+	default:
+		return to, ""
+	}
+	if to.nics == nil {
+		return to, nicsDiffer
+	}
+	return to, ""
+}
+
+// fitByNUMA maps a machine of four GPUs a CPU to a model.
+func (m *machine) fitByNUMA(ref *model) (to mapping, ok bool) {
+	ok = m.byNUMA(ref, func(g []int) bool {
+		to.gpus = append([]int(nil), g...)
+		if len(m.nics) < 2 {
+			return true
+		}
+		to.nics = m.fitNICs(ref, g, true)
+		return to.nics != nil
+	})
+	return to, ok
 }
 
 // byNUMA maps GPUs CPU by CPU, four on each: in every order of the first CPU's, and for each in every order
 // of the next CPU's (graph/rome_models.cc:2527, 2887). then maps the NICs.
 func (m *machine) byNUMA(ref *model, then func(g []int) bool) bool {
 	const each = 4
-	if m.cpus != ref.cpus || !m.sameShape(ref) || m.pattern != ref.pattern {
+	if m.misfit(ref, true) != "" {
 		return false
 	}
 	g := make([]int, 0, len(m.gpus))

@@ -11,7 +11,7 @@ import (
 )
 
 // text are RCCL's models of machines as facts (graph/rome_models.cc:54-1761 and 3123 of RCCL 2.30.4), in the
-// order in which they are tried. Of each: the counts of CPUs and of XGMI neighbours and the pattern of GPUs
+// order in which they are tried. Of each: its line, the counts of CPUs and of XGMI neighbours and the pattern of GPUs
 // and NICs by CPU; bus number and NUMA node of GPUs and NICs; links between GPUs; the kinds of paths from
 // each NIC to the GPUs; options; the rings of GPUs with the NICs (N) that they pass, the rings of the host
 // before last and of the last where the number of hosts is odd, trees, and trees by rails.
@@ -22,6 +22,7 @@ var text string
 // model is one of them.
 type model struct {
 	name     string
+	line     int // of graph/rome_models.cc of RCCL 2.30.4, and of 2.28.3 but for GIO
 	cpus     int
 	links    int
 	pattern  string
@@ -103,7 +104,7 @@ func named(name string) *model {
 func (m *model) read(word, rest string) {
 	switch word {
 	case "shape":
-		if _, err := fmt.Sscanf(rest, "cpus=%d links=%d pattern=%s", &m.cpus, &m.links, &m.pattern); err !=
+		if _, err := fmt.Sscanf(rest, "line=%d cpus=%d links=%d pattern=%s", &m.line, &m.cpus, &m.links, &m.pattern); err !=
 			nil {
 			panic("preset: shape of model " + m.name + ": " + err.Error())
 		}

@@ -41,9 +41,13 @@ const (
 // Result is what is known of a machine.
 type Result struct {
 	Model int // place in RCCL's list, or one of the indices above
-	// Name is the model's in RCCL's source, "81" for rome_model_81; "chordal" for the ring of eight.
-	Name  string
-	Kinds topo.Kinds
+	// Name is the model's in RCCL's source, "81" for rome_model_81, or Chordal. Matcher is the function that
+	// found it, and Line that of the model; GPUs and NICs are the devices and the places of
+	// nets that are the model's, in its order.
+	Name, Matcher string
+	Line          int
+	GPUs, NICs    []int
+	Kinds         topo.Kinds
 	// Graphs are those that are ready, by their ids; one without channels says where a search begins.
 	Graphs []*search.Graph
 	// Tuning is the table of the model, -1 where it names none; BaseBW its bandwidth, 0 for none.
@@ -51,9 +55,13 @@ type Result struct {
 	BaseBW                             float32
 	LL128, PivotA2A, TreeDefined, Rail bool
 	PivotRings                         int
-	Trees                              []string // of GPUs by device, "(4(2(3)(1))(6(5)))"
+	// Trees are those of GPUs by device that come with the graph of an id, "(4(2(3)(1))(6(5)))"
+	// (treeBase in graph/rome_models.cc).
+	Trees map[int][]string
 	// Paired: GPUs whose neighbour by device is near a net are near to it, too (graph/rome_models.cc:2472).
 	Paired bool
+
+	find *finder // nil where nothing was tried
 }
 
 // finder matches one machine.
@@ -72,16 +80,20 @@ func Of(sys *topo.System, h Host) *Result {
 		return res
 	}
 	f := &finder{m: newMachine(sys, h.Ranks), h: h, res: res}
+	res.find = f
 	for _, id := range []int{search.RingID, search.TreeID} {
-		for _, match := range []func(id int) *search.Graph{f.chordal, f.allToAll, f.rome4P2H, f.oneHost16,
-			f.fourHives,
-			f.gigaIO} {
-			g := match(id)
+		for _, match := range []struct {
+			name  string
+			graph func(id int) *search.Graph
+		}{{"parseChordalRing", f.chordal}, {"parseA2a8P", f.allToAll}, {"parseRome4P2H", f.rome4P2H},
+			{"parse1H16P", f.oneHost16}, {"parse4H4P", f.fourHives}, {"parseGIOTopos", f.gigaIO}} {
+			g := match.graph(id)
 			if g == nil {
 				continue
 			}
 			res.Graphs = append(res.Graphs, g)
 			if g.NChannels > 0 {
+				res.Matcher = match.name
 				break
 			}
 		}
@@ -134,7 +146,7 @@ func (f *finder) take(id, index int, ref *model, to mapping, rails bool) *search
 				rings, reverse = ref.tail2, false
 			}
 		}
-		return f.marked(index, ref, f.draw(id, rings, to, reverse))
+		return f.marked(index, ref, to, f.draw(id, rings, to, reverse))
 	}
 	var g *search.Graph
 	if f.res.Rail = false; rails && ref.rails != nil && !f.h.NoRails {
@@ -143,7 +155,7 @@ func (f *finder) take(id, index int, ref *model, to mapping, rails bool) *search
 		f.res.Rail = g.NChannels > 0
 	}
 	if g == nil || g.NChannels == 0 {
-		f.res.Trees = renamed(ref.trees, func(g int) int {
+		f.named(id, ref, func(g int) int {
 			if !rails { // RCCL takes the place for the device there
 				return to.gpus[g]
 			}
@@ -153,14 +165,53 @@ func (f *finder) take(id, index int, ref *model, to mapping, rails bool) *search
 	}
 	f.res.Paired = ref.on("netOverride") && !f.h.OwnNets &&
 		!(f.res.Rail && f.m.sys.Rules.Search.RailsKeepPaths)
-	return f.marked(index, ref, g)
+	return f.marked(index, ref, to, g)
 }
 
-func (f *finder) marked(index int, ref *model, g *search.Graph) *search.Graph {
-	if g.NChannels > 0 {
-		f.res.Model, f.res.Name = index, ref.name
+func (f *finder) marked(index int, ref *model, to mapping, g *search.Graph) *search.Graph {
+	if r := f.res; g.NChannels > 0 {
+		r.Model, r.Name, r.Line, r.NICs, r.GPUs = index, ref.name, ref.line, to.nics, nil
+		for _, i := range to.gpus {
+			r.GPUs = append(r.GPUs, f.m.devs[i])
+		}
 	}
 	return g
+}
+
+// Rival is a model of RCCL's, of as many GPUs, that the machine is not.
+type Rival struct {
+	Name string `json:"name"` // in RCCL's source
+	Line int    `json:"line"` // of graph/rome_models.cc
+	Why  string `json:"why"`
+}
+
+// Rivals are those, in the order in which RCCL tries them, and how many more models have other numbers of
+// GPUs.
+func (r *Result) Rivals() (list []Rival, others int) {
+	if r.find == nil {
+		return nil, 0
+	}
+	m := r.find.m
+	for i, ref := range r.find.known() {
+		if i == r.Model {
+			continue
+		}
+		if len(ref.gpus) != len(m.gpus) {
+			others++
+			continue
+		}
+		why := m.misfit(ref, true)
+		if len(m.gpus) <= 8 {
+			_, why = m.fit(ref)
+		} else if _, ok := m.fitByNUMA(ref); !ok && why == "" {
+			why = gpusDiffer
+		}
+		if why == "" {
+			why = "fits as well, after the model that is taken"
+		}
+		list = append(list, Rival{ref.name, ref.line, why})
+	}
+	return list, others
 }
 
 // allToAll matches eight GPUs on two CPUs, each joined with each (graph/rome_models.cc:2500).
@@ -170,15 +221,11 @@ func (f *finder) allToAll(id int) *search.Graph {
 		return nil
 	}
 	for i, ref := range f.known() {
-		var to mapping
-		if ref.width() == 0 || !m.byNUMA(ref, func(g []int) bool {
-			to.gpus = append([]int(nil), g...)
-			if len(m.nics) < 2 {
-				return true
-			}
-			to.nics = m.fitNICs(ref, g, true)
-			return to.nics != nil
-		}) {
+		if ref.width() == 0 {
+			continue
+		}
+		to, ok := m.fitByNUMA(ref)
+		if !ok {
 			continue
 		}
 		f.res.Kinds |= topo.Rome4P2H
@@ -196,26 +243,13 @@ func (f *finder) rome4P2H(id int) *search.Graph {
 	if len(m.gpus) > 4 && m.links > 0 {
 		f.res.Kinds |= topo.Rome4P2H
 	}
-	several := len(m.nics)%len(m.gpus) == 0 && len(m.nics)/len(m.gpus) > 1
 	for i, ref := range f.known() {
-		anyCPU, numa := ref.on("noCpuCheck"), !ref.on("disableNumaMatching")
-		if !anyCPU && !m.rome() || !m.sameShape(ref) || numa &&
-			(m.cpus != ref.cpus || m.pattern != ref.pattern) {
-			continue
-		}
-		var to mapping
-		if to.gpus = m.fitGPUs(ref, numa, !anyCPU && m.toCPU <= 2); to.gpus == nil {
-			continue
-		}
+		to, why := m.fit(ref)
 		switch {
-		case several:
-			if to.nics = m.takeNICs(ref, numa); to.nics == nil {
-				return nil
-			}
-		case len(m.nics) > 1:
-			if to.nics = m.fitNICs(ref, to.gpus, numa); to.nics == nil {
-				continue
-			}
+		case why == nicsDiffer && m.several(): // RCCL looks no further
+			return nil
+		case why != "":
+			continue
 		}
 		return f.take(id, i, ref, to, false)
 	}
@@ -229,21 +263,14 @@ func (f *finder) oneHost16(id int) *search.Graph {
 		return nil
 	}
 	for i, ref := range f.known() {
-		var to mapping
-		if !m.byNUMA(ref, func(g []int) bool {
-			to.gpus = append([]int(nil), g...)
-			if len(m.nics) < 2 {
-				return true
-			}
-			to.nics = m.fitNICs(ref, g, true)
-			return to.nics != nil
-		}) {
+		to, ok := m.fitByNUMA(ref)
+		if !ok {
 			continue
 		}
 		f.res.Kinds |= topo.OneHost16
 		f.settle(ref)
-		f.res.Trees = renamed(ref.trees, func(g int) int { return f.m.devs[to.gpus[g]] })
-		return f.marked(i, ref, f.draw(id, ref.rings, to, false))
+		f.named(id, ref, func(g int) int { return f.m.devs[to.gpus[g]] })
+		return f.marked(i, ref, to, f.draw(id, ref.rings, to, false))
 	}
 	return nil
 }
@@ -283,7 +310,7 @@ func (f *finder) fourHives(id int) *search.Graph {
 	f.res.Kinds |= topo.Rome4P2H
 	ref := named(hives)
 	f.settle(ref)
-	return f.marked(Hives, ref, f.draw(id, ref.rings, to, false))
+	return f.marked(Hives, ref, to, f.draw(id, ref.rings, to, false))
 }
 
 // gigaIO matches two groups of eight GPUs without NICs (graph/rome_models.cc:3158).
@@ -298,7 +325,7 @@ func (f *finder) gigaIO(id int) *search.Graph {
 	}
 	f.res.Kinds |= topo.Rome4P2H
 	ref := named(gigaIO)
-	return f.marked(GigaIO, ref, f.draw(id, ref.rings, to, false))
+	return f.marked(GigaIO, ref, to, f.draw(id, ref.rings, to, false))
 }
 
 // System is the System after the model: with the paths to nets that it overrides (graph/rome_models.cc:2472).

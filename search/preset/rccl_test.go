@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/dev/golden"
@@ -134,10 +135,33 @@ func TestGraphsAreRCCLs(t *testing.T) {
 			var sys any
 			r.Section(t, "system", &sys)
 			check("system", systemDiff(t, sys, topodoc.System(d.after)))
+			check("rivals", d.rivals())
 			r.Doc = nil
 		}
 		t.Logf("RCCL %s of %d: %v", version, len(refs), same)
 	}
+}
+
+// rivals reports whether each model of the release is the machine's, or has a reason why it is not, and none
+// before the one that is taken fits as well.
+func (d *decided) rivals() string {
+	list, others := d.found.Rivals()
+	n, want := len(list)+others, d.sys.Rules.Search.Presets
+	if m := d.found.Model; m >= 0 && m < want {
+		n++
+		if d.found.Line == 0 || d.found.Matcher == "" {
+			return fmt.Sprintf("model %d without line or matcher: %+v", m, d.found)
+		}
+	}
+	for _, v := range list {
+		if v.Line == 0 || v.Why == "" || d.found.Model < 0 && strings.Contains(v.Why, "fits") {
+			return fmt.Sprintf("model %d, and of rival %s %q", d.found.Model, v.Name, v.Why)
+		}
+	}
+	if n != want {
+		return fmt.Sprintf("%d models have a reason, want %d", n, want)
+	}
+	return ""
 }
 
 // systemDiff compares the links of all nodes, whose speeds the searches leave changed.

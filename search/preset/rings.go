@@ -179,15 +179,18 @@ func bestKind(sys *topo.System, k topo.NodeKind) topo.PathKind {
 	return best
 }
 
-// renamed writes other numbers into the texts of trees (graph/rome_models.cc:1956).
-func renamed(trees []string, to func(int) int) []string {
-	out := make([]string, len(trees))
+// named keeps a model's trees with the graph of an id, its GPUs under the numbers that the machine has.
+func (f *finder) named(id int, ref *model, to func(int) int) {
 	number := regexp.MustCompile(`\d+`)
-	for i, t := range trees {
-		out[i] = number.ReplaceAllStringFunc(t, func(s string) string {
+	var out []string
+	for _, t := range ref.trees {
+		out = append(out, number.ReplaceAllStringFunc(t, func(s string) string {
 			v, _ := strconv.Atoi(s)
 			return strconv.Itoa(to(v))
-		})
+		}))
 	}
-	return out
+	if f.res.Trees == nil {
+		f.res.Trees = map[int][]string{}
+	}
+	f.res.Trees[id] = out
 }

@@ -56,7 +56,8 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 	}
 	d := &Document{NNodes: g.Nodes, GPUsPerNode: g.GPUsPerNode, NRanks: c.NRanks, Env: g.Env, Notes: g.Notes,
 		TopoXML: g.TopoXML,
-		System:  doc.System(c.Searched), Paths: doc.Paths(d0.System), Graphs: graphsOf(&d0.Graphs, d0.System),
+		System:  doc.System(c.Searched), Paths: doc.Paths(d0.System),
+		Graphs:   graphsOf(&d0.Graphs, d0.System, d0.Preset),
 		Domains:  domainsOf(c.Layout),
 		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), RCCL: rcclOf(c),
 		Reference:   reference(c.Params.Rules),

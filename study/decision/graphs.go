@@ -5,6 +5,7 @@ import (
 
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/search/preset"
 	"github.com/simccl/simccl/topo"
 )
 
@@ -27,6 +28,8 @@ type Graph struct {
 	// NIntraChannels is RCCL's number of channels within the node that name NICs.
 	NIntraChannels *int       `json:"nIntraChannels,omitempty"`
 	Channels       *[]Channel `json:"channels,omitempty"`
+	// TreeBase are the trees that RCCL's model of the machine has ready, of GPUs by device.
+	TreeBase []string `json:"treeBase,omitempty"`
 }
 
 // Channel is one path through the host: local ranks in order, and the nets by
@@ -76,12 +79,12 @@ func graphOf(g *search.Graph, sys *topo.System, inter bool) Graph {
 }
 
 // graphsOf lists all graphs in NCCL's order.
-func graphsOf(s *search.Set, sys *topo.System) []Graph {
+func graphsOf(s *search.Set, sys *topo.System, known *preset.Result) []Graph {
 	out := make([]Graph, 0, search.NumGraphs)
 	for _, id := range search.OrderOf(sys.Rules) {
 		g := graphOf(s[id], sys, sys.Inter || sys.Rules.Library == rules.RCCL && len(sys.Of(topo.NET)) > 0)
 		if sys.Rules.Library == rules.RCCL {
-			rcclGraph(&g, s[id])
+			rcclGraph(&g, s[id], known)
 		}
 		out = append(out, g)
 	}

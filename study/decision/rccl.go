@@ -4,6 +4,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/search/preset"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
 )
@@ -122,7 +123,10 @@ func (r *RCCL) tables(t *rules.CostTable) {
 }
 
 // rcclGraph converts a graph to the form of RCCL's reference documents.
-func rcclGraph(g *Graph, of *search.Graph) {
+func rcclGraph(g *Graph, of *search.Graph, known *preset.Result) {
+	if known != nil {
+		g.TreeBase = known.Trees[of.ID]
+	}
 	g.NIntraChannels = &of.NIntraChannels
 	for i := range *g.Channels {
 		if c := &(*g.Channels)[i]; c.Inter == nil {

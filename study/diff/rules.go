@@ -34,7 +34,7 @@ func ruleReasons(ctx context.Context, a, b *Side, ops []coll.Func) ([]string, er
 				}
 			}
 		}
-		name := rule.Text() + " (" + rule.Name + ", " + releases(rule.Changed(from.Release, to.Release)) + ")"
+		name := rule.Text() + " (" + rule.Name + ", " + releases(rule.Changed(from, to)) + ")"
 		switch {
 		case len(changed) > 0:
 			out = append(out, "by "+name+": "+strings.Join(changed, ", "))

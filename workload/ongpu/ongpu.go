@@ -36,6 +36,7 @@ type Scaled struct {
 	Factor float64 `json:"factor"`
 
 	old, now *compute.Class // where times are by a class
+	makers   string         // whose data sheets they are: "NVIDIA's"
 }
 
 // String describes the scaling, and that it is an estimate.
@@ -45,8 +46,8 @@ func (s *Scaled) String() string {
 			"estimate, ±%.0f %% (%s)", s.To, s.From, s.Factor, 100*s.now.Uncertainty, s.now.Source)
 	}
 	return fmt.Sprintf("computing on %s instead of %s is an estimate: %.2f times as long; %.0f %% of its "+
-		"time by the peak of matrix products (%.2f), the rest by the rate of memory (%.2f), of NVIDIA's "+
-		"data sheets", s.To, s.From, s.Factor, 100*s.MatrixShare, s.Matrix, s.Memory)
+		"time by the peak of matrix products (%.2f), the rest by the rate of memory (%.2f), of %s data "+
+		"sheets", s.To, s.From, s.Factor, 100*s.MatrixShare, s.Matrix, s.Memory, s.makers)
 }
 
 // Scale converts the compute times of a program to another GPU. A computation with known operations and bytes
@@ -73,7 +74,8 @@ func Scale(p *workload.Program, from, to string) (*workload.Program, *Scaled, er
 					a.Name), Hint: "leave the first one out"}
 		}
 	}
-	s := &Scaled{From: a.Name, To: b.Name, Matrix: peak(&p.GPU, a) / peak(&p.GPU, b),
+	s := &Scaled{From: a.Name, To: b.Name, makers: datasheet.Makers(a, b),
+		Matrix: peak(&p.GPU, a) / peak(&p.GPU, b),
 		Memory: a.Memory / b.Memory}
 	if p.GPU.Class != "" {
 		s.old, _ = compute.Find(a.Name)

@@ -47,7 +47,7 @@ list a 0-1
 		!strings.Contains(s.String(), "estimate") || p.Lists[0].Steps[0].Time != 1e9 {
 		t.Errorf("%+v", s)
 	}
-	for _, c := range [][2]string{{"", "H100"}, {"MI300X", "H100"}, {"H100", "TPU"}} {
+	for _, c := range [][2]string{{"", "H100"}, {"MI308X", "H100"}, {"H100", "TPU"}} {
 		if _, _, err := Scale(p, c[0], c[1]); err == nil {
 			t.Errorf("%v", c)
 		}

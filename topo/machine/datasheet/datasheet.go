@@ -1,5 +1,5 @@
-// Package datasheet contains NVIDIA's figures of its GPUs: the rate of matrix products, the bandwidth and
-// size of device memory. They are peaks, not what kernels reach.
+// Package datasheet contains NVIDIA's and AMD's figures of their GPUs: the rate of matrix products, the
+// bandwidth and size of device memory. They are peaks, not what kernels reach.
 //
 // What it must not know: machines, jobs.
 //
@@ -7,7 +7,9 @@
 // B300, GB300) and the Ada whitepaper of the RTX 4090; rates of dense BF16 with FP32 accumulation, for V100
 // of FP16 and, as it has no TF32, of FP32. For boards of several GPUs the figure is one GPU's share (HGX B200
 // and B300: 36 PFLOPS with sparsity on eight). Memory of GH200 is that with HBM3, of V100 the larger of its
-// two sizes.
+// two sizes. AMD's data sheets (MI210, MI250, MI250X, MI300A, MI300X, MI325X, MI350X, MI355X), written from
+// memory: of MI250 and MI250X the figure is one GCD's half; Single is TF32 on MI300 and FP32 by matrix cores
+// where there is no TF32; Link is half of the Infinity Fabric links' rate in both directions.
 package datasheet
 
 import "strings"
@@ -26,6 +28,18 @@ type GPU struct {
 
 // CapacityBytes returns the device memory in bytes.
 func (g *GPU) CapacityBytes() int64 { return int64(g.Capacity) << 30 }
+
+// Makers names the vendors of two GPUs' data sheets: "NVIDIA's", "AMD's" or both.
+func Makers(a, b GPU) string {
+	amd := func(g GPU) bool { return strings.HasPrefix(g.Name, "MI") }
+	switch {
+	case amd(a) && amd(b):
+		return "AMD's"
+	case amd(a) || amd(b):
+		return "NVIDIA's and AMD's"
+	}
+	return "NVIDIA's"
+}
 
 // gpus are looked through in order: the first whose words all occur in a name.
 var gpus = []struct {
@@ -49,6 +63,13 @@ var gpus = []struct {
 	{"l4", GPU{"L4", 121, 60, 300, 32, 24}}, {"4090", GPU{"RTX 4090", 165.2, 82.6, 1008, 32, 24}},
 	{"rtx pro 6000", GPU{"RTX PRO 6000", 503.8, 125, 1597, 64, 96}},
 	{"a10g", GPU{"A10G", 70, 35, 600, 32, 24}},
+	{"mi355x", GPU{"MI355X", 2516.6, 157.3, 8000, 537.6, 288}},
+	{"mi350x", GPU{"MI350X", 2306.9, 144.2, 8000, 537.6, 288}},
+	{"mi325x", GPU{"MI325X", 1307.4, 653.7, 6000, 448, 256}},
+	{"mi300x", GPU{"MI300X", 1307.4, 653.7, 5300, 448, 192}},
+	{"mi300a", GPU{"MI300A", 980.6, 490.3, 5300, 384, 128}},
+	{"mi250x", GPU{"MI250X", 191.5, 47.9, 1638.4, 400, 64}},
+	{"mi250", GPU{"MI250", 181, 45.3, 1638.4, 400, 64}}, {"mi210", GPU{"MI210", 181, 45.3, 1638.4, 150, 64}},
 }
 
 // Find returns the GPU of a name, as drivers and people write it: NVIDIA H100 80GB HBM3,
@@ -85,15 +106,25 @@ var devices = map[uint16]string{
 	0x2901: "B200", 0x2941: "GB200", 0x3182: "B300", 0x31c2: "GB300",
 }
 
-// nvidia is the PCI vendor id of NVIDIA.
-const nvidia = 0x10de
+// amdDevices are AMD's GPUs by the device of their PCI function.
+var amdDevices = map[uint16]string{
+	0x7408: "MI250X", 0x740f: "MI210", 0x74a0: "MI300A", 0x74a1: "MI300X", 0x74b5: "MI300X",
+	0x74a5: "MI325X", 0x75a0: "MI350X", 0x75a3: "MI355X",
+}
+
+// Vendors of PCI functions.
+const (
+	nvidia = 0x10de
+	amd    = 0x1002
+)
 
 // Device returns the GPU of a PCI function; false where it is not known.
 func Device(vendor, device uint64) (GPU, bool) {
-	if vendor != nvidia || device > 0xffff {
+	of := map[uint64]map[uint16]string{nvidia: devices, amd: amdDevices}[vendor]
+	if device > 0xffff {
 		return GPU{}, false
 	}
-	return Find(devices[uint16(device)])
+	return Find(of[uint16(device)])
 }
 
 // FastestLink returns the rate of the fastest links of all, in GB/s in one direction.
