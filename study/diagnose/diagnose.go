@@ -155,7 +155,7 @@ func (q *work) tables(ctx context.Context) error {
 			if len(q.m.tables) > 1 {
 				z.Table = t.name()
 			}
-			z.Verdict = judge(r.us, &es[i])
+			z.Verdict = judge(r.us, es[i].least, es[i].most)
 			q.rep.Sizes = append(q.rep.Sizes, z)
 		}
 	}

@@ -256,7 +256,7 @@ func draw(rnd *rand.Rand) (*made, string, error) {
 // times simulates a table.
 func times(spec scenario.Spec, op string, opt scenario.Options) (out []point, err error) {
 	spec.Workload = scenario.Workload{Op: op, Sizes: []string{"1K", "16K", "128K", "1M", "4M", "16M", "64M",
-		"256M", "1G"}}
+		"256M"}}
 	spec.Engine.NoProof = true
 	r, err := scenario.Run(context.Background(), spec, opt)
 	if err != nil {
