@@ -7,6 +7,7 @@ import (
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/topo"
 )
 
 // Request is files and what is known beside them.
@@ -52,7 +53,15 @@ type Suspect struct {
 	Prove    string   `json:"prove"`
 	Remedy   string   `json:"remedy"`
 
-	misfit float64
+	// Curve are the times with it at the sizes of Table that were simulated.
+	Curve []Point `json:"-"`
+	Table string  `json:"-"`
+}
+
+// Point is a time of a size.
+type Point struct {
+	Bytes int64
+	Us    float64
 }
 
 // Report is the answer.
@@ -67,6 +76,8 @@ type Report struct {
 	// Stuck is what logs and dumps say of a job that hangs or fails.
 	Stuck []string `json:"stuck,omitempty"`
 	Notes []string `json:"notes,omitempty"`
+	// System is a node of the machine of the first table; nil without one.
+	System *topo.System `json:"-"`
 }
 
 // What is missing, in the order in which it would decide.
@@ -161,6 +172,7 @@ func (q *work) tables(ctx context.Context) error {
 	}
 	site := q.benches[0].run.Site
 	q.rep.Machine = fmt.Sprintf("%d x %s: %s", site.Comm.NNodes, site.Name, site.Times())
+	q.rep.System = site.Cluster.Host(0).Systems[0]
 	q.whole()
 	return nil
 }

@@ -64,6 +64,21 @@ func (c *candidate) most() float64 {
 	return strongest
 }
 
+// Concerns reports whether a suspect is about devices of a kind.
+func (s *Suspect) Concerns(k topo.NodeKind) bool {
+	switch s.Kind {
+	case "late-rank", "launch", "channels", "setting", "release", "defect":
+		return k == topo.GPU
+	case "pcie", "acs", "virtualised":
+		return k == topo.PCI
+	case "nvls-off", "p2p-pcie":
+		return k == topo.NVS || k == topo.GPU
+	case "numa", "shm", "host-memory":
+		return k == topo.CPU
+	}
+	return k == topo.NET
+}
+
 // place is what a machine has, for the conditions of candidates.
 type place struct {
 	nodes, gpus       int

@@ -28,7 +28,7 @@ const quiet = 0.085
 type tried struct {
 	candidate
 	factor float64
-	ratio  []float64 // of times with it to those without, at the sampled rows
+	ratio  []float64 // of times with it to those without, at the sampled rows, or the anchors
 	score  float64
 	misfit float64
 }
@@ -177,15 +177,18 @@ func (h *hunt) off() bool {
 // What the right suspect leaves of measured over simulated times, as ln, is of two kinds: scatter from
 // run to run, of each size by itself, and what the simulated machine is off by, which is much the same at
 // sizes that are close: it is alike by 1/e over a factor of alike in bytes. How large both are, the
-// table says (see tempered): scatter is no less than two runs differ by, bias no more than a class may be
-// off by.
+// table says (see tempered): scatter is no less than two runs differ by, and a bias is less likely the more
+// it is than usual, what the classes of machines that nothing was measured on state.
 type doubt struct{ scatter, bias float64 }
 
-const alike = 64
+const (
+	alike = 64
+	usual = 0.3
+)
 
 var (
 	scatters = [...]float64{0.05, 0.08, 0.12, 0.2, 0.3}
-	biases   = [...]float64{0.02, 0.05, 0.1, 0.15, 0.2, 0.3}
+	biases   = [...]float64{0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8}
 )
 
 // fit is how badly ratios follow the measured ones, over some places: -2 ln of their likelihood under a
@@ -225,8 +228,7 @@ func (h *hunt) size(at int) float64 { return math.Log(float64(h.b.table.rows[h.r
 // tempered is the doubt under which the likeliest of some suspects, or none, is likeliest: curves that are
 // off by more than runs differ are those of a machine that is not quite the simulated one, and
 // distinguish less.
-func (h *hunt) tempered(tries []tried) (best doubt) {
-	places := all(len(h.rows))
+func (h *hunt) tempered(tries []tried, places []int) (best doubt) {
 	least := math.Inf(1)
 	for _, s := range scatters {
 		for _, b := range biases {
@@ -235,7 +237,7 @@ func (h *hunt) tempered(tries []tried) (best doubt) {
 			for i := range tries {
 				v = min(v, h.fit(tries[i].ratio, places, of)+2*tries[i].supposes())
 			}
-			if v < least {
+			if v += b * b / (usual * usual); v < least {
 				best, least = of, v
 			}
 		}
@@ -261,6 +263,10 @@ func (h *hunt) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+	}
+	of := h.tempered(left, h.anchors)
+	for i := range left {
+		left[i].misfit = h.fit(left[i].ratio, h.anchors, of)
 	}
 	slices.SortStableFunc(left, func(a, b tried) int {
 		return cmp.Compare(a.misfit/2+a.supposes(), b.misfit/2+b.supposes())
@@ -311,19 +317,25 @@ func (t *tried) supposes() float64 {
 	return t.assumes
 }
 
-// judged are suspects whose curve explains more than it assumes, best first.
+// judged are suspects whose curve explains more than it assumes, best first. Where the machine is slower
+// as a whole the likeliest few are named all the same: they say what to look at.
 func (h *hunt) judged(tries []tried) (out []tried) {
 	places := all(len(h.rows))
-	of := h.tempered(tries)
+	of := h.tempered(tries, places)
 	without := h.fit(ones(len(places)), places, of)
-	for _, t := range tries {
+	for i := range tries {
+		t := &tries[i]
 		t.misfit = h.fit(t.ratio, places, of)
 		t.score = t.misfit/2 + t.supposes() + h.facts(t.kind)
-		if (without-t.misfit)/2 > t.assumes+3 {
-			out = append(out, t)
+	}
+	slices.SortStableFunc(tries, func(a, b tried) int { return cmp.Compare(a.score, b.score) })
+	kinds := map[string]bool{}
+	for _, t := range tries {
+		explains := (without - t.misfit) / 2
+		if explains > t.assumes+3 || h.rep.Verdict == Slower && explains > 0 && len(kinds) < fewest {
+			out, kinds[t.kind] = append(out, t), true
 		}
 	}
-	slices.SortStableFunc(out, func(a, b tried) int { return cmp.Compare(a.score, b.score) })
 	return out
 }
 
@@ -370,11 +382,10 @@ func (h *hunt) begin(ctx context.Context, c candidate) *tried {
 	}
 	for n := 1; n <= len(h.anchors); n++ {
 		at := h.anchors[:n]
-		ratio := h.ratios(ctx, t, at)
-		if ratio == nil {
+		if t.ratio = h.ratios(ctx, t, at); t.ratio == nil {
 			return nil
 		}
-		if t.misfit = h.fit(ratio, at, h.before); h.fit(ones(n), at, h.before)-t.misfit < min(float64(n), 2) {
+		if h.fit(ones(n), at, h.before)-h.fit(t.ratio, at, h.before) < min(float64(n), 2) {
 			return nil
 		}
 	}
@@ -474,7 +485,7 @@ func (h *hunt) ratiosOf(ctx context.Context, t *tried, places []int) []float64 {
 func (h *hunt) report(all []tried) {
 	for i := range all {
 		t := &all[i]
-		if len(h.rep.Suspects) >= mostSuspects || t.score > all[0].score+12 {
+		if len(h.rep.Suspects) >= mostSuspects || len(h.rep.Suspects) >= fewest && t.score > all[0].score+12 {
 			break
 		}
 		if slices.ContainsFunc(h.rep.Suspects, func(s Suspect) bool { return s.Kind == t.kind }) {
@@ -482,7 +493,13 @@ func (h *hunt) report(all []tried) {
 		}
 		s := Suspect{Kind: t.kind, What: t.what, Explains: round(h.explains(t)), Prove: t.prove,
 			Remedy:   t.remedy,
-			Evidence: []string{h.where(t)}, misfit: t.misfit}
+			Evidence: []string{h.where(t)}}
+		for k, at := range h.rows {
+			s.Curve = append(s.Curve, Point{h.b.table.rows[at].bytes, h.es[at].us * t.ratio[k]})
+		}
+		if len(h.m.tables) > 1 {
+			s.Table = h.b.table.name()
+		}
 		if t.fitted {
 			s.What = strings.ReplaceAll(t.what, "%s", strconv.FormatFloat(t.factor, 'g', 3, 64))
 		}
@@ -495,8 +512,8 @@ func (h *hunt) report(all []tried) {
 	}
 }
 
-// mostSuspects bounds the suspects of a report.
-const mostSuspects = 6
+// mostSuspects bounds the suspects of a report; fewest kinds are named of what is slower.
+const mostSuspects, fewest = 6, 3
 
 // explains is the geometric mean of its ratios from 1 MiB on, or of all.
 func (h *hunt) explains(t *tried) float64 {

@@ -169,17 +169,17 @@ func (m *made) unknown() bool {
 	return true
 }
 
-// faults are the cases of every fault on so many machines, and as many without one.
-func faults(draws int) (out []trial) {
+// faults are the cases of every fault on so many machines, and three times as many without one.
+func faults(from, draws int) (out []trial) {
 	for i := range among {
 		f := &among[i]
-		for d := range draws {
+		for d := from; d < from+draws; d++ {
 			name := fmt.Sprintf("%s/%d", f.kind, d)
 			out = append(out, trial{name: name, group: f.kind, kinds: []string{f.kind},
 				make: func() (diagnose.Request, error) { return request(name, f) }})
 		}
 	}
-	for d := range 3 * draws {
+	for d := 3 * from; d < 3*(from+draws); d++ {
 		name := fmt.Sprintf("none/%d", d)
 		out = append(out, trial{name: name, group: "none", verdict: diagnose.AsExpected, none: true,
 			make: func() (diagnose.Request, error) { return request(name, nil) }})

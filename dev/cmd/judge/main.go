@@ -79,11 +79,12 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	only := f.String("only", "", "beginning of the names that are meant")
 	every := f.Int("every", 1, "every so many-th case")
 	draws := f.Int("draws", 10, "faults: machines of each kind")
+	from := f.Int("from", 0, "faults: the first draw")
 	log := f.String("log", "", "file of answers; cases in it are not run again")
 	if err := f.Parse(args[1:]); err != nil {
 		return err
 	}
-	trials, err := trialsOf(args[0], os.DirFS(*shared), *draws)
+	trials, err := trialsOf(args[0], os.DirFS(*shared), *from, *draws)
 	if err != nil {
 		return err
 	}

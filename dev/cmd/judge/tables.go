@@ -63,9 +63,9 @@ func (d document) with(change func(r point) point) document {
 func (r point) slowed(f float64) point { return point{r.Bytes, r.Us * f, r.AlgBW / f, r.BusBW / f} }
 
 // trialsOf are the cases of a kind.
-func trialsOf(kind string, shared fs.FS, draws int) ([]trial, error) {
+func trialsOf(kind string, shared fs.FS, from, draws int) ([]trial, error) {
 	if kind == "faults" {
-		return faults(draws), nil
+		return faults(from, draws), nil
 	}
 	if kind == "causes" {
 		return causes(shared)
