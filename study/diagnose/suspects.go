@@ -164,6 +164,20 @@ const (
 		"symbol errors in ethtool -S or perfquery"
 )
 
+const (
+	proveNode = "the same table on pairs of nodes: every pair with the slow node is slow"
+	mendNode  = "take the node out; compare its BIOS, PCIe settings and firmware with its neighbours'"
+)
+
+func (p *place) slowNode(node int) func(t *trial, f float64) error {
+	return func(t *trial, f float64) error {
+		for i := range p.nics {
+			t.fault("nic=node%d/%d:slow=%g", node, i, f)
+		}
+		return nil
+	}
+}
+
 // rates are NICs that have a part of their rate.
 func rates(p *place) []candidate {
 	return []candidate{
@@ -174,14 +188,9 @@ func rates(p *place) []candidate {
 				t.fault("nic=node%d/%d:slow=%g", p.nodes/2, len(p.nics)/2, f)
 				return nil
 			}, proveNIC, mendNIC},
-		{"slow-node", "all NICs of one node have 1/%s of their rate", 1.6, true,
-			func(t *trial, f float64) error {
-				for i := range p.nics {
-					t.fault("nic=node0/%d:slow=%g", i, f)
-				}
-				return nil
-			}, "the same table on pairs of nodes: every pair with the slow node is slow",
-			"take the node out; compare its BIOS, PCIe settings and firmware with its neighbours'"},
+		{"slow-node", "all NICs of one node have 1/%s of their rate", 1.6, true, p.slowNode(0), proveNode, mendNode},
+		{"slow-node", "all NICs of one node in the middle have 1/%s of their rate", 1.6, true, p.slowNode(p.nodes / 2),
+			proveNode, mendNode},
 		{"acs", "ACS sends what goes between NIC and GPU through the CPU: 1/%s of the rate of all NICs", 2.4,
 			true, p.slowNICs, "lspci -vvv | grep ACSCtl: SrcValid+ on a bridge is ACS",
 			"disable ACS on bridges (setpci -s BRIDGE ECAP_ACS+0x6.w=0000, BIOS), or use ATS in virtual " +

@@ -20,8 +20,8 @@ const (
 	many    = 32
 )
 
-// Times whose median differs from the expected one by no more than quiet are not explained: two
-// machines of a kind differ so.
+// Times that differ from the expected ones by no more than quiet, as the root of the mean square of ln, are
+// not explained: two machines of a kind differ so.
 const quiet = 0.085
 
 // tried is a candidate that was simulated.
@@ -164,14 +164,15 @@ func (h *hunt) rms(d []float64) float64 {
 	return math.Sqrt(sum / float64(max(len(d), 1)))
 }
 
-// off reports whether a size is outside of what is expected, or all of them are off in one direction.
+// off reports whether a size is outside of what is expected, or all are off by more than two machines of a
+// kind differ: a fault whose curve fits is found within what a class may be off by, too.
 func (h *hunt) off() bool {
 	for i, row := range h.b.table.rows {
 		if row.us > h.es[i].most || row.us < h.es[i].least {
 			return true
 		}
 	}
-	return math.Abs(median(h.every)) > quiet
+	return h.rms(h.every) > quiet
 }
 
 // What the right suspect leaves of measured over simulated times, as ln, is of two kinds: scatter from

@@ -41,18 +41,17 @@ func (o *Options) page(w io.Writer, r *diagnose.Report) error {
 func curves(r *diagnose.Report) (out []page.Section) {
 	for i := 0; i < len(r.Sizes); {
 		table := r.Sizes[i].Table
-		measured, expected := chart.Series{Name: "measured"}, chart.Series{Name: "expected"}
+		measured, expected := chart.Series{Name: "measured"}, chart.Series{Name: "expected", Band: true}
 		n := 0
 		for ; i < len(r.Sizes) && r.Sizes[i].Table == table; i++ {
 			z := &r.Sizes[i]
 			n++
 			measured.Points = append(measured.Points, chart.Point{X: float64(z.Bytes), Y: z.Measured, N: 1,
 				Least: z.Measured, Most: z.Measured})
-			// a range is drawn of several samples
-			expected.Points = append(expected.Points, chart.Point{X: float64(z.Bytes), Y: z.Expected[1], N: 3,
+			expected.Points = append(expected.Points, chart.Point{X: float64(z.Bytes), Y: z.Expected[1], N: 1,
 				Least: z.Expected[0], Most: z.Expected[2]})
 		}
-		c := &chart.Chart{XName: "bytes", YName: "us", LogX: true, LogY: true, Samples: n,
+		c := &chart.Chart{XName: "bytes", YName: "time, us", LogX: true, LogY: true, Samples: n,
 			Series: []chart.Series{measured, expected}}
 		for k := range r.Suspects {
 			s := &r.Suspects[k]
@@ -70,8 +69,8 @@ func curves(r *diagnose.Report) (out []page.Section) {
 		if table != "" {
 			title += ", " + table
 		}
-		out = append(out, page.Section{Title: title, Markup: c.CurvesFigure().SVG(),
-			Text: "Bars are what is expected, from least to most."})
+		out = append(out, page.Section{Title: title, Markup: c.SVG(),
+			Text: "The area is what is expected, from least to most."})
 	}
 	return out
 }
