@@ -74,8 +74,9 @@ type Report struct {
 	Machine  string    `json:"machine,omitempty"`
 	Shape    string    `json:"shape,omitempty"` // where the curve parts: latency, crossover, plateau
 	// Stuck is what logs and dumps say of a job that hangs or fails.
-	Stuck []string `json:"stuck,omitempty"`
-	Notes []string `json:"notes,omitempty"`
+	Stuck   []string `json:"stuck,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
+	untried bool     // no suspect was asked for
 	// System is a node of the machine of the first table; nil without one.
 	System *topo.System `json:"-"`
 }
@@ -132,6 +133,7 @@ func New(ctx context.Context, req Request) (*Report, error) {
 		return nil, err
 	}
 	q.stuck()
+	q.rep.untried = req.NoSuspects
 	if !req.NoSuspects {
 		if err := q.suspects(ctx); err != nil {
 			return nil, err

@@ -161,7 +161,7 @@ func TestDumpsSayWhoWaits(t *testing.T) {
 }
 
 // TestRanksThatDifferAreNamed: releases and settings of several ranks' logs are compared by host; a host that
-// tells settings and lacks one has it unset.
+// says settings and lacks one has it unset.
 func TestRanksThatDifferAreNamed(t *testing.T) {
 	r := diagnosed(t, scenario.Spec{},
 		File{"a.log", []byte("n0:1:1 [0] NCCL INFO NCCL version 2.21.5+cuda12.4\n" +
@@ -209,7 +209,8 @@ func TestSettingsOfAnotherMachineFitNICsThatWereChanged(t *testing.T) {
 	r := diagnosed(t, scenario.Spec{}, File{"t.json", []byte(`{"name": "own", "collective": "sendrecv",
 		"env": {"NCCL_IB_HCA": "mlx5_99"}, "system": {"gpu": "H100 80GB HBM3", "nic": "RoCE 100Gb/s", "nodes": 2,
 		"gpus_per_node": 2}, "rows": [{"bytes": 1048576, "time_us": 200}]}`)})
-	if !strings.Contains(strings.Join(r.Notes, "\n"), "NCCL_IB_HCA=mlx5_99: the built-in machine has NICs of other") {
+	if !strings.Contains(strings.Join(r.Notes, "\n"),
+		"NCCL_IB_HCA=mlx5_99: the built-in machine has NICs of other") {
 		t.Errorf("notes %q", r.Notes)
 	}
 }

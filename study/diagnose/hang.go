@@ -85,21 +85,21 @@ func (q *work) warned(f File) {
 	}
 }
 
-// told finds what a rank says of its release and its settings: host, and either a version, or a variable with
-// its value. The host is that of NCCL's prefix, host:pid:tid.
-var told = sync.OnceValue(func() *regexp.Regexp {
+// ranksLine finds what a rank says of its release and its settings: host, and either a version, or a
+// variable with its value. The host is that of NCCL's prefix, host:pid:tid.
+var ranksLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(?:([^\s:]+):\d+:\d+ .*)?(?:NCCL version (\d+\.\d+\.\d+)|` +
 		`(NCCL_\w+) set (?:by environment )?to ([^\r\n]*))`)
 })
 
-// differing names releases and settings that differ between the ranks whose logs these are. A host that tells
+// differing names releases and settings that differ between the ranks whose logs these are. A host that says
 // some settings and lacks one that others have has none of it.
 func (q *work) differing() {
 	const release = "releases of NCCL"
 	at := map[string]map[string][]string{} // what, value: hosts
-	hosts := map[string]map[string]bool{}  // that tell settings: which
+	hosts := map[string]map[string]bool{}  // that say their settings: which
 	for _, f := range q.Files {
-		for _, m := range told().FindAllSubmatch(f.Data, -1) {
+		for _, m := range ranksLine().FindAllSubmatch(f.Data, -1) {
 			where, what, value := cmp.Or(string(m[1]), f.Name), release, string(m[2])
 			if m[3] != nil {
 				what, value = string(m[3]), strings.TrimRight(string(m[4]), " .")
@@ -132,8 +132,8 @@ func (q *work) differing() {
 		for _, v := range slices.Sorted(maps.Keys(at[what])) {
 			values = append(values, fmt.Sprintf("%s (%s)", v, list3(at[what][v])))
 		}
-		q.rep.Stuck = append(q.rep.Stuck, fmt.Sprintf("ranks have different %s: %s; NCCL wants one on all", what,
-			strings.Join(values, ", ")))
+		q.rep.Stuck = append(q.rep.Stuck, fmt.Sprintf("ranks have different %s: %s; NCCL wants one on all",
+			what, strings.Join(values, ", ")))
 	}
 }
 

@@ -23,7 +23,7 @@ type candidate struct {
 	remedy string
 }
 
-// curve names a change that several candidates have in common, as far as times can tell: it is simulated
+// curve names a change that several candidates have in common, as far as times show: it is simulated
 // once. Between two nodes all traffic meets the NICs of each. Where nothing describes the network, of
 // cables only what they leave to NICs is known. Empty: its own.
 func (p *place) curve(c *candidate) string {
@@ -157,16 +157,16 @@ func nics(p *place) []candidate {
 	return append(out, missing(p)...)
 }
 
-// What proves and mends a slow NIC.
+// What proves and repairs a slow NIC.
 const (
-	proveNIC = "ib_write_bw --report_gbits between two nodes, for each NIC of each node (-d); ibstat"
-	mendNIC  = "reseat or replace cable and transceiver of the NIC that lags; check rate and width in ibstat, " +
-		"symbol errors in ethtool -S or perfquery"
+	proveNIC  = "ib_write_bw --report_gbits between two nodes, for each NIC of each node (-d); ibstat"
+	repairNIC = "reseat or replace cable and transceiver of the NIC that lags; check rate and width in " +
+		"ibstat, symbol errors in ethtool -S or perfquery"
 )
 
 const (
-	proveNode = "the same table on pairs of nodes: every pair with the slow node is slow"
-	mendNode  = "take the node out; compare its BIOS, PCIe settings and firmware with its neighbours'"
+	proveNode  = "the same table on pairs of nodes: every pair with the slow node is slow"
+	repairNode = "take the node out; compare its BIOS, PCIe settings and firmware with its neighbours'"
 )
 
 func (p *place) slowNode(node int) func(t *trial, f float64) error {
@@ -181,16 +181,17 @@ func (p *place) slowNode(node int) func(t *trial, f float64) error {
 // rates are NICs that have a part of their rate.
 func rates(p *place) []candidate {
 	return []candidate{
-		{"nic-slow", "one NIC has 1/%s of its rate", 1, true, slowNIC, proveNIC, mendNIC},
+		{"nic-slow", "one NIC has 1/%s of its rate", 1, true, slowNIC, proveNIC, repairNIC},
 		// Where a tree has it, it matters which.
 		{"nic-slow", "one NIC, of a node in the middle, has 1/%s of its rate", 1, true,
 			func(t *trial, f float64) error {
 				t.fault("nic=node%d/%d:slow=%g", p.nodes/2, len(p.nics)/2, f)
 				return nil
-			}, proveNIC, mendNIC},
-		{"slow-node", "all NICs of one node have 1/%s of their rate", 1.6, true, p.slowNode(0), proveNode, mendNode},
-		{"slow-node", "all NICs of one node in the middle have 1/%s of their rate", 1.6, true, p.slowNode(p.nodes / 2),
-			proveNode, mendNode},
+			}, proveNIC, repairNIC},
+		{"slow-node", "all NICs of one node have 1/%s of their rate", 1.6, true, p.slowNode(0), proveNode,
+			repairNode},
+		{"slow-node", "all NICs of one node in the middle have 1/%s of their rate", 1.6, true,
+			p.slowNode(p.nodes / 2), proveNode, repairNode},
 		{"acs", "ACS sends what goes between NIC and GPU through the CPU: 1/%s of the rate of all NICs", 2.4,
 			true, p.slowNICs, "lspci -vvv | grep ACSCtl: SrcValid+ on a bridge is ACS",
 			"disable ACS on bridges (setpci -s BRIDGE ECAP_ACS+0x6.w=0000, BIOS), or use ATS in virtual " +
@@ -213,8 +214,8 @@ func slowNIC(t *trial, f float64) error {
 // narrow are PCIe links of fewer lanes than 16, or of an older generation with as much less.
 func narrow(what string, assumes float64) (out []candidate) {
 	for _, n := range []int{8, 4, 2} {
-		out = append(out, candidate{"pcie", fmt.Sprintf("the PCIe links of %s have %d of 16 lanes, or a rate "+
-			"that is as much lower", what, n), assumes, false,
+		out = append(out, candidate{"pcie", fmt.Sprintf("the PCIe links of %s have %d of 16 lanes, or a "+
+			"rate that is as much lower", what, n), assumes, false,
 			func(t *trial, _ float64) error { return t.topology(lanes(n)) },
 			"lspci -vv | grep -E 'LnkCap|LnkSta': width and speed of every NIC, GPU and switch; " +
 				"nvidia-smi -q | grep -A4 'Link Width'",
@@ -296,14 +297,14 @@ func tiers(n *fabric.Network, f func(c *fabric.Cable)) {
 	}
 }
 
-// What proves and mends faults of cables.
+// What proves and repairs faults of cables.
 const (
-	proveLink = "counters and rate of every port of the switches (iblinkinfo; ethtool on RoCE switches)"
-	mendLink  = "replace the cable or transceiver; take the port out until then"
-	proveOver = "the same table on nodes of one leaf: it is as fast as expected; simccl topo fabric show"
-	mendOver  = "place the job within leaves (simccl topo fabric place), or add uplinks"
-	proveHash = "repeat: times differ from run to run; NCCL_IB_QPS_PER_CONNECTION=4 changes them"
-	mendHash  = "adaptive routing, or NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1"
+	proveLink  = "counters and rate of every port of the switches (iblinkinfo; ethtool on RoCE switches)"
+	repairLink = "replace the cable or transceiver; take the port out until then"
+	proveOver  = "the same table on nodes of one leaf: it is as fast as expected; simccl topo fabric show"
+	repairOver = "place the job within leaves (simccl topo fabric place), or add uplinks"
+	proveHash  = "repeat: times differ from run to run; NCCL_IB_QPS_PER_CONNECTION=4 changes them"
+	repairHash = "adaptive routing, or NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1"
 )
 
 // unseen are suspects of a network that nothing describes: what its cables leave to NICs. That there is
@@ -311,12 +312,12 @@ const (
 func (p *place) unseen() []candidate {
 	const sure = 2.8
 	return []candidate{
-		{"oversubscription", "leaves have %s times the rate to hosts that they have upwards", sure + 0.4, true,
-			p.slowNICs, proveOver, mendOver},
+		{"oversubscription", "leaves have %s times the rate to hosts that they have upwards", sure + 0.4,
+			true, p.slowNICs, proveOver, repairOver},
 		{"link-slow", "one cable between switches has 1/%s of the rate of a NIC", sure, true, slowNIC,
-			proveLink, mendLink},
-		{"hash-collision", "queue pairs share cables by an unlucky hash of their routes: to a NIC's flow 1/%s " +
-			"of its rate is left", sure + 0.2, true, slowNIC, proveHash, mendHash},
+			proveLink, repairLink},
+		{"hash-collision", "queue pairs share cables by an unlucky hash of their routes: to a NIC's flow " +
+			"1/%s of its rate is left", sure + 0.2, true, slowNIC, proveHash, repairHash},
 	}
 }
 
@@ -335,12 +336,12 @@ func wires() []candidate {
 						first = false
 					})
 				})
-			}, proveLink, mendLink},
+			}, proveLink, repairLink},
 		{"oversubscription", "leaves have %s times the rate to hosts that they have upwards", sure + 0.4,
 			true,
 			func(t *trial, f float64) error {
 				return t.network(func(n *fabric.Network) { tiers(n, func(c *fabric.Cable) { c.Gbit /= f }) })
-			}, proveOver, mendOver},
+			}, proveOver, repairOver},
 		{"routing", "static routes share cables where adaptive routing would not", sure + 0.8, false,
 			func(t *trial, _ float64) error {
 				return t.network(func(n *fabric.Network) { n.Routing = fabric.Static })
@@ -353,7 +354,7 @@ func wires() []candidate {
 			sure + 0.2, false, func(t *trial, _ float64) error {
 				t.spec.Seed = seed + 1
 				return t.network(func(n *fabric.Network) { n.Routing = fabric.ECMP })
-			}, proveHash, mendHash})
+			}, proveHash, repairHash})
 	}
 	return out
 }

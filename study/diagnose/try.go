@@ -177,13 +177,13 @@ func (h *hunt) off() bool {
 
 // What the right suspect leaves of measured over simulated times, as ln, is of two kinds: scatter from
 // run to run, of each size by itself, and what the simulated machine is off by, which is much the same at
-// sizes that are close: it is alike by 1/e over a factor of alike in bytes. How large both are, the
+// sizes that are close: its correlation falls to 1/e over a factor of far in bytes. How large both are, the
 // table says (see tempered): scatter is no less than two runs differ by, and a bias is less likely the more
 // it is than usual, what the classes of machines that nothing was measured on state.
 type doubt struct{ scatter, bias float64 }
 
 const (
-	alike = 64
+	far   = 64
 	usual = 0.3
 )
 
@@ -202,7 +202,7 @@ func (h *hunt) fit(ratio []float64, places []int, of doubt) float64 {
 	for i, at := range places {
 		root[i], d[i] = make([]float64, i+1), h.measured[at]-math.Log(ratio[i])
 		for k := range i + 1 {
-			apart := math.Abs(h.size(at)-h.size(places[k])) / math.Log(alike)
+			apart := math.Abs(h.size(at)-h.size(places[k])) / math.Log(far)
 			v := of.bias * of.bias * math.Exp(-apart)
 			if k == i {
 				v += of.scatter * of.scatter

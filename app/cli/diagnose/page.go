@@ -16,7 +16,8 @@ import (
 func (o *Options) page(w io.Writer, r *diagnose.Report) error {
 	facts := []page.Fact{{Name: "verdict", Value: string(r.Verdict)}}
 	if r.From != nil {
-		facts = append(facts, page.Fact{Name: "parts from", Value: fmt.Sprintf("%d B (%s)", *r.From, r.Shape)})
+		facts = append(facts, page.Fact{Name: "parts from",
+			Value: fmt.Sprintf("%d B (%s)", *r.From, r.Shape)})
 	}
 	if r.Machine != "" {
 		facts = append(facts, page.Fact{Name: "machine", Value: r.Machine})

@@ -158,7 +158,8 @@ func (d *drawing) node(id topo.NodeID) {
 	}
 	for _, b := range d.Boxes[id] {
 		d.Add(`<g class="node %s"><rect x="%.1f" y="%.1f" width="%g" height="%g" rx="5"%s/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text><title>%s</title></g>`,
-			kindClass[n.Kind], b.X-b.W/2, b.Y-b.H/2, b.W, b.H, look, b.X, b.Y+4, svg.Escape(machine.Label(d.s, id)),
+			kindClass[n.Kind], b.X-b.W/2, b.Y-b.H/2, b.W, b.H, look,
+			b.X, b.Y+4, svg.Escape(machine.Label(d.s, id)),
 			svg.Escape(tip))
 	}
 }

@@ -48,7 +48,7 @@ type trial struct {
 	kinds        []string // any of them, among the suspects; empty: none is asked for
 	none         bool     // no suspect is right
 	make         func() (diagnose.Request, error)
-	slower       map[string]func(point) point // changes of a table that make it slower, by what they are called
+	slower       map[string]func(point) point // changes that make a table slower, by their names
 }
 
 // answer is a line of the log.
@@ -119,7 +119,8 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 
 // ask has a case diagnosed: its answer, and the verdicts of the same table were it slower.
 func (t *trial) ask(ctx context.Context) []answer {
-	a := answer{Name: t.name, Group: t.group, Right: t.verdict, Kinds: t.kinds, None: t.none, Suspects: []string{}}
+	a := answer{Name: t.name, Group: t.group, Right: t.verdict, Kinds: t.kinds, None: t.none,
+		Suspects: []string{}}
 	req, err := t.make()
 	if err != nil {
 		a.Skipped = err.Error()
@@ -141,7 +142,8 @@ func (t *trial) ask(ctx context.Context) []answer {
 	for called, change := range t.slower { //lint:sorted answers are summed by group
 		out = append(out, answer{Name: t.name + called, Group: "slower" + called, Right: diagnose.Slower,
 			Verdict: r.Again(func(z *diagnose.Size) float64 {
-				return change(point{Bytes: z.Bytes, Us: z.Measured, AlgBW: float64(z.Bytes) / z.Measured * 1e-3}).Us
+				bw := float64(z.Bytes) / z.Measured * 1e-3
+				return change(point{Bytes: z.Bytes, Us: z.Measured, AlgBW: bw}).Us
 			}), Suspects: []string{}})
 	}
 	return out
