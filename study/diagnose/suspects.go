@@ -246,6 +246,11 @@ func paths(*place) []candidate {
 	}
 }
 
+const (
+	proveHCA  = "NCCL_DEBUG=INFO: the devices in the line \"NET/IB : Using\""
+	repairHCA = "unset NCCL_IB_HCA or name every compute NIC; give the container all of /dev/infiniband"
+)
+
 // missing are NICs that are not used.
 func missing(p *place) (out []candidate) {
 	for _, n := range []int{1, 2, 3} {
@@ -274,10 +279,18 @@ func missing(p *place) (out []candidate) {
 				t.fault("nic=%s:absent", name)
 			}
 			return nil
-		},
-			"NCCL_DEBUG=INFO: the devices in the line \"NET/IB : Using\"",
-			"unset NCCL_IB_HCA or name every compute NIC; give the container all of /dev/infiniband"})
+		}, proveHCA, repairHCA})
 	}
+	out = append(out, candidate{"wrong-hca", "NCCL uses one NIC of each node, of 1/%s of the rate of the " +
+		"others: one for storage or management", 1.2, true, func(t *trial, f float64) error {
+		for _, name := range p.nics[1:] {
+			t.fault("nic=%s:absent", name)
+		}
+		for n := range p.nodes {
+			t.fault("nic=node%d/0:slow=%g", n, f)
+		}
+		return nil
+	}, proveHCA, repairHCA})
 	if n := len(p.nics); n > 1 && p.gpus <= n/2 {
 		out = append(out, candidate{"numa", "the NICs in use are at the other CPU than the GPUs", 1.6, false,
 			setting("NCCL_IB_HCA==" + strings.Join(p.nics[n/2:], ",")),
