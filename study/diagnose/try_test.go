@@ -23,8 +23,8 @@ func suspect(kind string, assumes float64, of ...float64) tried {
 	return t
 }
 
-// TestCurveThatFitsOutranksOneThatAssumesLess: where one curve fits to the scatter of runs, another that is off
-// by more is far behind, whatever it assumes. On a machine that is not quite the simulated one, where none
+// TestCurveThatFitsOutranksOneThatAssumesLess: where one curve fits to the scatter of runs, another that is
+// off by more is far behind, whatever it assumes. On a machine that is not quite the simulated one, where none
 // fits so well, what is assumed decides between curves that are close.
 func TestCurveThatFitsOutranksOneThatAssumesLess(t *testing.T) {
 	exact := suspect("exact", 3, 0, 0, 0, 0.3, 0.7, 0.7, 0.7, 0.7)
@@ -54,8 +54,8 @@ func TestSlowerMachineHasSuspects(t *testing.T) {
 	}
 }
 
-// TestEqualCurvesAreSimulatedOnce: causes that leave NICs the same part of their rate share a curve, as far as
-// nothing describes the network.
+// TestEqualCurvesAreSimulatedOnce: causes that leave NICs the same part of their rate share a curve, as far
+// as nothing describes the network.
 func TestEqualCurvesAreSimulatedOnce(t *testing.T) {
 	for _, c := range []struct {
 		a, b   string
