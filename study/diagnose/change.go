@@ -112,34 +112,17 @@ func (t *trial) topology(edit func([]byte) []byte) error {
 	return nil
 }
 
-// network has edit change the fabric; without one it begins with a leaf of its own for each node
-// that does not block.
-func (t *trial) network(layout fabric.Layout, edit func(*fabric.Network)) error {
-	var n *fabric.Network
-	if name := t.spec.Network.Fabric; name != "" {
-		data, err := fs.ReadFile(t.opt.Files, name)
-		if err != nil {
-			return err
-		}
-		if n, err = fabric.ParseNetwork(data, name); err != nil {
-			return err
-		}
-	} else {
-		nets := t.ports()
-		if len(nets) == 0 {
-			return fmt.Errorf("no NICs")
-		}
-		layout.Kind, layout.Hosts, layout.Nets, layout.PerLeaf = "leaf-spine", t.run.Site.Comm.NNodes,
-			len(nets), 1
-		layout.Gbit = nets[0] * 8
-		var err error
-		if n, err = fabric.Generate(layout); err != nil {
-			return err
-		}
+// network has edit change the fabric.
+func (t *trial) network(edit func(*fabric.Network)) error {
+	data, err := fs.ReadFile(t.opt.Files, t.spec.Network.Fabric)
+	if err != nil {
+		return err
 	}
-	if edit != nil {
-		edit(n)
+	n, err := fabric.ParseNetwork(data, t.spec.Network.Fabric)
+	if err != nil {
+		return err
 	}
+	edit(n)
 	t.files["network.json"] = n.Format()
 	t.spec.Network.Fabric = "network.json"
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/topo"
 )
 
 // Request is files and what is known beside them.
@@ -52,7 +53,15 @@ type Suspect struct {
 	Prove    string   `json:"prove"`
 	Remedy   string   `json:"remedy"`
 
-	misfit float64
+	// Curve are the times with it at the sizes of Table that were simulated.
+	Curve []Point `json:"-"`
+	Table string  `json:"-"`
+}
+
+// Point is a time of a size.
+type Point struct {
+	Bytes int64
+	Us    float64
 }
 
 // Report is the answer.
@@ -65,8 +74,11 @@ type Report struct {
 	Machine  string    `json:"machine,omitempty"`
 	Shape    string    `json:"shape,omitempty"` // where the curve parts: latency, crossover, plateau
 	// Stuck is what logs and dumps say of a job that hangs or fails.
-	Stuck []string `json:"stuck,omitempty"`
-	Notes []string `json:"notes,omitempty"`
+	Stuck   []string `json:"stuck,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
+	untried bool     // no suspect was asked for
+	// System is a node of the machine of the first table; nil without one.
+	System *topo.System `json:"-"`
 }
 
 // What is missing, in the order in which it would decide.
@@ -121,6 +133,7 @@ func New(ctx context.Context, req Request) (*Report, error) {
 		return nil, err
 	}
 	q.stuck()
+	q.rep.untried = req.NoSuspects
 	if !req.NoSuspects {
 		if err := q.suspects(ctx); err != nil {
 			return nil, err
@@ -155,12 +168,13 @@ func (q *work) tables(ctx context.Context) error {
 			if len(q.m.tables) > 1 {
 				z.Table = t.name()
 			}
-			z.Verdict = judge(r.us, &es[i])
+			z.Verdict = judge(r.us, es[i].least, es[i].most)
 			q.rep.Sizes = append(q.rep.Sizes, z)
 		}
 	}
 	site := q.benches[0].run.Site
 	q.rep.Machine = fmt.Sprintf("%d x %s: %s", site.Comm.NNodes, site.Name, site.Times())
+	q.rep.System = site.Cluster.Host(0).Systems[0]
 	q.whole()
 	return nil
 }

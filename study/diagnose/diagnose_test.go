@@ -160,6 +160,61 @@ func TestDumpsSayWhoWaits(t *testing.T) {
 	}
 }
 
+// TestRanksThatDifferAreNamed: releases and settings of several ranks' logs are compared by host; a host that
+// says settings and lacks one has it unset.
+func TestRanksThatDifferAreNamed(t *testing.T) {
+	r := diagnosed(t, scenario.Spec{},
+		File{"a.log", []byte("n0:1:1 [0] NCCL INFO NCCL version 2.21.5+cuda12.4\n" +
+			"n0:1:1 [0] NCCL INFO NCCL_IB_HCA set by environment to mlx5_0\n" +
+			"n0:1:1 [0] NCCL INFO NCCL_ALGO set by environment to Ring.\n")},
+		File{"b.log", []byte("n1:1:1 [0] NCCL INFO NCCL version 2.23.4+cuda12.4\n" +
+			"n1:1:1 [0] NCCL INFO NCCL_ALGO set by environment to Ring.\n")})
+	got := strings.Join(r.Stuck, "\n")
+	for _, want := range []string{"different releases of NCCL: 2.21.5 (n0), 2.23.4 (n1)",
+		"different NCCL_IB_HCA: mlx5_0 (n0), unset (n1)"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not said:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "NCCL_ALGO") {
+		t.Errorf("NCCL_ALGO is the same on both:\n%s", got)
+	}
+}
+
+// TestAgainJudgesOtherTimes: the verdict of the same sizes were they slower, without a simulation.
+func TestAgainJudgesOtherTimes(t *testing.T) {
+	r := &Report{Sizes: []Size{{Bytes: 8, Measured: 10, Expected: [3]float64{9, 10, 11}},
+		{Bytes: 1 << 20, Measured: 100, Expected: [3]float64{90, 100, 110}}}}
+	if v := r.Again(func(z *Size) float64 { return 1.7 * z.Measured }); v != Slower {
+		t.Errorf("1.7 times as slow is %s", v)
+	}
+	if v := r.Again(func(z *Size) float64 { return z.Measured }); v != AsExpected {
+		t.Errorf("the same is %s", v)
+	}
+}
+
+// TestOwnTableWithoutAMachineIsRead: a table that simccl printed names its GPUs by their architecture alone.
+func TestOwnTableWithoutAMachineIsRead(t *testing.T) {
+	f := measured(t, small(), 0)
+	f.Data = []byte(strings.ReplaceAll(string(f.Data), "NVIDIA H100 80GB HBM3", "sm_90"))
+	r, err := New(t.Context(), Request{Files: []File{f}, Options: options(), NoSuspects: true})
+	if err != nil || r.Verdict != AsExpected {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+// TestSettingsOfAnotherMachineFitNICsThatWereChanged: NCCL_IB_HCA of a table whose machine is assumed, with
+// NICs of another rate, names NICs that the assumed machine has.
+func TestSettingsOfAnotherMachineFitNICsThatWereChanged(t *testing.T) {
+	r := diagnosed(t, scenario.Spec{}, File{"t.json", []byte(`{"name": "own", "collective": "sendrecv",
+		"env": {"NCCL_IB_HCA": "mlx5_99"}, "system": {"gpu": "H100 80GB HBM3", "nic": "RoCE 100Gb/s", "nodes": 2,
+		"gpus_per_node": 2}, "rows": [{"bytes": 1048576, "time_us": 200}]}`)})
+	if !strings.Contains(strings.Join(r.Notes, "\n"),
+		"NCCL_IB_HCA=mlx5_99: the built-in machine has NICs of other") {
+		t.Errorf("notes %q", r.Notes)
+	}
+}
+
 // TestWarningsAloneAreRead: a log of warnings, without a line of INFO, says what they mean.
 func TestWarningsAloneAreRead(t *testing.T) {
 	r := diagnosed(t, scenario.Spec{},

@@ -162,6 +162,6 @@ func (q *work) said() {
 // everyKind are candidates of all kinds, of a machine that may have them all.
 func everyKind() []candidate {
 	p := place{nodes: 2, gpus: 2, nics: []string{"mlx5_0", "mlx5_1"}, nvlink: true, nvls: true}
-	out := append(nics(&p), wires(&p)...)
+	out := append(nics(&p), wires()...)
 	return append(append(out, inside(&p)...), settings(&p)...)
 }

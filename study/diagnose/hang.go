@@ -2,7 +2,9 @@ package diagnose
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -63,7 +65,7 @@ func (q *work) stuck() {
 	for _, f := range q.Files {
 		q.warned(f)
 	}
-	q.versions()
+	q.differing()
 	q.waiting()
 }
 
@@ -83,30 +85,64 @@ func (q *work) warned(f File) {
 	}
 }
 
-var versionLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`NCCL version (\d+\.\d+\.\d+)`)
+// ranksLine finds what a rank says of its release and its settings: host, and either a version, or a
+// variable with its value. The host is that of NCCL's prefix, host:pid:tid.
+var ranksLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(?:([^\s:]+):\d+:\d+ .*)?(?:NCCL version (\d+\.\d+\.\d+)|` +
+		`(NCCL_\w+) set (?:by environment )?to ([^\r\n]*))`)
 })
 
-// versions names releases that differ between the logs.
-func (q *work) versions() {
-	by := map[string]string{}
-	var names []string
+// differing names releases and settings that differ between the ranks whose logs these are. A host that says
+// some settings and lacks one that others have has none of it.
+func (q *work) differing() {
+	const release = "releases of NCCL"
+	at := map[string]map[string][]string{} // what, value: hosts
+	hosts := map[string]map[string]bool{}  // that say their settings: which
 	for _, f := range q.Files {
-		for _, m := range versionLine().FindAllSubmatch(f.Data, -1) {
-			if v := string(m[1]); by[v] == "" {
-				by[v] = f.Name
-				names = append(names, v)
+		for _, m := range ranksLine().FindAllSubmatch(f.Data, -1) {
+			where, what, value := cmp.Or(string(m[1]), f.Name), release, string(m[2])
+			if m[3] != nil {
+				what, value = string(m[3]), strings.TrimRight(string(m[4]), " .")
+				if slices.Contains(silent, what) || strings.HasPrefix(what, "NCCL_DEBUG") {
+					continue
+				}
+				if hosts[where] == nil {
+					hosts[where] = map[string]bool{}
+				}
+				hosts[where][what] = true
+			}
+			if at[what] == nil {
+				at[what] = map[string][]string{}
+			}
+			if !slices.Contains(at[what][value], where) {
+				at[what][value] = append(at[what][value], where)
 			}
 		}
 	}
-	if len(names) > 1 {
-		slices.Sort(names)
-		for i, v := range names {
-			names[i] = v + " (" + by[v] + ")"
+	for _, what := range slices.Sorted(maps.Keys(at)) {
+		for _, host := range slices.Sorted(maps.Keys(hosts)) {
+			if what != release && !hosts[host][what] {
+				at[what]["unset"] = append(at[what]["unset"], host)
+			}
 		}
-		q.rep.Stuck = append(q.rep.Stuck, "ranks have different releases of NCCL: "+strings.Join(names, ", ")+
-			"; NCCL wants one on all")
+		if len(at[what]) < 2 {
+			continue
+		}
+		var values []string
+		for _, v := range slices.Sorted(maps.Keys(at[what])) {
+			values = append(values, fmt.Sprintf("%s (%s)", v, list3(at[what][v])))
+		}
+		q.rep.Stuck = append(q.rep.Stuck, fmt.Sprintf("ranks have different %s: %s; NCCL wants one on all",
+			what, strings.Join(values, ", ")))
 	}
+}
+
+// list3 joins the first three of some names.
+func list3(names []string) string {
+	if n := len(names) - 3; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), n)
+	}
+	return strings.Join(names, ", ")
 }
 
 // waiting says of dumps who waits for whom, and which calls do not match.

@@ -23,12 +23,60 @@ type candidate struct {
 	remedy string
 }
 
-// shared names a change that several candidates have, so that it is simulated once; empty: its own.
-func (c *candidate) shared() string {
-	if c.fitted && (c.kind == "acs" || c.kind == "congestion") {
-		return "every NIC"
+// curve names a change that several candidates have in common, as far as times show: it is simulated
+// once. Between two nodes all traffic meets the NICs of each. Where nothing describes the network, of
+// cables only what they leave to NICs is known. Empty: its own.
+func (p *place) curve(c *candidate) string {
+	if !c.fitted {
+		return ""
+	}
+	switch c.kind {
+	case "acs", "congestion", "mtu":
+		return everyNIC
+	case "slow-node":
+		if p.nodes == 2 {
+			return everyNIC
+		}
+	case "oversubscription":
+		if !p.fabric {
+			return everyNIC
+		}
+	case "link-slow", "hash-collision":
+		if !p.fabric {
+			return oneNIC
+		}
+	case "nic-slow":
+		if !strings.Contains(c.what, "middle") {
+			return oneNIC
+		}
 	}
 	return ""
+}
+
+// Changes that several candidates have in common.
+const everyNIC, oneNIC = "every NIC", "one NIC"
+
+// most is the largest factor that a candidate's change can have.
+func (c *candidate) most() float64 {
+	if c.kind == "mtu" { // headers take no more than a quarter
+		return 1.35
+	}
+	return strongest
+}
+
+// Concerns reports whether a suspect is about devices of a kind.
+func (s *Suspect) Concerns(k topo.NodeKind) bool {
+	switch s.Kind {
+	case "late-rank", "launch", "channels", "setting", "release", "defect":
+		return k == topo.GPU
+	case "pcie", "acs", "virtualised":
+		return k == topo.PCI
+	case "nvls-off", "p2p-pcie":
+		return k == topo.NVS || k == topo.GPU
+	case "numa", "shm", "host-memory":
+		return k == topo.CPU
+	}
+	return k == topo.NET
 }
 
 // place is what a machine has, for the conditions of candidates.
@@ -69,15 +117,6 @@ func (b *bench) xml() []byte {
 	return f.Data
 }
 
-// ports are the rates of a node's NICs, GB/s.
-func (b *bench) ports() (out []float64) {
-	sys := b.run.Site.Cluster.Host(0).Systems[0]
-	for _, id := range sys.Of(topo.NET) {
-		out = append(out, float64(sys.Nodes[id].Net.BW))
-	}
-	return out
-}
-
 func setting(kv ...string) func(*trial, float64) error {
 	return func(t *trial, _ float64) error {
 		t.env(kv...)
@@ -86,23 +125,24 @@ func setting(kv ...string) func(*trial, float64) error {
 }
 
 // candidates are all suspects that a machine may have, and settings that a log shows.
-func candidates(b *bench, left []string) (out []candidate) {
-	p := placeOf(b)
+func candidates(p *place, left []string) (out []candidate) {
 	for _, kv := range left {
 		out = append(out, ofSetting(kv, 0))
 	}
 	if p.nodes > 1 && len(p.nics) > 0 {
-		out = append(out, nics(&p)...)
-		if p.fabric || p.nodes*p.gpus <= many { // each rank is simulated
-			out = append(out, wires(&p)...)
+		out = append(out, nics(p)...)
+		if p.fabric {
+			out = append(out, wires()...)
+		} else {
+			out = append(out, p.unseen()...)
 		}
 	}
-	out = append(out, inside(&p)...)
-	return append(out, settings(&p)...)
+	out = append(out, inside(p)...)
+	return append(out, settings(p)...)
 }
 
-// everyNIC slows the NICs of all nodes down.
-func (p *place) everyNIC(t *trial, f float64) error {
+// slowNICs slows the NICs of all nodes down.
+func (p *place) slowNICs(t *trial, f float64) error {
 	for n := range p.nodes {
 		for i := range p.nics {
 			t.fault("nic=node%d/%d:slow=%g", n, i, f)
@@ -113,50 +153,75 @@ func (p *place) everyNIC(t *trial, f float64) error {
 
 // nics are suspects of what lies between GPU and network.
 func nics(p *place) []candidate {
-	return append(append(rates(p), paths(p)...), missing(p)...)
+	out := append(append(rates(p), narrow("NICs and GPUs", 2.2)...), paths(p)...)
+	return append(out, missing(p)...)
+}
+
+// What proves and repairs a slow NIC.
+const (
+	proveNIC  = "ib_write_bw --report_gbits between two nodes, for each NIC of each node (-d); ibstat"
+	repairNIC = "reseat or replace cable and transceiver of the NIC that lags; check rate and width in " +
+		"ibstat, symbol errors in ethtool -S or perfquery"
+)
+
+const (
+	proveNode  = "the same table on pairs of nodes: every pair with the slow node is slow"
+	repairNode = "take the node out; compare its BIOS, PCIe settings and firmware with its neighbours'"
+)
+
+func (p *place) slowNode(node int) func(t *trial, f float64) error {
+	return func(t *trial, f float64) error {
+		for i := range p.nics {
+			t.fault("nic=node%d/%d:slow=%g", node, i, f)
+		}
+		return nil
+	}
 }
 
 // rates are NICs that have a part of their rate.
 func rates(p *place) []candidate {
 	return []candidate{
-		{"nic-slow", "one NIC has 1/%s of its rate", 1, true, func(t *trial, f float64) error {
-			t.fault("nic=node0/0:slow=%g", f)
-			return nil
-		}, "ib_write_bw -d " + p.nics[0] +
-			" --report_gbits between two nodes, for each NIC of each node; ibstat",
-			"reseat or replace cable and transceiver of the NIC that lags; check rate and width in ibstat, " +
-				"symbol " +
-				"errors in ethtool -S or perfquery"},
-		{"slow-node", "all NICs of one node have 1/%s of their rate", 2, true,
+		{"nic-slow", "one NIC has 1/%s of its rate", 1, true, slowNIC, proveNIC, repairNIC},
+		// Where a tree has it, it matters which.
+		{"nic-slow", "one NIC, of a node in the middle, has 1/%s of its rate", 1, true,
 			func(t *trial, f float64) error {
-				for i := range p.nics {
-					t.fault("nic=node0/%d:slow=%g", i, f)
-				}
+				t.fault("nic=node%d/%d:slow=%g", p.nodes/2, len(p.nics)/2, f)
 				return nil
-			}, "the same table on pairs of nodes: every pair with the slow node is slow",
-			"take the node out; compare its BIOS, PCIe settings and firmware with its neighbours'"},
-		{"pcie", "the PCIe links of NICs and GPUs have 1/%s of their lanes", 1.8, true,
-			func(t *trial, f float64) error { return t.topology(lanes(max(1, int(16/f+0.5)))) },
-			"lspci -vv | grep -E 'LnkCap|LnkSta': width and speed of every NIC, GPU and switch",
-			"reseat the card or riser; set link speed and bifurcation in the BIOS"},
-		{"acs", "ACS sends what goes between NIC and GPU through the CPU: 1/%s of the rate of all NICs", 2.2,
-			true,
-			p.everyNIC, "lspci -vvv | grep ACSCtl: SrcValid+ on a bridge is ACS",
+			}, proveNIC, repairNIC},
+		{"slow-node", "all NICs of one node have 1/%s of their rate", 1.6, true, p.slowNode(0), proveNode,
+			repairNode},
+		{"slow-node", "all NICs of one node in the middle have 1/%s of their rate", 1.6, true,
+			p.slowNode(p.nodes / 2), proveNode, repairNode},
+		{"acs", "ACS sends what goes between NIC and GPU through the CPU: 1/%s of the rate of all NICs", 2.4,
+			true, p.slowNICs, "lspci -vvv | grep ACSCtl: SrcValid+ on a bridge is ACS",
 			"disable ACS on bridges (setpci -s BRIDGE ECAP_ACS+0x6.w=0000, BIOS), or use ATS in virtual " +
 				"machines"},
-		{"congestion", "traffic of others leaves 1/%s of the rate of all NICs", 2.6, true, p.everyNIC,
+		{"congestion", "traffic of others leaves 1/%s of the rate of all NICs", 2, true, p.slowNICs,
 			"repeat the table when the network is idle, and compare; counters of paused frames and ECN " +
 				"marks on the " +
 				"switches", "separate jobs by rails or leaves; tune ECN and PFC; adaptive routing"},
 		{"mtu", "small frames: headers leave 1/%s of the rate of all NICs", 3, true,
-			func(t *trial, f float64) error {
-				if f > 1.35 {
-					return fmt.Errorf("headers take no more than a quarter")
-				}
-				return p.everyNIC(t, f)
-			}, "ip link; ibv_devinfo | grep mtu: active_mtu 4096, of interfaces 9000",
+			p.slowNICs, "ip link; ibv_devinfo | grep mtu: active_mtu 4096, of interfaces 9000",
 			"set MTU 9000 on interfaces and switches, so that RoCE has 4096"},
 	}
+}
+
+func slowNIC(t *trial, f float64) error {
+	t.fault("nic=node0/0:slow=%g", f)
+	return nil
+}
+
+// narrow are PCIe links of fewer lanes than 16, or of an older generation with as much less.
+func narrow(what string, assumes float64) (out []candidate) {
+	for _, n := range []int{8, 4, 2} {
+		out = append(out, candidate{"pcie", fmt.Sprintf("the PCIe links of %s have %d of 16 lanes, or a "+
+			"rate that is as much lower", what, n), assumes, false,
+			func(t *trial, _ float64) error { return t.topology(lanes(n)) },
+			"lspci -vv | grep -E 'LnkCap|LnkSta': width and speed of every NIC, GPU and switch; " +
+				"nvidia-smi -q | grep -A4 'Link Width'",
+			"reseat the card or riser; set link speed and bifurcation in the BIOS"})
+	}
+	return out
 }
 
 // paths are other ways between GPU and network than NCCL should take.
@@ -181,14 +246,26 @@ func paths(*place) []candidate {
 	}
 }
 
+const (
+	proveHCA  = "NCCL_DEBUG=INFO: the devices in the line \"NET/IB : Using\""
+	repairHCA = "unset NCCL_IB_HCA or name every compute NIC; give the container all of /dev/infiniband"
+)
+
 // missing are NICs that are not used.
 func missing(p *place) (out []candidate) {
 	for _, n := range []int{1, 2, 3} {
-		if n < len(p.nics) {
-			out = append(out, candidate{"nic-down", fmt.Sprintf("%d of %d NICs of a node are not there", n,
-				len(p.nics)), 1.4 + 0.3*float64(n), false, func(t *trial, _ float64) error {
+		for _, node := range []int{0, p.nodes / 2} {
+			if n >= len(p.nics) || n > 1 && node > 0 {
+				continue
+			}
+			out = append(out, candidate{"nic-down", fmt.Sprintf("%d of %d NICs of node %d are not there", n,
+				len(p.nics), node), 1.4 + 0.3*float64(n), false, func(t *trial, _ float64) error {
 				for i := range n {
-					t.fault("nic=node0/%s:absent", p.nics[i])
+					at := i
+					if node > 0 {
+						at = len(p.nics) / 2
+					}
+					t.fault("nic=node%d/%s:absent", node, p.nics[at])
 				}
 				return nil
 			}, "ibstat on every node: State Active, Physical state LinkUp for each NIC",
@@ -202,10 +279,18 @@ func missing(p *place) (out []candidate) {
 				t.fault("nic=%s:absent", name)
 			}
 			return nil
-		},
-			"NCCL_DEBUG=INFO: the devices in the line \"NET/IB : Using\"",
-			"unset NCCL_IB_HCA or name every compute NIC; give the container all of /dev/infiniband"})
+		}, proveHCA, repairHCA})
 	}
+	out = append(out, candidate{"wrong-hca", "NCCL uses one NIC of each node, of 1/%s of the rate of the " +
+		"others: one for storage or management", 1.2, true, func(t *trial, f float64) error {
+		for _, name := range p.nics[1:] {
+			t.fault("nic=%s:absent", name)
+		}
+		for n := range p.nodes {
+			t.fault("nic=node%d/0:slow=%g", n, f)
+		}
+		return nil
+	}, proveHCA, repairHCA})
 	if n := len(p.nics); n > 1 && p.gpus <= n/2 {
 		out = append(out, candidate{"numa", "the NICs in use are at the other CPU than the GPUs", 1.6, false,
 			setting("NCCL_IB_HCA==" + strings.Join(p.nics[n/2:], ",")),
@@ -225,41 +310,54 @@ func tiers(n *fabric.Network, f func(c *fabric.Cable)) {
 	}
 }
 
-// wires are suspects of the network.
-func wires(p *place) []candidate {
-	sure := 1.0
-	if !p.fabric {
-		sure = 2.2 // that there is more than one switch is assumed as well
+// What proves and repairs faults of cables.
+const (
+	proveLink  = "counters and rate of every port of the switches (iblinkinfo; ethtool on RoCE switches)"
+	repairLink = "replace the cable or transceiver; take the port out until then"
+	proveOver  = "the same table on nodes of one leaf: it is as fast as expected; simccl topo fabric show"
+	repairOver = "place the job within leaves (simccl topo fabric place), or add uplinks"
+	proveHash  = "repeat: times differ from run to run; NCCL_IB_QPS_PER_CONNECTION=4 changes them"
+	repairHash = "adaptive routing, or NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1"
+)
+
+// unseen are suspects of a network that nothing describes: what its cables leave to NICs. That there is
+// more than one switch is assumed as well.
+func (p *place) unseen() []candidate {
+	const sure = 2.8
+	return []candidate{
+		{"oversubscription", "leaves have %s times the rate to hosts that they have upwards", sure + 0.4,
+			true, p.slowNICs, proveOver, repairOver},
+		{"link-slow", "one cable between switches has 1/%s of the rate of a NIC", sure, true, slowNIC,
+			proveLink, repairLink},
+		{"hash-collision", "queue pairs share cables by an unlucky hash of their routes: to a NIC's flow " +
+			"1/%s of its rate is left", sure + 0.2, true, slowNIC, proveHash, repairHash},
 	}
+}
+
+// wires are suspects of a network that is described.
+func wires() []candidate {
+	const sure = 1.0
 	out := []candidate{
 		{"link-slow", "one cable between switches has 1/%s of its rate", sure, true,
 			func(t *trial, f float64) error {
-				return t.network(fabric.Layout{Oversub: 1, Routing: fabric.Adaptive},
-					func(n *fabric.Network) {
-						first := true
-						tiers(n, func(c *fabric.Cable) {
-							if first {
-								c.Gbit /= f
-							}
-							first = false
-						})
+				first := true
+				return t.network(func(n *fabric.Network) {
+					tiers(n, func(c *fabric.Cable) {
+						if first {
+							c.Gbit /= f
+						}
+						first = false
 					})
-			}, "counters and rate of every port of the switches (iblinkinfo; ethtool on RoCE switches)",
-			"replace the cable or transceiver; take the port out until then"},
+				})
+			}, proveLink, repairLink},
 		{"oversubscription", "leaves have %s times the rate to hosts that they have upwards", sure + 0.4,
 			true,
 			func(t *trial, f float64) error {
-				return t.network(fabric.Layout{Oversub: 1, Routing: fabric.Adaptive},
-					func(n *fabric.Network) {
-						tiers(n, func(c *fabric.Cable) { c.Gbit /= f })
-					})
-			}, "the same table on nodes of one leaf: it is as fast as expected; simccl topo fabric show",
-			"place the job within leaves (simccl topo fabric place), or add uplinks"},
+				return t.network(func(n *fabric.Network) { tiers(n, func(c *fabric.Cable) { c.Gbit /= f }) })
+			}, proveOver, repairOver},
 		{"routing", "static routes share cables where adaptive routing would not", sure + 0.8, false,
 			func(t *trial, _ float64) error {
-				return t.network(fabric.Layout{Oversub: 1, Routing: fabric.Static}, func(n *fabric.Network) {
-					n.Routing = fabric.Static
-				})
+				return t.network(func(n *fabric.Network) { n.Routing = fabric.Static })
 			}, "whether the switches route adaptively (SHIELD/AR of the subnet manager; DLB on Ethernet)",
 			"turn adaptive routing on, and NCCL_IB_ADAPTIVE_ROUTING=1"},
 	}
@@ -268,11 +366,8 @@ func wires(p *place) []candidate {
 			"queue pairs share cables by an unlucky hash of their routes, as in draw " + fmt.Sprint(seed+1),
 			sure + 0.2, false, func(t *trial, _ float64) error {
 				t.spec.Seed = seed + 1
-				return t.network(fabric.Layout{Oversub: 1, Routing: fabric.ECMP}, func(n *fabric.Network) {
-					n.Routing = fabric.ECMP
-				})
-			}, "repeat: times differ from run to run; NCCL_IB_QPS_PER_CONNECTION=4 changes them",
-			"adaptive routing, or NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1"})
+				return t.network(func(n *fabric.Network) { n.Routing = fabric.ECMP })
+			}, proveHash, repairHash})
 	}
 	return out
 }
@@ -281,7 +376,7 @@ func wires(p *place) []candidate {
 func inside(p *place) []candidate {
 	var out []candidate
 	if p.gpus*p.nodes > 1 {
-		out = append(out, candidate{"late-rank", "one rank takes %s times as long for all it does", 1.6, true,
+		out = append(out, candidate{"late-rank", "one rank takes %s times as long for all it does", 1.2, true,
 			func(t *trial, f float64) error {
 				t.fault("rank=0:slow=%g", f)
 				return nil
@@ -310,10 +405,7 @@ func inside(p *place) []candidate {
 			"start nvidia-fabricmanager; reset GPUs whose NVLinks are down; check the bridge"})
 	}
 	if p.nodes == 1 && p.gpus > 1 && !p.nvlink {
-		out = append(out, candidate{"pcie", "PCIe links have 1/%s of their lanes", 1.2, true,
-			func(t *trial, f float64) error { return t.topology(lanes(max(1, int(16/f+0.5)))) },
-			"lspci -vv | grep LnkSta; nvidia-smi -q | grep -A4 'Link Width'",
-			"reseat the cards; set bifurcation and link speed in the BIOS"},
+		out = append(append(out, narrow("GPUs", 1.2)...),
 			candidate{"acs", "ACS sends what GPUs exchange through the CPU", 1.6, false,
 				func(t *trial, _ float64) error { return t.topology(flat) },
 				"lspci -vvv | grep ACSCtl", "disable ACS on bridges, or the IOMMU"})

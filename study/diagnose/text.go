@@ -21,7 +21,7 @@ func (r *Report) Text() string {
 	for i := range r.Suspects {
 		r.Suspects[i].text(&b, i+1)
 	}
-	if r.Verdict != AsExpected && len(r.Suspects) == 0 && len(r.Sizes) > 0 {
+	if r.Verdict != AsExpected && len(r.Suspects) == 0 && len(r.Sizes) > 0 && !r.untried {
 		b.WriteString("\nNo suspect explains the times.\n")
 	}
 	list(&b, "Why it hangs or failed", r.Stuck)

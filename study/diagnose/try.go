@@ -20,15 +20,15 @@ const (
 	many    = 32
 )
 
-// Times whose median differs from the expected one by no more than quiet are not explained: two
-// machines of a kind differ so.
+// Times that differ from the expected ones by no more than quiet, as the root of the mean square of ln, are
+// not explained: two machines of a kind differ so.
 const quiet = 0.085
 
 // tried is a candidate that was simulated.
 type tried struct {
 	candidate
 	factor float64
-	ratio  []float64 // of times with it to those without, at the sampled rows
+	ratio  []float64 // of times with it to those without, at the sampled rows, or the anchors
 	score  float64
 	misfit float64
 }
@@ -41,10 +41,12 @@ type hunt struct {
 	every    []float64          // ln of measured to expected time, at all rows
 	rows     []int              // sampled rows
 	on       *bench             // what suspects are tried on: b, or fewer of its nodes
+	place    place              // what it has
 	base     []float64          // us at sampled rows, without a suspect
 	measured []float64          // ln of measured to expected time, at them
 	spread   []float64          // what a difference of logarithms is measured by
 	anchors  []int              // places in rows
+	before   doubt              // before anything was tried
 	known    map[string]float64 // ratios by change, factor and row; NaN where the change cannot be
 }
 
@@ -87,6 +89,7 @@ func (h *hunt) bench(ctx context.Context) error {
 		}
 	}
 	on := h.on.run.Site.Comm
+	h.place = placeOf(h.on)
 	t.rows = slices.Clone(t.rows)
 	for i := range t.rows {
 		if r := &t.rows[i]; on.NRanks != site.Comm.NRanks {
@@ -114,13 +117,16 @@ func newHunt(q *work, b *bench, es []expected) *hunt {
 		below, _ := b.widths(b.table.rows[i].bytes)
 		h.spread = append(h.spread, below/2)
 	}
+	h.before = doubt{scatters[1], median(h.spread)}
 	z := func(k int) float64 { return math.Abs(h.measured[k]) / h.spread[k] }
 	most := slices.MaxFunc(all(len(h.rows)), func(i, k int) int { return cmp.Compare(z(i), z(k)) })
 	// Of sizes that are about as far off the smallest is simulated soonest.
 	far := slices.IndexFunc(all(len(h.rows)), func(k int) bool { return z(k) >= 0.8*z(most) })
-	h.anchors = []int{far}
-	if largest := len(h.rows) - 1; largest != far {
-		h.anchors = append(h.anchors, largest)
+	// The least size says whether all of the curve is off, at little cost.
+	for _, at := range []int{far, 0, len(h.rows) - 1} {
+		if !slices.Contains(h.anchors, at) {
+			h.anchors = append(h.anchors, at)
+		}
 	}
 	return h
 }
@@ -158,45 +164,87 @@ func (h *hunt) rms(d []float64) float64 {
 	return math.Sqrt(sum / float64(max(len(d), 1)))
 }
 
-// off reports whether a size is outside of what is expected, or all of them are off in one direction.
+// off reports whether a size is outside of what is expected, or all are off by more than two machines of a
+// kind differ: a fault whose curve fits is found within what a class may be off by, too.
 func (h *hunt) off() bool {
 	for i, row := range h.b.table.rows {
 		if row.us > h.es[i].most || row.us < h.es[i].least {
 			return true
 		}
 	}
-	return math.Abs(median(h.every)) > quiet
+	return h.rms(h.every) > quiet
 }
 
-// scatter is by how much single sizes of a table are off a curve that is right, as ln: 5 % from run to
-// run, and as much that a simulated difference is wrong by.
-const scatter = 0.07
+// What the right suspect leaves of measured over simulated times, as ln, is of two kinds: scatter from
+// run to run, of each size by itself, and what the simulated machine is off by, which is much the same at
+// sizes that are close: its correlation falls to 1/e over a factor of far in bytes. How large both are, the
+// table says (see tempered): scatter is no less than two runs differ by, and a bias is less likely the more
+// it is than usual, what the classes of machines that nothing was measured on state.
+type doubt struct{ scatter, bias float64 }
 
-// fit is how badly ratios follow the measured ones, over some places: -2 ln of their likelihood by
-// place. All times of a machine may be off by one factor, within what its class states (spread), and
-// each by scatter, in Student's distribution of tails degrees of freedom: a size that is off for a
-// reason of its own decides nothing.
-func (h *hunt) fit(ratio []float64, places []int) float64 {
-	const tails = 3
-	d := make([]float64, len(places))
-	class := 0.0
-	for k, at := range places {
-		d[k] = h.measured[at] - math.Log(ratio[k])
-		class += h.spread[at] / float64(len(places))
+const (
+	far   = 64
+	usual = 0.3
+)
+
+var (
+	scatters = [...]float64{0.05, 0.08, 0.12, 0.2, 0.3}
+	biases   = [...]float64{0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8}
+)
+
+// fit is how badly ratios follow the measured ones, over some places: -2 ln of their likelihood under a
+// doubt, but for a constant.
+func (h *hunt) fit(ratio []float64, places []int, of doubt) float64 {
+	// The covariance's triangular root, row by row, and the differences divided by it.
+	n := len(places)
+	root, d := make([][]float64, n), make([]float64, n)
+	out := 0.0
+	for i, at := range places {
+		root[i], d[i] = make([]float64, i+1), h.measured[at]-math.Log(ratio[i])
+		for k := range i + 1 {
+			apart := math.Abs(h.size(at)-h.size(places[k])) / math.Log(far)
+			v := of.bias * of.bias * math.Exp(-apart)
+			if k == i {
+				v += of.scatter * of.scatter
+			}
+			for j := range k {
+				v -= root[i][j] * root[k][j]
+			}
+			if k < i {
+				root[i][k] = v / root[k][k]
+				d[i] -= root[i][k] * d[k]
+			} else {
+				root[i][i] = math.Sqrt(v)
+			}
+		}
+		d[i] /= root[i][i]
+		out += d[i]*d[i] + 2*math.Log(root[i][i])
 	}
-	sorted := slices.Sorted(slices.Values(d))
-	factor := (sorted[(len(d)-1)/2] + sorted[len(d)/2]) / 2
-	factor = max(-2*class, min(factor, 2*class))
-	out := factor * factor / (class * class)
-	for _, v := range d {
-		v = (v - factor) / scatter
-		out += (tails + 1) * math.Log1p(v*v/tails)
-	}
-	return out / float64(len(places))
+	return out
 }
 
-// gain is by how much n places are likelier with a suspect than without, as ln.
-func gain(without, with float64, n int) float64 { return float64(n) * (without - with) / 2 }
+// size is ln of the bytes of a sampled row.
+func (h *hunt) size(at int) float64 { return math.Log(float64(h.b.table.rows[h.rows[at]].bytes)) }
+
+// tempered is the doubt under which the likeliest of some suspects, or none, is likeliest: curves that are
+// off by more than runs differ are those of a machine that is not quite the simulated one, and
+// distinguish less.
+func (h *hunt) tempered(tries []tried, places []int) (best doubt) {
+	least := math.Inf(1)
+	for _, s := range scatters {
+		for _, b := range biases {
+			of := doubt{s, b}
+			v := h.fit(ones(len(places)), places, of)
+			for i := range tries {
+				v = min(v, h.fit(tries[i].ratio, places, of)+2*tries[i].supposes())
+			}
+			if v += b * b / (usual * usual); v < least {
+				best, least = of, v
+			}
+		}
+	}
+	return best
+}
 
 func ones(n int) []float64 {
 	out := make([]float64, n)
@@ -206,60 +254,116 @@ func ones(n int) []float64 {
 	return out
 }
 
-// run tries all candidates: at two sizes first, then those that may fit at all sampled ones.
+// run tries all candidates: at one size first, then at three, and those that may fit at all sampled ones.
 func (h *hunt) run(ctx context.Context) error {
-	base := h.fit(ones(len(h.anchors)), h.anchors)
 	var left []tried
-	for _, c := range candidates(h.on, h.left) {
-		t, ratio := h.begin(ctx, c)
+	for _, c := range candidates(&h.place, h.left) {
+		if t := h.begin(ctx, c); t != nil {
+			left = append(left, *t)
+		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if ratio == nil {
-			continue
-		}
-		if t.misfit = h.fit(ratio, h.anchors); gain(base, t.misfit, len(h.anchors)) > 1 {
-			left = append(left, *t)
-		}
+	}
+	of := h.tempered(left, h.anchors)
+	for i := range left {
+		left[i].misfit = h.fit(left[i].ratio, h.anchors, of)
 	}
 	slices.SortStableFunc(left, func(a, b tried) int {
-		return int(100 * (a.misfit + a.assumes - b.misfit - b.assumes))
+		return cmp.Compare(a.misfit/2+a.supposes(), b.misfit/2+b.supposes())
 	})
-	left = h.promising(left)
-	places := all(len(h.rows))
-	whole := h.fit(ones(len(h.rows)), places)
-	n := float64(min(len(h.rows), sampled))
-	var out []tried
-	for i := range left {
-		t := &left[i]
-		if t.ratio = h.ratios(ctx, t, places); t.ratio == nil {
-			continue
-		}
-		t.misfit = h.fit(t.ratio, places)
-		t.score = n*t.misfit/2 + t.assumes + h.facts(t.kind)
-		if t.fitted {
-			t.score++ // the factor is one more assumption
-		}
-		if gain(whole, t.misfit, int(n)) > t.assumes+3 {
-			out = append(out, *t)
+	var whole []tried
+	for _, t := range h.promising(left) {
+		if t.ratio = h.ratios(ctx, &t, all(len(h.rows))); t.ratio != nil {
+			whole = append(whole, t)
+			if t.fitted && h.refine(ctx, &t) {
+				whole = append(whole, t)
+			}
 		}
 	}
-	h.report(out)
+	h.report(h.judged(whole))
 	return ctx.Err()
 }
 
-// deep is how many candidates are simulated at all sampled sizes, and apart by how much they may be
-// worse than the best at the anchors.
-const deep, apart = 10, 6
+// refine finds the factor by the mean of all sizes at which a suspect shows at least half as much as
+// where it shows most, if it is another than by the first anchor: that one is off by chance, too.
+func (h *hunt) refine(ctx context.Context, t *tried) bool {
+	least := math.Log(slices.Max(t.ratio)) / 2
+	by, n := 0.0, 0.0
+	for k, r := range t.ratio {
+		if math.Log(r) >= least {
+			by, n = by+h.measured[k]-math.Log(r), n+1
+		}
+	}
+	factor := digits(t.factor*math.Exp(by/n), t.most())
+	if math.Abs(by/n) < 0.02 || factor == t.factor {
+		return false
+	}
+	t.factor = factor
+	t.ratio = h.ratios(ctx, t, all(len(h.rows)))
+	return t.ratio != nil
+}
+
+// digits keeps three of a factor, within what it may be, so that what was simulated is what is said.
+func digits(f, most float64) float64 {
+	f, _ = strconv.ParseFloat(strconv.FormatFloat(min(max(f, 1.02), most), 'g', 3, 64), 64)
+	return f
+}
+
+// supposes is what a suspect assumes; a factor that is found from the times is one more assumption.
+func (t *tried) supposes() float64 {
+	if t.fitted {
+		return t.assumes + 1
+	}
+	return t.assumes
+}
+
+// judged are suspects whose curve explains more than it assumes, best first. Where the machine is slower
+// as a whole the likeliest few are named all the same: they say what to look at.
+func (h *hunt) judged(tries []tried) (out []tried) {
+	places := all(len(h.rows))
+	of := h.tempered(tries, places)
+	without := h.fit(ones(len(places)), places, of)
+	for i := range tries {
+		t := &tries[i]
+		t.misfit = h.fit(t.ratio, places, of)
+		t.score = t.misfit/2 + t.supposes() + h.facts(t.kind)
+	}
+	slices.SortStableFunc(tries, func(a, b tried) int { return cmp.Compare(a.score, b.score) })
+	kinds := map[string]bool{}
+	for _, t := range tries {
+		explains := (without - t.misfit) / 2
+		if explains > t.assumes+3 || h.rep.Verdict == Slower && explains > 0 && len(kinds) < fewest {
+			out, kinds[t.kind] = append(out, t), true
+		}
+	}
+	return out
+}
+
+// deep is how many curves are simulated at all sampled sizes, and apart by how much they may be worse
+// than the best at the anchors, as -2 ln.
+const deep, apart = 10, 20
 
 // promising are the candidates that are simulated at all sampled sizes, of those that are sorted.
-func (h *hunt) promising(left []tried) []tried {
+func (h *hunt) promising(left []tried) (out []tried) {
 	best := math.Inf(1)
 	for i := range left {
 		best = min(best, left[i].misfit)
 	}
-	left = slices.DeleteFunc(left, func(t tried) bool { return t.misfit > best+apart })
-	return left[:min(len(left), deep)]
+	curves := map[string]bool{}
+	for i := range left {
+		t := &left[i]
+		curves[h.curve(t)] = true
+		if t.misfit <= best+apart && len(curves) <= deep {
+			out = append(out, *t)
+		}
+	}
+	return out
+}
+
+// curve names what is simulated for a candidate of a factor.
+func (h *hunt) curve(t *tried) string {
+	return fmt.Sprint(cmp.Or(h.place.curve(&t.candidate), t.kind+" "+t.what), " ", t.factor)
 }
 
 // facts is what lines of the files say of a kind, as an addition to its score.
@@ -270,40 +374,56 @@ func (h *hunt) facts(kind string) float64 {
 	return 0
 }
 
-// begin simulates a candidate at the anchors; of a fitted one it finds the factor. It returns nil
-// ratios where the candidate cannot be here.
-func (h *hunt) begin(ctx context.Context, c candidate) (*tried, []float64) {
+// begin simulates a candidate at the first anchor, and where it explains something of it at all; of a
+// fitted one it finds the factor. nil: the candidate cannot be here, or explains nothing.
+func (h *hunt) begin(ctx context.Context, c candidate) *tried {
 	t := &tried{candidate: c, factor: 1}
-	if !c.fitted {
-		return t, h.ratios(ctx, t, h.anchors)
+	if c.fitted && !h.factored(ctx, t) {
+		return nil
 	}
+	for n := 1; n <= len(h.anchors); n++ {
+		at := h.anchors[:n]
+		if t.ratio = h.ratios(ctx, t, at); t.ratio == nil {
+			return nil
+		}
+		if h.fit(ones(n), at, h.before)-h.fit(t.ratio, at, h.before) < min(float64(n), 2) {
+			return nil
+		}
+	}
+	return t
+}
+
+// factored finds the factor of a fitted candidate that explains the first anchor.
+func (h *hunt) factored(ctx context.Context, t *tried) bool {
+	most := t.most()
 	want := h.measured[h.anchors[0]]
 	if want < 0.05 {
-		return t, nil
+		return false
 	}
-	t.factor = min(math.Exp(want), strongest)
+	next := math.Exp(want)
 	for range 3 {
-		r := h.ratios(ctx, t, h.anchors[:1])
-		if r == nil {
-			return t, nil
-		}
-		got := math.Log(r[0])
-		if math.Abs(got-want) < 0.03 {
+		if next = digits(next, strongest); t.factor == next {
 			break
 		}
-		if got < 0.03 {
-			if t.factor >= strongest {
-				return t, nil
-			}
-			t.factor = min(4*t.factor, strongest)
-			continue
+		t.factor = next
+		r := h.ratios(ctx, t, h.anchors[:1])
+		if r == nil {
+			return false
 		}
-		// What bounds takes as many times as long as it is slower, beyond a factor that hides it.
-		t.factor *= math.Exp(want - got)
-		t.factor = min(max(t.factor, 1.02), strongest)
+		got := math.Log(r[0])
+		switch {
+		case math.Abs(got-want) < 0.03:
+			return t.factor <= most
+		case got < 0.03 && t.factor >= strongest:
+			return false
+		case got < 0.03:
+			next = 4 * t.factor
+		default:
+			// What bounds takes as many times as long as it is slower, beyond a factor that hides it.
+			next = t.factor * math.Exp(want-got)
+		}
 	}
-	t.factor, _ = strconv.ParseFloat(strconv.FormatFloat(t.factor, 'g', 3, 64), 64)
-	return t, h.ratios(ctx, t, h.anchors)
+	return t.factor <= most
 }
 
 // strongest is the largest factor that is tried.
@@ -313,7 +433,7 @@ const strongest = 16
 // it cannot be.
 func (h *hunt) ratios(ctx context.Context, t *tried, places []int) []float64 {
 	key := func(at int) string {
-		return fmt.Sprint(cmp.Or(t.shared(), t.kind+" "+t.what), " ", t.factor, " ", at)
+		return fmt.Sprint(h.curve(t), " ", at)
 	}
 	var missing []int
 	for _, at := range places {
@@ -364,18 +484,9 @@ func (h *hunt) ratiosOf(ctx context.Context, t *tried, places []int) []float64 {
 
 // report names the best of each kind, as far as they explain about as well as the best.
 func (h *hunt) report(all []tried) {
-	slices.SortStableFunc(all, func(a, b tried) int {
-		switch {
-		case a.score < b.score:
-			return -1
-		case a.score > b.score:
-			return 1
-		}
-		return 0
-	})
 	for i := range all {
 		t := &all[i]
-		if len(h.rep.Suspects) >= mostSuspects || t.score > all[0].score+12 {
+		if len(h.rep.Suspects) >= mostSuspects || len(h.rep.Suspects) >= fewest && t.score > all[0].score+12 {
 			break
 		}
 		if slices.ContainsFunc(h.rep.Suspects, func(s Suspect) bool { return s.Kind == t.kind }) {
@@ -383,7 +494,13 @@ func (h *hunt) report(all []tried) {
 		}
 		s := Suspect{Kind: t.kind, What: t.what, Explains: round(h.explains(t)), Prove: t.prove,
 			Remedy:   t.remedy,
-			Evidence: []string{h.where(t)}, misfit: t.misfit}
+			Evidence: []string{h.where(t)}}
+		for k, at := range h.rows {
+			s.Curve = append(s.Curve, Point{h.b.table.rows[at].bytes, h.es[at].us * t.ratio[k]})
+		}
+		if len(h.m.tables) > 1 {
+			s.Table = h.b.table.name()
+		}
 		if t.fitted {
 			s.What = strings.ReplaceAll(t.what, "%s", strconv.FormatFloat(t.factor, 'g', 3, 64))
 		}
@@ -396,8 +513,8 @@ func (h *hunt) report(all []tried) {
 	}
 }
 
-// mostSuspects bounds the suspects of a report.
-const mostSuspects = 6
+// mostSuspects bounds the suspects of a report; fewest kinds are named of what is slower.
+const mostSuspects, fewest = 6, 3
 
 // explains is the geometric mean of its ratios from 1 MiB on, or of all.
 func (h *hunt) explains(t *tried) float64 {

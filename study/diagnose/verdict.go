@@ -9,11 +9,11 @@ import (
 // large is the size from which times count for the whole.
 const large = 1 << 20
 
-func judge(us float64, e *expected) Verdict {
+func judge(us float64, least, most float64) Verdict {
 	switch {
-	case us > e.most:
+	case us > most:
 		return Slower
-	case us < e.least:
+	case us < least:
 		return Faster
 	}
 	return AsExpected
@@ -22,10 +22,7 @@ func judge(us float64, e *expected) Verdict {
 // whole takes the verdict that most sizes from 1 MiB have, or most of all where none is so large,
 // and where the curve parts from the expected one.
 func (q *work) whole() {
-	q.rep.Verdict = most(q.rep.Sizes, large)
-	if q.rep.Verdict == Unknown {
-		q.rep.Verdict = most(q.rep.Sizes, 0)
-	}
+	q.rep.Verdict = whole(q.rep.Sizes)
 	// The first table that is off says where.
 	at := 0
 	for _, b := range q.benches {
@@ -36,6 +33,24 @@ func (q *work) whole() {
 			return
 		}
 	}
+}
+
+func whole(sizes []Size) Verdict {
+	if v := most(sizes, large); v != Unknown {
+		return v
+	}
+	return most(sizes, 0)
+}
+
+// Again is the verdict of the whole were the measured times others: us gives them, microseconds.
+func (r *Report) Again(us func(z *Size) float64) Verdict {
+	sizes := slices.Clone(r.Sizes)
+	for i := range sizes {
+		z := &sizes[i]
+		z.Measured = us(z)
+		z.Verdict = judge(z.Measured, z.Expected[0], z.Expected[2])
+	}
+	return whole(sizes)
 }
 
 func most(sizes []Size, from int64) Verdict {

@@ -6,6 +6,7 @@ package diagnose
 
 import (
 	"context"
+	"io"
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
@@ -20,6 +21,7 @@ type Options struct {
 	Files       []string
 	Machine     cli.Machine
 	VerdictOnly bool
+	Report      string
 }
 
 // Command returns `simccl diagnose`.
@@ -49,7 +51,9 @@ Of a job that hangs or fails, logs and dumps say who waits for whom.`,
 	o.Machine.Register(c)
 	o.Machine.RegisterClass(c)
 	flags.Register(c.Flags(), flags.In("",
-		flags.Of(&o.VerdictOnly, "verdict-only", "", false, "the verdict alone: no suspect is simulated")))
+		flags.Of(&o.VerdictOnly, "verdict-only", "", false, "the verdict alone: no suspect is simulated"),
+		flags.Of(&o.Report, "report", "", "", "write a page to `FILE` (.html): the measured times in the "+
+			"expected band, those of suspects, the machine")))
 	return c
 }
 
@@ -75,6 +79,14 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	switch {
 	case err != nil:
 		return a.AsFlags(err)
+	case o.Report != "":
+		if err = a.Save(o.Report, "open it in a browser", func(w io.Writer) error {
+			return o.page(w, r)
+		}); err != nil {
+			return err
+		}
+	}
+	switch {
 	case a.JSON:
 		return a.PrintJSON(r)
 	}

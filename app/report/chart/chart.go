@@ -37,6 +37,7 @@ type Chart struct {
 type Series struct {
 	Name   string
 	Points []Point
+	Band   bool `json:"-"` // an area from least to most below the curve
 }
 
 // Point is the mean of N samples, of which Y is from Least to Most.

@@ -180,6 +180,9 @@ func (c *Chart) SVG() string {
 	c.frame(&d, x, y, c.legend(&key))
 	for i, s := range c.Series {
 		var path, dots svg.Drawing
+		if s.Band {
+			d.WriteString(band(s.Points, &x, &y, i))
+		}
 		for k, p := range s.Points {
 			path.Add("%s%.1f %.1f", map[bool]string{true: "M", false: "L"}[k == 0], x.At(p.X), y.At(p.Y))
 			dots.Add(`<circle class="c%d" cx="%.1f" cy="%.1f" r="3"><title>%s</title></circle>`, i%colours,
@@ -188,6 +191,19 @@ func (c *Chart) SVG() string {
 		d.Add(`<path class="l c%d" d="%s"%s/>%s`, i%colours, path.String(), dashed(i), dots.String())
 	}
 	return d.String() + key.String() + "</svg>\n"
+}
+
+// band is the area of a curve from least to most.
+func band(points []Point, x, y *svg.Scale, colour int) string {
+	var d svg.Drawing
+	d.Add(`<polygon class="c%d" style="stroke:none;opacity:.18" points="`, colour%colours)
+	for _, p := range points {
+		d.Add("%.1f,%.1f ", x.At(p.X), y.At(min(p.Most, y.Hi)))
+	}
+	for _, p := range slices.Backward(points) {
+		d.Add("%.1f,%.1f ", x.At(p.X), y.At(max(p.Least, y.Lo)))
+	}
+	return d.String() + `"/>`
 }
 
 // FrontSVG draws every point and the front through those that no other beats.

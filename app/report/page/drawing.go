@@ -7,6 +7,11 @@ import (
 	"github.com/simccl/simccl/topo"
 )
 
+// Marked is a machine as markup of a page, with some of its devices marked.
+func Marked(s *topo.System, marked func(topo.NodeID) bool) string {
+	return string(picture(&Page{System: s, Host: "node0", marked: marked}, nil))
+}
+
 // Drawing is a machine as an SVG file: CPUs above, PCI trees below them, NVSwitches at
 // the foot. Tooltips have names and bandwidths.
 func Drawing(s *topo.System) string {

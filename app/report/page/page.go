@@ -38,9 +38,10 @@ type Page struct {
 	Crowd    string            // in words; empty: routes spread
 	Settings []Setting
 	Warnings []string
-	Why      []*explain.Report // of some sizes, by size
-	NoBest   string            // why no other choices were simulated; empty: they were
-	Trace    string            // file with the trace, as the page names it; empty: none
+	Why      []*explain.Report      // of some sizes, by size
+	NoBest   string                 // why no other choices were simulated; empty: they were
+	marked   func(topo.NodeID) bool // devices to be marked; nil: none
+	Trace    string                 // file with the trace, as the page names it; empty: none
 }
 
 // Fact is a line of the summary.

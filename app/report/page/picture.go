@@ -152,9 +152,14 @@ func (d *drawing) node(id topo.NodeID) {
 	case topo.NET:
 		tip += fmt.Sprintf(", %s, %.1f GB/s", n.Net.Name, n.Net.BW)
 	}
+	look := ""
+	if d.page.marked != nil && d.page.marked(id) {
+		look, tip = ` style="stroke:var(--bad);stroke-width:4"`, tip+", suspected"
+	}
 	for _, b := range d.Boxes[id] {
-		d.Add(`<g class="node %s"><rect x="%.1f" y="%.1f" width="%g" height="%g" rx="5"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text><title>%s</title></g>`,
-			kindClass[n.Kind], b.X-b.W/2, b.Y-b.H/2, b.W, b.H, b.X, b.Y+4, svg.Escape(machine.Label(d.s, id)),
+		d.Add(`<g class="node %s"><rect x="%.1f" y="%.1f" width="%g" height="%g" rx="5"%s/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text><title>%s</title></g>`,
+			kindClass[n.Kind], b.X-b.W/2, b.Y-b.H/2, b.W, b.H, look,
+			b.X, b.Y+4, svg.Escape(machine.Label(d.s, id)),
 			svg.Escape(tip))
 	}
 }

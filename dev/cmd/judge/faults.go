@@ -169,17 +169,17 @@ func (m *made) unknown() bool {
 	return true
 }
 
-// faults are the cases of every fault on so many machines, and as many without one.
-func faults(draws int) (out []trial) {
+// faults are the cases of every fault on so many machines, and three times as many without one.
+func faults(from, draws int) (out []trial) {
 	for i := range among {
 		f := &among[i]
-		for d := range draws {
+		for d := from; d < from+draws; d++ {
 			name := fmt.Sprintf("%s/%d", f.kind, d)
 			out = append(out, trial{name: name, group: f.kind, kinds: []string{f.kind},
 				make: func() (diagnose.Request, error) { return request(name, f) }})
 		}
 	}
-	for d := range 3 * draws {
+	for d := 3 * from; d < 3*(from+draws); d++ {
 		name := fmt.Sprintf("none/%d", d)
 		out = append(out, trial{name: name, group: "none", verdict: diagnose.AsExpected, none: true,
 			make: func() (diagnose.Request, error) { return request(name, nil) }})
@@ -256,7 +256,7 @@ func draw(rnd *rand.Rand) (*made, string, error) {
 // times simulates a table.
 func times(spec scenario.Spec, op string, opt scenario.Options) (out []point, err error) {
 	spec.Workload = scenario.Workload{Op: op, Sizes: []string{"1K", "16K", "128K", "1M", "4M", "16M", "64M",
-		"256M", "1G"}}
+		"256M"}}
 	spec.Engine.NoProof = true
 	r, err := scenario.Run(context.Background(), spec, opt)
 	if err != nil {

@@ -1,8 +1,9 @@
 // Command judge says how well simccl diagnose does, against the bars of its issue:
 //
-//	go run ./dev/cmd/judge tables             published tables: as expected
-//	go run ./dev/cmd/judge slower             the same, 1.7 times as slow from 1 MiB on
-//	go run ./dev/cmd/judge cuts               of several nodes, cut to 1/2, 1/4 and 1/8 of the plateau
+//	go run ./dev/cmd/judge tables             published tables: as expected; the same 1.7 times as slow
+//	                                          from 1 MiB on, and cut like those of cuts: slower
+//	go run ./dev/cmd/judge cuts               of several nodes, cut to 1/2, 1/4 and 1/8 of the plateau:
+//	                                          what is suspected
 //	go run ./dev/cmd/judge causes             causes that maintainers found
 //	go run ./dev/cmd/judge faults -draws 10   faults that the simulator makes, and none
 //
@@ -13,15 +14,18 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/dev/accuracy"
@@ -44,6 +48,7 @@ type trial struct {
 	kinds        []string // any of them, among the suspects; empty: none is asked for
 	none         bool     // no suspect is right
 	make         func() (diagnose.Request, error)
+	slower       map[string]func(point) point // changes that make a table slower, by their names
 }
 
 // answer is a line of the log.
@@ -56,6 +61,7 @@ type answer struct {
 	Verdict  diagnose.Verdict `json:"verdict"`
 	Suspects []string         `json:"suspects"`
 	Skipped  string           `json:"skipped,omitempty"`
+	Seconds  float64          `json:"cpuSeconds"`
 }
 
 // place is where among the suspects a right kind comes, from 1; 0: nowhere.
@@ -65,7 +71,7 @@ func (a *answer) place() int {
 
 func run(ctx context.Context, args []string, w io.Writer) error {
 	if len(args) < 1 {
-		return fmt.Errorf("usage: judge tables|slower|cuts|causes|faults [flags]")
+		return fmt.Errorf("usage: judge tables|cuts|causes|faults [flags]")
 	}
 	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	shared := f.String("shared", "../shared", "directory of published tables and causes")
@@ -73,11 +79,12 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	only := f.String("only", "", "beginning of the names that are meant")
 	every := f.Int("every", 1, "every so many-th case")
 	draws := f.Int("draws", 10, "faults: machines of each kind")
+	from := f.Int("from", 0, "faults: the first draw")
 	log := f.String("log", "", "file of answers; cases in it are not run again")
 	if err := f.Parse(args[1:]); err != nil {
 		return err
 	}
-	trials, err := trialsOf(args[0], os.DirFS(*shared), *draws)
+	trials, err := trialsOf(args[0], os.DirFS(*shared), *from, *draws)
 	if err != nil {
 		return err
 	}
@@ -92,44 +99,63 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	var all []answer
 	for i := 0; i < len(trials); i += *every {
 		t := &trials[i]
-		a, ok := answers[t.name]
-		if !ok {
-			a = t.ask(ctx, args[0] == "tables" || args[0] == "slower")
-			if err := record(*log, &a); err != nil {
+		asked := []answer{answers[t.name]}
+		for called := range t.slower { //lint:sorted answers are summed by group
+			if a, ok := answers[t.name+called]; ok {
+				asked = append(asked, a)
+			}
+		}
+		if asked[0].Name == "" {
+			asked = t.ask(ctx)
+			if err := record(*log, asked); err != nil {
 				return err
 			}
 		}
-		all = append(all, a)
+		all = append(all, asked...)
 	}
 	sum(w, all)
 	return nil
 }
 
-// ask has a case diagnosed.
-func (t *trial) ask(ctx context.Context, verdictAlone bool) answer {
-	a := answer{
-		Name:     t.name,
-		Group:    t.group,
-		Right:    t.verdict,
-		Kinds:    t.kinds,
-		None:     t.none,
-		Suspects: []string{},
-	}
+// ask has a case diagnosed: its answer, and the verdicts of the same table were it slower.
+func (t *trial) ask(ctx context.Context) []answer {
+	a := answer{Name: t.name, Group: t.group, Right: t.verdict, Kinds: t.kinds, None: t.none,
+		Suspects: []string{}}
 	req, err := t.make()
-	if err == nil {
-		req.NoSuspects, req.Options.Settings = verdictAlone, config.Sources{NoEnv: true}
-		var r *diagnose.Report
-		if r, err = diagnose.New(ctx, req); err == nil {
-			a.Verdict = r.Verdict
-			for _, s := range r.Suspects {
-				a.Suspects = append(a.Suspects, s.Kind)
-			}
-		}
-	}
 	if err != nil {
 		a.Skipped = err.Error()
+		return []answer{a}
 	}
-	return a
+	req.NoSuspects, req.Options.Settings = t.slower != nil, config.Sources{NoEnv: true}
+	start := spent()
+	r, err := diagnose.New(ctx, req)
+	if err != nil {
+		a.Skipped = err.Error()
+		return []answer{a}
+	}
+	a.Seconds = math.Round(100*(spent()-start)) / 100
+	a.Verdict = r.Verdict
+	for _, s := range r.Suspects {
+		a.Suspects = append(a.Suspects, s.Kind)
+	}
+	out := []answer{a}
+	for called, change := range t.slower { //lint:sorted answers are summed by group
+		out = append(out, answer{Name: t.name + called, Group: "slower" + called, Right: diagnose.Slower,
+			Verdict: r.Again(func(z *diagnose.Size) float64 {
+				bw := float64(z.Bytes) / z.Measured * 1e-3
+				return change(point{Bytes: z.Bytes, Us: z.Measured, AlgBW: bw}).Us
+			}), Suspects: []string{}})
+	}
+	return out
+}
+
+// spent is the CPU time of this process so far, seconds.
+func spent() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) * 1e-9
 }
 
 // answered reads a log.
@@ -151,7 +177,7 @@ func answered(name string) (map[string]answer, error) {
 	return out, nil
 }
 
-func record(name string, a *answer) error {
+func record(name string, answers []answer) error {
 	if name == "" {
 		return nil
 	}
@@ -159,21 +185,22 @@ func record(name string, a *answer) error {
 	if err != nil {
 		return err
 	}
-	line, err := json.Marshal(a)
-	if err == nil {
-		_, err = f.Write(append(line, '\n'))
+	e := json.NewEncoder(f)
+	for i := range answers {
+		err = cmp.Or(err, e.Encode(&answers[i]))
 	}
-	if bad := f.Close(); err == nil {
-		err = bad
-	}
-	return err
+	return cmp.Or(err, f.Close())
 }
 
 // tally counts a group.
-type tally struct{ cases, verdict, first, three, none, ofVerdict, ofKinds, ofNone int }
+type tally struct {
+	cases, verdict, first, three, none, ofVerdict, ofKinds, ofNone int
+	seconds, most                                                  float64 // of CPU: mean and largest
+}
 
 func (t *tally) add(a *answer) {
 	t.cases++
+	t.seconds, t.most = t.seconds+a.Seconds, max(t.most, a.Seconds)
 	count := func(n *int, is bool) {
 		if is {
 			*n++
@@ -214,7 +241,9 @@ func sum(w io.Writer, all []answer) {
 	for _, g := range slices.Sorted(maps.Keys(by)) {
 		by[g].print(w, g)
 	}
-	total.print(w, "all")
+	if len(by) > 1 && total.ofNone+total.ofKinds > 0 {
+		total.print(w, "all")
+	}
 }
 
 func (t *tally) print(w io.Writer, name string) {
@@ -228,7 +257,7 @@ func (t *tally) print(w io.Writer, name string) {
 	share("first", t.first, t.ofKinds)
 	share("among three", t.three, t.ofKinds)
 	share("no suspect", t.none, t.ofNone)
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "  CPU %.1f s, most %.1f s\n", t.seconds/float64(max(t.cases, 1)), t.most)
 }
 
 // machine is a Spec of equal nodes.

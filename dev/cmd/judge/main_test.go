@@ -20,7 +20,7 @@ func TestCutBoundsThePlateauAlone(t *testing.T) {
 			{1 << 30, 1000, 100, 0}},
 	}
 	var us []float64
-	for _, r := range d.cut(2).rows() {
+	for _, r := range d.with(d.cut(2)).rows() {
 		us = append(us, r.Us)
 	}
 	if us[0] != 10 || us[1] != 100 || us[2] != 2000 {

@@ -63,12 +63,15 @@ func (d document) with(change func(r point) point) document {
 func (r point) slowed(f float64) point { return point{r.Bytes, r.Us * f, r.AlgBW / f, r.BusBW / f} }
 
 // trialsOf are the cases of a kind.
-func trialsOf(kind string, shared fs.FS, draws int) ([]trial, error) {
+func trialsOf(kind string, shared fs.FS, from, draws int) ([]trial, error) {
 	if kind == "faults" {
-		return faults(draws), nil
+		return faults(from, draws), nil
 	}
 	if kind == "causes" {
 		return causes(shared)
+	}
+	if kind != "tables" && kind != "cuts" {
+		return nil, fmt.Errorf("no cases of the kind %q", kind)
 	}
 	docs, err := documents(shared)
 	if err != nil {
@@ -76,34 +79,37 @@ func trialsOf(kind string, shared fs.FS, draws int) ([]trial, error) {
 	}
 	var out []trial
 	for _, d := range docs {
-		switch kind {
-		case "tables":
-			out = append(out, d.trial("", diagnose.AsExpected, d))
-		case "slower":
-			out = append(out, d.trial("", diagnose.Slower, d.with(func(r point) point {
+		slower := map[string]func(point) point{}
+		for _, part := range []float64{2, 4, 8} {
+			cut := d.cut(part)
+			if cut == nil {
+				break
+			}
+			called := fmt.Sprintf("/%g", part)
+			slower[called] = cut
+			if kind == "cuts" {
+				t := d.trial(called, diagnose.Slower, d.with(cut))
+				t.kinds = []string{"wrong-hca", "nic-down"}
+				out = append(out, t)
+			}
+		}
+		if kind == "tables" {
+			slower["*1.7"] = func(r point) point {
 				if r.Bytes < 1<<20 {
 					return r
 				}
 				return r.slowed(1.7)
-			})))
-		case "cuts":
-			for _, part := range []float64{2, 4, 8} {
-				if cut := d.cut(part); cut != nil {
-					t := d.trial(fmt.Sprintf("/%g", part), diagnose.Slower, cut)
-					t.kinds = []string{"wrong-hca", "nic-down"}
-					out = append(out, t)
-				}
 			}
-		default:
-			return nil, fmt.Errorf("no cases of the kind %q", kind)
+			t := d.trial("", diagnose.AsExpected, d)
+			t.slower = slower
+			out = append(out, t)
 		}
 	}
 	return out, nil
 }
 
-// cut is a table of several nodes whose bandwidth goes no further than a part of its plateau; nil
-// where it has none.
-func (d document) cut(part float64) document {
+// cut bounds a bandwidth by a part of a table's plateau; nil of a table that has none, or of one node.
+func (d document) cut(part float64) func(point) point {
 	most, n := 0.0, 0
 	for _, r := range d.rows() {
 		if r.AlgBW > 0 {
@@ -114,7 +120,7 @@ func (d document) cut(part float64) document {
 	if d.nodes() < 2 || n < 3 {
 		return nil
 	}
-	return d.with(func(r point) point { return r.slowed(max(1, r.AlgBW/(most/part))) })
+	return func(r point) point { return r.slowed(max(1, r.AlgBW/(most/part))) }
 }
 
 func (d document) trial(suffix string, v diagnose.Verdict, of document) trial {
