@@ -476,7 +476,7 @@ func (x *Executor) layOut(e *engine.Engine, q *fold.Quotient) error {
 
 // jitters says with what jitter a plan is simulated rank by rank.
 func (x *Executor) jitters(p *plan.Plan) jitter {
-	if x.cfg.NoJitter || p.Comm.NRanks > JitterRanks {
+	if x.cfg.NoJitter || x.class.Jitter == (gpu.JitterCost{}) || p.Comm.NRanks > JitterRanks {
 		return noJitter
 	}
 	return eachDraws
