@@ -41,9 +41,9 @@ const (
 	nvlsTreeTimes = 2.3
 
 	// A frame takes frameTime from host to host: as much again where frameCrowd connections take turns at a
-	// port, since few frames of one then follow each other (in lockstep they do so at the same instants, and so
-	// many more it takes), and as much again where there is more than one switch. Runs of 16 to 128 ranks took
-	// from half of the forecast to twice that (docs/PACKETS.md).
+	// port, since few frames of one then follow each other (in lockstep they do so at the same instants, and
+	// so many more it takes), and as much again where there is more than one switch. Runs of 16 to 128 ranks
+	// took from half of the forecast to twice that (docs/PACKETS.md).
 	frameTime  = 300 * units.Nanosecond
 	frameCrowd = 30
 	lockstep   = 4
@@ -60,9 +60,9 @@ const (
 	mostInsisted = 32 << 30
 )
 
-// A run to its end is refused where it has more than maxSteps steps because the operation is large: where some
-// program has more than maxOps ops, and that not only because there are many ranks, each of which makes ringOps
-// of them. Bytes in a steady state add time in proportion, so a smaller size shows the bandwidth too.
+// A run to its end is refused where it has more than maxSteps steps because the operation is large: where
+// some program has more than maxOps ops, and that not only because there are many ranks, each of which makes
+// ringOps of them. Bytes in a steady state add time in proportion, so a smaller size shows the bandwidth too.
 const (
 	maxSteps = 10_000_000
 	maxOps   = 4096
@@ -237,9 +237,9 @@ func (x *Executor) affordable(p *plan.Plan, c cost) error {
 	}
 }
 
-// affordTransfers refuses to simulate sends and receives of different peers, which have different times, where
-// they are too many: of an alltoall folded onto one rank, and of a root's gather or scatter, all are simulated.
-// 102,400 take 3 s of a processor and 1.1 GB. FoldExact and Unfolded run them at any cost.
+// affordTransfers refuses to simulate sends and receives of different peers, which have different times,
+// where they are too many: of an alltoall folded onto one rank, and of a root's gather or scatter, all are
+// simulated. 102,400 take 3 s of a processor and 1.1 GB. FoldExact and Unfolded run them at any cost.
 func affordTransfers(p *plan.Plan, n int64, mode Folding) error {
 	c := cost{pieces: float64(n), conns: float64(n)}
 	if c.memory() <= mostMemory || mode == FoldExact || mode == Unfolded {
@@ -252,8 +252,8 @@ func affordTransfers(p *plan.Plan, n int64, mode Folding) error {
 	}
 }
 
-// fits refuses a run of every rank that memory would not hold: 1,024 ranks that all send to all have a million
-// connections, which took 16 GB.
+// fits refuses a run of every rank that memory would not hold: 1,024 ranks that all send to all have a
+// million connections, which took 16 GB.
 func (x *Executor) fits(p *plan.Plan) error {
 	if f := p.Req.Func; f == coll.Gather || f == coll.Scatter {
 		if err := affordTransfers(p, int64(p.Comm.NRanks), x.cfg.Fold); err != nil {
