@@ -278,6 +278,7 @@ func (r *Running) row(l Line) (*Row, error) {
 	}
 	at := l.Operation
 	var first Outcome
+	var wider exec.Account // of which the margin is the wider
 	for i, m := range []*Measure{&row.Out, &row.In} {
 		at.InPlace = i == 1
 		o, err := r.Outcome(at)
@@ -287,6 +288,9 @@ func (r *Running) row(l Line) (*Row, error) {
 		if i == 0 {
 			first = o
 		}
+		if o.Result.Account.Margin > wider.Margin {
+			wider = o.Result.Account
+		}
 		alg, bus := coll.Bandwidth(r.fn, at.Count, at.Type, r.Site.Comm.NRanks, o.Result.Elapsed)
 		*m = Measure{Time: cmp.Or(o.Host, o.Result.Elapsed), AlgBW: alg, BusBW: bus, Checked: o.Checked,
 			First: o.Result.Last()}
@@ -295,6 +299,7 @@ func (r *Running) row(l Line) (*Row, error) {
 		}
 	}
 	row.Facts = r.Facts(&first, row.Out.BusBW)
+	row.Facts.Margin, row.Facts.Near = wider.Margin, cmp.Or(wider.Note, row.Facts.Near)
 	row.Facts.Counts = pairs.SpreadOf(r.Spec.Workload.Op, l.Pairs, l.Count, r.Site.Comm.NRanks)
 	return &row, nil
 }

@@ -185,7 +185,7 @@ func TestTransfersOfManyRanksAreRefused(t *testing.T) {
 		}
 		_, err = x.Run(context.Background(), exec.One(p), nil)
 		if !errors.Is(err, exec.ErrNotImplemented) || !strings.Contains(err.Error(),
-			"524288 transfers would take some 6 GB and 15 s") {
+			"524288 transfers would take some 8 GB and 8 s") {
 			t.Errorf("%v: %v", f, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/trace"
 )
 
@@ -74,6 +75,30 @@ func TestLockstepAgreesWithJitterOfOneGPU(t *testing.T) {
 			if math.Abs(off) > 0.1 {
 				t.Errorf("%v %v %d bytes: %v in lockstep, %v with jitter: %+.1f %%", k.f, k.a, bytes,
 					without.Elapsed, with.Elapsed, 100*off)
+			}
+		}
+	}
+}
+
+// A class without jitter is simulated in lockstep, at every size: it had windows, whose parts fold apart.
+func TestClassesWithoutJitterRunInLockstep(t *testing.T) {
+	c, systems := nodes(t, "dgx-h100.n2", 2, comm.Params{})
+	class := sim.ClassOf(systems[0])
+	class.Jitter = gpu.JitterCost{}
+	for _, f := range []coll.Func{coll.AllReduce, coll.AllGather, coll.AllToAll} {
+		for _, count := range []int64{1 << 14, 50_000_001, 1 << 30} {
+			if f.PerRank() {
+				count /= int64(c.NRanks)
+			}
+			req, _, err := c.Request(comm.Op{Func: f, Count: count, Type: coll.Float32})
+			if err != nil {
+				t.Fatal(err)
+			}
+			without, _ := simulatePlan(t, c, sim.Config{Systems: systems, Class: &class}, req, trace.Discard)
+			off, _ := simulatePlan(t, c, sim.Config{Systems: systems, NoJitter: true}, req, trace.Discard)
+			if without.Elapsed != off.Elapsed || without.Account.Method != off.Account.Method {
+				t.Errorf("%v of %d: %v (%v), with jitter off %v (%v)", f, count, without.Elapsed,
+					without.Account.Method, off.Elapsed, off.Account.Method)
 			}
 		}
 	}

@@ -35,9 +35,6 @@ const (
 	// event takes about eventTime, a piece two of them.
 	littleOf  = 35
 	eventTime = pieceTime * 2 / 3
-	// nearTimes is how many times wholeTime a run may cost that is shortened only by
-	// simulating fewer iterations than leastLoops (fewLoops).
-	nearTimes = 8
 )
 
 // plain reports whether nothing sets ranks and links apart but the operation: hosts
@@ -190,7 +187,7 @@ func (x *Executor) leastLoops(p *plan.Plan) int64 {
 // take tens of seconds whole, and has too few iterations for leastLoops to save half: as many
 // as are in progress at a time, an even number. 0 for all others.
 func (x *Executor) fewLoops(p *plan.Plan, c cost) int64 {
-	if p.Req.Algo != coll.NVLSTree || x.cfg.Fabric == nil || c.time() <= nearTimes*x.whole {
+	if p.Req.Algo != coll.NVLSTree || x.cfg.Fabric == nil || c.time() <= nearTime/wholeTime*x.whole {
 		return 0
 	}
 	return max(leastLoops, depth(p)/2*2)

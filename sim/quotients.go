@@ -2,11 +2,9 @@ package sim
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/fold"
@@ -40,7 +38,7 @@ const UnfoldedRanks = 512
 // exactTime is what an exact quotient, or else a run of every rank, may cost by the forecast where
 // a near quotient is there: more, and FoldAuto takes the near one. Sweeps of thirty sizes over
 // an odd number of nodes take less than 4 s with it.
-const exactTime = 350 * units.Millisecond
+const exactTime = wholeTime * littleOf / 100
 
 // quotient lays out the representatives of an engine's job, those of so many times as much work; nil
 // where every rank has to run.
@@ -152,27 +150,4 @@ func large(p *plan.Plan, work, parts int64) bool {
 		most = reduceWork
 	}
 	return work > most
-}
-
-// Sends and receives with different peers have different times: of an alltoall
-// folded onto one rank, and of a root's gather or scatter, all are simulated.
-// 102,400 take 3 s of a processor and 1.1 GB; more than 2 GB are refused.
-const (
-	transferBytes = 12 << 10
-	maxTransfers  = 2 << 30 / transferBytes
-	transferTime  = 30 * units.Microsecond
-)
-
-// affordTransfers refuses to simulate so many sends and receives of different peers where
-// they are too many. FoldExact and Unfolded run them at any cost.
-func affordTransfers(p *plan.Plan, n int64, mode Folding) error {
-	if n <= maxTransfers || mode == FoldExact || mode == Unfolded {
-		return nil
-	}
-	return &exec.NotImplementedError{
-		Feature: fmt.Sprintf("%v of %d ranks, transfer by transfer", p.Req.Func, p.Comm.NRanks),
-		Missing: fmt.Sprintf("its %d transfers would take some %d GB and %d s of a processor; take fewer "+
-			"nodes, or insist with --fold exact",
-			n, n*transferBytes>>30, units.Time(n)*transferTime/units.Second),
-	}
 }

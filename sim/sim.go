@@ -476,7 +476,7 @@ func (x *Executor) layOut(e *engine.Engine, q *fold.Quotient) error {
 
 // jitters says with what jitter a plan is simulated rank by rank.
 func (x *Executor) jitters(p *plan.Plan) jitter {
-	if x.cfg.NoJitter || p.Comm.NRanks > JitterRanks {
+	if x.cfg.NoJitter || x.class.Jitter == (gpu.JitterCost{}) || p.Comm.NRanks > JitterRanks {
 		return noJitter
 	}
 	return eachDraws
@@ -491,42 +491,6 @@ func account(e *engine.Engine, fold *fold.Quotient) exec.Account {
 	a.Periods, a.Skipped = e.Periods, e.Skipped
 	a.Reduction.Ranks = a.Method
 	return a
-}
-
-// maxEach is how many connections are simulated one by one at most, and
-// eachBytes about what each takes with its ranks' programs and its route: 1,024
-// ranks that all send to all have a million, which took 16 GB.
-const (
-	maxEach   = 1 << 21
-	eachBytes = 16 << 10
-)
-
-// fits refuses a run that memory would not hold.
-func (x *Executor) fits(p *plan.Plan) error {
-	if f := p.Req.Func; f == coll.Gather || f == coll.Scatter {
-		if err := affordTransfers(p, int64(p.Comm.NRanks), x.cfg.Fold); err != nil {
-			return err
-		}
-	}
-	n, most := int64(p.NumConns())*int64(p.Sharing()), int64(maxEach)
-	remedy := "a run without --trace and --fold off, and without losses, folds equivalent ranks"
-	if x.cfg.Fold == FoldAuto { // a trace, which was not asked to run at any cost
-		most = mostMemory / eachBytes
-		remedy += "; insist with --fold off"
-	}
-	if n <= most {
-		return nil
-	}
-	if x.chains {
-		remedy = "channels drift apart along its chain; --fold near leaves the middle out, within 30 %"
-	}
-	if x.cfg.Fabric != nil {
-		remedy = "over a network, ranks fold where no cable can be saturated (docs/FABRIC.md)"
-	}
-	return &exec.NotImplementedError{Feature: fmt.Sprintf("%v of %d ranks, each simulated by itself",
-		p.Req.Func, p.Comm.NRanks),
-		Missing: fmt.Sprintf("%d connections would take some %d GB; %s; or take fewer nodes", n,
-			n*eachBytes>>30, remedy)}
 }
 
 // Ports lists how many nets each host of a communicator has, as
@@ -544,4 +508,17 @@ func Ports(cl *fabric.Cluster) []int {
 		out[h] = end - out[h]
 	}
 	return out
+}
+
+// HostTime is the host's time for one asynchronous operation on a machine of a
+// class, whose threads launch for so many GPUs each (Config.PerThread).
+func HostTime(c *gpu.Class, p *plan.Plan, perThread int) units.Time {
+	one := &c.One
+	switch kind := p.OneRank(); {
+	case kind == plan.DeviceCopy:
+		return units.FromMicros(one.CopyLaunch)
+	case kind == plan.NoLaunch && p.Req.Func != coll.SendRecv: // whose group is made and dropped
+		return units.FromMicros(one.Call)
+	}
+	return units.FromMicros(c.Launch(perThread))
 }

@@ -32,14 +32,13 @@ import (
 
 // A window has windowPieces pieces (slices of Simple, ops of LL and LL128) of the
 // thread group that has the most, but no more than windowWork of all groups, and
-// at least windowLeast iterations. Sends and receives share SMs, so each piece
+// at least leastLoops iterations. Sends and receives share SMs, so each piece
 // costs more. NVLS within a node takes some 60 iterations until its buffers are as
 // full as they stay.
 const (
 	windowPieces  = 256
 	windowWork    = 1 << 15
 	windowWorkP2P = 1 << 14
-	windowLeast   = 8
 	windowNVLS    = 64
 )
 
@@ -271,7 +270,7 @@ func windowOf(p *plan.Plan, n, most, all int64) int64 {
 	case p.Req.Algo == coll.NVLS:
 		return windowNVLS * of
 	}
-	return max(windowLeast, 2*depth(p), min((windowPieces*n+most-1)/most, work*n/all)/2*2*of)
+	return max(leastLoops, 2*depth(p), min((windowPieces*n+most-1)/most, work*n/all)/2*2*of)
 }
 
 // depth is about how many iterations are in progress at a time once all ranks are
@@ -295,14 +294,14 @@ func depth(p *plan.Plan) int64 {
 }
 
 // cheap reports whether all iterations are simulated of an operation whose window may be off
-// by more than windowMargin: where they take at most a third of wholeTime by the forecast, so that a
-// sweep over sizes stays within a second.
+// by more than windowMargin: where they take little by the forecast, so that a sweep over sizes stays
+// within a second.
 func (x *Executor) cheap(m *method) bool {
 	if x.windowMargin(m.whole) <= windowMargin {
 		return false
 	}
 	m.cost = x.costOfAll(m.whole, int64(engine.KernelsFor(m.whole, x.cfg.Kernels)))
-	return m.cost.time() <= x.whole/3
+	return m.cost.time() <= x.whole*littleOf/100
 }
 
 // otherwise is what is simulated where the parts of a window, whose channels may be equal where

@@ -324,3 +324,35 @@ func TestProofsAreKept(t *testing.T) {
 		t.Errorf("settings have %d fields; proofKey knows 7", n)
 	}
 }
+
+// TestLargeTreesThatShapesDoNotProveAreProvedByChannels: those whose nodes form no trees, and what shapes say
+// is wrong, is run on some channels.
+func TestLargeTreesThatShapesDoNotProveAreProvedByChannels(t *testing.T) {
+	for _, perNode := range []int{1, 2} { // ranks are nodes, or nodes have several links up
+		c := plantest.Plain(perNode, 4400/perNode, 16)
+		p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Algo: coll.Tree, Proto: coll.LL,
+			Count: 3 << 17, Type: coll.Float32, Channels: 16, Warps: 16})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tooLarge(p) == "" || p.Iterations() >= fewIterated {
+			t.Fatalf("%g ops, %d iterations: proved otherwise", opsOf(p), p.Iterations())
+		}
+		if ok, err := ofTree(p); ok != (perNode == 1) || err != nil {
+			t.Fatalf("%d ranks a node: proved by shapes %t, %v", perNode, ok, err)
+		}
+		if missing, err := new(Proofs).Parts(p); missing != "" || err != nil {
+			t.Errorf("%d ranks a node: %s %v", perNode, missing, err)
+		}
+		at := p.Programs(1)[0]
+		q, err := plan.New(p.Comm, p.Req, p.Split, changedOp{altered{p,
+			func(l []plan.Program) []plan.Program { return l }}, at, 1,
+			func(op *plan.Op) bool { op.Bytes -= 4; return false }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if missing, err := new(Proofs).Parts(q); missing != "" || err == nil {
+			t.Errorf("%d ranks a node: another size is not seen (%s)", perNode, missing)
+		}
+	}
+}

@@ -23,13 +23,15 @@ const (
 
 // The last 8 nodes of the head show on each channel whether those in the middle follow each other at equal
 // times, but for a part of them: steady. Over 66 to 216 nodes of nine machines times were off by up to 5 %
-// where they do. Else channels drift apart, and the time from node to node may fall for 50 to 100 nodes:
-// broadcasts of 40,000,000 to 256 Mi bytes over 90 HGX H800 without multicast, along whose head it differs
-// by 5 to 6 %, came out 14 to 28 % too slow.
+// where they do. Else channels drift apart, and the time from node to node may fall for 50 to 100 nodes, so
+// that the middle takes driftsLess of its time less: broadcasts of 40,000,000 to 256 Mi bytes over 90 HGX
+// H800 without multicast, along whose head it differs by 5 to 6 %, came out 14 to 28 % too slow. Where the
+// middle is a short part of the whole, that is little. Such a chain may be off by driftsMargin at most.
 const (
 	steady       = 0.03
 	chainMargin  = 0.08
-	driftsMargin = 0.3
+	driftsLess   = 0.3
+	driftsMargin = 0.15
 )
 
 // omittedChain is a chain of nodes out of which a stretch is left. Behind it all happens
@@ -192,6 +194,15 @@ func (k *omittedChain) later(end []units.Time) units.Time {
 		k.drifts = k.drifts || math.Abs(float64(end[at]-end[at-2]-two)) > steady*float64(two)
 	}
 	return two * units.Time(k.tail-k.head) / 2
+}
+
+// margin is by how much a chain's time may be off of which the middle takes so much.
+func (k *omittedChain) margin(middle, all units.Time) float64 {
+	if !k.drifts {
+		return chainMargin
+	}
+	less := driftsLess * float64(middle) / float64(max(1, all))
+	return max(chainMargin, less/(1-less))
 }
 
 // finish sets when every rank ends, whose nodes end as the simulated ones do,

@@ -133,18 +133,14 @@ func (c *Config) Lay(e *engine.Engine, j *engine.Job, of *Proposal, near bool) (
 }
 
 // Drifts reports whether a run showed that nodes in the middle of a chain do not do what those before
-// them do.
-func (q *Quotient) Drifts() bool { return q.skipped != nil && q.skipped.drifts }
+// them do, so that the time of all may be off by more than driftsMargin.
+func (q *Quotient) Drifts() bool { return q.skipped != nil && q.margin > driftsMargin }
 
 // Account reports how a folded run's times came about.
 func (q *Quotient) Account() exec.Account {
 	a := exec.Account{Programs: len(q.e.Groups), Method: exec.Folded}
 	if !q.exact {
-		margin := q.margin
-		if q.Drifts() {
-			margin = driftsMargin
-		}
-		a.Method, a.Margin, a.Note = exec.Near, margin, fmt.Sprintf("%s; %d thread groups represent all",
+		a.Method, a.Margin, a.Note = exec.Near, q.margin, fmt.Sprintf("%s; %d thread groups represent all",
 			q.approximation, len(q.e.Groups))
 	}
 	return a

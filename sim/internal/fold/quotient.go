@@ -2,6 +2,7 @@ package fold
 
 import (
 	"math"
+	"slices"
 
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
@@ -411,6 +412,7 @@ func (q *Quotient) Finish(ends []units.Time, operations int) (ranks []units.Time
 	if q.skipped != nil {
 		first = q.skipped.finish(q.plan.Comm.NodeOf, ranks)
 		last = q.skipped.last(q.channelsLater(), operations)
+		q.margin = q.skipped.margin(first, slices.Max(ranks))
 	}
 	return ranks, first, last
 }
