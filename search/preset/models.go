@@ -11,10 +11,10 @@ import (
 )
 
 // text are RCCL's models of machines as facts (graph/rome_models.cc:54-1761 and 3123 of RCCL 2.30.4), in the
-// order in which they are tried. Of each: its line, the counts of CPUs and of XGMI neighbours and the pattern of GPUs
-// and NICs by CPU; bus number and NUMA node of GPUs and NICs; links between GPUs; the kinds of paths from
-// each NIC to the GPUs; options; the rings of GPUs with the NICs (N) that they pass, the rings of the host
-// before last and of the last where the number of hosts is odd, trees, and trees by rails.
+// order in which they are tried. Of each: its line, the counts of CPUs and of XGMI neighbours and the
+// pattern of GPUs and NICs by CPU; bus number and NUMA node of GPUs and NICs; links between GPUs; the kinds
+// of paths from each NIC to the GPUs; options; the rings of GPUs with the NICs (N) that they pass, the rings
+// of the host before last and of the last where the number of hosts is odd, trees, and trees by rails.
 //
 //go:embed models.txt
 var text string
@@ -104,7 +104,8 @@ func named(name string) *model {
 func (m *model) read(word, rest string) {
 	switch word {
 	case "shape":
-		if _, err := fmt.Sscanf(rest, "line=%d cpus=%d links=%d pattern=%s", &m.line, &m.cpus, &m.links, &m.pattern); err !=
+		if _, err := fmt.Sscanf(rest, "line=%d cpus=%d links=%d pattern=%s", &m.line, &m.cpus, &m.links,
+			&m.pattern); err !=
 			nil {
 			panic("preset: shape of model " + m.name + ": " + err.Error())
 		}

@@ -24,8 +24,8 @@ func suspect(kind string, assumes float64, of ...float64) tried {
 }
 
 // TestCurveThatFitsOutranksOneThatAssumesLess: where one curve fits to the scatter of runs, another that is
-// off by more is far behind, whatever it assumes. On a machine that is not quite the simulated one, where none
-// fits so well, what is assumed decides between curves that are close.
+// off by more is far behind, whatever it assumes. On a machine that is not quite the simulated one, where
+// none fits so well, what is assumed decides between curves that are close.
 func TestCurveThatFitsOutranksOneThatAssumesLess(t *testing.T) {
 	exact := suspect("exact", 3, 0, 0, 0, 0.3, 0.7, 0.7, 0.7, 0.7)
 	near := suspect("near", 1, 0, 0, 0, 0.1, 0.85, 0.85, 0.85, 0.85)

@@ -164,7 +164,8 @@ func (r *Run) manifest(jobs []job) (*Manifest, error) {
 	c, err := classes()
 	return &Manifest{Format: FormatVersion, Name: r.Spec.Name, Version: r.Version, NCCL: r.NCCL,
 		Points: len(jobs),
-		Digest: hex.EncodeToString(h.Sum(nil)), Schema: r.Spec.columns(), Spec: specFile, Classes: c, Files: r.files,
+		Digest: hex.EncodeToString(h.Sum(nil)), Schema: r.Spec.columns(), Spec: specFile, Classes: c,
+		Files:    r.files,
 		Settings: r.Settings}, err
 }
 

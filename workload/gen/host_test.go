@@ -237,7 +237,8 @@ func TestHostWaitsForRouters(t *testing.T) {
 		return elapsed(t, makeJob(t, c)) - alone
 	}
 	const layers = 8
-	if got := with(4, 2, NoGraphs); got < layers*permuteHost || got > layers*permuteHost+routeHost+units.Millisecond {
+	if got := with(4, 2, NoGraphs); got < layers*permuteHost || got > layers*permuteHost+routeHost+
+		units.Millisecond {
 		t.Errorf("%v more with a host that waits %d times for %v", got, layers, permuteHost)
 	}
 	if got := with(1, 1, NoGraphs); got > 2*units.Millisecond {

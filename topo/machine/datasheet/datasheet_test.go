@@ -12,7 +12,8 @@ func TestFind(t *testing.T) {
 		"NVIDIA A100 80GB PCIe": "A100 80GB PCIe", "NVIDIA A100-PCIE-40GB": "A100 PCIe", "a100": "A100",
 		"Tesla V100-SXM2-32GB": "V100", "NVIDIA GB200": "GB200", "NVIDIA B200": "B200",
 		"NVIDIA GH200 480GB": "GH200", "NVIDIA L4": "L4", "NVIDIA L40S": "L40S",
-		"NVIDIA GeForce RTX 4090": "RTX 4090", "A10G": "A10G", "": "", "MI300X": "MI300X", "AMD Instinct MI300X OAM": "MI300X",
+		"NVIDIA GeForce RTX 4090": "RTX 4090", "A10G": "A10G", "": "", "MI300X": "MI300X",
+		"AMD Instinct MI300X OAM":     "MI300X",
 		"AMD Instinct MI250X / MI250": "MI250X", "MI308X": "", "h1000": "",
 		"NVIDIA A10": "",
 	} {
