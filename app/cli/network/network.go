@@ -129,7 +129,7 @@ func (o *Options) senders() flags.Group {
 			"congestion control `NAME`; with --htsim: nscc (default) or roce; with --ns3 and --fabric "+
 				"(default the file's): "+packetrun.Presets, "CC"),
 		flags.Of(&p.ECN, "ecn", "", "",
-			"ECN thresholds `KMIN/KMAX/PMAX`, as 100/400/0.2: the queues in kB where marking begins and "+
+			"ECN thresholds `KMIN/KMAX/P`, as 100/400/0.2: the queues in kB where marking begins and "+
 				"where all is marked, at the speed of hosts (other links in proportion), and the share "+
 				"marked just below; default the file's", "ECN"),
 		flags.Of(&h.Balance, "lb", "", "",

@@ -188,15 +188,12 @@ Devices that are missing, so that NCCL decides anew; without node0/ on every nod
 		[2]string{"rail=3:absent", "the NIC of that number on every node"},
 		[2]string{"leaf=leaf3:absent",
 			"a leaf switch, and the NICs that reach the network only through it"}) + `
-simccl network run --fault knows, between the nodes of its own files and over the switches of a fabric file:
-` + list(
-		[2]string{"link=0~7:FAULT",
-			"the cables between nodes 0 and 7 of ns-3's files; of --fabric by names, link=leaf0~spine1"},
-		[2]string{"nic=0:FAULT", "the cables of host 0, whose NIC is what storms"},
-		[2]string{"FAULT",
-			"slow, latency, loss, down, storm and flap as above; @FROM-TO counts from the first " +
-				"start of a flow"},
-		[2]string{"0-7:slow=0.5", "is read, too: there slow is the share of the speed that is left"}) + `
+In simccl network run, link=0~7:FAULT names the cables between nodes 0 and 7 of ns-3's
+files (with --fabric link=leaf0~spine1), and nic=0:FAULT the cables of host 0. FAULT is
+slow, latency, loss, down, storm or flap as above; @FROM-TO counts from the first start of
+a flow. The older form 0-7:slow=0.5 is read, too: its slow is the share of the speed that
+is left.
+
 docs/FABRIC.md and docs/PACKETS.md say more.
 `
 }
