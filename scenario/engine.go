@@ -22,8 +22,9 @@ func (e *Engine) GPUsPerThread(c *fabric.Cluster) (int, error) {
 		n := c.Host(h).NRanks()
 		if n%(procs*threads) != 0 {
 			return 0, &FieldError{Path: "engine.processes", Value: fmt.Sprint(procs), Problem: fmt.Sprintf(
-				"%d GPUs of a node cannot be divided evenly among %d processes of %d threads", n, procs,
-				threads)}
+				"%d GPUs of a node cannot be divided evenly among %d processes of %d threads; use a "+
+					"multiple of %d GPUs of each node (-g counts those of a node, in nccl-tests those of "+
+					"a thread)", n, procs, threads, procs*threads)}
 		}
 		most = max(most, n/(procs*threads))
 	}
