@@ -2,6 +2,7 @@
 // SITE gets the files as any web server takes them, PACKED the same as NAME.gz, which
 // the program embeds. WASM is the simulator, WASM_EXEC Go's own loader of it.
 import { build } from "esbuild";
+import { runInThisContext } from "node:vm";
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,6 +21,22 @@ for (const name of readdirSync("static")) copyFileSync(join("static", name), joi
 copyFileSync(wasm, join(site, "simccl.wasm"));
 copyFileSync(wasmExec, join(site, "wasm_exec.js"));
 
+// What a first visit asks is answered here, by the simulator that the page has: first.json (src/rpc.ts).
+const calls = await build({ ...common, entryPoints: ["src/state.ts"], format: "esm", write: false });
+const { firstCalls } = await import(`data:text/javascript,${encodeURIComponent(calls.outputFiles[0].text)}`);
+runInThisContext(readFileSync(wasmExec, "utf8"));
+const go = new Go();
+const started = new Promise((resolve) => (globalThis.simcclReady = resolve));
+go.run((await WebAssembly.instantiate(readFileSync(wasm), go.importObject)).instance);
+await started;
+const ask = (method, query) => new Promise((resolve, reject) => {
+  const parts = [];
+  simccl.call(1, method, query, (part) => parts.push(JSON.parse(part)), (answer, failure) => (failure === null ? resolve({ parts, answer: JSON.parse(answer) }) : reject(new Error(`${method}: ${failure}`))));
+});
+const recorded = {};
+for (const [method, query] of firstCalls()) recorded[`${method} ${JSON.stringify(query)}`] = await ask(method, JSON.stringify(query));
+writeFileSync(join(site, "first.json"), JSON.stringify(recorded));
+
 // The service worker keeps exactly these files, under a name that changes with them.
 const files = readdirSync(site).sort();
 const hash = createHash("sha256");
@@ -34,3 +51,4 @@ for (const name of readdirSync(site)) {
   total += data.length;
 }
 console.log(`${site}: ${readdirSync(site).length} files, ${(total / 1e6).toFixed(2)} MB compressed`);
+process.exit(0); // the simulator waits for calls

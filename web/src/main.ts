@@ -167,11 +167,10 @@ async function simulate(mine: number, query: { spec: Spec }): Promise<void> {
     const end = await sim.call<Ran, Row | Progress>("run", query, (p) => {
       if (mine !== generation || control.signal.aborted) return;
       if ("bytes" in p) { if (!rows.has(p.bytes)) rows.set(p.bytes, p); drawSoon(); }
-      else { latest = p; drawSoon(); }
+      else { bar.value = p.share; say(`${p.what}: ${rows.size} of ${model!.sizes.length} sizes`); }
     }, control.signal);
     if (mine !== generation) return;
     ran = end;
-    latest = undefined;
     draw();
     document.body.dataset["done"] = String(mine);
   } catch (err) { if (mine === generation) failed(err); }
@@ -179,7 +178,7 @@ async function simulate(mine: number, query: { spec: Spec }): Promise<void> {
   if (mine === generation) drawSoon();
 }
 
-let drawing = false, latest: Progress | undefined;
+let drawing = false;
 /** Draws a fifth of a second later, with what arrives until then: the simulator needs the processors that layout takes. */
 function drawSoon(): void {
   if (drawing) return;
@@ -188,8 +187,6 @@ function drawSoon(): void {
 }
 
 function draw(): void {
-  if (latest && running && !running.signal.aborted) { bar.value = latest.share; say(`${latest.what}: ${rows.size} of ${model!.sizes.length} sizes`); }
-  latest = undefined;
   showCurves();
   showResults();
   answer();

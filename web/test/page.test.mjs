@@ -117,6 +117,29 @@ test("times are those of the command, to the last digit, also after the nodes ch
   assert.deepEqual(await page.evaluate(() => ["nodes", "min", "max", "factor", "env"].map((id) => document.getElementById(id).value)), ["3", "1K", "4M", "8", "NCCL_ALGO=Ring\nNCCL_PROTO=Simple"]);
 });
 
+test("what a first visit shows before the simulator has loaded is what the simulator answers", slow, async () => {
+  const recorded = await page.evaluate(() => fetch("first.json").then((r) => r.json()));
+  const answers = await page.evaluate((keys) => new Promise((resolve) => {
+    const worker = new Worker("worker.js"), all = {};
+    worker.onmessage = ({ data: m }) => {
+      const at = (all[keys[m.id - 1]] ??= { parts: [] });
+      if ("part" in m) at.parts.push(m.part); else at.answer = m.answer ?? m.failure;
+      if (Object.values(all).filter((a) => "answer" in a).length === keys.length) { worker.terminate(); resolve(all); }
+    };
+    keys.forEach((key, i) => worker.postMessage({ id: i + 1, method: key.slice(0, key.indexOf(" ")), query: key.slice(key.indexOf(" ") + 1) }));
+  }), Object.keys(recorded));
+  // Progress is told by time; rows, which have bytes, are not.
+  const rows = (all) => Object.fromEntries(Object.entries(all).map(([key, a]) => [key, { parts: a.parts.filter((p) => "bytes" in p), answer: a.answer }]));
+  assert.deepEqual(rows(answers), rows(recorded));
+  assert.deepEqual(Object.keys(recorded).map((key) => key.split(" ")[0]), ["hello", "machine", "model", "explain", "run"]);
+  const asked = await context.newPage(); // and a first visit asks nothing else
+  await asked.addInitScript(() => { const post = Worker.prototype.postMessage; globalThis.posted = []; Worker.prototype.postMessage = function (m, ...more) { globalThis.posted.push(m.method); post.call(this, m, ...more); }; });
+  await asked.goto(address);
+  await asked.waitForFunction(() => document.body.dataset.done);
+  assert.deepEqual(await asked.evaluate(() => globalThis.posted.filter((m) => m && !["congestion"].includes(m))), []);
+  await asked.close();
+});
+
 test("a network of packets: times are the command's, the address keeps it, frames are named, and what would help", slow, async () => {
   await visit("#topo=dgx-h100&nodes=4&op=alltoall&sizes=1M");
   assert.equal(await page.isDisabled("#cc"), true);
