@@ -170,8 +170,9 @@ func (q *work) place(b *bench) error {
 					"nvidia-smi topo -m): the built-in %s is assumed, for the table's %s", name, r.GPU))
 			case r.GPU != "" && !strings.HasPrefix(r.GPU, "sm_"): // simccl's own tables have no name
 				return &scenario.FieldError{Path: "Topo",
-					Problem: fmt.Sprintf("no built-in machine has the table's GPUs, %q", r.GPU),
-					Hint:    "name the machine, --topo topo.xml"}
+					Problem: fmt.Sprintf("no built-in machine has the table's GPUs, %d of %q a node",
+						max(r.PerNode, r.Ranks/max(r.Nodes, 1)), r.GPU),
+					Hint: "name the machine, --topo topo.xml"}
 			default:
 				q.miss(missMachine, "which machine it is (--topo, or the head of the table, which lists the "+
 					"GPUs): the built-in dgx-h100 is assumed")
