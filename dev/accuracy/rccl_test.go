@@ -20,6 +20,7 @@ type rcclTable struct {
 	dir      string // below ../shared
 	from, to int64  // bytes, both within
 	of       string // the table it is a part of, for the figures of all parts
+	open     bool   // printed and not held to the bar: the rules here choose otherwise than what was measured
 }
 
 // treeSimple is what RCCL 2.26.6 chooses for MI355X on two nodes beyond its limit of LL128 (30,408,704 or,
@@ -37,7 +38,7 @@ func rcclTables() (out []rcclTable) {
 	add := func(dir, file, machine, rules string, nodes int, from, to int64,
 		env ...string) {
 		out = append(out, rcclTable{Published{file: file, named: machine, nccl: "rccl-" + rules, nodes: nodes,
-			gpus: 8, env: env}, dir, from, to, file + " by " + rules})
+			gpus: 8, env: env}, dir, from, to, file + " by " + rules, false})
 	}
 	add(public, "azure_mi300x_1n_all_reduce", "azure-nd-mi300x-v5", "2.28.3", 1, mib, 8*gib)
 	// MSCCL of ROCm 6 does what is up to 16 MiB there.
@@ -47,16 +48,23 @@ func rcclTables() (out []rcclTable) {
 		"NCCL_ALGO=Ring")
 	add(public, "oci_mi300x_2n_all_reduce", "oci-bm.gpu.mi300x.8", "2.28.3", 2, gib, 16*gib)
 	for _, rules := range []string{"2.28.3", "2.30.4"} {
+		add(measured, "mi355x_2n8g_all_reduce_pollara", "mi355x-8-pollara", rules, 2, mib, 8*gib)
+		out[len(out)-1].open = true
+		first := len(out)
 		add(measured, "mi355x_2n8g_all_reduce_pollara", "mi355x-8-pollara", rules, 2, mib, 16*mib)
 		add(measured, "mi355x_2n8g_all_reduce_pollara", "mi355x-8-pollara", rules, 2, 32*mib, 64*mib,
 			treeSimple...)
 		add(measured, "mi355x_2n8g_all_reduce_pollara", "mi355x-8-pollara", rules, 2, 128*mib, 8*gib)
+		for i := range out[first:] {
+			out[first+i].of += " with 2.26.6's choices"
+		}
 	}
 	return out
 }
 
 // TestRCCLTables: all_reduce of MI300X, MI325X and MI355X is as near to public tables as docs/RCCL.md says;
 // where a table is of a release whose choices differ from those of the rules here, by that release's choices.
+// What such a table is off by with the choices of the rules here is printed, and is over the bar.
 func TestRCCLTables(t *testing.T) {
 	const most, worst = .15, .30 // of the median, of a size
 	offs := map[string][]float64{}
@@ -90,7 +98,7 @@ func TestRCCLTables(t *testing.T) {
 			if testing.Verbose() {
 				t.Logf("%s %d B: %+.0f %% of the time at %.1f GB/s", p.of, r.Bytes, 100*off, r.BusBW)
 			}
-			if math.Abs(off) > worst {
+			if math.Abs(off) > worst && !p.open {
 				t.Errorf("%s, %d bytes: %+.0f %%, want within %.0f %%", p.of, r.Bytes, 100*off, 100*worst)
 			}
 		}
@@ -100,7 +108,7 @@ func TestRCCLTables(t *testing.T) {
 		slices.Sort(all)
 		median := (all[(len(all)-1)/2] + all[len(all)/2]) / 2
 		t.Logf("%s: %d sizes, median %.0f %%, worst %.0f %%", name, len(all), 100*median, 100*all[len(all)-1])
-		if median > most {
+		if median > most { // of those that are open, too
 			t.Errorf("%s: median %.1f %%, want at most 15 %%", name, 100*median)
 		}
 	}
