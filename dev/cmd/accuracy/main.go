@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/dev/accuracy"
+	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/study/calibrate"
 )
@@ -44,6 +45,7 @@ type command struct {
 	topos, data   string
 	tables        string
 	sheets        string
+	also, machine string
 	quantities    string
 	holdout       int
 	each          bool
@@ -66,6 +68,8 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	f.StringVar(&c.topos, "topos", "testdata/topos", "directory of topologies")
 	f.StringVar(&c.data, "measured", "testdata/measured/h200x4", "directory of measured files")
 	f.StringVar(&c.quantities, "fit", "", "vendors: fit QUANTITY,…, or all, in place of comparing")
+	f.StringVar(&c.also, "also", "", "fit: directory of further files, as simccl calibrate fit reads")
+	f.StringVar(&c.machine, "machine", "dgx-h200", "topology of -also")
 	f.IntVar(&c.holdout, "holdout", 2, "fit: every so many-th size is held out")
 	f.StringVar(&c.sheets, "sheets", "../shared/reference", "directory of vendors' sweeps")
 	f.BoolVar(&c.each, "points", false, "vendors: every point")
@@ -155,12 +159,39 @@ func (c *command) fit(ctx context.Context, w io.Writer, quantities []string) err
 	return c.fitTo(ctx, w, points, class, quantities)
 }
 
+// further are the points of -also, without multicast, as the machines of testdata/measured were.
+func (c *command) further() ([]calibrate.Point, error) {
+	if c.also == "" {
+		return nil, nil
+	}
+	ignore := func(string) {}
+	runs, err := calibrate.ReadAll(os.DirFS(c.also), []string{"NCCL_NVLS_ENABLE=0"}, ignore)
+	if err != nil {
+		return nil, err
+	}
+	node := scenario.Nodes{Topo: c.machine, Count: 1}
+	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{node}}}
+	lab, _, err := calibrate.NewLab(spec, scenario.Options{})
+	if err != nil {
+		return nil, err
+	}
+	points, _, err := lab.Prepare(runs)
+	choice := c.choice
+	choice.Sets = []string{"all"}
+	return choice.Of(points), err
+}
+
 // fitTo fits quantities of a class to points; "all" is all that times depend on.
 func (c *command) fitTo(ctx context.Context, w io.Writer, points []calibrate.Point, class gpu.Class,
 	quantities []string) error {
 	if slices.Equal(quantities, []string{"all"}) {
 		quantities = nil
 	}
+	more, err := c.further()
+	if err != nil {
+		return err
+	}
+	points = append(points, more...)
 	r, err := calibrate.Fit(ctx, points, class, calibrate.Options{Quantities: quantities, Holdout: c.holdout,
 		Round: func(n int, cost float64) { fmt.Fprintf(w, "round %d: %.1f\n", n, cost) }})
 	if err != nil {
