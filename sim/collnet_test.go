@@ -52,6 +52,7 @@ func idle(c *comm.Comm) *gpu.Class {
 	class.Simple.PerByte /= 1000
 	class.Simple.Slice, class.Simple.PerThreads, class.Simple.SliceLocal, class.Simple.Drain,
 		class.Simple.Fence = 0, 0, 0, 0, 0
+	class.Simple.Latency, class.Simple.HBM, class.Simple.Multicast, class.Simple.Staged = 0, 0, 0, 0
 	class.LinkEff, class.MulticastEff, class.PCIEff, class.Crowd = 10, 1, 10, 0
 	return &class
 }

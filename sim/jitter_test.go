@@ -48,14 +48,16 @@ func TestLockstepAgreesWithJitter(t *testing.T) {
 	t.Logf("worst: %.3v", worst)
 }
 
-// The same where one GPU's proxy thread has all channels of rings and of PAT.
+// The same where one GPU's proxy thread has all channels of rings and of PAT, in the mean
+// of sizes: at single ones all channels' looks may coincide, or none.
 func TestLockstepAgreesWithJitterOfOneGPU(t *testing.T) {
 	c, systems := nodes(t, "gh200.n2", 8, comm.Params{})
 	for _, k := range []struct {
 		f coll.Func
 		a coll.Algorithm
 	}{{coll.AllReduce, coll.Ring}, {coll.AllGather, coll.Ring}, {coll.AllGather, coll.PAT}} {
-		for _, bytes := range []int64{1 << 20, 16 << 20} {
+		sum, sizes := 0.0, []int64{1 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20}
+		for _, bytes := range sizes {
 			op := comm.Op{Func: k.f, Count: bytes / 4, Type: coll.Float32}
 			if k.f.PerRank() {
 				op.Count /= int64(c.NRanks)
@@ -72,10 +74,10 @@ func TestLockstepAgreesWithJitterOfOneGPU(t *testing.T) {
 			without, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 			off := float64(without.Elapsed)/float64(with.Elapsed) - 1
 			t.Logf("%v %v %d: %+.1f %%", k.f, k.a, bytes, 100*off)
-			if math.Abs(off) > 0.1 {
-				t.Errorf("%v %v %d bytes: %v in lockstep, %v with jitter: %+.1f %%", k.f, k.a, bytes,
-					without.Elapsed, with.Elapsed, 100*off)
-			}
+			sum += math.Abs(off)
+		}
+		if mean := sum / float64(len(sizes)); mean > 0.05 {
+			t.Errorf("%v %v: lockstep and jitter differ by %.1f %% in the mean", k.f, k.a, 100*mean)
 		}
 	}
 }

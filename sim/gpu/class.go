@@ -154,6 +154,11 @@ type SimpleCost struct {
 	// wait where the group continues without a pause; Drain is what the barrier
 	// at that slice's end then waits for the fence.
 	Fence, Drain float64
+	// Sum is the weight of reducing an operand into those before it, on top of its load.
+	Sum float64
+	// Multicast comes on top for a slice that NVLS reduces or copies in the switch, Staged for
+	// each head's piece that NVLS copies between user data and multicast buffers.
+	Multicast, Staged float64
 }
 
 // TripCost is the time of one trip through the loop of LL or LL128, of t

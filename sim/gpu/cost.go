@@ -17,6 +17,8 @@ type Pass struct {
 	User   bool // reads user data
 	Host   bool // what is received is in host memory
 	Skew   bool // user data not aligned to 16 bytes
+	// Multicast is set if the switch reduces the loads or copies the stores.
+	Multicast bool
 	// Unaligned128 is set if user data does not start on a 128-byte line.
 	Unaligned128 bool
 	Elem         int64 // bytes of an element as the kernel sees it
@@ -25,7 +27,7 @@ type Pass struct {
 	// Sums counts the operands that are reduced where elements have 8 bits, by min and max
 	// too.
 	Sums int
-	// Miss is the share of accesses to user data that leave L2 (Class.Miss).
+	// Miss is the share of accesses to user data that leave L2 (CrowdedMiss).
 	Miss float64
 }
 
@@ -72,6 +74,15 @@ func (c *Class) Miss(workingSet int64) float64 {
 	knee := c.Memory.L2 * c.Memory.L2Knee
 	return math.Min(1, math.Max(0, (float64(workingSet)-knee)/(c.Memory.L2-knee)))
 }
+
+// memoryBlocks is how many thread blocks of a kernel load at once where a turn of Simple
+// waits SimpleCost.HBM longer.
+const memoryBlocks = 24
+
+// CrowdedMiss is the Miss of a kernel of so many thread blocks: HBM answers the later the
+// more of them load from it. 4 x H200: reduce_scatter over one channel takes 30.3 us a MiB
+// from L2 and from HBM; the curves of 24 channels have a step of 5 % at 32 MiB.
+func CrowdedMiss(miss float64, blocks int) float64 { return miss * float64(blocks) / memoryBlocks }
 
 // Launch is the host's time in microseconds to launch an operation on all GPUs
 // of a thread.
@@ -158,7 +169,7 @@ func (c *Class) wide(p Pass) float64 {
 	if p.Elem == 1 {
 		weight += float64(s.Sum8 * float64(p.Sums))
 	}
-	return weight
+	return weight + float64(s.Sum*float64(max(0, p.Loads-1)))
 }
 
 // narrow is the weight of a pass by the element: what counts is the number of
@@ -193,7 +204,10 @@ func (c *Class) SliceOverhead(p Pass, threads int) float64 {
 	default:
 		over += s.SliceLocal
 	}
-	return math.Max(0, over)
+	if over = math.Max(0, over); p.Multicast {
+		over += s.Multicast
+	}
+	return over
 }
 
 // Bytes that a warp moves in one turn of the loops of Simple: eight packs a thread,

@@ -53,7 +53,7 @@ func TestLL128StoresElementsWhereSkewed(t *testing.T) {
 // packs a thread, six times one pack, and 48 floats.
 func TestLoopsOfASlice(t *testing.T) {
 	c := NVSwitch90()
-	c.Simple.Loop, c.Simple.Turn = 1, 0.125
+	c.Simple.Loop, c.Simple.Turn, c.Simple.Latency = 1, 0.125, 0
 	for _, x := range []struct {
 		threads       int
 		n, elem, pack int64

@@ -63,7 +63,7 @@ func TestBuiltIn(t *testing.T) {
 				t.Errorf("%s: %v", c.Name, err)
 			}
 			if o.Source == "" || o.Source == Measured && c.Name != "nvswitch-sm90" ||
-				o.Source == Published && c.Source != Published && q.For != "serving" {
+				o.Source == Published && c.Source == Estimated && q.For != "serving" {
 				t.Errorf("%s: %s is %q", c.Name, q.Name, o.Source)
 			}
 		}

@@ -166,6 +166,7 @@ type Job struct {
 	Kernels int32   // to run back to back
 	Gap     units.Time
 	miss    float64      // share of its buffers that the L2 cache does not hold
+	crowded float64      // miss, in proportion to how many thread blocks load at once
 	memory  wire.RouteID // of the GPU's memory, where there is one rank; else 0
 }
 
@@ -260,6 +261,7 @@ func New(o *Options, p *plan.Plan) *Engine {
 	l := whole.Layout(int32(whole.Comm.NRanks - 1))
 	j := &Job{Plan: p, miss: o.Class.Miss(max(o.Set, int64(l.Input+l.Output))),
 		Kernels: KernelsFor(whole, o.Kernels)}
+	j.crowded = gpu.CrowdedMiss(j.miss, blocksOf(whole))
 	e := &Engine{Class: o.Class, Cost: costsOf(o.Class), Jobs: []*Job{j}, Wire: o.Model, seed: o.Seed,
 		Slow: o.Slow, down: o.Down, late: o.Late, Jitter: o.Jitter, like: o.Like}
 	table := route.New(p.Comm, o.Systems, e.Class, e.Wire)

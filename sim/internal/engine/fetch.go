@@ -64,13 +64,14 @@ func (g *Group) keeps() bool {
 func (e *Engine) look(g *Group) {
 	op, pass, pack := &g.Op, g.pass, g.pack
 	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(g.Plan.ElemSize()),
-		Miss: g.Job.miss}
+		Miss: g.Job.crowded}
 	if g.Job.Fold != nil {
 		g.Job.Fold.Ends(g, op)
 	}
 	g.idle = false
 	g.pass.Local = op.Do&plan.Copy != 0 && op.Dst.Buf != plan.NoBuffer
 	if g.Joint >= 0 && g.Plan.Req.Algo.IsNVLS() {
+		g.pass.Multicast = true
 		// The switch reduces what it pulls and copies what it spreads.
 		g.pass.Loads, g.pass.Stores = min(1, g.pass.Loads), min(1, g.pass.Stores)
 	}

@@ -95,13 +95,18 @@ func (e *Engine) BlocksGap(p *plan.Plan) units.Time {
 	if e.Class.BlockGap == 0 {
 		return 0
 	}
+	return units.FromMicros(e.Class.BlockGap * float64(max(0, blocksOf(p)-1)))
+}
+
+// blocksOf is how many thread blocks the kernel of the rank that has most to do has.
+func blocksOf(p *plan.Plan) int {
 	blocks, channel := 0, int32(-1)
 	for _, pr := range p.AppendPrograms(nil, p.Req.Root) {
 		if pr.Channel != channel {
 			blocks, channel = blocks+1, pr.Channel
 		}
 	}
-	return units.FromMicros(e.Class.BlockGap * float64(max(0, blocks-1)))
+	return blocks
 }
 
 // NewGroup makes the group of a program on a device and multiprocessor.

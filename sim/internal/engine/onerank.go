@@ -68,5 +68,9 @@ func (e *Engine) sliceOverhead(g *Group) units.Time {
 	if e.Class.Simple.Loop > 0 {
 		over += e.Class.LoopsOverhead(g.pass, int(g.Program.Workers), int64(g.Bytes), g.pack)
 	}
-	return units.FromMicros(over) / units.Time(g.perRound)
+	over /= float64(g.perRound) // the barriers of all heads' pieces are one, their loops are not
+	if g.inRounds() && g.Plan.Req.Algo.IsNVLS() {
+		over += e.Class.Simple.Staged
+	}
+	return units.FromMicros(over)
 }
