@@ -168,7 +168,7 @@ func TestFigures(t *testing.T) {
 	c := New([]Sample{{X: 8.0, Y: 4, By: "2"}, {X: 8.0, Y: 6, By: "2"}, {X: float64(1 << 20), Y: 9, By: "2"}},
 		"bytes", "busbw", "nodes")
 	f := c.CurvesFigure().SVG()
-	for _, want := range []string{"message size (B)", "busbw (GB/s)", ">nodes 2<", ">1Mi<", `width="246pt"`} {
+	for _, want := range []string{"message size (B)", "busbw (GB/s)", ">nodes 2<", ">1Mi<", `width="246pt"`, `font-size="8"`} {
 		if !strings.Contains(f, want) {
 			t.Errorf("no %q in\n%s", want, f)
 		}
