@@ -468,7 +468,7 @@ test("a long run is cancelled, and so is a what-if; the page goes on", slow, asy
   await page.click("#cancel");
   await page.waitForSelector("#cancel", { state: "hidden" });
   assert.match(await page.textContent("#status"), /Cancelled/);
-  await visit("#topo=dgx-h100&nodes=2&op=all_reduce&sizes=8,128M&if-nodes=64&if-channels=32");
+  await visit("#topo=dgx-h100&nodes=2&op=alltoall&sizes=8,64M&if-nodes=64&if-channels=32");
   await done();
   await page.waitForSelector("#cancel:not([hidden])");
   await page.click("#cancel");
