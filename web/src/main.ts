@@ -180,20 +180,19 @@ async function simulate(mine: number, query: { spec: Spec }): Promise<void> {
     ran = end;
     draw();
     document.body.dataset["done"] = String(mine);
-  } catch (err) { if (mine === generation) failed(err); }
+  } catch (err) { if (mine === generation) { failed(err); drawSoon(); } }
   ended(control);
-  if (mine === generation) drawSoon();
 }
 
-let drawing = false;
+let drawing = 0;
 /** Draws a fifth of a second later, with what arrives until then: the simulator needs the processors that layout takes. */
 function drawSoon(): void {
-  if (drawing) return;
-  drawing = true;
-  setTimeout(() => requestAnimationFrame(() => { drawing = false; draw(); }), 200);
+  if (!drawing) drawing = window.setTimeout(() => requestAnimationFrame(draw), 200);
 }
 
 function draw(): void {
+  clearTimeout(drawing);
+  drawing = 0;
   showCurves();
   showResults();
   answer();
@@ -620,7 +619,7 @@ function nextTheme(): void {
 for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", () => document.dispatchEvent(new Event("themechange")));
 
 async function main(): Promise<void> {
-  hello = await sim.call<Hello>("hello", { spec: tidy(state.spec) });
+  hello = await sim.call<Hello>("hello", {}); // of any machine: recorded
   controls = form(hello, change);
   glossary = new Glossary(hello.words);
   build();

@@ -28,7 +28,7 @@ export function tidy(spec: Spec): Spec {
 /** What the page asks of the simulator on a first visit: method and query. */
 export function firstCalls(): [string, object][] {
   const spec = tidy(first().spec);
-  return [["hello", { spec }], ["machine", { spec }], ["model", { spec }], ["explain", { spec, size: String(1 << 26) }], ["run", { spec }]];
+  return [["hello", {}], ["machine", { spec }], ["model", { spec }], ["explain", { spec, size: String(1 << 26) }], ["run", { spec }]];
 }
 
 /** What the address has: a few readable keys, or the whole Spec where they cannot say it. */
