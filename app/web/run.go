@@ -250,8 +250,8 @@ func (s *Service) compare(ctx context.Context, q *Query, _ Emit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Compared{d, d.Text(), Command(q.Other), b.site.Comm.NRanks, b.site.Cluster.NHosts(), b.site.Times()},
-		check(ctx)
+	return Compared{Difference: d, Text: d.Text(), Command: Command(q.Other), Ranks: b.site.Comm.NRanks,
+		Hosts: b.site.Cluster.NHosts(), Times: b.site.Times()}, check(ctx)
 }
 
 // Advised is advice as data and as the command prints it.
