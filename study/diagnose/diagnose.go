@@ -46,6 +46,9 @@ type Size struct {
 type Suspect struct {
 	Kind string `json:"kind"`
 	What string `json:"what"`
+	// Rank is the place among the suspects, from 1. Those of one rank have curves that the table does not
+	// tell from each other; they are listed by how often they are met.
+	Rank int `json:"rank"`
 	// Explains is the part of the slowdown that it explains from 1 MiB on: the geometric mean of
 	// simulated times with it over those without.
 	Explains float64  `json:"explains"`
@@ -56,6 +59,7 @@ type Suspect struct {
 	// Curve are the times with it at the sizes of Table that were simulated.
 	Curve []Point `json:"-"`
 	Table string  `json:"-"`
+	same  bool    // of the rank of the one before
 }
 
 // Point is a time of a size.
@@ -140,6 +144,13 @@ func New(ctx context.Context, req Request) (*Report, error) {
 		}
 	}
 	q.said()
+	for i := range q.rep.Suspects {
+		if s := &q.rep.Suspects[i]; i == 0 {
+			s.Rank = 1
+		} else if s.Rank = q.rep.Suspects[i-1].Rank; !s.same {
+			s.Rank++
+		}
+	}
 	q.lack()
 	return q.rep, nil
 }

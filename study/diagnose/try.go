@@ -31,6 +31,7 @@ type tried struct {
 	ratio  []float64 // of times with it to those without, at the sampled rows, or the anchors
 	score  float64
 	misfit float64
+	same   bool // its curve is that of the one before, as far as the table tells
 }
 
 // hunt is a search for suspects on one table.
@@ -327,17 +328,50 @@ func (h *hunt) judged(tries []tried) (out []tried) {
 	for i := range tries {
 		t := &tries[i]
 		t.misfit = h.fit(t.ratio, places, of)
-		t.score = t.misfit/2 + t.supposes() + h.facts(t.kind)
+		t.score = t.misfit/2 + t.supposes() - h.weight(t.kind)
 	}
 	slices.SortStableFunc(tries, func(a, b tried) int { return cmp.Compare(a.score, b.score) })
 	kinds := map[string]bool{}
 	for _, t := range tries {
 		explains := (without - t.misfit) / 2
-		if explains > t.assumes+3 || h.rep.Verdict == Slower && explains > 0 && len(kinds) < fewest {
+		if explains > t.assumes+3 || explains > 0 && h.weight(t.kind) >= sure ||
+			h.rep.Verdict == Slower && explains > 0 && len(kinds) < fewest {
 			out, kinds[t.kind] = append(out, t), true
 		}
 	}
+	return h.sets(out)
+}
+
+// sets has suspects whose curves nothing in the input separates follow the best of them: those of the same
+// change, or whose curves differ by so little that a table of them, scattered as two runs are, would tell the
+// right one with odds of less than e. Files that speak of one of them separate it.
+func (h *hunt) sets(tries []tried) (out []tried) {
+	set := make([]int, len(tries))
+	for i := range tries {
+		if set[i] != 0 {
+			continue
+		}
+		set[i] = i + 1
+		tries[i].same = false
+		out = append(out, tries[i])
+		for k := i + 1; k < len(tries); k++ {
+			if set[k] == 0 && h.weight(tries[k].kind) == h.weight(tries[i].kind) &&
+				h.between(&tries[i], &tries[k]) < 1 {
+				set[k], tries[k].same = i+1, true
+				out = append(out, tries[k])
+			}
+		}
+	}
 	return out
+}
+
+// between is ln of the odds by which a table of one curve would tell it from another.
+func (h *hunt) between(a, b *tried) (nats float64) {
+	for k := range a.ratio {
+		d := math.Log(a.ratio[k]/b.ratio[k]) / scatters[0]
+		nats += d * d / 2
+	}
+	return nats
 }
 
 // deep is how many curves are simulated at all sampled sizes, and apart by how much they may be worse
@@ -364,14 +398,6 @@ func (h *hunt) promising(left []tried) (out []tried) {
 // curve names what is simulated for a candidate of a factor.
 func (h *hunt) curve(t *tried) string {
 	return fmt.Sprint(cmp.Or(h.place.curve(&t.candidate), t.kind+" "+t.what), " ", t.factor)
-}
-
-// facts is what lines of the files say of a kind, as an addition to its score.
-func (h *hunt) facts(kind string) float64 {
-	if slices.ContainsFunc(h.m.facts, func(f fact) bool { return f.kind == kind }) {
-		return -6
-	}
-	return 0
 }
 
 // begin simulates a candidate at the first anchor, and where it explains something of it at all; of a
@@ -482,38 +508,49 @@ func (h *hunt) ratiosOf(ctx context.Context, t *tried, places []int) []float64 {
 	return ratio
 }
 
-// report names the best of each kind, as far as they explain about as well as the best.
+// report names the best of each kind, as far as they explain about as well as the best, and those that the
+// table does not tell from these.
 func (h *hunt) report(all []tried) {
+	ranks, begins := 0, false // begins: the first of a set was of a kind that is named already
 	for i := range all {
 		t := &all[i]
-		if len(h.rep.Suspects) >= mostSuspects || len(h.rep.Suspects) >= fewest && t.score > all[0].score+12 {
-			break
+		if !t.same {
+			if ranks >= mostSuspects || ranks >= fewest && t.score > all[0].score+12 {
+				break
+			}
+			ranks++
+			begins = true
 		}
 		if slices.ContainsFunc(h.rep.Suspects, func(s Suspect) bool { return s.Kind == t.kind }) {
 			continue
 		}
-		s := Suspect{Kind: t.kind, What: t.what, Explains: round(h.explains(t)), Prove: t.prove,
-			Remedy:   t.remedy,
-			Evidence: []string{h.where(t)}}
-		for k, at := range h.rows {
-			s.Curve = append(s.Curve, Point{h.b.table.rows[at].bytes, h.es[at].us * t.ratio[k]})
-		}
-		if len(h.m.tables) > 1 {
-			s.Table = h.b.table.name()
-		}
-		if t.fitted {
-			s.What = strings.ReplaceAll(t.what, "%s", strconv.FormatFloat(t.factor, 'g', 3, 64))
-		}
-		for _, f := range h.m.facts {
-			if f.kind == t.kind {
-				s.Evidence = append(s.Evidence, f.text)
-			}
-		}
+		s := h.suspect(t)
+		s.same, begins = !begins, false
 		h.rep.Suspects = append(h.rep.Suspects, s)
 	}
 }
 
-// mostSuspects bounds the suspects of a report; fewest kinds are named of what is slower.
+func (h *hunt) suspect(t *tried) Suspect {
+	s := Suspect{Kind: t.kind, What: t.what, Explains: round(h.explains(t)), Prove: t.prove, Remedy: t.remedy,
+		Evidence: []string{h.where(t)}}
+	for k, at := range h.rows {
+		s.Curve = append(s.Curve, Point{h.b.table.rows[at].bytes, h.es[at].us * t.ratio[k]})
+	}
+	if len(h.m.tables) > 1 {
+		s.Table = h.b.table.name()
+	}
+	if t.fitted {
+		s.What = strings.ReplaceAll(t.what, "%s", strconv.FormatFloat(t.factor, 'g', 3, 64))
+	}
+	for _, f := range h.m.facts {
+		if f.kind == t.kind {
+			s.Evidence = append(s.Evidence, f.text)
+		}
+	}
+	return s
+}
+
+// mostSuspects bounds the ranks of suspects of a report; fewest kinds are named of what is slower.
 const mostSuspects, fewest = 6, 3
 
 // explains is the geometric mean of its ratios from 1 MiB on, or of all.

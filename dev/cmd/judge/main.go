@@ -60,13 +60,34 @@ type answer struct {
 	None     bool             `json:"none,omitempty"`
 	Verdict  diagnose.Verdict `json:"verdict"`
 	Suspects []string         `json:"suspects"`
+	Ranks    []int            `json:"ranks,omitempty"` // of the suspects: one where the table tells no difference
 	Skipped  string           `json:"skipped,omitempty"`
 	Seconds  float64          `json:"cpuSeconds"`
 }
 
-// place is where among the suspects a right kind comes, from 1; 0: nowhere.
-func (a *answer) place() int {
-	return 1 + slices.IndexFunc(a.Suspects, func(s string) bool { return slices.Contains(a.Kinds, s) })
+// place is where among the suspects a right kind is listed, from 1, and its rank; 0: nowhere.
+func (a *answer) place() (at, rank int) {
+	at = 1 + slices.IndexFunc(a.Suspects, func(s string) bool { return slices.Contains(a.Kinds, s) })
+	if rank = at; at > 0 && len(a.Ranks) >= at {
+		rank = a.Ranks[at-1]
+	}
+	return at, rank
+}
+
+// list names the suspects, those of a rank joined.
+func (a *answer) list() string {
+	var b strings.Builder
+	for i, s := range a.Suspects {
+		switch {
+		case i == 0:
+		case i < len(a.Ranks) && a.Ranks[i] == a.Ranks[i-1]:
+			b.WriteString("=")
+		default:
+			b.WriteString(" ")
+		}
+		b.WriteString(s)
+	}
+	return b.String()
 }
 
 func run(ctx context.Context, args []string, w io.Writer) error {
@@ -136,7 +157,7 @@ func (t *trial) ask(ctx context.Context) []answer {
 	a.Seconds = math.Round(100*(spent()-start)) / 100
 	a.Verdict = r.Verdict
 	for _, s := range r.Suspects {
-		a.Suspects = append(a.Suspects, s.Kind)
+		a.Suspects, a.Ranks = append(a.Suspects, s.Kind), append(a.Ranks, s.Rank)
 	}
 	out := []answer{a}
 	for called, change := range t.slower { //lint:sorted answers are summed by group
@@ -195,6 +216,8 @@ func record(name string, answers []answer) error {
 // tally counts a group.
 type tally struct {
 	cases, verdict, first, three, none, ofVerdict, ofKinds, ofNone int
+	// As they are listed, without ranks, and how many kinds share the first rank and the first three.
+	listed1, listed3, kinds1, kinds3 int
 	seconds, most                                                  float64 // of CPU: mean and largest
 }
 
@@ -209,9 +232,15 @@ func (t *tally) add(a *answer) {
 	count(&t.ofVerdict, a.Right != "")
 	count(&t.verdict, a.Right != "" && a.Verdict == a.Right)
 	count(&t.ofKinds, len(a.Kinds) > 0)
-	p := a.place()
-	count(&t.first, p == 1)
-	count(&t.three, p >= 1 && p <= 3)
+	at, rank := a.place()
+	count(&t.first, rank == 1)
+	count(&t.three, rank >= 1 && rank <= 3)
+	count(&t.listed1, at == 1)
+	count(&t.listed3, at >= 1 && at <= 3)
+	for _, r := range a.Ranks {
+		count(&t.kinds1, len(a.Kinds) > 0 && r == 1)
+		count(&t.kinds3, len(a.Kinds) > 0 && r <= 3)
+	}
 	count(&t.ofNone, a.None)
 	count(&t.none, a.None && len(a.Suspects) == 0)
 }
@@ -231,11 +260,11 @@ func sum(w io.Writer, all []answer) {
 		}
 		by[a.Group].add(a)
 		total.add(a)
-		p := a.place()
+		_, p := a.place()
 		if a.Right != "" && a.Verdict != a.Right || len(a.Kinds) > 0 && p != 1 ||
 			a.None && len(a.Suspects) > 0 {
 			fmt.Fprintf(w, "miss %s: %s, not %s; suspects %s, not %s (%d)\n", a.Name, a.Verdict, a.Right,
-				strings.Join(a.Suspects, " "), strings.Join(a.Kinds, "|"), p)
+				a.list(), strings.Join(a.Kinds, "|"), p)
 		}
 	}
 	for _, g := range slices.Sorted(maps.Keys(by)) {
@@ -256,6 +285,12 @@ func (t *tally) print(w io.Writer, name string) {
 	share("verdict", t.verdict, t.ofVerdict)
 	share("first", t.first, t.ofKinds)
 	share("among three", t.three, t.ofKinds)
+	share("listed first", t.listed1, t.ofKinds)
+	share("among three listed", t.listed3, t.ofKinds)
+	if t.ofKinds > 0 {
+		fmt.Fprintf(w, "  kinds in the first rank %.1f, in three %.1f", float64(t.kinds1)/float64(t.ofKinds),
+			float64(t.kinds3)/float64(t.ofKinds))
+	}
 	share("no suspect", t.none, t.ofNone)
 	fmt.Fprintf(w, "  CPU %.1f s, most %.1f s\n", t.seconds/float64(max(t.cases, 1)), t.most)
 }
