@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/scenario"
@@ -128,14 +129,17 @@ func New(ctx context.Context, req Request) (*Report, error) {
 			Notes: m.notes}}
 	q.logged = loggedSettings(m)
 	q.leftOvers()
-	if len(m.tables) == 0 && len(m.logs) == 0 && len(m.dumps) == 0 && len(m.facts) == 0 && len(m.wrong) == 0 {
+	if len(m.tables) == 0 && len(m.logs) == 0 && len(m.dumps) == 0 && len(m.facts) == 0 && len(m.wrong) == 0 &&
+		len(m.wires) == 0 {
 		return nil,
 			fail.Input(fmt.Errorf("nothing to diagnose in the files: give a table of nccl-tests, or a " +
 				"log of NCCL or dumps of PyTorch's Flight Recorder of what hangs"))
 	}
+	q.compared()
 	if err := q.tables(ctx); err != nil {
 		return nil, err
 	}
+	q.wired()
 	q.stuck()
 	q.rep.untried = req.NoSuspects
 	if !req.NoSuspects {
@@ -208,9 +212,54 @@ func (q *work) lack() {
 					"non-blocking one is assumed")
 		}
 	}
-	for _, text := range q.missing {
+	for i, text := range q.missing {
 		if text != "" {
 			q.rep.Missing = append(q.rep.Missing, text)
 		}
+		if i == missLog {
+			q.rep.Missing = append(q.rep.Missing, q.asks()...)
+		}
 	}
+}
+
+// telling are the inputs that tell a suspect from those of its curve, and the kinds that it concerns; all are read.
+var telling = [...]struct{ what, kinds string }{
+	{"lspci -vv of a node, by root", "acs pcie"},
+	{"nvidia-smi topo -m of a node", "numa virtualised p2p-pcie topology"},
+	{"ib_write_bw --report_gbits of each NIC between two nodes, and with --use_cuda",
+		"nic-slow link-slow no-gpudirect"},
+	{"ibv_devinfo of the nodes", "nic-down mtu"},
+	{"nvidia-smi -q of the nodes, under load", "late-rank"},
+	{"the same table on pairs of the nodes, a file each", "slow-node"},
+	{"the same table once more, when the network is idle", "congestion hash-collision"},
+	{"the same table of another release of NCCL", "release"},
+	{"the same table without settings of NCCL", "setting channels qp pxn wrong-hca shm nvls-off"},
+	{"STREAM, or ib_write_bw without --use_cuda: what a node's memory gives", "host-memory"},
+}
+
+// asks are the inputs that decide between the suspects of the first ranks of which no file says anything,
+// the best suspect's first.
+func (q *work) asks() (out []string) {
+	done := map[string]bool{}
+	for i := range q.rep.Suspects {
+		s := &q.rep.Suspects[i]
+		if s.Rank > fewest || done[s.Kind] || q.weight(s.Kind) >= sure {
+			continue
+		}
+		for _, in := range telling {
+			kinds := strings.Fields(in.kinds)
+			if !slices.Contains(kinds, s.Kind) {
+				continue
+			}
+			var tells []string
+			for k := range q.rep.Suspects {
+				if o := &q.rep.Suspects[k]; o.Rank <= fewest && slices.Contains(kinds, o.Kind) {
+					tells = append(tells, o.Kind)
+					done[o.Kind] = true
+				}
+			}
+			out = append(out, in.what+": tells "+strings.Join(tells, ", "))
+		}
+	}
+	return out
 }

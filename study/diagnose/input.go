@@ -31,6 +31,8 @@ type table struct {
 	run  *calibrate.Run
 	fn   coll.Func
 	rows []row
+	// hosts are those of the file's head, where it has one table.
+	hosts map[string]bool
 }
 
 func (t *table) name() string { return t.run.File + ", " + t.fn.TestName() }
@@ -45,6 +47,7 @@ type material struct {
 	fabric  string
 	dumps   []*flight.Dump
 	facts   []fact // what lines of the files say of suspects
+	wires   []*wire
 	notes   []string
 }
 
@@ -80,6 +83,9 @@ func read(files []File) (*material, error) {
 		}
 		if facts := factsOf(f.Name, v.Text); len(facts) > 0 {
 			m.facts, used = append(m.facts, facts...), true
+		}
+		if w := wiresOf(f.Name, v.Text); w != nil {
+			m.wires, used = append(m.wires, w), true
 		}
 		if !used && knownText(v.Text) {
 			used = true
@@ -132,7 +138,13 @@ func (m *material) tablesOf(f File, v *inputs.Verdict) (used bool, err error) {
 		return false, fail.Input(err)
 	}
 	for _, r := range runs {
-		m.tables = append(m.tables, split(r)...)
+		tables := split(r)
+		if len(runs) == 1 {
+			for _, t := range tables {
+				t.hosts = hostsOf(v.Text)
+			}
+		}
+		m.tables = append(m.tables, tables...)
 	}
 	for _, l := range left {
 		switch {

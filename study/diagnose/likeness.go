@@ -37,7 +37,7 @@ var (
 		func() *regexp.Regexp { return regexp.MustCompile(`(\d+) ?G(?:b/s|bps|bit/s)\b`) },
 	)
 	models = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:gb|gh|a|b|h|l|t|v)\d+[a-z]?$|^\d{4}$`)
+		return regexp.MustCompile(`^(?:gb|gh|mi|a|b|h|l|t|v)\d+[a-z]?$|^\d{4}$`)
 	})
 	nets = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`<net name="([^"]*)"[^>]*speed="(\d+)"`)

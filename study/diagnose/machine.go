@@ -168,7 +168,7 @@ func (q *work) place(b *bench) error {
 				name = like.name
 				q.miss(missMachine, fmt.Sprintf("a topology of a node (NCCL_TOPO_DUMP_FILE=topo.xml, or "+
 					"nvidia-smi topo -m): the built-in %s is assumed, for the table's %s", name, r.GPU))
-			case r.GPU != "" && !strings.HasPrefix(r.GPU, "sm_"): // simccl's own tables have no name
+			case modelOf(r.GPU) != "" && !strings.HasPrefix(r.GPU, "sm_"): // simccl's own tables have no name
 				return &scenario.FieldError{Path: "Topo",
 					Problem: fmt.Sprintf("no built-in machine has the table's GPUs, %d of %q a node",
 						max(r.PerNode, r.Ranks/max(r.Nodes, 1)), r.GPU),

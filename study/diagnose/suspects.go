@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -31,7 +32,7 @@ func (p *place) curve(c *candidate) string {
 		return ""
 	}
 	switch c.kind {
-	case "acs", "congestion", "mtu":
+	case "acs", "congestion", "mtu", "channels":
 		return everyNIC
 	case "slow-node":
 		if p.nodes == 2 {
@@ -56,12 +57,12 @@ func (p *place) curve(c *candidate) string {
 // Changes that several candidates have in common.
 const everyNIC, oneNIC = "every NIC", "one NIC"
 
-// most is the largest factor that a candidate's change can have.
+// most is by how much longer a candidate can make times at most.
 func (c *candidate) most() float64 {
 	if c.kind == "mtu" { // headers take no more than a quarter
 		return 1.35
 	}
-	return strongest
+	return math.Inf(1)
 }
 
 // Concerns reports whether a suspect is about devices of a kind.
@@ -130,7 +131,7 @@ func candidates(p *place, left []string) (out []candidate) {
 		out = append(out, ofSetting(kv, 0))
 	}
 	if p.nodes > 1 && len(p.nics) > 0 {
-		out = append(out, nics(p)...)
+		out = append(append(out, nics(p)...), p.flows()...)
 		if p.fabric {
 			out = append(out, wires()...)
 		} else {
@@ -149,6 +150,18 @@ func (p *place) slowNICs(t *trial, f float64) error {
 		}
 	}
 	return nil
+}
+
+// flows are suspects of what goes between two GPUs of different nodes by itself: a connection of few channels
+// or queue pairs does not fill a NIC.
+func (p *place) flows() []candidate {
+	if !p.p2p {
+		return nil
+	}
+	return []candidate{{"channels", "too few channels or queue pairs for a peer: what goes between two GPUs has " +
+		"1/%s of the rate of a NIC", 1.2, true, p.slowNICs,
+		"NCCL_DEBUG=INFO: \"p2p channels per peer\"; the table with NCCL_NCHANNELS_PER_NET_PEER=4",
+		"NCCL_NCHANNELS_PER_NET_PEER=4, NCCL_IB_QPS_PER_CONNECTION=4 with NCCL_IB_SPLIT_DATA_ON_QPS=1"}}
 }
 
 // nics are suspects of what lies between GPU and network.

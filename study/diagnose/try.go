@@ -296,7 +296,7 @@ func (h *hunt) refine(ctx context.Context, t *tried) bool {
 			by, n = by+h.measured[k]-math.Log(r), n+1
 		}
 	}
-	factor := digits(t.factor*math.Exp(by/n), t.most())
+	factor := digits(t.factor * math.Exp(by/n))
 	if math.Abs(by/n) < 0.02 || factor == t.factor {
 		return false
 	}
@@ -305,9 +305,9 @@ func (h *hunt) refine(ctx context.Context, t *tried) bool {
 	return t.ratio != nil
 }
 
-// digits keeps three of a factor, within what it may be, so that what was simulated is what is said.
-func digits(f, most float64) float64 {
-	f, _ = strconv.ParseFloat(strconv.FormatFloat(min(max(f, 1.02), most), 'g', 3, 64), 64)
+// digits keeps three of a factor, within what is tried, so that what was simulated is what is said.
+func digits(f float64) float64 {
+	f, _ = strconv.ParseFloat(strconv.FormatFloat(min(max(f, 1.02), strongest), 'g', 3, 64), 64)
 	return f
 }
 
@@ -412,23 +412,27 @@ func (h *hunt) begin(ctx context.Context, c candidate) *tried {
 		if t.ratio = h.ratios(ctx, t, at); t.ratio == nil {
 			return nil
 		}
-		if h.fit(ones(n), at, h.before)-h.fit(t.ratio, at, h.before) < min(float64(n), 2) {
+		need := min(float64(n), 2)
+		if h.rep.Verdict == Slower || h.weight(c.kind) >= sure { // what it is has to be said
+			need = 0.1
+		}
+		if h.fit(ones(n), at, h.before)-h.fit(t.ratio, at, h.before) < need {
 			return nil
 		}
 	}
 	return t
 }
 
-// factored finds the factor of a fitted candidate that explains the first anchor.
+// factored finds the factor of a fitted candidate that explains the first anchor. What bounds the time takes
+// as many times as long as it is slower, beyond a factor that something else hides.
 func (h *hunt) factored(ctx context.Context, t *tried) bool {
-	most := t.most()
 	want := h.measured[h.anchors[0]]
-	if want < 0.05 {
+	if want < 0.05 || want > math.Log(t.most()) {
 		return false
 	}
-	next := math.Exp(want)
-	for range 3 {
-		if next = digits(next, strongest); t.factor == next {
+	next, hidden := math.Exp(want), 0.0 // hidden: ln of the ratio at a factor that was too small
+	for range 5 {
+		if next = digits(next); t.factor == next {
 			break
 		}
 		t.factor = next
@@ -439,17 +443,17 @@ func (h *hunt) factored(ctx context.Context, t *tried) bool {
 		got := math.Log(r[0])
 		switch {
 		case math.Abs(got-want) < 0.03:
-			return t.factor <= most
-		case got < 0.03 && t.factor >= strongest:
-			return false
-		case got < 0.03:
-			next = 4 * t.factor
+			return true
+		case got < want && t.factor >= strongest:
+			return got > 0.03
+		case got < want && got-hidden < 0.03: // the ratio does not follow the factor yet
+			next = 2 * t.factor * math.Exp(want-got)
 		default:
-			// What bounds takes as many times as long as it is slower, beyond a factor that hides it.
 			next = t.factor * math.Exp(want-got)
 		}
+		hidden = got
 	}
-	return t.factor <= most
+	return true
 }
 
 // strongest is the largest factor that is tried.

@@ -47,6 +47,7 @@ type trial struct {
 	verdict      diagnose.Verdict
 	kinds        []string // any of them, among the suspects; empty: none is asked for
 	none         bool     // no suspect is right
+	asks         string   // what the answer has to ask for where it does not name the cause
 	make         func() (diagnose.Request, error)
 	slower       map[string]func(point) point // changes that make a table slower, by their names
 }
@@ -61,8 +62,10 @@ type answer struct {
 	Verdict  diagnose.Verdict `json:"verdict"`
 	Suspects []string         `json:"suspects"`
 	Ranks    []int            `json:"ranks,omitempty"` // of the suspects: one where the table tells no difference
-	Skipped  string           `json:"skipped,omitempty"`
-	Seconds  float64          `json:"cpuSeconds"`
+	// Asked: among the first five things that are missing is what tells the cause.
+	Asked   bool    `json:"asked,omitempty"`
+	Skipped string  `json:"skipped,omitempty"`
+	Seconds float64 `json:"cpuSeconds"`
 }
 
 // place is where among the suspects a right kind is listed, from 1, and its rank; 0: nowhere.
@@ -101,6 +104,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	every := f.Int("every", 1, "every so many-th case")
 	draws := f.Int("draws", 10, "faults: machines of each kind")
 	from := f.Int("from", 0, "faults: the first draw")
+	whole := f.Bool("print", false, "print what diagnose answers, whole")
 	log := f.String("log", "", "file of answers; cases in it are not run again")
 	if err := f.Parse(args[1:]); err != nil {
 		return err
@@ -127,7 +131,11 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 			}
 		}
 		if asked[0].Name == "" {
-			asked = t.ask(ctx)
+			asked = t.ask(ctx, func(text string) {
+				if *whole {
+					fmt.Fprintf(w, "%s\n%s\n", t.name, text)
+				}
+			})
 			if err := record(*log, asked); err != nil {
 				return err
 			}
@@ -139,7 +147,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 }
 
 // ask has a case diagnosed: its answer, and the verdicts of the same table were it slower.
-func (t *trial) ask(ctx context.Context) []answer {
+func (t *trial) ask(ctx context.Context, show func(string)) []answer {
 	a := answer{Name: t.name, Group: t.group, Right: t.verdict, Kinds: t.kinds, None: t.none,
 		Suspects: []string{}}
 	req, err := t.make()
@@ -156,8 +164,14 @@ func (t *trial) ask(ctx context.Context) []answer {
 	}
 	a.Seconds = math.Round(100*(spent()-start)) / 100
 	a.Verdict = r.Verdict
+	show(r.Text())
 	for _, s := range r.Suspects {
 		a.Suspects, a.Ranks = append(a.Suspects, s.Kind), append(a.Ranks, s.Rank)
+	}
+	if at, _ := a.place(); at == 0 && t.asks != "" {
+		a.Asked = slices.ContainsFunc(r.Missing[:min(5, len(r.Missing))], func(m string) bool {
+			return strings.Contains(m, t.asks)
+		})
 	}
 	out := []answer{a}
 	for called, change := range t.slower { //lint:sorted answers are summed by group
@@ -218,7 +232,9 @@ type tally struct {
 	cases, verdict, first, three, none, ofVerdict, ofKinds, ofNone int
 	// As they are listed, without ranks, and how many kinds share the first rank and the first three.
 	listed1, listed3, kinds1, kinds3 int
-	seconds, most                                                  float64 // of CPU: mean and largest
+	// Causes that are not among three ranks, but what would tell them is asked for.
+	asked         int
+	seconds, most float64 // of CPU: mean and largest
 }
 
 func (t *tally) add(a *answer) {
@@ -235,6 +251,7 @@ func (t *tally) add(a *answer) {
 	at, rank := a.place()
 	count(&t.first, rank == 1)
 	count(&t.three, rank >= 1 && rank <= 3)
+	count(&t.asked, a.Asked && (rank < 1 || rank > 3))
 	count(&t.listed1, at == 1)
 	count(&t.listed3, at >= 1 && at <= 3)
 	for _, r := range a.Ranks {
@@ -285,6 +302,9 @@ func (t *tally) print(w io.Writer, name string) {
 	share("verdict", t.verdict, t.ofVerdict)
 	share("first", t.first, t.ofKinds)
 	share("among three", t.three, t.ofKinds)
+	if t.asked > 0 {
+		share("else asked for", t.asked, t.ofKinds)
+	}
 	share("listed first", t.listed1, t.ofKinds)
 	share("among three listed", t.listed3, t.ofKinds)
 	if t.ofKinds > 0 {
