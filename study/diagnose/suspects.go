@@ -83,7 +83,9 @@ func (s *Suspect) Concerns(k topo.NodeKind) bool {
 // place is what a machine has, for the conditions of candidates.
 type place struct {
 	nodes, gpus       int
-	nics              []string
+	nics              []string // in use
+	all               []string // of a node, in the order of its file
+	there             int      // GPUs of a node, of which gpus are used
 	nvlink, nvls, c2c bool
 	fabric, p2p       bool
 	version           string
@@ -97,6 +99,10 @@ func placeOf(b *bench) place {
 	xml := string(b.xml())
 	p.nvlink, p.c2c = strings.Contains(xml, "<nvlink"), strings.Contains(xml, "<c2c")
 	p.nvls = len(sys.Of(topo.NVS)) > 0
+	for _, m := range nets().FindAllStringSubmatch(xml, -1) {
+		p.all = append(p.all, m[1])
+	}
+	p.there = strings.Count(xml, "<gpu ")
 	return p
 }
 
@@ -304,14 +310,26 @@ func missing(p *place) (out []candidate) {
 		}
 		return nil
 	}, proveHCA, repairHCA})
-	if n := len(p.nics); n > 1 && p.gpus <= n/2 {
-		out = append(out, candidate{"numa", "the NICs in use are at the other CPU than the GPUs", 1.6, false,
-			setting("NCCL_IB_HCA==" + strings.Join(p.nics[n/2:], ",")),
+	if far := p.far(); len(far) > 0 {
+		out = append(out, candidate{"numa", "the NICs in use are at the other CPU than the GPUs", 1.4, false,
+			func(t *trial, _ float64) error {
+				t.only(p.all, far)
+				return nil
+			},
 			"nvidia-smi topo -m: SYS between the GPUs " +
 				"and NICs of the job; numactl --show in the ranks",
 			"allocate NICs of the GPUs' NUMA node; bind ranks to it"})
 	}
 	return out
+}
+
+// far are the NICs at the other CPU than the GPUs in use, as many as are in use; nil where GPUs at both are.
+func (p *place) far() []string {
+	half := p.all[len(p.all)-len(p.all)/2:]
+	if 2*p.gpus > p.there || len(half) == 0 {
+		return nil
+	}
+	return half[:min(len(half), len(p.nics))]
 }
 
 // between switches.

@@ -8,21 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/units"
 )
-
-// Suspects are simulated at so many sizes of a table: of the others the ratio lies between. Of more
-// than many ranks they are tried on as many nodes as have these, where nothing describes a network.
-const (
-	sampled = 10
-	many    = 32
-)
-
-// Times that differ from the expected ones by no more than quiet, as the root of the mean square of ln, are
-// not explained: two machines of a kind differ so.
-const quiet = 0.085
 
 // tried is a candidate that was simulated.
 type tried struct {
@@ -32,148 +18,6 @@ type tried struct {
 	score  float64
 	misfit float64
 	same   bool // its curve is that of the one before, as far as the table tells
-}
-
-// hunt is a search for suspects on one table.
-type hunt struct {
-	*work
-	b        *bench
-	es       []expected
-	every    []float64          // ln of measured to expected time, at all rows
-	rows     []int              // sampled rows
-	on       *bench             // what suspects are tried on: b, or fewer of its nodes
-	place    place              // what it has
-	base     []float64          // us at sampled rows, without a suspect
-	measured []float64          // ln of measured to expected time, at them
-	spread   []float64          // what a difference of logarithms is measured by
-	anchors  []int              // places in rows
-	before   doubt              // before anything was tried
-	known    map[string]float64 // ratios by change, factor and row; NaN where the change cannot be
-}
-
-// suspects tries what may explain the first table whose times are off.
-func (q *work) suspects(ctx context.Context) error {
-	var worst *hunt
-	most := 0.0
-	for i, b := range q.benches {
-		h := newHunt(q, b, q.expects[i])
-		if r := h.rms(h.every); h.off() && (worst == nil || r > most) {
-			worst, most = h, r
-		}
-	}
-	if worst == nil {
-		return nil
-	}
-	if err := worst.bench(ctx); err != nil {
-		return err
-	}
-	return worst.run(ctx)
-}
-
-// bench makes what suspects are tried on: the machine in lockstep, of many ranks and where nothing
-// describes a network between them fewer of its nodes. Ratios of times are much the same there.
-func (h *hunt) bench(ctx context.Context) error {
-	site, t := h.b.run.Site, *h.b.table
-	h.on = &bench{table: &t, spec: h.b.spec.Clone(), opt: h.b.opt}
-	h.on.spec.Engine.Jitter = "off"
-	per := site.Comm.NRanks / max(site.Comm.NNodes, 1)
-	n := max(2, many/per)
-	if nodes := h.on.spec.Machine.Nodes; site.Comm.NRanks > many && n < site.Comm.NNodes &&
-		site.Network == nil &&
-		len(nodes) == 1 {
-		nodes[0].Count = n
-	}
-	if err := h.on.prepare(); err != nil || h.on.run.Site.Comm.NRanks != h.on.run.Site.Comm.NNodes*per {
-		h.on.spec.Machine.Nodes = h.b.spec.Machine.Nodes // a part of the machine is none by itself
-		if err = h.on.prepare(); err != nil {
-			return err
-		}
-	}
-	on := h.on.run.Site.Comm
-	h.place = placeOf(h.on)
-	t.rows = slices.Clone(t.rows)
-	for i := range t.rows {
-		if r := &t.rows[i]; on.NRanks != site.Comm.NRanks {
-			r.op.Count = coll.ExactSizes(t.fn, units.Bytes(r.bytes), r.op.Type, on.NRanks).Count
-		}
-	}
-	if on.NNodes != site.Comm.NNodes {
-		h.note("suspects were tried on %d of the %d nodes", on.NNodes, site.Comm.NNodes)
-	}
-	outs, err := h.on.simulate(ctx, h.on.run, h.rows)
-	for k := range outs {
-		h.base = append(h.base, outs[k].Result.Elapsed.Micros())
-	}
-	return err
-}
-
-func newHunt(q *work, b *bench, es []expected) *hunt {
-	h := &hunt{work: q, b: b, es: es, known: map[string]float64{}}
-	for i, row := range b.table.rows {
-		h.every = append(h.every, math.Log(row.us/es[i].us))
-	}
-	h.rows = h.sample()
-	for _, i := range h.rows {
-		h.measured = append(h.measured, h.every[i])
-		below, _ := b.widths(b.table.rows[i].bytes)
-		h.spread = append(h.spread, below/2)
-	}
-	h.before = doubt{scatters[1], median(h.spread)}
-	z := func(k int) float64 { return math.Abs(h.measured[k]) / h.spread[k] }
-	most := slices.MaxFunc(all(len(h.rows)), func(i, k int) int { return cmp.Compare(z(i), z(k)) })
-	// Of sizes that are about as far off the smallest is simulated soonest.
-	far := slices.IndexFunc(all(len(h.rows)), func(k int) bool { return z(k) >= 0.8*z(most) })
-	// The least size says whether all of the curve is off, at little cost.
-	for _, at := range []int{far, 0, len(h.rows) - 1} {
-		if !slices.Contains(h.anchors, at) {
-			h.anchors = append(h.anchors, at)
-		}
-	}
-	return h
-}
-
-// sample spreads rows over the table, the smallest, the farthest off and the last that counts among
-// them: beyond plateau sizes that are off as much as it say nothing new.
-func (h *hunt) sample() (out []int) {
-	const plateau = 256 << 20
-	rows := h.b.table.rows
-	n := len(rows)
-	for n > 2 && rows[n-2].bytes >= plateau && math.Abs(h.every[n-1]-h.every[n-2]) < 0.05 {
-		n--
-	}
-	if n <= sampled {
-		return all(n)
-	}
-	for i := range sampled {
-		out = append(out, (i*(n-1)+(sampled-1)/2)/(sampled-1))
-	}
-	farthest := slices.MaxFunc(all(n), func(i, k int) int {
-		return cmp.Compare(math.Abs(h.every[i]), math.Abs(h.every[k]))
-	})
-	if !slices.Contains(out, farthest) {
-		out = append(out, farthest)
-		slices.Sort(out)
-	}
-	return out
-}
-
-func (h *hunt) rms(d []float64) float64 {
-	sum := 0.0
-	for _, v := range d {
-		sum += v * v
-	}
-	return math.Sqrt(sum / float64(max(len(d), 1)))
-}
-
-// off reports whether a size is outside of what is expected, or all are off by more than two machines of a
-// kind differ: a fault whose curve fits is found within what a class may be off by, too.
-func (h *hunt) off() bool {
-	for i, row := range h.b.table.rows {
-		if row.us > h.es[i].most || row.us < h.es[i].least {
-			return true
-		}
-	}
-	return h.rms(h.every) > quiet
 }
 
 // What the right suspect leaves of measured over simulated times, as ln, is of two kinds: scatter from
@@ -335,7 +179,7 @@ func (h *hunt) judged(tries []tried) (out []tried) {
 	for _, t := range tries {
 		explains := (without - t.misfit) / 2
 		if explains > t.assumes+3 || explains > 0 && h.weight(t.kind) >= sure ||
-			h.rep.Verdict == Slower && explains > 0 && len(kinds) < fewest {
+			h.slower && explains > 0 && len(kinds) < fewest {
 			out, kinds[t.kind] = append(out, t), true
 		}
 	}
@@ -401,19 +245,32 @@ func (h *hunt) curve(t *tried) string {
 }
 
 // begin simulates a candidate at the first anchor, and where it explains something of it at all; of a
-// fitted one it finds the factor. nil: the candidate cannot be here, or explains nothing.
+// fitted one it finds the factor, there or, where that contradicts the others, at the last. nil: the candidate
+// cannot be here, or explains nothing.
 func (h *hunt) begin(ctx context.Context, c candidate) *tried {
-	t := &tried{candidate: c, factor: 1}
-	if c.fitted && !h.factored(ctx, t) {
-		return nil
+	if !c.fitted {
+		return h.explain(ctx, &tried{candidate: c, factor: 1})
 	}
+	for _, at := range []int{h.anchors[0], len(h.rows) - 1} {
+		t := &tried{candidate: c, factor: 1}
+		if h.factored(ctx, t, at) {
+			if t = h.explain(ctx, t); t != nil {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// explain simulates a candidate at the anchors as long as it explains something; nil where it does not.
+func (h *hunt) explain(ctx context.Context, t *tried) *tried {
 	for n := 1; n <= len(h.anchors); n++ {
 		at := h.anchors[:n]
 		if t.ratio = h.ratios(ctx, t, at); t.ratio == nil {
 			return nil
 		}
 		need := min(float64(n), 2)
-		if h.rep.Verdict == Slower || h.weight(c.kind) >= sure { // what it is has to be said
+		if h.slower || h.weight(t.kind) >= sure { // what it is has to be said
 			need = 0.1
 		}
 		if h.fit(ones(n), at, h.before)-h.fit(t.ratio, at, h.before) < need {
@@ -423,10 +280,10 @@ func (h *hunt) begin(ctx context.Context, c candidate) *tried {
 	return t
 }
 
-// factored finds the factor of a fitted candidate that explains the first anchor. What bounds the time takes
+// factored finds the factor of a fitted candidate that explains a sampled row. What bounds the time takes
 // as many times as long as it is slower, beyond a factor that something else hides.
-func (h *hunt) factored(ctx context.Context, t *tried) bool {
-	want := h.measured[h.anchors[0]]
+func (h *hunt) factored(ctx context.Context, t *tried, at int) bool {
+	want := h.measured[at]
 	if want < 0.05 || want > math.Log(t.most()) {
 		return false
 	}
@@ -436,7 +293,7 @@ func (h *hunt) factored(ctx context.Context, t *tried) bool {
 			break
 		}
 		t.factor = next
-		r := h.ratios(ctx, t, h.anchors[:1])
+		r := h.ratios(ctx, t, []int{at})
 		if r == nil {
 			return false
 		}
@@ -515,7 +372,7 @@ func (h *hunt) ratiosOf(ctx context.Context, t *tried, places []int) []float64 {
 // report names the best of each kind, as far as they explain about as well as the best, and those that the
 // table does not tell from these.
 func (h *hunt) report(all []tried) {
-	ranks, begins := 0, false // begins: the first of a set was of a kind that is named already
+	ranks, begins := len(h.rep.Suspects), false // begins: the first of a set was of a kind that is named already
 	for i := range all {
 		t := &all[i]
 		if !t.same {

@@ -47,7 +47,7 @@ func TestSlowerMachineHasSuspects(t *testing.T) {
 	part := suspect("part", 1, 0, 0, 0, 0.2, 0.3, 0.5, 0.7, 0.7)
 	for verdict, want := range map[Verdict]int{Slower: 1, AsExpected: 0} {
 		h := curve(0.9, 0.5, 1.2, 0.7, 1.1, 1.3, 1.2, 1)
-		h.rep.Verdict = verdict
+		h.slower = verdict == Slower
 		if got := h.judged([]tried{part}); len(got) != want {
 			t.Errorf("%s: %d suspects, want %d", verdict, len(got), want)
 		}
