@@ -211,7 +211,7 @@ func rates(p *place) []candidate {
 			repairNode},
 		{"slow-node", "all NICs of one node in the middle have 1/%s of their rate", 1.6, true,
 			p.slowNode(p.nodes / 2), proveNode, repairNode},
-		{"acs", "ACS sends what goes between NIC and GPU through the CPU: 1/%s of the rate of all NICs", 2.4,
+		{"acs", "ACS sends what goes between NIC and GPU through the CPU: 1/%s of the rate of all NICs", 1.7,
 			true, p.slowNICs, "lspci -vvv | grep ACSCtl: SrcValid+ on a bridge is ACS",
 			"disable ACS on bridges (setpci -s BRIDGE ECAP_ACS+0x6.w=0000, BIOS), or use ATS in virtual " +
 				"machines"},
@@ -219,7 +219,7 @@ func rates(p *place) []candidate {
 			"repeat the table when the network is idle, and compare; counters of paused frames and ECN " +
 				"marks on the " +
 				"switches", "separate jobs by rails or leaves; tune ECN and PFC; adaptive routing"},
-		{"mtu", "small frames: headers leave 1/%s of the rate of all NICs", 3, true,
+		{"mtu", "small frames: headers leave 1/%s of the rate of all NICs", 2.2, true,
 			p.slowNICs, "ip link; ibv_devinfo | grep mtu: active_mtu 4096, of interfaces 9000",
 			"set MTU 9000 on interfaces and switches, so that RoCE has 4096"},
 	}
