@@ -8,7 +8,7 @@ import (
 // curve is a hunt on a table of sizes from 1 KiB by a factor of 4, with ln of measured to expected times.
 func curve(measured ...float64) *hunt {
 	h := &hunt{work: &work{Request: &Request{}, m: &material{}, rep: &Report{}}, b: &bench{table: &table{}},
-		measured: measured, rows: all(len(measured))}
+		measured: measured, rows: all(len(measured)), es: make([]expected, len(measured))}
 	for i := range measured {
 		h.b.table.rows = append(h.b.table.rows, row{bytes: 1024 << (2 * i)})
 	}
@@ -75,6 +75,31 @@ func TestEqualCurvesAreSimulatedOnce(t *testing.T) {
 		a, b := p.curve(&candidate{kind: c.a, fitted: true}), p.curve(&candidate{kind: c.b, fitted: true})
 		if same := a != "" && a == b; same != c.same {
 			t.Errorf("%+v: %q and %q", c, a, b)
+		}
+	}
+}
+
+// TestEqualCurvesShareARank: suspects whose curves differ by less than two runs do are of one rank, in the order
+// of what they assume; another curve is a rank of its own, and so is a suspect that a file speaks of.
+func TestEqualCurvesShareARank(t *testing.T) {
+	h := curve(0, 0, 0.7, 0.7, 0.7, 0.7)
+	h.m.facts = []fact{{"named", "said", hint}}
+	got := h.sets([]tried{suspect("named", 2, 0, 0, 0.7, 0.7, 0.7, 0.7), suspect("first", 1, 0, 0, 0.7, 0.7, 0.7, 0.7),
+		suspect("other", 1, 0, 0.1, 0.8, 0.6, 0.7, 0.7), suspect("same", 3, 0, 0.01, 0.72, 0.69, 0.7, 0.71)})
+	text := ""
+	for i := range got {
+		if !got[i].same {
+			text += " "
+		}
+		text += got[i].kind + "="
+	}
+	if text != " named= first=same= other=" {
+		t.Errorf("ranks%s", text)
+	}
+	h.report(got)
+	for i, s := range h.rep.Suspects {
+		if s.same != (s.Kind == "same") {
+			t.Errorf("%d: %s", i, s.Kind)
 		}
 	}
 }
