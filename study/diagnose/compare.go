@@ -72,7 +72,9 @@ func (q *work) differ(slow, fast *table, r float64) {
 	}
 	for _, kv := range b.Env {
 		name, _, _ := strings.Cut(kv, "=")
-		if !said(kv) && !slices.ContainsFunc(a.Env, func(s string) bool { return strings.HasPrefix(s, name+"=") }) {
+		if !said(kv) && !slices.ContainsFunc(a.Env, func(s string) bool {
+			return strings.HasPrefix(s, name+"=")
+		}) {
 			add(leftOver(kv), "has no "+kv)
 		}
 	}
@@ -139,8 +141,9 @@ func (q *work) slowHosts() {
 		}
 		return strings.Compare(a, b)
 	}) {
-		q.m.facts = append(q.m.facts, fact{"slow-node", fmt.Sprintf("every table with host %s is at least %g "+
-			"times as slow as the fastest: %s", h, apart1, list3(slow[h])), sure})
+		q.m.facts = append(q.m.facts,
+			fact{"slow-node", fmt.Sprintf("every table with host %s is at least %g "+
+				"times as slow as the fastest: %s", h, apart1, list3(slow[h])), sure})
 	}
 }
 
@@ -153,7 +156,8 @@ type wire struct {
 
 var (
 	wireWords = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)ib_(?:write|read|send)_bw\b[^0-9\n]{0,30}([0-9.]+) ?(G(?:b/s|bps|bit/s|b/sec)|GB/s)`)
+		return regexp.MustCompile(
+			`(?i)ib_(?:write|read|send)_bw\b[^0-9\n]{0,30}([0-9.]+) ?(G(?:b/s|bps|bit/s|b/sec)|GB/s)`)
 	})
 	wireHead = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`BW average\[(Gb|MB|MiB)/sec\]`)

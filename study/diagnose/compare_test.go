@@ -11,13 +11,15 @@ import (
 
 // published is a table of all_reduce on 2 nodes of 2 GPUs, of one size, as JSON.
 func published(name string, us float64, members string) File {
-	return File{name, fmt.Appendf(nil, `{"name": "own", "collective": "all_reduce", "system": {"gpu": "H100 80GB HBM3",
+	return File{
+		name, fmt.Appendf(nil,
+			`{"name": "own", "collective": "all_reduce", "system": {"gpu": "H100 80GB HBM3",
 		"nodes": 2, "gpus_per_node": 2}, "rows": [{"bytes": 67108864, "time_us": %g}]%s}`, us, members)}
 }
 
-// TestTablesAreCompared: of tables of one operation, what the slower ones have and the faster ones have not is
-// the cause, whatever curve fits: a release, a setting, a word that is evidence. Tables that are about as fast
-// say nothing.
+// TestTablesAreCompared: of tables of one operation, what the slower ones have and the faster ones have not
+// is the cause, whatever curve fits: a release, a setting, a word that is evidence. Tables that are about as
+// fast say nothing.
 func TestTablesAreCompared(t *testing.T) {
 	for _, c := range []struct{ slow, fast, kind string }{
 		{`, "nccl_version": "2.27.3"`, `, "nccl_version": "2.22.3"`, "release"},
@@ -45,7 +47,8 @@ func TestTablesAreCompared(t *testing.T) {
 			}
 		}
 	}
-	r := diagnosed(t, scenario.Spec{}, published("other NUMA.json", 4000, ""), published("same NUMA.json", 1500, ""))
+	r := diagnosed(t, scenario.Spec{}, published("other NUMA.json", 4000, ""),
+		published("same NUMA.json", 1500, ""))
 	if len(r.Suspects) == 0 || r.Suspects[0].Kind != "numa" {
 		t.Errorf("the word of the slower table is not first:\n%s", r.Text())
 	}
@@ -56,8 +59,9 @@ func TestHostOfSlowTablesIsNamed(t *testing.T) {
 	q := &work{m: new(material)}
 	for pair, us := range map[string]float64{"a b": 100, "c d": 105, "a x": 190, "d x": 180} {
 		f := strings.Fields(pair)
-		tb := &table{run: &calibrate.Run{Ranks: 2, Nodes: 2}, rows: []row{{bytes: large, us: us}}, hosts: map[string]bool{f[0]: true,
-			f[1]: true}}
+		tb := &table{run: &calibrate.Run{Ranks: 2, Nodes: 2}, rows: []row{{bytes: large, us: us}},
+			hosts: map[string]bool{f[0]: true,
+				f[1]: true}}
 		tb.run.File = pair
 		q.m.tables = append(q.m.tables, tb)
 	}
@@ -68,8 +72,8 @@ func TestHostOfSlowTablesIsNamed(t *testing.T) {
 	}
 }
 
-// TestPerftestIsRead: tables of ib_write_bw in either unit, and what people say of one; NICs that have their rate
-// by themselves are unlikelier to be slow, between GPUs also ACS, PCIe and GPUDirect.
+// TestPerftestIsRead: tables of ib_write_bw in either unit, and what people say of one; NICs that have their
+// rate by themselves are unlikelier to be slow, between GPUs also ACS, PCIe and GPUDirect.
 func TestPerftestIsRead(t *testing.T) {
 	const head = " #bytes     #iterations    BW peak[%s/sec]    BW average[%s/sec]   MsgRate[Mpps]\n"
 	for _, c := range []struct {
@@ -78,9 +82,11 @@ func TestPerftestIsRead(t *testing.T) {
 		kind string
 		sign float64
 	}{
-		{fmt.Sprintf(head, "Gb", "Gb") + " 65536      5000             392.10             391.44       0.374566\n", 391.44,
+		{fmt.Sprintf(head, "Gb", "Gb") +
+			" 65536      5000             392.10             391.44       0.374566\n", 391.44,
 			"nic-slow", -1},
-		{fmt.Sprintf(head, "MB", "MB") + " 65536      5000             48800.1            48750.0        0.78\n", 390,
+		{fmt.Sprintf(head, "MB", "MB") +
+			" 65536      5000             48800.1            48750.0        0.78\n", 390,
 			"link-slow", -1},
 		{"ib_write_bw is about 380 Gb/s, and yet", 380, "slow-node", -1},
 		{"ib_write_bw --use_cuda=0 gives 47.5 GB/s", 380, "acs", -1},
@@ -113,8 +119,8 @@ func TestPerftestIsRead(t *testing.T) {
 	}
 }
 
-// TestFileThatIsSureOutranksAFit: a line that is the cause itself comes first, though the curve is another's, and
-// where no simulation can show it; NCCL's lines about pairs that are far apart are none.
+// TestFileThatIsSureOutranksAFit: a line that is the cause itself comes first, though the curve is
+// another's, and where no simulation can show it; NCCL's lines about pairs that are far apart are none.
 func TestFileThatIsSureOutranksAFit(t *testing.T) {
 	s := small()
 	s.Network.Faults = []string{"nic=node0/0:slow=3.5"}
@@ -123,7 +129,7 @@ func TestFileThatIsSureOutranksAFit(t *testing.T) {
 		"n0:1:1 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'": "no-gpudirect",
 		"RoCE, without adaptive routing":                                            "routing",
 		"n0:1:1 [0] NCCL INFO GPU Direct RDMA Disabled for GPU 0 / HCA 7 (distance 9 > 4)\n" +
-			"n0:1:1 [0] NCCL INFO GPU Direct RDMA Enabled for GPU 0 / HCA 0 (distance 4 <= 4), read 1": "nic-slow",
+			"n0:1:1 [0] NCCL INFO GPU Direct RDMA Enabled for GPU 0 / HCA 0 (distance 4 <= 4)": "nic-slow",
 	} {
 		r := diagnosed(t, small(), table, File{"said.txt", []byte(text + "\n")})
 		if len(r.Suspects) == 0 || r.Suspects[0].Kind != want {
@@ -132,15 +138,17 @@ func TestFileThatIsSureOutranksAFit(t *testing.T) {
 	}
 }
 
-// TestWhatTellsSuspectsIsAskedFor: an input for each of the first suspects that no file speaks of, with the
-// kinds that it tells from others; nothing where there is no suspect.
-func TestWhatTellsSuspectsIsAskedFor(t *testing.T) {
+// TestWhatDistinguishesSuspectsIsAskedFor: an input for each of the first suspects that no file names, with
+// the kinds that it distinguishes; nothing where there is no suspect.
+func TestWhatDistinguishesSuspectsIsAskedFor(t *testing.T) {
 	q := &work{m: &material{facts: []fact{{"mtu", "said", sure}}}, rep: &Report{Suspects: []Suspect{
-		{Kind: "mtu", Rank: 1}, {Kind: "acs", Rank: 2}, {Kind: "congestion", Rank: 2}, {Kind: "pcie", Rank: 3},
+		{Kind: "mtu", Rank: 1}, {Kind: "acs", Rank: 2}, {Kind: "congestion", Rank: 2},
+		{Kind: "pcie", Rank: 3},
 		{Kind: "numa", Rank: 4}}}}
 	got := strings.Join(q.asks(), "\n")
-	if !strings.Contains(got, "lspci -vv") || !strings.Contains(got, "tells acs, pcie") ||
-		!strings.Contains(got, "tells congestion") || strings.Contains(got, "numa") || strings.Contains(got, "ibv_devinfo") {
+	if !strings.Contains(got, "lspci -vv") || !strings.Contains(got, "distinguishes acs, pcie") ||
+		!strings.Contains(got, "distinguishes congestion") || strings.Contains(got, "numa") ||
+		strings.Contains(got, "ibv_devinfo") {
 		t.Errorf("asked for: %s", got)
 	}
 	if q.rep.Suspects = nil; len(q.asks()) != 0 {
@@ -148,11 +156,12 @@ func TestWhatTellsSuspectsIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestDomainThatIsNotUsed: times of two nodes of an NVLink domain that are those of their NICs have that as the
-// first suspect, and what else is slow is what the NICs lack.
+// TestDomainThatIsNotUsed: times of two nodes of an NVLink domain that are those of their NICs have that as
+// the first suspect, and what else is slow is what the NICs lack.
 func TestDomainThatIsNotUsed(t *testing.T) {
 	table := func(us float64) File {
-		return File{"t.json", fmt.Appendf(nil, `{"name": "own", "collective": "all_reduce", "system": {"gpu": "GB200",
+		return File{"t.json",
+			fmt.Appendf(nil, `{"name": "own", "collective": "all_reduce", "system": {"gpu": "GB200",
 			"nodes": 2, "gpus_per_node": 1}, "rows": [{"bytes": 1073741824, "time_us": %g}]}`, us)}
 	}
 	r := diagnosed(t, scenario.Spec{}, table(43000))
@@ -165,10 +174,11 @@ func TestDomainThatIsNotUsed(t *testing.T) {
 	}
 }
 
-// TestFactorIsFoundBehindWhatHidesIt: a NIC of half its rate is not felt where a connection has no more than that;
-// the factor that the times show is found beyond.
+// TestFactorIsFoundBehindWhatHidesIt: a NIC of half its rate is not felt where a connection has no more than
+// that; the factor that the times show is found beyond.
 func TestFactorIsFoundBehindWhatHidesIt(t *testing.T) {
-	s := scenario.Spec{Machine: scenario.Machine{GPUs: 1, Nodes: []scenario.Nodes{{Topo: "dgx-h100", Count: 2}}}}
+	s := scenario.Spec{Machine: scenario.Machine{GPUs: 1, Nodes: []scenario.Nodes{
+		{Topo: "dgx-h100", Count: 2}}}}
 	slow := s.Clone()
 	slow.Network.Faults = []string{"nic=node0/0:slow=3.9"}
 	slow.Workload = scenario.Workload{Op: "sendrecv", Sizes: []string{"16M", "64M"}}

@@ -48,7 +48,7 @@ type Suspect struct {
 	Kind string `json:"kind"`
 	What string `json:"what"`
 	// Rank is the place among the suspects, from 1. Those of one rank have curves that the table does not
-	// tell from each other; they are listed by how often they are met.
+	// distinguish; they are listed by how often they are met.
 	Rank int `json:"rank"`
 	// Explains is the part of the slowdown that it explains from 1 MiB on: the geometric mean of
 	// simulated times with it over those without.
@@ -129,7 +129,8 @@ func New(ctx context.Context, req Request) (*Report, error) {
 			Notes: m.notes}}
 	q.logged = loggedSettings(m)
 	q.leftOvers()
-	if len(m.tables) == 0 && len(m.logs) == 0 && len(m.dumps) == 0 && len(m.facts) == 0 && len(m.wrong) == 0 &&
+	if len(m.tables) == 0 && len(m.logs) == 0 && len(m.dumps) == 0 && len(m.facts) == 0 &&
+		len(m.wrong) == 0 &&
 		len(m.wires) == 0 {
 		return nil,
 			fail.Input(fmt.Errorf("nothing to diagnose in the files: give a table of nccl-tests, or a " +
@@ -222,8 +223,9 @@ func (q *work) lack() {
 	}
 }
 
-// telling are the inputs that tell a suspect from those of its curve, and the kinds that it concerns; all are read.
-var telling = [...]struct{ what, kinds string }{
+// deciding are the inputs that distinguish a suspect from those of its curve, and the kinds that it
+// concerns; all are read.
+var deciding = [...]struct{ what, kinds string }{
 	{"lspci -vv of a node, by root", "acs pcie"},
 	{"nvidia-smi topo -m of a node", "numa virtualised p2p-pcie topology"},
 	{"ib_write_bw --report_gbits of each NIC between two nodes, and with --use_cuda",
@@ -246,19 +248,19 @@ func (q *work) asks() (out []string) {
 		if s.Rank > fewest || done[s.Kind] || q.weight(s.Kind) >= sure {
 			continue
 		}
-		for _, in := range telling {
+		for _, in := range deciding {
 			kinds := strings.Fields(in.kinds)
 			if !slices.Contains(kinds, s.Kind) {
 				continue
 			}
-			var tells []string
+			var shows []string
 			for k := range q.rep.Suspects {
 				if o := &q.rep.Suspects[k]; o.Rank <= fewest && slices.Contains(kinds, o.Kind) {
-					tells = append(tells, o.Kind)
+					shows = append(shows, o.Kind)
 					done[o.Kind] = true
 				}
 			}
-			out = append(out, in.what+": tells "+strings.Join(tells, ", "))
+			out = append(out, in.what+": distinguishes "+strings.Join(shows, ", "))
 		}
 	}
 	return out

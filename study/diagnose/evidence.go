@@ -14,7 +14,7 @@ import (
 // fact is what files say of a suspect.
 type fact struct {
 	kind, text string
-	// weight is by how much likelier the fact makes a suspect of its kind, as ln; below 0 it speaks
+	// weight is by how much likelier the fact makes a suspect of its kind, as ln; below 0 it is
 	// against it.
 	weight float64
 }
@@ -40,7 +40,9 @@ var evidence = [...]rule{
 		"NCCL has no GPUDirect RDMA for a NIC"},
 	{"wrong-transport", sure, `Using network Socket|via NET/Socket|NET/IB : No device found`, "",
 		"NCCL's traffic between nodes is TCP"},
-	{"no-gpudirect", sure, `\[(?:send|receive)\] via NET/(?:IB|gIB|OFI|UCX|AWS Lib|Lib)\w*/\d+(?:\(\d+\))?(?:/Shared)?\s*$`, `/GDRDMA`,
+	{"no-gpudirect", sure,
+		`\[(?:send|receive)\] via NET/(?:IB|gIB|OFI|UCX|AWS Lib|Lib)\w*/\d+(?:\(\d+\))?(?:/Shared)?\s*$`,
+		`/GDRDMA`,
 		"data goes to the NIC without GPUDirect RDMA"},
 	{"shm", hint, `via SHM/`, "", "GPUs of a node exchange through shared memory"},
 	{"nvls-off", sure, `NVLS multicast support is not available`, "", "NCCL found no multicast"},
@@ -48,14 +50,16 @@ var evidence = [...]rule{
 		"NCCL could not make sense of the topology"},
 	// lspci -vv.
 	{"pcie", sure, `LnkSta:.*Width x\d+ \(downgraded\)`, "", "a PCIe link has fewer lanes than it can have"},
-	{"pcie", counted, `LnkSta:.*downgraded`, "", "a PCIe link runs below what it can, as those of idle GPUs do"},
+	{"pcie", counted, `LnkSta:.*downgraded`, "",
+		"a PCIe link runs below what it can, as those of idle GPUs do"},
 	{"acs", sure, `ACSCtl:.*SrcValid\+`, "", "ACS is on at a bridge"},
 	// ibstat, ibv_devinfo, ip link.
 	{"nic-down", hint, `^\s*(?:State: (?:Down|Initializing)|Physical state: (?:Polling|Disabled|Sleep))|` +
 		`state:\s+PORT_(?:DOWN|INIT)`, "", "a port of a NIC is not active"},
 	{"mtu", hint, `active_mtu:\s+(?:256|512|1024)\b|<BROADCAST.*\bmtu 1500\b`, "", "frames are small"},
 	// nvidia-smi -q.
-	{"late-rank", hint, `(?:HW|SW) (?:Thermal |Power Brake |Power )?(?:Slowdown|Capping?|Brake)?\s*:\s*Active\b`,
+	{"late-rank", hint,
+		`(?:HW|SW) (?:Thermal |Power Brake |Power )?(?:Slowdown|Capping?|Brake)?\s*:\s*Active\b`,
 		"", "a GPU is slowed down"},
 	// ethtool -S: counters above 0.
 	{"congestion", counted, `^\s*(?:rx_discards_phy|rx_prio\d+_discards|rx_out_of_buffer|out_of_buffer|` +
@@ -64,13 +68,15 @@ var evidence = [...]rule{
 	// What people write beside a table.
 	{"numa", sure, `(?i)\b(?:other|cross|wrong|remote|different)[- ](?:numa|socket|cpu)\b`, "",
 		"NICs are at another CPU than the GPUs"},
-	{"no-gpudirect", sure, `(?i)\b(?:gdr|gpudirect(?: rdma)?)(?: is)? (?:off|disabled|not (?:used|enabled|available))\b|` +
-		`\bno (?:gdr|gpudirect)\b|nv(?:idia)?_peer_?mem(?: is)? not (?:loaded|found)`, "",
+	{"no-gpudirect", sure,
+		`(?i)\b(?:gdr|gpudirect(?: rdma)?)(?: is)? (?:off|disabled|not (?:used|enabled|available))\b|` +
+			`\bno (?:gdr|gpudirect)\b|nv(?:idia)?_peer_?mem(?: is)? not (?:loaded|found)`, "",
 		"there is no GPUDirect RDMA"},
 	{"acs", sure, `(?i)\bacs(?: is)? (?:on|enabled)\b`, "", "ACS is on"},
 	{"acs", hint, `(?i)\biommu(?: is)?[ =:]+(?:on|enabled)\b`, `iommu=pt`, "an IOMMU is on"},
 	{"mtu", hint, `(?i)\bmtu\b[^0-9]{0,16}\b1500\b`, "", "frames are small"},
-	{"routing", sure, `(?i)\b(?:without|no) adaptive routing\b|\badaptive routing(?: is)? (?:off|disabled)\b`, "",
+	{"routing", sure, `(?i)\b(?:without|no) adaptive routing\b|\badaptive routing(?: is)? (?:off|disabled)\b`,
+		"",
 		"routes are static"},
 	{"host-memory", sure, `(?i)\bcpu[ -]to[ -]cpu\b|\bhost[ -]to[ -]host\b`, "", "data is of host memory"},
 }
@@ -104,7 +110,8 @@ func factsOf(name string, text []byte) (out []fact) {
 		var met []string
 		for i := range rules {
 			r := &evidence[i]
-			if slices.Contains(met, r.kind) || !rules[i].line.Match(l) || rules[i].unless != nil && rules[i].unless.Match(text) {
+			if slices.Contains(met, r.kind) || !rules[i].line.Match(l) || rules[i].unless != nil &&
+				rules[i].unless.Match(text) {
 				continue
 			}
 			met = append(met, r.kind)

@@ -77,10 +77,13 @@ func (h *hunt) byNICs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := tried{candidate: candidate{kind: "wrong-transport", what: "NVLink between nodes is not used: their " +
-		"NICs carry what it should", prove: "NCCL_DEBUG=INFO: \"via NET\" between nodes of a domain, \"MNNVL\"; " +
-		"nvidia-smi -q | grep -A4 Fabric; nvidia-imex-ctl -N", remedy: "start nvidia-imex on all nodes, give " +
-		"containers /dev/nvidia-caps-imex-channels; unset NCCL_MNNVL_ENABLE; nodes of one domain"}}
+	t := tried{candidate: candidate{kind: "wrong-transport",
+		what: "NVLink between nodes is not used: their " +
+			"NICs carry what it should",
+		prove: "NCCL_DEBUG=INFO: \"via NET\" between nodes of a domain, \"MNNVL\"; " +
+			"nvidia-smi -q | grep -A4 Fabric; nvidia-imex-ctl -N",
+		remedy: "start nvidia-imex on all nodes, give " +
+			"containers /dev/nvidia-caps-imex-channels; unset NCCL_MNNVL_ENABLE; nodes of one domain"}}
 	for k := range outs {
 		t.ratio = append(t.ratio, outs[k].Result.Elapsed.Micros()/h.base[k])
 	}

@@ -71,8 +71,9 @@ func (q *work) benchOf(t *table) (*bench, error) {
 		return nil, err
 	}
 	if s.NCCL.Version == "" && t.run.NCCL == 0 && (q.m.log == nil || q.m.log.Version == "") {
-		q.miss(missRelease, "which NCCL ran (the first line of a log under NCCL_DEBUG=VERSION); the rules of "+
-			b.run.Site.Config.Rules.Version()+" are taken")
+		q.miss(missRelease,
+			"which NCCL ran (the first line of a log under NCCL_DEBUG=VERSION); the rules of "+
+				b.run.Site.Config.Rules.Version()+" are taken")
 	}
 	return b, nil
 }

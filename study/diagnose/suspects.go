@@ -164,10 +164,11 @@ func (p *place) flows() []candidate {
 	if !p.p2p {
 		return nil
 	}
-	return []candidate{{"channels", "too few channels or queue pairs for a peer: what goes between two GPUs has " +
-		"1/%s of the rate of a NIC", 1.2, true, p.slowNICs,
-		"NCCL_DEBUG=INFO: \"p2p channels per peer\"; the table with NCCL_NCHANNELS_PER_NET_PEER=4",
-		"NCCL_NCHANNELS_PER_NET_PEER=4, NCCL_IB_QPS_PER_CONNECTION=4 with NCCL_IB_SPLIT_DATA_ON_QPS=1"}}
+	return []candidate{
+		{"channels", "too few channels or queue pairs for a peer: what goes between two GPUs has " +
+			"1/%s of the rate of a NIC", 1.2, true, p.slowNICs,
+			"NCCL_DEBUG=INFO: \"p2p channels per peer\"; the table with NCCL_NCHANNELS_PER_NET_PEER=4",
+			"NCCL_NCHANNELS_PER_NET_PEER=4, NCCL_IB_QPS_PER_CONNECTION=4 with NCCL_IB_SPLIT_DATA_ON_QPS=1"}}
 }
 
 // nics are suspects of what lies between GPU and network.

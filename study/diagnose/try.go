@@ -17,7 +17,7 @@ type tried struct {
 	ratio  []float64 // of times with it to those without, at the sampled rows, or the anchors
 	score  float64
 	misfit float64
-	same   bool // its curve is that of the one before, as far as the table tells
+	same   bool // its curve is that of the one before, as far as the table shows
 }
 
 // What the right suspect leaves of measured over simulated times, as ln, is of two kinds: scatter from
@@ -187,8 +187,8 @@ func (h *hunt) judged(tries []tried) (out []tried) {
 }
 
 // sets has suspects whose curves nothing in the input separates follow the best of them: those of the same
-// change, or whose curves differ by so little that a table of them, scattered as two runs are, would tell the
-// right one with odds of less than e. Files that speak of one of them separate it.
+// change, or whose curves differ by so little that a table of them, scattered as two runs are, would name the
+// right one with odds of less than e. Files that name one of them separate it.
 func (h *hunt) sets(tries []tried) (out []tried) {
 	set := make([]int, len(tries))
 	for i := range tries {
@@ -209,7 +209,7 @@ func (h *hunt) sets(tries []tried) (out []tried) {
 	return out
 }
 
-// between is ln of the odds by which a table of one curve would tell it from another.
+// between is ln of the odds by which a table of one curve would distinguish it from another.
 func (h *hunt) between(a, b *tried) (nats float64) {
 	for k := range a.ratio {
 		d := math.Log(a.ratio[k]/b.ratio[k]) / scatters[0]
@@ -245,8 +245,8 @@ func (h *hunt) curve(t *tried) string {
 }
 
 // begin simulates a candidate at the first anchor, and where it explains something of it at all; of a
-// fitted one it finds the factor, there or, where that contradicts the others, at the last. nil: the candidate
-// cannot be here, or explains nothing.
+// fitted one it finds the factor, there or, where that contradicts the others, at the last. nil: the
+// candidate cannot be here, or explains nothing.
 func (h *hunt) begin(ctx context.Context, c candidate) *tried {
 	if !c.fitted {
 		return h.explain(ctx, &tried{candidate: c, factor: 1})
@@ -370,9 +370,10 @@ func (h *hunt) ratiosOf(ctx context.Context, t *tried, places []int) []float64 {
 }
 
 // report names the best of each kind, as far as they explain about as well as the best, and those that the
-// table does not tell from these.
+// table does not distinguish from these.
 func (h *hunt) report(all []tried) {
-	ranks, begins := len(h.rep.Suspects), false // begins: the first of a set was of a kind that is named already
+	// begins: the first of a set was of a kind that is named already
+	ranks, begins := len(h.rep.Suspects), false
 	for i := range all {
 		t := &all[i]
 		if !t.same {

@@ -18,12 +18,13 @@ import (
 )
 
 // called are the kinds of suspects by what the collection of causes calls them, and what a report must ask
-// for, in these words, where it lacks what tells the cause.
+// for, in these words, where it lacks what shows the cause.
 var called = [...]struct{ cause, kinds, asks string }{
 	{"no_gdr", "no-gpudirect", "no-gpudirect"}, {"wrong_hca", "wrong-hca nic-down", "wrong-hca"},
 	{"wrong_nic", "numa wrong-hca", "numa"}, {"slow_node", "slow-node", "slow-node"}, {"acs", "acs", "acs"},
 	{"channels", "channels", "channels"}, {"mtu", "mtu", "mtu"}, {"pxn", "pxn release", "release"},
-	{"tuning", "setting channels release", "release"}, {"routing", "routing congestion hash-collision", "network"},
+	{"tuning", "setting channels release", "release"}, {"routing", "routing congestion hash-collision",
+		"network"},
 	{"host_memory", "host-memory", "host-memory"},
 }
 
@@ -81,7 +82,8 @@ func causeOf(d document) (diagnose.Request, error) {
 		if m := regexp.MustCompile(`^(\d+)(?: GPUs)? x `).FindStringSubmatch(b.label); m != nil {
 			sys["gpus_used"], _ = strconv.Atoi(m[1])
 		}
-		doc := document{"name": "table", "collective": fn, "env": settingsOf(d), "rows": b.rows, "system": sys}
+		doc := document{"name": "table", "collective": fn, "env": settingsOf(d), "rows": b.rows,
+			"system": sys}
 		if m := regexp.MustCompile(`NCCL (\d+\.\d+)`).FindStringSubmatch(b.label); m != nil {
 			doc["nccl_version"] = m[1] + ".1"
 		}
@@ -102,7 +104,8 @@ var perNode = sync.OnceValue(func() *regexp.Regexp {
 // sizeOf is the GPU that a report names, and its GPUs of a node and nodes.
 func sizeOf(d document, table map[string]any) (gpu string, per, nodes float64) {
 	words := d.text("topology")
-	for _, g := range strings.Fields("GB300 GB200 GB10 H200 H100 H20 A100 V100 MI300X MI350X MI355X B200 Spark") {
+	for _, g := range strings.Fields("GB300 GB200 GB10 H200 H100 H20 A100 V100 MI300X MI350X MI355X B200 " +
+		"Spark") {
 		if strings.Contains(words, g) && gpu == "" {
 			gpu = strings.Replace(g, "Spark", "GB10", 1)
 		}
@@ -144,8 +147,8 @@ type labelled struct {
 	rows        []point
 }
 
-// bandwidths are the tables of a report: its points, those by size, and one of 1 GiB for each labelled figure,
-// peaks of one after its averages.
+// bandwidths are the tables of a report: its points, those by size, and one of 1 GiB for each labelled
+// figure, peaks of one after its averages.
 func bandwidths(table map[string]any) (out []labelled) {
 	var sizes []point
 	one := func(label string, bw, f float64, alg bool) {
@@ -204,18 +207,21 @@ func paired(fn string, per int, l *labelled) ([]byte, error) {
 	}
 	pair, _, _ := strings.Cut(l.pair, " ")
 	a, b, _ := strings.Cut(pair, "-")
-	out := fmt.Appendf(nil, "# Collective test starting: %s_perf\n# nThread 1 nGpus 1 minBytes 1073741824 maxBytes "+
-		"1073741824 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 0 graph: 0\n#\n"+
-		"# Using devices\n", fn)
+	out := fmt.Appendf(nil,
+		"# Collective test starting: %s_perf\n# nThread 1 nGpus 1 minBytes 1073741824 maxBytes "+
+			"1073741824 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 0 graph: 0\n#\n"+
+			"# Using devices\n", fn)
 	for i := range 2 * per {
 		out = fmt.Appendf(out, "#  Rank %2d Group  0 Pid %6d on %s device %d [0x00] GPU\n", i, 1000+i,
 			[]string{a, b}[i/per], i%per)
 	}
-	out = append(out, "#\n#       size         count      type   redop    root     time   algbw   busbw #wrong\n"+
-		"#        (B)    (elements)                               (us)  (GB/s)  (GB/s)\n"...)
+	out = append(out,
+		"#\n#       size         count      type   redop    root     time   algbw   busbw #wrong\n"+
+			"#        (B)    (elements)                               (us)  (GB/s)  (GB/s)\n"...)
 	for _, r := range l.rows {
 		us := float64(r.Bytes) / r.BusBW * f.BusFactor(2*per) * 1e-3
-		out = fmt.Appendf(out, "%12d %13d     float     sum      -1 %9.1f %7.2f %7.2f      0\n", r.Bytes, r.Bytes/4,
+		out = fmt.Appendf(out, "%12d %13d     float     sum      -1 %9.1f %7.2f %7.2f      0\n", r.Bytes,
+			r.Bytes/4,
 			us, math.Round(100*float64(r.Bytes)/us*1e-3)/100, r.BusBW)
 	}
 	return out, nil

@@ -61,8 +61,9 @@ type answer struct {
 	None     bool             `json:"none,omitempty"`
 	Verdict  diagnose.Verdict `json:"verdict"`
 	Suspects []string         `json:"suspects"`
-	Ranks    []int            `json:"ranks,omitempty"` // of the suspects: one where the table tells no difference
-	// Asked: among the first five things that are missing is what tells the cause.
+	// of the suspects: one where the table shows no difference
+	Ranks []int `json:"ranks,omitempty"`
+	// Asked: among the first five things that are missing is what shows the cause.
 	Asked   bool    `json:"asked,omitempty"`
 	Skipped string  `json:"skipped,omitempty"`
 	Seconds float64 `json:"cpuSeconds"`
@@ -232,7 +233,7 @@ type tally struct {
 	cases, verdict, first, three, none, ofVerdict, ofKinds, ofNone int
 	// As they are listed, without ranks, and how many kinds share the first rank and the first three.
 	listed1, listed3, kinds1, kinds3 int
-	// Causes that are not among three ranks, but what would tell them is asked for.
+	// Causes that are not among three ranks, but what would show them is asked for.
 	asked         int
 	seconds, most float64 // of CPU: mean and largest
 }

@@ -78,9 +78,9 @@ func TestEveryFaultIsMade(t *testing.T) {
 	}
 }
 
-// TestCausesAreWhatTheReporterPasted: each labelled bandwidth is a table of its own, pairs of nodes are tables of
-// nccl-tests with their hosts, other tools' figures are words; neither the cause nor the name of the case, which
-// tells it, nor what was better after the repair is given.
+// TestCausesAreWhatTheReporterPasted: each labelled bandwidth is a table of its own, pairs of nodes are
+// tables of nccl-tests with their hosts, other tools' figures are words; neither the cause nor the name of
+// the case, which names it, nor what was better after the repair is given.
 func TestCausesAreWhatTheReporterPasted(t *testing.T) {
 	trials, err := causes(fstest.MapFS{"reference/causes.json": {Data: []byte(`[
 		{"name": "acs_on", "kind": "acs", "topology": "2 nodes of 4 x A100", "cause": "ACS was on",
