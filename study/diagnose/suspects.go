@@ -43,6 +43,9 @@ func (p *place) curve(c *candidate) string {
 			return everyNIC
 		}
 	case "link-slow", "hash-collision":
+		if !p.fabric && strings.Contains(c.what, "every NIC") {
+			return everyNIC
+		}
 		if !p.fabric {
 			return oneNIC
 		}
@@ -363,6 +366,9 @@ func (p *place) unseen() []candidate {
 			proveLink, repairLink},
 		{"hash-collision", "queue pairs share cables by an unlucky hash of their routes: to a NIC's flow " +
 			"1/%s of its rate is left", sure + 0.2, true, slowNIC, proveHash, repairHash},
+		// Many flows, or every step of a ring that waits for the unluckiest.
+		{"hash-collision", "queue pairs share cables by an unlucky hash of their routes: to the flows of every " +
+			"NIC 1/%s of its rate is left", sure + 0.4, true, p.slowNICs, proveHash, repairHash},
 	}
 }
 
