@@ -90,6 +90,7 @@ type Report struct {
 const (
 	missTable = iota
 	missHead
+	missRanks
 	missMachine
 	missLog
 	missFabric
@@ -184,7 +185,12 @@ func (q *work) tables(ctx context.Context) error {
 			if len(q.m.tables) > 1 {
 				z.Table = t.name()
 			}
-			z.Verdict = judge(r.us, es[i].least, es[i].most)
+			if z.Verdict = judge(r.us, es[i].least, es[i].most); z.Verdict == Slower && t.partial() {
+				z.Verdict = Unknown
+				q.miss(missRanks,
+					fmt.Sprintf("the traces of all %d ranks: the time of a kernel has what it waits "+
+						"for the last one", t.run.Ranks))
+			}
 			q.rep.Sizes = append(q.rep.Sizes, z)
 		}
 	}

@@ -44,6 +44,9 @@ func (q *work) suspects(ctx context.Context) error {
 	var worst *hunt
 	most := 0.0
 	for i, b := range q.benches {
+		if b.table.partial() {
+			continue
+		}
 		h := newHunt(q, b, q.expects[i])
 		if r := h.rms(h.every); h.off() && (worst == nil || r > most) {
 			worst, most = h, r

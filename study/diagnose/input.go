@@ -28,9 +28,13 @@ type row struct {
 
 // table is one measured operation on one communicator.
 type table struct {
-	run  *calibrate.Run
-	fn   coll.Func
-	rows []row
+	run *calibrate.Run
+	fn  coll.Func
+	// A recorded table is of Kineto traces, those of traces, and of one type.
+	recorded bool
+	traces   []string
+	typ      coll.DataType
+	rows     []row
 	// hosts are those of the file's head, where it has one table.
 	hosts map[string]bool
 }
@@ -72,6 +76,8 @@ func read(files []File) (*material, error) {
 		case v.Is(inputs.FlightPickle):
 			err = m.dump(flight.ReadPickle(strings.NewReader(string(v.Text)), f.Name))
 			used = true
+		case v.Is(inputs.Kineto):
+			err, used = m.recording(f, v.Text), true
 		case v.Is(inputs.Topology, inputs.TopologyHosts, inputs.Lstopo, inputs.Matrix, inputs.MachineSpec,
 			inputs.AMDTopology):
 			m.machine, used = f.Name, true
@@ -95,6 +101,7 @@ func read(files []File) (*material, error) {
 				what(&v)))
 		}
 	}
+	m.thin()
 	if len(logs) > 0 {
 		log, err := ncclog.Read(logs...)
 		if err != nil { // warnings alone, or AMD's: their lines are looked at all the same
