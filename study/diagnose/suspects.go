@@ -367,8 +367,9 @@ func (p *place) unseen() []candidate {
 		{"hash-collision", "queue pairs share cables by an unlucky hash of their routes: to a NIC's flow " +
 			"1/%s of its rate is left", sure + 0.2, true, slowNIC, proveHash, repairHash},
 		// Many flows, or every step of a ring that waits for the unluckiest.
-		{"hash-collision", "queue pairs share cables by an unlucky hash of their routes: to the flows of every " +
-			"NIC 1/%s of its rate is left", sure + 0.4, true, p.slowNICs, proveHash, repairHash},
+		{"hash-collision",
+			"queue pairs share cables by an unlucky hash of their routes: to the flows of every " +
+				"NIC 1/%s of its rate is left", sure + 0.4, true, p.slowNICs, proveHash, repairHash},
 	}
 }
 

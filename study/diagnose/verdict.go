@@ -79,7 +79,8 @@ func most(sizes []Size, from int64) Verdict {
 func parts(sizes []Size) (from *int64, shape string) {
 	first, last := -1, -1
 	for i := range sizes {
-		if v := sizes[i].Verdict; v != AsExpected && v != Unknown && (first < 0 || v == sizes[first].Verdict) {
+		if v := sizes[i].Verdict; v != AsExpected && v != Unknown &&
+			(first < 0 || v == sizes[first].Verdict) {
 			run := 0
 			for k := i; k < len(sizes) && sizes[k].Verdict == v; k++ {
 				run++
