@@ -40,12 +40,21 @@ var (
 // fit is how badly ratios follow the measured ones, over some places: -2 ln of their likelihood under a
 // doubt, but for a constant.
 func (h *hunt) fit(ratio []float64, places []int, of doubt) float64 {
-	// The covariance's triangular root, row by row, and the differences divided by it.
-	n := len(places)
-	root, d := make([][]float64, n), make([]float64, n)
-	out := 0.0
+	d := make([]float64, len(places))
 	for i, at := range places {
-		root[i], d[i] = make([]float64, i+1), h.measured[at]-math.Log(ratio[i])
+		d[i] = h.measured[at] - math.Log(ratio[i])
+	}
+	off, width := h.distance(d, places, of)
+	return off + width
+}
+
+// distance is how far differences of logarithms at some places are from none, squared, in what a doubt makes of
+// them, and ln of the determinant of its covariance. d is overwritten.
+func (h *hunt) distance(d []float64, places []int, of doubt) (off, width float64) {
+	// The covariance's triangular root, row by row, and the differences divided by it.
+	root := make([][]float64, len(places))
+	for i, at := range places {
+		root[i] = make([]float64, i+1)
 		for k := range i + 1 {
 			apart := math.Abs(h.size(at)-h.size(places[k])) / math.Log(far)
 			v := of.bias * of.bias * math.Exp(-apart)
@@ -63,9 +72,9 @@ func (h *hunt) fit(ratio []float64, places []int, of doubt) float64 {
 			}
 		}
 		d[i] /= root[i][i]
-		out += d[i]*d[i] + 2*math.Log(root[i][i])
+		off, width = off+d[i]*d[i], width+2*math.Log(root[i][i])
 	}
-	return out
+	return off, width
 }
 
 // size is ln of the bytes of a sampled row.
@@ -183,13 +192,15 @@ func (h *hunt) judged(tries []tried) (out []tried) {
 			out, kinds[t.kind] = append(out, t), true
 		}
 	}
-	return h.sets(out)
+	return h.sets(out, of)
 }
 
 // sets has suspects whose curves nothing in the input separates follow the best of them: those of the same
-// change, or whose curves differ by so little that a table of them, scattered as two runs are, would name the
-// right one with odds of less than e. Files that name one of them separate it.
-func (h *hunt) sets(tries []tried) (out []tried) {
+// change, or whose curves differ by so little that times of them would name the right one with odds of less than
+// e: by the doubt that the table itself shows, but no more of a bias than the machine's class states. Files
+// that name one of them separate it.
+func (h *hunt) sets(tries []tried, of doubt) (out []tried) {
+	of.bias, of.scatter = min(of.bias, h.before.bias), min(of.scatter, h.before.scatter)
 	set := make([]int, len(tries))
 	for i := range tries {
 		if set[i] != 0 {
@@ -200,7 +211,7 @@ func (h *hunt) sets(tries []tried) (out []tried) {
 		out = append(out, tries[i])
 		for k := i + 1; k < len(tries); k++ {
 			if set[k] == 0 && h.weight(tries[k].kind) == h.weight(tries[i].kind) &&
-				h.between(&tries[i], &tries[k]) < 1 {
+				h.between(&tries[i], &tries[k], of) < 1 {
 				set[k], tries[k].same = i+1, true
 				out = append(out, tries[k])
 			}
@@ -209,13 +220,14 @@ func (h *hunt) sets(tries []tried) (out []tried) {
 	return out
 }
 
-// between is ln of the odds by which a table of one curve would distinguish it from another.
-func (h *hunt) between(a, b *tried) (nats float64) {
-	for k := range a.ratio {
-		d := math.Log(a.ratio[k]/b.ratio[k]) / scatters[0]
-		nats += d * d / 2
+// between is ln of the odds by which times of one curve would distinguish it from another.
+func (h *hunt) between(a, b *tried, of doubt) float64 {
+	d := make([]float64, len(a.ratio))
+	for k := range d {
+		d[k] = math.Log(a.ratio[k] / b.ratio[k])
 	}
-	return nats
+	off, _ := h.distance(d, all(len(d)), of)
+	return off / 2
 }
 
 // deep is how many curves are simulated at all sampled sizes, and apart by how much they may be worse
@@ -262,18 +274,21 @@ func (h *hunt) begin(ctx context.Context, c candidate) *tried {
 	return nil
 }
 
-// explain simulates a candidate at the anchors as long as it explains something; nil where it does not.
+// explain simulates a candidate at the anchors as long as it may explain something; nil where it does not. What
+// the machine lacks at large sizes may be hidden at the first anchor, where it is off by itself.
 func (h *hunt) explain(ctx context.Context, t *tried) *tried {
+	must := h.slower || h.weight(t.kind) >= sure // what it is has to be said
 	for n := 1; n <= len(h.anchors); n++ {
 		at := h.anchors[:n]
 		if t.ratio = h.ratios(ctx, t, at); t.ratio == nil {
 			return nil
 		}
 		need := min(float64(n), 2)
-		if h.slower || h.weight(t.kind) >= sure { // what it is has to be said
+		if must {
 			need = 0.1
 		}
-		if h.fit(ones(n), at, h.before)-h.fit(t.ratio, at, h.before) < need {
+		gain := h.fit(ones(n), at, h.before) - h.fit(t.ratio, at, h.before)
+		if gain < need && (!must || n == len(h.anchors) || gain < -need) {
 			return nil
 		}
 	}

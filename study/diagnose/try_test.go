@@ -83,10 +83,12 @@ func TestEqualCurvesAreSimulatedOnce(t *testing.T) {
 // order of what they assume; another curve is a rank of its own, and so is a suspect that a file names.
 func TestEqualCurvesShareARank(t *testing.T) {
 	h := curve(0, 0, 0.7, 0.7, 0.7, 0.7)
+	h.before = doubt{0.08, 0.1}
 	h.m.facts = []fact{{"named", "said", hint}}
 	got := h.sets([]tried{suspect("named", 2, 0, 0, 0.7, 0.7, 0.7, 0.7), suspect("first", 1, 0, 0, 0.7, 0.7,
 		0.7, 0.7),
-		suspect("other", 1, 0, 0.1, 0.8, 0.6, 0.7, 0.7), suspect("same", 3, 0, 0.01, 0.72, 0.69, 0.7, 0.71)})
+		suspect("other", 1, 0, 0.1, 0.8, 0.6, 0.7, 0.7), suspect("same", 3, 0, 0.01, 0.72, 0.69, 0.7, 0.71)},
+		doubt{0.05, 0.02})
 	text := ""
 	for i := range got {
 		if !got[i].same {
