@@ -199,3 +199,27 @@ func TestFactorIsFoundBehindWhatHidesIt(t *testing.T) {
 	}
 	t.Errorf("no NIC of 1/3.8 to 1/3.9:\n%s", r.Text())
 }
+
+// FuzzText: no text makes what looks for evidence, bandwidths of perftest and hosts fail, and what is found
+// has its place.
+func FuzzText(f *testing.F) {
+	f.Add([]byte("ib_write_bw about 180 Gb/s, ACS enabled, other NUMA\n"))
+	f.Add([]byte(" #bytes #iterations BW peak[MB/sec] BW average[MB/sec] MsgRate[Mpps]\n" +
+		" 65536 5000 1e999 1 1\n"))
+	f.Add([]byte("#  Rank  0 Group  0 Pid 1 on n0 device 0\n\tACSCtl: SrcValid+\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, x := range factsOf("f", text) {
+			if !strings.HasPrefix(x.text, "f:") || x.weight <= 0 {
+				t.Errorf("%+v", x)
+			}
+		}
+		if w := wiresOf("f", text); w != nil && !(w.gbit >= 0) {
+			t.Errorf("%+v", w)
+		}
+		for h := range hostsOf(text) { //lint:sorted each by itself
+			if h == "" {
+				t.Error("a host without a name")
+			}
+		}
+	})
+}

@@ -65,7 +65,7 @@ var evidence = [...]rule{
 	{"congestion", counted, `^\s*(?:rx_discards_phy|rx_prio\d+_discards|rx_out_of_buffer|out_of_buffer|` +
 		`np_cnp_sent|rp_cnp_handled|rx_ecn_mark|out_of_sequence|packet_seq_err|tx_prio\d+_pause_duration|` +
 		`rx_prio\d+_pause_duration)\s*:\s*[1-9]\d*`, "", "frames were dropped, marked or paused"},
-	// What people write beside a table.
+	// What people write beside a table: from written on.
 	{"numa", sure, `(?i)\b(?:other|cross|wrong|remote|different)[- ](?:numa|socket|cpu)\b`, "",
 		"NICs are at another CPU than the GPUs"},
 	{"no-gpudirect", sure,
@@ -80,6 +80,9 @@ var evidence = [...]rule{
 		"routes are static"},
 	{"host-memory", sure, `(?i)\bcpu[ -]to[ -]cpu\b|\bhost[ -]to[ -]host\b`, "", "data is of host memory"},
 }
+
+// written is the first of the rules of what people write.
+var written = slices.IndexFunc(evidence[:], func(r rule) bool { return strings.HasPrefix(r.pattern, "(?i)") })
 
 // compiled are the patterns of evidence; those of unless are nil where a rule has none.
 var compiled = sync.OnceValue(func() (out [len(evidence)]struct{ line, unless *regexp.Regexp }) {
@@ -101,17 +104,24 @@ var tools = [...]string{"LnkSta:", "ACSCtl:", "Physical state:", "active_mtu", "
 func factsOf(name string, text []byte) (out []fact) {
 	rules := compiled()
 	at, more := map[string]int{}, map[string]int{}
+	excused := map[int]bool{} // rules that the text has something against, of those that were met
 	line := 0
 	for l := range bytes.Lines(text) {
 		line++
 		if len(l) > 4096 {
 			continue
 		}
+		own := bytes.Contains(l, []byte(" NCCL INFO ")) // NCCL's own line, not a user's words
 		var met []string
 		for i := range rules {
 			r := &evidence[i]
-			if slices.Contains(met, r.kind) || !rules[i].line.Match(l) || rules[i].unless != nil &&
-				rules[i].unless.Match(text) {
+			if own && i >= written || slices.Contains(met, r.kind) || !rules[i].line.Match(l) {
+				continue
+			}
+			if _, ok := excused[i]; !ok {
+				excused[i] = rules[i].unless != nil && rules[i].unless.Match(text)
+			}
+			if excused[i] {
 				continue
 			}
 			met = append(met, r.kind)

@@ -48,8 +48,8 @@ func (h *hunt) fit(ratio []float64, places []int, of doubt) float64 {
 	return off + width
 }
 
-// distance is how far differences of logarithms at some places are from none, squared, in what a doubt makes of
-// them, and ln of the determinant of its covariance. d is overwritten.
+// distance is how far differences of logarithms at some places are from none, squared, in what a doubt makes
+// of them, and ln of the determinant of its covariance. d is overwritten.
 func (h *hunt) distance(d []float64, places []int, of doubt) (off, width float64) {
 	// The covariance's triangular root, row by row, and the differences divided by it.
 	root := make([][]float64, len(places))
@@ -196,9 +196,9 @@ func (h *hunt) judged(tries []tried) (out []tried) {
 }
 
 // sets has suspects whose curves nothing in the input separates follow the best of them: those of the same
-// change, or whose curves differ by so little that times of them would name the right one with odds of less than
-// e: by the doubt that the table itself shows, but no more of a bias than the machine's class states. Files
-// that name one of them separate it.
+// change, or whose curves differ by so little that times of them would name the right one with odds of less
+// than e: by the doubt that the table itself shows, but no more of a bias than the machine's class states.
+// Files that name one of them separate it.
 func (h *hunt) sets(tries []tried, of doubt) (out []tried) {
 	of.bias, of.scatter = min(of.bias, h.before.bias), min(of.scatter, h.before.scatter)
 	set := make([]int, len(tries))
@@ -274,8 +274,8 @@ func (h *hunt) begin(ctx context.Context, c candidate) *tried {
 	return nil
 }
 
-// explain simulates a candidate at the anchors as long as it may explain something; nil where it does not. What
-// the machine lacks at large sizes may be hidden at the first anchor, where it is off by itself.
+// explain simulates a candidate at the anchors as long as it may explain something; nil where it does not.
+// What the machine lacks at large sizes may be hidden at the first anchor, where it is off by itself.
 func (h *hunt) explain(ctx context.Context, t *tried) *tried {
 	must := h.slower || h.weight(t.kind) >= sure // what it is has to be said
 	for n := 1; n <= len(h.anchors); n++ {
