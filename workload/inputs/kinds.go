@@ -178,7 +178,7 @@ var table = [numKinds]row{
 	Groups:     {"recorded groups", "recorded groups of calls", []string{"groups"}, ""},
 	Native:     {"workload", "a job in simccl's text", jobs, ""},
 	Calls:      {"intercept recording", "a recording of simccl intercept", jobs, ""},
-	Kineto:     {"Kineto trace", "a Kineto trace", slices.Concat(jobs, traces), ""},
+	Kineto:     {"Kineto trace", "a Kineto trace", slices.Concat(hangs, traces), ""},
 	TorchET:    {"PyTorch execution trace", "an execution trace of PyTorch", jobs, ""},
 	Chakra:     {"Chakra trace", "a Chakra trace", jobs, ""},
 	ChakraJSON: {"Chakra trace as JSON", "a Chakra trace as JSON", jobs, ""},
