@@ -17,23 +17,6 @@ const (
 	VLLM = "vllm"
 )
 
-// RCCL's kernels (DDA): one-shot up to 256 KiB, two-shot above, on at most 24 blocks of 512 threads
-// (dda_all_reduce_ipc.cu:157, include/ipc_init_detail.h:18 of RCCL 2.30.4).
-const (
-	DDAFlat   = "dda-flat"
-	DDATree   = "dda-tree"
-	ddaBlocks = 24
-	ddaFlat   = 256 << 10
-)
-
-// DDA returns the kernel of RCCL for an AllReduce of the given bytes.
-func DDA(bytes int64) string {
-	if bytes <= ddaFlat {
-		return DDAFlat
-	}
-	return DDATree
-}
-
 // Limits of the kernels: vLLM's csrc/custom_all_reduce.cuh (defaultBlockLimit, threads), which
 // SGLang's sgl-kernel shares.
 const (

@@ -55,6 +55,8 @@ type Phase struct {
 	Meet bool
 	// Serial: a thread loads from one peer after the other; otherwise from all at once.
 	Serial bool
+	// Before: a copy of its own does it, before the kernel.
+	Before bool
 }
 
 // Goal is the required content of a place at the end: the contributions of a number of ranks, each exactly
