@@ -2,7 +2,9 @@ package comm
 
 import (
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/peer"
+	"github.com/simccl/simccl/tuning"
 )
 
 // DDA is the plan of an operation that RCCL does by kernels that read the memory of all GPUs, nil of any
@@ -23,4 +25,21 @@ func (c *Comm) DDA(o Op) (*peer.Plan, error) {
 		return nil, nil
 	}
 	return peer.DDA(o.Func, c.NRanks, o.Count, o.Type, o.RedOp)
+}
+
+// bySends makes the request of an operation that RCCL does directly, by sends to all (collectives.cc:600,
+// enqueue.cc:3608 of RCCL 2.30.4): an AllToAll of one block to all, or of the blocks that a second kernel adds
+// up. It reports whether RCCL does so.
+func (c *Comm) bySends(r *plan.Request, choice *tuning.Choice) bool {
+	switch {
+	case choice.DDA || choice.Direct != tuning.DirectGather && choice.Direct != tuning.DirectScatter:
+		return false
+	case choice.Direct == tuning.DirectGather:
+		r.Same = true
+	default:
+		r.Sums, r.SumBlocks, r.SumThreads = true, choice.MaxChannels, choice.Threads
+		r.InPlace = false // it receives into a buffer of its own
+	}
+	r.Func = coll.AllToAll
+	return true
 }

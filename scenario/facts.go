@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/sim/congestion"
@@ -25,6 +26,8 @@ func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 		f.Algo = "CE"
 	case o.Peer != nil:
 		f.Algo, f.Channels, f.Kernel = "PEER", o.Peer.Blocks, o.Peer.Kernel
+	case o.Choice.Warps > 0 && o.SendsAndReceives(): // RCCL's direct AllGather and ReduceScatter
+		f.Algo, f.Proto, f.Channels = strings.ToUpper(o.Choice.Direct), "-", r.Site.Comm.P2PChannels
 	case o.Choice.Warps > 0:
 		f.Algo, f.Proto, f.Channels = o.Choice.Algo.LogName(), o.Choice.Proto.LogName(),
 			o.Plan.Split.NChannels

@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/fold"
 	"github.com/simccl/simccl/sim/internal/tap"
@@ -266,7 +267,26 @@ func (x *Executor) try(ctx context.Context, m *method) (exec.Result, error) {
 func (x *Executor) resultOf(m *method, t *tally) exec.Result {
 	r := x.result(m.whole, t)
 	r.Account = m.accounted(t.account)
+	if m.whole.Req.Sums {
+		x.sums(&r, &m.whole.Req)
+	}
 	return r
+}
+
+// sums adds the kernel that reduces what an AllToAll brought (device/reduce_scatter.h:20 of RCCL 2.30.4): each
+// block reads its share of all ranks' data from the GPU's own memory. It is timed as a whole.
+func (x *Executor) sums(r *exec.Result, req *plan.Request) {
+	ranks := x.cfg.Comm.NRanks
+	bytes := float64(req.Count*int64(req.Type.Size())) * float64(ranks) / float64(max(1, req.SumBlocks))
+	rate := x.class.SimpleRate(gpu.Pass{Loads: 1, Local: true, User: true}, req.SumThreads, req.SumThreads, 16)
+	more := units.FromMicros(x.class.Gap(coll.Simple, coll.ReduceScatter, req.SumThreads) + bytes/(rate*1e3))
+	for i := range r.Finish {
+		r.Finish[i] += more
+	}
+	was := r.Elapsed
+	r.Elapsed += more
+	r.AlgBW *= float64(was) / float64(r.Elapsed)
+	r.BusBW *= float64(was) / float64(r.Elapsed)
 }
 
 // accounted adds to how a time was found what the method left out, and why.
