@@ -27,6 +27,13 @@ func (c *Comm) DDA(o Op) (*peer.Plan, error) {
 	return peer.DDA(o.Func, c.NRanks, o.Count, o.Type, o.RedOp)
 }
 
+// Grouped is the communicator as operations of a group have it (tuning.Model.Grouped).
+func (c *Comm) Grouped() *Comm {
+	own := *c
+	own.Model = c.Model.Grouped()
+	return &own
+}
+
 // bySends makes the request of an operation that RCCL does directly, by sends to all (collectives.cc:600,
 // enqueue.cc:3608 of RCCL 2.30.4): an AllToAll of one block to all, or of the blocks that a second kernel adds
 // up. It reports whether RCCL does so.

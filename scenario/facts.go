@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/sim/congestion"
+	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
 
@@ -24,6 +25,8 @@ func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 			float64(o.Kernel.TimeUs)
 	case o.Copies != nil:
 		f.Algo = "CE"
+	case o.Hierarchy != nil:
+		f.Algo = strings.ToUpper(tuning.Hierarchical)
 	case o.Peer != nil:
 		f.Algo, f.Channels, f.Kernel = "PEER", o.Peer.Blocks, o.Peer.Kernel
 	case o.Choice.Warps > 0 && o.SendsAndReceives(): // RCCL's direct AllGather and ReduceScatter

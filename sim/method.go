@@ -9,7 +9,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/fold"
 	"github.com/simccl/simccl/sim/internal/tap"
@@ -276,10 +275,8 @@ func (x *Executor) resultOf(m *method, t *tally) exec.Result {
 // sums adds the kernel that reduces what an AllToAll brought (device/reduce_scatter.h:20 of RCCL 2.30.4): each
 // block reads its share of all ranks' data from the GPU's own memory. It is timed as a whole.
 func (x *Executor) sums(r *exec.Result, req *plan.Request) {
-	ranks := x.cfg.Comm.NRanks
-	bytes := float64(req.Count*int64(req.Type.Size())) * float64(ranks) / float64(max(1, req.SumBlocks))
-	rate := x.class.SimpleRate(gpu.Pass{Loads: 1, Local: true, User: true}, req.SumThreads, req.SumThreads, 16)
-	more := units.FromMicros(x.class.Gap(coll.Simple, coll.ReduceScatter, req.SumThreads) + bytes/(rate*1e3))
+	bytes := req.Count * int64(req.Type.Size()) * int64(x.cfg.Comm.NRanks)
+	more := units.FromMicros(x.class.LocalCopy(bytes, int64(req.SumBlocks), req.SumThreads))
 	for i := range r.Finish {
 		r.Finish[i] += more
 	}
