@@ -1,8 +1,11 @@
 package comm
 
 import (
+	"slices"
+
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/plan/launch"
 	"github.com/simccl/simccl/plan/peer"
 	"github.com/simccl/simccl/tuning"
 )
@@ -32,6 +35,34 @@ func (c *Comm) Grouped() *Comm {
 	own := *c
 	own.Model = c.Model.Grouped()
 	return &own
+}
+
+// GroupCalls are the calls of a group as RCCL issues them: its direct AllGathers as sends to all. Errors: a
+// *plan.UnsupportedError for direct ReduceScatters, whose second kernel is none of the group.
+func (c *Comm) GroupCalls(calls []launch.Call) ([]launch.Call, error) {
+	if len(c.Params.Rules.Tuning.Direct) == 0 || c.NRanks == 1 {
+		return calls, nil
+	}
+	out := slices.Clone(calls)
+	for i := range out {
+		x := &out[i]
+		if x.Func != coll.AllGather && x.Func != coll.ReduceScatter || x.Count == 0 {
+			continue
+		}
+		choice, err := c.Choose(tuning.Op{Func: x.Func, Count: x.Count, Type: x.Type, RedOp: x.Op})
+		if err != nil {
+			return nil, err
+		}
+		switch choice.Direct {
+		case tuning.DirectGather:
+			x.Func, x.Same = coll.AllToAll, true
+		case tuning.DirectScatter:
+			_, otherwise := choice.Instead()
+			return nil, &plan.UnsupportedError{What: "ReduceScatter by " + choice.Direct + " in a group",
+				Why: "the kernel that adds up is launched in the middle of it; " + otherwise}
+		}
+	}
+	return out, nil
 }
 
 // bySends makes the request of an operation that RCCL does directly, by sends to all (collectives.cc:600,

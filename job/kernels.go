@@ -26,6 +26,10 @@ func KernelsOf(c *comm.Comm, calls []launch.Call, mode launch.Mode) (*Kernels, e
 	if len(calls) > 1 {
 		c = c.Grouped()
 	}
+	calls, err := c.GroupCalls(calls)
+	if err != nil {
+		return nil, err
+	}
 	list, err := c.Group(calls, mode)
 	if err != nil {
 		return nil, err
