@@ -17,7 +17,7 @@ func (c *Comm) DDA(o Op) (*peer.Plan, error) {
 		return nil, nil
 	}
 	taken := c.Model.TakenByDDA(o.op())
-	if o.Func < coll.NumCollFuncs {
+	if !o.Func.IsP2P() {
 		choice, err := c.Choose(o.op())
 		if err != nil {
 			return nil, nil // the plan says what is wrong
@@ -66,8 +66,8 @@ func (c *Comm) GroupCalls(calls []launch.Call) ([]launch.Call, error) {
 }
 
 // bySends makes the request of an operation that RCCL does directly, by sends to all (collectives.cc:600,
-// enqueue.cc:3608 of RCCL 2.30.4): an AllToAll of one block to all, or of the blocks that a second kernel adds
-// up. It reports whether RCCL does so.
+// enqueue.cc:3608 of RCCL 2.30.4): an AllToAll of one block to all, or of the blocks that a second kernel
+// adds up. It reports whether RCCL does so.
 func (c *Comm) bySends(r *plan.Request, choice *tuning.Choice) bool {
 	switch {
 	case choice.DDA || choice.Direct != tuning.DirectGather && choice.Direct != tuning.DirectScatter:

@@ -12,8 +12,8 @@ import (
 	"github.com/simccl/simccl/rules"
 )
 
-// TestEveryVariableOfRCCL: each of RCCL's own variables is honoured, says with its place in RCCL's source why it
-// changes nothing, or is refused by type where its value would change a decision; none only warns.
+// TestEveryVariableOfRCCL: each of RCCL's own variables is honoured, says with its place in RCCL's source
+// why it changes nothing, or is refused by type where its value would change a decision; none only warns.
 func TestEveryVariableOfRCCL(t *testing.T) {
 	source, err := os.ReadFile(golden.Root(t, "config", "rccl.go"))
 	if err != nil {
@@ -30,7 +30,8 @@ func TestEveryVariableOfRCCL(t *testing.T) {
 	for name := range names {
 		v := config.Lookup(name)
 		changed := map[bool]string{true: "0", false: "7"}[v.Default == "1"]
-		_, warned, err := config.Load(config.Sources{Rules: of, NoEnv: true, Flags: []string{name + "=" + changed}})
+		_, warned, err := config.Load(config.Sources{Rules: of, NoEnv: true,
+			Flags: []string{name + "=" + changed}})
 		var refused *config.UnmodelledError
 		switch {
 		case errors.As(err, &refused):

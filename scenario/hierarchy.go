@@ -15,8 +15,8 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// hierarchy is an AllGather that RCCL does by two communicators split from the caller's, one over the nodes for
-// each local rank and then one within each node, and a kernel that puts the blocks into order
+// hierarchy is an AllGather that RCCL does by two communicators split from the caller's, one over the nodes
+// for each local rank and then one within each node, and a kernel that puts the blocks into order
 // (collectives.cc:170 of RCCL 2.30.4).
 type hierarchy struct {
 	machine *job.Machine
@@ -25,7 +25,8 @@ type hierarchy struct {
 	shuffle units.Time   // of the kernel
 }
 
-// hierarchical plans an AllGather in that way; nil where RCCL does it otherwise. Operations of a group are none.
+// hierarchical plans an AllGather in that way; nil where RCCL does it otherwise. Operations of a group are
+// none.
 func (r *Running) hierarchical(at Operation) (*hierarchy, error) {
 	c := r.Site.Comm
 	if r.fn != coll.AllGather || len(c.Params.Rules.Tuning.Hierarchical) == 0 || r.grouped() {
@@ -39,7 +40,8 @@ func (r *Running) hierarchical(at Operation) (*hierarchy, error) {
 	for rank, node := range c.NodeOf {
 		if int(node) != rank/local {
 			return nil, &plan.UnsupportedError{What: "AllGather by " + tuning.Hierarchical,
-				Why: "it is for nodes of equally many consecutive ranks; RCCL_HIERARCHICAL_ALLGATHER=0 leaves it out"}
+				Why: "it is for nodes of equally many consecutive ranks; RCCL_HIERARCHICAL_ALLGATHER=0 " +
+					"leaves it out"}
 		}
 	}
 	m, err := r.Site.Session(&r.Spec)
@@ -57,7 +59,8 @@ func (r *Running) hierarchical(at Operation) (*hierarchy, error) {
 			w.Ranks = append(w.Ranks, int32(of(i)))
 		}
 		p.Comms = append(p.Comms, w)
-		p.Calls = append(p.Calls, workload.Call{Comm: int32(len(p.Comms) - 1), Func: coll.AllGather, Type: at.Type,
+		p.Calls = append(p.Calls, workload.Call{Comm: int32(len(p.Comms) - 1), Func: coll.AllGather,
+			Type:  at.Type,
 			Count: count})
 	}
 	for l := range local {
@@ -76,8 +79,8 @@ func (r *Running) hierarchical(at Operation) (*hierarchy, error) {
 	return h, h.plan()
 }
 
-// shuffled is the time of the kernel that puts so many bytes into order, each block of 1,024 threads its share
-// (hierarchicalShuffleNumBlocks, collectives.cc:161 of RCCL 2.30.4).
+// shuffled is the time of the kernel that puts so many bytes into order, each block of 1,024 threads its
+// share (hierarchicalShuffleNumBlocks, collectives.cc:161 of RCCL 2.30.4).
 func (r *Running) shuffled(bytes int64) units.Time {
 	blocks := int64(32)
 	switch {
@@ -107,8 +110,8 @@ func (h *hierarchy) plan() error {
 	return nil
 }
 
-// prove proves the plans. That both together gather all follows from the order of their ranks: local rank l has
-// the blocks of all nodes' rank l, node by node, and of all local ranks these are all blocks.
+// prove proves the plans. That both together gather all follows from the order of their ranks: local rank l
+// has the blocks of all nodes' rank l, node by node, and of all local ranks these are all blocks.
 func (r *Running) proveHierarchy(o Operation, out *Outcome) error {
 	for _, p := range out.Hierarchy.plans {
 		one := Outcome{Plan: p}
@@ -127,7 +130,8 @@ func (r *Running) proveHierarchy(o Operation, out *Outcome) error {
 func (h *hierarchy) simulate(ctx context.Context, o Outcome, sink trace.Sink) (Outcome, error) {
 	if sink != trace.Discard {
 		return Outcome{}, &exec.NotImplementedError{Feature: "a trace of AllGather by " + tuning.Hierarchical,
-			Missing: "it is two operations of other communicators; RCCL_HIERARCHICAL_ALLGATHER=0 leaves it out"}
+			Missing: "it is two operations of other communicators; RCCL_HIERARCHICAL_ALLGATHER=0 leaves it " +
+				"out"}
 	}
 	res, err := h.machine.Run(ctx, h.program, job.Options{})
 	if err != nil {

@@ -272,8 +272,8 @@ func (x *Executor) resultOf(m *method, t *tally) exec.Result {
 	return r
 }
 
-// sums adds the kernel that reduces what an AllToAll brought (device/reduce_scatter.h:20 of RCCL 2.30.4): each
-// block reads its share of all ranks' data from the GPU's own memory. It is timed as a whole.
+// sums adds the kernel that reduces what an AllToAll brought (device/reduce_scatter.h:20 of RCCL 2.30.4):
+// each block reads its share of all ranks' data from the GPU's own memory. It is timed as a whole.
 func (x *Executor) sums(r *exec.Result, req *plan.Request) {
 	bytes := req.Count * int64(req.Type.Size()) * int64(x.cfg.Comm.NRanks)
 	more := units.FromMicros(x.class.LocalCopy(bytes, int64(req.SumBlocks), req.SumThreads))

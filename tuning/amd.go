@@ -459,18 +459,6 @@ func (c *Choice) Instead() (way, otherwise string) {
 	return "", ""
 }
 
-// Grouped is the model of operations of a group, in which RCCL has neither DDA nor hierarchical AllGathers
-// (collectives.cc:132, 152 of RCCL 2.30.4).
-func (m *Model) Grouped() *Model {
-	if len(m.tab.DDA)+len(m.tab.Hierarchical) == 0 {
-		return m
-	}
-	own, tab := *m, *m.tab
-	tab.DDA, tab.Hierarchical = nil, nil
-	own.tab = &tab
-	return &own
-}
-
 // amdDirect finds the ways that RCCL takes before its model is asked: DDA, hierarchical, direct
 // (collectives.cc:134-160, 440, 560 of RCCL 2.30.4).
 func (m *Model) amdDirect(c *Choice) {

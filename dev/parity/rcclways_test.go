@@ -51,7 +51,8 @@ func TestWaysOfRCCLRun(t *testing.T) {
 			continue
 		}
 		row := &r.Rows[0]
-		if got := strings.TrimSpace(row.Facts.Algo + " " + row.Facts.Kernel); got != c.algo || !row.Out.Checked ||
+		if got := strings.TrimSpace(row.Facts.Algo + " " + row.Facts.Kernel); got != c.algo ||
+			!row.Out.Checked ||
 			row.Out.Time <= 0 {
 			t.Errorf("%s of %s on %d %s: %s, proven %v, %v; want %s", c.op, c.size, c.nodes, c.machine, got,
 				row.Out.Checked, row.Out.Time, c.algo)
@@ -69,7 +70,8 @@ func TestWaysOfRCCLRun(t *testing.T) {
 	}
 }
 
-// TestUnmodelledOfRCCLIsRefused: a setting by which RCCL would do what is not modelled is an error of its type.
+// TestUnmodelledOfRCCLIsRefused: a setting by which RCCL would do what is not modelled is an error of its
+// type.
 func TestUnmodelledOfRCCLIsRefused(t *testing.T) {
 	for _, set := range []string{"RCCL_WARP_SPEED_FORCE_ENABLE=1", "RCCL_TREES=x", "NCCL_RINGS=0 1",
 		"NCCL_RINGS_REMAP=x", "RCCL_ALL_TO_ALL_PIVOT_ENABLE=1", "RCCL_ENABLE_INTRANET=1"} {

@@ -20,7 +20,8 @@ func validate(c *connect.Layout, r *plan.Request) error {
 		return badRequest("Comm", "has no rules; give those of a release, as connect.Join does")
 	case r.Way != "":
 		return &plan.UnsupportedError{What: fmt.Sprintf("%v by %s", r.Func, r.Way),
-			Why: c.Rules.Name() + " takes it in place of an algorithm, and it is no plan of channels: simccl run " +
+			Why: c.Rules.Name() +
+				" takes it in place of an algorithm, and it is no plan of channels: simccl run " +
 				"has its time; " + r.Otherwise}
 	case !r.Func.Valid() && r.Func != coll.Send:
 		return badRequest("Func", "%d is no operation", r.Func)

@@ -96,7 +96,8 @@ func (p *Plan) ofScratch(kernel string) *Plan {
 	}
 	fill := Phase{Name: "copy", Before: kernel == DDATree}
 	for _, at := range p.Has {
-		fill.Moves = append(fill.Moves, Move{By: at.Rank, Sources: []Place{at}, To: Place{at.Rank, Scratch, at.Part}})
+		fill.Moves = append(fill.Moves, Move{By: at.Rank, Sources: []Place{at},
+			To: Place{at.Rank, Scratch, at.Part}})
 	}
 	for i := range p.Phases[0].Moves {
 		for k := range p.Phases[0].Moves[i].Sources {

@@ -5,8 +5,8 @@ import (
 )
 
 // RCCL's kernels (DDA), which read the memory of all GPUs of a node: of an AllReduce one-shot up to 256 KiB,
-// two-shot above, on at most 24 blocks of 512 threads (dda_all_reduce_ipc.cu:157, include/ipc_init_detail.h:18
-// of RCCL 2.30.4).
+// two-shot above, on at most 24 blocks of 512 threads (dda_all_reduce_ipc.cu:157,
+// include/ipc_init_detail.h:18 of RCCL 2.30.4).
 const (
 	DDAFlat   = "dda-flat"
 	DDATree   = "dda-tree"
@@ -16,8 +16,8 @@ const (
 )
 
 // DDA plans an operation of count elements (NCCL's meaning) by RCCL's kernels. Each rank's input is first
-// copied to where others can read it: by the kernel itself, or by a copy before it where it is reduced in parts
-// (dda_reduce_scatter_ipc.cu:57, dda_all_gather_ipc.cu, dda_alltoall_ipc.cu of RCCL 2.30.4). Errors: a
+// copied to where others can read it: by the kernel itself, or by a copy before it where it is reduced in
+// parts (dda_reduce_scatter_ipc.cu:57, dda_all_gather_ipc.cu, dda_alltoall_ipc.cu of RCCL 2.30.4). Errors: a
 // *plan.UnsupportedError.
 func DDA(f coll.Func, ranks int, count int64, typ coll.DataType, op coll.RedOp) (*Plan, error) {
 	bytes := count * int64(typ.Size())
@@ -37,7 +37,8 @@ func DDA(f coll.Func, ranks int, count int64, typ coll.DataType, op coll.RedOp) 
 		fill.Moves = append(fill.Moves, Move{By: r, Sources: []Place{{r, In, part}}, To: Place{r, Tmp, part}})
 	}
 	goal := func(r, part int32, from ...int32) {
-		read.Moves = append(read.Moves, Move{By: r, Sources: sources(from, Tmp, part), To: Place{r, Out, part}})
+		read.Moves = append(read.Moves, Move{By: r, Sources: sources(from, Tmp, part),
+			To: Place{r, Out, part}})
 		p.Goals = append(p.Goals, Goal{Place{r, Out, part}, from})
 	}
 	all := make([]int32, ranks)

@@ -17,8 +17,8 @@ func (w Way) String() string { return [...]string{"load", "store", "write"}[w] }
 // Buffer is one of a rank's buffers.
 type Buffer uint8
 
-// Buffers: In holds the data that a rank begins with, Out its result, Tmp intermediate data, Scratch a copy of
-// In that others can read.
+// Buffers: In holds the data that a rank begins with, Out its result, Tmp intermediate data, Scratch a copy
+// of In that others can read.
 const (
 	In Buffer = iota
 	Out

@@ -68,7 +68,8 @@ func (c *checker) cpuKind(it item) {
 	}
 	_, f := it.e.Get("familyid")
 	_, m := it.e.Get("modelid")
-	if model := it.e.Int("modelid", 0); !c.amd && vendor == "GenuineIntel" && (model == 173 || model == 174) &&
+	if model := it.e.Int("modelid", 0); !c.amd && vendor == "GenuineIntel" &&
+		(model == 173 || model == 174) &&
 		len(c.all["cpu"]) > 1 {
 		c.say(Note, "cpu", it, "modelid", "Granite Rapids: NCCL before 2.31.2 takes it for Sapphire "+
 			"Rapids, with 22 GB/s between sockets in place of 40",
