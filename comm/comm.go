@@ -296,6 +296,9 @@ func (c *Comm) Request(o Op) (plan.Request, tuning.Choice, error) {
 	if c.Params.Tuning.Plugin == nil { // enqueue.cc:1949
 		c.efficient(&o, &choice)
 	}
+	if c.bySends(&r, &choice) {
+		return r, choice, nil
+	}
 	r = withChoice(r, choice)
 	r.Way, r.Otherwise = choice.Instead()
 	return r, choice, c.register(&r, &o)

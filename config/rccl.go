@@ -13,6 +13,9 @@ const rcclPrefix = "RCCL_"
 const (
 	buildOption = "it is of a build with an option that AMD's sources leave off"
 	planless    = "plans of AMD's machines have its default alone"
+	timesAlone  = "no decision depends on it, and times are those of its default"
+	netOff      = "it is read only where send/recv of one host goes over the network, which is refused"
+	noCopies    = "copy engines serve symmetric windows, of which machines of AMD have none here"
 	ownRings    = "rings and trees of a user's are not modelled"
 )
 
@@ -21,12 +24,14 @@ type UnmodelledError struct{ Why string }
 
 func (e *UnmodelledError) Error() string { return "not modelled: " + e.Why + "; leave it unset" }
 
-// refused are the variables of RCCL with a bearing on decisions that are not modelled. NCCL_RINGS is RCCL's
-// too, but read under NCCL's prefix.
-var refused = map[string]bool{
-	"NCCL_RINGS": true, "NCCL_RINGS_REMAP": true, "RCCL_TREES": true, "RCCL_ENABLE_INTRANET": true,
-	"RCCL_REDUCED_CU_ENABLE": true, "RCCL_WARP_SPEED_FORCE_ENABLE": true, "RCCL_WARP_SPEED_ENABLE": true,
-	"RCCL_ALL_TO_ALL_PIVOT_ENABLE": true,
+// refused are the variables of RCCL with a bearing on decisions or plans that is not modelled, with the value
+// besides the default by which nothing changes. NCCL_RINGS is RCCL's too, but read under NCCL's prefix.
+var refused = map[string]string{
+	"NCCL_RINGS": "", "NCCL_RINGS_REMAP": "", "RCCL_TREES": "", "RCCL_ENABLE_INTRANET": "0",
+	"RCCL_REDUCED_CU_ENABLE": "0", "RCCL_WARP_SPEED_FORCE_ENABLE": "0", "RCCL_WARP_SPEED_ENABLE": "0",
+	"RCCL_ALL_TO_ALL_PIVOT_ENABLE": "0", "RCCL_PIVOT_ALLTOALL_ENABLE": "1", "RCCL_UNROLL_FACTOR": "-1",
+	"RCCL_P2P_BATCH_ENABLE": "-1", "RCCL_P2P_BATCH_THRESHOLD": "65536", "RCCL_P2P_SHIFT_SIZE": "-1",
+	"RCCL_P2P_NET_DISABLE": "1", "RCCL_PXN_OPT_QP_USAGE": "0",
 }
 
 // rcclVars are the variables of RCCL 2.30.4 and 2.28.3 beside NCCL's.
@@ -111,31 +116,32 @@ var rcclVars = []Var{
 	{"RCCL_P2P_NET_DISABLE", Flag, "1", "plan", "send/recv of one host never over the network",
 		"init.cc:1674", "",
 		planless},
-	{"RCCL_P2P_NET_THRESHOLD", Number, "131072", "plan", "least bytes of that", "enqueue.cc:1129", "",
-		planless},
+	{"RCCL_P2P_NET_THRESHOLD", Number, "131072", "plan", "least bytes of that", "enqueue.cc:1131", netOff,
+		""},
 	{"RCCL_INTRANET_THRESHOLD", Number, "8388608", "plan", "least bytes of the network within a host",
-		"enqueue.cc", "",
-		planless},
+		"enqueue.cc:907", netOff, ""},
 	{"RCCL_PIVOT_ALLTOALL_ENABLE", Flag, "1", "plan", "AllToAll by pivots", "init.cc:1758", "", planless},
 	{"RCCL_ALL_TO_ALL_PIVOT_ENABLE", Flag, "0", "plan", "AllToAll by pivots", "collectives.cc:292", "",
 		"AllToAll by pivots has no plan"},
-	{"RCCL_GFX9_CHEAP_FENCE_OFF", Flag, "1", "plan", "fences of kernels", "init.cc:1706", "", planless},
-	{"RCCL_CE_BATCH_ASYNC_ENABLE", Number, "-2", "plan", "batched copies", "ce_coll.cc", "", planless},
-	{"RCCL_CE_MULTI_STREAMS", Flag, "0", "plan", "copies on several streams", "ce_coll.cc", "", planless},
-	{"RCCL_PXN_OPT_QP_USAGE", Flag, "0", "net", "queue pairs of relays", "transport/net.cc", "", planless},
-	{"RCCL_IB_QPS_PER_P2P", Number, "0", "net", "queue pairs of send/recv", "transport/net_ib.cc", "",
+	{"RCCL_GFX9_CHEAP_FENCE_OFF", Flag, "1", "plan", "fences of kernels", "init.cc:1706", timesAlone, ""},
+	{"RCCL_CE_BATCH_ASYNC_ENABLE", Number, "-2", "plan", "batched copies", "ce_coll.cc:46", noCopies, ""},
+	{"RCCL_CE_MULTI_STREAMS", Flag, "0", "plan", "copies on several streams", "ce_coll.cc:110", noCopies, ""},
+	{"RCCL_PXN_OPT_QP_USAGE", Flag, "0", "net", "queue pairs of relays", "include/channel.h:30", "",
 		planless},
+	{"RCCL_IB_QPS_PER_P2P", Number, "0", "net", "queue pairs of send/recv",
+		"transport/net_ib_cast/connect.cc:38", timesAlone, ""},
 	{"RCCL_IB_SPLIT_DATA_THRESHOLD", Number, "128", "net", "least bytes that are split over queue pairs",
-		"transport/net_ib.cc", "", planless},
-	{"RCCL_IB_P2P_DISABLE_CTS", Flag, "1", "net", "clear to send of send/recv", "transport/net_ib_cast", "",
-		planless},
-	{"RCCL_CTS_OFFLOAD_ENABLED", Number, "-1", "net", "clear to send by the NIC", "transport/net_ib_cast", "",
-		planless},
-	{"RCCL_NET_CONTIGUOUS_MEM", Flag, "0", "net", "buffers in one piece", "transport/net.cc", "", planless},
-	{"RCCL_NET_HDP_FLUSH", Flag, "0", "net", "flush by the host data path", "transport/net.cc", "", planless},
+		"transport/net_ib/p2p.cc:163", timesAlone, ""},
+	{"RCCL_IB_P2P_DISABLE_CTS", Flag, "1", "net", "clear to send of send/recv",
+		"transport/net_ib_cast/connect.cc:66", timesAlone, ""},
+	{"RCCL_CTS_OFFLOAD_ENABLED", Number, "-1", "net", "clear to send by the NIC",
+		"transport/net_ib_cast/init.cc:510", timesAlone, ""},
+	{"RCCL_NET_CONTIGUOUS_MEM", Flag, "0", "net", "buffers in one piece", "transport/net.cc:867", timesAlone,
+		""},
+	{"RCCL_NET_HDP_FLUSH", Flag, "0", "net", "flush by the host data path", "transport/net.cc:1973",
+		timesAlone, ""},
 	{"RCCL_GDR_FLUSH_GPU_MEM_NO_RELAXED_ORDERING", Flag, "1", "net", "ordering of flushes",
-		"transport/net_ib.cc", "",
-		planless},
+		"transport/net_ib_cast/connect.cc:1500", timesAlone, ""},
 	{"RCCL_FORCE_ENABLE_DMABUF", Flag, "0", "net", "GPUDirect RDMA by DMA-BUF", "transport/net_ib.cc",
 		"a file says which NICs have GPUDirect RDMA", ""},
 	{"RCCL_FORCE_ENABLE_GDRDMA", Number, "-1", "net", "GPUDirect RDMA without its kernel module",
@@ -147,7 +153,7 @@ var rcclVars = []Var{
 	{"RCCL_STACK_SIZE_OVERRIDE", Number, "0", "init", "stack of kernels", "init.cc", hostSide, ""},
 	{"RCCL_ENABLE_SIGNALHANDLER", Flag, "0", "init", "trace of a crash", "init.cc", logging, ""},
 	{"RCCL_ENABLE_PROXY_TRACE", Flag, "0", "proxy", "record of the proxy", "proxy.cc", logging, ""},
-	{"RCCL_INJECT_FAULTS", Number, "0", "init", "faults for tests", "init.cc", "", planless},
+	{"RCCL_INJECT_FAULTS", Number, "0", "init", "faults for tests", "init.cc:758", timesAlone, ""},
 	{"RCCL_LOG_ROCTX", Flag, "0", "debug", "ranges for profilers", "nvtx", logging, ""},
 	{"RCCL_LOG_LEVEL", Number, "0", "debug", "what is logged", "debug.cc", logging, ""},
 	{"RCCL_LATENCY_PROFILER", Flag, "0", "debug", "times of the proxy", "proxy.cc", logging, ""},
@@ -179,12 +185,15 @@ func (v *Var) readBy(r *rules.Ruleset) bool {
 
 // refuse is the error of a variable that would change what RCCL decides in a way that is not modelled.
 func refuse(r *rules.Ruleset, name string, v Value) error {
-	if r.Library != rules.RCCL || !refused[name] || v.Text == "" || v.Text == "0" {
+	same, ok := refused[name]
+	if r.Library != rules.RCCL || !ok || v.Text == "" || v.Text == same {
 		return nil
 	}
 	why := ownRings
 	if row := byName[name]; row != nil {
-		why = row.Unsupported
+		if why = row.Unsupported; v.Text == row.Default {
+			return nil
+		}
 	}
 	return &Error{Var: name, Text: v.Text, Origin: v.Origin, Err: &UnmodelledError{why}}
 }
@@ -210,6 +219,9 @@ func (c *Config) rcclBindings() []binding {
 		{"RCCL_HIERARCHICAL_ALLGATHER", func(n int64) { t.NoHierarchy = n != 1 }},
 		{"RCCL_DISABLE_REDUCE_COPY_PIPELINING", func(n int64) { t.NoPipeline = n != 0 }},
 		{"RCCL_PIPELINE_ALL_DATA_TYPES", func(n int64) { t.PipelineAll = n != 0 }},
+		{"NCCL_LOCAL_REGISTER", func(n int64) { // 0 by RCCL's default (rccl_wrap.cc:526, not in 2.28.3)
+			t.NoDirectGather = t.NoDirectGather || n != 0 && c.Rules.Tuning.DirectAsked
+		}},
 		{"NCCL_MIN_NCHANNELS", &t.MinChannels}, {"NCCL_MAX_NCHANNELS", &t.MaxChannels},
 	}
 }

@@ -261,6 +261,9 @@ func (r *Report) launch(c *comm.Comm, o comm.Op, ch tuning.Choice) error {
 	if err != nil {
 		return err
 	}
+	if req.Way != "" { // nothing is split over channels
+		return nil
+	}
 	s, err := build.Split(c.Layout, req)
 	if err != nil {
 		if errors.Is(err, plan.ErrUnsupported) {

@@ -273,6 +273,9 @@ func (c *costing) plannedCall(ctx context.Context, i int, op comm.Op) (*planned,
 			return x, err
 		}
 	}
+	if p, err := at.comm.DDA(op); p != nil || err != nil {
+		return c.byKernel(ctx, at, op, workload.Kernel{Name: tuning.DDA})
+	}
 	return c.planned(ctx, at, op)
 }
 

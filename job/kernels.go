@@ -23,6 +23,13 @@ type Kernels struct {
 // KernelsOf plans the kernels of a group of calls. Errors are those of comm.Group and
 // launch.Kernel.Plan.
 func KernelsOf(c *comm.Comm, calls []launch.Call, mode launch.Mode) (*Kernels, error) {
+	if len(calls) > 1 {
+		c = c.Grouped()
+	}
+	calls, err := c.GroupCalls(calls)
+	if err != nil {
+		return nil, err
+	}
 	list, err := c.Group(calls, mode)
 	if err != nil {
 		return nil, err

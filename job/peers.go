@@ -9,6 +9,7 @@ import (
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan/peer"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/workload"
 )
 
@@ -49,6 +50,9 @@ func (c *costing) byKernel(ctx context.Context, at *communicator, op comm.Op, k 
 
 // peerPlan returns the plan of such a kernel.
 func (c *costing) peerPlan(at *communicator, op comm.Op, k workload.Kernel) (*peer.Plan, error) {
+	if k.Name == tuning.DDA {
+		return at.comm.DDA(op)
+	}
 	if op.Func == coll.AllReduce {
 		s := at.comm.Symmetric()
 		return peer.Chosen(k.Name, at.layout.NRanks, op.Count, op.Type, op.RedOp, s.P2P && s.Nodes == 1,

@@ -36,6 +36,9 @@ func (p *Plan) Layout(rank int32) Layout {
 		l.Input, l.OutputAt = all, mine
 	case coll.AllToAll:
 		l.Input, l.Output = all, all
+		if r.Same {
+			l.Input, l.InputAt = count, mine
+		}
 		if x := r.Pairs; x != nil {
 			l.Input, l.Output = units.Bytes(x.Sent(rank))*r.Type.Size(),
 				units.Bytes(x.Received(rank))*r.Type.Size()
@@ -118,7 +121,7 @@ func (p *Plan) Want(rank int32, yield func(off, n units.Bytes, from Places)) {
 			r.wantPairs(rank, n, yield)
 			return
 		}
-		if r.Func == coll.AllToAll {
+		if r.Func == coll.AllToAll && !r.Same {
 			off = count * units.Bytes(rank)
 		}
 		if r.Func == coll.Gather && rank != r.Root {
@@ -196,6 +199,7 @@ func (r *Request) wantPairs(rank, n int32, yield func(off, n units.Bytes, from P
 // DataDefined reports whether the output is determined. In place, sendrecv and alltoall read memory that they
 // overwrite; nccl-tests does not verify them.
 func (p *Plan) DataDefined() bool {
-	return !p.Req.InPlace || (p.Req.Func != coll.SendRecv && p.Req.Func != coll.AllToAll) ||
+	return !p.Req.InPlace || p.Req.Same ||
+		(p.Req.Func != coll.SendRecv && p.Req.Func != coll.AllToAll) ||
 		p.Comm.NRanks == 1
 }

@@ -38,6 +38,12 @@ type Request struct {
 	// Pairs are the counts of an AllToAll between unequal ranks; Count is their mean, rounded up. nil: all
 	// are Count.
 	Pairs *coll.Pairs
+	// Same: an AllToAll in which each rank sends one block to all: RCCL's direct AllGather.
+	Same bool
+	// Sums: an AllToAll whose blocks each rank then adds up by a kernel of SumBlocks blocks of SumThreads
+	// threads: RCCL's direct ReduceScatter.
+	Sums                  bool
+	SumBlocks, SumThreads int
 	// Way names the method by which RCCL executes the operation without an algorithm; empty: by an algorithm.
 	// Otherwise says what to set so that an algorithm is used.
 	Way, Otherwise string

@@ -40,6 +40,14 @@ func releases(l Library) (out []entry) {
 	return out
 }
 
+// KnownOf lists a library's releases that have rules as text that For reads, oldest first.
+func KnownOf(l Library) (out []string) {
+	for _, e := range releases(l) {
+		out = append(out, l.prefix()+e.Release.String())
+	}
+	return out
+}
+
 // DefaultRCCL returns the rules that hold for machines of AMD where no release is asked for.
 func DefaultRCCL() *Ruleset { return rccl2304() }
 

@@ -88,7 +88,7 @@ func (r *Running) lockstep(ctx context.Context, o Outcome, sink trace.Sink) (Out
 	if o.Peer != nil {
 		o, err := r.served(ctx, o)
 		if err == nil {
-			sim.Timeline(sink, &o.Result, "all_reduce "+o.Peer.Kernel, trace.Int("bytes", peerBytes(o.Peer)),
+			sim.Timeline(sink, &o.Result, o.Peer.Op+" "+o.Peer.Kernel, trace.Int("bytes", peerBytes(o.Peer)),
 				trace.Int("blocks", int64(o.Peer.Blocks)))
 		}
 		return o, err

@@ -2,9 +2,11 @@ package scenario
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/sim/congestion"
+	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
 
@@ -23,8 +25,12 @@ func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 			float64(o.Kernel.TimeUs)
 	case o.Copies != nil:
 		f.Algo = "CE"
+	case o.Hierarchy != nil:
+		f.Algo = strings.ToUpper(tuning.Hierarchical)
 	case o.Peer != nil:
 		f.Algo, f.Channels, f.Kernel = "PEER", o.Peer.Blocks, o.Peer.Kernel
+	case o.Choice.Warps > 0 && o.SendsAndReceives(): // RCCL's direct AllGather and ReduceScatter
+		f.Algo, f.Proto, f.Channels = strings.ToUpper(o.Choice.Direct), "-", r.Site.Comm.P2PChannels
 	case o.Choice.Warps > 0:
 		f.Algo, f.Proto, f.Channels = o.Choice.Algo.LogName(), o.Choice.Proto.LogName(),
 			o.Plan.Split.NChannels

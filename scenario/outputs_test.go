@@ -106,6 +106,19 @@ func TestLargeProofsAreLeftOut(t *testing.T) {
 	}
 }
 
+// TestTreesOfMoreNVLSChannelsThanRingsAreProved: 16 channels have rings, and 32 NVLS.
+func TestTreesOfMoreNVLSChannelsThanRingsAreProved(t *testing.T) {
+	s := small("all_reduce", "64M")
+	s.Machine.Nodes = []Nodes{{"dgx-b200", 2}}
+	r, err := Run(context.Background(), s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row := r.Rows[0]; row.Facts.Algo != "NVLS_TREE" || row.Facts.Channels <= 16 || !row.Out.Checked {
+		t.Errorf("%+v", row)
+	}
+}
+
 // TestWarnings: faults of topology files and filters that match nothing.
 func TestWarnings(t *testing.T) {
 	files := fstest.MapFS{"a.xml": {Data: bytes.Replace(builtin.DGXH100(), []byte(`link_width="16"`),

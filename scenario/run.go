@@ -368,7 +368,21 @@ func (r *Running) planned(o Operation, windows, plans bool) (Outcome, error) {
 	if out, ok, err := r.windows(o, windows); ok || err != nil {
 		return out, err
 	}
-	pl, choice, err := r.Site.Comm.Plan(r.Op(o))
+	switch h, err := r.hierarchical(o); {
+	case err != nil:
+		return Outcome{}, &OperationError{r.fn, o.Count, err}
+	case h != nil:
+		out := Outcome{Hierarchy: h}
+		if plans {
+			err = r.prove(o, &out)
+		}
+		return out, err
+	}
+	c := r.Site.Comm
+	if r.grouped() {
+		c = c.Grouped()
+	}
+	pl, choice, err := c.Plan(r.Op(o))
 	if err != nil {
 		return Outcome{}, &OperationError{r.fn, o.Count, err}
 	}
@@ -425,6 +439,9 @@ func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt n
 	}
 	if o.Kernel != nil || o.Copies != nil || o.Peer != nil {
 		return r.lockstep(ctx, o, sink)
+	}
+	if o.Hierarchy != nil {
+		return o.Hierarchy.simulate(ctx, o, sink)
 	}
 	cfg, err := r.simConfig()
 	if err != nil {

@@ -303,16 +303,13 @@ func (m *Site) byNCCL(ctx context.Context, spec Spec, opt Options) (*Served, err
 				"tokens are sorted before and after it, which is not in the time")}, nil
 }
 
-// peers plans an all_reduce by a kernel over peers' memory, which the workload names or RCCL takes (DDA); ok
+// peers plans an operation by a kernel over peers' memory, which the workload names or RCCL takes (DDA); ok
 // is false where neither does, or the workload's choice is NCCL.
 func (r *Running) peers(op comm.Op) (p *peer.Plan, ok bool, err error) {
 	kernel, s := r.Spec.Workload.Kernel, r.Site.Comm.Symmetric()
-	bytes := op.Count * int64(op.Type.Size())
-	if c := r.Site.Comm; kernel == "" && len(c.Params.Rules.Tuning.DDA) > 0 && op.Func == coll.AllReduce {
-		if _, ch, err := c.Request(op); err != nil || !ch.DDA {
-			return nil, false, nil // the plan says what is wrong
-		}
-		kernel = peer.DDA(bytes)
+	if kernel == "" && !r.grouped() {
+		p, err := r.Site.Comm.DDA(op)
+		return p, p != nil, err
 	}
 	if kernel == "" || kernel == SymmetricKernel {
 		return nil, false, nil

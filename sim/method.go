@@ -266,7 +266,24 @@ func (x *Executor) try(ctx context.Context, m *method) (exec.Result, error) {
 func (x *Executor) resultOf(m *method, t *tally) exec.Result {
 	r := x.result(m.whole, t)
 	r.Account = m.accounted(t.account)
+	if m.whole.Req.Sums {
+		x.sums(&r, &m.whole.Req)
+	}
 	return r
+}
+
+// sums adds the kernel that reduces what an AllToAll brought (device/reduce_scatter.h:20 of RCCL 2.30.4):
+// each block reads its share of all ranks' data from the GPU's own memory. It is timed as a whole.
+func (x *Executor) sums(r *exec.Result, req *plan.Request) {
+	bytes := req.Count * int64(req.Type.Size()) * int64(x.cfg.Comm.NRanks)
+	more := units.FromMicros(x.class.LocalCopy(bytes, int64(req.SumBlocks), req.SumThreads))
+	for i := range r.Finish {
+		r.Finish[i] += more
+	}
+	was := r.Elapsed
+	r.Elapsed += more
+	r.AlgBW *= float64(was) / float64(r.Elapsed)
+	r.BusBW *= float64(was) / float64(r.Elapsed)
 }
 
 // accounted adds to how a time was found what the method left out, and why.

@@ -73,7 +73,14 @@ func (x *Executor) Peer(ctx context.Context, p *peer.Plan) (exec.Result, error) 
 	for _, part := range p.Parts {
 		bytes += float64(part.Bytes)
 	}
-	r := x.timed(t, coll.AllReduce, bytes, x.class.Peer.Host, p.Blocks)
+	f, err := coll.ParseFunc(p.Op)
+	if err != nil {
+		f = coll.AllReduce
+	}
+	if f == coll.AllToAll {
+		bytes /= float64(p.Ranks)
+	}
+	r := x.timed(t, f, bytes, x.class.Peer.Host, p.Blocks)
 	o := x.class.Origins["peer_gap"]
 	r.Account.Method = exec.Formula
 	r.Account.Margin = max(o.Uncertainty, x.class.Uncertainty)

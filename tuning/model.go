@@ -371,3 +371,15 @@ func (m *Model) netOverhead() float32 {
 
 // log2 rounds down; -1 for 0, as NCCL's log2i gives.
 func log2(x uint64) int { return 63 - bits.LeadingZeros64(x) }
+
+// Grouped is the model of operations of a group, in which RCCL has neither DDA nor hierarchical AllGathers
+// (collectives.cc:132, 152 of RCCL 2.30.4).
+func (m *Model) Grouped() *Model {
+	if len(m.tab.DDA)+len(m.tab.Hierarchical) == 0 {
+		return m
+	}
+	own, tab := *m, *m.tab
+	tab.DDA, tab.Hierarchical = nil, nil
+	own.tab = &tab
+	return &own
+}

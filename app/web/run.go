@@ -225,7 +225,10 @@ func (s *Service) explain(ctx context.Context, q *Query, _ Emit) (any, error) {
 type Compared struct {
 	*explain.Difference
 	Text    string `json:"text"`
-	Command string `json:"command"` // of the second Spec
+	Command string `json:"command"` // of the second Spec, as all below
+	Ranks   int    `json:"ranks"`
+	Hosts   int    `json:"hosts"`
+	Times   string `json:"times"` // its machine class, and how sure its times are
 }
 
 func (s *Service) compare(ctx context.Context, q *Query, _ Emit) (any, error) {
@@ -247,7 +250,8 @@ func (s *Service) compare(ctx context.Context, q *Query, _ Emit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Compared{d, d.Text(), Command(q.Other)}, check(ctx)
+	return Compared{Difference: d, Text: d.Text(), Command: Command(q.Other), Ranks: b.site.Comm.NRanks,
+		Hosts: b.site.Cluster.NHosts(), Times: b.site.Times()}, check(ctx)
 }
 
 // Advised is advice as data and as the command prints it.

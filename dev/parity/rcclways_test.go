@@ -7,7 +7,6 @@ import (
 
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/dev/site"
-	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo/builtin"
 )
@@ -23,44 +22,59 @@ func runAMD(t *testing.T, machine string, nodes int, op, size string, env ...str
 	return scenario.Run(t.Context(), spec, opt)
 }
 
-// TestUnmodelledOfRCCLIsRefused: what RCCL 2.30.4 does in a way that has no plan here is an error of its
-// type, which names the way and what leaves it out; with that set, and beyond the way's sizes, the operation
-// runs.
-func TestUnmodelledOfRCCLIsRefused(t *testing.T) {
+// TestWaysOfRCCLRun: what RCCL 2.30.4 does in place of an algorithm is planned, proven and timed; groups have
+// neither DDA nor hierarchical AllGathers.
+func TestWaysOfRCCLRun(t *testing.T) {
 	for _, c := range []struct {
-		machine      string
-		nodes        int
-		op, size     string
-		way, without string
+		machine  string
+		nodes    int
+		op, size string
+		algo     string // what does it
+		grouped  string // what does it in a group of two
 	}{
-		{"mi300x-8-thor2", 1, "all_gather", "1M", "DDA", "RCCL_DDA_ENABLE=0 RCCL_DIRECT_ALLGATHER_DISABLE=1"},
-		{"mi300x-8-thor2", 1, "reduce_scatter", "1M", "DDA", "RCCL_DDA_ENABLE=0"},
-		{"mi300x-8-thor2", 1, "alltoall", "4M", "DDA", "RCCL_DDA_ENABLE=0"},
-		{"mi355x-8-thor2", 1, "alltoall", "64M", "DDA", "RCCL_DDA_ENABLE=0"},
-		{"mi300x-8-thor2", 2, "all_gather", "1M", "AllGatherDirect", "RCCL_DIRECT_ALLGATHER_DISABLE=1"},
-		{"mi355x-8-thor2", 4, "reduce_scatter", "1M", "ReduceScatterDirect",
-			"RCCL_DIRECT_REDUCE_SCATTER_DISABLE=1"},
-		{"mi300x-8-thor2", 8, "all_gather", "32M", "Hierarchical", "RCCL_HIERARCHICAL_ALLGATHER=0"},
+		{"mi300x-8-thor2", 1, "all_reduce", "256K", "PEER dda-flat", "RING"},
+		{"mi300x-8-thor2", 1, "all_reduce", "1M", "PEER dda-tree", "RING"},
+		{"mi300x-8-thor2", 1, "all_gather", "1M", "PEER dda", "ALLGATHERDIRECT"},
+		{"mi300x-8-thor2", 1, "reduce_scatter", "1M", "PEER dda", "RING"},
+		{"mi300x-8-thor2", 1, "alltoall", "4M", "PEER dda", "P2P"},
+		{"mi300x-8-thor2", 1, "alltoall", "8M", "P2P", ""},
+		{"mi355x-8-thor2", 1, "alltoall", "64M", "PEER dda", ""},
+		{"mi300x-8-thor2", 2, "all_gather", "1M", "ALLGATHERDIRECT", "ALLGATHERDIRECT"},
+		{"mi300x-8-thor2", 2, "all_gather", "8M", "RING", ""},
+		{"mi355x-8-thor2", 4, "reduce_scatter", "1M", "REDUCESCATTERDIRECT", ""},
+		{"mi300x-8-thor2", 8, "all_gather", "32M", "HIERARCHICAL", ""},
+		{"frontier", 8, "all_gather", "16M", "HIERARCHICAL", ""},
 	} {
-		without := strings.Fields(c.without)
-		_, err := runAMD(t, c.machine, c.nodes, c.op, c.size)
-		if !errors.Is(err, plan.ErrUnsupported) || !strings.Contains(err.Error(), c.way) ||
-			!strings.Contains(err.Error(), without[0]) {
-			t.Errorf("%s of %s on %d %s: %v, want %s to be refused", c.op, c.size, c.nodes, c.machine, err,
-				c.way)
-		}
-		if c.nodes > 2 {
+		r, err := runAMD(t, c.machine, c.nodes, c.op, c.size)
+		if err != nil {
+			t.Errorf("%s of %s on %d %s: %v", c.op, c.size, c.nodes, c.machine, err)
 			continue
 		}
-		if _, err := runAMD(t, c.machine, c.nodes, c.op, c.size, without...); err != nil {
-			t.Errorf("%s with %s: %v", c.op, c.without, err)
+		row := &r.Rows[0]
+		if got := strings.TrimSpace(row.Facts.Algo + " " + row.Facts.Kernel); got != c.algo ||
+			!row.Out.Checked ||
+			row.Out.Time <= 0 {
+			t.Errorf("%s of %s on %d %s: %s, proven %v, %v; want %s", c.op, c.size, c.nodes, c.machine, got,
+				row.Out.Checked, row.Out.Time, c.algo)
+		}
+		if c.grouped == "" {
+			continue
+		}
+		spec := scenario.Spec{Machine: site.Nodes(c.machine, c.nodes),
+			Workload: scenario.Workload{Op: c.op, Sizes: []string{c.size}, Group: 2}}
+		if r, err = scenario.Run(t.Context(), spec, site.Options()); err != nil {
+			t.Errorf("two of %s: %v", c.op, err)
+		} else if got := r.Rows[0].Facts.Algo; got != c.grouped {
+			t.Errorf("two of %s of %s: %s, want %s", c.op, c.size, got, c.grouped)
 		}
 	}
-	if _, err := runAMD(t, "mi300x-8-thor2", 1, "alltoall", "8M"); err != nil {
-		t.Errorf("alltoall beyond DDA: %v", err)
-	}
+}
+
+// TestUnmodelledOfRCCLIsRefused: a setting by which RCCL would do what is not modelled is an error of its
+// type.
+func TestUnmodelledOfRCCLIsRefused(t *testing.T) {
 	for _, set := range []string{"RCCL_WARP_SPEED_FORCE_ENABLE=1", "RCCL_TREES=x", "NCCL_RINGS=0 1",
-		"RCCL_ALL_TO_ALL_PIVOT_ENABLE=1", "RCCL_ENABLE_INTRANET=1"} {
+		"NCCL_RINGS_REMAP=x", "RCCL_ALL_TO_ALL_PIVOT_ENABLE=1", "RCCL_ENABLE_INTRANET=1"} {
 		var refused *config.UnmodelledError
 		if _, err := runAMD(t, "mi300x-8-thor2", 1, "all_reduce", "32M", set); !errors.As(err, &refused) {
 			t.Errorf("%s: %v, want an UnmodelledError", set, err)

@@ -89,6 +89,9 @@ func (g *p2p) transfers(rank int32, round int) (send, recv sendrecv.Transfer) {
 		}
 		send.Bytes, send.Off, send.At = bytes, int64(to)*step, int64(rank)*step
 		recv.Bytes, recv.Off = bytes, int64(from)*step
+		if g.req.Same {
+			send.Off = 0
+		}
 	case coll.Gather:
 		if to == root {
 			send.Bytes, send.At = bytes, int64(rank)*step
@@ -118,7 +121,7 @@ func (g *p2p) transfers(rank int32, round int) (send, recv sendrecv.Transfer) {
 	if from < 0 {
 		recv.Bytes = -1
 	}
-	if to == rank && g.req.InPlace && !g.comm.Rules.Plan.P2PPieces &&
+	if to == rank && g.req.InPlace && !g.req.Same && !g.comm.Rules.Plan.P2PPieces &&
 		(g.req.Pairs == nil || send.Off == recv.Off) {
 		send.Bytes, recv.Bytes = -1, -1
 	}

@@ -21,7 +21,8 @@ func validate(c *connect.Layout, r *plan.Request) error {
 	case r.Way != "":
 		return &plan.UnsupportedError{What: fmt.Sprintf("%v by %s", r.Func, r.Way),
 			Why: c.Rules.Name() +
-				" takes it in place of an algorithm, and it is not modelled; " + r.Otherwise}
+				" takes it in place of an algorithm, and it is no plan of channels: simccl run " +
+				"has its time; " + r.Otherwise}
 	case !r.Func.Valid() && r.Func != coll.Send:
 		return badRequest("Func", "%d is no operation", r.Func)
 	case !r.Type.Valid():

@@ -317,8 +317,8 @@ func TestProofsAreKept(t *testing.T) {
 			}
 		}
 	}
-	if n := reflect.TypeFor[plan.Request]().NumField(); n != 20 {
-		t.Errorf("a request has %d fields; proofKey knows 20", n)
+	if n := reflect.TypeFor[plan.Request]().NumField(); n != 24 {
+		t.Errorf("a request has %d fields; proofKey knows 24", n)
 	}
 	if n := reflect.TypeFor[plan.Params]().NumField(); n != 7 {
 		t.Errorf("settings have %d fields; proofKey knows 7", n)

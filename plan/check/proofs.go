@@ -36,6 +36,8 @@ type proofKey struct {
 	pairs    *coll.Pairs
 	apart    int64
 	way      string
+	same     bool
+	sums     [3]int
 	settings [6]units.Opt[int64]
 	split    plan.Split
 }
@@ -45,7 +47,7 @@ func keyOf(p *plan.Plan) proofKey {
 	return proofKey{comm: p.Comm, fn: r.Func, count: r.Count, typ: r.Type, op: r.Op, root: r.Root,
 		peer: r.Peer, inPlace: r.InPlace, algo: r.Algo, proto: r.Proto,
 		channels: r.Channels, warps: r.Warps, slow: r.SlowNVLS, direct: r.Direct, apart: r.Apart,
-		way:      r.Way,
+		way: r.Way, same: r.Same, sums: [3]int{map[bool]int{true: 1}[r.Sums], r.SumBlocks, r.SumThreads},
 		misalign: r.Misalign, pairs: r.Pairs,
 		settings: [6]units.Opt[int64]{s.P2PLLThreshold, s.ChunkSize, s.P2PGroupSize, s.NVLSTreeMaxChunk,
 			s.NetSharedBuffers, s.AllocP2PNetLL}, split: p.Split}

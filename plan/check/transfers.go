@@ -328,6 +328,9 @@ func (x *transfers) wants(rank, peer int32, sends bool) (at, n units.Bytes) {
 			}
 			return units.Bytes(at) * size, units.Bytes(p.At(from, to)) * size
 		}
+		if r.Same && sends {
+			return 0, x.count
+		}
 		return block, x.count
 	case coll.SendRecv:
 		if to == (from+1)%x.n {

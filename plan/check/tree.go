@@ -125,9 +125,11 @@ func ofTree(p *plan.Plan) (ok bool, err error) {
 	}
 	known := map[*int32]*nodeTree{} // channels share trees
 	for ch := int32(p.Split.ChannelLo); ch <= int32(p.Split.ChannelHi); ch++ {
-		at := &p.Comm.Channels[ch].Tree[0].Up
-		if a == coll.NVLSTree {
+		var at *int32
+		if a == coll.NVLSTree { // of which there may be more than channels
 			at = &p.Comm.NVLS[ch].TreeUp[0]
+		} else {
+			at = &p.Comm.Channels[ch].Tree[0].Up
 		}
 		if known[at] == nil {
 			known[at] = nodesOf(p, ch)

@@ -28,6 +28,8 @@ type Call struct {
 	Registered bool
 	// Misalign is copied to plan.Request.
 	Misalign int64
+	// Same: an AllToAll of one block to all (plan.Request).
+	Same bool
 }
 
 // Bytes returns the size of a call as NCCL prints it: count times the size of its type.

@@ -68,7 +68,11 @@ func (c *Call) messages(n int32, send, recv func(src, dst int32, off units.Bytes
 				recv((r+n-1)%n, r, 0)
 			case coll.AllToAll:
 				for p := range n {
-					send(r, p, at(p))
+					if !c.Same {
+						send(r, p, at(p))
+					} else {
+						send(r, p, 0)
+					}
 					recv(p, r, at(p))
 				}
 			case coll.Gather:

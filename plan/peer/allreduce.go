@@ -17,23 +17,6 @@ const (
 	VLLM = "vllm"
 )
 
-// RCCL's kernels (DDA): one-shot up to 256 KiB, two-shot above, on at most 24 blocks of 512 threads
-// (dda_all_reduce_ipc.cu:157, include/ipc_init_detail.h:18 of RCCL 2.30.4).
-const (
-	DDAFlat   = "dda-flat"
-	DDATree   = "dda-tree"
-	ddaBlocks = 24
-	ddaFlat   = 256 << 10
-)
-
-// DDA returns the kernel of RCCL for an AllReduce of the given bytes.
-func DDA(bytes int64) string {
-	if bytes <= ddaFlat {
-		return DDAFlat
-	}
-	return DDATree
-}
-
 // Limits of the kernels: vLLM's csrc/custom_all_reduce.cuh (defaultBlockLimit, threads), which
 // SGLang's sgl-kernel shares.
 const (
@@ -82,7 +65,7 @@ func AllReduce(kernel string, ranks int, count int64, typ coll.DataType, op coll
 		p.part(bytes)
 		p.begin(all)
 		p.Phases = []Phase{{Name: "reduce", Meet: true, Moves: p.gather(all)}}
-		return p, nil
+		return p.ofScratch(kernel), nil
 	}
 	part := packs / int64(ranks) * pack // the last rank has the remainder
 	for r := range ranks {
@@ -102,7 +85,27 @@ func AllReduce(kernel string, ranks int, count int64, typ coll.DataType, op coll
 		}
 	}
 	p.Phases = []Phase{reduce, gather}
-	return p, nil
+	return p.ofScratch(kernel), nil
+}
+
+// ofScratch adds the copy of each rank's input to where others read it, which RCCL's kernels need: by
+// themselves or, of the two-shot, before them (all_reduce_dda.h, dda_all_reduce_ipc.cu:82 of RCCL 2.30.4).
+func (p *Plan) ofScratch(kernel string) *Plan {
+	if kernel != DDAFlat && kernel != DDATree {
+		return p
+	}
+	fill := Phase{Name: "copy", Before: kernel == DDATree}
+	for _, at := range p.Has {
+		fill.Moves = append(fill.Moves, Move{By: at.Rank, Sources: []Place{at},
+			To: Place{at.Rank, Scratch, at.Part}})
+	}
+	for i := range p.Phases[0].Moves {
+		for k := range p.Phases[0].Moves[i].Sources {
+			p.Phases[0].Moves[i].Sources[k].Buffer = Scratch
+		}
+	}
+	p.Phases = append([]Phase{fill}, p.Phases...)
+	return p
 }
 
 // part adds a part of the given bytes.

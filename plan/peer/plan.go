@@ -17,11 +17,13 @@ func (w Way) String() string { return [...]string{"load", "store", "write"}[w] }
 // Buffer is one of a rank's buffers.
 type Buffer uint8
 
-// Buffers: In holds the data that a rank begins with, Out its result, Tmp intermediate data.
+// Buffers: In holds the data that a rank begins with, Out its result, Tmp intermediate data, Scratch a copy
+// of In that others can read.
 const (
 	In Buffer = iota
 	Out
 	Tmp
+	Scratch
 )
 
 // Place is a part of the data in a buffer of a rank.
@@ -55,6 +57,8 @@ type Phase struct {
 	Meet bool
 	// Serial: a thread loads from one peer after the other; otherwise from all at once.
 	Serial bool
+	// Before: a copy of its own does it, before the kernel.
+	Before bool
 }
 
 // Goal is the required content of a place at the end: the contributions of a number of ranks, each exactly

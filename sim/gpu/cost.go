@@ -106,6 +106,13 @@ func (c *Class) SimpleRate(p Pass, threads, active int, pack int64) float64 {
 	return turn / overlapped(turn/rate, c.Simple.wait(p), waits)
 }
 
+// LocalCopy is the time, in microseconds, of a kernel whose blocks read so many bytes in all from the GPU's
+// own memory and write what they make of them there.
+func (c *Class) LocalCopy(bytes, blocks int64, threads int) float64 {
+	rate := c.SimpleRate(Pass{Loads: 1, Local: true, User: true}, threads, threads, 16)
+	return c.Gap(coll.Simple, coll.ReduceScatter, threads) + float64(bytes)/float64(max(1, blocks))/(rate*1e3)
+}
+
 // issueRate is SimpleRate of warps that wait for nothing.
 func (c *Class) issueRate(p Pass, threads, active int, pack int64) float64 {
 	s := &c.Simple

@@ -52,6 +52,7 @@ func (q *Request) candidates(site *scenario.Site, base *trial) []Setting {
 		out = append(out, choices(site, spec)...)
 		out = append(out, collective(site)...)
 	}
+	out = append(out, ofRCCL(site)...)
 	if p2p || job {
 		out = append(out, sends(site)...)
 	}
@@ -133,7 +134,8 @@ func riskOf(site *scenario.Site, p coll.Protocol) string {
 			return ""
 		}
 	}
-	return "NCCL keeps LL128 off here: it needs stores of 128 bytes that arrive whole, or data is corrupted"
+	return site.Comm.Rules.Library.String() +
+		" keeps LL128 off here: it needs stores of 128 bytes that arrive whole, or data is corrupted"
 }
 
 // collective returns settings for collectives within and between nodes.
@@ -151,11 +153,13 @@ func collective(site *scenario.Site) []Setting {
 				risky(one(channels, "NCCL_MIN_CTAS", c), "takes more SMs from compute"))
 		}
 	}
-	for _, t := range []int{256, 512} {
-		out = append(out, one(threads, "NCCL_NTHREADS", t))
-	}
-	for _, t := range []int{320, 640} {
-		out = append(out, one(threads, "NCCL_LL128_NTHREADS", t))
+	if !site.Comm.Params.Rules.Tuning.Has() {
+		for _, t := range []int{256, 512} {
+			out = append(out, one(threads, "NCCL_NTHREADS", t))
+		}
+		for _, t := range []int{320, 640} {
+			out = append(out, one(threads, "NCCL_LL128_NTHREADS", t))
+		}
 	}
 	for _, b := range []int{1 << 20, 2 << 20, 8 << 20, 16 << 20} {
 		out = append(out, risky(one(buffers, "NCCL_BUFFSIZE", b), memory(b, 4<<20)))
@@ -175,6 +179,43 @@ func collective(site *scenario.Site) []Setting {
 				out = append(out, one(buffers, "NCCL_NVLSTREE_MAX_CHUNKSIZE", c))
 			}
 		}
+	}
+	return out
+}
+
+// ofRCCL returns settings that RCCL alone reads: threads, windows of channels, its models of machines, and
+// the ways that it takes in place of an algorithm. A release without such rules has none.
+func ofRCCL(site *scenario.Site) []Setting {
+	c, t := site.Comm, &site.Comm.Params.Rules.Tuning
+	if !t.Has() {
+		return nil
+	}
+	var out []Setting
+	for _, n := range []int{192, 256, 512} {
+		if n <= t.Threads(c.Model.In.AMD.Arch, coll.Simple) {
+			out = append(out, one(threads, "RCCL_THREADS_PER_BLOCK", n))
+		}
+	}
+	for _, w := range []struct {
+		is    bool
+		name  string
+		value int
+	}{
+		{c.NNodes > 1, "RCCL_CHANNEL_TUNING_ENABLE", 0},
+		{c.Preset != nil && c.Preset.Model >= 0, "RCCL_MODEL_MATCHING_DISABLE", 1},
+		{c.Preset != nil && c.Preset.Rail, "RCCL_DISABLE_RAIL_TREES", 1},
+		{len(t.DDA) > 0 && c.NNodes == 1, "RCCL_DDA_ENABLE", 0},
+		{len(t.Direct) > 0, "RCCL_DIRECT_ALLGATHER_DISABLE", 1},
+		{len(t.Direct) > 0 && c.NNodes > 1, "RCCL_DIRECT_REDUCE_SCATTER_DISABLE", 1},
+		{len(t.Hierarchical) > 0 && c.NNodes > 1, "RCCL_HIERARCHICAL_ALLGATHER", 0},
+	} {
+		if w.is {
+			out = append(out, one(choice, w.name, w.value))
+		}
+	}
+	if t.KnowsLL128(c.Model.In.AMD.Arch) && !c.Model.In.AMD.LL128 {
+		out = append(out, risky(one(choice, "RCCL_LL128_FORCE_ENABLE", 1), "RCCL has LL128 on machines "+
+			"that a model says it is right on, of which this is none"))
 	}
 	return out
 }

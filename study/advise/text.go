@@ -63,7 +63,7 @@ func (r *Report) Text() string {
 		fmt.Fprintf(&b, "%d more were not tried for lack of time; --max-time 0 tries all\n", r.Untried)
 	}
 	if len(r.Advice) == 0 {
-		b.WriteString("None gains 3 % or more: leave NCCL as it is.\n")
+		fmt.Fprintf(&b, "None gains 3 %% or more: leave %v as it is.\n", r.site.Comm.Rules.Library)
 		return b.String()
 	}
 	for i := range r.Advice {
@@ -104,8 +104,8 @@ func (c *Check) Text() string {
 // About returns the lines that describe, in a generated tuner file, how it was made.
 func (r *Report) About() []string {
 	return []string{
-		"simccl advise " + r.What + ": " + r.site.Name + ", " + fmt.Sprintf("%d nodes, %d ranks, NCCL %s",
-			r.site.Comm.NNodes, r.site.Comm.NRanks, r.site.Config.Rules.Version()),
+		"simccl advise " + r.What + ": " + r.site.Name + ", " + fmt.Sprintf("%d nodes, %d ranks, %s",
+			r.site.Comm.NNodes, r.site.Comm.NRanks, r.site.Config.Rules.Name()),
 		"NCCL_TUNER_PLUGIN=example NCCL_TUNER_CONFIG_FILE=(this file)",
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -82,6 +83,18 @@ func (t *trial) env(kv ...string) {
 
 func (t *trial) fault(format string, args ...any) {
 	t.spec.Network.Faults = append(t.spec.Network.Faults, fmt.Sprintf(format, args...))
+}
+
+// only leaves some of all NICs of the nodes.
+func (t *trial) only(all, some []string) {
+	t.spec.Network.Faults = slices.DeleteFunc(t.spec.Network.Faults, func(f string) bool {
+		return strings.HasSuffix(f, ":absent")
+	})
+	for _, name := range all {
+		if !slices.Contains(some, name) {
+			t.fault("nic=%s:absent", name)
+		}
+	}
 }
 
 // topology has edit change the topology file of the nodes. The machine stays what it is in all

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/scenario"
@@ -46,6 +47,9 @@ type Size struct {
 type Suspect struct {
 	Kind string `json:"kind"`
 	What string `json:"what"`
+	// Rank is the place among the suspects, from 1. Those of one rank have curves that the table does not
+	// distinguish; they are listed by how often they are met.
+	Rank int `json:"rank"`
 	// Explains is the part of the slowdown that it explains from 1 MiB on: the geometric mean of
 	// simulated times with it over those without.
 	Explains float64  `json:"explains"`
@@ -56,6 +60,7 @@ type Suspect struct {
 	// Curve are the times with it at the sizes of Table that were simulated.
 	Curve []Point `json:"-"`
 	Table string  `json:"-"`
+	same  bool    // of the rank of the one before
 }
 
 // Point is a time of a size.
@@ -85,6 +90,7 @@ type Report struct {
 const (
 	missTable = iota
 	missHead
+	missRanks
 	missMachine
 	missLog
 	missFabric
@@ -124,14 +130,18 @@ func New(ctx context.Context, req Request) (*Report, error) {
 			Notes: m.notes}}
 	q.logged = loggedSettings(m)
 	q.leftOvers()
-	if len(m.tables) == 0 && len(m.logs) == 0 && len(m.dumps) == 0 && len(m.facts) == 0 && len(m.wrong) == 0 {
+	if len(m.tables) == 0 && len(m.logs) == 0 && len(m.dumps) == 0 && len(m.facts) == 0 &&
+		len(m.wrong) == 0 &&
+		len(m.wires) == 0 {
 		return nil,
 			fail.Input(fmt.Errorf("nothing to diagnose in the files: give a table of nccl-tests, or a " +
 				"log of NCCL or dumps of PyTorch's Flight Recorder of what hangs"))
 	}
+	q.compared()
 	if err := q.tables(ctx); err != nil {
 		return nil, err
 	}
+	q.wired()
 	q.stuck()
 	q.rep.untried = req.NoSuspects
 	if !req.NoSuspects {
@@ -140,6 +150,13 @@ func New(ctx context.Context, req Request) (*Report, error) {
 		}
 	}
 	q.said()
+	for i := range q.rep.Suspects {
+		if s := &q.rep.Suspects[i]; i == 0 {
+			s.Rank = 1
+		} else if s.Rank = q.rep.Suspects[i-1].Rank; !s.same {
+			s.Rank++
+		}
+	}
 	q.lack()
 	return q.rep, nil
 }
@@ -168,7 +185,12 @@ func (q *work) tables(ctx context.Context) error {
 			if len(q.m.tables) > 1 {
 				z.Table = t.name()
 			}
-			z.Verdict = judge(r.us, es[i].least, es[i].most)
+			if z.Verdict = judge(r.us, es[i].least, es[i].most); z.Verdict == Slower && t.partial() {
+				z.Verdict = Unknown
+				q.miss(missRanks,
+					fmt.Sprintf("the traces of all %d ranks: the time of a kernel has what it waits "+
+						"for the last one", t.run.Ranks))
+			}
 			q.rep.Sizes = append(q.rep.Sizes, z)
 		}
 	}
@@ -197,9 +219,55 @@ func (q *work) lack() {
 					"non-blocking one is assumed")
 		}
 	}
-	for _, text := range q.missing {
+	for i, text := range q.missing {
 		if text != "" {
 			q.rep.Missing = append(q.rep.Missing, text)
 		}
+		if i == missLog {
+			q.rep.Missing = append(q.rep.Missing, q.asks()...)
+		}
 	}
+}
+
+// deciding are the inputs that distinguish a suspect from those of its curve, and the kinds that it
+// concerns; all are read.
+var deciding = [...]struct{ what, kinds string }{
+	{"lspci -vv of a node, by root", "acs pcie"},
+	{"nvidia-smi topo -m of a node", "numa virtualised p2p-pcie topology"},
+	{"ib_write_bw --report_gbits of each NIC between two nodes, and with --use_cuda",
+		"nic-slow link-slow no-gpudirect"},
+	{"ibv_devinfo of the nodes", "nic-down mtu"},
+	{"nvidia-smi -q of the nodes, under load", "late-rank"},
+	{"the same table on pairs of the nodes, a file each", "slow-node"},
+	{"the same table once more, when the network is idle", "congestion hash-collision"},
+	{"the same table of another release of NCCL", "release"},
+	{"the same table without settings of NCCL", "setting channels qp pxn wrong-hca shm nvls-off"},
+	{"STREAM, or ib_write_bw without --use_cuda: what a node's memory gives", "host-memory"},
+}
+
+// asks are the inputs that decide between the suspects of the first ranks of which no file says anything,
+// the best suspect's first.
+func (q *work) asks() (out []string) {
+	done := map[string]bool{}
+	for i := range q.rep.Suspects {
+		s := &q.rep.Suspects[i]
+		if s.Rank > fewest || done[s.Kind] || q.weight(s.Kind) >= sure {
+			continue
+		}
+		for _, in := range deciding {
+			kinds := strings.Fields(in.kinds)
+			if !slices.Contains(kinds, s.Kind) {
+				continue
+			}
+			var shows []string
+			for k := range q.rep.Suspects {
+				if o := &q.rep.Suspects[k]; o.Rank <= fewest && slices.Contains(kinds, o.Kind) {
+					shows = append(shows, o.Kind)
+					done[o.Kind] = true
+				}
+			}
+			out = append(out, in.what+": distinguishes "+strings.Join(shows, ", "))
+		}
+	}
+	return out
 }

@@ -4,52 +4,93 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/simccl/simccl/internal/termtext"
 )
 
-// fact is what a line of a file says of a suspect.
-type fact struct{ kind, text string }
+// fact is what files say of a suspect.
+type fact struct {
+	kind, text string
+	// weight is by how much likelier the fact makes a suspect of its kind, as ln; below 0 it is
+	// against it.
+	weight float64
+}
 
-// rule finds facts in lines of what NCCL and the tools of a system print.
+// Weights of facts. What is sure decides before any curve: the line is of the cause itself. A hint is also
+// met where nothing is wrong: ports without a cable, GPUs that lower idle links, counters since the start.
+const sure, hint, counted = 20.0, 6.0, 3.0
+
+// rule finds facts in lines of what NCCL and the tools of a system print, and of what people write.
 type rule struct {
 	kind    string
+	weight  float64
 	pattern string
+	unless  string // found anywhere in the text it makes the lines no evidence
 	says    string
 }
 
-// evidence are the rules. A line is evidence of the first that matches.
+// evidence are the rules. A line is evidence of all kinds that match, by the first rule of each.
 var evidence = [...]rule{
-	// NCCL's log (net_ib.cc, net.cc, transport/*.cc, init.cc, nvls.cc).
-	{"no-gpudirect", `GPU Direct RDMA Disabled`, "NCCL has no GPUDirect RDMA for a NIC"},
-	{"wrong-transport", `Using network Socket|via NET/Socket|NET/IB : No device found`,
+	// NCCL's log (net_ib.cc, net.cc, transport/*.cc, init.cc, nvls.cc, graph/paths.cc).
+	{"no-gpudirect", sure, `GPU Direct RDMA Disabled for HCA`, "", "NCCL has no GPUDirect RDMA for a NIC"},
+	{"no-gpudirect", sure, `GPU Direct RDMA Disabled`, `GPU Direct RDMA Enabled|/GDRDMA`,
+		"NCCL has no GPUDirect RDMA for a NIC"},
+	{"wrong-transport", sure, `Using network Socket|via NET/Socket|NET/IB : No device found`, "",
 		"NCCL's traffic between nodes is TCP"},
-	{"shm", `via SHM/`, "GPUs of a node exchange through shared memory"},
-	{"nvls-off", `NVLS multicast support is not available`, "NCCL found no multicast"},
-	{"topology", `Could not find a path for pattern|Topology detection : could not read`,
+	{"no-gpudirect", sure,
+		`\[(?:send|receive)\] via NET/(?:IB|gIB|OFI|UCX|AWS Lib|Lib)\w*/\d+(?:\(\d+\))?(?:/Shared)?\s*$`,
+		`/GDRDMA`,
+		"data goes to the NIC without GPUDirect RDMA"},
+	{"shm", hint, `via SHM/`, "", "GPUs of a node exchange through shared memory"},
+	{"nvls-off", sure, `NVLS multicast support is not available`, "", "NCCL found no multicast"},
+	{"topology", sure, `Could not find a path for pattern|Topology detection : could not read`, "",
 		"NCCL could not make sense of the topology"},
 	// lspci -vv.
-	{"pcie", `LnkSta:.*downgraded`, "a PCIe link runs below what it can"},
-	{"acs", `ACSCtl:.*SrcValid\+`, "ACS is on at a bridge"},
+	{"pcie", sure, `LnkSta:.*Width x\d+ \(downgraded\)`, "", "a PCIe link has fewer lanes than it can have"},
+	{"pcie", counted, `LnkSta:.*downgraded`, "",
+		"a PCIe link runs below what it can, as those of idle GPUs do"},
+	{"acs", sure, `ACSCtl:.*SrcValid\+`, "", "ACS is on at a bridge"},
 	// ibstat, ibv_devinfo, ip link.
-	{"nic-down", `^\s*(?:State: (?:Down|Initializing)|Physical state: (?:Polling|Disabled|Sleep))|` +
-		`state:\s+PORT_(?:DOWN|INIT)`, "a port of a NIC is not active"},
-	{"mtu", `active_mtu:\s+(?:256|512|1024)\b|<BROADCAST.*\bmtu 1500\b`, "frames are small"},
+	{"nic-down", hint, `^\s*(?:State: (?:Down|Initializing)|Physical state: (?:Polling|Disabled|Sleep))|` +
+		`state:\s+PORT_(?:DOWN|INIT)`, "", "a port of a NIC is not active"},
+	{"mtu", hint, `active_mtu:\s+(?:256|512|1024)\b|<BROADCAST.*\bmtu 1500\b`, "", "frames are small"},
 	// nvidia-smi -q.
-	{"late-rank", `(?:HW|SW) (?:Thermal |Power Brake |Power )?(?:Slowdown|Capping?|Brake)?\s*:\s*Active\b`,
-		"a GPU is slowed down"},
+	{"late-rank", hint,
+		`(?:HW|SW) (?:Thermal |Power Brake |Power )?(?:Slowdown|Capping?|Brake)?\s*:\s*Active\b`,
+		"", "a GPU is slowed down"},
 	// ethtool -S: counters above 0.
-	{"congestion", `^\s*(?:rx_discards_phy|rx_prio\d+_discards|rx_out_of_buffer|out_of_buffer|np_cnp_sent|` +
-		`rp_cnp_handled|rx_ecn_mark|out_of_sequence|packet_seq_err|tx_prio\d+_pause_duration|` +
-		`rx_prio\d+_pause_duration)\s*:\s*[1-9]\d*`, "frames were dropped, marked or paused"},
+	{"congestion", counted, `^\s*(?:rx_discards_phy|rx_prio\d+_discards|rx_out_of_buffer|out_of_buffer|` +
+		`np_cnp_sent|rp_cnp_handled|rx_ecn_mark|out_of_sequence|packet_seq_err|tx_prio\d+_pause_duration|` +
+		`rx_prio\d+_pause_duration)\s*:\s*[1-9]\d*`, "", "frames were dropped, marked or paused"},
+	// What people write beside a table: from written on.
+	{"numa", sure, `(?i)\b(?:other|cross|wrong|remote|different)[- ](?:numa|socket|cpu)\b`, "",
+		"NICs are at another CPU than the GPUs"},
+	{"no-gpudirect", sure,
+		`(?i)\b(?:gdr|gpudirect(?: rdma)?)(?: is)? (?:off|disabled|not (?:used|enabled|available))\b|` +
+			`\bno (?:gdr|gpudirect)\b|nv(?:idia)?_peer_?mem(?: is)? not (?:loaded|found)`, "",
+		"there is no GPUDirect RDMA"},
+	{"acs", sure, `(?i)\bacs(?: is)? (?:on|enabled)\b`, "", "ACS is on"},
+	{"acs", hint, `(?i)\biommu(?: is)?[ =:]+(?:on|enabled)\b`, `iommu=pt`, "an IOMMU is on"},
+	{"mtu", hint, `(?i)\bmtu\b[^0-9]{0,16}\b1500\b`, "", "frames are small"},
+	{"routing", sure, `(?i)\b(?:without|no) adaptive routing\b|\badaptive routing(?: is)? (?:off|disabled)\b`,
+		"",
+		"routes are static"},
+	{"host-memory", sure, `(?i)\bcpu[ -]to[ -]cpu\b|\bhost[ -]to[ -]host\b`, "", "data is of host memory"},
 }
 
-var patterns = sync.OnceValue(func() []*regexp.Regexp {
-	out := make([]*regexp.Regexp, len(evidence))
+// written is the first of the rules of what people write.
+var written = slices.IndexFunc(evidence[:], func(r rule) bool { return strings.HasPrefix(r.pattern, "(?i)") })
+
+// compiled are the patterns of evidence; those of unless are nil where a rule has none.
+var compiled = sync.OnceValue(func() (out [len(evidence)]struct{ line, unless *regexp.Regexp }) {
 	for i := range evidence {
-		out[i] = regexp.MustCompile(evidence[i].pattern)
+		out[i].line = regexp.MustCompile(evidence[i].pattern)
+		if u := evidence[i].unless; u != "" {
+			out[i].unless = regexp.MustCompile(u)
+		}
 	}
 	return out
 })
@@ -58,28 +99,40 @@ var patterns = sync.OnceValue(func() []*regexp.Regexp {
 var tools = [...]string{"LnkSta:", "ACSCtl:", "Physical state:", "active_mtu", "NIC statistics:",
 	"==============NVSMI LOG==============", "CA type:", "hca_id:"}
 
-// factsOf looks for facts in a text: of each kind the first line, and how many more there are.
+// factsOf looks for facts in a text: of each kind the first line of the weightiest rule, and how many more
+// there are.
 func factsOf(name string, text []byte) (out []fact) {
+	rules := compiled()
 	at, more := map[string]int{}, map[string]int{}
+	excused := map[int]bool{} // rules that the text has something against, of those that were met
 	line := 0
 	for l := range bytes.Lines(text) {
 		line++
 		if len(l) > 4096 {
 			continue
 		}
-		for i, p := range patterns() {
-			if !p.Match(l) {
+		own := bytes.Contains(l, []byte(" NCCL INFO ")) // NCCL's own line, not a user's words
+		var met []string
+		for i := range rules {
+			r := &evidence[i]
+			if own && i >= written || slices.Contains(met, r.kind) || !rules[i].line.Match(l) {
 				continue
 			}
-			r := &evidence[i]
-			if _, ok := at[r.kind]; ok {
-				more[r.kind]++
-				break
+			if _, ok := excused[i]; !ok {
+				excused[i] = rules[i].unless != nil && rules[i].unless.Match(text)
 			}
-			at[r.kind] = len(out)
-			out = append(out, fact{r.kind, fmt.Sprintf("%s:%d: %s: %s", name, line, r.says,
-				termtext.Quote(strings.TrimSpace(string(l)), 120))})
-			break
+			if excused[i] {
+				continue
+			}
+			met = append(met, r.kind)
+			f := fact{r.kind, fmt.Sprintf("%s:%d: %s: %s", name, line, r.says,
+				termtext.Quote(strings.TrimSpace(string(l)), 120)), r.weight}
+			if k, ok := at[r.kind]; !ok {
+				at[r.kind] = len(out)
+				out = append(out, f)
+			} else if more[r.kind]++; f.weight > out[k].weight {
+				out[k] = f
+			}
 		}
 	}
 	for kind, n := range more { //lint:sorted each changes its own entry
@@ -123,7 +176,7 @@ func (q *work) leftOvers() {
 			delete(q.logged, k)
 			q.left = append(q.left, k+"="+v)
 			q.m.facts = append(q.m.facts, fact{leftOver(k + "=" + v), fmt.Sprintf("%s: %s is set to %s",
-				strings.Join(q.m.logs, ", "), k, v)})
+				strings.Join(q.m.logs, ", "), k, v), hint})
 		}
 	}
 }
@@ -136,15 +189,14 @@ func (q *work) said() {
 			Evidence: []string{w}, Prove: "repeat with -c 1; compute-sanitizer; other NCCL releases",
 			Remedy: "take the GPU or link out whose ranks are wrong; report it to NCCL with the table"})
 	}
-	if len(q.benches) > 0 && q.rep.Verdict == AsExpected {
-		return
+	// What files are sure of comes first, simulated or not.
+	first := slices.IndexFunc(q.rep.Suspects, func(s Suspect) bool { return q.weight(s.Kind) < sure })
+	if first < 0 {
+		first = len(q.rep.Suspects)
 	}
 	for _, f := range q.m.facts {
-		known := false
-		for i := range q.rep.Suspects {
-			known = known || q.rep.Suspects[i].Kind == f.kind
-		}
-		if known {
+		if f.weight <= 0 || f.weight < sure && len(q.benches) > 0 && q.rep.Verdict == AsExpected ||
+			slices.ContainsFunc(q.rep.Suspects, func(s Suspect) bool { return s.Kind == f.kind }) {
 			continue
 		}
 		s := Suspect{Kind: f.kind,
@@ -155,8 +207,24 @@ func (q *work) said() {
 				s.Prove, s.Remedy = c.prove, c.remedy
 			}
 		}
-		q.rep.Suspects = append(q.rep.Suspects, s)
+		if f.weight < sure {
+			q.rep.Suspects = append(q.rep.Suspects, s)
+			continue
+		}
+		q.rep.Suspects = slices.Insert(q.rep.Suspects, first, s)
+		first++
 	}
+}
+
+// weight is how much files say for a kind, less what they say against it.
+func (q *work) weight(kind string) float64 {
+	most, least := 0.0, 0.0
+	for _, f := range q.m.facts {
+		if f.kind == kind {
+			most, least = max(most, f.weight), min(least, f.weight)
+		}
+	}
+	return most + least
 }
 
 // everyKind are candidates of all kinds, of a machine that may have them all.

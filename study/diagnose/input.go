@@ -28,9 +28,15 @@ type row struct {
 
 // table is one measured operation on one communicator.
 type table struct {
-	run  *calibrate.Run
-	fn   coll.Func
-	rows []row
+	run *calibrate.Run
+	fn  coll.Func
+	// A recorded table is of Kineto traces, those of traces, and of one type.
+	recorded bool
+	traces   []string
+	typ      coll.DataType
+	rows     []row
+	// hosts are those of the file's head, where it has one table.
+	hosts map[string]bool
 }
 
 func (t *table) name() string { return t.run.File + ", " + t.fn.TestName() }
@@ -45,6 +51,7 @@ type material struct {
 	fabric  string
 	dumps   []*flight.Dump
 	facts   []fact // what lines of the files say of suspects
+	wires   []*wire
 	notes   []string
 }
 
@@ -69,6 +76,8 @@ func read(files []File) (*material, error) {
 		case v.Is(inputs.FlightPickle):
 			err = m.dump(flight.ReadPickle(strings.NewReader(string(v.Text)), f.Name))
 			used = true
+		case v.Is(inputs.Kineto):
+			err, used = m.recording(f, v.Text), true
 		case v.Is(inputs.Topology, inputs.TopologyHosts, inputs.Lstopo, inputs.Matrix, inputs.MachineSpec,
 			inputs.AMDTopology):
 			m.machine, used = f.Name, true
@@ -81,6 +90,9 @@ func read(files []File) (*material, error) {
 		if facts := factsOf(f.Name, v.Text); len(facts) > 0 {
 			m.facts, used = append(m.facts, facts...), true
 		}
+		if w := wiresOf(f.Name, v.Text); w != nil {
+			m.wires, used = append(m.wires, w), true
+		}
 		if !used && knownText(v.Text) {
 			used = true
 		}
@@ -89,6 +101,7 @@ func read(files []File) (*material, error) {
 				what(&v)))
 		}
 	}
+	m.thin()
 	if len(logs) > 0 {
 		log, err := ncclog.Read(logs...)
 		if err != nil { // warnings alone, or AMD's: their lines are looked at all the same
@@ -132,7 +145,13 @@ func (m *material) tablesOf(f File, v *inputs.Verdict) (used bool, err error) {
 		return false, fail.Input(err)
 	}
 	for _, r := range runs {
-		m.tables = append(m.tables, split(r)...)
+		tables := split(r)
+		if len(runs) == 1 {
+			for _, t := range tables {
+				t.hosts = hostsOf(v.Text)
+			}
+		}
+		m.tables = append(m.tables, tables...)
 	}
 	for _, l := range left {
 		switch {

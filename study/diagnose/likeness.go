@@ -37,7 +37,7 @@ var (
 		func() *regexp.Regexp { return regexp.MustCompile(`(\d+) ?G(?:b/s|bps|bit/s)\b`) },
 	)
 	models = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:gb|gh|a|b|h|l|t|v)\d+[a-z]?$|^\d{4}$`)
+		return regexp.MustCompile(`^(?:gb|gh|mi|a|b|h|l|t|v)\d+[a-z]?$|^\d{4}$`)
 	})
 	nets = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`<net name="([^"]*)"[^>]*speed="(\d+)"`)
@@ -131,8 +131,13 @@ func (q *work) fit(b *bench, l *likeness) {
 		return
 	}
 	if n := r.NICs; n > 0 && n < len(all) {
+		// Those of the GPUs in use: of as many nodes' devices as are.
+		near := len(all)
+		if gpus := strings.Count(l.xml, "<gpu "); r.Ranks/r.Nodes < gpus {
+			near = max(n, len(all)*(r.Ranks/r.Nodes)/gpus)
+		}
 		for i, net := range all {
-			if (i+1)*n/len(all) == i*n/len(all) {
+			if i >= near || (i+1)*n/near == i*n/near {
 				s.Network.Faults = append(s.Network.Faults, "nic="+net[1]+":absent")
 			}
 		}

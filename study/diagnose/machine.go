@@ -67,7 +67,15 @@ func (q *work) benchOf(t *table) (*bench, error) {
 	if err := q.adapters(b); err != nil {
 		return nil, err
 	}
-	return b, q.load(b)
+	if err := q.load(b); err != nil {
+		return nil, err
+	}
+	if s.NCCL.Version == "" && t.run.NCCL == 0 && (q.m.log == nil || q.m.log.Version == "") {
+		q.miss(missRelease,
+			"which NCCL ran (the first line of a log under NCCL_DEBUG=VERSION); the rules of "+
+				b.run.Site.Config.Rules.Version()+" are taken")
+	}
+	return b, nil
 }
 
 // adapters puts the names of a built-in machine's NICs in place of those of NCCL_IB_HCA, which are
@@ -139,9 +147,6 @@ func (q *work) settings(b *bench) {
 		version = fmt.Sprintf("%d.%d.%d", c/10000, c/100%100, c%100)
 	}
 	if version == "" {
-		q.miss(missRelease,
-			"which NCCL ran (the first line of a log under NCCL_DEBUG=VERSION); the rules of "+
-				rules.Default().Version()+" are taken")
 		return
 	}
 	if _, err := rules.For(version); err != nil {
@@ -168,7 +173,7 @@ func (q *work) place(b *bench) error {
 				name = like.name
 				q.miss(missMachine, fmt.Sprintf("a topology of a node (NCCL_TOPO_DUMP_FILE=topo.xml, or "+
 					"nvidia-smi topo -m): the built-in %s is assumed, for the table's %s", name, r.GPU))
-			case r.GPU != "" && !strings.HasPrefix(r.GPU, "sm_"): // simccl's own tables have no name
+			case modelOf(r.GPU) != "" && !strings.HasPrefix(r.GPU, "sm_"): // simccl's own tables have no name
 				return &scenario.FieldError{Path: "Topo",
 					Problem: fmt.Sprintf("no built-in machine has the table's GPUs, %d of %q a node",
 						max(r.PerNode, r.Ranks/max(r.Nodes, 1)), r.GPU),

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -31,7 +32,7 @@ func (p *place) curve(c *candidate) string {
 		return ""
 	}
 	switch c.kind {
-	case "acs", "congestion", "mtu":
+	case "acs", "congestion", "mtu", "channels":
 		return everyNIC
 	case "slow-node":
 		if p.nodes == 2 {
@@ -42,6 +43,9 @@ func (p *place) curve(c *candidate) string {
 			return everyNIC
 		}
 	case "link-slow", "hash-collision":
+		if !p.fabric && strings.Contains(c.what, "every NIC") {
+			return everyNIC
+		}
 		if !p.fabric {
 			return oneNIC
 		}
@@ -56,12 +60,12 @@ func (p *place) curve(c *candidate) string {
 // Changes that several candidates have in common.
 const everyNIC, oneNIC = "every NIC", "one NIC"
 
-// most is the largest factor that a candidate's change can have.
+// most is by how much longer a candidate can make times at most.
 func (c *candidate) most() float64 {
 	if c.kind == "mtu" { // headers take no more than a quarter
 		return 1.35
 	}
-	return strongest
+	return math.Inf(1)
 }
 
 // Concerns reports whether a suspect is about devices of a kind.
@@ -82,7 +86,9 @@ func (s *Suspect) Concerns(k topo.NodeKind) bool {
 // place is what a machine has, for the conditions of candidates.
 type place struct {
 	nodes, gpus       int
-	nics              []string
+	nics              []string // in use
+	all               []string // of a node, in the order of its file
+	there             int      // GPUs of a node, of which gpus are used
 	nvlink, nvls, c2c bool
 	fabric, p2p       bool
 	version           string
@@ -96,6 +102,10 @@ func placeOf(b *bench) place {
 	xml := string(b.xml())
 	p.nvlink, p.c2c = strings.Contains(xml, "<nvlink"), strings.Contains(xml, "<c2c")
 	p.nvls = len(sys.Of(topo.NVS)) > 0
+	for _, m := range nets().FindAllStringSubmatch(xml, -1) {
+		p.all = append(p.all, m[1])
+	}
+	p.there = strings.Count(xml, "<gpu ")
 	return p
 }
 
@@ -130,7 +140,7 @@ func candidates(p *place, left []string) (out []candidate) {
 		out = append(out, ofSetting(kv, 0))
 	}
 	if p.nodes > 1 && len(p.nics) > 0 {
-		out = append(out, nics(p)...)
+		out = append(append(out, nics(p)...), p.flows()...)
 		if p.fabric {
 			out = append(out, wires()...)
 		} else {
@@ -149,6 +159,19 @@ func (p *place) slowNICs(t *trial, f float64) error {
 		}
 	}
 	return nil
+}
+
+// flows are suspects of what goes between two GPUs of different nodes by itself: a connection of few channels
+// or queue pairs does not fill a NIC.
+func (p *place) flows() []candidate {
+	if !p.p2p {
+		return nil
+	}
+	return []candidate{
+		{"channels", "too few channels or queue pairs for a peer: what goes between two GPUs has " +
+			"1/%s of the rate of a NIC", 1.2, true, p.slowNICs,
+			"NCCL_DEBUG=INFO: \"p2p channels per peer\"; the table with NCCL_NCHANNELS_PER_NET_PEER=4",
+			"NCCL_NCHANNELS_PER_NET_PEER=4, NCCL_IB_QPS_PER_CONNECTION=4 with NCCL_IB_SPLIT_DATA_ON_QPS=1"}}
 }
 
 // nics are suspects of what lies between GPU and network.
@@ -192,7 +215,7 @@ func rates(p *place) []candidate {
 			repairNode},
 		{"slow-node", "all NICs of one node in the middle have 1/%s of their rate", 1.6, true,
 			p.slowNode(p.nodes / 2), proveNode, repairNode},
-		{"acs", "ACS sends what goes between NIC and GPU through the CPU: 1/%s of the rate of all NICs", 2.4,
+		{"acs", "ACS sends what goes between NIC and GPU through the CPU: 1/%s of the rate of all NICs", 1.7,
 			true, p.slowNICs, "lspci -vvv | grep ACSCtl: SrcValid+ on a bridge is ACS",
 			"disable ACS on bridges (setpci -s BRIDGE ECAP_ACS+0x6.w=0000, BIOS), or use ATS in virtual " +
 				"machines"},
@@ -200,7 +223,7 @@ func rates(p *place) []candidate {
 			"repeat the table when the network is idle, and compare; counters of paused frames and ECN " +
 				"marks on the " +
 				"switches", "separate jobs by rails or leaves; tune ECN and PFC; adaptive routing"},
-		{"mtu", "small frames: headers leave 1/%s of the rate of all NICs", 3, true,
+		{"mtu", "small frames: headers leave 1/%s of the rate of all NICs", 2.2, true,
 			p.slowNICs, "ip link; ibv_devinfo | grep mtu: active_mtu 4096, of interfaces 9000",
 			"set MTU 9000 on interfaces and switches, so that RoCE has 4096"},
 	}
@@ -291,14 +314,26 @@ func missing(p *place) (out []candidate) {
 		}
 		return nil
 	}, proveHCA, repairHCA})
-	if n := len(p.nics); n > 1 && p.gpus <= n/2 {
-		out = append(out, candidate{"numa", "the NICs in use are at the other CPU than the GPUs", 1.6, false,
-			setting("NCCL_IB_HCA==" + strings.Join(p.nics[n/2:], ",")),
+	if far := p.far(); len(far) > 0 {
+		out = append(out, candidate{"numa", "the NICs in use are at the other CPU than the GPUs", 1.4, false,
+			func(t *trial, _ float64) error {
+				t.only(p.all, far)
+				return nil
+			},
 			"nvidia-smi topo -m: SYS between the GPUs " +
 				"and NICs of the job; numactl --show in the ranks",
 			"allocate NICs of the GPUs' NUMA node; bind ranks to it"})
 	}
 	return out
+}
+
+// far are the NICs at the other CPU than the GPUs in use, as many as are in use; nil where GPUs at both are.
+func (p *place) far() []string {
+	half := p.all[len(p.all)-len(p.all)/2:]
+	if 2*p.gpus > p.there || len(half) == 0 {
+		return nil
+	}
+	return half[:min(len(half), len(p.nics))]
 }
 
 // between switches.
@@ -331,6 +366,10 @@ func (p *place) unseen() []candidate {
 			proveLink, repairLink},
 		{"hash-collision", "queue pairs share cables by an unlucky hash of their routes: to a NIC's flow " +
 			"1/%s of its rate is left", sure + 0.2, true, slowNIC, proveHash, repairHash},
+		// Many flows, or every step of a ring that waits for the unluckiest.
+		{"hash-collision",
+			"queue pairs share cables by an unlucky hash of their routes: to the flows of every " +
+				"NIC 1/%s of its rate is left", sure + 0.4, true, p.slowNICs, proveHash, repairHash},
 	}
 }
 

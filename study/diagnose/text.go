@@ -19,7 +19,7 @@ func (r *Report) Text() string {
 	}
 	r.sizes(&b)
 	for i := range r.Suspects {
-		r.Suspects[i].text(&b, i+1)
+		r.Suspects[i].text(&b, i > 0 && r.Suspects[i-1].Rank == r.Suspects[i].Rank)
 	}
 	if r.Verdict != AsExpected && len(r.Suspects) == 0 && len(r.Sizes) > 0 && !r.untried {
 		b.WriteString("\nNo suspect explains the times.\n")
@@ -63,13 +63,19 @@ func (r *Report) sizes(b *strings.Builder) {
 	w.Flush() //nolint:errcheck // into memory
 }
 
-func (s *Suspect) text(b *strings.Builder, n int) {
-	fmt.Fprintf(b, "\n%d. %s: %s\n", n, s.Kind, s.What)
-	if s.Explains != 1 {
+func (s *Suspect) text(b *strings.Builder, again bool) {
+	or := ""
+	if again {
+		or = "or, by the same curve, "
+	}
+	fmt.Fprintf(b, "\n%d. %s%s: %s\n", s.Rank, or, s.Kind, s.What)
+	if s.Explains != 1 && !again {
 		fmt.Fprintf(b, "   explains a factor of %.2f\n", s.Explains)
 	}
-	for _, e := range s.Evidence {
-		fmt.Fprintf(b, "   evidence: %s\n", e)
+	for i, e := range s.Evidence {
+		if !again || i > 0 {
+			fmt.Fprintf(b, "   evidence: %s\n", e)
+		}
 	}
 	fmt.Fprintf(b, "   prove: %s\n   remedy: %s\n", s.Prove, s.Remedy)
 }

@@ -8,21 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/units"
 )
-
-// Suspects are simulated at so many sizes of a table: of the others the ratio lies between. Of more
-// than many ranks they are tried on as many nodes as have these, where nothing describes a network.
-const (
-	sampled = 10
-	many    = 32
-)
-
-// Times that differ from the expected ones by no more than quiet, as the root of the mean square of ln, are
-// not explained: two machines of a kind differ so.
-const quiet = 0.085
 
 // tried is a candidate that was simulated.
 type tried struct {
@@ -31,148 +17,7 @@ type tried struct {
 	ratio  []float64 // of times with it to those without, at the sampled rows, or the anchors
 	score  float64
 	misfit float64
-}
-
-// hunt is a search for suspects on one table.
-type hunt struct {
-	*work
-	b        *bench
-	es       []expected
-	every    []float64          // ln of measured to expected time, at all rows
-	rows     []int              // sampled rows
-	on       *bench             // what suspects are tried on: b, or fewer of its nodes
-	place    place              // what it has
-	base     []float64          // us at sampled rows, without a suspect
-	measured []float64          // ln of measured to expected time, at them
-	spread   []float64          // what a difference of logarithms is measured by
-	anchors  []int              // places in rows
-	before   doubt              // before anything was tried
-	known    map[string]float64 // ratios by change, factor and row; NaN where the change cannot be
-}
-
-// suspects tries what may explain the first table whose times are off.
-func (q *work) suspects(ctx context.Context) error {
-	var worst *hunt
-	most := 0.0
-	for i, b := range q.benches {
-		h := newHunt(q, b, q.expects[i])
-		if r := h.rms(h.every); h.off() && (worst == nil || r > most) {
-			worst, most = h, r
-		}
-	}
-	if worst == nil {
-		return nil
-	}
-	if err := worst.bench(ctx); err != nil {
-		return err
-	}
-	return worst.run(ctx)
-}
-
-// bench makes what suspects are tried on: the machine in lockstep, of many ranks and where nothing
-// describes a network between them fewer of its nodes. Ratios of times are much the same there.
-func (h *hunt) bench(ctx context.Context) error {
-	site, t := h.b.run.Site, *h.b.table
-	h.on = &bench{table: &t, spec: h.b.spec.Clone(), opt: h.b.opt}
-	h.on.spec.Engine.Jitter = "off"
-	per := site.Comm.NRanks / max(site.Comm.NNodes, 1)
-	n := max(2, many/per)
-	if nodes := h.on.spec.Machine.Nodes; site.Comm.NRanks > many && n < site.Comm.NNodes &&
-		site.Network == nil &&
-		len(nodes) == 1 {
-		nodes[0].Count = n
-	}
-	if err := h.on.prepare(); err != nil || h.on.run.Site.Comm.NRanks != h.on.run.Site.Comm.NNodes*per {
-		h.on.spec.Machine.Nodes = h.b.spec.Machine.Nodes // a part of the machine is none by itself
-		if err = h.on.prepare(); err != nil {
-			return err
-		}
-	}
-	on := h.on.run.Site.Comm
-	h.place = placeOf(h.on)
-	t.rows = slices.Clone(t.rows)
-	for i := range t.rows {
-		if r := &t.rows[i]; on.NRanks != site.Comm.NRanks {
-			r.op.Count = coll.ExactSizes(t.fn, units.Bytes(r.bytes), r.op.Type, on.NRanks).Count
-		}
-	}
-	if on.NNodes != site.Comm.NNodes {
-		h.note("suspects were tried on %d of the %d nodes", on.NNodes, site.Comm.NNodes)
-	}
-	outs, err := h.on.simulate(ctx, h.on.run, h.rows)
-	for k := range outs {
-		h.base = append(h.base, outs[k].Result.Elapsed.Micros())
-	}
-	return err
-}
-
-func newHunt(q *work, b *bench, es []expected) *hunt {
-	h := &hunt{work: q, b: b, es: es, known: map[string]float64{}}
-	for i, row := range b.table.rows {
-		h.every = append(h.every, math.Log(row.us/es[i].us))
-	}
-	h.rows = h.sample()
-	for _, i := range h.rows {
-		h.measured = append(h.measured, h.every[i])
-		below, _ := b.widths(b.table.rows[i].bytes)
-		h.spread = append(h.spread, below/2)
-	}
-	h.before = doubt{scatters[1], median(h.spread)}
-	z := func(k int) float64 { return math.Abs(h.measured[k]) / h.spread[k] }
-	most := slices.MaxFunc(all(len(h.rows)), func(i, k int) int { return cmp.Compare(z(i), z(k)) })
-	// Of sizes that are about as far off the smallest is simulated soonest.
-	far := slices.IndexFunc(all(len(h.rows)), func(k int) bool { return z(k) >= 0.8*z(most) })
-	// The least size says whether all of the curve is off, at little cost.
-	for _, at := range []int{far, 0, len(h.rows) - 1} {
-		if !slices.Contains(h.anchors, at) {
-			h.anchors = append(h.anchors, at)
-		}
-	}
-	return h
-}
-
-// sample spreads rows over the table, the smallest, the farthest off and the last that counts among
-// them: beyond plateau sizes that are off as much as it say nothing new.
-func (h *hunt) sample() (out []int) {
-	const plateau = 256 << 20
-	rows := h.b.table.rows
-	n := len(rows)
-	for n > 2 && rows[n-2].bytes >= plateau && math.Abs(h.every[n-1]-h.every[n-2]) < 0.05 {
-		n--
-	}
-	if n <= sampled {
-		return all(n)
-	}
-	for i := range sampled {
-		out = append(out, (i*(n-1)+(sampled-1)/2)/(sampled-1))
-	}
-	farthest := slices.MaxFunc(all(n), func(i, k int) int {
-		return cmp.Compare(math.Abs(h.every[i]), math.Abs(h.every[k]))
-	})
-	if !slices.Contains(out, farthest) {
-		out = append(out, farthest)
-		slices.Sort(out)
-	}
-	return out
-}
-
-func (h *hunt) rms(d []float64) float64 {
-	sum := 0.0
-	for _, v := range d {
-		sum += v * v
-	}
-	return math.Sqrt(sum / float64(max(len(d), 1)))
-}
-
-// off reports whether a size is outside of what is expected, or all are off by more than two machines of a
-// kind differ: a fault whose curve fits is found within what a class may be off by, too.
-func (h *hunt) off() bool {
-	for i, row := range h.b.table.rows {
-		if row.us > h.es[i].most || row.us < h.es[i].least {
-			return true
-		}
-	}
-	return h.rms(h.every) > quiet
+	same   bool // its curve is that of the one before, as far as the table shows
 }
 
 // What the right suspect leaves of measured over simulated times, as ln, is of two kinds: scatter from
@@ -195,12 +40,21 @@ var (
 // fit is how badly ratios follow the measured ones, over some places: -2 ln of their likelihood under a
 // doubt, but for a constant.
 func (h *hunt) fit(ratio []float64, places []int, of doubt) float64 {
-	// The covariance's triangular root, row by row, and the differences divided by it.
-	n := len(places)
-	root, d := make([][]float64, n), make([]float64, n)
-	out := 0.0
+	d := make([]float64, len(places))
 	for i, at := range places {
-		root[i], d[i] = make([]float64, i+1), h.measured[at]-math.Log(ratio[i])
+		d[i] = h.measured[at] - math.Log(ratio[i])
+	}
+	off, width := h.distance(d, places, of)
+	return off + width
+}
+
+// distance is how far differences of logarithms at some places are from none, squared, in what a doubt makes
+// of them, and ln of the determinant of its covariance. d is overwritten.
+func (h *hunt) distance(d []float64, places []int, of doubt) (off, width float64) {
+	// The covariance's triangular root, row by row, and the differences divided by it.
+	root := make([][]float64, len(places))
+	for i, at := range places {
+		root[i] = make([]float64, i+1)
 		for k := range i + 1 {
 			apart := math.Abs(h.size(at)-h.size(places[k])) / math.Log(far)
 			v := of.bias * of.bias * math.Exp(-apart)
@@ -218,9 +72,9 @@ func (h *hunt) fit(ratio []float64, places []int, of doubt) float64 {
 			}
 		}
 		d[i] /= root[i][i]
-		out += d[i]*d[i] + 2*math.Log(root[i][i])
+		off, width = off+d[i]*d[i], width+2*math.Log(root[i][i])
 	}
-	return out
+	return off, width
 }
 
 // size is ln of the bytes of a sampled row.
@@ -295,7 +149,7 @@ func (h *hunt) refine(ctx context.Context, t *tried) bool {
 			by, n = by+h.measured[k]-math.Log(r), n+1
 		}
 	}
-	factor := digits(t.factor*math.Exp(by/n), t.most())
+	factor := digits(t.factor * math.Exp(by/n))
 	if math.Abs(by/n) < 0.02 || factor == t.factor {
 		return false
 	}
@@ -304,9 +158,9 @@ func (h *hunt) refine(ctx context.Context, t *tried) bool {
 	return t.ratio != nil
 }
 
-// digits keeps three of a factor, within what it may be, so that what was simulated is what is said.
-func digits(f, most float64) float64 {
-	f, _ = strconv.ParseFloat(strconv.FormatFloat(min(max(f, 1.02), most), 'g', 3, 64), 64)
+// digits keeps three of a factor, within what is tried, so that what was simulated is what is said.
+func digits(f float64) float64 {
+	f, _ = strconv.ParseFloat(strconv.FormatFloat(min(max(f, 1.02), strongest), 'g', 3, 64), 64)
 	return f
 }
 
@@ -327,17 +181,53 @@ func (h *hunt) judged(tries []tried) (out []tried) {
 	for i := range tries {
 		t := &tries[i]
 		t.misfit = h.fit(t.ratio, places, of)
-		t.score = t.misfit/2 + t.supposes() + h.facts(t.kind)
+		t.score = t.misfit/2 + t.supposes() - h.weight(t.kind)
 	}
 	slices.SortStableFunc(tries, func(a, b tried) int { return cmp.Compare(a.score, b.score) })
 	kinds := map[string]bool{}
 	for _, t := range tries {
 		explains := (without - t.misfit) / 2
-		if explains > t.assumes+3 || h.rep.Verdict == Slower && explains > 0 && len(kinds) < fewest {
+		if explains > t.assumes+3 || explains > 0 && h.weight(t.kind) >= sure ||
+			h.slower && explains > 0 && len(kinds) < fewest {
 			out, kinds[t.kind] = append(out, t), true
 		}
 	}
+	return h.sets(out, of)
+}
+
+// sets has suspects whose curves nothing in the input separates follow the best of them: those of the same
+// change, or whose curves differ by so little that times of them would name the right one with odds of less
+// than e: by the doubt that the table itself shows, but no more of a bias than the machine's class states.
+// Files that name one of them separate it.
+func (h *hunt) sets(tries []tried, of doubt) (out []tried) {
+	of.bias, of.scatter = min(of.bias, h.before.bias), min(of.scatter, h.before.scatter)
+	set := make([]int, len(tries))
+	for i := range tries {
+		if set[i] != 0 {
+			continue
+		}
+		set[i] = i + 1
+		tries[i].same = false
+		out = append(out, tries[i])
+		for k := i + 1; k < len(tries); k++ {
+			if set[k] == 0 && h.weight(tries[k].kind) == h.weight(tries[i].kind) &&
+				h.between(&tries[i], &tries[k], of) < 1 {
+				set[k], tries[k].same = i+1, true
+				out = append(out, tries[k])
+			}
+		}
+	}
 	return out
+}
+
+// between is ln of the odds by which times of one curve would distinguish it from another.
+func (h *hunt) between(a, b *tried, of doubt) float64 {
+	d := make([]float64, len(a.ratio))
+	for k := range d {
+		d[k] = math.Log(a.ratio[k] / b.ratio[k])
+	}
+	off, _ := h.distance(d, all(len(d)), of)
+	return off / 2
 }
 
 // deep is how many curves are simulated at all sampled sizes, and apart by how much they may be worse
@@ -366,64 +256,76 @@ func (h *hunt) curve(t *tried) string {
 	return fmt.Sprint(cmp.Or(h.place.curve(&t.candidate), t.kind+" "+t.what), " ", t.factor)
 }
 
-// facts is what lines of the files say of a kind, as an addition to its score.
-func (h *hunt) facts(kind string) float64 {
-	if slices.ContainsFunc(h.m.facts, func(f fact) bool { return f.kind == kind }) {
-		return -6
+// begin simulates a candidate at the first anchor, and where it explains something of it at all; of a
+// fitted one it finds the factor, there or, where that contradicts the others, at the last. nil: the
+// candidate cannot be here, or explains nothing.
+func (h *hunt) begin(ctx context.Context, c candidate) *tried {
+	if !c.fitted {
+		return h.explain(ctx, &tried{candidate: c, factor: 1})
 	}
-	return 0
+	for _, at := range []int{h.anchors[0], len(h.rows) - 1} {
+		t := &tried{candidate: c, factor: 1}
+		if h.factored(ctx, t, at) {
+			if t = h.explain(ctx, t); t != nil {
+				return t
+			}
+		}
+	}
+	return nil
 }
 
-// begin simulates a candidate at the first anchor, and where it explains something of it at all; of a
-// fitted one it finds the factor. nil: the candidate cannot be here, or explains nothing.
-func (h *hunt) begin(ctx context.Context, c candidate) *tried {
-	t := &tried{candidate: c, factor: 1}
-	if c.fitted && !h.factored(ctx, t) {
-		return nil
-	}
+// explain simulates a candidate at the anchors as long as it may explain something; nil where it does not.
+// What the machine lacks at large sizes may be hidden at the first anchor, where it is off by itself.
+func (h *hunt) explain(ctx context.Context, t *tried) *tried {
+	must := h.slower || h.weight(t.kind) >= sure // what it is has to be said
 	for n := 1; n <= len(h.anchors); n++ {
 		at := h.anchors[:n]
 		if t.ratio = h.ratios(ctx, t, at); t.ratio == nil {
 			return nil
 		}
-		if h.fit(ones(n), at, h.before)-h.fit(t.ratio, at, h.before) < min(float64(n), 2) {
+		need := min(float64(n), 2)
+		if must {
+			need = 0.1
+		}
+		gain := h.fit(ones(n), at, h.before) - h.fit(t.ratio, at, h.before)
+		if gain < need && (!must || n == len(h.anchors) || gain < -need) {
 			return nil
 		}
 	}
 	return t
 }
 
-// factored finds the factor of a fitted candidate that explains the first anchor.
-func (h *hunt) factored(ctx context.Context, t *tried) bool {
-	most := t.most()
-	want := h.measured[h.anchors[0]]
-	if want < 0.05 {
+// factored finds the factor of a fitted candidate that explains a sampled row. What bounds the time takes
+// as many times as long as it is slower, beyond a factor that something else hides.
+func (h *hunt) factored(ctx context.Context, t *tried, at int) bool {
+	want := h.measured[at]
+	if want < 0.05 || want > math.Log(t.most()) {
 		return false
 	}
-	next := math.Exp(want)
-	for range 3 {
-		if next = digits(next, strongest); t.factor == next {
+	next, hidden := math.Exp(want), 0.0 // hidden: ln of the ratio at a factor that was too small
+	for range 5 {
+		if next = digits(next); t.factor == next {
 			break
 		}
 		t.factor = next
-		r := h.ratios(ctx, t, h.anchors[:1])
+		r := h.ratios(ctx, t, []int{at})
 		if r == nil {
 			return false
 		}
 		got := math.Log(r[0])
 		switch {
 		case math.Abs(got-want) < 0.03:
-			return t.factor <= most
-		case got < 0.03 && t.factor >= strongest:
-			return false
-		case got < 0.03:
-			next = 4 * t.factor
+			return true
+		case got < want && t.factor >= strongest:
+			return got > 0.03
+		case got < want && got-hidden < 0.03: // the ratio does not follow the factor yet
+			next = 2 * t.factor * math.Exp(want-got)
 		default:
-			// What bounds takes as many times as long as it is slower, beyond a factor that hides it.
 			next = t.factor * math.Exp(want-got)
 		}
+		hidden = got
 	}
-	return t.factor <= most
+	return true
 }
 
 // strongest is the largest factor that is tried.
@@ -482,38 +384,50 @@ func (h *hunt) ratiosOf(ctx context.Context, t *tried, places []int) []float64 {
 	return ratio
 }
 
-// report names the best of each kind, as far as they explain about as well as the best.
+// report names the best of each kind, as far as they explain about as well as the best, and those that the
+// table does not distinguish from these.
 func (h *hunt) report(all []tried) {
+	// begins: the first of a set was of a kind that is named already
+	ranks, begins := len(h.rep.Suspects), false
 	for i := range all {
 		t := &all[i]
-		if len(h.rep.Suspects) >= mostSuspects || len(h.rep.Suspects) >= fewest && t.score > all[0].score+12 {
-			break
+		if !t.same {
+			if ranks >= mostSuspects || ranks >= fewest && t.score > all[0].score+12 {
+				break
+			}
+			ranks++
+			begins = true
 		}
 		if slices.ContainsFunc(h.rep.Suspects, func(s Suspect) bool { return s.Kind == t.kind }) {
 			continue
 		}
-		s := Suspect{Kind: t.kind, What: t.what, Explains: round(h.explains(t)), Prove: t.prove,
-			Remedy:   t.remedy,
-			Evidence: []string{h.where(t)}}
-		for k, at := range h.rows {
-			s.Curve = append(s.Curve, Point{h.b.table.rows[at].bytes, h.es[at].us * t.ratio[k]})
-		}
-		if len(h.m.tables) > 1 {
-			s.Table = h.b.table.name()
-		}
-		if t.fitted {
-			s.What = strings.ReplaceAll(t.what, "%s", strconv.FormatFloat(t.factor, 'g', 3, 64))
-		}
-		for _, f := range h.m.facts {
-			if f.kind == t.kind {
-				s.Evidence = append(s.Evidence, f.text)
-			}
-		}
+		s := h.suspect(t)
+		s.same, begins = !begins, false
 		h.rep.Suspects = append(h.rep.Suspects, s)
 	}
 }
 
-// mostSuspects bounds the suspects of a report; fewest kinds are named of what is slower.
+func (h *hunt) suspect(t *tried) Suspect {
+	s := Suspect{Kind: t.kind, What: t.what, Explains: round(h.explains(t)), Prove: t.prove, Remedy: t.remedy,
+		Evidence: []string{h.where(t)}}
+	for k, at := range h.rows {
+		s.Curve = append(s.Curve, Point{h.b.table.rows[at].bytes, h.es[at].us * t.ratio[k]})
+	}
+	if len(h.m.tables) > 1 {
+		s.Table = h.b.table.name()
+	}
+	if t.fitted {
+		s.What = strings.ReplaceAll(t.what, "%s", strconv.FormatFloat(t.factor, 'g', 3, 64))
+	}
+	for _, f := range h.m.facts {
+		if f.kind == t.kind {
+			s.Evidence = append(s.Evidence, f.text)
+		}
+	}
+	return s
+}
+
+// mostSuspects bounds the ranks of suspects of a report; fewest kinds are named of what is slower.
 const mostSuspects, fewest = 6, 3
 
 // explains is the geometric mean of its ratios from 1 MiB on, or of all.

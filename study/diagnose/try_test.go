@@ -8,7 +8,7 @@ import (
 // curve is a hunt on a table of sizes from 1 KiB by a factor of 4, with ln of measured to expected times.
 func curve(measured ...float64) *hunt {
 	h := &hunt{work: &work{Request: &Request{}, m: &material{}, rep: &Report{}}, b: &bench{table: &table{}},
-		measured: measured, rows: all(len(measured))}
+		measured: measured, rows: all(len(measured)), es: make([]expected, len(measured))}
 	for i := range measured {
 		h.b.table.rows = append(h.b.table.rows, row{bytes: 1024 << (2 * i)})
 	}
@@ -47,7 +47,7 @@ func TestSlowerMachineHasSuspects(t *testing.T) {
 	part := suspect("part", 1, 0, 0, 0, 0.2, 0.3, 0.5, 0.7, 0.7)
 	for verdict, want := range map[Verdict]int{Slower: 1, AsExpected: 0} {
 		h := curve(0.9, 0.5, 1.2, 0.7, 1.1, 1.3, 1.2, 1)
-		h.rep.Verdict = verdict
+		h.slower = verdict == Slower
 		if got := h.judged([]tried{part}); len(got) != want {
 			t.Errorf("%s: %d suspects, want %d", verdict, len(got), want)
 		}
@@ -75,6 +75,34 @@ func TestEqualCurvesAreSimulatedOnce(t *testing.T) {
 		a, b := p.curve(&candidate{kind: c.a, fitted: true}), p.curve(&candidate{kind: c.b, fitted: true})
 		if same := a != "" && a == b; same != c.same {
 			t.Errorf("%+v: %q and %q", c, a, b)
+		}
+	}
+}
+
+// TestEqualCurvesShareARank: suspects whose curves differ by less than two runs do are of one rank, in the
+// order of what they assume; another curve is a rank of its own, and so is a suspect that a file names.
+func TestEqualCurvesShareARank(t *testing.T) {
+	h := curve(0, 0, 0.7, 0.7, 0.7, 0.7)
+	h.before = doubt{0.08, 0.1}
+	h.m.facts = []fact{{"named", "said", hint}}
+	got := h.sets([]tried{suspect("named", 2, 0, 0, 0.7, 0.7, 0.7, 0.7), suspect("first", 1, 0, 0, 0.7, 0.7,
+		0.7, 0.7),
+		suspect("other", 1, 0, 0.1, 0.8, 0.6, 0.7, 0.7), suspect("same", 3, 0, 0.01, 0.72, 0.69, 0.7, 0.71)},
+		doubt{0.05, 0.02})
+	text := ""
+	for i := range got {
+		if !got[i].same {
+			text += " "
+		}
+		text += got[i].kind + "="
+	}
+	if text != " named= first=same= other=" {
+		t.Errorf("ranks%s", text)
+	}
+	h.report(got)
+	for i, s := range h.rep.Suspects {
+		if s.same != (s.Kind == "same") {
+			t.Errorf("%d: %s", i, s.Kind)
 		}
 	}
 }

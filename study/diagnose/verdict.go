@@ -36,10 +36,10 @@ func (q *work) whole() {
 }
 
 func whole(sizes []Size) Verdict {
-	if v := most(sizes, large); v != Unknown {
-		return v
+	if !slices.ContainsFunc(sizes, func(z Size) bool { return z.Bytes >= large }) {
+		return most(sizes, 0)
 	}
-	return most(sizes, 0)
+	return most(sizes, large)
 }
 
 // Again is the verdict of the whole were the measured times others: us gives them, microseconds.
@@ -65,7 +65,7 @@ func most(sizes []Size, from int64) Verdict {
 	if n == 0 {
 		return Unknown
 	}
-	for _, v := range []Verdict{Slower, Faster} {
+	for _, v := range []Verdict{Slower, Faster, Unknown} {
 		if 2*count[v] > n {
 			return v
 		}
@@ -79,7 +79,8 @@ func most(sizes []Size, from int64) Verdict {
 func parts(sizes []Size) (from *int64, shape string) {
 	first, last := -1, -1
 	for i := range sizes {
-		if v := sizes[i].Verdict; v != AsExpected && (first < 0 || v == sizes[first].Verdict) {
+		if v := sizes[i].Verdict; v != AsExpected && v != Unknown &&
+			(first < 0 || v == sizes[first].Verdict) {
 			run := 0
 			for k := i; k < len(sizes) && sizes[k].Verdict == v; k++ {
 				run++

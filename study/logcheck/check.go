@@ -37,7 +37,8 @@ type Report struct {
 	Comms    int                 `json:"communicators"`
 	Notes    []string            `json:"notes"`
 
-	github bool // annotations after the text
+	library string // NCCL or RCCL
+	github  bool   // annotations after the text
 
 	absent map[int]int              // lines of a rank that are not in the log
 	left   int                      // lines that were written over
@@ -106,7 +107,7 @@ func Check(in Input) (*Report, error) {
 				rep.note("%s", n)
 			}
 		}
-		rep.Version = f.site.Comm.Rules.Version()
+		rep.Version, rep.library = f.site.Comm.Rules.Version(), f.site.Comm.Rules.Library.String()
 		rep.Comms++
 		rep.compare(c, f.site)
 	}
@@ -152,7 +153,7 @@ func (rep *Report) preface(in Input) {
 	case in.Log.Version == "":
 		rep.note("the log names no version; the rules are those of %s", rep.Version)
 	case in.Version != "" && in.Log.Version != rep.Version:
-		rep.note("NCCL %s wrote the log; the rules are those of %s", in.Log.Version, rep.Version)
+		rep.note("%s wrote the log; the rules are those of %s", nameOf(in.Log.Version), rep.Version)
 	}
 	if n := in.Log.Torn + rep.left; n > 0 {
 		rep.note("%d lines were written over by another process and are left out", n)
@@ -166,6 +167,14 @@ func (rep *Report) preface(in Input) {
 	if len(rep.absent) > 0 {
 		rep.note("%s not in the log: only lines that are there are compared", absentText(rep.absent))
 	}
+}
+
+// nameOf is a version of a log with its library.
+func nameOf(version string) string {
+	if v, ok := strings.CutPrefix(version, "rccl-"); ok {
+		return "RCCL " + v
+	}
+	return "NCCL " + version
 }
 
 // maxAbsent is the largest number of ranks that a note names.

@@ -172,9 +172,13 @@ func (f *finder) said(at guess, tied [numQuestions]bool) []string {
 func (f *finder) questions() (why string, err error) {
 	if f.in.version() == "" {
 		f.releases = f.releases[:0]
-		known := rules.Known()
+		library, first := rules.NCCL, []string{""} // the default
+		if f.in.Log.RCCL {
+			library, first = rules.RCCL, nil
+		}
+		known := rules.KnownOf(library)
 		slices.Reverse(known)
-		for _, text := range append([]string{""}, texts(known)...) {
+		for _, text := range append(first, known...) {
 			r, _, err := release.Select(text)
 			if err != nil {
 				return "", err
@@ -225,14 +229,6 @@ func (f *finder) questions() (why string, err error) {
 		f.nodes = []int{1, 2}
 	}
 	return "", nil
-}
-
-func texts(known []rules.Release) []string {
-	var out []string
-	for _, k := range known {
-		out = append(out, k.String())
-	}
-	return out
 }
 
 // trial builds the machine of a guess and counts agreeing lines; nil if no such machine can be built.

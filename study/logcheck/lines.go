@@ -135,10 +135,12 @@ func (rep *Report) lines(r *ncclog.Rank, name, rule string, logged []ncclog.Text
 		s.Compared++
 		l := &logged[m.theirs]
 		if m.ours < 0 {
-			s.differs("%s:%d: rank %d: NCCL prints %q, simccl nothing (%s)", l.File, l.Line, r.Rank, l.Text,
-				rule)
+			s.differs("%s:%d: rank %d: %s prints %q, simccl nothing (%s)", l.File, l.Line, r.Rank,
+				rep.library,
+				l.Text, rule)
 		} else {
-			s.differs("%s:%d: rank %d: NCCL %q, simccl %q (%s)", l.File, l.Line, r.Rank, l.Text, ours[m.ours],
+			s.differs("%s:%d: rank %d: %s %q, simccl %q (%s)", l.File, l.Line, r.Rank, rep.library, l.Text,
+				ours[m.ours],
 				rule)
 		}
 	}
@@ -201,8 +203,8 @@ func (rep *Report) routes(c *comm.Comm, r *ncclog.Rank) {
 		}
 		route := c.RouteOf(l.Src, l.Dst, l.Channel, kind)
 		if problem := routeDiffers(l, &route, want); problem != "" {
-			s.differs("%s:%d: channel %d, %d to %d: NCCL by %s, simccl %s (transport.cc, graph/paths.cc)",
-				l.File, l.Line, l.Channel, l.Src, l.Dst, l.Via, problem)
+			s.differs("%s:%d: channel %d, %d to %d: %s by %s, simccl %s (transport.cc, graph/paths.cc)",
+				l.File, l.Line, l.Channel, l.Src, l.Dst, rep.library, l.Via, problem)
 			continue
 		}
 		s.Equal++
@@ -276,7 +278,7 @@ func (rep *Report) choices(c *comm.Comm, of *ncclog.Communicator, r *ncclog.Rank
 	}
 	for _, run := range runs {
 		if run.differs() {
-			s.differs("%s (graph/tuning.cc, enqueue.cc)", run.text())
+			s.differs("%s (graph/tuning.cc, enqueue.cc)", run.text(rep.library))
 		}
 	}
 }
@@ -303,6 +305,7 @@ func choose(c *comm.Comm, op *ncclog.Choice) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	req.Way = "" // what RCCL does in place of an algorithm has no such line
 	split, err := build.Split(c.Layout, req)
 	if err != nil {
 		return "", err

@@ -1,6 +1,7 @@
 package logcheck
 
 import (
+	"errors"
 	"path/filepath"
 
 	"github.com/simccl/simccl/study/ncclog"
@@ -17,7 +18,8 @@ type Request struct {
 }
 
 // Run reads the files of a request, checks them and writes the report. If the logs have no system print, it
-// uses the file of NCCL_TOPO_DUMP_FILE if that is in the folder of a log.
+// uses the file of NCCL_TOPO_DUMP_FILE if that is in the folder of a log. A log of RCCL needs a topology
+// file.
 func (q *Request) Run(read func(name string) ([]byte, error), write func(name string, data []byte) error) (
 	*Report, error) {
 	rep, err := q.check(read)
@@ -45,6 +47,10 @@ func (q *Request) check(read func(name string) ([]byte, error)) (*Report, error)
 		files = append(files, ncclog.File{Name: name, Data: data})
 	}
 	log, err := ncclog.Read(files...)
+	var amd *ncclog.AMDError
+	if errors.As(err, &amd) && q.Topo != "" {
+		log, err = ncclog.ReadRCCL(files...)
+	}
 	if err != nil {
 		return nil, err
 	}

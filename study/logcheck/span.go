@@ -45,10 +45,11 @@ func verdict(line string) string {
 
 func (s *span) differs() bool { return s.theirs != s.ours }
 
-func (s *span) text() string {
+func (s *span) text(library string) string {
 	sizes := decision.SizeText(units.Bytes(s.lo))
 	if s.hi != s.lo {
 		sizes += " to " + decision.SizeText(units.Bytes(s.hi))
 	}
-	return fmt.Sprintf("%s:%d: %s %s: NCCL %s → simccl %s", s.file, s.line, s.fn, sizes, s.theirs, s.ours)
+	return fmt.Sprintf("%s:%d: %s %s: %s %s → simccl %s", s.file, s.line, s.fn, sizes, library, s.theirs,
+		s.ours)
 }

@@ -11,11 +11,11 @@ import (
 // each rule in which the best release differs from the log's.
 func (f *finder) suspect(at guess, best *fit) string {
 	r := best.site.Comm.Rules
-	known := rules.Known()
+	known := rules.KnownOf(r.Library)
 	var by *rules.Ruleset
 	left := best.differing
 	for i := range known {
-		other, err := rules.For(known[len(known)-1-i].String()) // of equals the newest
+		other, err := rules.For(known[len(known)-1-i]) // of equals the newest
 		if err != nil || other.Release == r.Release {
 			continue
 		}
@@ -27,7 +27,7 @@ func (f *finder) suspect(at guess, best *fit) string {
 		return fmt.Sprintf("no release from %s to %s prints a differing line as the log has it", known[0],
 			known[len(known)-1])
 	}
-	text := fmt.Sprintf("NCCL %s prints %d of %d differing lines as the log has them", by.Version(),
+	text := fmt.Sprintf("%s prints %d of %d differing lines as the log has them", by.Name(),
 		best.differing-left, best.differing)
 	differing := rules.Differing(r, by)
 	for i, rule := range differing {

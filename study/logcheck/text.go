@@ -14,7 +14,7 @@ func (rep *Report) Text() string {
 	if !rep.Equal {
 		verdict = "different"
 	}
-	fmt.Fprintf(&b, "NCCL %s, %d communicators: %s\n\n%-10s %9s %9s\n", rep.Version, rep.Comms, verdict,
+	fmt.Fprintf(&b, "%s, %d communicators: %s\n\n%-10s %9s %9s\n", nameOf(rep.Version), rep.Comms, verdict,
 		"section", "compared", "equal")
 	for _, n := range Names {
 		s := rep.Sections[n.Name]
@@ -46,7 +46,7 @@ func (rep *Report) Text() string {
 
 // ci returns the report as CI servers read it: a case a section.
 func (rep *Report) ci() *cireport.Report {
-	out := &cireport.Report{Name: "simccl check, NCCL " + rep.Version}
+	out := &cireport.Report{Name: "simccl check, " + nameOf(rep.Version)}
 	for _, n := range Names {
 		s := rep.Sections[n.Name]
 		c := cireport.Case{Name: n.Name, Skipped: s.Compared == 0}

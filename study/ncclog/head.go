@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/doc"
 )
@@ -16,7 +17,11 @@ func Head(c *comm.Comm, rank int32, settings []Setting) []Line {
 	var l log
 	d := &c.Domains[c.NodeOf[rank]]
 	sys := d.System
-	l.add(Init, "NCCL version %s", c.Rules.Version())
+	version := "NCCL version "
+	if c.Rules.Library == rules.RCCL {
+		version = "RCCL version : " // init.cc:937 of RCCL 2.30.4
+	}
+	l.add(Init, "%s%s", version, c.Rules.Release)
 	for _, s := range settings {
 		l.add(Env, "%s set by environment to %s", s.Name, s.Value)
 	}

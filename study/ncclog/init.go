@@ -74,8 +74,9 @@ func searched(c *comm.Comm, d *connect.Domain, id int) bool {
 // graph logs a searched graph (search.cc:1199).
 func (l *log) graph(d *connect.Domain, g *search.Graph) {
 	form := &d.System.Rules.Log
-	l.add(Graph, "Pattern %d, crossNic %d, nChannels %d, bw %f/%f, type %v/%v, sameChannels %d",
-		g.Pattern, g.CrossNIC, g.NChannels, g.BWIntra, g.BWInter, g.TypeIntra, g.TypeInter, g.SameChannels)
+	l.add(Graph, "Pattern %d, crossNic %d, nChannels %d, bw %f/%f, type %s/%s, sameChannels %d",
+		g.Pattern, g.CrossNIC, g.NChannels, g.BWIntra, g.BWInter, d.System.PathName(g.TypeIntra),
+		d.System.PathName(g.TypeInter), g.SameChannels)
 	names := map[int]string{}
 	for _, id := range d.System.Of(topo.GPU) {
 		names[d.System.Nodes[id].GPU.Rank] = d.System.Name(id)
@@ -94,20 +95,21 @@ func (l *log) graph(d *connect.Domain, g *search.Graph) {
 	for c := range g.NChannels {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%2d :", c)
-		if d.System.Inter {
+		ends := d.System.Inter && g.NIntraChannels == 0
+		if ends {
 			b.WriteString(net(g.Inter[c][0]))
 		}
 		ranks := g.Intra[c]
 		if g.ID == search.NVLSID {
 			ranks = ranks[:min(len(ranks), 1)]
 		}
-		for _, r := range ranks {
-			b.WriteString(" " + names[r])
+		for i, r := range ranks {
+			b.WriteString(intraNet(g, c, 2*i) + " " + names[r] + intraNet(g, c, 2*i+1))
 		}
 		if form.GPURanks { // entries that the search does not set, as in NVLS, are zero
 			b.WriteString(strings.Repeat(" GPU/0", len(names)-len(ranks)))
 		}
-		if d.System.Inter {
+		if ends {
 			leaves := g.Inter[c][1]
 			if form.FirstNetTwice {
 				leaves = leaves&^local | g.Inter[c][0]&local
@@ -116,6 +118,14 @@ func (l *log) graph(d *connect.Domain, g *search.Graph) {
 		}
 		l.add(Graph, "%s", b.String())
 	}
+}
+
+// intraNet is a NIC within a channel of one of RCCL's models (graph/search.cc:1389 of RCCL 2.30.4).
+func intraNet(g *search.Graph, channel, at int) string {
+	if channel >= len(g.IntraNets) || at >= len(g.IntraNets[channel]) || g.IntraNets[channel][at] < 0 {
+		return ""
+	}
+	return fmt.Sprintf(" NET/%d", g.IntraNets[channel][at])
 }
 
 // trees prints the rank's place in trees that leave its node (connect.cc:165).

@@ -19,7 +19,8 @@ const maxLogLine = 1 << 16
 
 // Log is the INFO lines of one job's processes, from one file or several (one per rank or host).
 type Log struct {
-	Version  string          // of NCCL, "2.28.9"; "" where no line names it
+	Version  string          // of NCCL, "2.28.9", or RCCL, "rccl-2.30.4"; "" where no line names it
+	RCCL     bool            // AMD's library wrote it
 	CUDA     string          // toolkit it was built with, "13.0"
 	Settings []Setting       // "NAME set by environment to VALUE", the first of each name
 	GPUs     []string        // model names of nccl-tests' header, by rank
@@ -131,7 +132,7 @@ type Route struct {
 var (
 	prefix    = Pattern(`([^\s:\[\]<>()|"']+:\d+:\d+) \[(-?\d+)\] (?:\S+:\d+ )?NCCL INFO ?`)
 	version   = Pattern(`^NCCL version (\d+\.\d+\.\d+)(?:\+cuda(\d[\d.]*))?`)
-	setBy     = Pattern(`^(NCCL_[A-Z0-9_]+) set by environment to (.*)$`)
+	setBy     = Pattern(`^(NCCL_[A-Z0-9_]+|RCCL_[A-Z0-9_]+) set by environment to (.*)$`)
 	initStart = Pattern(
 		`^(?:\[Rank \d+\] )?(ncclComm\w+) comm (0x[0-9a-f]+) rank (\d+) nranks (\d+) cudaDev (-?\d+)(?: nvmlDev (-?\d+))? busId ([0-9a-f]+)(.*?)(?:- )?Init START`)
 	commID    = Pattern(`commId (0x[0-9a-f]+)`)
@@ -170,8 +171,10 @@ var ErrNoLog = errors.New("no NCCL INFO line")
 
 // Read parses logs in the given order, each in any envelope (package envelope). Names appear in positions.
 // The error names the first file that has no line of NCCL's or is a log of RCCL (*AMDError).
-func Read(files ...File) (*Log, error) {
-	r := &reader{log: &Log{}, threads: map[string]*Rank{}, procs: map[string]*Rank{},
+func Read(files ...File) (*Log, error) { return read(false, files) }
+
+func read(rccl bool, files []File) (*Log, error) {
+	r := &reader{log: &Log{RCCL: rccl}, threads: map[string]*Rank{}, procs: map[string]*Rank{},
 		groups: map[string]*group{}, orphans: map[string]*orphan{}}
 	texts := make([]envelope.Text, len(files))
 	for i, f := range files {
@@ -236,7 +239,9 @@ func (r *reader) file(name string, t envelope.Text) error {
 	for _, l := range t.Lines {
 		r.line = l.Number
 		text := l.Text[:min(len(l.Text), maxLogLine)]
-		if other == nil {
+		if r.log.RCCL {
+			r.versionOf(text)
+		} else if other == nil {
 			if m := inputs.AMDLine(text); m != "" {
 				other = &AMDError{File: name, Line: l.Number, Text: m}
 			}
@@ -319,6 +324,9 @@ func (r *reader) model(rank, name string) {
 
 // text reads the text of an INFO line of a thread.
 func (r *reader) text(thread, text string) {
+	if r.log.RCCL {
+		text = asNCCL(text)
+	}
 	switch {
 	case r.global(text):
 	case strings.Contains(text, "Init START"):

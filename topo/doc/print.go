@@ -59,7 +59,7 @@ func (p *printer) node(n, from topo.NodeID, lead string, column int) {
 	blank := strings.Repeat(" ", column)
 	for _, l := range node.Links {
 		link := &s.Links[l]
-		head := fmt.Sprintf("%s+ %s[%.1f] - ", blank, link.Kind, float32(link.BW))
+		head := fmt.Sprintf("%s+ %s[%.1f] - ", blank, s.LinkName(link.Kind), float32(link.BW))
 		to := &s.Nodes[link.To]
 		switch {
 		case link.Kind == topo.LinkLOC && s.Rules.Log.SkipLOC:
@@ -99,7 +99,7 @@ func (p *printer) paths(n topo.NodeID) {
 		for _, to := range s.Of(k) {
 			path := s.Path(n, to)
 			line += fmt.Sprintf("%s (%d/%.1f/%s) ", s.Name(to), len(path.Links), float32(path.BW),
-				path.Kind)
+				s.PathName(path.Kind))
 		}
 	}
 	p.add(line[:min(len(line), maxLine)])

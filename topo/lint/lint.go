@@ -61,12 +61,12 @@ func Check(spec *topo.Spec, p topo.Params) []Finding {
 	for _, w := range spec.Warnings {
 		c.found = append(c.found, Finding{Warning, "parser", w.Pos, w.Path, join(w.Attr, w.Problem), w.Hint})
 	}
-	if spec.Library() == rules.RCCL {
-		at := spec.Root
-		c.found = append(c.found, Finding{Note, "rccl", at.Origin, at.Name,
-			"a file of RCCL: its form alone is checked, " +
-				"the other rules here are NCCL's", "simccl inspect --json has what RCCL makes of it"})
-	} else if spec.Root != nil {
+	if c.amd = spec.Library() == rules.RCCL; c.amd && p.Rules.Library != rules.RCCL {
+		ranks := p.NRanks
+		p = topo.ParamsOf(rules.DefaultRCCL())
+		p.NRanks = ranks
+	}
+	if spec.Root != nil {
 		c.gather()
 		c.cpus()
 		c.busIDs()
@@ -77,6 +77,11 @@ func Check(spec *topo.Spec, p topo.Params) []Finding {
 		c.nets()
 		c.places()
 		c.built(p)
+	}
+	if c.amd {
+		for i := range c.found {
+			c.found[i].forAMD()
+		}
 	}
 	sort.SliceStable(c.found, func(i, j int) bool {
 		a, b := c.found[i].Pos, c.found[j].Pos
@@ -142,7 +147,20 @@ type item struct {
 	pci  *topo.Element
 }
 
+// amdWords are words of RCCL, of AMD's GPUs and of its tools in place of NCCL's.
+var amdWords = strings.NewReplacer("NCCL ", "RCCL ", "NVLinks", "XGMI links", "<nvlink>", "<xgmi>",
+	"nvidia-smi nvlink -s", "amd-smi xgmi", "and switches NVLS off", "and has no model of RCCL's",
+	"as CUDA does", "as HIP does", "mlx5_0", "bnxt_re0")
+
+// forAMD puts a finding about a file of AMD's GPUs into RCCL's terms. What the checks say of the file holds
+// for both libraries: RCCL reads it by NCCL's code (graph/xml.cc, topo.cc).
+func (f *Finding) forAMD() {
+	f.Problem, f.Remedy = amdWords.Replace(f.Problem), amdWords.Replace(f.Remedy)
+	f.Rule = strings.Replace(f.Rule, "nvlink", "xgmi", 1)
+}
+
 type checker struct {
+	amd   bool // a file of AMD's GPUs
 	spec  *topo.Spec
 	found []Finding
 	all   map[string][]item // by element name

@@ -57,11 +57,11 @@ func (c *checker) nvlinks() {
 func (c *checker) ownLinks(g *gpuLinks) {
 	var targets []string
 	for _, l := range g.it.e.Children {
-		if l.Name != "nvlink" {
+		if l.Name != "nvlink" && l.Name != "xgmi" {
 			continue
 		}
 		n := l.Int("count", 0)
-		at := item{e: l, path: g.it.path + "/nvlink"}
+		at := item{e: l, path: g.it.path + "/" + l.Name}
 		if n <= 0 {
 			c.say(Warning, "nvlink", at, "count", fmt.Sprintf("%d NVLinks", n),
 				"write how many there are, or remove the element")
@@ -69,23 +69,28 @@ func (c *checker) ownLinks(g *gpuLinks) {
 		g.total += n
 		target, _ := l.Get("target")
 		class, _ := l.Get("tclass")
-		if strings.HasPrefix(class, "0x03") {
+		if c.isGPU(class) {
 			g.toGPU[cnum.BusID(target)] += n
 		} else {
 			targets = append(targets, target)
 		}
-		if class == "" {
+		if class == "" && !c.amd {
 			c.say(Note, "nvlink", at, "tclass", "no tclass: taken for an NVSwitch",
 				`write tclass="0x068000" for a switch, "0x030200" for a GPU`)
 		}
 	}
 	sort.Strings(targets)
 	g.targets = strings.Join(targets, " ")
-	if most := maxNVLinks(g.sm); g.sm > 0 && g.total > most {
+	if most := maxNVLinks(g.sm); !c.amd && g.sm > 0 && g.total > most {
 		c.say(Warning, "nvlink-count", g.it, "", fmt.Sprintf("%d NVLinks, an sm_%d chip has %d", g.total,
 			g.sm, most),
 			"count each link once; links to peers through a switch belong to the switch, not to each peer")
 	}
+}
+
+// isGPU reports whether a class of PCI is a GPU's; AMD's accelerators have the class 0x12.
+func (c *checker) isGPU(class string) bool {
+	return strings.HasPrefix(class, "0x03") || c.amd && (strings.HasPrefix(class, "0x12") || class == "")
 }
 
 // mirrored finds links of one side only, or of another number than the peer's.

@@ -68,7 +68,8 @@ func (c *checker) cpuKind(it item) {
 	}
 	_, f := it.e.Get("familyid")
 	_, m := it.e.Get("modelid")
-	if model := it.e.Int("modelid", 0); vendor == "GenuineIntel" && (model == 173 || model == 174) &&
+	if model := it.e.Int("modelid", 0); !c.amd && vendor == "GenuineIntel" &&
+		(model == 173 || model == 174) &&
 		len(c.all["cpu"]) > 1 {
 		c.say(Note, "cpu", it, "modelid", "Granite Rapids: NCCL before 2.31.2 takes it for Sapphire "+
 			"Rapids, with 22 GB/s between sockets in place of 40",
@@ -280,6 +281,10 @@ func (c *checker) gpuAttributes() {
 	sms := map[int]string{}
 	for _, it := range c.all["gpu"] {
 		sm := it.e.Int("sm", 0)
+		if c.amd {
+			c.amdGPU(it)
+			continue
+		}
 		if _, ok := it.e.Get("sm"); !ok {
 			c.say(Error, "gpu", it, "", "no sm: the compute capability is unknown",
 				`write for example sm="90"`)
@@ -299,6 +304,22 @@ func (c *checker) gpuAttributes() {
 		c.found = append(c.found, Finding{Note, "gpu", c.spec.Root.Origin, "system",
 			fmt.Sprintf("%d different compute capabilities: NCCL tunes for the lowest", len(sms)),
 			"run equal GPUs together"})
+	}
+}
+
+// amdGPU checks that the link of a GPU of AMD is of its architecture's generation: PCIe 4 of gfx90a, 5 from
+// gfx942 on, where the GPU is not on a processor's package.
+func (c *checker) amdGPU(it item) {
+	arch, _ := it.e.Get("gcn")
+	most := map[string]float32{"gfx90a": 24, "gfx942": 48, "gfx950": 48}[arch]
+	if it.pci == nil || most == 0 {
+		return
+	}
+	speed, ok := it.pci.Get("link_speed")
+	bw, known := pcie.Bandwidth(it.pci.Int("link_width", 0), speed)
+	if ok && known && float32(bw) < most {
+		c.say(Note, "gpu-link", it, "", fmt.Sprintf("its PCIe link has %g GB/s, a %s GPU can %g", float32(bw),
+			arch, most), "check link_speed and link_width; a sleeping link shows less")
 	}
 }
 
@@ -345,7 +366,7 @@ func (c *checker) places() {
 		switch {
 		case strings.HasPrefix(class, "0x0302") && it.e.Child("gpu") == nil && len(c.all["gpu"]) > 0:
 			lost = append(lost, it)
-		case strings.HasPrefix(class, "0x03") && it.e.Child("gpu") == nil:
+		case c.isGPU(class) && it.e.Child("gpu") == nil:
 			gpus = append(gpus, it)
 		case strings.HasPrefix(class, "0x02") && it.e.Child("nic") == nil:
 			nics = append(nics, it)

@@ -44,7 +44,7 @@ export function chart(p: Plot): HTMLElement {
   const x = scaleLog([x0, x1], [L, W - R]), y = p.linear ? scaleLinear([0, top], [H - B, T]) : scaleLog([bottom, top], [H - B, T]);
   const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${p.title}: ${p.series.map((q) => q.name).join(", ")}; the numbers are in the table of results` });
   const few = powers(x0, x1, 2, Math.max(3, Math.floor(W / 84)));
-  for (const v of few) svg.append(s("line", { class: "grid", x1: x(v), x2: x(v), y1: T, y2: H - B }), s("text", { x: x(v), y: H - B + 16, "text-anchor": "middle" }, bytes(v).replace(" ", "\u00a0")));
+  for (const v of few) svg.append(s("line", { class: "grid", x1: x(v), x2: x(v), y1: T, y2: H - B }), s("text", { x: x(v), y: H - B + 16, "text-anchor": "middle" }, bytes(v)));
   let marksY = p.linear ? scaleLinear([0, top], [0, 1]).ticks(7) : powers(bottom, top, 10, 7);
   if (!p.linear && marksY.length < 3) marksY = [...marksY.flatMap((v) => [v, 2 * v, 5 * v]), ...powers(bottom / 10, top, 10, 9).flatMap((v) => [v, 2 * v, 5 * v])].filter((v, i, a) => v >= bottom && v <= top && a.indexOf(v) === i);
   for (const v of marksY) svg.append(s("line", { class: "grid", x1: L, x2: W - R, y1: y(v), y2: y(v) }), s("text", { x: L - 6, y: y(v) + 4, "text-anchor": "end" }, p.format(v)));

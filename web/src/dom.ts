@@ -3,13 +3,17 @@
 type Child = Node | string | number | null | undefined | false;
 type Attrs = Record<string, string | number | boolean | ((e: never) => void) | null | undefined>;
 
+/** A text in which no number is broken from its unit. */
+const joined = (text: unknown): string => String(text).replace(/(\d) (?=(?:[µmn]?s|[GM]B\/s|Gb\/s|[KMG]?i?B|%|×)(?!\w))/g, "$1\u00a0");
+
 function fill<E extends Element>(el: E, attrs: Attrs, children: Child[]): E {
   for (const [k, v] of Object.entries(attrs)) {
     if (v === null || v === undefined || v === false) continue;
     if (typeof v === "function") el.addEventListener(k, v as EventListener);
     else el.setAttribute(k, v === true ? "" : String(v));
   }
-  for (const c of children) if (c !== null && c !== undefined && c !== false) el.append(c instanceof Node ? c : String(c));
+  const text = el.matches("pre, code, td, th") ? String : joined; // what is copied stays as it is
+  for (const c of children) if (c !== null && c !== undefined && c !== false) el.append(c instanceof Node ? c : text(c));
   return el;
 }
 
@@ -22,7 +26,7 @@ export function s<K extends keyof SVGElementTagNameMap>(tag: K, attrs: Attrs = {
 }
 
 export function replace(el: Element, ...children: Child[]): void {
-  el.replaceChildren(...children.filter((c) => c !== null && c !== undefined && c !== false).map((c) => (c instanceof Node ? c : String(c))));
+  el.replaceChildren(...children.filter((c) => c !== null && c !== undefined && c !== false).map((c) => (c instanceof Node ? c : joined(c))));
 }
 
 /** A table in a frame of its own that scrolls and is reached by Tab. */

@@ -20,7 +20,7 @@ export class Glossary {
 
   /** Links the first mention of each word in a part. A name with capitals ("Simple") is not the word in small letters. */
   link(root: Element): void {
-    const seen = new Set<string>();
+    const seen = new Set([...root.querySelectorAll(".word")].map((e) => this.by.get(e.textContent!.toLowerCase())?.word));
     const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT, (n) => (n.parentElement?.closest(skipped) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT));
     const nodes: Text[] = [];
     while (walk.nextNode()) nodes.push(walk.currentNode as Text);

@@ -11,7 +11,7 @@ import { explained, matrix, winners } from "./tables";
 import { drawTimeline } from "./timeline";
 import type { Advised, Bytes, Compared, Congestion, Explained, Hello, Job, Machine, Measured, Model, Progress, Ran, Recognised, Row, Spec, Timeline } from "./types";
 import { chunks, walk, type Here } from "./walk";
-import { whatIfSpec } from "./whatif";
+import { verdict, whatIfSpec } from "./whatif";
 
 const sim = new Simulator();
 let state: State = decode(location.hash);
@@ -27,6 +27,9 @@ let generation = 0;
 const $ = <E extends HTMLElement>(id: string) => document.getElementById(id) as E;
 const note = h("p", { class: "status", role: "status", id: "status" });
 const bar = h("progress", { max: 1, value: 0, "aria-label": "Progress", hidden: true });
+/** The other machine that this one is compared with, and what comes of it. */
+const versus = h("select", { id: "if-topo", change: () => { state.whatIf.topo = versus.value || undefined; state.whatIf.nodes = undefined; showWhatIf(); void whatIf(); } });
+const against = h("div", { id: "against", "aria-live": "polite" });
 const stop = h("button", { type: "button", id: "cancel", hidden: true, click: () => cancel() }, "Cancel");
 const files = h("div", { id: "files" });
 
@@ -40,10 +43,8 @@ function section(id: string, title: string, wide = false): HTMLElement {
 const parts = new Map<string, HTMLElement>();
 const put = (id: string, ...children: (Node | string | null)[]) => {
   replace(parts.get(id)!, ...children);
-  if (worded.includes(id)) glossary.link(parts.get(id)!);
+  glossary.link(parts.get(id)!);
 };
-/** Parts whose words are explained. The others are drawn anew with each size that comes. */
-const worded = ["wins", "why", "channels", "whatif", "advice", "time", "more"];
 let glossary: Glossary;
 
 function build(): void {
@@ -55,9 +56,9 @@ function build(): void {
   replace($("settings"), h("div", { class: "drop" }, h("button", { type: "button", id: "open", click: () => input.click() }, "Open files …"), input, h("p", { class: "soft" }, "or drop them: topology (XML), NCCL log, scenario, fabric, nccl-tests table, workload, trace. They stay in this browser."), files), h("details", { class: "setup", open: matchMedia("(min-width: 760px)").matches }, h("summary", {}, "Machine, operation, settings"), controls.el));
   const size = h("input", { type: "range", id: "size", min: 0, step: 1, "aria-label": "Size", input: () => select(model!.sizes[Number(size.value)]!) });
   replace($("results"),
-    h("div", { class: "top" }, h("p", { class: "answer", id: "answer", "aria-live": "polite" }), h("code", { id: "command", tabindex: 0 }), h("div", { class: "bar" }, bar, stop, note)),
+    h("div", { class: "top" }, h("p", { class: "answer", id: "answer", "aria-live": "polite" }), h("code", { id: "command", tabindex: 0 }), h("div", { class: "bar" }, h("label", { for: "if-topo" }, "Compare with"), versus, bar, stop, note), against),
     h("div", { class: "sizebar" }, h("label", { for: "size" }, "Size"), size, h("output", { id: "size-text", for: "size" }),
-    h("nav", { "aria-label": "Contents" }, ...contents.map(([id, t, , short]) => h("a", { href: "#" + id, click: (e: Event) => { e.preventDefault(); $(id).scrollIntoView({ behavior: "smooth" }); $(id).focus(); } }, short ?? t)))),
+    h("nav", { "aria-label": "Contents" }, ...contents.map(([id, t, , short]) => h("a", { href: "#" + id, click: (e: Event) => { e.preventDefault(); go(id); } }, short ?? t)))),
     h("div", { class: "parts" }, ...contents.map(([id, t, wide]) => { const el = section(id, t, wide); el.tabIndex = -1; return el; })));
   // On a narrow screen the answer comes first, and the settings below it.
   const narrow = matchMedia("(max-width: 759px)"), place = () => (narrow.matches ? $("results").querySelector(".top")!.after($("settings")) : $("page").prepend($("settings")));
@@ -73,6 +74,12 @@ const contents: [string, string, boolean, string?][] = [
   ["curves", "Bandwidth and latency", true, "Curves"], ["machine-part", "Machine and load", true, "Machine"], ["wins", "Who wins at which size", false, "Winners"], ["why", "Why", false], ["channels", "Rings and trees", false],
   ["walk", "One operation, from call to wire", true, "Walk"], ["whatif", "What if", false], ["advice", "Advice and log check", true, "Advice"], ["time", "Timeline", true], ["results-table", "Results", true], ["matrix", "Path matrix", false, "Paths"], ["more", "Downloads and settings", false, "Downloads"],
 ];
+
+/** Shows a part, which takes the focus. */
+function go(id: string): void {
+  $(id).focus({ preventScroll: true });
+  $(id).scrollIntoView();
+}
 
 async function copy(text: string, what: string): Promise<void> {
   if (!text) return say(`There is no ${what} yet.`);
@@ -140,7 +147,7 @@ async function refresh(): Promise<void> {
   rows = new Map();
   other = new Map();
   compared = undefined;
-  replace(results);
+  for (const el of [results, against]) replace(el);
   ran = undefined;
   if (!model.sizes.includes(state.size)) state.size = model.sizes.includes(1 << 26) ? 1 << 26 : model.sizes[Math.floor(model.sizes.length / 2)] ?? 0;
   state.channel = Math.min(state.channel, Math.max(0, machine.kept - 1));
@@ -173,20 +180,19 @@ async function simulate(mine: number, query: { spec: Spec }): Promise<void> {
     ran = end;
     draw();
     document.body.dataset["done"] = String(mine);
-  } catch (err) { if (mine === generation) failed(err); }
+  } catch (err) { if (mine === generation) { failed(err); drawSoon(); } }
   ended(control);
-  if (mine === generation) drawSoon();
 }
 
-let drawing = false;
+let drawing = 0;
 /** Draws a fifth of a second later, with what arrives until then: the simulator needs the processors that layout takes. */
 function drawSoon(): void {
-  if (drawing) return;
-  drawing = true;
-  setTimeout(() => requestAnimationFrame(() => { drawing = false; draw(); }), 200);
+  if (!drawing) drawing = window.setTimeout(() => requestAnimationFrame(draw), 200);
 }
 
 function draw(): void {
+  clearTimeout(drawing);
+  drawing = 0;
   showCurves();
   showResults();
   answer();
@@ -229,15 +235,25 @@ function showModel(): void {
   answer();
 }
 
+const plain = (name: string) => name.replace(/^.*\//, "").replace(/\.xml$/, "");
+/** The name of what is compared with: the other machine, or a what-if. */
+const rival = () => (state.whatIf.topo ? plain(state.whatIf.topo) : "what if");
+
+/** What a run came to, in a sentence. */
+function sentence(what: string, list: Row[]): (Node | string)[] {
+  const peak = list.reduce((a, b) => (b.busbw > a.busbw ? b : a)), small = list[0]!;
+  return [`${what}: `, h("b", {}, `${peak.busText} GB/s`), ` busbw at ${bytes(peak.bytes)}${band(peak)}, limited by ${peak.loads[0]?.name ?? "nothing measured"}; `, h("b", {}, `${small.time} µs`), ` at ${bytes(small.bytes)}.`];
+}
+
 function answer(): void {
-  const m = machine!, what = `${state.spec.workload.op} on ${m.hosts} × ${m.name.replace(/\.xml$/, "")}, ${m.ranks} ranks`;
+  const m = machine!, what = `${state.spec.workload.op} on ${m.hosts} × ${plain(m.name)}, ${m.ranks} ranks`;
   const list = [...rows.values()];
   if (list.length === 0) {
     const best = model!.busbw.length ? Math.max(...model!.busbw) : 0;
-    return replace($("answer"), `${what}: `, best > 0 ? `NCCL's model expects up to ${best.toFixed(1)}\u00a0GB/s busbw; simulating …` : "simulating …");
+    return replace($("answer"), `${what}: `, best > 0 ? `NCCL's model expects up to ${best.toFixed(1)} GB/s busbw; simulating …` : "simulating …");
   }
-  const peak = list.reduce((a, b) => (b.busbw > a.busbw ? b : a)), small = list[0]!;
-  replace($("answer"), `${what}: `, h("b", {}, `${peak.busText}\u00a0GB/s`), ` busbw at ${peak.label}${band(peak)}, limited by ${peak.loads[0]?.name ?? "nothing measured"}; `, h("b", {}, `${small.time}\u00a0µs`), ` at ${small.label}.`);
+  replace($("answer"), ...sentence(what, list));
+  glossary.link($("answer"));
 }
 
 /** From the slowest to the fastest draw of hashed routes, where they differ. */
@@ -249,10 +265,10 @@ function band(r: Row): string {
 function series(of: (r: Row) => number, ofModel: number[], limit: (r: Row) => number, of2: (p: Measured["Points"][0]) => number, drawn?: [(r: Row) => number, (r: Row) => number]): Series[] {
   const sizes = [...rows.keys()].sort((a, b) => a - b);
   const pts = (from: Map<number, Row>, f: (r: Row) => number) => [...from.values()].sort((a, b) => a.bytes - b.bytes).map((r) => [r.bytes, f(r)] as [number, number]);
-  const out: Series[] = [{ name: "simulated", cls: "sim", points: sizes.map((z) => [z, of(rows.get(z)!)]) }];
-  if (other.size) out.push({ name: "what if", cls: "before", points: pts(other, of) });
+  const out: Series[] = [{ name: state.whatIf.topo && other.size ? plain(machine!.name) : "simulated", cls: "sim", points: sizes.map((z) => [z, of(rows.get(z)!)]) }];
+  if (other.size) out.push({ name: rival(), cls: "before", points: pts(other, of) });
   else out.push({ name: "NCCL's model", cls: "model", points: model!.sizes.map((z, i) => [z, ofModel[i]!]) });
-  out.push({ name: "limit of the fullest link", cls: "limit", bound: true, points: pts(rows, limit) });
+  out.push({ name: `limit of ${state.whatIf.topo && other.size ? plain(machine!.name) + "'s" : "the"} fullest link`, cls: "limit", bound: true, points: pts(rows, limit) });
   const seeds = new Map([...rows].filter(([, r]) => r.facts.draws)), n = [...seeds.values()][0]?.facts.draws?.n;
   if (drawn && n) out.unshift({ name: `${n} draws of hashed routes, slowest to fastest`, cls: "band", points: pts(seeds, drawn[1]), from: pts(seeds, drawn[0]) });
   const shapes = ["circle", "square", "triangle", "diamond"] as const;
@@ -434,6 +450,10 @@ function advice(a: Advised): Node {
 // What if.
 const results = h("div", { id: "whatif-result" });
 function showWhatIf(): void {
+  versus.replaceChildren(h("option", { value: "" }, "another machine …"), ...[...$("machine").children].map((o) => o.cloneNode(true)));
+  for (const o of versus.options) if (o.title) o.text = `${o.value} — ${o.title}`;
+  if (state.whatIf.topo && ![...versus.options].some((o) => o.value === state.whatIf.topo)) versus.append(h("option", {}, state.whatIf.topo));
+  versus.value = state.whatIf.topo ?? "";
   const m = machine!, w = state.whatIf, node = state.spec.machine?.nodes?.[0], now = node?.count || (node?.topo ? 1 : 2);
   const slider = (id: string, label: string, values: number[], current: number, unit: string, set: (v: number | undefined) => void) => {
     const chosen = (w as Record<string, number | undefined>)[id] ?? current, list = [...new Set([...values, current, chosen])].sort((a, b) => a - b);
@@ -466,6 +486,7 @@ async function whatIf(): Promise<void> {
   compared = undefined;
   delete document.body.dataset["compared"];
   if (results.querySelector(".error")) replace(results);
+  replace(against);
   if (!Object.values(state.whatIf).some(Boolean)) { replace(results); showCurves(); return; }
   begun(control);
   try {
@@ -481,7 +502,8 @@ async function whatIf(): Promise<void> {
     }, signal);
     document.body.dataset["compared"] = String(generation);
   } catch (err) {
-    if (!(err as CallError).cancelled) replace(results, h("p", { class: "error" }, "Error: ", (err as Error).message));
+    if (!(err as CallError).cancelled) compared = undefined;
+    if (!(err as CallError).cancelled) for (const el of state.whatIf.topo ? [results, against] : [results]) replace(el, h("p", { class: "error" }, "Error: ", (err as Error).message));
     else if (comparing === control && !compared) replace(results, h("p", { class: "soft" }, "Cancelled."));
     drawSoon();
   } finally { ended(control); }
@@ -490,7 +512,16 @@ async function whatIf(): Promise<void> {
 /** What the what-if changes, in words. */
 function changes(): string[] {
   const w = state.whatIf, m = machine!;
-  return [w.nic ? `NICs of ${w.nic} Gb/s for ${Math.round(m.nicGbps)}` : "", w.nodes ? `${w.nodes} nodes for ${state.spec.machine?.nodes?.[0]?.count || m.hosts}` : "", w.channels ? `at most ${w.channels} channels for ${m.channels}` : "", w.lost ? `${w.lost} lost on ${w.lostOn ? "node 0" : "all nodes"}` : ""].filter(Boolean);
+  return [w.topo ? `${rival()} for ${plain(m.name)}` : "", w.nic ? `NICs of ${w.nic} Gb/s for ${Math.round(m.nicGbps)}` : "", w.nodes ? `${w.nodes} nodes for ${state.spec.machine?.nodes?.[0]?.count || m.hosts}` : "", w.channels ? `at most ${w.channels} channels for ${m.channels}` : "", w.lost ? `${w.lost} lost on ${w.lostOn ? "node 0" : "all nodes"}` : ""].filter(Boolean);
+}
+
+/** What the other machine comes to, where it is faster or slower, and how to see why. */
+function showAgainst(c: Compared, waits: () => boolean): void {
+  if (!state.whatIf.topo) return;
+  const list = [...other.values()], what = `${c.hosts} × ${rival()}, ${c.ranks} ranks`, per = c.ranks / c.hosts, m = machine!, words = verdict(rows, other), left = model!.sizes.length - list.length;
+  replace(against, h("p", { class: "answer" }, ...(list.length ? sentence(what, list) : [`${what}: ${waits() ? "simulating …" : "not simulated"}`])),
+    words.length ? h("p", {}, `${rival()} is `, h("b", {}, words.join("; ")), `${left && waits() ? `; ${left} sizes to come` : ""}. `, h("a", { href: "#whatif", click: (e: Event) => { e.preventDefault(); go("whatif"); } }, "Each size, and what NCCL decides differently")) : null,
+    c.ranks !== m.ranks && m.ranks % per === 0 ? h("button", { type: "button", id: "equal-gpus", click: () => { state.whatIf.nodes = m.ranks / per; showWhatIf(); void whatIf(); } }, `With ${m.ranks} GPUs as here: ${m.ranks / per} nodes`) : null);
 }
 
 /** Draws anew the times that came since. */
@@ -498,11 +529,11 @@ let compared: (() => void) | undefined;
 function showCompared(c: Compared, b: Model, spec: Spec, waits: () => boolean): () => void {
   const sizes = model!.sizes.filter((z) => b.sizes.includes(z));
   const label = (m: Model, z: number) => m.choice[m.sizes.indexOf(z)] || "–";
-  const times = h("div");
-  const draw = () => replace(times, table("Before and after", ["size", "now µs", "what if µs", "time ×", "now GB/s", "what if GB/s", "now", "what if"], sizes.map((z) => { const x = rows.get(z), y = other.get(z); return [bytes(z), x?.time ?? (running?.signal.aborted ? "–" : "…"), y?.time ?? (waits() ? "…" : "–"), x && y ? (y.us / x.us).toFixed(2) : "", x?.busText ?? "", y?.busText ?? "", label(model!, z), label(b, z)]; }), [0, 6, 7]));
+  const times = h("div"), [now, then] = state.whatIf.topo ? [plain(machine!.name), rival()] : ["now", "what if"];
+  const draw = () => { showAgainst(c, waits); replace(times, table("Before and after", ["size", `${now} µs`, `${then} µs`, "time ×", `${now} GB/s`, `${then} GB/s`, now, then], sizes.map((z) => { const x = rows.get(z), y = other.get(z); return [bytes(z), x?.time ?? (running?.signal.aborted ? "–" : "…"), y?.time ?? (waits() ? "…" : "–"), x && y ? (y.us / x.us).toFixed(2) : "", x?.busText ?? "", y?.busText ?? "", label(model!, z), label(b, z)]; }), [0, 6, 7])); };
   draw();
   replace(results,
-    h("p", {}, h("span", { class: "b4" }, "what if"), ` against now: ${changes().join("; ")}.`), times,
+    h("p", {}, h("span", { class: "b4" }, "what if"), ` against now: ${changes().join("; ")}.`), state.whatIf.topo ? h("p", { class: "soft" }, `Times of ${then}: ${c.times}. Times of ${now}: ${machine!.times}.`) : null, times,
     h("div", { class: "bar" }, h("button", { type: "button", id: "copy-whatif", click: () => void copy(c.command, "command of the what-if") }, "Copy what-if as command line"),
       state.whatIf.nic ? h("button", { type: "button", click: () => void save("topology", { spec }) }, "Its topology (XML)") : null),
     c.figures.length || c.choices.length ? h("details", {}, h("summary", {}, "What NCCL decides differently, and why"), h("pre", { tabindex: 0 }, c.text)) : h("p", { class: "soft" }, "NCCL decides the same."));
@@ -588,7 +619,7 @@ function nextTheme(): void {
 for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", () => document.dispatchEvent(new Event("themechange")));
 
 async function main(): Promise<void> {
-  hello = await sim.call<Hello>("hello", { spec: tidy(state.spec) });
+  hello = await sim.call<Hello>("hello", {}); // of any machine: recorded
   controls = form(hello, change);
   glossary = new Glossary(hello.words);
   build();

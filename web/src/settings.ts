@@ -7,7 +7,10 @@ export interface Form { el: HTMLElement; show(spec: Spec): void; addMachine(name
 const sizes = ["8", "64", "512", "1K", "4K", "16K", "64K", "256K", "1M", "4M", "16M", "64M", "256M", "1G", "4G", "8G"];
 
 export function form(hello: Hello, change: (edit: (s: Spec) => void) => void): Form {
-  const opt = (v: string, text = v) => h("option", { value: v }, text);
+  const opt = (v: string, text = v, title?: string) => h("option", { value: v, title }, text);
+  // What is chosen in words, below a list whose names alone fit beside the results.
+  const hints = new Map<HTMLSelectElement, HTMLElement>();
+  const hint = (el: HTMLSelectElement) => hints.set(el, h("p", { class: "soft" })).get(el)!;
   const machine = h("select", { id: "machine" }, ...groups(hello));
   const dropped = h("optgroup", { label: "Your files" });
   const nodes = h("input", { id: "nodes", type: "number", min: 1, max: 100000, step: 1 });
@@ -25,7 +28,7 @@ export function form(hello: Hello, change: (edit: (s: Spec) => void) => void): F
   const known = h("select", { id: "known", "aria-label": "Add a variable" }, opt("", "Add a variable …"), ...hello.settings.filter((v) => v.name.startsWith("NCCL_")).map((v) => opt(v.name, `${v.name} — ${v.meaning}`)));
   const models: Record<string, string> = { flow: "links are shared", packet: "frame by frame", hybrid: "frames where queues form" };
   const model = h("select", { id: "network" }, ...hello.networks.models.map((v, i) => opt(i ? v : "", `${v}: ${models[v] ?? ""}`)));
-  const fabric = h("select", { id: "fabric" }, opt("", "ideal"), ...hello.networks.fabrics.map((f) => opt(f.name, `${f.name} — ${f.what}`)));
+  const fabric = h("select", { id: "fabric" }, opt("", "ideal"), ...hello.networks.fabrics.map((f) => opt(f.name, f.name, f.what)));
   const cc = h("select", { id: "cc" }, opt("", "default"), ...hello.networks.controls.map((v) => opt(v)));
   const balance = h("select", { id: "balance" }, opt("", "default"), ...hello.networks.balances.map((v) => opt(v, `by ${v.replace("-", " ")}`)));
   const nics = h("select", { id: "network-class" }, opt("", "by the NICs"), ...hello.networks.classes.map((v) => opt(v)));
@@ -72,10 +75,10 @@ export function form(hello: Hello, change: (edit: (s: Spec) => void) => void): F
   });
 
   const el = h("form", { submit: (e: Event) => e.preventDefault(), autocomplete: "off" },
-    h("h2", {}, "Machine"), field("Machine", machine, "machine"), field("Nodes", nodes, "machine.nodes", range), field("GPUs per node", gpus, "machine.gpus"), field("NVLink multicast", multicast, "machine.multicast"),
+    h("h2", {}, "Machine"), field("Machine", machine, "machine", hint(machine)), field("Nodes", nodes, "machine.nodes", range), field("GPUs per node", gpus, "machine.gpus"), field("NVLink multicast", multicast, "machine.multicast"),
     h("h2", {}, "Operation"), field("Operation", op, "workload.op"), h("div", { class: "row" }, field("From", least, "workload.range.min"), field("to", most, "workload.range.max"), field("factor", factor, "workload.range.factor")),
     h("div", { class: "row" }, field("Type", type, "workload.types"), field("Reduction", red, "workload.reductions")),
-    h("h2", {}, "Network"), field("Between nodes", fabric, "network.fabric"), field("Simulated as", model, "network.model"), h("div", { class: "row" }, field("Congestion", cc, "network.cc"), field("Routes of frames", balance, "network.balance")), field("Class of NICs", nics, "network.class"), field("Faults, one per line", faults, "network.faults"),
+    h("h2", {}, "Network"), field("Between nodes", fabric, "network.fabric", hint(fabric)), field("Simulated as", model, "network.model"), h("div", { class: "row" }, field("Congestion", cc, "network.cc"), field("Routes of frames", balance, "network.balance")), field("Class of NICs", nics, "network.class"), field("Faults, one per line", faults, "network.faults"),
     h("h2", {}, "NCCL"), field("Version", version, "nccl.version"), field("Launch", launch, "engine.launch"), field("Settings, one per line", env, "nccl.env", known));
 
   return {
@@ -113,6 +116,7 @@ export function form(hello: Hello, change: (edit: (s: Spec) => void) => void): F
       if (document.activeElement !== faults) faults.value = (net.faults ?? []).join("\n");
       const text = Object.entries(spec.nccl?.env ?? {}).map(([k, v]) => `${k}=${v}`).join("\n");
       if (document.activeElement !== env) env.value = text;
+      for (const [el, line] of hints) line.textContent = el.selectedOptions[0]?.title ?? "";
     },
     wrong(path, text) {
       const key = [...errors.keys()].filter((k) => path.startsWith(k)).sort((a, b) => b.length - a.length)[0] ?? "machine";
@@ -137,7 +141,7 @@ export function lines(text: string): Record<string, string> {
 function groups(hello: Hello): HTMLElement[] {
   const of = (n: string): string => ({ aws: "AWS", azure: "Azure", gcp: "Google Cloud", oci: "Oracle Cloud", dgx: "NVIDIA DGX", hgx: "NVIDIA HGX", gb200: "NVIDIA NVL72", gb300: "NVIDIA NVL72" })[n.split("-")[0]!] ?? "Others";
   const by = new Map<string, HTMLElement[]>();
-  for (const m of hello.machines) (by.get(of(m.name)) ?? by.set(of(m.name), []).get(of(m.name))!).push(h("option", { value: m.name }, `${m.name} — ${m.title}`));
+  for (const m of hello.machines) (by.get(of(m.name)) ?? by.set(of(m.name), []).get(of(m.name))!).push(h("option", { value: m.name, title: m.title }, m.name));
   const order = ["NVIDIA DGX", "NVIDIA HGX", "NVIDIA NVL72", "AWS", "Azure", "Google Cloud", "Oracle Cloud", "Others"];
   return order.filter((g) => by.has(g)).map((g) => h("optgroup", { label: g }, ...by.get(g)!));
 }

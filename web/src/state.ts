@@ -1,7 +1,7 @@
 // The state of the page: a Spec and what is looked at. It is kept in the address.
 import type { Spec } from "./types";
 
-export interface WhatIf { nic?: number; lost?: string; lostOn?: "one"; nodes?: number; channels?: number }
+export interface WhatIf { topo?: string; nic?: number; lost?: string; lostOn?: "one"; nodes?: number; channels?: number }
 export interface State { spec: Spec; size: number; channel: number; whatIf: WhatIf }
 
 export const first = (): State => ({
@@ -28,7 +28,7 @@ export function tidy(spec: Spec): Spec {
 /** What the page asks of the simulator on a first visit: method and query. */
 export function firstCalls(): [string, object][] {
   const spec = tidy(first().spec);
-  return [["hello", { spec }], ["machine", { spec }], ["model", { spec }], ["explain", { spec, size: String(1 << 26) }], ["run", { spec }]];
+  return [["hello", {}], ["machine", { spec }], ["model", { spec }], ["explain", { spec, size: String(1 << 26) }], ["run", { spec }]];
 }
 
 /** What the address has: a few readable keys, or the whole Spec where they cannot say it. */
@@ -40,6 +40,7 @@ export function encode(st: State): string {
   }
   if (st.size) q.set("size", String(st.size));
   if (st.channel) q.set("channel", String(st.channel));
+  if (st.whatIf.topo) q.set("if-topo", st.whatIf.topo);
   if (st.whatIf.nic) q.set("if-nic", String(st.whatIf.nic));
   if (st.whatIf.lost) q.set("if-lost", st.whatIf.lost);
   if (st.whatIf.lost && st.whatIf.lostOn) q.set("if-lost-on", st.whatIf.lostOn);
@@ -60,7 +61,7 @@ export function decode(hash: string): State {
   const n = (key: string) => { const v = Number(q.get(key)); return Number.isFinite(v) && v > 0 ? v : 0; };
   st.size = n("size");
   st.channel = Math.floor(n("channel"));
-  st.whatIf = { nic: n("if-nic") || undefined, lost: q.get("if-lost") || undefined, lostOn: q.get("if-lost-on") === "one" ? "one" : undefined, nodes: Math.floor(n("if-nodes")) || undefined, channels: Math.floor(n("if-channels")) || undefined };
+  st.whatIf = { topo: q.get("if-topo") || undefined, nic: n("if-nic") || undefined, lost: q.get("if-lost") || undefined, lostOn: q.get("if-lost-on") === "one" ? "one" : undefined, nodes: Math.floor(n("if-nodes")) || undefined, channels: Math.floor(n("if-channels")) || undefined };
   return st;
 }
 

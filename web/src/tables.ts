@@ -1,5 +1,5 @@
 // Who wins at which size, why, and the path matrix.
-import { below, bytes, h, micros, table } from "./dom";
+import { below, bytes, h, micros, short, table } from "./dom";
 import { ramp, step } from "./machine";
 import type { Explained, Machine, Model } from "./types";
 
@@ -10,7 +10,7 @@ export const algoClass = (a: string): string => ({ Ring: "blue", Tree: "orange",
 export function winners(m: Model, selected: number, select: (size: number) => void): HTMLElement {
   if (m.rivals.length === 0) return h("p", { class: "soft" }, "NCCL chooses nothing for this operation: sends and receives have one schedule.");
   const best = m.sizes.map((_, i) => Math.min(...m.rivals.map((r) => r.us[i]! || Infinity)));
-  const head: (Node | string)[] = ["", ...m.sizes.map((z, i) => h("button", { type: "button", class: z === selected ? "on" : undefined, click: () => select(z) }, m.labels[i]!.replace("iB", "")))];
+  const head: (Node | string)[] = ["", ...m.sizes.map((z) => h("button", { type: "button", class: z === selected ? "on" : undefined, click: () => select(z) }, short(z)))];
   const rows = m.rivals.map((r) => [
     h("th", { scope: "row", class: "t" }, h("i", { class: "sw k-" + algoClass(r.algo) }), `${r.algo} ${r.proto}`),
     ...r.us.map((us, i) => {

@@ -61,7 +61,7 @@ export interface Congestion { us: number; crowd?: string; tried: { what: string;
 export interface Figure { what: string; a: string; b: string; why?: string[] }
 export interface Compared {
   inputs: Figure[]; figures: Figure[]; choices: { op: string; from: number; to: number; a: string; b: string; why: string[] }[]; text: string;
-  command: string; // of the second Spec
+  command: string; ranks: number; hosts: number; times: string; // of the second Spec
 }
 export interface Advised {
   tried: number; rows: { bytes: number; us: number; choice: string; best?: string; bestUs: number }[];

@@ -1,6 +1,6 @@
 // One all_reduce from call to wire: stations with their text, what they are for the settings of the page, and
 // a drawing.
-import { h, reduced, s } from "./dom";
+import { h, reduced, replace, s } from "./dom";
 import type { Word } from "./glossary";
 import { step as shade } from "./machine";
 
@@ -18,7 +18,7 @@ export function walk(stations: Word[], here: (i: number) => Here, link: (el: Ele
     const w = stations[station]!, x = here(station);
     head.textContent = `${station + 1} of ${stations.length}: ${w.word}`;
     text.textContent = w.text.replaceAll("\n", " ");
-    now.textContent = x.text ?? "";
+    replace(now, x.text);
     drawing.replaceChildren(...(x.drawing ? [x.drawing] : []));
     drawing.hidden = !x.drawing;
     code.textContent = w.try;

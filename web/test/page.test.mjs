@@ -284,7 +284,7 @@ test("a word of the glossary says what it means, as simccl explain does", slow, 
   const word = await page.locator("#why .word").filter({ hasText: /^LL128$/ }).first();
   await word.click();
   const said = cli("explain", "LL128").split("\n\n")[1].replaceAll("\n", " ");
-  assert.equal(await page.textContent("#word p >> nth=0"), said);
+  assert.equal((await page.textContent("#word p >> nth=0")).replaceAll("\u00a0", " "), said);
   await page.keyboard.press("Escape");
   assert.equal(await page.locator("#word").isVisible(), false);
 });
@@ -299,7 +299,7 @@ test("a walk from call to wire has the words of simccl explain walk, this machin
     assert.match(at, new RegExp(`^${i + 1} of 9: `));
     seen.push(at);
     assert.ok(said.includes((await page.textContent("#walk .text")).replaceAll(/\s+/g, " ")), at);
-    if (i === 0) assert.match(await page.textContent("#walk .now"), /1 MiB on 4 ranks of 2 hosts/);
+    if (i === 0) assert.match(await page.textContent("#walk .now"), /1\sMiB on 4 ranks of 2 hosts/);
     if (i === 4) {
       const cells = () => page.$$eval("#walk .chunks text[class^=ink]", (l) => l.map((e) => Number(e.textContent)));
       await page.locator("#walk-step").fill("0");
@@ -342,7 +342,7 @@ test("a workload and a trace that are dropped are drawn; the timeline zooms by k
   assert.deepEqual(await drop(...jobs), ["workload", "workload"]);
   await page.waitForFunction(() => /an iteration/.test(document.querySelector("#time").textContent));
   const r = JSON.parse(cli("replay", ...jobs, "--topo", "h200x4", "--multicast", "off", "--json"));
-  assert.match(await page.textContent("#time"), new RegExp(`: ${micros(r.iterationUs)} an iteration`.replaceAll(".", "\\.")));
+  assert.match(await page.textContent("#time"), new RegExp(`: ${micros(r.iterationUs)} an iteration`.replaceAll(".", "\\.").replaceAll(" ", "\\s")));
   // A trace has as many rows as it has lanes that are not idle.
   cli("run", "all_reduce", "--topo", "dgx-h100", "-g", "2", "--sizes", "64K", "--trace", "t.json.gz");
   const events = JSON.parse(await opened(join(dir, "t.json.gz"))).traceEvents.filter((e) => e.ph === "X" && !["Idle", "Sleep"].includes(e.name));
@@ -382,7 +382,7 @@ test("what-ifs, alone and together: before and after, with what NCCL decides dif
   await page.focus("#if-nic");
   await page.keyboard.press("ArrowLeft");
   assert.equal(await page.getAttribute("#if-nic", "aria-valuetext"), "200 Gb/s");
-  await page.waitForFunction(() => /NICs of 200 Gb\/s/.test(document.querySelector("#whatif-result").textContent));
+  await page.waitForFunction(() => /NICs of 200\sGb\/s/.test(document.querySelector("#whatif-result").textContent));
   await page.click("#whatif .row + button"); // Reset
   assert.equal(await page.textContent("#whatif-result"), "");
   await visit("#topo=dgx-h100&nodes=2&op=all_gather&sizes=1M&if-nic=100&if-lost=mlx5_4");
@@ -391,6 +391,33 @@ test("what-ifs, alone and together: before and after, with what NCCL decides dif
   assert.deepEqual(await column("whatif-result", 2), Object.values(table(cli("run", "all_gather", "--topo", slower, "--nodes", "2", "--sizes", "1M", "--fault", "nic=mlx5_4:absent"))));
   await visit("#topo=dgx-h100&nodes=2&op=all_gather&sizes=2M&if-lost=mlx5_99");
   await page.waitForFunction(() => /Error.*there is none such/.test(document.querySelector("#whatif-result").textContent));
+});
+
+test("two machines compared: which is faster, by how much, at which sizes; times are the command's", slow, async () => {
+  await visit("#topo=dgx-h100&nodes=2&op=all_reduce&sizes=8,1M,1G");
+  await done();
+  await page.selectOption("#if-topo", "hgx-h100-4");
+  await compared();
+  const said = async () => (await page.textContent("#against")).replaceAll("\u00a0", " ");
+  const want = table(cli("run", "all_reduce", "--topo", "hgx-h100-4", "--nodes", "2", "--sizes", "8,1M,1G")), here = await times();
+  assert.deepEqual(await column("whatif-result", 2), Object.values(want));
+  assert.match(await said(), /^2 × hgx-h100-4, 8 ranks: [\d.]+ GB\/s busbw at 1 GiB, limited by .+; [\d.]+ µs at 8 B\./);
+  for (const z of ["8", "1048576", "1073741824"]) { // each factor that is named lies between those of the tables
+    const by = here[z] / want[z], name = { 8: "8 B", 1048576: "1 MiB", 1073741824: "1 GiB" }[z];
+    if (by > 1.04 || by < 0.96) assert.match(await said(), new RegExp(`× as ${by > 1 ? "fast" : "slow"} (from [^;.]*)?(at |to |from )${name}`), `${z}: ${by}`);
+  }
+  await page.click("#equal-gpus"); // 4 nodes of 4 GPUs
+  await page.waitForFunction(() => /^4 × hgx-h100-4, 16 ranks: \d/.test(document.querySelector("#against").textContent.replaceAll("\u00a0", " ")));
+  await compared();
+  assert.deepEqual(await column("whatif-result", 2), Object.values(table(cli("run", "all_reduce", "--topo", "hgx-h100-4", "--nodes", "4", "--sizes", "8,1M,1G"))));
+  const address = await page.evaluate(() => location.hash);
+  await visit("#topo=dgx-h100&nodes=2&op=all_reduce&sizes=8");
+  assert.equal(await page.textContent("#against"), "");
+  await visit(address);
+  await compared();
+  assert.match(await said(), /^4 × hgx-h100-4, 16 ranks/);
+  await visit("#topo=dgx-h100&nodes=2&op=all_reduce&sizes=8&if-topo=nosuch");
+  await page.waitForFunction(() => /Error.*nosuch/.test(document.querySelector("#against").textContent));
 });
 
 test("downloads, each opened and compared", slow, async () => {
@@ -441,7 +468,7 @@ test("a long run is cancelled, and so is a what-if; the page goes on", slow, asy
   await page.click("#cancel");
   await page.waitForSelector("#cancel", { state: "hidden" });
   assert.match(await page.textContent("#status"), /Cancelled/);
-  await visit("#topo=dgx-h100&nodes=2&op=all_reduce&sizes=8,128M&if-nodes=64&if-channels=32");
+  await visit("#topo=dgx-h100&nodes=2&op=alltoall&sizes=8,64M&if-nodes=64&if-channels=32");
   await done();
   await page.waitForSelector("#cancel:not([hidden])");
   await page.click("#cancel");

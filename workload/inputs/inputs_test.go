@@ -280,7 +280,7 @@ func TestRefusalsNameTheKind(t *testing.T) {
 		{documents[4].text,
 			"f:1:1: this is a topology file of AMD GPUs (RCCL); simccl inspect --json --topo reads it",
 			Machines()},
-		{rccl, "f:1:25: this is a log of AMD's RCCL; AMD's RCCL decides", []Kind{NCCLLog}},
+		{rccl, "f:1:25: this is a log of AMD's RCCL; simccl check --log", []Kind{NCCLLog}},
 		{topology, "f:1:1: this is an NCCL topology file; simccl topo convert reads it", []Kind{Scenario}},
 	} {
 		err := Want([]byte(c.text), "f", c.kinds...)

@@ -122,9 +122,8 @@ var jobs = []string{"replay", "workload show", "workload lint", "workload conver
 var traces = []string{"trace validate", "trace stats", "trace diff", "trace merge"}
 
 var (
-	noAMD = "AMD's RCCL decides by rules of its own, of which simccl has decisions, and no plans and " +
-		"times; give what NCCL or nvidia-smi wrote on a machine of NVIDIA's GPUs, or the topology file of " +
-		"the AMD machine to simccl inspect --json"
+	noAMD = "no command reads it; give the topology file of the AMD machine (NCCL_TOPO_DUMP_FILE of RCCL) " +
+		"or its name to simccl run, explain or inspect"
 	schedules = []string{"schedule check", "schedule show", "schedule convert", "run --schedule",
 		"bench --schedule"}
 	networks = []string{"run --fabric", "explain --fabric", "report --fabric", "diff --fabric",
@@ -178,7 +177,7 @@ var table = [numKinds]row{
 	Groups:     {"recorded groups", "recorded groups of calls", []string{"groups"}, ""},
 	Native:     {"workload", "a job in simccl's text", jobs, ""},
 	Calls:      {"intercept recording", "a recording of simccl intercept", jobs, ""},
-	Kineto:     {"Kineto trace", "a Kineto trace", slices.Concat(jobs, traces), ""},
+	Kineto:     {"Kineto trace", "a Kineto trace", slices.Concat(hangs, traces), ""},
 	TorchET:    {"PyTorch execution trace", "an execution trace of PyTorch", jobs, ""},
 	Chakra:     {"Chakra trace", "a Chakra trace", jobs, ""},
 	ChakraJSON: {"Chakra trace as JSON", "a Chakra trace as JSON", jobs, ""},
@@ -210,7 +209,7 @@ var table = [numKinds]row{
 	OperationTimes: {"times of operations", "times of operations", []string{"workload gen --times"}, ""},
 	Tar:            {"tar archive", "a tar archive", jobs, "what it holds decides"},
 
-	RCCLLog:   {"RCCL log", "a log of AMD's RCCL", nil, noAMD},
+	RCCLLog:   {"RCCL log", "a log of AMD's RCCL", []string{"check --log (with --topo)"}, ""},
 	RCCLTable: {"rccl-tests table", "a table of AMD's rccl-tests", nil, noAMD},
 	AMDTopology: {"AMD topology", "a topology file of AMD GPUs (RCCL)", []string{"inspect --json --topo",
 		"explain --topo", "tune --topo", "graph --topo", "env --topo", "run --topo"}, ""},

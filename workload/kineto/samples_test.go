@@ -176,6 +176,11 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		tr.Measure()
+		for _, v := range tr.Timed() {
+			if v.Ranks < 2 || v.Count < 1 || v.Least < 1 || v.Type.Size() < 1 {
+				t.Fatalf("%+v", v)
+			}
+		}
 		for i := range tr.Ops {
 			if o := &tr.Ops[i]; o.Dur < 0 || o.Comm < 0 || int(o.Comm) > len(tr.Comms) ||
 				int(o.Name) >= len(tr.Names) {

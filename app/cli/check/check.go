@@ -48,7 +48,8 @@ With --log it reads NCCL's own logs of one job (NCCL_DEBUG=INFO
 NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING; a file of all ranks or one of each, also
 gzip), takes version, settings and topology out of them, decides by itself and
 compares every line: system, graphs, trees, rings, channels, cost table, routes
-and choices. Exit status 7 and the first differences if there are any.`,
+and choices. Exit status 7 and the first differences if there are any. Logs of AMD's
+RCCL need --topo, since their system print does not say what GPUs there are.`,
 		Example: `  echo "--topo dgx.xml --nodes 2" > ci/dgx-2.args
   simccl check ci --update && git add ci
   simccl check ci
@@ -124,7 +125,7 @@ func read(a *cli.App, q *logcheck.Request, name string) ([]byte, error) {
 	}
 	data, err := a.ReadFile(name, process.MaxLog)
 	if err == nil && slices.Contains(q.Logs, name) {
-		err = inputs.Want(data, name, inputs.NCCLLog, inputs.SystemPrint)
+		err = inputs.Want(data, name, inputs.NCCLLog, inputs.SystemPrint, inputs.RCCLLog)
 	}
 	return data, err
 }

@@ -31,14 +31,15 @@ func Command(a *cli.App) *cobra.Command {
 		Short: "Say whether measured times are what a machine should give, and if not, why",
 		Long: `diagnose reads what people have of a run: tables of nccl-tests (text, -J, several
 operations and node counts), logs of NCCL, topology dumps, nvidia-smi topo -m and -q,
-ibstat, ethtool -S, lspci -vv, dumps of PyTorch's Flight Recorder. It simulates
-what the machine should give, and says for each size and for the whole: as
+ibstat, ethtool -S, lspci -vv, perftest, Kineto traces, dumps of PyTorch's Flight
+Recorder, a report in words. It simulates what the machine should give, and says for each size and for the whole: as
 expected, slower or faster, within the uncertainty that the machine's and the
 network's class state and the spread of draws.
 
 What is slower it explains: each suspect (a slow NIC, no GPUDirect, a setting,
-…) is simulated, and those come first whose whole curve fits, with evidence from
-the files, a command that proves it and the remedy. What is missing is assumed,
+…) is simulated. What a file is sure of comes first, then those whose whole curve
+fits, each with a command that proves it and the remedy; suspects that nothing in
+the input separates share a rank. What is missing is assumed,
 said, and asked for in the order in which it would decide.
 
 Of a job that hangs or fails, logs and dumps say who waits for whom.`,

@@ -59,7 +59,7 @@ func curves(r *diagnose.Report) (out []page.Section) {
 			if s.Table != table || len(s.Curve) == 0 {
 				continue
 			}
-			with := chart.Series{Name: fmt.Sprintf("%d. %s", k+1, s.Kind)}
+			with := chart.Series{Name: fmt.Sprintf("%d. %s", s.Rank, s.Kind)}
 			for _, p := range s.Curve {
 				with.Points = append(with.Points, chart.Point{X: float64(p.Bytes), Y: p.Us, N: 1, Least: p.Us,
 					Most: p.Us})

@@ -22,8 +22,9 @@ func TestPageShowsBandSuspectsAndMarks(t *testing.T) {
 		System: site.Cluster.Host(0).Systems[0],
 		Sizes: []diagnose.Size{{Bytes: 8, Measured: 10, Expected: [3]float64{8, 10, 12}},
 			{Bytes: 1 << 20, Measured: 90, Expected: [3]float64{40, 50, 60}}},
-		Suspects: []diagnose.Suspect{{Kind: "nic-slow", Prove: "<ibstat>", Curve: []diagnose.Point{{Bytes: 8,
-			Us: 10}, {Bytes: 1 << 20, Us: 88}}}}}
+		Suspects: []diagnose.Suspect{{Kind: "nic-slow", Rank: 1, Prove: "<ibstat>", Curve: []diagnose.Point{
+			{Bytes: 8,
+				Us: 10}, {Bytes: 1 << 20, Us: 88}}}}}
 	var b strings.Builder
 	if err := (&Options{Files: []string{"t.txt"}}).page(&b, r); err != nil {
 		t.Fatal(err)

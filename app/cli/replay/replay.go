@@ -6,6 +6,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/simccl/simccl/app/cli"
@@ -120,7 +121,11 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 
 // page writes the page and the figures.
 func (o *Options) page(a *cli.App, first *outcome, list []replay.Versus) error {
-	p := job.Page{Title: strings.Join(o.Job.Names, " "), Command: "simccl " + strings.Join(a.Args, " "),
+	names := make([]string, len(o.Job.Names))
+	for i, n := range o.Job.Names {
+		names[i] = filepath.Base(n)
+	}
+	p := job.Page{Title: strings.Join(names, " "), Command: "simccl " + strings.Join(a.Args, " "),
 		Machine: fmt.Sprintf("%d × %s", first.site.Cluster.NHosts(), first.site.Name),
 		Rules:   first.site.Config.Rules.Version(), Program: a.Version, Times: first.site.Times(),
 		Report: first.report, Timeline: first.line, Rank: first.rank, Versus: list}

@@ -168,7 +168,8 @@ func TestFigures(t *testing.T) {
 	c := New([]Sample{{X: 8.0, Y: 4, By: "2"}, {X: 8.0, Y: 6, By: "2"}, {X: float64(1 << 20), Y: 9, By: "2"}},
 		"bytes", "busbw", "nodes")
 	f := c.CurvesFigure().SVG()
-	for _, want := range []string{"message size (B)", "busbw (GB/s)", ">nodes 2<", ">1Mi<", `width="246pt"`} {
+	for _, want := range []string{"message size (B)", "busbw (GB/s)", ">nodes 2<", ">1Mi<", `width="246pt"`,
+		`font-size="8"`} {
 		if !strings.Contains(f, want) {
 			t.Errorf("no %q in\n%s", want, f)
 		}
@@ -186,5 +187,20 @@ func TestFigures(t *testing.T) {
 	}
 	if bars := strings.Count(f, `stroke-width="0.6"`); bars != 3 {
 		t.Errorf("%d lines of a bar of one mean", bars)
+	}
+}
+
+// TestAxesOfPagesHaveUnits: sizes are named in binary units, also of many octaves, and times are not.
+func TestAxesOfPagesHaveUnits(t *testing.T) {
+	var samples []Sample
+	for e := 3; e <= 30; e++ {
+		samples = append(samples, Sample{X: math.Exp2(float64(e)), Y: 20 + math.Exp2(float64(e))/2e5})
+	}
+	page := New(samples, "bytes", "time_us", "").SVG()
+	for want, there := range map[string]bool{"message size (B)": true, "time (µs)": true, ">1Mi<": true,
+		">1e+06<": false, ">1Ki<": true, ">2Ki<": false, ">1000<": true} {
+		if strings.Contains(page, want) != there {
+			t.Errorf("%q is there: %t", want, !there)
+		}
 	}
 }

@@ -53,7 +53,7 @@ const (
 	line   ink = 0xc8c8c8 // of the grid
 	faint  ink = 0xe8e8e8 // of the minor grid
 	column     = 246.0    // points: ACM's and IEEE's column, 3.42 inch
-	size       = 7.0      // points of text
+	size       = 8.0      // points of text: IEEE asks for 8 to 10, captions have 8
 )
 
 // strokes distinguish curves without their colour.
@@ -108,7 +108,7 @@ type plot struct {
 // figure lays out axes, grid and labels, and leaves room on the right for names of curves.
 func (c *Chart) figure(names bool) (*Figure, *plot) {
 	f := &Figure{Width: column, Height: 165, Title: c.YName + " over " + c.XName}
-	p := &plot{left: 36, right: column - 8, top: 6, bottom: f.Height - 30}
+	p := &plot{left: 38, right: column - 8, top: 6, bottom: f.Height - 26}
 	if names {
 		for i := range c.Series {
 			p.right = min(p.right, column-8-wideOf(c.nameOf(&c.Series[i])))
@@ -141,14 +141,14 @@ func (c *Chart) figure(names bool) (*Figure, *plot) {
 	}
 	for _, v := range thin(rises, p.y, 12) {
 		f.line(line, 0.5, [2]float64{p.left, p.y.At(v)}, [2]float64{p.right, p.y.At(v)})
-		f.label(p.left-3, p.y.At(v)+2.4, "end", c.tick(c.YName, v))
+		f.label(p.left-3, p.y.At(v)+2.8, "end", c.tick(c.YName, v))
 	}
-	for _, v := range thin(steps, p.x, 26) {
+	for _, v := range thin(steps, p.x, 28) {
 		f.line(line, 0.5, [2]float64{p.x.At(v), p.top}, [2]float64{p.x.At(v), p.bottom})
-		f.label(p.x.At(v), p.bottom+9, "middle", svg.Short(c.tick(c.XName, v), 12))
+		f.label(p.x.At(v), p.bottom+10, "middle", svg.Short(c.tick(c.XName, v), 12))
 	}
 	f.line(black, 0.7, [2]float64{p.left, p.top}, [2]float64{p.left, p.bottom}, [2]float64{p.right, p.bottom})
-	f.label((p.left+p.right)/2, f.Height-5, "middle", axis(c.XName))
+	f.label((p.left+p.right)/2, f.Height-3, "middle", axis(c.XName))
 	f.add(shape{at: [][2]float64{{8, (p.top + p.bottom) / 2}}, kind: aText, ink: black, text: axis(c.YName),
 		anchor: "middle", turned: true})
 	return f, p
@@ -321,7 +321,7 @@ func (f *Figure) names(ends []end, p *plot) {
 		if math.Abs(at[i]-e.at[1]) > 1 || e.at[0] < p.right-4 {
 			f.line(e.ink, 0.3, e.at, [2]float64{p.right + 2, at[i]})
 		}
-		f.add(shape{at: [][2]float64{{p.right + 4, at[i] + 2.4}}, kind: aText, ink: e.ink, text: e.name,
+		f.add(shape{at: [][2]float64{{p.right + 4, at[i] + 2.8}}, kind: aText, ink: e.ink, text: e.name,
 			anchor: "start"})
 	}
 }

@@ -88,8 +88,9 @@ func (c *Chart) scales() (x, y svg.Scale) {
 // frame draws axes and grid.
 func (c *Chart) frame(d *svg.Drawing, x, y svg.Scale, legend float64) {
 	d.Add(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" style="min-width:700px;max-width:1020px" role="img" aria-label="%s over %s">%s<rect class="frame" width="100%%" height="100%%"/>`, width, height+legend, svg.Escape(c.YName), svg.Escape(c.XName), style)
-	for _, v := range ticks(&y) {
-		d.Add(`<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%s</text>`, left, width-right, y.At(v), y.At(v), left-6, y.At(v)+4, svg.Escape(number(v)))
+	rises, _ := lines(y, c.YName)
+	for _, v := range rises {
+		d.Add(`<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%s</text>`, left, width-right, y.At(v), y.At(v), left-6, y.At(v)+4, svg.Escape(c.tick(c.YName, v)))
 	}
 	if len(c.Cats) > 0 {
 		every := max(1, (len(c.Cats)+11)/12)
@@ -102,10 +103,10 @@ func (c *Chart) frame(d *svg.Drawing, x, y svg.Scale, legend float64) {
 	} else {
 		for _, v := range c.places(x) {
 			d.Add(`<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.At(v), height-bottom+18,
-				svg.Escape(number(v)))
+				svg.Escape(c.tick(c.XName, v)))
 		}
 	}
-	d.Add(`<text x="%g" y="%g" text-anchor="middle">%s</text><text transform="translate(14 %g) rotate(-90)" text-anchor="middle">%s</text>`, (left+width)/2, height-8, svg.Escape(c.XName), height/2, svg.Escape(c.YName))
+	d.Add(`<text x="%g" y="%g" text-anchor="middle">%s</text><text transform="translate(14 %g) rotate(-90)" text-anchor="middle">%s</text>`, (left+width)/2, height-8, svg.Escape(axis(c.XName)), height/2, svg.Escape(axis(c.YName)))
 }
 
 // fewPlaces on an axis are named themselves, in place of round values.
@@ -114,15 +115,16 @@ const fewPlaces = 8
 // places are what the axis of X names.
 func (c *Chart) places(x svg.Scale) []float64 {
 	own := c.columns()
+	round, _ := lines(x, c.XName)
 	for i := 1; i < len(own); i++ {
 		if x.At(own[i])-x.At(own[i-1]) < (x.To-x.From)/20 {
-			return ticks(&x)
+			return round
 		}
 	}
 	if len(own) <= fewPlaces {
 		return own
 	}
-	return ticks(&x)
+	return round
 }
 
 // legend lists the groups below the svg.Drawing and returns the height it takes.

@@ -62,7 +62,7 @@ func (c *Chart) Text() string {
 func (c *Chart) frameText(b *strings.Builder, t *canvas) {
 	at := map[int]string{}
 	for _, v := range ticks(&t.y) {
-		at[int(t.y.At(v)+.5)] = number(v)
+		at[int(t.y.At(v)+.5)] = c.tick(c.YName, v)
 	}
 	fmt.Fprintf(b, "%s\n", c.YName)
 	for i, row := range t.cells {
@@ -83,7 +83,7 @@ func (c *Chart) frameText(b *strings.Builder, t *canvas) {
 		}
 	} else {
 		for _, v := range c.places(t.x) {
-			put(t.x.At(v), number(v))
+			put(t.x.At(v), c.tick(c.XName, v))
 		}
 	}
 	fmt.Fprintf(b, "%9s  %s\n%9s  %s\n", "", strings.TrimRight(string(line), " "), "", c.XName)

@@ -12,6 +12,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 
 	"github.com/simccl/simccl/app/report/svg"
@@ -94,7 +95,7 @@ func (d *Doc) Page() string {
 	if len(d.Facts) > 0 {
 		b.WriteString("<dl>")
 		for _, f := range d.Facts {
-			fmt.Fprintf(&b, `<div><dt>%s</dt><dd>%s</dd></div>`, Text(f.Name), Text(f.Value))
+			fmt.Fprintf(&b, `<div><dt>%s</dt><dd>%s</dd></div>`, Text(f.Name), joined(f.Value))
 		}
 		b.WriteString("</dl>\n")
 	}
@@ -110,9 +111,15 @@ func (d *Doc) Page() string {
 	return b.String()
 }
 
+// unit is a number before its unit.
+var unit = regexp.MustCompile(`(\d) ((?:[mnµu]?s|[GM]B/s|Gb/s|[KMG]?i?B|%|×)(?:[^\pL\d]|$))`)
+
+// joined is Text in which no line ends between a number and its unit.
+func joined(s string) string { return unit.ReplaceAllString(Text(s), "$1\u00a0$2") }
+
 func (d *Doc) summary(b *strings.Builder) {
 	if d.Answer != "" {
-		fmt.Fprintf(b, "<p class=\"answer\">%s</p>\n", Text(d.Answer))
+		fmt.Fprintf(b, "<p class=\"answer\">%s</p>\n", joined(d.Answer))
 	}
 	if len(d.Tiles) == 0 {
 		return
@@ -123,9 +130,9 @@ func (d *Doc) summary(b *strings.Builder) {
 		if t.Alt {
 			class = ` class="alt"`
 		}
-		fmt.Fprintf(b, `<div%s><b>%s</b><strong>%s</strong>`, class, Text(t.Name), Text(t.Value))
+		fmt.Fprintf(b, `<div%s><b>%s</b><strong>%s</strong>`, class, Text(t.Name), joined(t.Value))
 		if t.Note != "" {
-			fmt.Fprintf(b, `<span>%s</span>`, Text(t.Note))
+			fmt.Fprintf(b, `<span>%s</span>`, joined(t.Note))
 		}
 		if t.Code != "" {
 			fmt.Fprintf(b, `<span><code>%s</code></span>`, Text(t.Code))

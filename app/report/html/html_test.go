@@ -121,3 +121,14 @@ func TestRampIsEven(t *testing.T) {
 		}
 	}
 }
+
+// A line of the summary does not end between a number and its unit; names and commands stay as they are.
+func TestNumbersStayWithTheirUnits(t *testing.T) {
+	d := Doc{Title: "t", Command: "simccl run --sizes 8 B",
+		Answer: "28.32 us at 1 KiB, 3 % of 5 Gb/s, 4 Bands"}
+	page := d.Page()
+	if want := "28.32\u00a0us at 1\u00a0KiB, 3\u00a0% of 5\u00a0Gb/s, 4 Bands"; !strings.Contains(page,
+		want) || !strings.Contains(page, d.Command) {
+		t.Errorf("no %q in\n%s", want, page[strings.Index(page, "<header>"):])
+	}
+}

@@ -47,6 +47,7 @@ type trial struct {
 	verdict      diagnose.Verdict
 	kinds        []string // any of them, among the suspects; empty: none is asked for
 	none         bool     // no suspect is right
+	asks         string   // what the answer has to ask for where it does not name the cause
 	make         func() (diagnose.Request, error)
 	slower       map[string]func(point) point // changes that make a table slower, by their names
 }
@@ -60,13 +61,37 @@ type answer struct {
 	None     bool             `json:"none,omitempty"`
 	Verdict  diagnose.Verdict `json:"verdict"`
 	Suspects []string         `json:"suspects"`
-	Skipped  string           `json:"skipped,omitempty"`
-	Seconds  float64          `json:"cpuSeconds"`
+	// of the suspects: one where the table shows no difference
+	Ranks []int `json:"ranks,omitempty"`
+	// Asked: among the first five things that are missing is what shows the cause.
+	Asked   bool    `json:"asked,omitempty"`
+	Skipped string  `json:"skipped,omitempty"`
+	Seconds float64 `json:"cpuSeconds"`
 }
 
-// place is where among the suspects a right kind comes, from 1; 0: nowhere.
-func (a *answer) place() int {
-	return 1 + slices.IndexFunc(a.Suspects, func(s string) bool { return slices.Contains(a.Kinds, s) })
+// place is where among the suspects a right kind is listed, from 1, and its rank; 0: nowhere.
+func (a *answer) place() (at, rank int) {
+	at = 1 + slices.IndexFunc(a.Suspects, func(s string) bool { return slices.Contains(a.Kinds, s) })
+	if rank = at; at > 0 && len(a.Ranks) >= at {
+		rank = a.Ranks[at-1]
+	}
+	return at, rank
+}
+
+// list names the suspects, those of a rank joined.
+func (a *answer) list() string {
+	var b strings.Builder
+	for i, s := range a.Suspects {
+		switch {
+		case i == 0:
+		case i < len(a.Ranks) && a.Ranks[i] == a.Ranks[i-1]:
+			b.WriteString("=")
+		default:
+			b.WriteString(" ")
+		}
+		b.WriteString(s)
+	}
+	return b.String()
 }
 
 func run(ctx context.Context, args []string, w io.Writer) error {
@@ -80,6 +105,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	every := f.Int("every", 1, "every so many-th case")
 	draws := f.Int("draws", 10, "faults: machines of each kind")
 	from := f.Int("from", 0, "faults: the first draw")
+	whole := f.Bool("print", false, "print what diagnose answers, whole")
 	log := f.String("log", "", "file of answers; cases in it are not run again")
 	if err := f.Parse(args[1:]); err != nil {
 		return err
@@ -106,7 +132,11 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 			}
 		}
 		if asked[0].Name == "" {
-			asked = t.ask(ctx)
+			asked = t.ask(ctx, func(text string) {
+				if *whole {
+					fmt.Fprintf(w, "%s\n%s\n", t.name, text)
+				}
+			})
 			if err := record(*log, asked); err != nil {
 				return err
 			}
@@ -118,7 +148,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 }
 
 // ask has a case diagnosed: its answer, and the verdicts of the same table were it slower.
-func (t *trial) ask(ctx context.Context) []answer {
+func (t *trial) ask(ctx context.Context, show func(string)) []answer {
 	a := answer{Name: t.name, Group: t.group, Right: t.verdict, Kinds: t.kinds, None: t.none,
 		Suspects: []string{}}
 	req, err := t.make()
@@ -135,8 +165,14 @@ func (t *trial) ask(ctx context.Context) []answer {
 	}
 	a.Seconds = math.Round(100*(spent()-start)) / 100
 	a.Verdict = r.Verdict
+	show(r.Text())
 	for _, s := range r.Suspects {
-		a.Suspects = append(a.Suspects, s.Kind)
+		a.Suspects, a.Ranks = append(a.Suspects, s.Kind), append(a.Ranks, s.Rank)
+	}
+	if at, _ := a.place(); at == 0 && t.asks != "" {
+		a.Asked = slices.ContainsFunc(r.Missing[:min(5, len(r.Missing))], func(m string) bool {
+			return strings.Contains(m, t.asks)
+		})
 	}
 	out := []answer{a}
 	for called, change := range t.slower { //lint:sorted answers are summed by group
@@ -195,7 +231,11 @@ func record(name string, answers []answer) error {
 // tally counts a group.
 type tally struct {
 	cases, verdict, first, three, none, ofVerdict, ofKinds, ofNone int
-	seconds, most                                                  float64 // of CPU: mean and largest
+	// As they are listed, without ranks, and how many kinds share the first rank and the first three.
+	listed1, listed3, kinds1, kinds3 int
+	// Causes that are not among three ranks, but what would show them is asked for.
+	asked         int
+	seconds, most float64 // of CPU: mean and largest
 }
 
 func (t *tally) add(a *answer) {
@@ -209,9 +249,16 @@ func (t *tally) add(a *answer) {
 	count(&t.ofVerdict, a.Right != "")
 	count(&t.verdict, a.Right != "" && a.Verdict == a.Right)
 	count(&t.ofKinds, len(a.Kinds) > 0)
-	p := a.place()
-	count(&t.first, p == 1)
-	count(&t.three, p >= 1 && p <= 3)
+	at, rank := a.place()
+	count(&t.first, rank == 1)
+	count(&t.three, rank >= 1 && rank <= 3)
+	count(&t.asked, a.Asked && (rank < 1 || rank > 3))
+	count(&t.listed1, at == 1)
+	count(&t.listed3, at >= 1 && at <= 3)
+	for _, r := range a.Ranks {
+		count(&t.kinds1, len(a.Kinds) > 0 && r == 1)
+		count(&t.kinds3, len(a.Kinds) > 0 && r <= 3)
+	}
 	count(&t.ofNone, a.None)
 	count(&t.none, a.None && len(a.Suspects) == 0)
 }
@@ -231,11 +278,11 @@ func sum(w io.Writer, all []answer) {
 		}
 		by[a.Group].add(a)
 		total.add(a)
-		p := a.place()
+		_, p := a.place()
 		if a.Right != "" && a.Verdict != a.Right || len(a.Kinds) > 0 && p != 1 ||
 			a.None && len(a.Suspects) > 0 {
 			fmt.Fprintf(w, "miss %s: %s, not %s; suspects %s, not %s (%d)\n", a.Name, a.Verdict, a.Right,
-				strings.Join(a.Suspects, " "), strings.Join(a.Kinds, "|"), p)
+				a.list(), strings.Join(a.Kinds, "|"), p)
 		}
 	}
 	for _, g := range slices.Sorted(maps.Keys(by)) {
@@ -256,6 +303,15 @@ func (t *tally) print(w io.Writer, name string) {
 	share("verdict", t.verdict, t.ofVerdict)
 	share("first", t.first, t.ofKinds)
 	share("among three", t.three, t.ofKinds)
+	if t.asked > 0 {
+		share("else asked for", t.asked, t.ofKinds)
+	}
+	share("listed first", t.listed1, t.ofKinds)
+	share("among three listed", t.listed3, t.ofKinds)
+	if t.ofKinds > 0 {
+		fmt.Fprintf(w, "  kinds in the first rank %.1f, in three %.1f", float64(t.kinds1)/float64(t.ofKinds),
+			float64(t.kinds3)/float64(t.ofKinds))
+	}
 	share("no suspect", t.none, t.ofNone)
 	fmt.Fprintf(w, "  CPU %.1f s, most %.1f s\n", t.seconds/float64(max(t.cases, 1)), t.most)
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-
-	"github.com/simccl/simccl/study/diagnose"
 )
 
 // TestCutBoundsThePlateauAlone: times of a cut table follow a part of the best bandwidth, sizes below
@@ -80,21 +78,50 @@ func TestEveryFaultIsMade(t *testing.T) {
 	}
 }
 
-// TestCausesAreMadeOfTheirWords: a bandwidth in words is a point, and a cause of no table is left out.
-func TestCausesAreMadeOfTheirWords(t *testing.T) {
+// TestCausesAreWhatTheReporterPasted: each labelled bandwidth is a table of its own, pairs of nodes are
+// tables of nccl-tests with their hosts, other tools' figures are words; neither the cause nor the name of
+// the case, which names it, nor what was better after the repair is given.
+func TestCausesAreWhatTheReporterPasted(t *testing.T) {
 	trials, err := causes(fstest.MapFS{"reference/causes.json": {Data: []byte(`[
-		{"name": "own", "kind": "acs", "topology": "2 nodes A100",
-			"table": {"collective": "all_reduce", "avg_busbw": 10}},
-		{"name": "copy", "kind": "host_memory", "table": {"tool": "own"}}]`)}})
-	if err != nil || len(trials) != 2 {
+		{"name": "acs_on", "kind": "acs", "topology": "2 nodes of 4 x A100", "cause": "ACS was on",
+			"after_fix": {"off": 21.75}, "table": {"collective": "all_reduce", "avg_busbw": {"2 NICs": 12, "1 NIC": 10}}},
+		{"name": "slow", "kind": "slow_node", "table": {"collective": "all_reduce",
+			"busbw_by_pair": {"17-18": 40, "17-19": 80}}},
+		{"name": "copy", "kind": "host_memory", "table": {"tool": "own", "GBps": 64}}]`)}})
+	if err != nil || len(trials) != 3 {
 		t.Fatal(len(trials), err)
 	}
-	req, err := trials[0].make()
-	if err != nil || !strings.Contains(string(req.Files[0].Data), `"busbw":10`) ||
-		trials[0].verdict != diagnose.Slower {
-		t.Errorf("%s %v", req.Files, err)
+	for i, want := range [][]string{{"report.txt: 2 nodes of 4 x A100", `"busbw":10`, `"gpus_per_node":4`,
+		`"nics_per_node":"1"`, `"busbw":12`}, {"on 17 device 0", "on 18 device 7", "on 19 device 0"},
+		{"GBps: 64", "tool: own"}} {
+		req, err := trials[i].make()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ""
+		for _, f := range req.Files {
+			text += f.Name + ": " + string(f.Data)
+		}
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s: no %q in %s", trials[i].name, w, text)
+			}
+		}
+		if strings.Contains(text, "acs") || strings.Contains(text, "ACS") || strings.Contains(text, "21.75") {
+			t.Errorf("the answer is given: %s", text)
+		}
 	}
-	if _, err := trials[1].make(); err == nil {
-		t.Error("a copy in host memory is a collective")
+}
+
+// TestRankCountsNotThePlace: a kind that shares the first rank is first; as it is listed it is second.
+func TestRankCountsNotThePlace(t *testing.T) {
+	a := &answer{Kinds: []string{"b"}, Suspects: []string{"a", "b", "c"}, Ranks: []int{1, 1, 2}}
+	sum := new(tally)
+	sum.add(a)
+	if sum.first != 1 || sum.listed1 != 0 || sum.listed3 != 1 || sum.kinds1 != 2 || sum.kinds3 != 3 {
+		t.Errorf("%+v", sum)
+	}
+	if s := a.list(); s != "a=b c" {
+		t.Errorf("listed as %q", s)
 	}
 }

@@ -51,6 +51,11 @@ func (m *Machine) shots(p *peer.Plan, t *Time) error {
 		if ph.Meet {
 			t.Gap += c.Flag
 		}
+		if local(ph) {
+			gap, busy := m.copied(p, ph)
+			t.Gap, t.Busy = t.Gap+gap, t.Busy+busy
+			continue
+		}
 		w := m.newTraffic()
 		if w.crowdLoad = c.Crowd; ph.Serial {
 			w.crowdLoad = 0
@@ -67,6 +72,28 @@ func (m *Machine) shots(p *peer.Plan, t *Time) error {
 	}
 	t.Busy *= max(1, m.Slow)
 	return nil
+}
+
+// local reports whether a phase moves data within ranks alone.
+func local(ph *peer.Phase) bool {
+	return !slices.ContainsFunc(ph.Moves, func(mv peer.Move) bool {
+		return slices.ContainsFunc(mv.Sources, func(s peer.Place) bool { return s.Rank != mv.To.Rank })
+	})
+}
+
+// copied is the time in which each rank copies its input: the kernel's threads 16 bytes at a time, whose
+// loads from memory take as long as those from a peer, or a kernel of its own before it at the memory's rate.
+func (m *Machine) copied(p *peer.Plan, ph *peer.Phase) (gap, busy float64) {
+	bytes := make([]int64, p.Ranks)
+	for i := range ph.Moves {
+		bytes[ph.Moves[i].By] += p.Parts[ph.Moves[i].To.Part].Bytes
+	}
+	most, c := slices.Max(bytes), &m.Class.Peer
+	if ph.Before {
+		return m.Class.One.CopyGap, 2 * float64(most) / (m.Class.One.MemoryRate * 1e3)
+	}
+	turn := int64(p.Blocks) * int64(p.Threads) * 16
+	return 0, float64((most+turn-1)/turn) * c.Load
 }
 
 // chain is what a thread waits for its loads, one pass after the other: each of all threads

@@ -7,9 +7,12 @@
 // B300, GB300) and the Ada whitepaper of the RTX 4090; rates of dense BF16 with FP32 accumulation, for V100
 // of FP16 and, as it has no TF32, of FP32. For boards of several GPUs the figure is one GPU's share (HGX B200
 // and B300: 36 PFLOPS with sparsity on eight). Memory of GH200 is that with HBM3, of V100 the larger of its
-// two sizes. AMD's data sheets (MI210, MI250, MI250X, MI300A, MI300X, MI325X, MI350X, MI355X), written from
-// memory: of MI250 and MI250X the figure is one GCD's half; Single is TF32 on MI300 and FP32 by matrix cores
-// where there is no TF32; Link is half of the Infinity Fabric links' rate in both directions.
+// two sizes. AMD's data sheets (MI210, MI250, MI250X, MI300A, MI300X, MI325X, MI350X, MI355X): of MI250 and
+// MI250X the figure is one GCD's half. Matrix is compute units x operations a clock x the highest clock: 104
+// (MI210, a GCD of MI250) or 110 x 1,024 x 1.7 GHz, 228 and 304 x 2,048 x 2.1, 256 x 4,096 x 2.2 (MI350X) or
+// 2.4; memory as AMD announced it (1.6, 5.3, 6.0 and 8.0 TB/s). Links were not checked. Single is TF32 on
+// MI300 and FP32 by matrix cores where there is no TF32; Link is half of the Infinity Fabric links' rate in
+// both directions.
 package datasheet
 
 import "strings"

@@ -1,0 +1,56 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/rules"
+)
+
+// TestEveryVariableOfRCCL: each of RCCL's own variables is honoured, says with its place in RCCL's source
+// why it changes nothing, or is refused by type where its value would change a decision; none only warns.
+func TestEveryVariableOfRCCL(t *testing.T) {
+	source, err := os.ReadFile(golden.Root(t, "config", "rccl.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\{"(RCCL_[A-Z0-9_]+)", [FNTP]`).FindAllSubmatch(source, -1) {
+		names[string(m[1])] = true
+	}
+	if len(names) < 65 {
+		t.Fatalf("%d variables", len(names))
+	}
+	of := rules.DefaultRCCL()
+	for name := range names {
+		v := config.Lookup(name)
+		changed := map[bool]string{true: "0", false: "7"}[v.Default == "1"]
+		_, warned, err := config.Load(config.Sources{Rules: of, NoEnv: true,
+			Flags: []string{name + "=" + changed}})
+		var refused *config.UnmodelledError
+		switch {
+		case errors.As(err, &refused):
+			if strings.HasPrefix(refused.Why, "no ") {
+				t.Errorf("%s is refused though %s", name, refused.Why)
+			}
+			if _, _, err := config.Load(config.Sources{Rules: of, NoEnv: true,
+				Flags: []string{name + "=" + v.Default}}); err != nil && v.Default != "" {
+				t.Errorf("%s=%s, the default: %v", name, v.Default, err)
+			}
+		case err != nil:
+			t.Errorf("%s=%s: %v, not by type", name, changed, err)
+		case v.Unsupported != "":
+			t.Errorf("%s=%s is not supported and only warns: %v", name, changed, warned)
+		case !v.Honoured() && v.NoEffect == "":
+			t.Errorf("%s has no effect, and no reason", name)
+		}
+		if v.Source == "" {
+			t.Errorf("%s: no place in RCCL's source", name)
+		}
+	}
+}
