@@ -188,16 +188,17 @@ func others(t *testing.T, b *strings.Builder) {
 }
 
 // limits fails where an error is beyond what the page says today, rounded as
-// there: 4.0, 3.2, 5.3 and 3.8 %. A page that is written anew cannot say more.
+// there: 4.1, 3.4, 4.7 and 3.1 %. A page that is written anew cannot say more. Until the class
+// was fitted to five hosts at once, and to HBM apart from L2, they were 4.0, 3.2, 5.3 and 3.8 %.
 func limits(t *testing.T, heldOut column) {
 	five, large := heldOut.five()
 	for _, x := range []struct {
 		what  string
 		got   float64
 		limit float64
-	}{{"five collectives", five.mean(), 0.0405}, {"five collectives from 1 MiB", large.mean(), 0.0325},
-		{"alltoall", heldOut[coll.AllToAll].all.mean(), 0.0535},
-		{"sendrecv", heldOut[coll.SendRecv].all.mean(), 0.0385}} {
+	}{{"five collectives", five.mean(), 0.0415}, {"five collectives from 1 MiB", large.mean(), 0.0345},
+		{"alltoall", heldOut[coll.AllToAll].all.mean(), 0.0475},
+		{"sendrecv", heldOut[coll.SendRecv].all.mean(), 0.0315}} {
 		if x.got > x.limit {
 			t.Errorf("%s, sizes held out: mean error %.1f %%, want at most %g %%", x.what, 100*x.got,
 				100*x.limit)
