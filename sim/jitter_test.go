@@ -48,7 +48,7 @@ func TestLockstepAgreesWithJitter(t *testing.T) {
 	t.Logf("worst: %.3v", worst)
 }
 
-// The same where one GPU's proxy thread has all channels of rings and of PAT, in the mean
+// The same where one GPU's proxy thread has all channels of rings and of PAT, on average
 // of sizes: at single ones all channels' looks may coincide, or none.
 func TestLockstepAgreesWithJitterOfOneGPU(t *testing.T) {
 	c, systems := nodes(t, "gh200.n2", 8, comm.Params{})

@@ -155,9 +155,8 @@ func guessedQuantities(add adder) {
 	add("simple_latency", "us", 0, 1e3,
 		"wait of a warp for an operand of a turn, eight packs a thread, beside the work of others",
 		func(c *Class) *float64 { return &c.Simple.Latency })
-	add("simple_hbm", "us", 0, 1e3, "on top for user data that is not in L2, of 24 thread blocks", func(c *Class) *float64 {
-		return &c.Simple.HBM
-	})
+	add("simple_hbm", "us", 0, 1e3, "on top for user data that is not in L2, of 24 thread blocks",
+		func(c *Class) *float64 { return &c.Simple.HBM })
 	add("simple_sum", "1", 0, 100, "weight of reducing an operand with those before it, on top of its load",
 		func(c *Class) *float64 { return &c.Simple.Sum })
 	add("multicast_slice", "us", 0, 1e3,
