@@ -30,7 +30,7 @@ var heldOut = map[string]regime{
 // ofKind is the relative error of simulated gains of settings that change the simulated time, by kind: below
 // 1 MiB (all) and from there (large); from 2 x H200, which no fit saw (testdata/measured/h200x2/advise;
 // TestSettingsAgainstMeasurement).
-var ofKind = map[kind]regime{channels: {.042, .051}, threads: {.033, .089}, buffers: {0, .033}}
+var ofKind = map[kind]regime{channels: {.042, .052}, threads: {.033, .089}, buffers: {0, .033}}
 
 // trust returns the relative uncertainty of the ratio of two simulated times. If both make the same choice
 // most of the error cancels and counts once; the errors of different choices count as independent.
