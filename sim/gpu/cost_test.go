@@ -70,7 +70,17 @@ func TestLoopsOfASlice(t *testing.T) {
 	}
 }
 
-// Bytes that are reduced cost more than bytes that are copied, floats do not.
+// HBM slows Simple in proportion to the thread blocks that load from it, up to 32.
+func TestHBMSlowsByThreadBlocks(t *testing.T) {
+	for blocks, want := range map[int]float64{0: 0, 1: 0.5 / 24, 12: 0.25, 24: 0.5, 32: 0.5 * 32 / 24,
+		64: 0.5 * 32 / 24} {
+		if got := CrowdedMiss(0.5, blocks); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%d blocks: %g, want %g", blocks, got, want)
+		}
+	}
+}
+
+// Bytes that are reduced cost more than floats that are reduced.
 func TestReducedBytes(t *testing.T) {
 	c := NVSwitch90()
 	floats := Pass{Loads: 2, Stores: 1, Elem: 4}
