@@ -25,7 +25,7 @@ func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 			float64(o.Kernel.TimeUs)
 	case o.Copies != nil:
 		f.Algo = "CE"
-	case o.Hierarchy != nil:
+	case o.hierarchy != nil:
 		f.Algo = strings.ToUpper(tuning.Hierarchical)
 	case o.Peer != nil:
 		f.Algo, f.Channels, f.Kernel = "PEER", o.Peer.Blocks, o.Peer.Kernel

@@ -113,7 +113,7 @@ func (h *hierarchy) plan() error {
 // prove proves the plans. That both together gather all follows from the order of their ranks: local rank l
 // has the blocks of all nodes' rank l, node by node, and of all local ranks these are all blocks.
 func (r *Running) proveHierarchy(o Operation, out *Outcome) error {
-	for _, p := range out.Hierarchy.plans {
+	for _, p := range out.hierarchy.plans {
 		one := Outcome{Plan: p}
 		if err := r.prove(o, &one); err != nil {
 			return err

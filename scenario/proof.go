@@ -11,7 +11,7 @@ import (
 // unless the Spec forbids it. What cannot be proved so is not refused: it is simulated all the
 // same, and NotProved says why.
 func (r *Running) prove(o Operation, out *Outcome) error {
-	if out.Hierarchy != nil && !r.Spec.Engine.NoProof {
+	if out.hierarchy != nil && !r.Spec.Engine.NoProof {
 		return r.proveHierarchy(o, out)
 	}
 	if r.Spec.Engine.NoProof || out.Plan == nil || out.OfSchedule || !out.Plan.DataDefined() {

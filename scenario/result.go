@@ -138,7 +138,7 @@ type Outcome struct {
 	Kernel     *sym.Launch   // the kernel over symmetric windows that NCCL takes; nil for another
 	Copies     *sym.Copies   // the copies by copy engines that it takes; nil for kernels
 	Peer       *peer.Plan    // the kernel over peers' memory that the Spec names; nil for others
-	Hierarchy  *hierarchy    // RCCL's AllGather over nodes and then within them; nil for others
+	hierarchy  *hierarchy    // RCCL's AllGather over nodes and then within them; nil for others
 	Result     exec.Result
 	Host       units.Time // what its launch costs the host, where that is shown; else 0
 	Checked    bool       // the plan was proved

@@ -372,7 +372,7 @@ func (r *Running) planned(o Operation, windows, plans bool) (Outcome, error) {
 	case err != nil:
 		return Outcome{}, &OperationError{r.fn, o.Count, err}
 	case h != nil:
-		out := Outcome{Hierarchy: h}
+		out := Outcome{hierarchy: h}
 		if plans {
 			err = r.prove(o, &out)
 		}
@@ -440,8 +440,8 @@ func (r *Running) execute(ctx context.Context, o Outcome, sink trace.Sink, opt n
 	if o.Kernel != nil || o.Copies != nil || o.Peer != nil {
 		return r.lockstep(ctx, o, sink)
 	}
-	if o.Hierarchy != nil {
-		return o.Hierarchy.simulate(ctx, o, sink)
+	if o.hierarchy != nil {
+		return o.hierarchy.simulate(ctx, o, sink)
 	}
 	cfg, err := r.simConfig()
 	if err != nil {
