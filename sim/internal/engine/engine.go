@@ -39,6 +39,7 @@ type Conn struct {
 	Depth    int8  // pieces that fit
 	FromHost bool  // what is received lies in host memory
 	Staged   bool  // through host memory: its flags take longer than between GPUs
+	Uplink   bool  // between GPUs behind different PCIe switches
 	Slots    [plan.FIFOSteps]Slot
 }
 
@@ -283,6 +284,7 @@ type costs struct {
 	blockTurn     units.Time
 	ll128Both     units.Time
 	host          units.Time // what flags take longer through host memory
+	uplink        units.Time // and between GPUs behind different PCIe switches
 }
 
 func costsOf(c *gpu.Class) costs {
@@ -295,7 +297,7 @@ func costsOf(c *gpu.Class) costs {
 	k.drain, k.blockTurn = us(c.Simple.Drain), us(c.Simple.BlockTurn)
 	k.batch, k.work = us(c.Works.Batch), us(c.Works.Work)
 	k.llTrip = us(c.LL.Trip.Base + c.LL.Trip.Recv)
-	k.host = us(c.HostHop)
+	k.host, k.uplink = us(c.HostHop), us(c.UplinkHop)
 	return k
 }
 

@@ -114,9 +114,10 @@ func (e *Engine) look(g *Group) {
 	if g.Plan.Req.Direct {
 		e.direct(g)
 	}
+	route := g.Route
 	g.Route = e.routeOf(g)
 	g.pass.Own = g.Route == g.local && len(op.To) > 0 && e.Conns[op.To[0]].Net >= 0
-	changed := g.pass != pass || g.pack != pack
+	changed := g.pass != pass || g.pack != pack || g.proto == coll.LL && g.Route != route // its share
 	if changed {
 		g.sized = -1
 	}

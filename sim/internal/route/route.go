@@ -425,6 +425,19 @@ func (w *Table) Between(c *plan.Conn) (wire.RouteID, error) {
 	return key.route, nil
 }
 
+// OverUplink reports whether a connection joins GPUs behind different PCIe switches, without host memory.
+func (w *Table) OverUplink(c *plan.Conn) bool {
+	if c.Route.Transport != connect.P2P || w.isLocal(c) {
+		return false
+	}
+	node, from := w.GPU(c.Src)
+	if node < 0 {
+		return false
+	}
+	_, to := w.GPU(c.Dst)
+	return w.Systems[node].Path(from, to).Kind >= topo.PathPXB
+}
+
 // staging is the traffic through a node's host memory.
 type staging struct {
 	bytes units.Bytes   // in transit at a time
