@@ -113,3 +113,26 @@ func TestLLIsSlowerBetweenSwitches(t *testing.T) {
 		}
 	}
 }
+
+// Between A100s the receiver of Simple reads the sender's memory, and waits for it; of LL, and
+// between other GPUs, the sender stores.
+func TestA100ReadsWhatPeersSend(t *testing.T) {
+	for _, x := range []struct {
+		topo  string
+		proto coll.Protocol
+		reads bool
+	}{{"dgx-a100", coll.Simple, true}, {"dgx-a100", coll.LL, false}, {"dgx-h100", coll.Simple, false}} {
+		c := site.Load(t, site.Nodes(x.topo, 1)).Comm
+		took := func(read float64) units.Time {
+			class := sim.ClassOf(c.Systems()[0])
+			class.Simple.Read = read
+			req := plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: x.proto, Channels: 1, Warps: 16,
+				Count: 1 << 18, Type: coll.Float32}
+			r, _ := simulatePlan(t, c, quiet(c, sim.Config{Class: &class}), req, trace.Discard)
+			return r.Elapsed
+		}
+		if late := took(50) - took(0); x.reads != (late > 0) {
+			t.Errorf("%s %v: a wait for peers' memory makes it %v later", x.topo, x.proto, late)
+		}
+	}
+}

@@ -145,8 +145,8 @@ type SimpleCost struct {
 	Loop, Turn, Idle float64
 	// Latency is what a warp waits for each operand of a turn of eight packs a thread, HBM
 	// what it waits longer for user data that is not in L2; the other warps' work hides
-	// either where it takes longer.
-	Latency, HBM float64
+	// either where it takes longer. Read is on top where what a peer sends lies in its memory.
+	Latency, HBM, Read float64
 	// Post is what fence, flag store and poll add to Flag.
 	Post float64
 	// BlockTurn is what a thread block of a schedule of others takes beside that for a

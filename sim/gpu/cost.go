@@ -9,14 +9,14 @@ import (
 // Pass is what one primitive does to memory: how many operands it loads and
 // stores, and where.
 type Pass struct {
-	Loads  int  // received and local operands
-	Stores int  // stores to peers
-	Own    bool // those stores stay in the GPU's own memory, for a NIC to read
-	Direct bool // those stores go to the peers' user buffers, which hides one to the own
-	Local  bool // also stores to the GPU's own memory
-	User   bool // reads user data
-	Host   bool // what is received is in host memory
-	Skew   bool // user data not aligned to 16 bytes
+	Loads  int   // received and local operands
+	Stores int   // stores to peers
+	Own    bool  // those stores stay in the GPU's own memory, for a NIC to read
+	Direct bool  // those stores go to the peers' user buffers, which hides one to the own
+	Local  bool  // also stores to the GPU's own memory
+	User   bool  // reads user data
+	From   Place // where what is received lies
+	Skew   bool  // user data not aligned to 16 bytes
 	// Multicast is set if the switch reduces the loads or copies the stores.
 	Multicast bool
 	// Unaligned128 is set if user data does not start on a 128-byte line.
@@ -30,6 +30,17 @@ type Pass struct {
 	// Miss is the share of accesses to user data that leave L2 (CrowdedMiss).
 	Miss float64
 }
+
+// Place is where a kernel finds what a peer sends it.
+type Place uint8
+
+// Places. Between A100s a kernel reads the sender's buffer over NVLink
+// (ncclTopoCheckP2p, graph/paths.cc of NCCL 2.28.9); other peers store into its own memory.
+const (
+	OwnMemory Place = iota
+	HostMemory
+	PeerMemory
+)
 
 // Gap is a collective kernel's fixed cost (launch gap, prologue, epilogue) with so
 // many threads a block, without BlockGap, in microseconds.
@@ -138,6 +149,9 @@ func (s *SimpleCost) wait(p Pass) float64 {
 	if p.User {
 		w += float64(s.HBM * p.Miss)
 	}
+	if p.From == PeerMemory {
+		w += s.Read
+	}
 	return w
 }
 
@@ -173,7 +187,7 @@ func (c *Class) wide(p Pass) float64 {
 	if p.Local && !p.Direct {
 		weight += s.Local
 	}
-	if p.Host {
+	if p.From == HostMemory {
 		weight += s.Host
 	}
 	if p.Elem == 1 {
@@ -337,7 +351,7 @@ func (t *TripCost) latency(p Pass, miss float64) float64 {
 	l := t.Base
 	if p.Loads > 1 || !p.User {
 		l += t.Recv
-		if p.Host {
+		if p.From == HostMemory {
 			l += t.Host
 		}
 		if p.User {

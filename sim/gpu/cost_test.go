@@ -120,7 +120,7 @@ func TestHostOperands(t *testing.T) {
 	c := NVSwitch90()
 	near := recvCopySend
 	far := near
-	far.Host = true
+	far.From = HostMemory
 	if c.SimpleRate(far, 512, 512, 16) >= c.SimpleRate(near, 512, 512, 16) || c.LLTime(far, 512, 0, 1<<15,
 		0) <= c.LLTime(near, 512, 0, 1<<15, 0) ||
 		c.LL128Time(far, 640, 1<<15, 0) <= c.LL128Time(near, 640, 1<<15, 0) {

@@ -157,6 +157,8 @@ func guessedQuantities(add adder) {
 		func(c *Class) *float64 { return &c.Simple.Latency })
 	add("simple_hbm", "us", 0, 1e3, "on top for user data that is not in L2, of 24 thread blocks",
 		func(c *Class) *float64 { return &c.Simple.HBM })
+	add("simple_read", "us", 0, 1e3, "on top where what is received lies in a peer's memory",
+		func(c *Class) *float64 { return &c.Simple.Read })
 	add("simple_sum", "1", 0, 100, "weight of reducing an operand with those before it, on top of its load",
 		func(c *Class) *float64 { return &c.Simple.Sum })
 	add("multicast_slice", "us", 0, 1e3,

@@ -39,6 +39,7 @@ type Conn struct {
 	Depth    int8  // pieces that fit
 	FromHost bool  // what is received lies in host memory
 	Staged   bool  // through host memory: its flags take longer than between GPUs
+	Read     bool  // Simple's buffer is the sender's, from which the receiver reads over NVLink
 	Uplink   bool  // between GPUs behind different PCIe switches
 	Slots    [plan.FIFOSteps]Slot
 }

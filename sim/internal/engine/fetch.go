@@ -107,16 +107,13 @@ func (e *Engine) look(g *Group) {
 		g.pass.Local, g.pass.Stores = false, 1
 		g.pass.Miss = 0 // as fast from HBM as from L2: testdata/measured/h200x1/onerank.txt
 	}
-	g.pass.Host = false
-	for _, id := range op.From {
-		g.pass.Host = g.pass.Host || e.Conns[id].FromHost
-	}
+	g.pass.From = e.source(g)
 	if g.Plan.Req.Direct {
 		e.direct(g)
 	}
 	route := g.Route
 	g.Route = e.routeOf(g)
-	g.pass.Own = g.Route == g.local && len(op.To) > 0 && e.Conns[op.To[0]].Net >= 0
+	g.pass.Own = e.storesOwn(g)
 	changed := g.pass != pass || g.pack != pack || g.proto == coll.LL && g.Route != route // its share
 	if changed {
 		g.sized = -1
@@ -150,6 +147,30 @@ func (e *Engine) direct(g *Group) {
 		g.pass.Local = false
 		g.idle = len(op.To) == 0
 	}
+}
+
+// source is where what the group receives lies.
+func (e *Engine) source(g *Group) gpu.Place {
+	place := gpu.OwnMemory
+	for _, id := range g.Op.From {
+		switch c := &e.Conns[id]; {
+		case c.FromHost:
+			return gpu.HostMemory
+		case c.Read && g.proto == coll.Simple:
+			place = gpu.PeerMemory
+		}
+	}
+	return place
+}
+
+// storesOwn reports whether the group stores what it sends to its own GPU's memory: to the FIFO of a
+// NIC, or one that its peer reads.
+func (e *Engine) storesOwn(g *Group) bool {
+	if len(g.Op.To) == 0 {
+		return false
+	}
+	c := &e.Conns[g.Op.To[0]]
+	return g.Route == g.local && c.Net >= 0 || c.Read && g.proto == coll.Simple
 }
 
 // routeOf is the route that the op's loads and stores take.

@@ -212,7 +212,7 @@ func (e *Engine) joinConns(j *Job, gi int32, op *plan.Op) error {
 // of it but its route and its network side.
 func (e *Engine) ConnOf(pc *plan.Conn, pr *plan.Program, snd, rcv int32) Conn {
 	return Conn{Snd: snd, Rcv: rcv, Net: -1, Depth: depthOf(pr), Staged: Staged(pc),
-		Uplink: e.Net.Table.OverUplink(pc), FromHost: e.FromHost(pc)}
+		Uplink: e.Net.Table.OverUplink(pc), Read: e.Net.Table.Reads(pc), FromHost: e.FromHost(pc)}
 }
 
 // depthOf is how many pieces of a program fit a connection.

@@ -425,6 +425,21 @@ func (w *Table) Between(c *plan.Conn) (wire.RouteID, error) {
 	return key.route, nil
 }
 
+// Reads reports whether a receiver reads Simple's data from the sender's memory, as between A100s joined
+// by NVLink (ncclTopoCheckP2p, graph/paths.cc of NCCL 2.28.9).
+func (w *Table) Reads(c *plan.Conn) bool {
+	if c.Route.Transport != connect.P2P || w.isLocal(c) {
+		return false
+	}
+	node, from := w.GPU(c.Src)
+	if node < 0 {
+		return false
+	}
+	s := w.Systems[node]
+	_, to := w.GPU(c.Dst)
+	return s.Path(from, to).Kind == topo.PathNVL && s.Nodes[from].GPU.SM == 80 && s.Nodes[to].GPU.SM == 80
+}
+
 // OverUplink reports whether a connection joins GPUs behind different PCIe switches, without host memory.
 func (w *Table) OverUplink(c *plan.Conn) bool {
 	if c.Route.Transport != connect.P2P || w.isLocal(c) {
