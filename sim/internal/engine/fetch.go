@@ -163,14 +163,16 @@ func (e *Engine) source(g *Group) gpu.Place {
 	return place
 }
 
-// storesOwn reports whether the group stores what it sends to its own GPU's memory: to the FIFO of a
-// NIC, or one that its peer reads.
+// storesOwn reports whether the group stores all that it sends to its own GPU's memory: to the FIFO
+// of a NIC, or one that its peer reads.
 func (e *Engine) storesOwn(g *Group) bool {
-	if len(g.Op.To) == 0 {
-		return false
+	for _, id := range g.Op.To {
+		c := &e.Conns[id]
+		if !(c.Net >= 0 && c.Route == e.Net.Table.Local || c.Read && g.proto == coll.Simple) {
+			return false
+		}
 	}
-	c := &e.Conns[g.Op.To[0]]
-	return g.Route == g.local && c.Net >= 0 || c.Read && g.proto == coll.Simple
+	return len(g.Op.To) > 0
 }
 
 // routeOf is the route that the op's loads and stores take.
