@@ -166,13 +166,16 @@ func (e *Engine) source(g *Group) gpu.Place {
 // storesOwn reports whether the group stores all that it sends to its own GPU's memory: to the FIFO
 // of a NIC, or one that its peer reads.
 func (e *Engine) storesOwn(g *Group) bool {
+	own := len(g.Op.To) > 0 && g.Route == g.local // nothing of the op crosses a link
 	for _, id := range g.Op.To {
-		c := &e.Conns[id]
-		if !(c.Net >= 0 && c.Route == e.Net.Table.Local || c.Read && g.proto == coll.Simple) {
+		switch c := &e.Conns[id]; {
+		case c.Read && g.proto == coll.Simple:
+			own = true
+		case c.Net < 0 || c.Route != e.Net.Table.Local:
 			return false
 		}
 	}
-	return len(g.Op.To) > 0
+	return own
 }
 
 // routeOf is the route that the op's loads and stores take.
