@@ -173,7 +173,8 @@ func loads(links []exec.LinkLoad, elapsed units.Time) []Load {
 
 // role is a link's name without the numbers of its node and devices: "GPU→NVSwitch".
 func role(name string) string {
-	if _, rest, ok := strings.Cut(name, " "); ok && strings.HasPrefix(name, "node") {
+	node, rest, ok := strings.Cut(name, " ")
+	if ok && strings.HasPrefix(node, "node") && !strings.Contains(node, "/") { // node0/2 is a NIC
 		name = rest
 	}
 	ends := strings.Split(name, "→")

@@ -204,3 +204,28 @@ func TestAxesOfPagesHaveUnits(t *testing.T) {
 		}
 	}
 }
+
+// TestDistributionsAreSteps: of a distribution each value holds until the next one; it has no marks, nor has
+// a curve of more points than can be told apart.
+func TestDistributionsAreSteps(t *testing.T) {
+	var all []Sample
+	for i := range mostMarks + 1 {
+		all = append(all, Sample{X: float64(i), Y: float64(i)})
+	}
+	few, many := New(all[:3], "slowdown", "share", ""), New(all, "time (µs)", "rate (Gb/s)", "")
+	if s := few.SVG(); strings.Count(s, "<circle") != 3 || strings.Contains(s, "V") {
+		t.Errorf("no steps are meant:\n%s", s)
+	}
+	if s := many.SVG(); strings.Contains(s, "<circle") {
+		t.Errorf("%d points are marked", len(all))
+	}
+	few.Steps = true
+	if s := few.SVG(); strings.Contains(s, "<circle") || strings.Count(s, "V") != 2 {
+		t.Errorf("no steps:\n%s", s)
+	}
+	for _, s := range few.CurvesFigure().shapes {
+		if s.kind == aMark || s.kind == aLine && s.wide == 1.1 && (len(s.at) != 5 || s.at[1][1] != s.at[0][1]) {
+			t.Errorf("the figure has no steps: %+v", s)
+		}
+	}
+}

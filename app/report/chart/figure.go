@@ -195,6 +195,8 @@ func (c *Chart) nameOf(s *Series) string {
 // mostMarks is the most points of a line that are marked: of more the line says it.
 const mostMarks = 40
 
+func (c *Chart) marks(s *Series) bool { return len(s.Points) <= mostMarks && !c.Steps }
+
 // mostName is where names of curves are cut.
 const mostName = 18
 
@@ -266,6 +268,9 @@ func (c *Chart) CurvesFigure() *Figure {
 		var path [][2]float64
 		for _, q := range s.Points {
 			at := [2]float64{p.x.At(q.X), p.y.At(q.Y)}
+			if n := len(path); n > 0 && c.Steps {
+				path = append(path, [2]float64{at[0], path[n-1][1]})
+			}
 			path = append(path, at)
 			if q.N > 1 && q.Most > q.Least {
 				lo, hi := p.y.At(q.Least), p.y.At(q.Most)
@@ -273,7 +278,7 @@ func (c *Chart) CurvesFigure() *Figure {
 				f.line(colour, 0.6, [2]float64{at[0] - 2, lo}, [2]float64{at[0] + 2, lo})
 				f.line(colour, 0.6, [2]float64{at[0] - 2, hi}, [2]float64{at[0] + 2, hi})
 			}
-			if !joined || len(s.Points) <= mostMarks {
+			if c.marks(&s) || !joined {
 				f.add(shape{at: [][2]float64{at}, kind: aMark, ink: colour, wide: 1.3})
 			}
 		}

@@ -114,8 +114,13 @@ func (d *Doc) Page() string {
 // unit is a number before its unit.
 var unit = regexp.MustCompile(`(\d) ((?:[mnµu]?s|[GM]B/s|Gb/s|[KMG]?i?B|%|×)(?:[^\pL\d]|$))`)
 
-// joined is Text in which no line ends between a number and its unit.
-func joined(s string) string { return unit.ReplaceAllString(Text(s), "$1\u00a0$2") }
+// span is a range of numbers, as of equal links: GPU0–7.
+var span = regexp.MustCompile(`(\d–)(\d)`)
+
+// joined is Text in which no line ends between a number and its unit, or within a range of numbers.
+func joined(s string) string {
+	return span.ReplaceAllString(unit.ReplaceAllString(Text(s), "$1\u00a0$2"), "$1\u2060$2")
+}
 
 func (d *Doc) summary(b *strings.Builder) {
 	if d.Answer != "" {
