@@ -1,6 +1,6 @@
 // The page: state, calls, sections.
 import { chart, type Series } from "./chart";
-import { bytes, download, h, micros, percent, replace, table } from "./dom";
+import { bytes, download, h, micros, percent, replace, table, unbroken } from "./dom";
 import { drawMachine, loadTable, ramp } from "./machine";
 import { Glossary } from "./glossary";
 import { CallError, Simulator } from "./rpc";
@@ -154,7 +154,7 @@ async function refresh(): Promise<void> {
   state.channel = Math.min(state.channel, Math.max(0, machine.kept - 1));
   const size = $<HTMLInputElement>("size");
   size.max = String(model.sizes.length - 1);
-  $("command").textContent = machine.command;
+  replace($("command"), ...unbroken(machine.command));
   say("");
   showMachine();
   showSize();
@@ -181,7 +181,11 @@ async function simulate(mine: number, query: { spec: Spec }): Promise<void> {
     ran = end;
     draw();
     document.body.dataset["done"] = String(mine);
-  } catch (err) { if (mine === generation) { broken = err; draw(); } }
+  } catch (err) {
+    if (mine !== generation) return ended(control);
+    if (!(err instanceof CallError && err.cancelled)) broken = err;
+    draw();
+  }
   ended(control);
 }
 
@@ -254,7 +258,7 @@ function answer(): void {
   const list = [...rows.values()];
   if (list.length === 0) {
     const best = model!.busbw.length ? Math.max(...model!.busbw) : 0;
-    return replace($("answer"), `${what}: `, best > 0 ? `NCCL's model expects up to ${best.toFixed(1)} GB/s busbw; simulating …` : "simulating …");
+    return replace($("answer"), `${what}: `, (best > 0 ? `NCCL's model expects up to ${best.toFixed(1)} GB/s busbw; ` : "") + (running?.signal.aborted ? "no size is simulated." : "simulating …"));
   }
   replace($("answer"), ...sentence(what, list));
   glossary.link($("answer"));
