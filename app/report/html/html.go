@@ -120,9 +120,11 @@ var option = regexp.MustCompile(`(?:^|\B)--?[a-z][\w-]*`)
 // span is a range of numbers, as of equal links: GPU0–7.
 var span = regexp.MustCompile(`(\d–)(\d)`)
 
-// joined is Text in which no line ends between a number and its unit, or within a range of numbers.
+// joined is Text in which no line ends between a number and its unit, or within a range of numbers; one may
+// end after the arrow of a link.
 func joined(s string) string {
-	return span.ReplaceAllString(unit.ReplaceAllString(Text(s), "$1\u00a0$2"), "$1\u2060$2")
+	s = span.ReplaceAllString(unit.ReplaceAllString(Text(s), "$1\u00a0$2"), "$1\u2060$2")
+	return strings.ReplaceAll(s, "→", "→<wbr>")
 }
 
 func (d *Doc) summary(b *strings.Builder) {
