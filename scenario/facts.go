@@ -83,8 +83,8 @@ func (r *Running) busiest(of *exec.Result) []LinkFacts {
 	}
 	var out []LinkFacts
 	for _, l := range top {
-		out = append(out, LinkFacts{r.Site.LinkName(l.Name), float64(l.Capacity), int64(l.Bytes), l.Use(of.Elapsed),
-			int64(l.Queue)})
+		out = append(out, LinkFacts{r.Site.LinkName(l.Name), float64(l.Capacity), int64(l.Bytes),
+			l.Use(of.Elapsed), int64(l.Queue)})
 	}
 	return out
 }

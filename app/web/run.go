@@ -156,7 +156,8 @@ func loads(site *scenario.Site, links []exec.LinkLoad, elapsed units.Time) []Loa
 		if l.Capacity <= 0 || l.Bytes == 0 {
 			continue
 		}
-		one := Load{Name: role(site.LinkName(l.Name)), GBps: float64(l.Capacity), Bytes: int64(l.Bytes), Use: l.Use(elapsed)}
+		one := Load{Name: role(site.LinkName(l.Name)), GBps: float64(l.Capacity), Bytes: int64(l.Bytes),
+			Use: l.Use(elapsed)}
 		if k, ok := at[one]; ok {
 			out[k].Equal++
 			continue

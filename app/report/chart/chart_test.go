@@ -206,7 +206,7 @@ func TestAxesOfPagesHaveUnits(t *testing.T) {
 }
 
 // TestDistributionsAreSteps: of a distribution each value holds until the next one; it has no marks, nor has
-// a curve of more points than can be told apart.
+// a curve of many points.
 func TestDistributionsAreSteps(t *testing.T) {
 	var all []Sample
 	for i := range mostMarks + 1 {
@@ -224,7 +224,8 @@ func TestDistributionsAreSteps(t *testing.T) {
 		t.Errorf("no steps:\n%s", s)
 	}
 	for _, s := range few.CurvesFigure().shapes {
-		if s.kind == aMark || s.kind == aLine && s.wide == 1.1 && (len(s.at) != 5 || s.at[1][1] != s.at[0][1]) {
+		steps := len(s.at) == 5 && s.at[1][1] == s.at[0][1]
+		if s.kind == aMark || s.kind == aLine && s.wide == 1.1 && !steps {
 			t.Errorf("the figure has no steps: %+v", s)
 		}
 	}
@@ -234,8 +235,8 @@ func TestDistributionsAreSteps(t *testing.T) {
 func TestNamesOfCurvesHaveRoom(t *testing.T) {
 	doc := (&Figure{Width: column, Height: 100}).Document()
 	doc.SetFont("Helvetica", "", size)
-	for _, name := range []string{"NVLS", "NVLSTree", "LL128", "dgx-h100", "nodes 16", "gb200-nvl72", "CollNetDirect",
-		"WEBSEARCH 30 %", "minimum"} {
+	for _, name := range []string{"NVLS", "NVLSTree", "LL128", "dgx-h100", "nodes 16", "gb200-nvl72",
+		"CollNetDirect", "WEBSEARCH 30 %", "minimum"} {
 		if got, real := wideOf(name), doc.GetStringWidth(name); got < 0.97*real || got > 1.35*real {
 			t.Errorf("%s: %.1f points, Helvetica needs %.1f", name, got, real)
 		}

@@ -135,7 +135,8 @@ func TestNumbersStayWithTheirUnits(t *testing.T) {
 
 // TestNoLineEndsWithinAValue: neither between a number and its unit nor within a range.
 func TestNoLineEndsWithinAValue(t *testing.T) {
-	if got, want := joined("16 × GPU0–7→NVSwitch, 5 GB/s"), "16\u00a0× GPU0–\u20607→<wbr>NVSwitch, 5\u00a0GB/s"; got != want {
+	want := "16\u00a0× GPU0–\u20607→<wbr>NVSwitch, 5\u00a0GB/s"
+	if got := joined("16 × GPU0–7→NVSwitch, 5 GB/s"); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
