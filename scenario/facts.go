@@ -42,7 +42,8 @@ func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 		f.Regret, f.Best = &regret, o.Best.Label()
 	}
 	if l, ok := Limiting(o.Result.Links); ok && o.Result.Elapsed > 0 {
-		f.Limit, f.Use, f.Queue, f.Links = l.Name, l.Use(o.Result.Elapsed), int64(l.Queue), busiest(&o.Result)
+		f.Limit, f.Use, f.Queue, f.Links = r.Site.LinkName(l.Name), l.Use(o.Result.Elapsed), int64(l.Queue),
+			r.busiest(&o.Result)
 		if ideal := l.Ideal(); ideal > 0 {
 			f.Expect = busBW * float64(o.Result.Elapsed) / float64(ideal)
 			f.IdealUs = ideal.Micros()
@@ -65,11 +66,11 @@ func (r *Running) Facts(o *Outcome, busBW float64) Facts {
 func (f *Facts) Windowed() bool { return f.Simulated == exec.Window.String() }
 
 // busiest lists the five links with the highest utilisation.
-func busiest(r *exec.Result) []LinkFacts {
+func (r *Running) busiest(of *exec.Result) []LinkFacts {
 	const most = 5
 	var top []*exec.LinkLoad // the first of equal ones first
-	for i := range r.Links {
-		l := &r.Links[i]
+	for i := range of.Links {
+		l := &of.Links[i]
 		if l.Capacity <= 0 || l.Bytes <= 0 || len(top) == most && l.Ideal() <= top[most-1].Ideal() {
 			continue
 		}
@@ -82,8 +83,8 @@ func busiest(r *exec.Result) []LinkFacts {
 	}
 	var out []LinkFacts
 	for _, l := range top {
-		out = append(out, LinkFacts{l.Name, float64(l.Capacity), int64(l.Bytes), l.Use(r.Elapsed),
-			int64(l.Queue)})
+		out = append(out, LinkFacts{r.Site.LinkName(l.Name), float64(l.Capacity), int64(l.Bytes),
+			l.Use(of.Elapsed), int64(l.Queue)})
 	}
 	return out
 }

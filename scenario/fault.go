@@ -269,6 +269,19 @@ func (f *fault) ports(cl *fabric.Cluster) ([]fabric.End, error) {
 	return out, nil
 }
 
+// LinkName is what a link of a result is called: of a NIC that a fault slows its name in place of its number.
+func (s *Site) LinkName(name string) string {
+	var host, net int
+	var way string
+	if n, _ := fmt.Sscanf(name, "node%d/%d slow %s", &host, &net, &way); n < 3 || host >= s.Cluster.NHosts() {
+		return name
+	}
+	if all := nets(s.Cluster.Host(host)); net < len(all) {
+		return fmt.Sprintf("node%d/%s slow %s", host, all[net].Name, way)
+	}
+	return name
+}
+
 // nets are the NICs of a host, in the order in which faults and fabrics count them.
 func nets(h *topo.Host) []*topo.NetInfo {
 	s := h.Systems[0]

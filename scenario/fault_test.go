@@ -163,3 +163,17 @@ func TestTimed(t *testing.T) {
 		}
 	}
 }
+
+// TestSlowedNICsAreNamed: the link that holds a slow NIC to its speed has the NIC's name; others keep theirs.
+func TestSlowedNICsAreNamed(t *testing.T) {
+	_, cl := hosts(t, 2)
+	s := &Site{Cluster: cl}
+	second := nets(cl.Host(1))[2].Name
+	for name, want := range map[string]string{"node1/2 slow in": "node1/" + second + " slow in",
+		"node1/99 slow in": "node1/99 slow in", "node7/0 slow out": "node7/0 slow out",
+		"node0 GPU0→NVSwitch": "node0 GPU0→NVSwitch", "leaf0→node0/0": "leaf0→node0/0"} {
+		if got := s.LinkName(name); got != want {
+			t.Errorf("%s is called %q, want %q", name, got, want)
+		}
+	}
+}

@@ -8,8 +8,8 @@ const server = spawn(process.argv[2], ["serve"], { stdio: ["ignore", "pipe", "in
 const address = await new Promise((ok, no) => { server.stdout.once("data", (d) => ok(String(d).trim())); server.once("exit", no); });
 const program = await chromium.launchServer({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-background-networking"] });
 const browser = await chromium.connect(program.wsEndpoint());
-/** Seconds of processors that the browser's processes have used, by the fields of /proc/PID/stat; threads that ended count. */
-function used() {
+/** Seconds of processors that the browser's processes have used since an earlier call, by the fields of /proc/PID/stat; threads that ended count. */
+function used(before) {
   const all = new Map();
   for (const pid of readdirSync("/proc").filter((n) => /^\d+$/.test(n))) {
     try {
@@ -18,45 +18,54 @@ function used() {
     } catch { /* it ended */ }
   }
   const ours = (pid) => pid === program.process().pid || all.has(pid) && all.get(pid).parent > 1 && ours(all.get(pid).parent);
-  return [...all].reduce((sum, [pid, p]) => sum + (ours(pid) ? p.seconds : 0), 0);
+  const since = before && [...all].reduce((sum, [pid, p]) => sum + (ours(pid) ? p.seconds - (before.get(pid)?.seconds ?? 0) : 0), 0);
+  return since ?? all;
 }
 const shown = (page) => page.waitForFunction(() => document.body.dataset.shown);
+const done = (page) => page.waitForFunction(() => document.body.dataset.done === document.body.dataset.shown);
 const print = (what, limit, ms) => console.log(`${what.padEnd(60)} ${String(limit).padStart(8)} ${(ms / 1000).toFixed(3).padStart(8)}`);
 const least = async (n, f) => { let best = Infinity; for (let i = 0; i < n; i++) best = Math.min(best, await f()); return best; };
 
 if (process.argv[3] === "cpu") {
   console.log(`${"first visit, processor seconds of all of the browser, best of 3".padEnd(60)} ${"decided".padStart(8)} ${"all sizes".padStart(9)}`);
-  const best = [Infinity, Infinity];
-  for (let i = 0; i < 3; i++) {
-    const c = await browser.newContext(), page = await c.newPage();
-    page.setDefaultTimeout(300_000);
-    await page.goto("about:blank");
-    const before = used();
-    await page.goto(address + "#topo=dgx-h100&nodes=2&op=all_reduce");
-    await shown(page);
-    const decided = used() - before;
-    await page.waitForFunction(() => document.body.dataset.done === document.body.dataset.shown);
-    best[0] = Math.min(best[0], decided);
-    best[1] = Math.min(best[1], used() - before);
-    await c.close();
+  for (const [topo, nodes] of [["dgx-h100", 2], ["dgx-b200", 4]]) {
+    const best = [Infinity, Infinity];
+    for (let i = 0; i < 3; i++) {
+      const c = await browser.newContext(), page = await c.newPage();
+      page.setDefaultTimeout(300_000);
+      await page.goto("about:blank");
+      const before = used();
+      await page.goto(address + `#topo=${topo}&nodes=${nodes}&op=all_reduce`);
+      await shown(page);
+      best[0] = Math.min(best[0], used(before));
+      await done(page);
+      best[1] = Math.min(best[1], used(before));
+      await c.close();
+    }
+    console.log(`${`${nodes} nodes of ${topo}, all_reduce, 8 B to 1 GiB`.padEnd(60)} ${best[0].toFixed(2).padStart(8)} ${best[1].toFixed(2).padStart(9)}`);
   }
-  console.log(`${"two DGX H100, all_reduce, 8 B to 1 GiB".padEnd(60)} ${best[0].toFixed(2).padStart(8)} ${best[1].toFixed(2).padStart(9)}`);
   await browser.close();
   await program.close();
   server.kill("SIGINT");
   process.exit();
 }
 console.log(`${"web page, best of 3".padEnd(60)} ${"limit".padStart(8)} ${"seconds".padStart(8)}`);
-const visit = async (context) => {
+/** When the decisions are shown, or all sizes, from the start of the visit. */
+const visit = async (context, topo = "dgx-h100", nodes = 2, all = false) => {
   const page = await context.newPage();
   page.setDefaultTimeout(300_000);
-  await page.goto(address + "#topo=dgx-h100&nodes=2&op=all_reduce");
+  await page.goto(address + `#topo=${topo}&nodes=${nodes}&op=all_reduce`);
   await shown(page);
-  const ms = await page.evaluate(() => performance.getEntriesByName("first-picture")[0].startTime);
+  if (all) await done(page);
+  const ms = await page.evaluate((a) => (a ? performance.now() : performance.getEntriesByName("first-picture")[0].startTime), all);
   await page.close();
   return ms;
 };
-print("first picture, first visit", 1.5, await least(3, async () => { const c = await browser.newContext(); const ms = await visit(c); await c.close(); return ms; }));
+const first = (...of) => least(3, async () => { const c = await browser.newContext(); const ms = await visit(c, ...of); await c.close(); return ms; });
+print("first picture, first visit", 1.5, await first());
+print("first picture, first visit of four DGX B200", 1.5, await first("dgx-b200", 4));
+print("all sizes, first visit", 3, await first("dgx-h100", 2, true));
+print("all sizes, first visit of four DGX B200", 3, await first("dgx-b200", 4, true));
 const context = await browser.newContext();
 await visit(context);
 print("first picture, next visit", 1.5, await least(3, () => visit(context)));

@@ -127,7 +127,7 @@ func (s *Service) row(r *scenario.Running, site *scenario.Site, row *scenario.Ro
 		return nil, err
 	}
 	out.Use, out.Merged = use(site.Cluster.Host(0).Systems[0], &o.Result)
-	out.Loads = loads(o.Result.Links, o.Result.Elapsed)
+	out.Loads = loads(site, o.Result.Links, o.Result.Elapsed)
 	return out, nil
 }
 
@@ -149,14 +149,15 @@ func use(sys *topo.System, r *exec.Result) (out []float32, merged bool) {
 }
 
 // loads lists the fullest links, equal ones of all nodes together.
-func loads(links []exec.LinkLoad, elapsed units.Time) []Load {
+func loads(site *scenario.Site, links []exec.LinkLoad, elapsed units.Time) []Load {
 	out, at := []Load{}, map[Load]int{}
 	for i := range links {
 		l := &links[i]
 		if l.Capacity <= 0 || l.Bytes == 0 {
 			continue
 		}
-		one := Load{Name: role(l.Name), GBps: float64(l.Capacity), Bytes: int64(l.Bytes), Use: l.Use(elapsed)}
+		one := Load{Name: role(site.LinkName(l.Name)), GBps: float64(l.Capacity), Bytes: int64(l.Bytes),
+			Use: l.Use(elapsed)}
 		if k, ok := at[one]; ok {
 			out[k].Equal++
 			continue
@@ -173,7 +174,8 @@ func loads(links []exec.LinkLoad, elapsed units.Time) []Load {
 
 // role is a link's name without the numbers of its node and devices: "GPU→NVSwitch".
 func role(name string) string {
-	if _, rest, ok := strings.Cut(name, " "); ok && strings.HasPrefix(name, "node") {
+	node, rest, ok := strings.Cut(name, " ")
+	if ok && strings.HasPrefix(node, "node") && !strings.Contains(node, "/") { // node0/2 is a NIC
 		name = rest
 	}
 	ends := strings.Split(name, "→")
@@ -183,7 +185,7 @@ func role(name string) string {
 				ends[i] = kind
 			}
 		}
-		if k := strings.TrimRight(ends[i], "0123456789"); strings.Contains(k, "_") {
+		if k := strings.TrimRight(ends[i], "0123456789"); k != ends[i] && strings.Contains(k, "_") {
 			ends[i] = k + "*"
 		}
 	}

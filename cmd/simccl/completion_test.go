@@ -53,7 +53,8 @@ func TestCompletionInShells(t *testing.T) {
 			for line, want := range map[string]string{"simccl run all_reduce --topo dgx-": "dgx-h100",
 				"simccl run all_reduce --fabric u":         "ultra-ethernet",
 				"simccl run all_reduce --nccl-version 2.2": "2.21.5",
-				"simccl explain L":                         "LL128"} {
+				"simccl explain L":                         "LL128",
+				"simccl network run --traffic we":          "websearch"} {
 				c := exec.CommandContext(t.Context(), program, file)
 				c.Dir, c.Env = s.dir, append(s.env, "LINE="+line, "WANT="+want)
 				out, err := c.CombinedOutput()

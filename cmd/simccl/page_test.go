@@ -62,7 +62,7 @@ func TestPageFitsPhoneAndDesk(t *testing.T) {
 		}
 		for _, part := range []string{"Bandwidth and latency", "Results", "Who wins at which size",
 			"Why this choice", "Topology and load", "Fullest links", "Rings", "Trees",
-			"One operation of the last size", "Paths", "Settings in force"} {
+			"Timeline of one operation of the last size", "Paths", "Settings in force"} {
 			if !slices.Contains(l.Texts, part) {
 				t.Errorf("no part %q in %q", part, l.Texts)
 			}

@@ -12,6 +12,7 @@ import (
 	"syscall/js"
 	"time"
 
+	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/app/web"
 )
 
@@ -19,6 +20,7 @@ import (
 var version = "v0.1.0-dev"
 
 func main() {
+	process.LateCollection()
 	w := &worker{service: web.New(version), calls: map[int]context.CancelFunc{}, events: newEvents()}
 	js.Global().Set("simccl",
 		js.ValueOf(map[string]any{"call": js.FuncOf(w.call), "cancel": js.FuncOf(w.cancel),

@@ -55,6 +55,7 @@ export function chart(p: Plot): HTMLElement {
     const given = q.points.filter((d) => d[0] > 0 && d[1] > 0), pts = p.linear ? given.filter((d) => d[1] <= top) : above(given, bottom);
     if (q.bound && p.linear && pts.length < given.length) svg.append(s("text", { class: "axis", x: W - R - 4, y: T + 10, "text-anchor": "end" }, `↑ ${q.name}: ${p.format(Math.max(...given.map((d) => d[1])))} ${p.unit}`));
     if (q.marks) for (const d of pts) svg.append(s("path", { class: "mark " + q.cls, d: shapes[q.marks], transform: `translate(${x(d[0]).toFixed(1)} ${y(d[1]).toFixed(1)})` }));
+    else if (pts.length === 1) svg.append(s("circle", { class: "one " + q.cls, cx: x(pts[0]![0]), cy: y(pts[0]![1]), r: 4 }));
     else svg.append(s("path", { class: "line " + q.cls, d: path(pts) ?? "" }));
   }
   const tip = h("div", { class: "tip", hidden: true });

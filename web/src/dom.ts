@@ -6,6 +6,9 @@ type Attrs = Record<string, string | number | boolean | ((e: never) => void) | n
 /** A text in which no number is broken from its unit. */
 const joined = (text: unknown): string => String(text).replace(/(\d) (?=(?:[µmn]?s|[GM]B\/s|Gb\/s|[KMG]?i?B|%|×)(?!\w))/g, "$1\u00a0");
 
+/** A command line that ends its lines between words only: "--nodes" is not broken after its hyphens. Its text is what it was. */
+export const unbroken = (line: string): (Node | string)[] => line.split(/( )/).map((word) => (word.length > 32 || !word.includes("-") ? word : h("span", { class: "nb" }, word)));
+
 function fill<E extends Element>(el: E, attrs: Attrs, children: Child[]): E {
   for (const [k, v] of Object.entries(attrs)) {
     if (v === null || v === undefined || v === false) continue;

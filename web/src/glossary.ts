@@ -1,5 +1,5 @@
 // Words of the glossary: where a part of the page has one, it is a button that says what it means.
-import { h } from "./dom";
+import { h, unbroken } from "./dom";
 
 export interface Word { word: string; aliases?: string[]; text: string; picture?: string; try: string; see?: string[] }
 
@@ -31,8 +31,10 @@ export class Glossary {
         const w = this.by.get(m[0].toLowerCase())!;
         if (seen.has(w.word) || (/[A-Z]/.test(w.word) && !/[A-Z]/.test(m[0]))) continue;
         seen.add(w.word);
-        parts.push(node.data.slice(at, m.index), h("button", { type: "button", class: "word", click: () => this.show(w) }, m[0]));
-        at = m.index + m[0].length;
+        // No line ends between a word and the bracket or comma at it, as it may beside a button.
+        const end = m.index + m[0].length, open = node.data[m.index - 1] === "(" ? "(" : "", close = /^[),.;:]*/.exec(node.data.slice(end))![0];
+        parts.push(node.data.slice(at, m.index - open.length), h("span", { class: "nb" }, open, h("button", { type: "button", class: "word", click: () => this.show(w) }, m[0]), close));
+        at = end + close.length;
       }
       if (parts.length) node.replaceWith(...parts, node.data.slice(at));
     }
@@ -42,7 +44,7 @@ export class Glossary {
     const see = (w.see ?? []).map((n) => this.by.get(n.replaceAll("-", " "))).filter((x) => x !== undefined);
     this.card.replaceChildren(
       h("h3", {}, w.word, w.aliases?.length ? h("small", {}, ` ${w.aliases.join(", ")}`) : null), h("p", {}, w.text.replaceAll("\n", " ")),
-      w.picture ? h("pre", {}, w.picture.replace(/^ {14}/gm, "")) : "", h("p", { class: "soft" }, "See it: ", h("code", {}, w.try)),
+      w.picture ? h("pre", {}, w.picture.replace(/^ {14}/gm, "")) : "", h("p", { class: "soft" }, "See it: ", h("code", {}, ...unbroken(w.try))),
       see.length ? h("p", { class: "bar" }, ...see.map((x) => h("button", { type: "button", click: () => this.show(x) }, x.word))) : "");
     if (!this.card.matches(":popover-open")) this.card.showPopover();
   }

@@ -1,6 +1,6 @@
 // The page: state, calls, sections.
 import { chart, type Series } from "./chart";
-import { bytes, download, h, micros, percent, replace, table } from "./dom";
+import { bytes, download, h, micros, percent, replace, table, unbroken } from "./dom";
 import { drawMachine, loadTable, ramp } from "./machine";
 import { Glossary } from "./glossary";
 import { CallError, Simulator } from "./rpc";
@@ -72,7 +72,7 @@ function build(): void {
 /** Parts: id, heading, whether it takes all of the width, and its name in the index. */
 const contents: [string, string, boolean, string?][] = [
   ["curves", "Bandwidth and latency", true, "Curves"], ["machine-part", "Machine and load", true, "Machine"], ["wins", "Who wins at which size", false, "Winners"], ["why", "Why", false], ["channels", "Rings and trees", false],
-  ["walk", "One operation, from call to wire", true, "Walk"], ["whatif", "What if", false], ["advice", "Advice and log check", true, "Advice"], ["time", "Timeline", true], ["results-table", "Results", true], ["matrix", "Path matrix", false, "Paths"], ["more", "Downloads and settings", false, "Downloads"],
+  ["whatif", "What if", false], ["walk", "One operation, from call to wire", true, "Walk"], ["advice", "Advice and log check", true, "Advice"], ["time", "Timeline", true], ["results-table", "Results", true], ["matrix", "Path matrix", false, "Paths"], ["more", "Downloads and settings", false, "Downloads"],
 ];
 
 /** Shows a part, which takes the focus. */
@@ -121,6 +121,7 @@ function cancel(): void {
   say("Cancelled.");
 }
 
+/** Says what is wrong where the answer would be, and at the control that it is about. */
 function failed(err: unknown): void {
   if (err instanceof CallError && err.cancelled) return;
   const f = err instanceof CallError ? err.failure : { error: String(err), path: "" };
@@ -130,7 +131,7 @@ function failed(err: unknown): void {
   // A machine or an operation that there is not has no results: those before are of another one.
   const other = /^(machine|workload\.op)/.test(f.path ?? "");
   document.body.classList.toggle("nothing", other);
-  say(machine && !other ? "What is below is of the settings before." : "");
+  say(!machine || other ? "" : ran || rows.size ? "What is below is of the settings before." : "Below is what NCCL decides; no size is simulated.");
 }
 
 /** Everything that follows from the Spec: decisions at once, times as they come. */
@@ -148,12 +149,12 @@ async function refresh(): Promise<void> {
   other = new Map();
   compared = undefined;
   for (const el of [results, against]) replace(el);
-  ran = undefined;
+  ran = broken = undefined;
   if (!model.sizes.includes(state.size)) state.size = model.sizes.includes(1 << 26) ? 1 << 26 : model.sizes[Math.floor(model.sizes.length / 2)] ?? 0;
   state.channel = Math.min(state.channel, Math.max(0, machine.kept - 1));
   const size = $<HTMLInputElement>("size");
   size.max = String(model.sizes.length - 1);
-  $("command").textContent = machine.command;
+  replace($("command"), ...unbroken(machine.command));
   say("");
   showMachine();
   showSize();
@@ -180,7 +181,11 @@ async function simulate(mine: number, query: { spec: Spec }): Promise<void> {
     ran = end;
     draw();
     document.body.dataset["done"] = String(mine);
-  } catch (err) { if (mine === generation) { failed(err); drawSoon(); } }
+  } catch (err) {
+    if (mine !== generation) return ended(control);
+    if (!(err instanceof CallError && err.cancelled)) broken = err;
+    draw();
+  }
   ended(control);
 }
 
@@ -245,12 +250,15 @@ function sentence(what: string, list: Row[]): (Node | string)[] {
   return [`${what}: `, h("b", {}, `${peak.busText} GB/s`), ` busbw at ${bytes(peak.bytes)}${band(peak)}, limited by ${peak.loads[0]?.name ?? "nothing measured"}; `, h("b", {}, `${small.time} µs`), ` at ${bytes(small.bytes)}.`];
 }
 
+/** Why the sizes of what is shown are not simulated. */
+let broken: unknown;
 function answer(): void {
+  if (broken) return failed(broken);
   const m = machine!, what = `${state.spec.workload.op} on ${m.hosts} × ${plain(m.name)}, ${m.ranks} ranks`;
   const list = [...rows.values()];
   if (list.length === 0) {
     const best = model!.busbw.length ? Math.max(...model!.busbw) : 0;
-    return replace($("answer"), `${what}: `, best > 0 ? `NCCL's model expects up to ${best.toFixed(1)} GB/s busbw; simulating …` : "simulating …");
+    return replace($("answer"), `${what}: `, (best > 0 ? `NCCL's model expects up to ${best.toFixed(1)} GB/s busbw; ` : "") + (running?.signal.aborted ? "no size is simulated." : "simulating …"));
   }
   replace($("answer"), ...sentence(what, list));
   glossary.link($("answer"));

@@ -1,6 +1,6 @@
 // One all_reduce from call to wire: stations with their text, what they are for the settings of the page, and
 // a drawing.
-import { h, reduced, replace, s } from "./dom";
+import { h, reduced, replace, s, unbroken } from "./dom";
 import type { Word } from "./glossary";
 import { step as shade } from "./machine";
 
@@ -21,7 +21,7 @@ export function walk(stations: Word[], here: (i: number) => Here, link: (el: Ele
     replace(now, x.text);
     drawing.replaceChildren(...(x.drawing ? [x.drawing] : []));
     drawing.hidden = !x.drawing;
-    code.textContent = w.try;
+    code.replaceChildren(...unbroken(w.try));
     back.disabled = station === 0;
     next.disabled = station === stations.length - 1;
     link(text);

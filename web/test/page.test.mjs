@@ -276,6 +276,14 @@ test("an address with names that do not exist shows no other machine's results",
   assert.equal(await page.locator("#results .parts").isVisible(), false);
   await page.selectOption("#machine", "dgx-a100");
   await page.waitForFunction(() => document.querySelector(".parts").checkVisibility());
+  // Where the run alone fails, the error stays where the times would be; what is decided is below.
+  await page.evaluate(() => { location.hash = "#topo=dgx-h100&nodes=2&op=all_reduce&sizes=1M&fault=nic%3Dnode0%2F99%3Aslow%3D4"; });
+  await page.waitForFunction(() => /net 99 of node 0/.test(document.querySelector("#answer .error")?.textContent ?? ""));
+  await page.setViewportSize({ width: 1000, height: 900 }); // it is drawn anew
+  await page.waitForTimeout(500);
+  await page.setViewportSize({ width: 1280, height: 900 });
+  assert.match(await page.textContent("#answer"), /net 99 of node 0/);
+  assert.match(await page.textContent("#status"), /no size is simulated/);
 });
 
 test("a word of the glossary says what it means, as simccl explain does", slow, async () => {
@@ -337,6 +345,8 @@ test("on a narrow screen the answer comes before the settings", slow, async () =
 
 test("a workload and a trace that are dropped are drawn; the timeline zooms by keys", slow, async () => {
   await visit("#topo=h200x4&nodes=1&multicast=off&op=all_reduce&sizes=64K");
+  await done();
+  assert.equal(await page.locator("#curves .plot circle.one.sim").count(), 2, "curves of one size are points");
   const jobs = ["trace_rank0.json.gz", "trace_rank1.json.gz"].map((f) => put(f.replace("json", "bin"), readFileSync(fixture("measured", "h200x2", "jobs", "infer", f))));
   const micros = (us) => (us >= 1e6 ? `${(us / 1e6).toPrecision(3)} s` : us >= 1e3 ? `${(us / 1e3).toPrecision(3)} ms` : `${+us.toPrecision(3)} µs`);
   assert.deepEqual(await drop(...jobs), ["workload", "workload"]);

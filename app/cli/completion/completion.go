@@ -43,6 +43,7 @@ func choices() map[string][]string {
 		"nccl-version": strings.Split(release.Names(), ", "), "rccl-version": {"2.30.4", "2.28.3", "rocm=="},
 		"gpu": gen.GPUs(), "fabric": fabrics,
 		"machine-class": gpu.Names(), "network-class": gpu.NetworkNames(),
+		"traffic": {"incast:", "permutation", "alltoall", "websearch", "hadoop"},
 	}
 }
 
@@ -50,8 +51,8 @@ func choices() map[string][]string {
 var open = []string{"fabric", "machine-class", "network-class"}
 
 // unended lists options whose value continues after the completed part: a device is followed by a fault,
-// "rccl-" by a number.
-var unended = []string{"fault", "rccl-version"}
+// "rccl-" by a number, "incast:" by that of its hosts.
+var unended = []string{"fault", "rccl-version", "traffic"}
 
 // columns completes the last of +NAME,NAME,… by the names of the table's columns.
 func columns(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {

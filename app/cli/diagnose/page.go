@@ -28,14 +28,15 @@ func (o *Options) page(w io.Writer, r *diagnose.Report) error {
 		marked := func(topo.NodeID) bool { return false }
 		if len(r.Suspects) > 0 {
 			first := &r.Suspects[0]
-			s.Text = "A node; marked is where " + first.Kind + " may be: " + first.Prove + "."
+			s.Text = "A node; marked is what the first suspect (" + first.Kind + ") concerns. To prove it: " +
+				first.Prove + "."
 			marked = func(id topo.NodeID) bool { return first.Concerns(r.System.Nodes[id].Kind) }
 		}
 		s.Markup = page.Marked(r.System, marked)
 		sections = append(sections, s)
 	}
 	return page.WriteDocument(w, "Diagnosis", "simccl diagnose "+strings.Join(o.Files, " "), facts,
-		append(sections, page.Section{Title: "Answer", Markup: "<pre>" + page.Escape(r.Text()) + "</pre>"}))
+		append(sections, page.Section{Title: "Answer", Markup: page.Pre(r.Text())}))
 }
 
 // curves are a chart of each table: times over bytes, expected ones with their band.

@@ -42,9 +42,9 @@ func figures(r *packetrun.Report) (out []chart.Named) {
 					"alone, by their size.", "bytes", "slowdown", d.Curves())
 		}
 		cdf := packetrun.Curve{Points: d.CDF}
-		add("cdf", "Distribution of the slowdown", "The share of flows whose slowdown is not above.",
-			"slowdown",
-			"share of flows", []packetrun.Curve{cdf}).LogX = false
+		c := add("cdf", "Distribution of the slowdown", "The share of flows whose slowdown is not above.",
+			"slowdown", "share of flows", []packetrun.Curve{cdf})
+		c.LogX, c.Steps = false, true
 	}
 	return out
 }
@@ -79,8 +79,7 @@ func (o *Options) page(w io.Writer, r *packetrun.Report, all []chart.Named) erro
 		sections = append(sections, page.Section{Title: f.Title, Text: f.Text, Markup: f.SVG()})
 	}
 	return page.WriteDocument(w, "Network run", "simccl network run "+o.input(), facts,
-		append(sections, page.Section{Title: "Summary", Markup: "<pre>" + page.Escape(r.Text()) +
-			"</pre>"}))
+		append(sections, page.Section{Title: "Summary", Markup: page.Pre(r.Text())}))
 }
 
 // input names what a run reads.

@@ -30,6 +30,7 @@ type Chart struct {
 	Cats                 []string // of X where it is text, in order
 	LogX, LogY           bool
 	Stacked              bool // a bar of all groups' Y at each category, in place of curves
+	Steps                bool // Y changes at X, as of a distribution, and is constant between
 	Samples              int
 }
 

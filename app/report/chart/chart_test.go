@@ -168,7 +168,7 @@ func TestFigures(t *testing.T) {
 	c := New([]Sample{{X: 8.0, Y: 4, By: "2"}, {X: 8.0, Y: 6, By: "2"}, {X: float64(1 << 20), Y: 9, By: "2"}},
 		"bytes", "busbw", "nodes")
 	f := c.CurvesFigure().SVG()
-	for _, want := range []string{"message size (B)", "busbw (GB/s)", ">nodes 2<", ">1Mi<", `width="246pt"`,
+	for _, want := range []string{"message size (B)", "bus bandwidth (GB/s)", ">nodes 2<", ">1Mi<", `width="246pt"`,
 		`font-size="8"`} {
 		if !strings.Contains(f, want) {
 			t.Errorf("no %q in\n%s", want, f)
@@ -201,6 +201,44 @@ func TestAxesOfPagesHaveUnits(t *testing.T) {
 		">1e+06<": false, ">1Ki<": true, ">2Ki<": false, ">1000<": true} {
 		if strings.Contains(page, want) != there {
 			t.Errorf("%q is there: %t", want, !there)
+		}
+	}
+}
+
+// TestDistributionsAreSteps: of a distribution each value holds until the next one; it has no marks, nor has
+// a curve of many points.
+func TestDistributionsAreSteps(t *testing.T) {
+	var all []Sample
+	for i := range mostMarks + 1 {
+		all = append(all, Sample{X: float64(i), Y: float64(i)})
+	}
+	few, many := New(all[:3], "slowdown", "share", ""), New(all, "time (µs)", "rate (Gb/s)", "")
+	if s := few.SVG(); strings.Count(s, "<circle") != 3 || strings.Contains(s, "V") {
+		t.Errorf("no steps are meant:\n%s", s)
+	}
+	if s := many.SVG(); strings.Contains(s, "<circle") {
+		t.Errorf("%d points are marked", len(all))
+	}
+	few.Steps = true
+	if s := few.SVG(); strings.Contains(s, "<circle") || strings.Count(s, "V") != 2 {
+		t.Errorf("no steps:\n%s", s)
+	}
+	for _, s := range few.CurvesFigure().shapes {
+		steps := len(s.at) == 5 && s.at[1][1] == s.at[0][1]
+		if s.kind == aMark || s.kind == aLine && s.wide == 1.1 && !steps {
+			t.Errorf("the figure has no steps: %+v", s)
+		}
+	}
+}
+
+// TestNamesOfCurvesHaveRoom: names are estimated no narrower than Helvetica sets them, so that none is cut.
+func TestNamesOfCurvesHaveRoom(t *testing.T) {
+	doc := (&Figure{Width: column, Height: 100}).Document()
+	doc.SetFont("Helvetica", "", size)
+	for _, name := range []string{"NVLS", "NVLSTree", "LL128", "dgx-h100", "nodes 16", "gb200-nvl72",
+		"CollNetDirect", "WEBSEARCH 30 %", "minimum"} {
+		if got, real := wideOf(name), doc.GetStringWidth(name); got < 0.97*real || got > 1.35*real {
+			t.Errorf("%s: %.1f points, Helvetica needs %.1f", name, got, real)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/simccl/simccl/app/report/svg"
 )
@@ -25,6 +26,7 @@ type shape struct {
 	kind   kind
 	ink    ink
 	wide   float64 // of a line; of a mark its radius
+	sides  int     // of a mark, of which a circle has none
 	dash   []float64
 	text   string
 	anchor string // of text: start, middle or end
@@ -67,8 +69,9 @@ var units = map[string]string{"bytes": "B", "size": "B", "busbw": "GB/s", "algbw
 // axis is a column's name with its unit.
 func axis(name string) string {
 	u := units[name]
-	if name == "bytes" {
-		name = "message size"
+	if full := map[string]string{"bytes": "message size", "busbw": "bus bandwidth",
+		"algbw": "algorithm bandwidth"}[name]; full != "" {
+		name = full
 	}
 	for _, e := range [][2]string{{"_us", "µs"}, {"_ms", "ms"}, {"_s", "s"}, {"_h", "h"}} {
 		if base, ok := strings.CutSuffix(name, e[0]); ok && u == "" {
@@ -96,8 +99,37 @@ func (f *Figure) label(x, y float64, anchor, text string) {
 	f.add(shape{at: [][2]float64{{x, y}}, kind: aText, ink: black, text: text, anchor: anchor})
 }
 
-// wideOf is about how wide a text is, in points.
-func wideOf(text string) float64 { return 0.53 * size * float64(len([]rune(text))) }
+// wideOf is about how wide a text is, in points: by kinds of letters of Helvetica, whose capitals are wide.
+func wideOf(text string) (points float64) {
+	for _, r := range text {
+		switch {
+		case strings.ContainsRune("mwMW%@", r):
+			points += 0.86 * size
+		case unicode.IsUpper(r):
+			points += 0.7 * size
+		case strings.ContainsRune("ijltf.,:/-() ", r):
+			points += 0.3 * size
+		default:
+			points += 0.54 * size
+		}
+	}
+	return points
+}
+
+// sides are of the marks of curves, one after the other: also without colour and dashes, as at a
+// single size, it shows which curve a point is of.
+var sides = []int{0, 4, 3}
+
+// corners are those of a mark, of the area of a circle of its radius.
+func (s *shape) corners() (out [][2]float64) {
+	n := float64(s.sides)
+	r := s.wide * math.Sqrt(2*math.Pi/(n*math.Sin(2*math.Pi/n)))
+	for k := range s.sides {
+		a := 2*math.Pi*(float64(k)+0.5)/n + math.Pi/2
+		out = append(out, [2]float64{s.at[0][0] + r*math.Cos(a), s.at[0][1] + r*math.Sin(a)})
+	}
+	return out
+}
 
 // plot is the room for curves, with its scales.
 type plot struct {
@@ -195,6 +227,8 @@ func (c *Chart) nameOf(s *Series) string {
 // mostMarks is the most points of a line that are marked: of more the line says it.
 const mostMarks = 40
 
+func (c *Chart) marks(s *Series) bool { return len(s.Points) <= mostMarks && !c.Steps }
+
 // mostName is where names of curves are cut.
 const mostName = 18
 
@@ -266,6 +300,9 @@ func (c *Chart) CurvesFigure() *Figure {
 		var path [][2]float64
 		for _, q := range s.Points {
 			at := [2]float64{p.x.At(q.X), p.y.At(q.Y)}
+			if n := len(path); n > 0 && c.Steps {
+				path = append(path, [2]float64{at[0], path[n-1][1]})
+			}
 			path = append(path, at)
 			if q.N > 1 && q.Most > q.Least {
 				lo, hi := p.y.At(q.Least), p.y.At(q.Most)
@@ -273,8 +310,9 @@ func (c *Chart) CurvesFigure() *Figure {
 				f.line(colour, 0.6, [2]float64{at[0] - 2, lo}, [2]float64{at[0] + 2, lo})
 				f.line(colour, 0.6, [2]float64{at[0] - 2, hi}, [2]float64{at[0] + 2, hi})
 			}
-			if !joined || len(s.Points) <= mostMarks {
-				f.add(shape{at: [][2]float64{at}, kind: aMark, ink: colour, wide: 1.3})
+			if c.marks(&s) || !joined {
+				f.add(shape{at: [][2]float64{at}, kind: aMark, ink: colour, wide: 1.7,
+					sides: sides[i%len(sides)]})
 			}
 		}
 		if joined && len(path) > 1 {

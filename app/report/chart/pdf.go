@@ -42,7 +42,15 @@ func (f *Figure) PDF(p *fpdf.Fpdf) ([]byte, error) {
 			p.Rect(at[0], at[1], s.at[1][0]-at[0], s.at[1][1]-at[1], "F")
 		case aMark:
 			p.SetFillColor(r, g, b)
-			p.Circle(at[0], at[1], s.wide, "F")
+			if s.sides == 0 {
+				p.Circle(at[0], at[1], s.wide, "F")
+				break
+			}
+			var corners []fpdf.PointType
+			for _, c := range s.corners() {
+				corners = append(corners, fpdf.PointType{X: c[0], Y: c[1]})
+			}
+			p.Polygon(corners, "F")
 		case aText:
 			p.SetTextColor(r, g, b)
 			text := latin(s.text)

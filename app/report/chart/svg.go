@@ -106,7 +106,7 @@ func (c *Chart) frame(d *svg.Drawing, x, y svg.Scale, legend float64) {
 				svg.Escape(c.tick(c.XName, v)))
 		}
 	}
-	d.Add(`<text x="%g" y="%g" text-anchor="middle">%s</text><text transform="translate(14 %g) rotate(-90)" text-anchor="middle">%s</text>`, (left+width)/2, height-8, svg.Escape(axis(c.XName)), height/2, svg.Escape(axis(c.YName)))
+	d.Add(`<text x="%g" y="%g" text-anchor="middle">%s</text><text transform="translate(18 %g) rotate(-90)" text-anchor="middle">%s</text>`, (left+width)/2, height-8, svg.Escape(axis(c.XName)), height/2, svg.Escape(axis(c.YName)))
 }
 
 // fewPlaces on an axis are named themselves, in place of round values.
@@ -135,13 +135,13 @@ func (c *Chart) legend(d *svg.Drawing) float64 {
 	x, y := left, height+14.0
 	if c.ByName != "" {
 		d.Add(`<text x="%g" y="%g">%s:</text>`, x, y, svg.Escape(c.ByName))
-		x += 18 + 7.2*float64(len([]rune(c.ByName)))
+		x += 18 + 11*float64(len([]rune(c.ByName)))
 	}
 	for i, s := range c.Series {
 		label := svg.Short(s.Name, 40)
-		wide := 42 + 7*float64(len([]rune(label)))
+		wide := 42 + 11*float64(len([]rune(label))) // text is larger on narrow screens (html/style.css)
 		if x+wide > width-right && x > left {
-			x, y = left, y+18
+			x, y = left, y+22
 		}
 		d.Add(`<path class="l c%d" d="M%g %gh24"%s/><text x="%g" y="%g">%s</text>`, i%colours, x, y-4,
 			dashed(i), x+29, y, svg.Escape(label))
@@ -186,7 +186,17 @@ func (c *Chart) SVG() string {
 			d.WriteString(band(s.Points, &x, &y, i))
 		}
 		for k, p := range s.Points {
-			path.Add("%s%.1f %.1f", map[bool]string{true: "M", false: "L"}[k == 0], x.At(p.X), y.At(p.Y))
+			switch {
+			case k == 0:
+				path.Add("M%.1f %.1f", x.At(p.X), y.At(p.Y))
+			case c.Steps:
+				path.Add("H%.1fV%.1f", x.At(p.X), y.At(p.Y))
+			default:
+				path.Add("L%.1f %.1f", x.At(p.X), y.At(p.Y))
+			}
+			if !c.marks(&s) {
+				continue
+			}
 			dots.Add(`<circle class="c%d" cx="%.1f" cy="%.1f" r="3"><title>%s</title></circle>`, i%colours,
 				x.At(p.X), y.At(p.Y), svg.Escape(c.hint(s, p)))
 		}

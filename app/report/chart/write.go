@@ -31,6 +31,14 @@ func (f *Figure) SVG() string {
 			d.Add(`<rect x="%.2f" y="%.2f" width="%.2f" height="%.2f" fill="#%06x"/>`, s.at[0][0], s.at[0][1],
 				s.at[1][0]-s.at[0][0], s.at[1][1]-s.at[0][1], int(s.ink))
 		case aMark:
+			if s.sides > 0 {
+				var at strings.Builder
+				for _, p := range s.corners() {
+					fmt.Fprintf(&at, "%.2f,%.2f ", p[0], p[1])
+				}
+				d.Add(`<polygon points="%s" fill="#%06x"/>`, strings.TrimSpace(at.String()), int(s.ink))
+				break
+			}
 			d.Add(`<circle cx="%.2f" cy="%.2f" r="%g" fill="#%06x"/>`, s.at[0][0], s.at[0][1], s.wide,
 				int(s.ink))
 		case aText:

@@ -91,7 +91,7 @@ func (d *Doc) Page() string {
 <h1>%s</h1>
 `, Text(d.Title), style, d.CSS, Text(d.Title))
 	d.summary(&b)
-	fmt.Fprintf(&b, "<p><code>%s</code></p>\n", Text(d.Command))
+	fmt.Fprintf(&b, "<p><code>%s</code></p>\n", option.ReplaceAllString(Text(d.Command), `<span>$0</span>`))
 	if len(d.Facts) > 0 {
 		b.WriteString("<dl>")
 		for _, f := range d.Facts {
@@ -114,8 +114,18 @@ func (d *Doc) Page() string {
 // unit is a number before its unit.
 var unit = regexp.MustCompile(`(\d) ((?:[mnµu]?s|[GM]B/s|Gb/s|[KMG]?i?B|%|×)(?:[^\pL\d]|$))`)
 
-// joined is Text in which no line ends between a number and its unit.
-func joined(s string) string { return unit.ReplaceAllString(Text(s), "$1\u00a0$2") }
+// option is an option of a command line, after whose hyphens no line is to end.
+var option = regexp.MustCompile(`(?:^|\B)--?[a-z][\w-]*`)
+
+// span is a range of numbers, as of equal links: GPU0–7.
+var span = regexp.MustCompile(`(\d–)(\d)`)
+
+// joined is Text in which no line ends between a number and its unit, or within a range of numbers; one may
+// end after the arrow of a link.
+func joined(s string) string {
+	s = span.ReplaceAllString(unit.ReplaceAllString(Text(s), "$1\u00a0$2"), "$1\u2060$2")
+	return strings.ReplaceAll(s, "→", "→<wbr>")
+}
 
 func (d *Doc) summary(b *strings.Builder) {
 	if d.Answer != "" {

@@ -128,7 +128,24 @@ func TestNumbersStayWithTheirUnits(t *testing.T) {
 		Answer: "28.32 us at 1 KiB, 3 % of 5 Gb/s, 4 Bands"}
 	page := d.Page()
 	if want := "28.32\u00a0us at 1\u00a0KiB, 3\u00a0% of 5\u00a0Gb/s, 4 Bands"; !strings.Contains(page,
-		want) || !strings.Contains(page, d.Command) {
+		want) || !strings.Contains(page, " 8 B</code>") {
 		t.Errorf("no %q in\n%s", want, page[strings.Index(page, "<header>"):])
+	}
+}
+
+// TestNoLineEndsWithinAValue: neither between a number and its unit nor within a range.
+func TestNoLineEndsWithinAValue(t *testing.T) {
+	want := "16\u00a0× GPU0–\u20607→<wbr>NVSwitch, 5\u00a0GB/s"
+	if got := joined("16 × GPU0–7→NVSwitch, 5 GB/s"); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestNoLineEndsWithinAnOption: the command above a report is broken between its words.
+func TestNoLineEndsWithinAnOption(t *testing.T) {
+	d := &Doc{Command: "simccl run --topo dgx-h100 -b 1M"}
+	want := "<code>simccl run <span>--topo</span> dgx-h100 <span>-b</span> 1M</code>"
+	if got := d.Page(); !strings.Contains(got, want) {
+		t.Errorf("no %s in\n%s", want, got)
 	}
 }

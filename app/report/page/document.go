@@ -24,5 +24,8 @@ func WriteDocument(w io.Writer, title, command string, facts []Fact, sections []
 	return err
 }
 
+// Pre is text as it is printed, reached by Tab, since it scrolls where it is too wide.
+func Pre(s string) string { return `<pre tabindex="0">` + text(s) + "</pre>" }
+
 // Escape makes text markup.
 func Escape(s string) string { return text(s) }

@@ -196,7 +196,7 @@ func TestSummary(t *testing.T) {
 	got := write(t, sample())
 	head, _, _ := strings.Cut(strings.ReplaceAll(got, "\u00a0", " "), "<main>")
 	for _, want := range []string{"busbw reaches 100.0 GB/s at 1 MiB; 2.00 us at 1 KiB",
-		"<strong>node0 GPU0→NVSwitch</strong>", "need 50 % of the time at 1 MiB",
+		"<strong>node0 GPU0→<wbr>NVSwitch</strong>", "need 50 % of the time at 1 MiB",
 		"<strong>×1.25 at 1 KiB</strong>", "RING/LL: 2.00 us; TREE/LL: 1.60 us",
 		"<strong>25 % faster at 1 KiB</strong>", "<code>NCCL_ALGO=Tree NCCL_PROTO=LL</code>",
 		`<a href="#curve">Bandwidth and latency</a>`, `<a href="#settings">`} {

@@ -337,7 +337,7 @@ func (l *layout) timeline() {
 	if drawn == "" {
 		return
 	}
-	l.Section("timeline", "One operation of the last size")
+	l.Section("timeline", "Timeline of one operation of the last size")
 	if len(l.critical) > 0 {
 		l.Raw("<p>The critical path is what the end waited for: each step began when the one before it was " +
 			"done.</p>\n")
