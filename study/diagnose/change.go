@@ -141,6 +141,19 @@ func (t *trial) network(edit func(*fabric.Network)) error {
 	return nil
 }
 
+// leaves joins nodes by a leaf each, with so many times the rate to it that it has upwards. Cables are those
+// of the NICs.
+func (t *trial) leaves(nodes int, oversub float64) error {
+	n, err := fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: nodes, Nets: len(t.nics()),
+		Gbit: t.rate(), PerLeaf: 1, Oversub: oversub, Routing: fabric.Adaptive})
+	if err != nil {
+		return err
+	}
+	t.files["network.json"] = n.Format()
+	t.spec.Network.Fabric = "network.json"
+	return nil
+}
+
 var (
 	nvlinks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<nvlink\b[^>]*/>\s*`) })
 	widths  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`link_width="\d+"`) })

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/simccl/simccl/topo"
 )
 
 // apart1 is the ratio of two tables' times from which on they are of machines of which one lacks something:
@@ -196,12 +194,7 @@ func (q *work) wired() {
 	if len(q.benches) == 0 {
 		return
 	}
-	sys := q.benches[0].run.Site.Cluster.Host(0).Systems[0]
-	rate := 0.0
-	for _, id := range sys.Of(topo.NET) {
-		n := sys.Nodes[id].Net
-		rate = max(rate, 8*float64(n.BW)/float64(max(len(n.PortBW), 1)))
-	}
+	rate := q.benches[0].rate()
 	for _, w := range q.m.wires {
 		if rate == 0 {
 			return

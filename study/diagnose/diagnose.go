@@ -47,8 +47,8 @@ type Size struct {
 type Suspect struct {
 	Kind string `json:"kind"`
 	What string `json:"what"`
-	// Rank is the place among the suspects, from 1. Those of one rank have curves that the table does not
-	// distinguish; they are listed by how often they are met.
+	// Rank is the place among the suspects, from 1, where those whose curves the table does not distinguish
+	// have one place: that of the likeliest of them.
 	Rank int `json:"rank"`
 	// Explains is the part of the slowdown that it explains from 1 MiB on: the geometric mean of
 	// simulated times with it over those without.
@@ -60,7 +60,7 @@ type Suspect struct {
 	// Curve are the times with it at the sizes of Table that were simulated.
 	Curve []Point `json:"-"`
 	Table string  `json:"-"`
-	same  bool    // of the rank of the one before
+	set   int     // of those whose curves the table does not distinguish, from 1; 0: by itself
 }
 
 // Point is a time of a size.
@@ -150,15 +150,21 @@ func New(ctx context.Context, req Request) (*Report, error) {
 		}
 	}
 	q.said()
-	for i := range q.rep.Suspects {
-		if s := &q.rep.Suspects[i]; i == 0 {
-			s.Rank = 1
-		} else if s.Rank = q.rep.Suspects[i-1].Rank; !s.same {
-			s.Rank++
-		}
-	}
+	q.rank()
 	q.lack()
 	return q.rep, nil
+}
+
+// rank gives suspects of a set the place of the first of them.
+func (q *work) rank() {
+	n, sets := 0, map[int]int{}
+	for i := range q.rep.Suspects {
+		s := &q.rep.Suspects[i]
+		if s.Rank = sets[s.set]; s.Rank == 0 || s.set == 0 {
+			n++
+			s.Rank, sets[s.set] = n, n
+		}
+	}
 }
 
 // tables compares every table with what its machine should give.

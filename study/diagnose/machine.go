@@ -115,6 +115,16 @@ func (b *bench) nics() (out []string) {
 	return out
 }
 
+// rate is that of a port of the fastest of a node's NICs, Gbit/s; 0 without NICs.
+func (b *bench) rate() (gbit float64) {
+	sys := b.run.Site.Cluster.Host(0).Systems[0]
+	for _, id := range sys.Of(topo.NET) {
+		n := sys.Nodes[id].Net
+		gbit = max(gbit, 8*float64(n.BW)/float64(max(len(n.PortBW), 1)))
+	}
+	return gbit
+}
+
 // settings takes the table's own environment, the log's, and its release; what the Request has
 // outranks both.
 func (q *work) settings(b *bench) {

@@ -15,7 +15,8 @@ import (
 type candidate struct {
 	kind string
 	what string // %s is the strength where it has one
-	// assumes is how much the suspect supposes: -ln of how often such a cause is met, of all.
+	// assumes is how much the suspect supposes: -ln of its share in its kind, and more of a kind that needs
+	// something else to be so. Kinds by themselves are equally likely: no count of them is public.
 	assumes float64
 	// fitted is a change by a factor, which is found from the times.
 	fitted bool
@@ -23,6 +24,9 @@ type candidate struct {
 	prove  string
 	remedy string
 }
+
+// Shares of one of two, three or four suspects in their kind.
+const halved, third, quarter = 0.7, 1.1, 1.4
 
 // curve names a change that several candidates have in common, as far as times show: it is simulated
 // once. Between two nodes all traffic meets the NICs of each. Where nothing describes the network, of
@@ -36,10 +40,6 @@ func (p *place) curve(c *candidate) string {
 		return everyNIC
 	case "slow-node":
 		if p.nodes == 2 {
-			return everyNIC
-		}
-	case "oversubscription":
-		if !p.fabric {
 			return everyNIC
 		}
 	case "link-slow", "hash-collision":
@@ -65,7 +65,36 @@ func (c *candidate) most() float64 {
 	if c.kind == "mtu" { // headers take no more than a quarter
 		return 1.35
 	}
-	return math.Inf(1)
+	return strongest
+}
+
+// density is how likely a factor is of a kind, to ln of it: of what is sold and built, where that is known to
+// about blur, or any.
+func (c *candidate) density(ln, blur float64) float64 {
+	any := 1 / math.Log(c.most())
+	switch {
+	case c.kind == "hash-collision" && ln < math.Log(unluckiest):
+		return 0.1*any + 0.9/math.Log(unluckiest)
+	case c.kind == "hash-collision":
+		return 0.1 * any
+	case c.kind == "nic-slow" || c.kind == "slow-node": // links that come up at a half or a quarter
+		return 0.7*any + 0.3*peaks(ln, blur, 2, 4)
+	}
+	return any
+}
+
+// unluckiest is what hashes of equal flows on as many cables leave at worst, nearly always: 1 of 9 draws of
+// leaf-spine networks of 2 and 4 nodes of 8 NICs took more than 2.2 times as long, and none of 36 2.4.
+const unluckiest = 2.5
+
+// peaks is a density of logarithms around those of some factors.
+func peaks(ln, blur float64, factors ...float64) (sum float64) {
+	width := math.Hypot(blur, 0.05)
+	for _, f := range factors {
+		z := (ln - math.Log(f)) / width
+		sum += math.Exp(-z*z/2) / (width * math.Sqrt(2*math.Pi) * float64(len(factors)))
+	}
+	return sum
 }
 
 // Concerns reports whether a suspect is about devices of a kind.
@@ -169,14 +198,14 @@ func (p *place) flows() []candidate {
 	}
 	return []candidate{
 		{"channels", "too few channels or queue pairs for a peer: what goes between two GPUs has " +
-			"1/%s of the rate of a NIC", 1.2, true, p.slowNICs,
+			"1/%s of the rate of a NIC", 1, true, p.slowNICs,
 			"NCCL_DEBUG=INFO: \"p2p channels per peer\"; the table with NCCL_NCHANNELS_PER_NET_PEER=4",
 			"NCCL_NCHANNELS_PER_NET_PEER=4, NCCL_IB_QPS_PER_CONNECTION=4 with NCCL_IB_SPLIT_DATA_ON_QPS=1"}}
 }
 
 // nics are suspects of what lies between GPU and network.
 func nics(p *place) []candidate {
-	out := append(append(rates(p), narrow("NICs and GPUs", 2.2)...), paths(p)...)
+	out := append(append(rates(p), narrow("NICs and GPUs", third)...), paths(p)...)
 	return append(out, missing(p)...)
 }
 
@@ -204,22 +233,22 @@ func (p *place) slowNode(node int) func(t *trial, f float64) error {
 // rates are NICs that have a part of their rate.
 func rates(p *place) []candidate {
 	return []candidate{
-		{"nic-slow", "one NIC has 1/%s of its rate", 1, true, slowNIC, proveNIC, repairNIC},
+		{"nic-slow", "one NIC has 1/%s of its rate", halved, true, slowNIC, proveNIC, repairNIC},
 		// Where a tree has it, it matters which.
-		{"nic-slow", "one NIC, of a node in the middle, has 1/%s of its rate", 1, true,
+		{"nic-slow", "one NIC, of a node in the middle, has 1/%s of its rate", halved, true,
 			func(t *trial, f float64) error {
 				t.fault("nic=node%d/%d:slow=%g", p.nodes/2, len(p.nics)/2, f)
 				return nil
 			}, proveNIC, repairNIC},
-		{"slow-node", "all NICs of one node have 1/%s of their rate", 1.6, true, p.slowNode(0), proveNode,
+		{"slow-node", "all NICs of one node have 1/%s of their rate", halved, true, p.slowNode(0), proveNode,
 			repairNode},
-		{"slow-node", "all NICs of one node in the middle have 1/%s of their rate", 1.6, true,
+		{"slow-node", "all NICs of one node in the middle have 1/%s of their rate", halved, true,
 			p.slowNode(p.nodes / 2), proveNode, repairNode},
-		{"acs", "ACS sends what goes between NIC and GPU through the CPU: 1/%s of the rate of all NICs", 1.7,
+		{"acs", "ACS sends what goes between NIC and GPU through the CPU: 1/%s of the rate of all NICs", 1,
 			true, p.slowNICs, "lspci -vvv | grep ACSCtl: SrcValid+ on a bridge is ACS",
 			"disable ACS on bridges (setpci -s BRIDGE ECAP_ACS+0x6.w=0000, BIOS), or use ATS in virtual " +
 				"machines"},
-		{"congestion", "traffic of others leaves 1/%s of the rate of all NICs", 2, true, p.slowNICs,
+		{"congestion", "traffic of others leaves 1/%s of the rate of all NICs", 0, true, p.slowNICs,
 			"repeat the table when the network is idle, and compare; counters of paused frames and ECN " +
 				"marks on the " +
 				"switches", "separate jobs by rails or leaves; tune ECN and PFC; adaptive routing"},
@@ -250,18 +279,18 @@ func narrow(what string, assumes float64) (out []candidate) {
 // paths are other ways between GPU and network than NCCL should take.
 func paths(*place) []candidate {
 	return []candidate{
-		{"no-gpudirect", "no GPUDirect RDMA: data between GPU and NIC goes through host memory", 1, false,
+		{"no-gpudirect", "no GPUDirect RDMA: data between GPU and NIC goes through host memory", 0, false,
 			setting("NCCL_NET_GDR_LEVEL=LOC", "NCCL_NET_GDR_C2C=0"),
 			"NCCL_DEBUG=INFO: lines with GDRDMA on " +
 				"\"via NET\"; lsmod | grep nvidia_peermem; dmesg",
 			"modprobe nvidia_peermem, or a kernel and driver with DMA-BUF; NCCL_NET_GDR_LEVEL unset; in " +
 				"virtual " +
 				"machines ATS and a topology file"},
-		{"wrong-transport", "TCP in place of RDMA", 1, false, setting("NCCL_IB_DISABLE=1"),
+		{"wrong-transport", "TCP in place of RDMA", 0, false, setting("NCCL_IB_DISABLE=1"),
 			"NCCL_DEBUG=INFO: \"Using network Socket\" in place of IB",
 			"install rdma-core and the network's plugin in the container, give it /dev/infiniband; unset " +
 				"NCCL_IB_DISABLE and NCCL_NET; NCCL_IB_HCA must name devices that exist"},
-		{"virtualised", "a virtual machine hides PCIe switches: GPUs and NICs seem to hang on the CPU", 2.4,
+		{"virtualised", "a virtual machine hides PCIe switches: GPUs and NICs seem to hang on the CPU", 1,
 			false,
 			func(t *trial, _ float64) error { return t.topology(flat) },
 			"nvidia-smi topo -m: PHB or SYS where PIX or PXB should be",
@@ -282,7 +311,7 @@ func missing(p *place) (out []candidate) {
 				continue
 			}
 			out = append(out, candidate{"nic-down", fmt.Sprintf("%d of %d NICs of node %d are not there", n,
-				len(p.nics), node), 1.4 + 0.3*float64(n), false, func(t *trial, _ float64) error {
+				len(p.nics), node), 0.5 + 0.7*float64(n), false, func(t *trial, _ float64) error {
 				for i := range n {
 					at := i
 					if node > 0 {
@@ -297,7 +326,7 @@ func missing(p *place) (out []candidate) {
 	}
 	for n := 1; n < len(p.nics); n *= 2 {
 		out = append(out, candidate{"wrong-hca", fmt.Sprintf("NCCL uses %d of %d NICs of each node", n,
-			len(p.nics)), 1, false, func(t *trial, _ float64) error {
+			len(p.nics)), quarter, false, func(t *trial, _ float64) error {
 			for _, name := range p.nics[n:] { // of any plugin, also those that NCCL_IB_HCA does not reach
 				t.fault("nic=%s:absent", name)
 			}
@@ -305,7 +334,7 @@ func missing(p *place) (out []candidate) {
 		}, proveHCA, repairHCA})
 	}
 	out = append(out, candidate{"wrong-hca", "NCCL uses one NIC of each node, of 1/%s of the rate of the " +
-		"others: one for storage or management", 1.2, true, func(t *trial, f float64) error {
+		"others: one for storage or management", quarter, true, func(t *trial, f float64) error {
 		for _, name := range p.nics[1:] {
 			t.fault("nic=%s:absent", name)
 		}
@@ -315,7 +344,7 @@ func missing(p *place) (out []candidate) {
 		return nil
 	}, proveHCA, repairHCA})
 	if far := p.far(); len(far) > 0 {
-		out = append(out, candidate{"numa", "the NICs in use are at the other CPU than the GPUs", 1.4, false,
+		out = append(out, candidate{"numa", "the NICs in use are at the other CPU than the GPUs", 1, false,
 			func(t *trial, _ float64) error {
 				t.only(p.all, far)
 				return nil
@@ -358,26 +387,29 @@ const (
 // unseen are suspects of a network that nothing describes: what its cables leave to NICs. That there is
 // more than one switch is assumed as well.
 func (p *place) unseen() []candidate {
-	const sure = 2.8
-	return []candidate{
-		{"oversubscription", "leaves have %s times the rate to hosts that they have upwards", sure + 0.4,
-			true, p.slowNICs, proveOver, repairOver},
-		{"link-slow", "one cable between switches has 1/%s of the rate of a NIC", sure, true, slowNIC,
+	const tier = 0.5
+	out := []candidate{
+		{"link-slow", "one cable between switches has 1/%s of the rate of a NIC", tier + 1, true, slowNIC,
 			proveLink, repairLink},
 		{"hash-collision", "queue pairs share cables by an unlucky hash of their routes: to a NIC's flow " +
-			"1/%s of its rate is left", sure + 0.2, true, slowNIC, proveHash, repairHash},
+			"1/%s of its rate is left", tier + halved, true, slowNIC, proveHash, repairHash},
 		// Many flows, or every step of a ring that waits for the unluckiest.
 		{"hash-collision",
 			"queue pairs share cables by an unlucky hash of their routes: to the flows of every " +
-				"NIC 1/%s of its rate is left", sure + 0.4, true, p.slowNICs, proveHash, repairHash},
+				"NIC 1/%s of its rate is left", tier + halved, true, p.slowNICs, proveHash, repairHash},
 	}
+	for _, f := range []float64{2, 3, 4} {
+		out = append(out, candidate{"oversubscription", fmt.Sprintf("leaves have %g times the rate to hosts "+
+			"that they have upwards", f), tier + third, false,
+			func(t *trial, _ float64) error { return t.leaves(p.nodes, f) }, proveOver, repairOver})
+	}
+	return out
 }
 
 // wires are suspects of a network that is described.
 func wires() []candidate {
-	const sure = 1.0
 	out := []candidate{
-		{"link-slow", "one cable between switches has 1/%s of its rate", sure, true,
+		{"link-slow", "one cable between switches has 1/%s of its rate", 0, true,
 			func(t *trial, f float64) error {
 				first := true
 				return t.network(func(n *fabric.Network) {
@@ -389,12 +421,11 @@ func wires() []candidate {
 					})
 				})
 			}, proveLink, repairLink},
-		{"oversubscription", "leaves have %s times the rate to hosts that they have upwards", sure + 0.4,
-			true,
+		{"oversubscription", "leaves have %s times the rate to hosts that they have upwards", 1.5, true,
 			func(t *trial, f float64) error {
 				return t.network(func(n *fabric.Network) { tiers(n, func(c *fabric.Cable) { c.Gbit /= f }) })
 			}, proveOver, repairOver},
-		{"routing", "static routes share cables where adaptive routing would not", sure + 0.8, false,
+		{"routing", "static routes share cables where adaptive routing would not", 1, false,
 			func(t *trial, _ float64) error {
 				return t.network(func(n *fabric.Network) { n.Routing = fabric.Static })
 			}, "whether the switches route adaptively (SHIELD/AR of the subnet manager; DLB on Ethernet)",
@@ -403,7 +434,7 @@ func wires() []candidate {
 	for seed := range uint64(3) { // draws: the one that fits best is reported
 		out = append(out, candidate{"hash-collision",
 			"queue pairs share cables by an unlucky hash of their routes, as in draw " + fmt.Sprint(seed+1),
-			sure + 0.2, false, func(t *trial, _ float64) error {
+			third + 0.3, false, func(t *trial, _ float64) error {
 				t.spec.Seed = seed + 1
 				return t.network(func(n *fabric.Network) { n.Routing = fabric.ECMP })
 			}, proveHash, repairHash})
@@ -415,7 +446,7 @@ func wires() []candidate {
 func inside(p *place) []candidate {
 	var out []candidate
 	if p.gpus*p.nodes > 1 {
-		out = append(out, candidate{"late-rank", "one rank takes %s times as long for all it does", 1.2, true,
+		out = append(out, candidate{"late-rank", "one rank takes %s times as long for all it does", 0, true,
 			func(t *trial, f float64) error {
 				t.fault("rank=0:slow=%g", f)
 				return nil
@@ -423,33 +454,33 @@ func inside(p *place) []candidate {
 			"cool or power the GPU that throttles, or take it out; bind each rank to cores of its own"})
 	}
 	if p.nvls {
-		out = append(out, candidate{"nvls-off", "NVLS is off: no reduction in the NVSwitches", 1, false,
+		out = append(out, candidate{"nvls-off", "NVLS is off: no reduction in the NVSwitches", 0, false,
 			setting("NCCL_NVLS_ENABLE=0"), "NCCL_DEBUG=INFO: \"NVLS multicast support is available\"; " +
 				"NVLS comm lines",
 			"start nvidia-fabricmanager or IMEX; unset NCCL_NVLS_ENABLE; in containers allow " +
 				"multicast handles (CUDA 12.1 and driver 530 at least)"})
 	}
 	if p.gpus > 1 {
-		out = append(out, candidate{"shm", "GPUs of a node exchange through shared host memory", 1.5, false,
+		out = append(out, candidate{"shm", "GPUs of a node exchange through shared host memory", 0, false,
 			setting("NCCL_P2P_DISABLE=1"), "NCCL_DEBUG=INFO: \"via SHM\" in place of \"via P2P\"; " +
 				"nvidia-smi topo -p2p r",
 			"unset NCCL_P2P_DISABLE and NCCL_P2P_LEVEL; disable IOMMU or ACS, allow " +
 				"P2P in the virtual machine"})
 	}
 	if p.gpus > 1 && p.nvlink {
-		out = append(out, candidate{"p2p-pcie", "GPUs of a node reach each other over PCIe, not NVLink", 2,
+		out = append(out, candidate{"p2p-pcie", "GPUs of a node reach each other over PCIe, not NVLink", 0.5,
 			false,
 			func(t *trial, _ float64) error { return t.topology(withoutNVLinks) },
 			"nvidia-smi topo -m: NV18 between GPUs; nvidia-smi nvlink -s",
 			"start nvidia-fabricmanager; reset GPUs whose NVLinks are down; check the bridge"})
 	}
 	if p.nodes == 1 && p.gpus > 1 && !p.nvlink {
-		out = append(append(out, narrow("GPUs", 1.2)...),
-			candidate{"acs", "ACS sends what GPUs exchange through the CPU", 1.6, false,
+		out = append(append(out, narrow("GPUs", third)...),
+			candidate{"acs", "ACS sends what GPUs exchange through the CPU", 1, false,
 				func(t *trial, _ float64) error { return t.topology(flat) },
 				"lspci -vvv | grep ACSCtl", "disable ACS on bridges, or the IOMMU"})
 	}
-	out = append(out, candidate{"launch", "one process and one thread launch for all GPUs of a node", 1.4,
+	out = append(out, candidate{"launch", "one process and one thread launch for all GPUs of a node", 0,
 		false,
 		func(t *trial, _ float64) error {
 			t.spec.Engine.Processes, t.spec.Engine.Threads = 1, 1
@@ -498,7 +529,7 @@ func settings(p *place) (out []candidate) {
 		list = append(list, "NCCL_PXN_DISABLE=1", "NCCL_IB_QPS_PER_CONNECTION=16")
 	}
 	for _, kv := range list {
-		c := ofSetting(kv, 2.5)
+		c := ofSetting(kv, quarter)
 		if c.kind == "setting" {
 			c.assumes++ // one of many that it might be
 		}
@@ -506,7 +537,9 @@ func settings(p *place) (out []candidate) {
 	}
 	for _, v := range []string{"2.21.5", "2.23.4", "2.25.1", "2.27.5", "2.28.9", "2.29.7"} {
 		if _, err := rules.For(v); err == nil && v != p.version {
-			out = append(out, candidate{"release", "NCCL " + v + " runs in place of " + p.version, 3.5, false,
+			out = append(out, candidate{"release", "NCCL " + v + " runs in place of " + p.version,
+				quarter + 1.2,
+				false,
 				func(t *trial, _ float64) error {
 					t.spec.NCCL.Version = v
 					return nil

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -19,7 +20,8 @@ func (r *Report) Text() string {
 	}
 	r.sizes(&b)
 	for i := range r.Suspects {
-		r.Suspects[i].text(&b, i > 0 && r.Suspects[i-1].Rank == r.Suspects[i].Rank)
+		again := func(s Suspect) bool { return s.Rank == r.Suspects[i].Rank }
+		r.Suspects[i].text(&b, slices.ContainsFunc(r.Suspects[:i], again))
 	}
 	if r.Verdict != AsExpected && len(r.Suspects) == 0 && len(r.Sizes) > 0 && !r.untried {
 		b.WriteString("\nNo suspect explains the times.\n")

@@ -1,8 +1,14 @@
 package diagnose
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
+	"testing/fstest"
+
+	"github.com/simccl/simccl/scenario"
+	"github.com/simccl/simccl/topo/fabric"
 )
 
 // curve is a hunt on a table of sizes from 1 KiB by a factor of 4, with ln of measured to expected times.
@@ -66,8 +72,7 @@ func TestEqualCurvesAreSimulatedOnce(t *testing.T) {
 		{"acs", "congestion", 4, true, true},
 		{"slow-node", "congestion", 2, false, true},
 		{"slow-node", "congestion", 4, false, false},
-		{"oversubscription", "acs", 4, false, true},
-		{"oversubscription", "acs", 4, true, false},
+		{"hash-collision", "nic-slow", 4, false, true},
 		{"link-slow", "nic-slow", 4, false, true},
 		{"link-slow", "nic-slow", 4, true, false},
 	} {
@@ -85,24 +90,100 @@ func TestEqualCurvesShareARank(t *testing.T) {
 	h := curve(0, 0, 0.7, 0.7, 0.7, 0.7)
 	h.before = doubt{0.08, 0.1}
 	h.m.facts = []fact{{"named", "said", hint}}
-	got := h.sets([]tried{suspect("named", 2, 0, 0, 0.7, 0.7, 0.7, 0.7), suspect("first", 1, 0, 0, 0.7, 0.7,
-		0.7, 0.7),
-		suspect("other", 1, 0, 0.1, 0.8, 0.6, 0.7, 0.7), suspect("same", 3, 0, 0.01, 0.72, 0.69, 0.7, 0.71)},
-		doubt{0.05, 0.02})
+	got := []tried{suspect("named", 2, 0, 0, 0.7, 0.7, 0.7, 0.7),
+		suspect("first", 1, 0, 0, 0.7, 0.7, 0.7, 0.7),
+		suspect("other", 1, 0, 0.1, 0.8, 0.6, 0.7, 0.7), suspect("same", 3, 0, 0.01, 0.72, 0.69, 0.7, 0.71)}
+	h.sets(got, doubt{0.05, 0.02})
+	h.report(got)
+	h.rank()
 	text := ""
-	for i := range got {
-		if !got[i].same {
-			text += " "
-		}
-		text += got[i].kind + "="
+	for _, s := range h.rep.Suspects {
+		text += fmt.Sprintf(" %s %d", s.Kind, s.Rank)
 	}
-	if text != " named= first=same= other=" {
+	if text != " named 1 first 2 other 3 same 2" {
 		t.Errorf("ranks%s", text)
 	}
-	h.report(got)
-	for i, s := range h.rep.Suspects {
-		if s.same != (s.Kind == "same") {
-			t.Errorf("%d: %s", i, s.Kind)
+}
+
+// TestFactorThatIsFoundCountsAgainstASuspect: of two curves that are the same, the one whose factor was found
+// from the times is behind the one without.
+func TestFactorThatIsFoundCountsAgainstASuspect(t *testing.T) {
+	h := curve(0.02, -0.03, 0.01, 0.32, 0.68, 0.73, 0.69, 0.71)
+	found := suspect("found", 0, 0, 0, 0, 0.3, 0.7, 0.7, 0.7, 0.7)
+	found.fitted, found.factor = true, 2.7
+	got := h.judged([]tried{found, suspect("given", 1, 0, 0, 0, 0.3, 0.7, 0.7, 0.7, 0.7)})
+	if len(got) != 2 || got[0].kind != "given" || got[0].set != got[1].set {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestFactorsThatCanBeDecideBetweenEqualCurves: an unlucky hash leaves no less than a part; a smaller part
+// says that it is others' traffic.
+func TestFactorsThatCanBeDecideBetweenEqualCurves(t *testing.T) {
+	for factor, want := range map[float64]string{5.2: "congestion", 1.8: "hash-collision"} {
+		ln := math.Log(factor)
+		h := curve(0.01, -0.01, 0.01, ln+0.01, ln-0.01, ln+0.01, ln-0.01, ln)
+		var tries []tried
+		for _, kind := range []string{"congestion", "hash-collision"} {
+			c := suspect(kind, 0, 0, 0, 0, ln, ln, ln, ln, ln)
+			c.fitted, c.factor = true, factor
+			tries = append(tries, c)
+		}
+		if got := h.judged(tries); len(got) == 0 || got[0].kind != want {
+			t.Errorf("factor %g: %+v, want %s first", factor, got, want)
+		}
+	}
+}
+
+// made diagnoses a table that the simulator makes of H100s, of which less is known.
+func made(t *testing.T, s, known scenario.Spec, opt scenario.Options, ranks int) *Report {
+	t.Helper()
+	res, err := scenario.Run(t.Context(), s, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for _, row := range res.Rows {
+		rows = append(rows, fmt.Sprintf(`{"bytes": %d, "time_us": %g}`, row.Bytes, row.Out.Time.Micros()))
+	}
+	return diagnosed(t, known, File{"t.json", fmt.Appendf(nil, `{"name": "own", "collective": %q, "system": {"gpu":
+		"H100 80GB HBM3", "nodes": %d, "gpus_per_node": %d}, "rows": [%s]}`, s.Workload.Op,
+		s.Machine.Nodes[0].Count, ranks, strings.Join(rows, ", "))})
+}
+
+// TestUnseenNetworkIsSimulatedWhereItIsOversubscribed: a network that no file describes is, oversubscribed,
+// one of leaves with fewer uplinks, whose flows share them, not one of slow NICs.
+func TestUnseenNetworkIsSimulatedWhereItIsOversubscribed(t *testing.T) {
+	n, err := fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: 3, Nets: 8, PerLeaf: 1, Gbit: 400,
+		Oversub: 2, Routing: fabric.Adaptive})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "dgx-h100", Count: 3}}}}
+	over, opt := s.Clone(), options()
+	over.Network.Fabric, opt.Files = "n.json", fstest.MapFS{"n.json": {Data: n.Format()}}
+	over.Workload = scenario.Workload{Op: "all_reduce", Sizes: []string{"16M", "64M"}}
+	r := made(t, over, s, opt, 8)
+	if len(r.Suspects) == 0 || r.Suspects[0].Kind != "oversubscription" ||
+		!strings.Contains(r.Suspects[0].What, "2 times") {
+		t.Error(r.Text())
+	}
+}
+
+// TestRightSuspectLeavesNothing: a suspect is simulated as the machine is, so that a table that the simulator
+// made of it leaves nothing.
+func TestRightSuspectLeavesNothing(t *testing.T) {
+	s := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: "dgx-h100", Count: 1}}}}
+	off := s.Clone()
+	off.NCCL.Env = map[string]string{"NCCL_NVLS_ENABLE": "0"}
+	off.Workload = scenario.Workload{Op: "all_reduce", Sizes: []string{"16M", "64M", "256M", "1G"}}
+	r := made(t, off, s, options(), 8)
+	if len(r.Suspects) == 0 || r.Suspects[0].Kind != "nvls-off" {
+		t.Fatal(r.Text())
+	}
+	for i, p := range r.Suspects[0].Curve {
+		if got := p.Us / r.Sizes[i].Measured; math.Abs(got-1) > 0.005 {
+			t.Errorf("%d B: %.3f times the measured time", p.Bytes, got)
 		}
 	}
 }
