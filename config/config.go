@@ -205,7 +205,7 @@ func (c *Config) check(v *Var) ([]Warning, error) {
 	if problem != "" {
 		warn(problem, hint)
 	}
-	if m := v.missing(); m != "" {
+	if m := v.missing(); m != "" && !harmless(v.Name, val.Text) {
 		warn("is not supported: "+m, "")
 	}
 	return warns, nil

@@ -195,14 +195,16 @@ func (m *Model) ringKept(f coll.Func, p coll.Protocol) float32 {
 
 func (m *Model) times(o Op, nBytes uint64) Times {
 	var t Times
+	cells, amd := &m.Bandwidth[o.Func], m.cost != nil
 	for a := range coll.NumAlgorithms {
 		avail := m.allows(o, a)
 		for p := range coll.NumProtocols {
 			t[a][p] = Off
-			if !avail || m.Bandwidth[o.Func][a][p] == 0 || m.cost != nil && m.amdBarred(o, a, p).Rule != "" {
+			bw := cells[a][p]
+			if !avail || bw == 0 || amd && m.amdBarred(o, a, p).Rule != "" {
 				continue
 			}
-			t[a][p] = m.time(m.Bandwidth[o.Func][a][p], o, a, p, nBytes)
+			t[a][p] = m.time(bw, o, a, p, nBytes)
 		}
 	}
 	return t
