@@ -137,7 +137,7 @@ func (m *Model) Choose(o Op) (Choice, error) {
 		return c, &NoChoiceError{Op: o, Algo: m.Params.Algo, Proto: m.Params.Proto}
 	}
 	c.TimeUs = best
-	if c.Times != own { // a tuner plugin made a choice free: the model's times are kept
+	if m.Params.Plugin != nil && c.Times != own { // it made a choice free: the model's times are kept
 		c.Steered, c.Times = true, own
 		c.TimeUs = own[c.Algo][c.Proto]
 	}
