@@ -2,8 +2,11 @@ package config
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/rules"
 )
 
@@ -241,6 +244,28 @@ func (v *Var) readBy(r *rules.Ruleset) bool {
 		return r.Library == rules.RCCL
 	}
 	return v.In().Holds(r.Release)
+}
+
+// misnamed is the error of RCCL_OVERRIDE_ALGO or RCCL_OVERRIDE_PROTO with a word that names nothing, which no
+// choice would follow.
+func misnamed(name, text string) error {
+	var known []string
+	switch name {
+	case "RCCL_OVERRIDE_ALGO":
+		for _, a := range coll.Algorithms() {
+			known = append(known, a.String())
+		}
+	case "RCCL_OVERRIDE_PROTO":
+		for _, p := range coll.Protocols() {
+			known = append(known, p.String())
+		}
+	}
+	if len(known) == 0 || text == "" || slices.ContainsFunc(known, func(k string) bool {
+		return strings.EqualFold(k, text)
+	}) {
+		return nil
+	}
+	return fmt.Errorf("%q is not known; write one of %s", text, strings.Join(known, ", "))
 }
 
 // harmless reports whether a variable of RCCL has the value by which nothing changes that is not modelled.

@@ -130,7 +130,7 @@ func (m *Model) Choose(o Op) (Choice, error) {
 	if !found && m.tab.ListsOfAll {
 		best, found = m.backup(&c)
 	}
-	if !found && m.tab.RingRemains {
+	if !found && m.tab.RingRemains && c.Times.any() {
 		c.Algo, c.Proto, found = coll.Ring, coll.Simple, true
 	}
 	if !found {
@@ -208,6 +208,18 @@ func (m *Model) times(o Op, nBytes uint64) Times {
 		}
 	}
 	return t
+}
+
+// any reports whether any cell is on.
+func (t *Times) any() bool {
+	for a := range t {
+		for _, v := range t[a] {
+			if v >= 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Terms are what a cell's time is made of at one size.
