@@ -38,7 +38,8 @@ func oneArch(parts []Part, r *rules.Ruleset) error {
 				first = arch
 			case arch != first:
 				return &plan.UnsupportedError{What: "a communicator of " + first + " and " + arch,
-					Why: r.Name() + " decides by the architecture of a rank's own machine; name nodes of one of them"}
+					Why: r.Name() + " decides by the architecture of a rank's own machine; " +
+						"name nodes of one of them"}
 			}
 		}
 	}

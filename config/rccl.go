@@ -42,8 +42,8 @@ var features = map[Feature][2]string{
 	WarpSpeed: {buildOption, ""},
 	GDA: {"AllToAll by rocSHMEM is of a build with an option that AMD's sources leave off",
 		"write RCCL_ROCSHMEM_ENABLE=0, by which RCCL sends and receives"},
-	MSCCL: {"its schedules are of ROCm 6 and 7.0 to 7.2, whose releases have no rules here; builds of 2.28.3 " +
-		"leave it off, and 2.30.4 has none", "write RCCL_MSCCL_ENABLE=0 and RCCL_MSCCLPP_ENABLE=0"},
+	MSCCL: {"its schedules are of ROCm 6 and 7.0 to 7.2, whose releases have no rules here; builds of " +
+		"2.28.3 leave it off, and 2.30.4 has none", "write RCCL_MSCCL_ENABLE=0 and RCCL_MSCCLPP_ENABLE=0"},
 }
 
 // featureOf is the feature that a variable belongs to, if it is refused for that.

@@ -30,8 +30,11 @@ func TestEveryVariableOfRCCL(t *testing.T) {
 	for name := range names {
 		v := config.Lookup(name)
 		changed := map[bool]string{true: "0", false: "7"}[v.Default == "1"]
-		if word, ok := map[string]string{"RCCL_OVERRIDE_ALGO": "Ring", "RCCL_OVERRIDE_PROTO": "LL"}[name]; ok {
-			changed = word
+		switch name {
+		case "RCCL_OVERRIDE_ALGO":
+			changed = "Ring"
+		case "RCCL_OVERRIDE_PROTO":
+			changed = "LL"
 		}
 		_, warned, err := config.Load(config.Sources{Rules: of, NoEnv: true,
 			Flags: []string{name + "=" + changed}})
@@ -62,7 +65,8 @@ func TestEveryVariableOfRCCL(t *testing.T) {
 // the message names in place is accepted without a word.
 func TestFeaturesAreRefusedByType(t *testing.T) {
 	load := func(set string) ([]config.Warning, error) {
-		_, warned, err := config.Load(config.Sources{Rules: rules.DefaultRCCL(), NoEnv: true, Flags: []string{set}})
+		_, warned, err := config.Load(config.Sources{Rules: rules.DefaultRCCL(), NoEnv: true,
+			Flags: []string{set}})
 		return warned, err
 	}
 	for set, want := range map[string]config.Feature{"RCCL_WARP_SPEED_FORCE_ENABLE=1": config.WarpSpeed,

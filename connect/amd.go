@@ -310,8 +310,9 @@ func (c *Layout) boundAMD(least []int, all int, p *Params) {
 	c.P2PChannelsPerPeer = c.PeerChannels[0]
 }
 
-// PeersOfExpl are the channels of send/recv, all and for one peer, of RCCL's tools/topo_expl: its communicators
-// have 0 for a peer over the network in their configuration, where a program's leave it undefined.
+// PeersOfExpl are the channels of send/recv, all and for one peer, of RCCL's tools/topo_expl: its
+// communicators have 0 for a peer over the network in their configuration, where a program's leave it
+// undefined.
 func (c *Layout) PeersOfExpl(p *Params) (all, perPeer int) {
 	l, as := *c, *p
 	as.NChannelsPerNetPeer = units.Some[int64](0)

@@ -104,9 +104,10 @@ func (m *Machine) communicator(id int32, c *workload.Comm, n int, top *communica
 	return out, nil
 }
 
-// shape returns the communicator of a shape. One that RCCL split has neither kernels over all GPUs' memory (DDA)
-// nor communicators below it for AllGather (init.cc:2576, 2583 of RCCL 2.30.4).
-func (m *Machine) shape(key string, ranks []int32, keep [][]int, top connect.Top, split bool) (*shape, error) {
+// shape returns the communicator of a shape. One that RCCL split has neither kernels over all GPUs' memory
+// (DDA) nor communicators below it for AllGather (init.cc:2576, 2583 of RCCL 2.30.4).
+func (m *Machine) shape(key string, ranks []int32, keep [][]int, top connect.Top, split bool) (*shape,
+	error) {
 	s := &shape{key: key, keep: keep}
 	if m.World != nil && len(ranks) == m.Cluster.NRanks() && !split {
 		s.comm = m.World

@@ -17,7 +17,7 @@ func TestSplitsOfRCCLHaveNoDDA(t *testing.T) {
 	world, split := busy("", "world"), busy("comm tp 0-7 parent=world\n", "tp")
 	apart := busy("comm tp 0-7\n", "tp")
 	if apart != world || split < 1.5*world {
-		t.Errorf("world %g, made apart %g, split %g: want the first two equal by DDA, the last by a ring or tree",
-			world, apart, split)
+		t.Errorf("world %g, made apart %g, split %g: want the first two equal, by DDA, the last by ring or "+
+			"tree", world, apart, split)
 	}
 }

@@ -26,7 +26,8 @@ func TestMachinesOfAMDThatAreRefused(t *testing.T) {
 	}{
 		{machine: mixed, want: "a communicator of gfx942 and gfx950"},
 		{machine: domain, want: "GPUs of AMD have no links to another node"},
-		{machine: site.Nodes("mi300x-8-thor2", 2), version: "rccl-2.27", want: `"2.27" is no version of RCCL`},
+		{machine: site.Nodes("mi300x-8-thor2", 2), version: "rccl-2.27",
+			want: `"2.27" is no version of RCCL`},
 		{machine: site.Nodes("mi300x-8-thor2", 2), env: []string{"RCCL_OVERRIDE_ALGO=Rign"},
 			want: "write one of Tree"},
 	} {

@@ -21,7 +21,7 @@ type rcclTable struct {
 	from, to int64  // bytes, both within
 	// own: by the choices of the rules here in all sizes, also where the table's release has others.
 	own bool
-	// over is the part of its worst size that is printed and not held to the bar, with the reason; "": all is.
+	// over says why its worst size is printed and not held to the bar; "": it is held.
 	over string
 }
 
@@ -144,12 +144,14 @@ func TestRCCLTables(t *testing.T) {
 					tab.Rows[i].BusBW)
 			}
 			if math.Abs(off) > worst && p.over == "" {
-				t.Errorf("%s, %d bytes: %+.0f %%, want within %.0f %%", &p, tab.Rows[i].Bytes, 100*off, 100*worst)
+				t.Errorf("%s, %d bytes: %+.0f %%, want within %.0f %%", &p, tab.Rows[i].Bytes, 100*off,
+					100*worst)
 			}
 		}
 		slices.Sort(offs)
 		median := (offs[(len(offs)-1)/2] + offs[len(offs)/2]) / 2
-		t.Logf("%s: %d sizes, median %.0f %%, worst %.0f %%", &p, len(offs), 100*median, 100*offs[len(offs)-1])
+		t.Logf("%s: %d sizes, median %.0f %%, worst %.0f %%", &p, len(offs), 100*median,
+			100*offs[len(offs)-1])
 		if median > most {
 			t.Errorf("%s: median %.1f %%, want at most 15 %%", &p, 100*median)
 		}

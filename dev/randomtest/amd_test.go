@@ -129,7 +129,8 @@ func TestThinnedMachinesOfAMD(t *testing.T) {
 					taken++
 				}
 				if err != nil {
-					t.Errorf("%s, seed %d, %d nodes, RCCL %s: %v", filepath.Base(name), k, nodes, version, err)
+					t.Errorf("%s, seed %d, %d nodes, RCCL %s: %v", filepath.Base(name), k, nodes,
+						version, err)
 				}
 			}
 		}

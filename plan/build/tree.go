@@ -81,8 +81,8 @@ func checkTree(c *connect.Layout, channel int) error {
 	for r := range n {
 		up := t[r].Up
 		if up < 0 && root >= 0 {
-			return &plan.UnsupportedError{What: "an operation by Tree", Why: fmt.Sprintf("channel %d has trees "+
-				"with the roots %d and %d, which nothing joins; NCCL_ALGO=Ring has no trees, "+
+			return &plan.UnsupportedError{What: "an operation by Tree", Why: fmt.Sprintf("channel %d has "+
+				"trees with the roots %d and %d, which nothing joins; NCCL_ALGO=Ring has no trees, "+
 				"NCCL_MAX_NCHANNELS=%d leaves the channel out", channel, root, r, channel)}
 		} else if up < 0 {
 			root = r
