@@ -3,6 +3,8 @@ package comm
 import (
 	"fmt"
 
+	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/tuning"
 )
@@ -20,6 +22,28 @@ func (c *Comm) amdNICs() bool {
 		}
 	}
 	return 2*n > len(nets)
+}
+
+// oneArch refuses GPUs of several architectures under RCCL's rules: each of its ranks takes channels, tables
+// and windows by the first GPU that it sees, and what ranks that disagree do is not modelled.
+func oneArch(parts []Part, r *rules.Ruleset) error {
+	if r.Library != rules.RCCL {
+		return nil
+	}
+	first := ""
+	for _, part := range parts {
+		for _, g := range part.System.Of(topo.GPU) {
+			switch arch := part.System.Nodes[g].GPU.Arch; {
+			case first == "":
+				first = arch
+			case arch != first:
+				return &plan.UnsupportedError{What: "a communicator of " + first + " and " + arch,
+					Why: r.Name() + " decides by the architecture of a rank's own machine; " +
+						"name nodes of one of them"}
+			}
+		}
+	}
+	return nil
 }
 
 // NICWarning warns of a machine with AMD's NICs for which RCCL_AINIC_ROCE does not say whether they count as

@@ -88,6 +88,9 @@ func FromSystems(parts []Part, p Params) (*Comm, error) {
 	if err := p.Rules.Check("comm"); err != nil {
 		return nil, err
 	}
+	if err := oneArch(parts, p.Rules); err != nil {
+		return nil, err
+	}
 	p.Search.Rules, p.Connect.Rules, p.Tuning.Rules = p.Rules, p.Rules, p.Rules
 	c := &Comm{Params: p, Multicast: multicast(parts, p.Multicast)}
 	in := connect.Input{Multicast: c.Multicast, Access: p.Access, Domains: make([]connect.Domain, len(parts))}

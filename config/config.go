@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -194,7 +195,7 @@ func (c *Config) check(v *Var) ([]Warning, error) {
 			problem, hint = numberTrouble(val.Text)
 		}
 	}
-	if err := c.outOfRange(v.Name); err != nil {
+	if err := cmp.Or(c.outOfRange(v.Name), misnamed(v.Name, val.Text)); err != nil {
 		return nil, err
 	}
 	var warns []Warning
@@ -205,7 +206,7 @@ func (c *Config) check(v *Var) ([]Warning, error) {
 	if problem != "" {
 		warn(problem, hint)
 	}
-	if m := v.missing(); m != "" {
+	if m := v.missing(); m != "" && !harmless(v.Name, val.Text) {
 		warn("is not supported: "+m, "")
 	}
 	return warns, nil

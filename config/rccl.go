@@ -1,8 +1,12 @@
 package config
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/rules"
 )
 
@@ -17,12 +21,58 @@ const (
 	netOff      = "it is read only where send/recv of one host goes over the network, which is refused"
 	noCopies    = "copy engines serve symmetric windows, of which machines of AMD have none here"
 	ownRings    = "rings and trees of a user's are not modelled"
+
+	oldSchedules = "MSCCL is of releases without rules here"
 )
 
-// UnmodelledError refuses a variable that would change what RCCL decides.
-type UnmodelledError struct{ Why string }
+// Feature is a part of RCCL that is not modelled as a whole.
+type Feature string
 
-func (e *UnmodelledError) Error() string { return "not modelled: " + e.Why + "; leave it unset" }
+const (
+	// WarpSpeed is a wavefront in place of a block of threads a channel.
+	WarpSpeed Feature = "WarpSpeed"
+	// GDA is AllToAll by NICs that kernels drive (rocSHMEM).
+	GDA Feature = "GDA"
+	// MSCCL is schedules from files of RCCL's, with MSCCL++.
+	MSCCL Feature = "MSCCL"
+)
+
+// features say of which builds or releases a feature is, and what to write in place of a variable of it.
+var features = map[Feature][2]string{
+	WarpSpeed: {buildOption, ""},
+	GDA: {"AllToAll by rocSHMEM is of a build with an option that AMD's sources leave off",
+		"write RCCL_ROCSHMEM_ENABLE=0, by which RCCL sends and receives"},
+	MSCCL: {"its schedules are of ROCm 6 and 7.0 to 7.2, whose releases have no rules here; builds of " +
+		"2.28.3 leave it off, and 2.30.4 has none", "write RCCL_MSCCL_ENABLE=0 and RCCL_MSCCLPP_ENABLE=0"},
+}
+
+// featureOf is the feature that a variable belongs to, if it is refused for that.
+func featureOf(name string) Feature {
+	switch {
+	case strings.HasPrefix(name, "RCCL_WARP_SPEED"):
+		return WarpSpeed
+	case strings.HasPrefix(name, "RCCL_ROCSHMEM"):
+		return GDA
+	case strings.HasPrefix(name, "RCCL_MSCCL"):
+		return MSCCL
+	}
+	return ""
+}
+
+// UnmodelledError refuses a variable that would change what RCCL decides: of a feature, or alone.
+type UnmodelledError struct {
+	Feature Feature // "": none of them
+	Why     string
+	Write   string // instead; "": leave the variable unset
+}
+
+func (e *UnmodelledError) Error() string {
+	what := "not modelled: "
+	if e.Feature != "" {
+		what = string(e.Feature) + " is not modelled: "
+	}
+	return what + e.Why + "; " + cmp.Or(e.Write, "leave it unset")
+}
 
 // refused are the variables of RCCL with a bearing on decisions or plans that is not modelled, with the value
 // besides the default by which nothing changes. NCCL_RINGS is RCCL's too, but read under NCCL's prefix.
@@ -31,7 +81,9 @@ var refused = map[string]string{
 	"RCCL_REDUCED_CU_ENABLE": "0", "RCCL_WARP_SPEED_FORCE_ENABLE": "0", "RCCL_WARP_SPEED_ENABLE": "0",
 	"RCCL_ALL_TO_ALL_PIVOT_ENABLE": "0", "RCCL_PIVOT_ALLTOALL_ENABLE": "1", "RCCL_UNROLL_FACTOR": "-1",
 	"RCCL_P2P_BATCH_ENABLE": "-1", "RCCL_P2P_BATCH_THRESHOLD": "65536", "RCCL_P2P_SHIFT_SIZE": "-1",
-	"RCCL_P2P_NET_DISABLE": "1", "RCCL_PXN_OPT_QP_USAGE": "0",
+	"RCCL_P2P_NET_DISABLE": "1", "RCCL_PXN_OPT_QP_USAGE": "0", "RCCL_ROCSHMEM_ENABLE": "0",
+	"RCCL_MSCCL_ENABLE": "0", "RCCL_MSCCL_FORCE_ENABLE": "0", "RCCL_MSCCLPP_ENABLE": "0",
+	"RCCL_MSCCLPP_FORCE_ENABLE": "0",
 }
 
 // rcclVars are the variables of RCCL 2.30.4 and 2.28.3 beside NCCL's.
@@ -98,7 +150,18 @@ var rcclVars = []Var{
 		buildOption, ""},
 	{"RCCL_WARP_SPEED_RS_THRESHOLD", Number, "2147483648", "tuning", "least bytes", "rccl_wrap.cc:55",
 		buildOption, ""},
-	{"RCCL_ROCSHMEM_ENABLE", Flag, "1", "tuning", "AllToAll by rocSHMEM", "init.cc", buildOption, ""},
+	{"RCCL_ROCSHMEM_ENABLE", Flag, "0", "tuning", "AllToAll by rocSHMEM (GDA), 1 in a build with it",
+		"init.cc", "", buildOption},
+	{"RCCL_MSCCL_ENABLE", Flag, "0", "plan", "schedules of MSCCL, 1 in a build with them",
+		"misc/msccl/msccl_lifecycle.cc", "", oldSchedules},
+	{"RCCL_MSCCL_FORCE_ENABLE", Flag, "0", "plan", "schedules of MSCCL on any machine",
+		"misc/msccl/msccl_lifecycle.cc", "", oldSchedules},
+	{"RCCL_MSCCLPP_ENABLE", Flag, "0", "plan", "kernels of MSCCL++, 1 in a build with them", "init.cc", "",
+		oldSchedules},
+	{"RCCL_MSCCLPP_FORCE_ENABLE", Flag, "0", "plan", "kernels of MSCCL++ on any machine", "init.cc", "",
+		oldSchedules},
+	{"RCCL_MSCCLPP_THRESHOLD", Number, "1048576", "plan", "largest bytes of MSCCL++", "init.cc", oldSchedules,
+		""},
 	{"RCCL_ROCSHMEM_THRESHOLD", Number, "262144", "tuning", "largest bytes of it", "init.cc", buildOption,
 		""},
 	{"RCCL_SYM_MODEL", Number, "0", "tuning", "model of symmetric kernels", "sym_kernels.cc",
@@ -183,10 +246,37 @@ func (v *Var) readBy(r *rules.Ruleset) bool {
 	return v.In().Holds(r.Release)
 }
 
+// misnamed is the error of RCCL_OVERRIDE_ALGO or RCCL_OVERRIDE_PROTO with a word that names nothing, which no
+// choice would follow.
+func misnamed(name, text string) error {
+	var known []string
+	switch name {
+	case "RCCL_OVERRIDE_ALGO":
+		for _, a := range coll.Algorithms() {
+			known = append(known, a.String())
+		}
+	case "RCCL_OVERRIDE_PROTO":
+		for _, p := range coll.Protocols() {
+			known = append(known, p.String())
+		}
+	}
+	if len(known) == 0 || text == "" || slices.ContainsFunc(known, func(k string) bool {
+		return strings.EqualFold(k, text)
+	}) {
+		return nil
+	}
+	return fmt.Errorf("%q is not known; write one of %s", text, strings.Join(known, ", "))
+}
+
+// harmless reports whether a variable of RCCL has the value by which nothing changes that is not modelled.
+func harmless(name, text string) bool {
+	same, ok := refused[name]
+	return ok && text != "" && text == same
+}
+
 // refuse is the error of a variable that would change what RCCL decides in a way that is not modelled.
 func refuse(r *rules.Ruleset, name string, v Value) error {
-	same, ok := refused[name]
-	if r.Library != rules.RCCL || !ok || v.Text == "" || v.Text == same {
+	if _, ok := refused[name]; r.Library != rules.RCCL || !ok || v.Text == "" || harmless(name, v.Text) {
 		return nil
 	}
 	why := ownRings
@@ -195,7 +285,11 @@ func refuse(r *rules.Ruleset, name string, v Value) error {
 			return nil
 		}
 	}
-	return &Error{Var: name, Text: v.Text, Origin: v.Origin, Err: &UnmodelledError{why}}
+	e := &UnmodelledError{Feature: featureOf(name), Why: why}
+	if of, ok := features[e.Feature]; ok {
+		e.Why, e.Write = of[0], of[1]
+	}
+	return &Error{Var: name, Text: v.Text, Origin: v.Origin, Err: e}
 }
 
 // rcclBindings fill what RCCL's variables change.

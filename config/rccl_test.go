@@ -30,6 +30,12 @@ func TestEveryVariableOfRCCL(t *testing.T) {
 	for name := range names {
 		v := config.Lookup(name)
 		changed := map[bool]string{true: "0", false: "7"}[v.Default == "1"]
+		switch name {
+		case "RCCL_OVERRIDE_ALGO":
+			changed = "Ring"
+		case "RCCL_OVERRIDE_PROTO":
+			changed = "LL"
+		}
 		_, warned, err := config.Load(config.Sources{Rules: of, NoEnv: true,
 			Flags: []string{name + "=" + changed}})
 		var refused *config.UnmodelledError
@@ -51,6 +57,31 @@ func TestEveryVariableOfRCCL(t *testing.T) {
 		}
 		if v.Source == "" {
 			t.Errorf("%s: no place in RCCL's source", name)
+		}
+	}
+}
+
+// TestFeaturesAreRefusedByType: WarpSpeed, GDA and MSCCL are refused each by its own type, and the value that
+// the message names in place is accepted without a word.
+func TestFeaturesAreRefusedByType(t *testing.T) {
+	load := func(set string) ([]config.Warning, error) {
+		_, warned, err := config.Load(config.Sources{Rules: rules.DefaultRCCL(), NoEnv: true,
+			Flags: []string{set}})
+		return warned, err
+	}
+	for set, want := range map[string]config.Feature{"RCCL_WARP_SPEED_FORCE_ENABLE=1": config.WarpSpeed,
+		"RCCL_ROCSHMEM_ENABLE=1": config.GDA, "RCCL_MSCCL_ENABLE=1": config.MSCCL,
+		"RCCL_MSCCLPP_ENABLE=1": config.MSCCL, "RCCL_TREES=(0(1))": ""} {
+		_, err := load(set)
+		var refused *config.UnmodelledError
+		if !errors.As(err, &refused) || refused.Feature != want {
+			t.Errorf("%s: %v, want %q refused", set, err, want)
+			continue
+		}
+		for _, instead := range regexp.MustCompile(`RCCL_\w+=\w+`).FindAllString(refused.Write, -1) {
+			if warned, err := load(instead); err != nil || len(warned) > 0 {
+				t.Errorf("%s in place of %s: %v, %v", instead, set, warned, err)
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/units"
 )
 
 // apuUnits are the compute units of the MI300A, whose GPUs share memory with the processor; a topology file
@@ -309,6 +310,16 @@ func (c *Layout) boundAMD(least []int, all int, p *Params) {
 	c.P2PChannelsPerPeer = c.PeerChannels[0]
 }
 
+// PeersOfExpl are the channels of send/recv, all and for one peer, of RCCL's tools/topo_expl: its
+// communicators have 0 for a peer over the network in their configuration, where a program's leave it
+// undefined.
+func (c *Layout) PeersOfExpl(p *Params) (all, perPeer int) {
+	l, as := *c, *p
+	as.NChannelsPerNetPeer = units.Some[int64](0)
+	l.p2pChannels(&as)
+	return l.P2PChannels, l.P2PChannelsPerPeer
+}
+
 func (c *Layout) peersOn(sys *topo.System, peers, all int, p *Params) (perPeer, channels int) {
 	r, cpu, arch := &p.Rules.Connect, sys.Nodes[sys.Of(topo.CPU)[0]].CPU, sys.Arch()
 	switch {
@@ -338,7 +349,7 @@ func (c *Layout) peersOn(sys *topo.System, peers, all int, p *Params) (perPeer, 
 	if !r.PeersFit {
 		return peers, all
 	}
-	return min(peers, all), all
+	return c.boundPeers(peers, all, p), all
 }
 
 // netChunk is the chunk of send/recv between nodes.

@@ -53,10 +53,14 @@ func (c *Layout) p2pChannels(p *Params) {
 // v2.29.7).
 func (c *Layout) boundPeers(n, limit int, p *Params) int {
 	batch := p.Rules.Connect.PeerBatch
-	if batch == 0 || c.NNodes == 1 || whole(p.NChannelsPerNetPeer, 0) > 0 {
+	if _, set := p.netPeers(); set || batch == 0 || c.NNodes == 1 {
 		return min(n, limit)
 	}
-	for n > 1 && n*((c.NRanks+batch-1)/batch) > limit {
+	room := limit
+	if p.Rules.Connect.AMDPeers { // graph/paths.cc of RCCL 2.30.4 halves where they are as many, too
+		room--
+	}
+	for n > 1 && n*((c.NRanks+batch-1)/batch) > room {
 		n /= 2
 	}
 	return n
@@ -116,10 +120,16 @@ func localChannels(sys *topo.System, g, peer topo.NodeID, r *rules.Ruleset) int 
 	return 2 * max(1, int(path.BW/r.Topo.NVLink(sys.Nodes[g].GPU.SM)))
 }
 
+// netPeers is how many channels a peer over the network has by the user's word, if there is one.
+func (p *Params) netPeers() (n int, set bool) {
+	v := whole(p.NChannelsPerNetPeer, 0)
+	return int(v), v > 0 || p.NChannelsPerNetPeer.Set && p.Rules.Connect.AMDPeers
+}
+
 // netChannels is the same over the network (paths.cc:837).
 func (c *Layout) netChannels(sys *topo.System, g int, p *Params) int {
-	if v := whole(p.NChannelsPerNetPeer, 0); v > 0 {
-		return int(v)
+	if n, set := p.netPeers(); set {
+		return n
 	}
 	peer := rules.Peer{Ranks: c.NRanks, P2PChannels: c.P2PChannels,
 		ChannelBW: int(max(whole(p.P2PPerChannelNetBW, 14), 1))}

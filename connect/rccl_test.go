@@ -104,7 +104,8 @@ func contradicts(c, ranks int, at func(c, rank int) []int32) bool {
 
 func channelsDiffer(l *connect.Layout, n int, counts, buffers []int, order [][]int32,
 	at func(c, rank int) []int32) string {
-	is := []int{l.P2PChannels, l.P2PChannelsPerPeer, int(l.P2PChunkSize), l.NNodes, ofBool(l.IsAllNVLink),
+	all, perPeer := l.PeersOfExpl(&connect.Params{Rules: l.Rules})
+	is := []int{all, perPeer, int(l.P2PChunkSize), l.NNodes, ofBool(l.IsAllNVLink),
 		int(l.TreePattern)}
 	if l.NChannels != n || !slices.Equal(is, counts) {
 		return fmt.Sprintf("%d channels, send/recv %v, want %d, %v", l.NChannels, is, n, counts)

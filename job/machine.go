@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
@@ -78,9 +79,13 @@ func (m *Machine) communicator(id int32, c *workload.Comm, n int, top *communica
 		bound = connect.TopOf(top.comm.Layout)
 		key += fmt.Sprint(bound)
 	}
+	split := c.Parent > 0 && m.Params.Rules.Library == rules.RCCL
+	if split {
+		key += "split"
+	}
 	s, ok := m.shapes[key]
 	if !ok {
-		if s, err = m.shape(key, out.ranks, keep, bound); err != nil {
+		if s, err = m.shape(key, out.ranks, keep, bound, split); err != nil {
 			return nil, fmt.Errorf("communicator %s: %w", c.Name, err)
 		}
 		if m.shapes == nil {
@@ -99,10 +104,12 @@ func (m *Machine) communicator(id int32, c *workload.Comm, n int, top *communica
 	return out, nil
 }
 
-// shape returns the communicator of a shape.
-func (m *Machine) shape(key string, ranks []int32, keep [][]int, top connect.Top) (*shape, error) {
+// shape returns the communicator of a shape. One that RCCL split has neither kernels over all GPUs' memory
+// (DDA) nor communicators below it for AllGather (init.cc:2576, 2583 of RCCL 2.30.4).
+func (m *Machine) shape(key string, ranks []int32, keep [][]int, top connect.Top, split bool) (*shape,
+	error) {
 	s := &shape{key: key, keep: keep}
-	if m.World != nil && len(ranks) == m.Cluster.NRanks() {
+	if m.World != nil && len(ranks) == m.Cluster.NRanks() && !split {
 		s.comm = m.World
 		return s, nil
 	}
@@ -115,6 +122,9 @@ func (m *Machine) shape(key string, ranks []int32, keep [][]int, top connect.Top
 		p.Given = nil // graphs of NCCL_GRAPH_FILE are for all GPUs
 	}
 	p.Connect.Top = top
+	if split {
+		p.Tuning.AMD.NoDDA, p.Tuning.AMD.NoHierarchy = true, true
+	}
 	s.comm, err = comm.New(sub.Cluster, p)
 	return s, err
 }

@@ -201,11 +201,6 @@ func amdConnect() AMDConnect {
 	}
 }
 
-// peersOfExpl: none over the network, as the configuration of tools/topo_expl and of the references says. A
-// communicator's own leaves the number undefined, which makes it 4 or 2 by the nets of a GPU (init.cc:3070,
-// graph/paths.cc:1147); NCCL_NCHANNELS_PER_NET_PEER sets it.
-func peersOfExpl(Peer) int { return 0 }
-
 // LinkChannels are the channels of send/recv by link of XGMI of an architecture.
 func (c *AMDConnect) LinkChannels(arch string) int {
 	n, _ := ofArch(c.PeerLinks, arch)

@@ -37,7 +37,7 @@ type AMDTuning struct {
 	SmallScatter int64
 	// CollNetGrain are bytes per thread of CollNet; 0 for NCCL's.
 	CollNetGrain int64
-	// RingRemains: where no algorithm is left, Ring by Simple runs.
+	// RingRemains: where all algorithms that are on take longer than LongestUs, Ring by Simple runs.
 	RingRemains bool
 
 	// AloneLLMost are the largest shares of a rank in bytes that have LL on one node (rccl_wrap.cc:97).

@@ -12,6 +12,7 @@ func rccl2304() *Ruleset {
 	c := &r.Connect
 	// init.cc:1797, graph/paths.cc:1199
 	c.OneRankChannels, c.PeersFit = 8, true
+	c.PeerBatch = r.Plan.P2PBatch // include/device.h:538
 	// enqueue.cc:760, 800, 1087, 1180, collectives.cc:429
 	r.Plan.MinTraffic, r.Plan.KeepShare = 16<<10, true
 	r.Plan.BatchArchs, r.Plan.HubChannels, r.Plan.StepChunks = []string{"gfx950"}, true, []string{"gfx950"}
@@ -87,7 +88,6 @@ func ofRCCL(r *Ruleset) {
 	// graph/search.cc:1046
 	speeds := []float32{48, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, .24, .12}
 	r.Connect.AMDConnect = amdConnect()
-	r.Connect.PeerChannels, r.Connect.PeerBatch = peersOfExpl, 0
 	r.Connect.Buffers = [coll.NumProtocols]int64{coll.LL: 8 * 256 * 8 * 16, coll.LL128: 28 * 256 * 8 * 8,
 		coll.Simple: 4 << 20} // rccl_wrap.cc:827
 	r.Plan.AMDPlan = amdPlan()

@@ -33,6 +33,10 @@ func ParseRelease(text string) (Release, error) {
 type FormatError struct{ Text string }
 
 func (e *FormatError) Error() string {
+	if number, ok := strings.CutPrefix(e.Text, "rccl-"); ok {
+		return fmt.Sprintf("%q is no version of RCCL: write a number or a release of ROCm (rocm==7.14); "+
+			"known: %s", number, knownRCCL())
+	}
 	return fmt.Sprintf("%q is no version of NCCL: write three numbers, as in %s", e.Text, Default().Version())
 }
 

@@ -269,8 +269,12 @@ func (l *loader) settled() ([]fabric.Member, error) {
 	}
 	before := len(held)
 	members, err := l.members()
+	if n := l.spec.Machine.NVLinkDomain; err == nil && n > 1 && slices.ContainsFunc(members, ofAMD) {
+		return nil, &FieldError{Path: "machine.nvlinkDomain", Value: fmt.Sprint(n),
+			Problem: "GPUs of AMD have no links to another node", Hint: "leave it out"}
+	}
 	if err != nil || l.spec.NCCL.Version != "" || l.opt.Settings.Rules != nil ||
-		!slices.ContainsFunc(members, func(m fabric.Member) bool { return m.Spec.Library() == rules.RCCL }) {
+		!slices.ContainsFunc(members, ofAMD) {
 		return members, err
 	}
 	files := held[before:]
@@ -279,6 +283,9 @@ func (l *loader) settled() ([]fabric.Member, error) {
 	held = append(held, files...)
 	return members, err
 }
+
+// ofAMD reports whether a machine's GPUs are AMD's.
+func ofAMD(m fabric.Member) bool { return m.Spec.Library() == rules.RCCL }
 
 // settings merges the Spec's variables over those of the surroundings.
 func (l *loader) settings() error {

@@ -130,14 +130,14 @@ func (m *Model) Choose(o Op) (Choice, error) {
 	if !found && m.tab.ListsOfAll {
 		best, found = m.backup(&c)
 	}
-	if !found && m.tab.RingRemains {
+	if !found && m.tab.RingRemains && c.Times.any() {
 		c.Algo, c.Proto, found = coll.Ring, coll.Simple, true
 	}
 	if !found {
 		return c, &NoChoiceError{Op: o, Algo: m.Params.Algo, Proto: m.Params.Proto}
 	}
 	c.TimeUs = best
-	if c.Times != own { // a tuner plugin made a choice free: the model's times are kept
+	if m.Params.Plugin != nil && c.Times != own { // it made a choice free: the model's times are kept
 		c.Steered, c.Times = true, own
 		c.TimeUs = own[c.Algo][c.Proto]
 	}
@@ -195,17 +195,31 @@ func (m *Model) ringKept(f coll.Func, p coll.Protocol) float32 {
 
 func (m *Model) times(o Op, nBytes uint64) Times {
 	var t Times
+	cells, amd := &m.Bandwidth[o.Func], m.cost != nil
 	for a := range coll.NumAlgorithms {
 		avail := m.allows(o, a)
 		for p := range coll.NumProtocols {
 			t[a][p] = Off
-			if !avail || m.Bandwidth[o.Func][a][p] == 0 || m.cost != nil && m.amdBarred(o, a, p).Rule != "" {
+			bw := cells[a][p]
+			if !avail || bw == 0 || amd && m.amdBarred(o, a, p).Rule != "" {
 				continue
 			}
-			t[a][p] = m.time(m.Bandwidth[o.Func][a][p], o, a, p, nBytes)
+			t[a][p] = m.time(bw, o, a, p, nBytes)
 		}
 	}
 	return t
+}
+
+// any reports whether any cell is on.
+func (t *Times) any() bool {
+	for a := range t {
+		for _, v := range t[a] {
+			if v >= 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Terms are what a cell's time is made of at one size.

@@ -176,7 +176,7 @@ func (s *scan) add(from, to uint64, w cell, mixed bool) {
 	}
 	seg := Segment{From: units.Bytes(from * s.unit), To: units.Bytes(to * s.unit), Algo: coll.Algorithm(w.a),
 		Proto: coll.Protocol(w.p), Mixed: mixed}
-	if s.m.cost != nil {
+	if s.m.cost != nil && w.a >= 0 {
 		c := Choice{Op: s.o, Algo: seg.Algo, Proto: seg.Proto, NBytes: seg.From,
 			Times: s.m.times(s.o, from*s.unit)}
 		s.m.amdAfter(&c)

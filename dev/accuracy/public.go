@@ -185,10 +185,13 @@ type table struct {
 	Collective string
 	Quality    string
 	Version    string `json:"nccl_version"`
-	Rows       []struct {
-		Bytes int64
-		BusBW float64
-	}
+	RCCL       string `json:"rccl_version"`
+	Rows       []row
+}
+
+type row struct {
+	Bytes int64
+	BusBW float64
 }
 
 // The rule is for sizes of at least large; up to huge is simulated, or the smallest

@@ -1,6 +1,8 @@
 package build
 
 import (
+	"fmt"
+
 	"math/bits"
 
 	"github.com/simccl/simccl/coll"
@@ -64,7 +66,9 @@ func (treeAlgo) generator(b base) (plan.Generator, error) {
 	return &tree{b}, nil
 }
 
-// checkTree returns an error unless the parents and children of a channel agree.
+// checkTree returns an error unless the parents and children of a channel agree and it has one root. RCCL
+// divides many channels into halves of one tree each, and leaves the last of an odd number out of both
+// (graph/connect.cc:599 of RCCL 2.30.4): its nodes have trees of their own, whose sums are not complete.
 func checkTree(c *connect.Layout, channel int) error {
 	t, n := c.Channels[channel].Tree, int32(c.NRanks)
 	if len(t) != int(n) {
@@ -73,8 +77,16 @@ func checkTree(c *connect.Layout, channel int) error {
 	bad := func(r int32, what string) error {
 		return badRequest("Comm", "channel %d: tree of rank %d: %s", channel, r, what)
 	}
+	root := int32(-1)
 	for r := range n {
 		up := t[r].Up
+		if up < 0 && root >= 0 {
+			return &plan.UnsupportedError{What: "an operation by Tree", Why: fmt.Sprintf("channel %d has "+
+				"trees with the roots %d and %d, which nothing joins; NCCL_ALGO=Ring has no trees, "+
+				"NCCL_MAX_NCHANNELS=%d leaves the channel out", channel, root, r, channel)}
+		} else if up < 0 {
+			root = r
+		}
 		switch {
 		case up < -1 || up >= n:
 			return bad(r, "parent is no rank")

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
 )
@@ -127,9 +128,13 @@ func channelsOf(c *comm.Comm) Channels {
 	for i := range order {
 		order[i] = c.Channels[i].Order
 	}
+	all, perPeer := c.P2PChannels, c.P2PChannelsPerPeer
+	if c.Params.Rules.Library == rules.RCCL {
+		all, perPeer = c.PeersOfExpl(&c.Params.Connect)
+	}
 	return Channels{NChannels: c.NChannels, CollChannels: c.CollChannels, NVLSChannels: c.NVLSChannels,
 		NVLSChunkSize: c.NVLSChunkSize,
-		P2PNChannels:  c.P2PChannels, P2PNChannelsPerPeer: c.P2PChannelsPerPeer, P2PChunkSize: c.P2PChunkSize,
+		P2PNChannels:  all, P2PNChannelsPerPeer: perPeer, P2PChunkSize: c.P2PChunkSize,
 		NNodes:      c.NNodes,
 		IsAllNVLink: Flag(c.IsAllNVLink), CPUArch: int(c.CPUArch), CPUVendor: int(c.CPUVendor),
 		MaxTreePattern: int(c.TreePattern),

@@ -71,6 +71,9 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 	for i := range d.Graphs {
 		d.GraphsFinal = append(d.GraphsFinal, finalOf(c.Final[d.Graphs[i].ID], d0.System))
 	}
+	if note := explNote(c); note != "" {
+		d.Notes = append(d.Notes, note)
+	}
 	if c.NRanks > 1 {
 		choices, notes, err := selectionOf(c)
 		if err != nil {

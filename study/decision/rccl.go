@@ -1,6 +1,8 @@
 package decision
 
 import (
+	"fmt"
+
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
@@ -84,6 +86,19 @@ func cusOf(c *comm.Comm, arch string) int {
 		return sys.Nodes[sys.Of(topo.GPU)[0]].GPU.CU
 	}
 	return c.Params.Rules.Connect.CUs(arch)
+}
+
+// explNote says where the channels of send/recv in the document are not the communicator's.
+func explNote(c *comm.Comm) string {
+	if c.Params.Rules.Library != rules.RCCL {
+		return ""
+	}
+	all, perPeer := c.PeersOfExpl(&c.Params.Connect)
+	if all == c.P2PChannels && perPeer == c.P2PChannelsPerPeer {
+		return ""
+	}
+	return fmt.Sprintf("p2pnChannels %d and p2pnChannelsPerPeer %d are those of RCCL's tools/topo_expl; "+
+		"a communicator has %d and %d", all, perPeer, c.P2PChannels, c.P2PChannelsPerPeer)
 }
 
 // netChunk returns the chunk size of send/recv between nodes. As in RCCL's sources it is -1 if the

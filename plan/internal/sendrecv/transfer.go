@@ -36,6 +36,12 @@ func NewSizer(c *connect.Layout, params plan.Params, what string) (*Sizer, error
 	bad := func(format string, args ...any) error {
 		return &plan.RequestError{Field: "Comm", Problem: fmt.Sprintf(format, args...)}
 	}
+	if c.P2PChannelsPerPeer > c.P2PChannels && c.Rules.Connect.AMDPeers {
+		return nil, &plan.UnsupportedError{What: what, Why: fmt.Sprintf("a peer has %d channels of "+
+			"send/recv, and there are %d, by which %s puts parts of a message on the same channel; "+
+			"NCCL_MIN_P2P_NCHANNELS=%d has enough", c.P2PChannelsPerPeer, c.P2PChannels, c.Rules.Name(),
+			c.P2PChannelsPerPeer)}
+	}
 	if c.P2PChannels < 1 || c.P2PChannels&(c.P2PChannels-1) != 0 || c.P2PChannelsPerPeer < 1 ||
 		c.P2PChannelsPerPeer > c.P2PChannels {
 		return nil, bad("%d send/recv channels, %d per peer: need a power of two, and no more per peer",

@@ -10,9 +10,11 @@
 // two sizes. AMD's data sheets (MI210, MI250, MI250X, MI300A, MI300X, MI325X, MI350X, MI355X): of MI250 and
 // MI250X the figure is one GCD's half. Matrix is compute units x operations a clock x the highest clock: 104
 // (MI210, a GCD of MI250) or 110 x 1,024 x 1.7 GHz, 228 and 304 x 2,048 x 2.1, 256 x 4,096 x 2.2 (MI350X) or
-// 2.4; memory as AMD announced it (1.6, 5.3, 6.0 and 8.0 TB/s). Links were not checked. Single is TF32 on
-// MI300 and FP32 by matrix cores where there is no TF32; Link is half of the Infinity Fabric links' rate in
-// both directions.
+// 2.4; memory as AMD announced it (1.6, 5.3, 6.0 and 8.0 TB/s). Compute units and sizes of memory are those
+// of rocm.docs.amd.com/en/latest/reference/gpu-specs.html; a link of MI300X has 128 GB/s both ways (its
+// platform's data sheet), of MI355X 76.8 one way (vllm-project/vllm pull 39080). Links of MI200 and MI300A
+// were not checked again. Single is TF32 on MI300 and FP32 by matrix cores where there is no TF32; Link is
+// half of the Infinity Fabric links' rate in both directions.
 package datasheet
 
 import "strings"
