@@ -34,7 +34,7 @@ func (m *Model) skipped(f coll.Func, a coll.Algorithm, p coll.Protocol) Reason {
 		if f == coll.ReduceScatter {
 			at = rules.AtScatterAlgos
 		}
-		return Reason{Rule: fmt.Sprintf("%s has no %s %s", m.Params.Rules.Library, a, f), At: at}
+		return Reason{Rule: m.Params.Rules.Library.String() + " has no " + a.String() + " " + f.String(), At: at}
 	case f == coll.AllReduce && a == coll.PAT:
 		return Reason{Rule: m.Params.Rules.Library.String() + " has no PAT AllReduce",
 			At: rules.AtPATAllReduce}
