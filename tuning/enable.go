@@ -34,7 +34,8 @@ func (m *Model) skipped(f coll.Func, a coll.Algorithm, p coll.Protocol) Reason {
 		if f == coll.ReduceScatter {
 			at = rules.AtScatterAlgos
 		}
-		return Reason{Rule: m.Params.Rules.Library.String() + " has no " + a.String() + " " + f.String(), At: at}
+		return Reason{Rule: m.Params.Rules.Library.String() + " has no " + a.String() + " " + f.String(),
+			At: at}
 	case f == coll.AllReduce && a == coll.PAT:
 		return Reason{Rule: m.Params.Rules.Library.String() + " has no PAT AllReduce",
 			At: rules.AtPATAllReduce}
