@@ -103,7 +103,7 @@ var (
 	})
 	// omitted is the line of Table.devices about devices that it does not list.
 	omitted = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^#\s+\.\.\. ranks (\d{1,7}) to (\d{1,7}) on (\d{1,7}) more hosts$`)
+		return regexp.MustCompile(`^#\s+\.\.\. ranks (\d{1,7}) to (\d{1,7}) on (\d{1,7}) (?:more )?hosts?$`)
 	})
 	// rowStart finds where a row begins: in a line that a launcher wrote, anywhere.
 	rowStart = sync.OnceValue(func() *regexp.Regexp {
@@ -264,8 +264,11 @@ func (p *parser) unlisted(text string) bool {
 	to, _ := strconv.Atoi(m[2])
 	hosts, _ := strconv.Atoi(m[3])
 	t := p.table()
-	if n := to - from + 1; n > 0 && n <= mostOmitted && hosts > 0 && len(t.Devices) > 0 {
-		last := t.Devices[len(t.Devices)-1]
+	if n := to - from + 1; n > 0 && n <= mostOmitted && hosts > 0 {
+		var last Device
+		if len(t.Devices) > 0 {
+			last = t.Devices[len(t.Devices)-1]
+		}
 		for i := range n {
 			t.Devices = append(t.Devices, Device{Rank: from + i, Host: fmt.Sprintf("…%d", 1+i*hosts/n),
 				Device: i % max(n/hosts, 1), Name: last.Name})

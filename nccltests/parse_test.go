@@ -264,10 +264,13 @@ func TestErrorsInPackedTablesNameThePlaceInTheFile(t *testing.T) {
 }
 
 // TestDevicesOfManyRanks: a table of more than 128 ranks lists the devices of its first and last host, says
-// how many there are between, and reads back with as many ranks and hosts.
+// how many there are between, a brief one how many there are, and reads back with as many ranks and hosts.
 func TestDevicesOfManyRanks(t *testing.T) {
-	for _, c := range []struct{ hosts, each, lines int }{{16, 8, 128}, {17, 8, 17}, {128, 8, 17},
-		{130, 1, 3}, {1, 200, 200}} {
+	for _, c := range []struct {
+		hosts, each, lines int
+		brief              bool
+	}{{16, 8, 128, false}, {17, 8, 17, false}, {128, 8, 17, false}, {130, 1, 3, false}, {1, 200, 200, false},
+		{128, 8, 1, true}, {1, 8, 1, true}, {3, 1, 1, true}} {
 		var devices []Device
 		for i := range c.hosts * c.each {
 			devices = append(devices, Device{Rank: i, Host: fmt.Sprintf("n%d", i/c.each),
@@ -275,6 +278,7 @@ func TestDevicesOfManyRanks(t *testing.T) {
 		}
 		var b strings.Builder
 		table := NewTable(&b)
+		table.Brief = c.brief
 		table.Start(&Config{Program: "all_reduce_perf"}, devices)
 		if err := table.Finish(&Config{}, &Summary{}); err != nil {
 			t.Fatal(err)

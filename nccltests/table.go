@@ -94,6 +94,7 @@ type Column struct {
 // Table prints a table as it grows. Write errors are kept and returned by
 // Finish.
 type Table struct {
+	Brief   bool // devices are counted, not listed
 	w       *bufio.Writer
 	columns []Column
 }
@@ -153,14 +154,17 @@ func (t *Table) Start(c *Config, devices []Device) {
 const mostDevices = 128
 
 // devices writes a line for each device. Of more than mostDevices those of the first and the last host have
-// one, and a line between them counts the others; nccl-tests' JSON has all.
+// one, and a line between them counts the others, of a brief table all; nccl-tests' JSON has all.
 //
 //	#  Rank  7 Group  0 Pid      0 on      node0 device  7 [0000:df:00] sm_90
 //	#  ... ranks 8 to 1015 on 126 more hosts
 //	#  Rank 1016 Group  0 Pid      0 on    node127 device  0 [0000:1b:00] sm_90
 func (t *Table) devices(all []Device) {
-	from, to := len(all), len(all)
-	if len(all) > mostDevices {
+	from, to, more := len(all), len(all), "more "
+	switch {
+	case t.Brief:
+		from, more = 0, ""
+	case len(all) > mostDevices:
 		for from = 1; from < len(all) && all[from].Host == all[0].Host; {
 			from++
 		}
@@ -172,8 +176,8 @@ func (t *Table) devices(all []Device) {
 	for i, d := range all {
 		if from <= i && i < to {
 			if hosts[d.Host] = true; i == to-1 {
-				fmt.Fprintf(t.w, "#  ... ranks %d to %d on %d more hosts\n", all[from].Rank, d.Rank,
-					len(hosts))
+				fmt.Fprintf(t.w, "#  ... ranks %d to %d on %d %s%s\n", all[from].Rank, d.Rank,
+					len(hosts), more, plural(len(hosts), "host", "hosts"))
 			}
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 //go:embed words.md
@@ -24,7 +25,7 @@ var walk string
 type Word struct {
 	Name    string   `json:"word"`
 	Aliases []string `json:"aliases,omitempty"`
-	Text    string   `json:"text"`              // lines of 106 columns at most
+	Text    string   `json:"text"`              // lines of 80 columns at most
 	Picture string   `json:"picture,omitempty"` // lines of text
 	Try     string   `json:"try"`               // a command line
 	See     []string `json:"see,omitempty"`     // words of Text that are entries
@@ -74,9 +75,33 @@ func (w *Word) read(entry string) {
 					w.See = append(w.See, m[2])
 				}
 			}
-			w.Text = link().ReplaceAllString(text, "$1")
+			w.Text = lines(link().ReplaceAllString(text, "$1"))
 		}
 	}
+}
+
+// columns is the width of a terminal as it opens.
+const columns = 80
+
+// lines breaks a text between words into lines of as many columns.
+func lines(text string) string {
+	var b strings.Builder
+	at := 0
+	for _, w := range strings.Fields(text) {
+		n := utf8.RuneCountInString(w)
+		switch {
+		case at == 0:
+		case at+1+n > columns:
+			b.WriteByte('\n')
+			at = 0
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(w)
+		at += n
+	}
+	return b.String()
 }
 
 // key is a word as it is compared: "Double-binary trees" and "double binary tree" are one.

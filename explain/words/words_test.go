@@ -6,13 +6,18 @@ import (
 	"testing"
 )
 
-// TestEntries: each entry has five lines at most, a command that shows it, links that lead to entries, and a
-// name that no other has; they are in the order of the alphabet.
+// TestEntries: each entry has five lines of 80 columns at most, a command that shows it, links that lead to
+// entries, and a name that no other has; they are in the order of the alphabet.
 func TestEntries(t *testing.T) {
 	seen := map[string]string{}
 	for _, w := range All() {
 		if n := strings.Count(w.Text, "\n") + 1; n > 5 || w.Text == "" {
 			t.Errorf("%s has %d lines", w.Name, n)
+		}
+		for line := range strings.Lines(w.Text) {
+			if len([]rune(strings.TrimSuffix(line, "\n"))) > 80 {
+				t.Errorf("%s is wider than 80 columns: %s", w.Name, line)
+			}
 		}
 		if !strings.HasPrefix(w.Try, "simccl ") {
 			t.Errorf("%s: no command shows it", w.Name)

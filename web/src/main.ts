@@ -164,7 +164,7 @@ async function refresh(): Promise<void> {
   document.body.dataset["shownMs"] = String(Math.round(performance.now() - since));
   if (!performance.getEntriesByName("first-picture").length) performance.mark("first-picture");
   void simulate(mine, query);
-  if (Object.values(state.whatIf).some(Boolean)) void whatIf();
+  if (asked()) void whatIf();
 }
 
 async function simulate(mine: number, query: { spec: Spec }): Promise<void> {
@@ -486,6 +486,9 @@ function showWhatIf(): void {
 let laterTimer = 0;
 function later(): void { clearTimeout(laterTimer); laterTimer = window.setTimeout(() => void whatIf(), 150); }
 
+/** Whether something is changed: where a NIC is lost changes nothing without the NIC. */
+const asked = () => Object.entries(state.whatIf).some(([k, v]) => k !== "lostOn" && v);
+
 async function whatIf(): Promise<void> {
   remember();
   comparing?.abort();
@@ -495,7 +498,7 @@ async function whatIf(): Promise<void> {
   delete document.body.dataset["compared"];
   if (results.querySelector(".error")) replace(results);
   replace(against);
-  if (!Object.values(state.whatIf).some(Boolean)) { replace(results); showCurves(); return; }
+  if (!asked()) { replace(results); showCurves(); return; }
   begun(control);
   try {
     const spec = tidy(await whatIfSpec(sim, tidy(state.spec), state.whatIf));
@@ -544,7 +547,7 @@ function showCompared(c: Compared, b: Model, spec: Spec, waits: () => boolean): 
     h("p", {}, h("span", { class: "b4" }, "what if"), ` against now: ${changes().join("; ")}.`), state.whatIf.topo ? h("p", { class: "soft" }, `Times of ${then}: ${c.times}. Times of ${now}: ${machine!.times}.`) : null, times,
     h("div", { class: "bar" }, h("button", { type: "button", id: "copy-whatif", click: () => void copy(c.command, "command of the what-if") }, "Copy what-if as command line"),
       state.whatIf.nic ? h("button", { type: "button", click: () => void save("topology", { spec }) }, "Its topology (XML)") : null),
-    c.figures.length || c.choices.length ? h("details", {}, h("summary", {}, "What NCCL decides differently, and why"), h("pre", { tabindex: 0 }, c.text)) : h("p", { class: "soft" }, "NCCL decides the same."));
+    c.figures.length || c.choices.length ? h("details", {}, h("summary", {}, "What NCCL decides differently, and why"), h("p", { class: "soft" }, `A: ${now}; B: ${then}.`), h("pre", { tabindex: 0 }, c.text)) : h("p", { class: "soft" }, "NCCL decides the same."));
   return draw;
 }
 

@@ -395,6 +395,14 @@ test("what-ifs, alone and together: before and after, with what NCCL decides dif
   await page.waitForFunction(() => /NICs of 200\sGb\/s/.test(document.querySelector("#whatif-result").textContent));
   await page.click("#whatif .row + button"); // Reset
   assert.equal(await page.textContent("#whatif-result"), "");
+  // A NIC that is lost no more leaves nothing to compare, though a node is chosen for it.
+  await visit("#topo=dgx-h100&nodes=2&op=all_gather&sizes=64K&if-lost=mlx5_3&if-lost-on=one");
+  await compared();
+  assert.match(await page.textContent("#whatif-result"), /mlx5_3 lost on node 0.*A: now; B: what if/s);
+  await page.selectOption("#if-lost", "");
+  await page.waitForFunction(() => document.querySelector("#whatif-result").textContent === "");
+  await page.waitForTimeout(400);
+  assert.equal(await page.textContent("#whatif-result"), "");
   await visit("#topo=dgx-h100&nodes=2&op=all_gather&sizes=1M&if-nic=100&if-lost=mlx5_4");
   await compared();
   const slower = put("slow.xml", readFileSync(fixture("topos", "dgx-h100.xml"), "utf8").replaceAll('speed="400000"', 'speed="100000"'));

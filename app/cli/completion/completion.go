@@ -47,6 +47,15 @@ func choices() map[string][]string {
 	}
 }
 
+// networkRun reads the input of packet simulators: its topology and its fabric are files.
+const networkRun = "simccl network run"
+
+// packets are its values where they are not those of choices.
+func packets() map[string][]string {
+	return map[string][]string{"routing": {"ecmp", "adaptive", "flowlet"}, "fault": {"link=", "nic="},
+		"fabric": nil}
+}
+
 // open are the options of choices that also take files.
 var open = []string{"fabric", "machine-class", "network-class"}
 
@@ -131,13 +140,16 @@ func Register(root *cobra.Command) {
 		if f := arguments(c.Use); f != nil {
 			c.ValidArgsFunction = f
 		}
-		if c.Flags().Lookup("topo") != nil {
+		if c.Flags().Lookup("topo") != nil && c.CommandPath() != networkRun {
 			_ = c.RegisterFlagCompletionFunc("topo", topologies)
 		}
 		if c.Flags().Lookup("columns") != nil {
 			_ = c.RegisterFlagCompletionFunc("columns", columns)
 		}
 		for name, list := range values { //lint:sorted each is set by itself
+			if own, found := packets()[name]; found && c.CommandPath() == networkRun {
+				list = own
+			}
 			if c.Flags().Lookup(name) != nil {
 				_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, directive(name)))
 			}

@@ -338,8 +338,8 @@ func (s *Prepared) Run(ctx context.Context) error {
 	progress := s.app.Progress("sizes", n)
 	defer progress.End()
 	progress.Follow(func() float64 { return s.Running.Share() * float64(n) })
-	p := sweep.Printer{Program: s.app.Version, Printing: progress.Clear, Done: progress.Step,
-		Ended: progress.End, Begun: func() error {
+	p := sweep.Printer{Program: s.app.Version, Quiet: s.app.Quiet, Printing: progress.Clear,
+		Done: progress.Step, Ended: progress.End, Begun: func() error {
 			if !s.opt.NCCLLog {
 				return nil
 			}
@@ -353,7 +353,9 @@ func (s *Prepared) Run(ctx context.Context) error {
 		return err
 	}
 	if !s.app.JSON {
-		s.PrintNotes(s.app.Out)
+		if !s.app.Quiet {
+			s.PrintNotes(s.app.Out)
+		}
 		if err := s.schedule.Print(ctx, s.app.Out); err != nil {
 			return err
 		}

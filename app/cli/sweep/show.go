@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -105,7 +106,7 @@ func (o *ShowOptions) defaults() error {
 }
 
 // chart builds the requested chart.
-func (o *ShowOptions) chart(m *sweep.Merged) (*chart.Chart, error) {
+func (o *ShowOptions) chart(a *cli.App, m *sweep.Merged) (*chart.Chart, error) {
 	var exprs [4]*sweep.Expr
 	for i, text := range []string{o.X, o.Y, o.By, o.Where} {
 		if text == "" {
@@ -118,6 +119,7 @@ func (o *ShowOptions) chart(m *sweep.Merged) (*chart.Chart, error) {
 		exprs[i] = e
 	}
 	var samples []chart.Sample
+	over := mixed{}
 	err := m.Each(func(r *sweep.Record, row map[string]any) error {
 		s := chart.Sample{Name: label(r)}
 		if e := exprs[3]; e != nil {
@@ -156,6 +158,7 @@ func (o *ShowOptions) chart(m *sweep.Merged) (*chart.Chart, error) {
 		if b, ok := x.(bool); ok {
 			s.X = value(b)
 		}
+		over.add(&s, r)
 		samples = append(samples, s)
 		return nil
 	})
@@ -163,8 +166,38 @@ func (o *ShowOptions) chart(m *sweep.Merged) (*chart.Chart, error) {
 		err = fail.Usage("no row has a number as %s over %s%s; columns are %s", o.Y, o.X,
 			map[bool]string{true: " where " + o.Where}[o.Where != ""], strings.Join(m.ColumnNames(), ", "))
 	}
+	if names := over.names(); o.Kind != front && len(names) > 0 {
+		a.Warn("each point is a mean over %s too: separate them with --by or --where",
+			strings.Join(names, ", "))
+	}
 	return chart.New(samples, o.X, o.Y, o.By), err
 }
+
+// mixed has the first point of each place of a chart, and the settings in which others there differ from it.
+type mixed struct {
+	first  map[[2]string]*sweep.Record
+	differ map[string]bool
+}
+
+// add takes a row. Rows that differ by their seed are draws of one thing, whose mean is what is looked for.
+func (x *mixed) add(s *chart.Sample, r *sweep.Record) {
+	if x.first == nil {
+		x.first, x.differ = map[[2]string]*sweep.Record{}, map[string]bool{}
+	}
+	place := [2]string{value(s.X), s.By}
+	one, found := x.first[place]
+	if !found {
+		x.first[place] = r
+		return
+	}
+	for _, n := range r.Labels {
+		if n != "seed" && value(one.Point[n]) != value(r.Point[n]) {
+			x.differ[n] = true
+		}
+	}
+}
+
+func (x *mixed) names() []string { return slices.Sorted(maps.Keys(x.differ)) }
 
 // label returns the settings of a point, for tooltips.
 func label(r *sweep.Record) string {
@@ -194,7 +227,7 @@ func (o *ShowOptions) draw(a *cli.App, m *sweep.Merged) error {
 	if err := o.defaults(); err != nil {
 		return err
 	}
-	c, err := o.chart(m)
+	c, err := o.chart(a, m)
 	if err != nil {
 		return err
 	}

@@ -190,6 +190,27 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// TestBarsAreSideBySide: bars of two curves at one x have places of their own, each at its mark.
+func TestBarsAreSideBySide(t *testing.T) {
+	var samples []Sample
+	for i, by := range []string{"hpcc", "swift", "timely"} {
+		for y := range 2 {
+			samples = append(samples, Sample{X: 20.0, Y: float64(1 + i + 4*y), By: by})
+		}
+	}
+	c := New(samples, "load", "slowdown_p99", "cc")
+	at := map[float64]bool{}
+	for i := range c.Series {
+		at[c.beside(i)] = true
+		if by := c.beside(i); by < -1.7 || by > 1.7 {
+			t.Errorf("the bar of curve %d stands %g points from its mark, which is 1.7 wide", i, by)
+		}
+	}
+	if len(at) != 3 || !at[0] {
+		t.Errorf("three curves have bars at %v", at)
+	}
+}
+
 // TestAxesOfPagesHaveUnits: sizes are named in binary units, also of many octaves, and times are not.
 func TestAxesOfPagesHaveUnits(t *testing.T) {
 	var samples []Sample

@@ -305,10 +305,10 @@ func (c *Chart) CurvesFigure() *Figure {
 			}
 			path = append(path, at)
 			if q.N > 1 && q.Most > q.Least {
-				lo, hi := p.y.At(q.Least), p.y.At(q.Most)
-				f.line(colour, 0.6, [2]float64{at[0], lo}, [2]float64{at[0], hi})
-				f.line(colour, 0.6, [2]float64{at[0] - 2, lo}, [2]float64{at[0] + 2, lo})
-				f.line(colour, 0.6, [2]float64{at[0] - 2, hi}, [2]float64{at[0] + 2, hi})
+				lo, hi, x := p.y.At(q.Least), p.y.At(q.Most), at[0]+c.beside(i)
+				f.line(colour, 0.6, [2]float64{x, lo}, [2]float64{x, hi})
+				f.line(colour, 0.6, [2]float64{x - 2, lo}, [2]float64{x + 2, lo})
+				f.line(colour, 0.6, [2]float64{x - 2, hi}, [2]float64{x + 2, hi})
 			}
 			if c.marks(&s) || !joined {
 				f.add(shape{at: [][2]float64{at}, kind: aMark, ink: colour, wide: 1.7,
@@ -327,6 +327,13 @@ func (c *Chart) CurvesFigure() *Figure {
 		f.names(ends, p)
 	}
 	return f
+}
+
+// beside is how far right of its mark the bar of a curve is drawn, in points: bars of several curves at one x
+// are side by side, within the width of a mark.
+func (c *Chart) beside(curve int) float64 {
+	n := float64(len(c.Series))
+	return (float64(curve) - (n-1)/2) * min(1.6, 3.4/n)
 }
 
 func (c *Chart) named() bool {

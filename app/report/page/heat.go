@@ -105,8 +105,6 @@ func matrix(s *topo.System) markup {
 			switch {
 			case from == to:
 				b.WriteString(`<td class="off">–</td>`)
-			case s.Nodes[from].Kind == topo.NET && s.Nodes[to].Kind == topo.NET:
-				b.WriteString(`<td></td>`)
 			case p.BW <= 0:
 				b.Add(`<td class="off">%s</td>`, p.Kind)
 			default:
@@ -125,8 +123,7 @@ func widths(s *topo.System, ends []topo.NodeID) (lo, hi float64) {
 	lo, hi = math.Inf(1), 0
 	for _, from := range ends {
 		for _, to := range ends {
-			if bw := float64(s.Path(from, to).BW); from != to && bw > 0 && !(s.Nodes[from].Kind == topo.NET &&
-				s.Nodes[to].Kind == topo.NET) {
+			if bw := float64(s.Path(from, to).BW); from != to && bw > 0 {
 				lo, hi = min(lo, bw), max(hi, bw)
 			}
 		}
