@@ -17,6 +17,9 @@ type Run struct {
 	GPU    string // as the file names it, empty where it does not
 	// System describes further parts of a published table's machine: NICs, cloud.
 	System string
+	// Topo is the machine that a simulated table of simccl names, and Digest the first 12 digits of its
+	// file's SHA-256.
+	Topo, Digest string
 	// PerNode and NICs are the numbers of GPUs and NICs of a node according to a published table, whose run
 	// may use fewer; 0 if it does not state them.
 	PerNode, NICs int

@@ -65,6 +65,9 @@ func readTable(name string, p *nccltests.Parsed, s settings, simulated bool) (ru
 		return nil, fmt.Sprintf("wrong values, %d by its last lines", n), nil
 	}
 	r := &Run{File: name, Date: dateIn().FindString(strings.Join(p.Preface, " "))}
+	if m := simulatedOn().FindStringSubmatch(strings.Join(p.Preface, "\n")); m != nil {
+		r.Topo, r.Digest = m[1], m[2]
+	}
 	head := append(p.Preface, p.MoreComments...)
 	if err := r.fill(settingsInText(head), s, p.Config, p.Devices, p.Rows); err != nil {
 		return nil, "", err
@@ -76,6 +79,10 @@ func readTable(name string, p *nccltests.Parsed, s settings, simulated bool) (ru
 }
 
 var dateIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b20\d\d-\d\d-\d\d`) })
+
+var simulatedOn = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(` simulated: topo=(\S+) sha256=([0-9a-f]{12})\b`)
+})
 
 // isSimulated is why a table of simccl's own is none of measured times.
 const isSimulated = "simulated, not measured"

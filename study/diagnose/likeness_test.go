@@ -55,3 +55,30 @@ func TestMachineIsTheOneMostLikeTheTable(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnTableIsOfTheMachineThatItNames: the first line of a simulated table names the machine, and its file
+// by its digest; a machine that is none of the built-in ones has to be given.
+func TestOwnTableIsOfTheMachineThatItNames(t *testing.T) {
+	body := string(measured(t, small(), 0).Data)
+	for _, c := range []struct{ topo, digest, want string }{
+		{"dgx-a100", "63b6af5f0e96", "dgx-a100"},
+		{"dgx-h100.xml", "fc8a8bfdaa5a", "dgx-h100"},
+		{"dgx-a100", "fc8a8bfdaa5a", ""}, // another file of that name
+		{"mine.xml", "0123456789ab", ""},
+	} {
+		text := "# simccl v0 simulated: topo=" + c.topo + " sha256=" + c.digest +
+			" nccl-rules=2.28.9 seed=1\n" + strings.ReplaceAll(body, "NVIDIA H100 80GB HBM3", "sm_80")
+		m, err := read([]File{{"table.txt", []byte(text)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := &work{Request: &Request{Options: options()}, m: m, rep: &Report{}}
+		b, err := q.benchOf(m.tables[0])
+		switch {
+		case c.want == "" && err == nil:
+			t.Errorf("%+v: a machine is taken", c)
+		case c.want != "" && (err != nil || b.spec.Machine.Nodes[0].Topo != c.want):
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

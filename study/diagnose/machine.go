@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
+	"github.com/simccl/simccl/study/calibrate"
 	"github.com/simccl/simccl/study/logcheck"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"
@@ -76,6 +78,16 @@ func (q *work) benchOf(t *table) (*bench, error) {
 				b.run.Site.Config.Rules.Version()+" are taken")
 	}
 	return b, nil
+}
+
+// simulatedOn is the built-in machine that a table of simccl's own names; "" if there is none, or its
+// file was another.
+func simulatedOn(r *calibrate.Run) string {
+	m := builtin.Lookup(strings.TrimSuffix(r.Topo, ".xml"))
+	if m == nil || !m.AMD && fmt.Sprintf("%x", sha256.Sum256(m.XML()))[:12] != r.Digest {
+		return ""
+	}
+	return m.Name
 }
 
 // adapters puts the names of a built-in machine's NICs in place of those of NCCL_IB_HCA, which are
@@ -176,9 +188,15 @@ func (q *work) place(b *bench) error {
 			topo = q.healthy(b, topo)
 		}
 		if topo == "" {
-			name := ""
-			b.assumed = true
+			name := simulatedOn(r)
+			b.assumed = name == ""
 			switch like = nearest(r); {
+			case name != "":
+				like = nil
+			case r.Topo != "":
+				return &scenario.FieldError{Path: "Topo",
+					Problem: "the table was simulated on " + r.Topo + ", which is no built-in machine",
+					Hint:    "name its file, --topo FILE"}
 			case like != nil:
 				name = like.name
 				q.miss(missMachine, fmt.Sprintf("a topology of a node (NCCL_TOPO_DUMP_FILE=topo.xml, or "+
