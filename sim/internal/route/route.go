@@ -428,29 +428,29 @@ func (w *Table) Between(c *plan.Conn) (wire.RouteID, error) {
 // Reads reports whether a receiver reads Simple's data from the sender's memory, as between A100s joined
 // by NVLink (ncclTopoCheckP2p, graph/paths.cc of NCCL 2.28.9).
 func (w *Table) Reads(c *plan.Conn) bool {
-	if c.Route.Transport != connect.P2P || w.isLocal(c) {
-		return false
-	}
-	node, from := w.GPU(c.Src)
-	if node < 0 {
-		return false
-	}
-	s := w.Systems[node]
-	_, to := w.GPU(c.Dst)
-	return s.Path(from, to).Kind == topo.PathNVL && s.Nodes[from].GPU.SM == 80 && s.Nodes[to].GPU.SM == 80
+	s, from, to := w.peers(c)
+	return s != nil && s.Path(from, to).Kind == topo.PathNVL && s.Nodes[from].GPU.SM == 80 &&
+		s.Nodes[to].GPU.SM == 80
 }
 
 // OverUplink reports whether a connection joins GPUs behind different PCIe switches, without host memory.
 func (w *Table) OverUplink(c *plan.Conn) bool {
+	s, from, to := w.peers(c)
+	return s != nil && s.Path(from, to).Kind >= topo.PathPXB
+}
+
+// peers are the GPUs that a connection joins without host memory, and their node; nil where it joins none
+// so, or the node's links are not simulated.
+func (w *Table) peers(c *plan.Conn) (s *topo.System, from, to topo.NodeID) {
 	if c.Route.Transport != connect.P2P || w.isLocal(c) {
-		return false
+		return nil, 0, 0
 	}
 	node, from := w.GPU(c.Src)
 	if node < 0 {
-		return false
+		return nil, 0, 0
 	}
-	_, to := w.GPU(c.Dst)
-	return w.Systems[node].Path(from, to).Kind >= topo.PathPXB
+	_, to = w.GPU(c.Dst)
+	return w.Systems[node], from, to
 }
 
 // staging is the traffic through a node's host memory.
