@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/simccl/simccl/coll"
@@ -10,6 +11,7 @@ import (
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/units"
 )
 
 // A run without jitter takes what one with jitter does, but for what channels
@@ -48,8 +50,8 @@ func TestLockstepAgreesWithJitter(t *testing.T) {
 	t.Logf("worst: %.3v", worst)
 }
 
-// The same where one GPU's proxy thread has all channels of rings and of PAT, on average
-// of sizes: at single ones all channels' looks may coincide, or none.
+// The same where one GPU's proxy thread has all channels of rings and of PAT, the median of five
+// draws on average of sizes: at single ones all channels' looks may coincide, or none.
 func TestLockstepAgreesWithJitterOfOneGPU(t *testing.T) {
 	c, systems := nodes(t, "gh200.n2", 8, comm.Params{})
 	for _, k := range []struct {
@@ -69,10 +71,15 @@ func TestLockstepAgreesWithJitterOfOneGPU(t *testing.T) {
 			req := plan.Request{Func: k.f, Count: op.Count, Type: op.Type, Algo: k.a, Proto: coll.Simple,
 				Channels: choice.MaxChannels, Warps: choice.Warps}
 			cfg := sim.Config{Systems: systems, Launch: sim.Graph}
-			with, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+			var drawn []units.Time // a draw of PAT at 64 MiB is 5 % faster or 20 % slower than most
+			for cfg.Seed = range uint64(5) {
+				with, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+				drawn = append(drawn, with.Elapsed)
+			}
+			slices.Sort(drawn)
 			cfg.NoJitter = true
 			without, _ := simulatePlan(t, c, cfg, req, trace.Discard)
-			off := float64(without.Elapsed)/float64(with.Elapsed) - 1
+			off := float64(without.Elapsed)/float64(drawn[2]) - 1
 			t.Logf("%v %v %d: %+.1f %%", k.f, k.a, bytes, 100*off)
 			sum += math.Abs(off)
 		}

@@ -86,34 +86,6 @@ func TestHostMemoryHasACache(t *testing.T) {
 	}
 }
 
-// Between GPUs behind one PCIe switch LL has its share of the links; behind two its data is a
-// smaller share, and its flags are later.
-func TestLLIsSlowerBetweenSwitches(t *testing.T) {
-	for _, x := range []struct {
-		gpus  int
-		apart bool
-	}{{2, false}, {4, true}} { // the machine has its GPUs in pairs
-		m := site.Nodes("pcie-rtx-pro-6000-8", 1)
-		m.GPUs = x.gpus
-		c := site.Load(t, m).Comm
-		took := func(bytes int64, change func(*gpu.Class)) units.Time {
-			class := sim.ClassOf(c.Systems()[0])
-			change(&class)
-			req := plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.LL, Channels: 1, Warps: 16,
-				Count: bytes / 4, Type: coll.Float32}
-			r, _ := simulatePlan(t, c, quiet(c, sim.Config{Class: &class}), req, trace.Discard)
-			return r.Elapsed
-		}
-		near := func(c *gpu.Class) { c.UplinkHop, c.UplinkLL = 0, 1 }
-		late := took(8, func(c *gpu.Class) { near(c); c.UplinkHop = 5 }) - took(8, near)
-		slow := took(1<<20, func(c *gpu.Class) { near(c); c.UplinkLL = 0.1 }) - took(1<<20, near)
-		const some = 10 * units.Microsecond
-		if x.apart && min(late, slow) < some || !x.apart && (late != 0 || slow != 0) {
-			t.Errorf("%d GPUs: flags %v later, data %v later", x.gpus, late, slow)
-		}
-	}
-}
-
 // Between A100s the receiver of Simple reads the sender's memory, and waits for it; of LL, and
 // between other GPUs, the sender stores.
 func TestA100ReadsWhatPeersSend(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/topo/machine/datasheet"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -228,7 +229,12 @@ func ClassOf(s *topo.System) gpu.Class {
 	for _, id := range s.Of(topo.CPU) { // older releases do not read C2C, nor do all files have it
 		c2c = c2c || sm >= 90 && s.Nodes[id].CPU.Arch == topo.ArchARM && (nvlink || !s.Rules.Topo.C2CLinks)
 	}
-	return gpu.ClassFor(sm, nvlink, len(s.Of(topo.NVS)) > 0, c2c)
+	class := gpu.ClassFor(sm, nvlink, len(s.Of(topo.NVS)) > 0, c2c)
+	id := s.Nodes[s.Of(topo.GPU)[0]].GPU.Device
+	if g, ok := datasheet.Device(id>>48, id>>32&0xffff); ok {
+		class = class.Of(g.Name)
+	}
+	return class
 }
 
 // Run implements exec.Executor. Times in the trace are those of the last

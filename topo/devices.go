@@ -11,7 +11,9 @@ import (
 // them (graph/topo.cc:591 of v2.30.7).
 func (d *draft) addDevice(e, g *Element, host int, bus int64, busText string) *vertex {
 	if !d.rules.Topo.DevNodes {
-		return d.addGPU(g, host, bus, busText)
+		gpu := d.addGPU(g, host, bus, busText)
+		gpu.GPU.Device = deviceID(e)
+		return gpu
 	}
 	if part, ok := g.Get("mlopart"); d.rules.Topo.GPUParts && ok && g.Int("mlopart", -1) >= 0 {
 		d.complain(g, "mlopart", "a part of a GPU ("+termtext.Quote(part, 0)+"): the parts that NCCL "+
@@ -20,7 +22,8 @@ func (d *draft) addDevice(e, g *Element, host int, bus int64, busText string) *v
 	}
 	dev := d.add(DEV, ident(host, bus), g)
 	gpu := d.addGPU(g, host, bus, busText)
-	dev.Dev = &DevInfo{Device: deviceID(e), Dev: gpu.GPU.Dev, SM: gpu.GPU.SM, Arch: gpu.GPU.Arch, GPUs: 1}
+	gpu.GPU.Device = deviceID(e)
+	dev.Dev = &DevInfo{Device: gpu.GPU.Device, Dev: gpu.GPU.Dev, SM: gpu.GPU.SM, Arch: gpu.GPU.Arch, GPUs: 1}
 	connect(dev, gpu, LinkLOC, locBW)
 	connect(gpu, dev, LinkLOC, locBW)
 	return dev

@@ -95,10 +95,11 @@ type GPUInfo struct {
 	GDR  bool // GPUDirect RDMA supported
 	Host int  // index of the host in a multi-host NVLink domain, else 0
 	// BusID is the PCI address as in the file ("0000:1b:00.0").
-	BusID string
-	Name  string // marketing name where the source has one
-	Arch  string // architecture of AMD's GPUs, "gfx942"; else empty
-	CU    int    // compute units of AMD's GPUs; else 0
+	BusID  string
+	Device uint64 // as PCIInfo's
+	Name   string // marketing name where the source has one
+	Arch   string // architecture of AMD's GPUs, "gfx942"; else empty
+	CU     int    // compute units of AMD's GPUs; else 0
 }
 
 // DevInfo describes a GPU's device. Its PCI, NVLink and C2C links are the device's,

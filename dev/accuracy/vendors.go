@@ -135,6 +135,17 @@ func VendorClass(key, quantities string) (gpu.Class, error) {
 	return gpu.Class{}, fmt.Errorf("no sweeps of %q", key)
 }
 
+// VendorRegimes are the errors at every second size of each sweep, which a fit to the sweeps does not see.
+func VendorRegimes(points []Point) []gpu.Regime {
+	all, sizes := make([]calibrate.Residual, len(points)), map[*calibrate.Run]int{}
+	for i := range points {
+		p := &points[i]
+		all[i] = calibrate.Residual{Sample: p.Sample, After: p.Sim, Held: sizes[p.Run]%2 == 1}
+		sizes[p.Run]++
+	}
+	return calibrate.Regimes(all)
+}
+
 // SimulateVendor simulates the sweeps of a machine with its class, changed by quantities.
 func SimulateVendor(ctx context.Context, tables fs.FS, key, quantities string, fitted bool) ([]Point, error) {
 	points, err := VendorPoints(tables, key, fitted)

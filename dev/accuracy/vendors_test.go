@@ -1,7 +1,9 @@
 package accuracy
 
 import (
+	"encoding/json"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -35,6 +37,30 @@ func TestVendorPageIsAsSimulated(t *testing.T) {
 	}
 	if string(text) != page {
 		t.Errorf("docs/results/ACCURACY-GPUS.md is not what go run ./dev/cmd/accuracy vendors page writes")
+	}
+}
+
+// TestRegimesAreAsSimulated: a class that was fitted to sweeps states its errors at the sizes between.
+func TestRegimesAreAsSimulated(t *testing.T) {
+	tables := os.DirFS(golden.Shared(t, "reference"))
+	for _, keys := range [][]string{{"a100"}, {"h100"}, {"b200", "gb200"}, {"b300", "gb300"}, {"rtxpro"}} {
+		var points []Point
+		for _, key := range keys {
+			of, err := SimulateVendor(t.Context(), tables, key, "", true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			points = append(points, of...)
+		}
+		class, err := VendorClass(keys[0], "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := VendorRegimes(points); !reflect.DeepEqual(class.Regimes, want) {
+			text, _ := json.Marshal(want)
+			t.Errorf("sim/gpu/classes/%s.json, regimes:\n%s", class.Name,
+				strings.ReplaceAll(string(text), "},{", "},\n{"))
+		}
 	}
 }
 

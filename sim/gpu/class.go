@@ -74,9 +74,6 @@ type Class struct {
 	// LinkShare, by protocol, is the share of a link's payload that is data
 	// (LL sends a flag with every 4 bytes, LL128 8 bytes in 128).
 	LinkShare [coll.NumProtocols]float64
-	// UplinkLL multiplies LL's between GPUs behind different PCIe switches, where a flag takes
-	// UplinkHop longer.
-	UplinkLL, UplinkHop float64
 
 	Simple SimpleCost
 	LL     LLCost

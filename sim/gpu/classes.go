@@ -26,6 +26,15 @@ func ClassForArch(arch string, cus int) Class {
 	return Class{}
 }
 
+// Of returns the class of one model of GPU among those that a class is for, by the model's name in its data
+// sheet ("H100"): the class itself where nothing sets the model apart.
+func (c Class) Of(model string) Class {
+	if c.Name == "nvswitch-sm90" && model == "H100" {
+		return builtIn("nvswitch-h100")
+	}
+	return c
+}
+
 func classFor(sm int, nvlink, nvswitch, c2c bool) string {
 	if !nvlink {
 		switch {

@@ -117,7 +117,7 @@ func (c *Class) SimpleRate(p Pass, threads, active int, pack int64) float64 {
 		return rate
 	}
 	turn := float64(threads/32) * turnBytes(pack) * 1e-3
-	return turn / overlapped(turn/rate, c.Simple.wait(p), waits)
+	return turn / overlapped(turn/rate, c.Simple.wait(p, turnBytes(pack)/packsTurn), waits)
 }
 
 // LocalCopy is the time, in microseconds, of a kernel whose blocks read so many bytes in all from the GPU's
@@ -143,11 +143,12 @@ func (c *Class) issueRate(p Pass, threads, active int, pack int64) float64 {
 // about as long. 2 x H200: 128, 256 and 512 threads on one channel.
 const waits = 4
 
-// wait is what a warp waits for the loads of a turn.
-func (s *SimpleCost) wait(p Pass) float64 {
+// wait is what a warp waits for the loads of a turn whose bytes are so much of a turn of packs; HBM's part
+// is in proportion to them, as it is to the blocks that load at once.
+func (s *SimpleCost) wait(p Pass, part float64) float64 {
 	w := float64(s.Latency * float64(p.Loads))
 	if p.User {
-		w += float64(s.HBM * p.Miss)
+		w += float64(s.HBM * p.Miss * part)
 	}
 	if p.From == PeerMemory {
 		w += s.Read
@@ -277,7 +278,7 @@ func (c *Class) lastTurn(p Pass, threads int, last, pack int64) float64 {
 		return float64(s.Idle * (float64(warps-last) * bytes / rate))
 	}
 	work := float64(last) * bytes
-	return max(0, overlapped(work/c.issueRate(p, threads, threads, pack), s.wait(p), waits)-work/rate)
+	return max(0, overlapped(work/c.issueRate(p, threads, threads, pack), s.wait(p, turnBytes(pack)/packsTurn), waits)-work/rate)
 }
 
 // LLTime is the time of one LL operation over n bytes, in microseconds, of a

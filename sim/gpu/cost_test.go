@@ -163,9 +163,16 @@ func TestWaitsAreHidden(t *testing.T) {
 		t.Errorf("memory slows 128 threads by %.3f, 512 by %.3f", few, many)
 	}
 	whole, more := c.LoopsOverhead(p, 512, 16*packsTurn, 16), c.LoopsOverhead(p, 512, 17*packsTurn, 16)
-	if wait := c.Simple.wait(p); whole != 0 || more < wait/2 || more > wait {
+	if wait := c.Simple.wait(p, 1); whole != 0 || more < wait/2 || more > wait {
 		t.Errorf("16 warps' whole turn has %.3f us on top, one warp's more %.3f, its wait is %.3f", whole,
 			more, wait)
+	}
+	by := func(pack int64) float64 { // what HBM makes of the time of a MiB by few threads, which wait
+		return 1/c.SimpleRate(far, 128, 128, pack) - 1/c.SimpleRate(p, 128, 128, pack)
+	}
+	c.Simple.Pack4, c.Simple.Latency = 0, 1 // waits alone, of half as many bytes a turn
+	if wide, narrow := by(16), by(4); narrow > 1.1*wide {
+		t.Errorf("HBM makes elements %.4f ns a byte slower, packs %.4f", narrow, wide)
 	}
 }
 

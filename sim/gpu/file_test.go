@@ -41,13 +41,28 @@ func TestNVL72(t *testing.T) {
 	}
 }
 
+// H100 behind NVSwitch has a class of its own, whose links carry less than H200's, with multicast as much.
+func TestClassOfModel(t *testing.T) {
+	h200, h100 := NVSwitch90().Of("H200"), NVSwitch90().Of("H100")
+	if h200.Name != "nvswitch-sm90" || h100.Name != "nvswitch-h100" {
+		t.Fatalf("H200 is of class %s, H100 of %s", h200.Name, h100.Name)
+	}
+	multicast := h100.LinkEff * h100.MulticastEff / (h200.LinkEff * h200.MulticastEff)
+	if h100.LinkEff > 0.98*h200.LinkEff || multicast < 0.99 || multicast > 1.01 {
+		t.Errorf("links %g and %g, under multicast %g of H200's", h100.LinkEff, h200.LinkEff, multicast)
+	}
+	if a100 := ClassFor(80, true, true, false); a100.Of("H100").Name != a100.Name {
+		t.Error("a model changes the class of another kind of machine")
+	}
+}
+
 // TestBuiltIn reads every class that machines get, and finds each parameter's
 // value and origin in it. A class that is not from published tables has none from there but
 // those of kernels of serving, which were not measured on its machine.
 func TestBuiltIn(t *testing.T) {
 	used := map[string]bool{"mi325x": true} // as mi300x by its file
 	all := []Class{ClassForArch("gfx90a", 104), ClassForArch("gfx942", 228), ClassForArch("gfx942", 304),
-		ClassForArch("gfx950", 256)}
+		ClassForArch("gfx950", 256), NVSwitch90().Of("H100")}
 	for _, sm := range []int{70, 75, 80, 86, 89, 90, 100, 103, 120} {
 		for _, nvlink := range []bool{false, true} {
 			for k := range 4 {

@@ -238,10 +238,6 @@ func linkQuantities(add adder) {
 	add("share_ll", "1", tiny, 1, "share of a link's payload that is data, LL", func(c *Class) *float64 {
 		return &c.LinkShare[0]
 	})
-	add("uplink_ll", "1", tiny, 1, "fraction of it between GPUs behind different PCIe switches",
-		func(c *Class) *float64 { return &c.UplinkLL })
-	add("uplink_hop", "us", 0, 1e3, "by how much a flag between such GPUs is later than behind one switch",
-		func(c *Class) *float64 { return &c.UplinkHop })
 	add("share_ll128", "1", tiny, 1, "share_ll of LL128", func(c *Class) *float64 { return &c.LinkShare[1] })
 	add("share_simple", "1", tiny, 1, "the same, Simple", func(c *Class) *float64 { return &c.LinkShare[2] })
 	add("crowd", "1", 0, 0.9, "share of a GPU's link to its switch that is lost where many pairs of GPUs "+

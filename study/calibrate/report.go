@@ -271,7 +271,7 @@ func (r *Result) Describe(name, machine string) {
 	}
 	held.end()
 	c.Uncertainty = max(0.001, round(held.Mean, 2))
-	c.Regimes = regimes(r.Residuals)
+	c.Regimes = Regimes(r.Residuals)
 }
 
 // source returns the origin of a fit's times: measured here, or published by others.
@@ -282,8 +282,8 @@ func (r *Result) source() gpu.Source {
 	return gpu.Measured
 }
 
-// regimes summarises the held-out points by operation and number of GPUs, below 1 MiB and from there.
-func regimes(all []Residual) []gpu.Regime {
+// Regimes summarises the held-out points by operation and number of GPUs, below 1 MiB and from there.
+func Regimes(all []Residual) []gpu.Regime {
 	var out []gpu.Regime
 	type key struct {
 		op    string

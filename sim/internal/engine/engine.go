@@ -40,7 +40,6 @@ type Conn struct {
 	FromHost bool  // what is received lies in host memory
 	Staged   bool  // through host memory: its flags take longer than between GPUs
 	Read     bool  // Simple's buffer is the sender's, from which the receiver reads over NVLink
-	Uplink   bool  // between GPUs behind different PCIe switches
 	Slots    [plan.FIFOSteps]Slot
 }
 
@@ -285,7 +284,6 @@ type costs struct {
 	blockTurn     units.Time
 	ll128Both     units.Time
 	host          units.Time // what flags take longer through host memory
-	uplink        units.Time // and between GPUs behind different PCIe switches
 }
 
 func costsOf(c *gpu.Class) costs {
@@ -298,7 +296,7 @@ func costsOf(c *gpu.Class) costs {
 	k.drain, k.blockTurn = us(c.Simple.Drain), us(c.Simple.BlockTurn)
 	k.batch, k.work = us(c.Works.Batch), us(c.Works.Work)
 	k.llTrip = us(c.LL.Trip.Base + c.LL.Trip.Recv)
-	k.host, k.uplink = us(c.HostHop), us(c.UplinkHop)
+	k.host = us(c.HostHop)
 	return k
 }
 

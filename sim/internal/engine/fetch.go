@@ -111,10 +111,9 @@ func (e *Engine) look(g *Group) {
 	if g.Plan.Req.Direct {
 		e.direct(g)
 	}
-	route := g.Route
 	g.Route = e.routeOf(g)
 	g.pass.Own = e.storesOwn(g)
-	changed := g.pass != pass || g.pack != pack || g.proto == coll.LL && g.Route != route // its share
+	changed := g.pass != pass || g.pack != pack
 	if changed {
 		g.sized = -1
 	}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/wire"
 	"github.com/simccl/simccl/units"
@@ -32,9 +31,6 @@ func (e *Engine) carried(g *Group) float64 {
 
 // share is the share of what the links carry for the piece that is data.
 func (e *Engine) share(g *Group) float64 {
-	if g.Program.Proto == coll.LL && len(g.Op.To) > 0 && e.Conns[g.Op.To[0]].Uplink {
-		return e.Class.LinkShare[coll.LL] * e.Class.UplinkLL
-	}
 	if !g.pass.Direct { // a FIFO begins on a line
 		return e.Class.LinkShare[g.Program.Proto]
 	}

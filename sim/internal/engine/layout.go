@@ -212,7 +212,7 @@ func (e *Engine) joinConns(j *Job, gi int32, op *plan.Op) error {
 // of it but its route and its network side.
 func (e *Engine) ConnOf(pc *plan.Conn, pr *plan.Program, snd, rcv int32) Conn {
 	return Conn{Snd: snd, Rcv: rcv, Net: -1, Depth: depthOf(pr), Staged: Staged(pc),
-		Uplink: e.Net.Table.OverUplink(pc), Read: e.Net.Table.Reads(pc), FromHost: e.FromHost(pc)}
+		Read: e.Net.Table.Reads(pc), FromHost: e.FromHost(pc)}
 }
 
 // depthOf is how many pieces of a program fit a connection.
@@ -224,11 +224,8 @@ func Staged(pc *plan.Conn) bool { return pc.Route.Transport == connect.SHM }
 
 // Extra is what a connection's flags take longer than between GPUs.
 func (e *Engine) Extra(c *Conn) units.Time {
-	switch {
-	case c.Staged:
+	if c.Staged {
 		return e.Cost.host
-	case c.Uplink:
-		return e.Cost.uplink
 	}
 	return 0
 }

@@ -201,7 +201,7 @@ func (s *scan) sends(gi, id int32, op *plan.Op, rep bool) error {
 	s.holds = s.holds && pc.Kind == m.Kind && pc.Route.Transport == m.Route.Transport &&
 		pc.Route.SrcGDR == m.Route.SrcGDR && pc.Route.DstGDR == m.Route.DstGDR &&
 		pc.Route.Flush == m.Route.Flush && s.e.FromHost(pc) == s.e.Conns[c].FromHost &&
-		s.w.OverUplink(pc) == s.e.Conns[c].Uplink && s.w.Reads(pc) == s.e.Conns[c].Read
+		s.w.Reads(pc) == s.e.Conns[c].Read
 	s.w.Uses = s.w.Uses[:0]
 	if err := s.w.Stores(pc); err != nil {
 		return err

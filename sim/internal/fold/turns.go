@@ -85,7 +85,7 @@ func (t *turns) add(c int32, pc *plan.Conn, rep bool) error {
 	s.holds = s.holds && pc.Route.Transport == m.Transport && pc.Route.SrcGDR == m.SrcGDR &&
 		pc.Route.DstGDR == m.DstGDR && pc.Route.Flush == m.Flush &&
 		x.rate == own.rate && x.later == own.later &&
-		s.w.OverUplink(pc) == s.e.Conns[c].Uplink && s.w.Reads(pc) == s.e.Conns[c].Read
+		s.w.Reads(pc) == s.e.Conns[c].Read
 	s.noteUses(c, x.stores, rep)
 	if engine.Staged(pc) {
 		s.w.Stage(pc, t.inTransit(c))

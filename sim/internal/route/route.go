@@ -433,12 +433,6 @@ func (w *Table) Reads(c *plan.Conn) bool {
 		s.Nodes[to].GPU.SM == 80
 }
 
-// OverUplink reports whether a connection joins GPUs behind different PCIe switches, without host memory.
-func (w *Table) OverUplink(c *plan.Conn) bool {
-	s, from, to := w.peers(c)
-	return s != nil && s.Path(from, to).Kind >= topo.PathPXB
-}
-
 // peers are the GPUs that a connection joins without host memory, and their node; nil where it joins none
 // so, or the node's links are not simulated.
 func (w *Table) peers(c *plan.Conn) (s *topo.System, from, to topo.NodeID) {
