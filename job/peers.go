@@ -64,6 +64,7 @@ func (c *costing) peerPlan(at *communicator, op comm.Op, k workload.Kernel) (*pe
 			Bytes: a[5], Behind: true}).Plan()
 	}
 	return (&peer.Experts{Kernel: k.Name, Combine: k.Combine, Experts: a[0], TopK: a[1], Hidden: a[2],
-		Tokens: a[3], Groups: a[4], TopKGroups: a[5], Element: int64(op.Type.Size()), GPUSMs: int(c.m.Sim.Class.Share.SMs),
+		Tokens: a[3], Groups: a[4], TopKGroups: a[5], Element: int64(op.Type.Size()),
+		GPUSMs: int(c.m.Sim.Class.Share.SMs),
 		NodeOf: at.layout.NodeOf}).Plan()
 }

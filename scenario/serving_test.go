@@ -111,8 +111,8 @@ func TestServingRefusals(t *testing.T) {
 	for name, s := range map[string]Spec{
 		"two nodes": servingSpec(Workload{Op: "all_reduce", Kernel: "one-shot", Sizes: []string{"64K"}}, 2,
 			0),
-		"multicast": with(servingSpec(Workload{Op: "all_reduce", Kernel: "multimem", Sizes: []string{"64K"}}, 1,
-			0), func(s *Spec) { s.Machine.Nodes[0].Topo = "dgx-a100" }),
+		"multicast": with(servingSpec(Workload{Op: "all_reduce", Kernel: "multimem",
+			Sizes: []string{"64K"}}, 1, 0), func(s *Spec) { s.Machine.Nodes[0].Topo = "dgx-a100" }),
 		"integers": servingSpec(Workload{Op: "all_reduce", Kernel: "symmetric", Sizes: []string{"64K"},
 			Types: []string{"int32"}}, 1, 0),
 	} {

@@ -114,8 +114,8 @@ func (x *Executor) posts(p *peer.Plan) error {
 		return nil
 	}
 	return &exec.NotImplementedError{Feature: p.Op + " by kernel " + p.Kernel + " over " + network,
-		Missing: "its GPUs post writes to InfiniBand or RoCE NICs; what a host's proxy takes for them elsewhere " +
-			"was not measured; write kernel nccl"}
+		Missing: "its GPUs post writes to InfiniBand or RoCE NICs; what a host's proxy takes for them " +
+			"elsewhere was not measured; write kernel nccl"}
 }
 
 // lockstep refuses what ranks that all do the same at a time cannot show; slow says that

@@ -52,8 +52,8 @@ const (
 	headBytes   = 16 // of a message's header in the kernels that send per expert: the token's index, aligned
 )
 
-// A channel of the normal kernels between nodes has two blocks, and writes 6 to 20 tokens at a time to another
-// node, 8 by most of the tables (DeepEP's csrc/kernels/internode.cu and get_dispatch_config).
+// A channel of the normal kernels between nodes has two blocks, and writes 6 to 20 tokens at a time to
+// another node, 8 by most of the tables (DeepEP's csrc/kernels/internode.cu and get_dispatch_config).
 const (
 	blocksOfChannel = 2
 	chunk           = 8
@@ -65,8 +65,8 @@ const (
 	mostBytes = 1 << 52
 )
 
-// blocks returns the default number of blocks: DeepEP's Buffer.num_sms; of version 2 what its README has between
-// nodes, where it chooses by the rates that it finds.
+// blocks returns the default number of blocks: DeepEP's Buffer.num_sms; of version 2 what its README has
+// between nodes, where it chooses by the rates that it finds.
 func (e *Experts) blocks() int {
 	if e.Kernel == DeepEPV2 {
 		return 12

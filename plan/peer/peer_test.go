@@ -203,8 +203,8 @@ func TestBytesOfTokens(t *testing.T) {
 	}
 }
 
-// Of 8 nodes a token goes to those of its groups: 4, of which one in 8 is its own, where each node has one of 8
-// groups; without groups to 8 (1 - C(224,8)/C(256,8)) = 5.3. What groups do not allow is refused.
+// Of 8 nodes a token goes to those of its groups: 4, of which one in 8 is its own, where each node has one of
+// 8 groups; without groups to 8 (1 - C(224,8)/C(256,8)) = 5.3. What groups do not allow is refused.
 func TestGroupsOfExperts(t *testing.T) {
 	e := Experts{Kernel: DeepEP, Hidden: 7168, Element: 1, GPUSMs: 132, Experts: 256, TopK: 8, Tokens: 4096}
 	for r := range int32(64) {

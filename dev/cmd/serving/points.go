@@ -62,7 +62,8 @@ func (g *group) kernel(gpus int, bytes int64) string {
 	newer := strings.HasPrefix(g.Version, "0.5.14") || g.Framework == "trtllm"
 	little := int64(map[int]int{2: 16e6, 4: 1e6, 8: 5e5}[gpus])
 	// from where on vLLM copies into symmetric memory, of 8 GPUs (all_reduce_utils.py)
-	multimem := map[string]int64{"H100": 256 << 10, "H200": 256 << 10, "B200": 1 << 20, "B300": 4 << 20}[g.gpu()]
+	multimem := map[string]int64{"H100": 256 << 10, "H200": 256 << 10, "B200": 1 << 20,
+		"B300": 4 << 20}[g.gpu()]
 	switch {
 	case g.Framework == "vllm" && gpus == 8 && multimem > 0 && !strings.HasPrefix(g.Version, "0.14") &&
 		bytes >= multimem && bytes <= 64<<20:
