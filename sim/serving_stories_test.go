@@ -122,7 +122,8 @@ func (s *story) loads(b *strings.Builder) {
 }
 
 // job runs a program: every call of every rank, by its begin.
-func (s *story) job(t *testing.T, spec *scenario.Spec, text string, b *strings.Builder, ends map[string]float64) {
+func (s *story) job(t *testing.T, spec *scenario.Spec, text string, b *strings.Builder,
+	ends map[string]float64) {
 	t.Helper()
 	p, err := workload.Parse(text, s.file+"/job")
 	if err != nil {

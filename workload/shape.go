@@ -140,15 +140,17 @@ func parseShape(text string) (s Shape, ok bool) {
 type Kernel struct {
 	Name string // as of run --kernel, or KVKernel
 	// Of experts: experts of a layer, those that a token goes to, values of a token, tokens of each rank, and
-	// where the experts are in groups their number and that of a token's. Of a KV cache: the communicator's last ranks, which filled it, its first ones, which get it, layers,
-	// tokens, tokens of a block, bytes of a token in a layer.
+	// where the experts are in groups their number and that of a token's. Of a KV cache: the communicator's
+	// last ranks, which filled it, its first ones, which get it, layers, tokens, tokens of a block, bytes of a
+	// token in a layer.
 	Args [6]int64
 	// Combine: the direction from experts back to the tokens' ranks.
 	Combine bool
 }
 
 const kernelHint = "write kernel=vllm, or kernel=deepep:EXPERTS:TOP-K:HIDDEN:TOKENS, " +
-	":GROUPS:TOP-K-GROUPS after it where there are groups of experts, and :combine for the way back, or kernel=kv:FROM:TO:LAYERS:TOKENS:BLOCK:BYTES"
+	":GROUPS:TOP-K-GROUPS after it where there are groups of experts, and :combine for the way back, " +
+	"or kernel=kv:FROM:TO:LAYERS:TOKENS:BLOCK:BYTES"
 
 // KVKernel is the name of the transfer of a request's KV cache.
 const KVKernel = "kv"

@@ -120,7 +120,8 @@ func TestServingSteps(t *testing.T) {
 		ms := r.TPOTUs / 1000
 		share, tokens := p.mixed(&c)
 		if c.Prompt = tokens; tokens > 0 {
-			if r, err = trainRow(t, &trainingRow{GPU: p.Hardware.GPU, GPUs: int64(max(c.TP, 8))}, c); err != nil {
+			r, err = trainRow(t, &trainingRow{GPU: p.Hardware.GPU, GPUs: int64(max(c.TP, 8))}, c)
+			if err != nil {
 				t.Logf("FAIL %s: %v", p.Name, err)
 				continue
 			}

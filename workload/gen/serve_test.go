@@ -120,8 +120,9 @@ func TestStepsOfServing(t *testing.T) {
 	}
 }
 
-// TestPromptsBetweenAnswers: a step that processes tokens of a prompt beside one more token of 32 requests has
-// products of all of them, attention of both kinds, and of latent vectors keys and values of the prompt's alone.
+// TestPromptsBetweenAnswers: a step that processes tokens of a prompt beside one more token of 32 requests
+// has products of all of them, attention of both kinds, and of latent vectors keys and values of the prompt's
+// alone.
 func TestPromptsBetweenAnswers(t *testing.T) {
 	c := decoding(t, "deepseek-v3")
 	c.Prompt = 512
@@ -144,15 +145,16 @@ func TestPromptsBetweenAnswers(t *testing.T) {
 	}
 }
 
-// TestNormOfTheSum: a kernel that takes the norm, too, saves its kernel and its bytes: a token's values read and
-// written.
+// TestNormOfTheSum: a kernel that takes the norm, too, saves its kernel and its bytes: a token's values read
+// and written.
 func TestNormOfTheSum(t *testing.T) {
 	c := decoding(t, "llama-3.1-70b")
 	for _, name := range []string{"qkv", "up", "head"} {
 		c.Normed = false
 		two, _ := operation(t, c, name)
 		c.Normed = true
-		if one, _ := operation(t, c, name); two.Bytes-one.Bytes != 32*2*8192*2 || two.Kernels-one.Kernels != 1 {
+		one, _ := operation(t, c, name)
+		if two.Bytes-one.Bytes != 32*2*8192*2 || two.Kernels-one.Kernels != 1 {
 			t.Errorf("%s: %d and %d bytes, %d and %d kernels", name, one.Bytes, two.Bytes, one.Kernels,
 				two.Kernels)
 		}

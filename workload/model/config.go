@@ -145,7 +145,8 @@ func (x *published) check(r *jsonfile.Reader, places map[string]int64) error {
 		{"q_lora_rank", x.QRank}, {"kv_lora_rank", x.KVRank}, {"qk_nope_head_dim", x.NopeDim},
 		{"qk_rope_head_dim", x.RopeDim}, {"v_head_dim", x.ValueDim}, {"num_nextn_predict_layers", x.MTP},
 		{"sliding_window", x.Window}, {"mamba_num_heads", x.SSMHeads}, {"mamba_head_dim", x.SSMHeadDim},
-		{"n_groups", x.SSMGroups}, {"n_group", x.Groups}, {"topk_group", x.TopKGroups}, {"ssm_state_size", x.SSMState}, {"conv_kernel", x.SSMConv},
+		{"n_groups", x.SSMGroups}, {"n_group", x.Groups}, {"topk_group", x.TopKGroups},
+		{"ssm_state_size", x.SSMState}, {"conv_kernel", x.SSMConv},
 		{"decoder_sparse_step", x.Step}, {"interleave_moe_layer_step", x.Interleave}} {
 		if m.value < 0 || m.value > 1<<24 {
 			return r.Fail(places[m.key], "write a number from 0 to 16777216", "%s: %d", m.key, m.value)

@@ -192,6 +192,15 @@ func (o *GenOptions) config(a *cli.App) (gen.Config, error) {
 	if !(o.Launch >= 0 && o.Launch <= 1e5) {
 		return c, fail.Usage("--host-launch %g: write microseconds, from 0 to 100000", o.Launch)
 	}
+	for _, word := range []struct {
+		flag, is string
+		of       []string
+	}{{"all-reduce", c.AllReduce, append(peer.AllReduceKernels(), gen.ByNCCL)},
+		{"dispatch", c.Dispatch, append([]string{gen.Gathered, gen.ByNCCL}, peer.ExpertKernels()...)}} {
+		if !slices.Contains(word.of, word.is) {
+			return c, fail.Usage("--%s %s: write one of %s", word.flag, word.is, strings.Join(word.of, ", "))
+		}
+	}
 	c.Normed = c.AllReduce == peer.OneShotPushNorm
 	c.Launch = units.Time(o.Launch * float64(units.Microsecond))
 	bucket, err := units.ParseBytes(o.Bucket)
