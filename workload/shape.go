@@ -141,8 +141,8 @@ type Kernel struct {
 	Name string // as of run --kernel, or KVKernel
 	// Of experts: experts of a layer, those that a token goes to, values of a token, tokens of each rank, and
 	// where the experts are in groups their number and that of a token's. Of a KV cache: the communicator's
-	// last ranks, which filled it, its first ones, which get it, layers, tokens, tokens of a block, bytes of a
-	// token in a layer.
+	// last ranks, which filled it, its first ones, which get it, layers, tokens, tokens of a block, bytes of
+	// a token in a layer.
 	Args [6]int64
 	// Combine: the direction from experts back to the tokens' ranks.
 	Combine bool

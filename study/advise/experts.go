@@ -120,7 +120,7 @@ func (l *Layouts) Text() string {
 			fmt.Fprintln(&b, r.Refused)
 		}
 	}
-	b.WriteString("note: nccl is an alltoall of unequal parts, without the sorting of tokens before and after " +
-		"it\n")
+	b.WriteString("note: nccl is an alltoall of unequal parts, without the sorting of tokens before and " +
+		"after it\n")
 	return b.String()
 }
