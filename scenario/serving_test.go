@@ -184,6 +184,23 @@ func TestServeExperts(t *testing.T) {
 	}
 }
 
+// HybridEP's SMs look at each token that a node gets for each of its ranks: of two nodes, both of which get all
+// but a few tokens, as many as there are ranks. Between nodes two blocks are bound by that.
+func TestServeHybridEP(t *testing.T) {
+	w := Workload{Op: Dispatch, Kernel: "hybridep", Serving: Serving{Experts: 128, TopK: 8, Hidden: 7168,
+		Tokens: 4096, SMs: 2}}
+	c := gpu.NVSwitch90().Peer
+	for nodes, seen := range map[int]float64{1: 8, 2: 16 * (1 - 0.0031)} {
+		out, err := Serve(context.Background(), servingSpec(w, nodes, 0), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := c.Dispatch.Gap + 2048*(c.HybridToken+c.HybridRank*seen); math.Abs(out.Us/want-1) > .01 {
+			t.Errorf("%d nodes: %.1f us, want %.1f", nodes, out.Us, want)
+		}
+	}
+}
+
 // A large KV cache goes at the rate of all ports; a small one is as long as its posting.
 func TestServeCache(t *testing.T) {
 	s := Serving{FromTP: 8, ToTP: 8, Layers: 61, BlockTokens: 64, KVBytes: 1 << 17, Tokens: 4096}

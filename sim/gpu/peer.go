@@ -26,7 +26,7 @@ type PeerCost struct {
 	// by how many times longer SMs take that pass on what comes from there.
 	Cross, Relay float64
 	// HybridToken and HybridRank are an SM's time for a token in HybridEP's kernels: in any
-	// case, and for each rank.
+	// case, and for each rank of the nodes that get it.
 	HybridToken, HybridRank float64
 	// ElasticRead and ElasticWrite are what an SM reads and writes in DeepEP 2's kernels, in GB/s.
 	ElasticRead, ElasticWrite float64
@@ -98,7 +98,7 @@ func peerQuantities(add adder) {
 		func(c *Class) *float64 { return &c.Peer.Relay })
 	us("ep_hybrid_token", "HybridEP: an SM's time for a token",
 		func(c *Class) *float64 { return &c.Peer.HybridToken })
-	us("ep_hybrid_rank", "HybridEP: the same, for each rank",
+	us("ep_hybrid_rank", "HybridEP: the same, for each rank of the nodes that get it",
 		func(c *Class) *float64 { return &c.Peer.HybridRank })
 	add("ep_elastic_read", "GB/s", tiny, 1e5, "DeepEP 2: what an SM reads",
 		func(c *Class) *float64 { return &c.Peer.ElasticRead })

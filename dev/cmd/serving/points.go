@@ -108,6 +108,8 @@ func (g *group) expertKernel() string {
 		return peer.PPLX
 	case g.Library == "DeepEP_CX7" && g.Mode == "decode":
 		return peer.DeepEPLowLatency
+	case g.Library == "HybridEP":
+		return peer.HybridEP
 	case !strings.HasPrefix(g.Library, "DeepEP") || g.TopK == 0:
 		return ""
 	case strings.Contains(g.Library, "V2"):
@@ -135,6 +137,9 @@ func (g *group) expertRows() []map[string]any {
 		return []map[string]any{{"tokens_per_rank": float64(g.Tokens), "dispatch_sms": float64(g.SMs),
 			"dispatch_us": bytes * (1 + 4./128) / g.DispatchRate, "combine_us": bytes * 2 / g.CombineRate}}
 	}
+	if g.Library == "HybridEP" {
+		return g.hybridRows()
+	}
 	rows := g.Rows
 	if strings.HasSuffix(g.Library, "_CX7") { // DeepSeek-V3's sizes by its page
 		for _, r := range rows {
@@ -143,6 +148,26 @@ func (g *group) expertRows() []map[string]any {
 		g.Hidden, g.TopK, g.Experts, g.Hardware.GPU = 7168, 8, 256, "H100"
 	}
 	return rows
+}
+
+// hybridRows are those of HybridEP's kernels, whose rates are of the copies that go to ranks, or between nodes
+// to nodes, the own included.
+func (g *group) hybridRows() (out []map[string]any) {
+	g.Experts = g.Local * g.EP
+	parts, miss := g.EP, 1.0
+	if g.gpu() == "H100" {
+		parts = g.EP / 8
+	}
+	for i := range g.TopK {
+		miss *= float64(g.Experts-g.Experts/parts-i) / float64(g.Experts-i)
+	}
+	bytes := float64(g.Tokens*parts*g.Hidden) * (1 - miss) * 1e-3
+	for _, r := range g.Rows {
+		out = append(out, map[string]any{"tokens_per_rank": float64(g.Tokens), "dispatch_sms": r["sms"],
+			"dispatch_us": bytes * (1 + 4./128) / number(r["kernel_dispatch_fp8_GBps"]),
+			"combine_us":  bytes * 2 / number(r["kernel_combine_GBps"])})
+	}
+	return out
 }
 
 // experts are dispatches and combines whose kernel, experts and ranks are known.
@@ -171,7 +196,7 @@ func (g *group) experts() (out []point) {
 		if row["ep"] != nil {
 			key += fmt.Sprintf(" of %d", ranks)
 		}
-		if kernel == peer.DeepEP {
+		if kernel == peer.DeepEP || kernel == peer.HybridEP {
 			key = fmt.Sprintf("%s(%d, %d)", g.Name, tokens, int(number(row["dispatch_sms"])))
 		}
 		experts := g.Experts

@@ -133,16 +133,23 @@ func (m *Machine) tokens(w *traffic, p *peer.Plan) (gap, busy float64) {
 	if t.Remote && (t.LowLatency || t.Combine) { // a normal dispatch has met all ranks before it sends
 		gap += c.Cross
 	}
-	links := math.Max(w.fullestOf(false)/cost.Share, w.fullestOf(true))
+	share := cost.Share
+	if p.Kernel == peer.HybridEP || p.Kernel == peer.DeepEPV2 {
+		share = 1 // by the tensor memory accelerator, not by loads and stores of threads
+	}
+	links := math.Max(w.fullestOf(false)/share, w.fullestOf(true))
 	sms := cost.SMTime(t.Count, t.Copies, t.Bytes, t.Values, p.Blocks)
 	switch {
 	case t.LowLatency:
 		return gap, sms*max(1, m.Slow) + links
 	case p.Kernel == peer.DeepEPV2:
 		sms = m.elastic(t) / float64(p.Blocks)
-	case p.Kernel == peer.HybridEP:
-		sms = float64(t.Count) / float64(p.Blocks) *
-			(c.HybridToken + float64(c.HybridRank*float64(p.Ranks)))
+	case p.Kernel == peer.HybridEP: // each token that a node gets is looked at for each of its ranks
+		seen := float64(p.Ranks)
+		if t.Remote {
+			seen *= t.Crossing / float64(m.Comm.NNodes)
+		}
+		sms = float64(t.Count) / float64(p.Blocks) * (c.HybridToken + float64(c.HybridRank*seen))
 	case t.Remote: // the same SMs send, and pass on what comes from other nodes
 		sms += cost.SMTime(t.Count, t.Crossing, t.Bytes, t.Values, p.Blocks)
 		sms *= c.Relay * max(1, m.Slow)
