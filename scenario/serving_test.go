@@ -184,8 +184,8 @@ func TestServeExperts(t *testing.T) {
 	}
 }
 
-// HybridEP's SMs look at each token that a node gets for each of its ranks: of two nodes, both of which get all
-// but a few tokens, as many as there are ranks. Between nodes two blocks are bound by that.
+// HybridEP's SMs look at each token that a node gets for each of its ranks: of two nodes, both of which get
+// all but a few tokens, as many as there are ranks. Between nodes two blocks are bound by that.
 func TestServeHybridEP(t *testing.T) {
 	w := Workload{Op: Dispatch, Kernel: "hybridep", Serving: Serving{Experts: 128, TopK: 8, Hidden: 7168,
 		Tokens: 4096, SMs: 2}}

@@ -150,8 +150,8 @@ func (g *group) expertRows() []map[string]any {
 	return rows
 }
 
-// hybridRows are those of HybridEP's kernels, whose rates are of the copies that go to ranks, or between nodes
-// to nodes, the own included.
+// hybridRows are those of HybridEP's kernels, whose rates are of the copies that go to ranks, or between
+// nodes to nodes, the own included.
 func (g *group) hybridRows() (out []map[string]any) {
 	g.Experts = g.Local * g.EP
 	parts, miss := g.EP, 1.0
