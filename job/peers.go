@@ -55,8 +55,8 @@ func (c *costing) peerPlan(at *communicator, op comm.Op, k workload.Kernel) (*pe
 	}
 	if op.Func == coll.AllReduce {
 		s := at.comm.Symmetric()
-		return peer.Chosen(k.Name, at.layout.NRanks, op.Count, op.Type, op.RedOp, s.P2P && s.Nodes == 1,
-			s.DirectNVLink)
+		return peer.Chosen(k.Name, at.layout.NRanks, op.Count, op.Type, op.RedOp,
+			peer.Reach{Peers: s.P2P && s.Nodes == 1, NVLink: s.DirectNVLink, Multicast: s.NVLS})
 	}
 	a := k.Args
 	if k.Name == workload.KVKernel {
@@ -64,6 +64,7 @@ func (c *costing) peerPlan(at *communicator, op comm.Op, k workload.Kernel) (*pe
 			Bytes: a[5], Behind: true}).Plan()
 	}
 	return (&peer.Experts{Kernel: k.Name, Combine: k.Combine, Experts: a[0], TopK: a[1], Hidden: a[2],
-		Tokens: a[3], Element: int64(op.Type.Size()), GPUSMs: int(c.m.Sim.Class.Share.SMs),
+		Tokens: a[3], Groups: a[4], TopKGroups: a[5], Element: int64(op.Type.Size()),
+		GPUSMs: int(c.m.Sim.Class.Share.SMs),
 		NodeOf: at.layout.NodeOf}).Plan()
 }

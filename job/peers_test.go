@@ -38,7 +38,8 @@ func TestKernelsOfServingAreCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &p.Calls[0]
-		pl, err := peer.Chosen(c.Kernel.Name, 8, c.Count, c.Type, c.RedOp, true, true)
+		pl, err := peer.Chosen(c.Kernel.Name, 8, c.Count, c.Type, c.RedOp,
+			peer.Reach{Peers: true, NVLink: true})
 		if k := c.Kernel; k.Args[0] > 0 {
 			pl, err = (&peer.Experts{Kernel: k.Name, Combine: k.Combine, Experts: k.Args[0], TopK: k.Args[1],
 				Hidden: k.Args[2], Tokens: k.Args[3], Element: int64(c.Type.Size()),

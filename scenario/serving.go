@@ -40,6 +40,9 @@ type Serving struct {
 	Hidden  int `json:"hidden,omitempty"`
 	Tokens  int `json:"tokens,omitempty"`
 	SMs     int `json:"sms,omitempty"`
+	// Groups divide the experts in order; a token's are of TopKGroups of them (DeepSeek-V3: 8 and 4). 0: any.
+	Groups     int `json:"groups,omitempty"`
+	TopKGroups int `json:"topKGroups,omitempty"`
 	// FromTP and ToTP are the degrees of tensor parallelism of prefill and decode, KVBytes
 	// keys and values of a token in one of Layers, of all heads, BlockTokens a block's tokens.
 	FromTP      int `json:"fromTP,omitempty"`
@@ -54,12 +57,11 @@ func (c *checks) kernel(s *Spec) {
 	w := &s.Workload
 	switch {
 	case w.Op == Dispatch || w.Op == Combine:
-		c.word("workload.kernel", w.Kernel, peer.DeepEP, peer.DeepEPLowLatency, peer.HybridEP, NCCLKernel)
+		c.word("workload.kernel", w.Kernel, append(peer.ExpertKernels(), NCCLKernel)...)
 	case w.Op == KVCache:
 		c.word("workload.kernel", w.Kernel, "write")
 	case w.Op == coll.AllReduce.TestName():
-		c.word("workload.kernel", w.Kernel, peer.OneShot, peer.OneShotPush, peer.TwoShot, SymmetricKernel,
-			VLLMKernel)
+		c.word("workload.kernel", w.Kernel, append(peer.AllReduceKernels(), SymmetricKernel)...)
 	case w.Kernel != "":
 		c.add("workload.kernel", w.Kernel,
 			"only all_reduce and operations of serving have other kernels than "+
@@ -113,6 +115,10 @@ func (c *checks) serving(w *Workload) {
 	need("hidden", s.Hidden, 1<<20)
 	if s.SMs != 0 {
 		need("sms", s.SMs, 1<<10)
+	}
+	if s.Groups != 0 || s.TopKGroups != 0 {
+		need("groups", s.Groups, 1<<16)
+		need("topKGroups", s.TopKGroups, 1<<16)
 	}
 	if _, err := w.element(); err != nil {
 		c.errs = append(c.errs, err)
@@ -228,6 +234,7 @@ func (m *Site) servingPlan(spec *Spec) (*peer.Plan, error) {
 	}
 	return (&peer.Experts{Kernel: cmp.Or(w.Kernel, peer.DeepEP), Combine: w.Op == Combine,
 		Experts: int64(s.Experts), TopK: int64(s.TopK), Hidden: int64(s.Hidden), Tokens: int64(s.Tokens),
+		Groups: int64(s.Groups), TopKGroups: int64(s.TopKGroups),
 		Element: element, SMs: s.SMs, GPUSMs: int(m.Class().Share.SMs), NodeOf: m.Comm.NodeOf}).Plan()
 }
 
@@ -314,8 +321,8 @@ func (r *Running) peers(op comm.Op) (p *peer.Plan, ok bool, err error) {
 	if kernel == "" || kernel == SymmetricKernel {
 		return nil, false, nil
 	}
-	p, err = peer.Chosen(kernel, r.Site.Comm.NRanks, op.Count, op.Type, op.RedOp, s.P2P && s.Nodes == 1,
-		s.DirectNVLink)
+	p, err = peer.Chosen(kernel, r.Site.Comm.NRanks, op.Count, op.Type, op.RedOp,
+		peer.Reach{Peers: s.P2P && s.Nodes == 1, NVLink: s.DirectNVLink, Multicast: s.NVLS})
 	return p, p != nil, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
 )
@@ -49,6 +50,23 @@ func TestKernelsOfAllReduce(t *testing.T) {
 	push := allReduceUs(t, "one-shot-push", "", 8, "16")
 	if want := c.Gap + c.Flag; math.Abs(push[0].Out.Time.Micros()-want) > .01 {
 		t.Errorf("a push of 16 bytes: %v us, want %.3f", push[0].Out.Time.Micros(), want)
+	}
+	norm := allReduceUs(t, "one-shot-push-norm", "", 8, "16")
+	if want := c.Gap + c.Flag + c.Load; math.Abs(norm[0].Out.Time.Micros()-want) > .01 {
+		t.Errorf("a push of 16 bytes and the norm: %v us, want %.3f", norm[0].Out.Time.Micros(), want)
+	}
+	one := gpu.NVSwitch90().One
+	for kernel, want := range map[string]float64{"multimem": c.Gap + 2*c.Flag + c.Multimem,
+		"multimem-copy":     c.Gap + 2*c.Flag + c.Multimem + 2*one.CopyGap,
+		"multimem-one-shot": c.Gap + 2*c.Flag + c.Multimem} {
+		if got := allReduceUs(t, kernel, "", 8, "16"); math.Abs(got[0].Out.Time.Micros()-want) > .01 {
+			t.Errorf("%s of 16 bytes: %v us, want %.3f", kernel, got[0].Out.Time.Micros(), want)
+		}
+	}
+	// GPUs send 9/8 of a buffer to the switch, and 8 buffers where each rank loads all
+	large, all := allReduceUs(t, "multimem", "", 8, "64M"), allReduceUs(t, "multimem-one-shot", "", 8, "64M")
+	if r := float64(all[0].Out.Time) / float64(large[0].Out.Time); r < 6.5 || r > 64./9 {
+		t.Errorf("64 MiB in one shot take %.2f times as long as in two", r)
 	}
 	sym, win := allReduceUs(t, "symmetric", "", 8, "64K", "1M"), allReduceUs(t, "", "windows", 8, "64K", "1M")
 	for i := range sym {
@@ -93,12 +111,27 @@ func TestServingRefusals(t *testing.T) {
 	for name, s := range map[string]Spec{
 		"two nodes": servingSpec(Workload{Op: "all_reduce", Kernel: "one-shot", Sizes: []string{"64K"}}, 2,
 			0),
+		"multicast": with(servingSpec(Workload{Op: "all_reduce", Kernel: "multimem",
+			Sizes: []string{"64K"}}, 1, 0), func(s *Spec) { s.Machine.Nodes[0].Topo = "dgx-a100" }),
 		"integers": servingSpec(Workload{Op: "all_reduce", Kernel: "symmetric", Sizes: []string{"64K"},
 			Types: []string{"int32"}}, 1, 0),
 	} {
 		var no *plan.UnsupportedError
 		if _, err := Run(context.Background(), s, Options{}); !errors.As(err, &no) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, kernel := range []string{"deepep", "deepep-ll", "deepep-v2", "pplx", "hybridep"} {
+		s := servingSpec(Workload{Op: Dispatch, Kernel: kernel, Serving: ep}, 2, 0)
+		s.Machine.Nodes[0].Topo = "aws-p5"
+		var no *exec.NotImplementedError
+		if _, err := Serve(context.Background(), s, Options{}); !errors.As(err, &no) ||
+			!strings.Contains(err.Error(), "efa-v2") {
+			t.Errorf("%s over EFA: %v", kernel, err)
+		}
+		s.Machine.Nodes[0].Count = 1
+		if _, err := Serve(context.Background(), s, Options{}); err != nil {
+			t.Errorf("%s on one node: %v", kernel, err)
 		}
 	}
 	for name, s := range map[string]Spec{
@@ -139,7 +172,7 @@ func TestServeExperts(t *testing.T) {
 	if nccl.Us < ll.Us || !nccl.Proven {
 		t.Errorf("NCCL %+v, low latency %.2f us", nccl, ll.Us)
 	}
-	for _, kernel := range []string{"deepep", "hybridep"} {
+	for _, kernel := range []string{"deepep", "deepep-v2", "hybridep", "pplx"} {
 		for _, op := range []string{Dispatch, Combine} {
 			w.Op, w.Kernel = op, kernel
 			if out, err := Serve(context.Background(), servingSpec(w, 2, 0), Options{}); err != nil ||
@@ -147,6 +180,23 @@ func TestServeExperts(t *testing.T) {
 				out.Us <= 0 {
 				t.Errorf("%s %s: %+v, %v", op, kernel, out, err)
 			}
+		}
+	}
+}
+
+// HybridEP's SMs look at each token that a node gets for each of its ranks: of two nodes, both of which get
+// all but a few tokens, as many as there are ranks. Between nodes two blocks are bound by that.
+func TestServeHybridEP(t *testing.T) {
+	w := Workload{Op: Dispatch, Kernel: "hybridep", Serving: Serving{Experts: 128, TopK: 8, Hidden: 7168,
+		Tokens: 4096, SMs: 2}}
+	c := gpu.NVSwitch90().Peer
+	for nodes, seen := range map[int]float64{1: 8, 2: 16 * (1 - 0.0031)} {
+		out, err := Serve(context.Background(), servingSpec(w, nodes, 0), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := c.Dispatch.Gap + 2048*(c.HybridToken+c.HybridRank*seen); math.Abs(out.Us/want-1) > .01 {
+			t.Errorf("%d nodes: %.1f us, want %.1f", nodes, out.Us, want)
 		}
 	}
 }

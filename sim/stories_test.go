@@ -60,7 +60,7 @@ func TestStories(t *testing.T) {
 			s.head(&b)
 			s.events(t, &b)
 			s.critical(t, &b)
-			s.sums(t, &b)
+			s.sums(t, &b, nil)
 			s.compare(t, b.String())
 		})
 	}
@@ -343,8 +343,8 @@ func (s *story) critical(t *testing.T, b *strings.Builder) {
 }
 
 // sums evaluates the equations of the story, and prints them with the
-// quantities that they name.
-func (s *story) sums(t *testing.T, b *strings.Builder) {
+// quantities that they name; more are further names.
+func (s *story) sums(t *testing.T, b *strings.Builder, more map[string]float64) {
 	text := strings.TrimSpace(s.section("sums"))
 	if text == "" {
 		t.Error("no sums: say what the time adds up to")
@@ -359,6 +359,9 @@ func (s *story) sums(t *testing.T, b *strings.Builder) {
 	define("loop", s.loop.Elapsed.Micros())
 	for r, f := range s.alone.Finish {
 		define(fmt.Sprintf("finish%d", r), f.Micros())
+	}
+	for name, v := range more {
+		define(name, v)
 	}
 	b.WriteString("\nquantities\n")
 	for _, q := range gpu.Quantities() {

@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/plan/peer"
 	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/sim/internal/symk"
+	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -64,6 +65,9 @@ func (x *Executor) Peer(ctx context.Context, p *peer.Plan) (exec.Result, error) 
 			Feature: p.Op + " over a network of switches",
 			Missing: "its writes between nodes are timed over an ideal network; leave out the fabric"}
 	}
+	if err := x.posts(p); err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
 	m := x.machine()
 	t, err := m.Peer(p)
 	if err != nil {
@@ -80,12 +84,38 @@ func (x *Executor) Peer(ctx context.Context, p *peer.Plan) (exec.Result, error) 
 	if f == coll.AllToAll {
 		bytes /= float64(p.Ranks)
 	}
-	r := x.timed(t, f, bytes, x.class.Peer.Host, p.Blocks)
+	host := x.class.Peer.Host
+	if p.Kernel == peer.MultimemCopy { // two copies are called beside the kernel
+		host += 2 * x.class.One.CopyLaunch
+	}
+	r := x.timed(t, f, bytes, host, p.Blocks)
 	o := x.class.Origins["peer_gap"]
 	r.Account.Method = exec.Formula
 	r.Account.Margin = max(o.Uncertainty, x.class.Uncertainty)
 	r.Account.Note = "kernels of serving are timed as a whole, by quantities from " + string(o.Source)
 	return r, nil
+}
+
+// posts refuses kernels whose GPUs post writes to NICs (IBGDA, GIN) where GPUs cannot.
+func (x *Executor) posts(p *peer.Plan) error {
+	if p.Tokens == nil || !p.Tokens.Remote {
+		return nil
+	}
+	network := x.class.Network
+	for _, s := range x.cfg.Systems {
+		for _, n := range s.Of(topo.NET) {
+			if s.Nodes[n].Net.Sockets {
+				network = "sockets"
+			}
+		}
+	}
+	switch network {
+	case "", "infiniband", "roce":
+		return nil
+	}
+	return &exec.NotImplementedError{Feature: p.Op + " by kernel " + p.Kernel + " over " + network,
+		Missing: "its GPUs post writes to InfiniBand or RoCE NICs; what a host's proxy takes for them " +
+			"elsewhere was not measured; write kernel nccl"}
 }
 
 // lockstep refuses what ranks that all do the same at a time cannot show; slow says that

@@ -139,17 +139,18 @@ func parseShape(text string) (s Shape, ok bool) {
 // tokens, by their experts, or a KV cache. The zero value: NCCL does.
 type Kernel struct {
 	Name string // as of run --kernel, or KVKernel
-	// Of experts: experts of a layer, those that a token goes to, values of a token, tokens of each rank. Of
-	// a KV cache: the communicator's last ranks, which filled it, its first ones, which get it, layers,
-	// tokens, tokens of a block, bytes of a token in a layer.
+	// Of experts: experts of a layer, those that a token goes to, values of a token, tokens of each rank, and
+	// where the experts are in groups their number and that of a token's. Of a KV cache: the communicator's
+	// last ranks, which filled it, its first ones, which get it, layers, tokens, tokens of a block, bytes of
+	// a token in a layer.
 	Args [6]int64
 	// Combine: the direction from experts back to the tokens' ranks.
 	Combine bool
 }
 
-const kernelHint = "write kernel=vllm, or kernel=deepep:EXPERTS:TOP-K:HIDDEN:TOKENS, with :combine after " +
-	"it for " +
-	"the way back, or kernel=kv:FROM:TO:LAYERS:TOKENS:BLOCK:BYTES"
+const kernelHint = "write kernel=vllm, or kernel=deepep:EXPERTS:TOP-K:HIDDEN:TOKENS, " +
+	":GROUPS:TOP-K-GROUPS after it where there are groups of experts, and :combine for the way back, " +
+	"or kernel=kv:FROM:TO:LAYERS:TOKENS:BLOCK:BYTES"
 
 // KVKernel is the name of the transfer of a request's KV cache.
 const KVKernel = "kv"
@@ -172,11 +173,11 @@ func (k Kernel) String() string {
 func parseKernel(text string) (k Kernel, ok bool) {
 	parts := strings.Split(text, ":")
 	k.Name, parts = parts[0], parts[1:]
-	want := map[bool]int{true: 6, false: 4}[k.Name == KVKernel]
-	if len(parts) == want+1 && want == 4 && parts[want] == "combine" {
-		k.Combine, parts = true, parts[:want]
+	if n := len(parts) - 1; n > 0 && k.Name != KVKernel && parts[n] == "combine" {
+		k.Combine, parts = true, parts[:n]
 	}
-	if k.Name == "" || len(parts) != 0 && len(parts) != want {
+	known := len(parts) == 6 || k.Name != KVKernel && (len(parts) == 4 || len(parts) == 0 && !k.Combine)
+	if k.Name == "" || !known {
 		return k, false
 	}
 	for i, p := range parts {

@@ -234,7 +234,8 @@ func FuzzParse(f *testing.F) {
 func TestKernelsInPlaceOfNCCL(t *testing.T) {
 	text := "workload 1\nranks 2\nmodel m parameters=9 tokens=4 flops=3 phase=decode\ncomm w *\n" +
 		"list a 0-1\n  call 0 w all_reduce half sum 8 kernel=vllm\n" +
-		"  call 0 w alltoall half sum 8 kernel=deepep:8:2:64:5:combine\n"
+		"  call 0 w alltoall half sum 8 kernel=deepep:8:2:64:5:combine\n" +
+		"  call 0 w alltoall half sum 8 kernel=deepep:8:2:64:5:4:2\n"
 	p, err := Parse(text, "p")
 	if err != nil {
 		t.Fatal(err)

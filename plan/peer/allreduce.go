@@ -12,10 +12,19 @@ import (
 const (
 	OneShot     = "one-shot"
 	OneShotPush = "one-shot-push"
-	TwoShot     = "two-shot"
+	// OneShotPushNorm is OneShotPush with the RMS norm that follows, and the residual, in the same kernel
+	// (allreduce_fusion of TensorRT-LLM and FlashInfer).
+	OneShotPushNorm = "one-shot-push-norm"
+	TwoShot         = "two-shot"
 	// VLLM represents the choice of vLLM and SGLang among one-shot, two-shot and NCCL.
 	VLLM = "vllm"
 )
+
+// AllReduceKernels lists all of them, as run --kernel has them.
+func AllReduceKernels() []string {
+	return []string{OneShot, OneShotPush, OneShotPushNorm, TwoShot, Multimem, MultimemCopy, MultimemOneShot,
+		VLLM}
+}
 
 // Limits of the kernels: vLLM's csrc/custom_all_reduce.cuh (defaultBlockLimit, threads), which
 // SGLang's sgl-kernel shares.
@@ -36,6 +45,9 @@ func AllReduce(kernel string, ranks int, count int64, typ coll.DataType, op coll
 		return nil, &plan.UnsupportedError{What: "all_reduce by kernel " + kernel, Why: why}
 	}
 	bytes := count * int64(typ.Size())
+	if ofMulticast(kernel) {
+		return multimem(kernel, ranks, bytes, typ, op)
+	}
 	switch {
 	case ranks < 2 || ranks > MostRanks || ranks%2 != 0:
 		return no("the kernels are compiled for 2, 4, 6 and 8 ranks")
@@ -57,7 +69,7 @@ func AllReduce(kernel string, ranks int, count int64, typ coll.DataType, op coll
 	for r := range all {
 		all[r] = int32(r)
 	}
-	if kernel == OneShotPush {
+	if kernel == OneShotPush || kernel == OneShotPushNorm {
 		p.push(bytes, all)
 		return p, nil
 	}
@@ -94,7 +106,7 @@ func (p *Plan) ofScratch(kernel string) *Plan {
 	if kernel != DDAFlat && kernel != DDATree {
 		return p
 	}
-	fill := Phase{Name: "copy", Before: kernel == DDATree}
+	fill := Phase{Name: "copy", Apart: kernel == DDATree}
 	for _, at := range p.Has {
 		fill.Moves = append(fill.Moves, Move{By: at.Rank, Sources: []Place{at},
 			To: Place{at.Rank, Scratch, at.Part}})
@@ -122,7 +134,7 @@ func (p *Plan) begin(all []int32) {
 }
 
 // push adds the phases of the push kernel: each rank stores its buffer to all, then sums the buffers it
-// received.
+// received, and takes their norm.
 func (p *Plan) push(bytes int64, all []int32) {
 	p.Meet = false
 	store, sum := Phase{Name: "push"}, Phase{Name: "sum"}
@@ -142,6 +154,18 @@ func (p *Plan) push(bytes int64, all []int32) {
 		p.Goals = append(p.Goals, Goal{to, slices.Clone(all)})
 	}
 	p.Phases = []Phase{store, sum}
+	if p.Kernel != OneShotPushNorm {
+		return
+	}
+	norm := Phase{Name: "norm"}
+	for i := range sum.Moves {
+		m := &sum.Moves[i]
+		to := m.To
+		m.To.Buffer = Scratch
+		norm.Moves = append(norm.Moves, Move{By: m.By, Sources: []Place{m.To}, To: to})
+	}
+	p.Phases = append(p.Phases, norm)
+	p.Assumed = []string{"the norm takes one more load of each thread, of the residual: an estimate"}
 }
 
 // gather returns the moves by which each rank sums all ranks' inputs.
@@ -161,12 +185,15 @@ func sources(ranks []int32, b Buffer, part int32) (out []Place) {
 	return out
 }
 
-// Chosen plans an all_reduce by a kernel. p2p: ranks can access each other's memory; nvlink: over NVLink
-// only. It returns nil if VLLM leaves the operation to NCCL. Errors: a *plan.UnsupportedError.
-func Chosen(kernel string, ranks int, count int64, typ coll.DataType, op coll.RedOp, p2p, nvlink bool) (*Plan,
+// Reach is how ranks reach each other's memory: at all, over NVLink only, by multicast memory.
+type Reach struct{ Peers, NVLink, Multicast bool }
+
+// Chosen plans an all_reduce by a kernel. It returns nil if VLLM leaves the operation to NCCL. Errors: a
+// *plan.UnsupportedError.
+func Chosen(kernel string, ranks int, count int64, typ coll.DataType, op coll.RedOp, by Reach) (*Plan,
 	error) {
 	if kernel == VLLM {
-		if !p2p || count*int64(typ.Size()) >= 8<<20 || ranks > 2 && !nvlink {
+		if !by.Peers || count*int64(typ.Size()) >= 8<<20 || ranks > 2 && !by.NVLink {
 			return nil, nil
 		}
 		p, err := AllReduce(vllm(ranks, count*int64(typ.Size())), ranks, count, typ, op)
@@ -176,9 +203,14 @@ func Chosen(kernel string, ranks int, count int64, typ coll.DataType, op coll.Re
 		}
 		return p, err
 	}
-	if !p2p {
-		return nil, &plan.UnsupportedError{What: "all_reduce by kernel " + kernel,
-			Why: "its threads reach the memory of all peers, within one node or NVLink domain"}
+	no := func(why string) (*Plan, error) {
+		return nil, &plan.UnsupportedError{What: "all_reduce by kernel " + kernel, Why: why}
+	}
+	switch {
+	case !by.Peers:
+		return no("its threads reach the memory of all peers, within one node or NVLink domain")
+	case ofMulticast(kernel) && !by.Multicast:
+		return no("it needs multicast memory, which NVLink switches of Hopper and later have (NVLink SHARP)")
 	}
 	return AllReduce(kernel, ranks, count, typ, op)
 }

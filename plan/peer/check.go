@@ -54,10 +54,12 @@ func (c *checker) phase(ph *Phase) error {
 	wrote := make(map[Place]int32, len(ph.Moves))
 	for i := range ph.Moves {
 		m := &ph.Moves[i]
-		if by, ok := wrote[m.To]; ok {
-			return c.wrong(ph.Name, m.To, fmt.Sprintf("written by rank %d and by rank %d", by, m.By))
+		for at := range m.all {
+			if by, ok := wrote[at]; ok {
+				return c.wrong(ph.Name, at, fmt.Sprintf("written by rank %d and by rank %d", by, m.By))
+			}
+			wrote[at] = m.By
 		}
-		wrote[m.To] = m.By
 	}
 	for i := range ph.Moves {
 		m := &ph.Moves[i]
@@ -77,9 +79,24 @@ func (c *checker) phase(ph *Phase) error {
 		if len(slices.Compact(slices.Clone(sum))) != len(sum) {
 			return c.wrong(ph.Name, m.To, fmt.Sprintf("a contribution is there twice: %v", sum))
 		}
-		c.has[m.To] = sum
+		for at := range m.all {
+			c.has[at] = sum
+		}
 	}
 	return nil
+}
+
+// all yields a move's destinations.
+func (m *Move) all(yield func(Place) bool) {
+	for i := -1; i < len(m.Also); i++ {
+		at := m.To
+		if i >= 0 {
+			at = m.Also[i]
+		}
+		if !yield(at) {
+			return
+		}
+	}
 }
 
 // holds returns the contributions at a place, stored there or as a piece of a larger part.

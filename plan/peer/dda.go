@@ -29,7 +29,7 @@ func DDA(f coll.Func, ranks int, count int64, typ coll.DataType, op coll.RedOp) 
 	}
 	p := &Plan{Op: f.TestName(), Kernel: DDAOther, Ranks: ranks, Meet: true, Threads: threads,
 		Blocks: int(min(ddaBlocks, max(1, (bytes/pack+threads-1)/threads)))}
-	fill := Phase{Name: "copy", Before: f == coll.ReduceScatter}
+	fill := Phase{Name: "copy", Apart: f == coll.ReduceScatter}
 	read := Phase{Name: "read", Meet: true, Serial: f != coll.ReduceScatter}
 	n := int32(ranks)
 	own := func(r, part int32) { // of the rank's input

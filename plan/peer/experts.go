@@ -13,13 +13,28 @@ const (
 	DeepEP           = "deepep"
 	DeepEPLowLatency = "deepep-ll"
 	HybridEP         = "hybridep"
+	// DeepEPV2 is DeepEP 2 (ElasticBuffer, hybrid mode), whose GPUs post writes by NCCL's device-initiated
+	// networking (GIN).
+	DeepEPV2 = "deepep-v2"
+	// PPLX is Perplexity's kernels, which send as DeepEP's of low latency.
+	PPLX = "pplx"
 )
+
+// ExpertKernels lists all of them.
+func ExpertKernels() []string {
+	return []string{DeepEP, DeepEPLowLatency, DeepEPV2, HybridEP, PPLX}
+}
+
+// perExpert reports whether a kernel sends a token once for each of its experts, to their ranks.
+func (e *Experts) perExpert() bool { return e.Kernel == DeepEPLowLatency || e.Kernel == PPLX }
 
 // Experts is a dispatch of tokens to the ranks of their experts, or the combine of the experts' results.
 type Experts struct {
 	Kernel                        string
 	Combine                       bool
 	Experts, TopK, Hidden, Tokens int64 // Tokens of each rank
+	// Groups divide the experts, in order; a token's experts are of TopKGroups of them. 0: of any.
+	Groups, TopKGroups int64
 	// bytes of a transferred value: 1 for FP8, with a scale for each 128 values
 	Element int64
 	SMs     int // blocks of the kernel; 0: its default
@@ -34,7 +49,14 @@ const (
 	scaleBytes  = 4
 	indexBytes  = 8  // of a chosen expert's index, in dispatch of the normal kernels
 	weightBytes = 4  // of its weight
-	headBytes   = 16 // of a message's header in the low-latency kernels: the token's index, aligned
+	headBytes   = 16 // of a message's header in the kernels that send per expert: the token's index, aligned
+)
+
+// A channel of the normal kernels between nodes has two blocks, and writes 6 to 20 tokens at a time to
+// another node, 8 by most of the tables (DeepEP's csrc/kernels/internode.cu and get_dispatch_config).
+const (
+	blocksOfChannel = 2
+	chunk           = 8
 )
 
 // Bounds of plans: part numbers fit 32 bits, bytes of a rank are exact as float64.
@@ -43,6 +65,15 @@ const (
 	mostBytes = 1 << 52
 )
 
+// blocks returns the default number of blocks: DeepEP's Buffer.num_sms; of version 2 what its README has
+// between nodes, where it chooses by the rates that it finds.
+func (e *Experts) blocks() int {
+	if e.Kernel == DeepEPV2 {
+		return 12
+	}
+	return 20
+}
+
 // copyBytes returns the bytes of one transferred copy of a token.
 func (e *Experts) copyBytes() int64 {
 	b := e.Hidden * e.Element
@@ -50,9 +81,9 @@ func (e *Experts) copyBytes() int64 {
 		b += (e.Hidden + scaled - 1) / scaled * scaleBytes
 	}
 	switch {
-	case e.Kernel == DeepEPLowLatency && e.Combine:
+	case e.perExpert() && e.Combine:
 		return b
-	case e.Kernel == DeepEPLowLatency:
+	case e.perExpert():
 		return b + headBytes
 	case e.Combine:
 		return b + e.TopK*weightBytes
@@ -60,12 +91,25 @@ func (e *Experts) copyBytes() int64 {
 	return b + e.TopK*(indexBytes+weightBytes)
 }
 
-// hit returns the probability that a token goes to a group of ranks that holds of experts, if the router
-// chooses TopK different experts uniformly.
-func (e *Experts) hit(of int64) float64 {
+// hit returns the probability that a token goes to ranks that hold that many successive experts, if the
+// router chooses TopK different experts uniformly. If it first chooses TopKGroups groups, by their best
+// experts, each of them gets the token (of 8 groups of 32 experts, 4 and 8 chosen: 3.98 of the 4).
+func (e *Experts) hit(held int64) float64 {
+	if e.Groups == 0 {
+		return some(e.Experts, held, e.TopK)
+	}
+	each := e.Experts / e.Groups
+	if held >= each {
+		return some(e.Groups, held/each, e.TopKGroups)
+	}
+	return float64(e.TopKGroups) / float64(e.Groups) * some(each*e.TopKGroups, held, e.TopK)
+}
+
+// some returns the probability that at least one of the first held of n things is among chosen ones.
+func some(n, held, chosen int64) float64 {
 	miss := 1.0
-	for i := range e.TopK {
-		miss *= math.Max(0, float64(e.Experts-of-i)) / float64(e.Experts-i)
+	for i := range chosen {
+		miss *= math.Max(0, float64(n-held-i)) / float64(n-i)
 	}
 	return 1 - miss
 }
@@ -92,8 +136,12 @@ func (e *Experts) Plan() (*Plan, error) {
 		return no("%d experts do not divide evenly over %d ranks", e.Experts, n)
 	case e.TopK > e.Experts:
 		return no("a token has %d experts of %d", e.TopK, e.Experts)
+	case e.Groups > 0 && (e.Experts%e.Groups != 0 || e.TopKGroups > e.Groups ||
+		e.TopK > e.Experts/e.Groups*e.TopKGroups):
+		return no("a token has %d experts in %d of %d groups, which %d experts do not allow", e.TopK,
+			e.TopKGroups, e.Groups, e.Experts)
 	}
-	p := &Plan{Op: name, Kernel: e.Kernel, Ranks: ranks, Threads: 1024, Blocks: cmp.Or(e.SMs, 20),
+	p := &Plan{Op: name, Kernel: e.Kernel, Ranks: ranks, Threads: 1024, Blocks: cmp.Or(e.SMs, e.blocks()),
 		Assumed: []string{"tokens choose their experts evenly and at random; counts are the mean"}}
 	t := &Tokens{Combine: e.Combine, Count: e.Tokens, Values: e.Hidden, Bytes: e.copyBytes()}
 	p.Tokens = t
@@ -102,7 +150,11 @@ func (e *Experts) Plan() (*Plan, error) {
 	}
 	b := builder{Experts: e, Plan: p, pairs: make([]int32, ranks*ranks)}
 	switch {
-	case e.Kernel == DeepEPLowLatency:
+	case e.perExpert():
+		if e.Kernel == PPLX {
+			p.Assumed = append(p.Assumed, "pplx is timed as deepep-ll: of its own table of ConnectX-7 "+
+				"between nodes 4 to 13 % off, within a node 8 to 30 %")
+		}
 		t.LowLatency, t.Copies = true, float64(e.TopK)
 		t.Groups = int((e.Experts + int64(e.GPUSMs) - 1) / int64(e.GPUSMs))
 		p.Blocks = int((e.Experts + int64(t.Groups) - 1) / int64(t.Groups))
@@ -115,7 +167,9 @@ func (e *Experts) Plan() (*Plan, error) {
 	}
 	t.Copies = float64(ranks) * e.hit(e.Experts/int64(ranks))
 	if nodes := int64(len(b.peers)); nodes > 0 {
-		t.Crossing = float64(nodes) * e.hit(e.Experts/nodes)
+		toNode := e.hit(e.Experts / nodes)
+		t.Crossing = float64(nodes) * toNode
+		t.Chunks = float64(e.Tokens) * toNode / (float64(p.Blocks) / blocksOfChannel * chunk)
 	}
 	b.staged()
 	return p, nil

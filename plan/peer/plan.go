@@ -4,15 +4,17 @@ package peer
 type Way uint8
 
 // Ways. Load and Store are executed by a kernel's threads, over NVLink or PCIe; Write is an RDMA write
-// between nodes, posted by a GPU or a CPU.
+// between nodes, posted by a GPU or a CPU. Multicast is a load that NVLink switches reduce and, if there are
+// several destinations, a store that they copy.
 const (
 	Load Way = iota
 	Store
 	Write
+	Multicast
 )
 
 // String returns the way's name in listings.
-func (w Way) String() string { return [...]string{"load", "store", "write"}[w] }
+func (w Way) String() string { return [...]string{"load", "store", "write", "multicast"}[w] }
 
 // Buffer is one of a rank's buffers.
 type Buffer uint8
@@ -47,6 +49,7 @@ type Move struct {
 	Way     Way
 	Sources []Place
 	To      Place
+	Also    []Place // further destinations of a Multicast
 }
 
 // Phase is a set of moves between two points at which all ranks synchronize.
@@ -57,8 +60,8 @@ type Phase struct {
 	Meet bool
 	// Serial: a thread loads from one peer after the other; otherwise from all at once.
 	Serial bool
-	// Before: a copy of its own does it, before the kernel.
-	Before bool
+	// Apart: a copy of its own does it, before the kernel or after it.
+	Apart bool
 }
 
 // Goal is the required content of a place at the end: the contributions of a number of ranks, each exactly
@@ -100,4 +103,6 @@ type Tokens struct {
 	// Groups is the number of groups of warps of a block, one for each expert (low latency).
 	Groups int
 	Remote bool // some copies go between nodes
+	// Chunks is the number of writes in which a channel sends a node's tokens (normal kernels between nodes).
+	Chunks float64
 }

@@ -14,6 +14,9 @@ type PeerCost struct {
 	// further peer adds whose loads are in flight with them; Serial takes Load's place where
 	// a store waits for each load, so that a thread loads from one peer after the other.
 	Load, More, Serial float64
+	// Multimem takes their place where the switch reduces what 1,024 threads load and copies what they store,
+	// MultimemShare is what of a link's payload that reaches.
+	Multimem, MultimemShare float64
 	// Crowd is the share of a link that is lost where loads of ever more pairs meet, as
 	// SymCost.CrowdLoad; Share is what of a link's payload loads reach.
 	Crowd, Share float64
@@ -23,8 +26,10 @@ type PeerCost struct {
 	// by how many times longer SMs take that pass on what comes from there.
 	Cross, Relay float64
 	// HybridToken and HybridRank are an SM's time for a token in HybridEP's kernels: in any
-	// case, and for each rank.
+	// case, and for each rank of the nodes that get it.
 	HybridToken, HybridRank float64
+	// ElasticRead and ElasticWrite are what an SM reads and writes in DeepEP 2's kernels, in GB/s.
+	ElasticRead, ElasticWrite float64
 	// Post is what a host takes to post a write of a block, Request a transfer's fixed cost.
 	Post, Request float64
 }
@@ -68,6 +73,10 @@ func peerQuantities(add adder) {
 	us("peer_more", "on top for each further peer", func(c *Class) *float64 { return &c.Peer.More })
 	us("peer_serial", "in place of peer_load where a store waits for each load",
 		func(c *Class) *float64 { return &c.Peer.Serial })
+	us("peer_multimem", "in place of peer_load where the switch reduces loads and copies stores",
+		func(c *Class) *float64 { return &c.Peer.Multimem })
+	add("peer_multimem_share", "1", tiny, 2, "share of a link's payload that such loads and stores reach",
+		func(c *Class) *float64 { return &c.Peer.MultimemShare })
 	add("peer_crowd", "1", 0, 0.9, "crowd, of such loads", func(c *Class) *float64 { return &c.Peer.Crowd })
 	add("peer_share", "1", tiny, 2, "share of a link's payload that such loads reach",
 		func(c *Class) *float64 { return &c.Peer.Share })
@@ -89,8 +98,12 @@ func peerQuantities(add adder) {
 		func(c *Class) *float64 { return &c.Peer.Relay })
 	us("ep_hybrid_token", "HybridEP: an SM's time for a token",
 		func(c *Class) *float64 { return &c.Peer.HybridToken })
-	us("ep_hybrid_rank", "HybridEP: the same, for each rank",
+	us("ep_hybrid_rank", "HybridEP: the same, for each rank of the nodes that get it",
 		func(c *Class) *float64 { return &c.Peer.HybridRank })
+	add("ep_elastic_read", "GB/s", tiny, 1e5, "DeepEP 2: what an SM reads",
+		func(c *Class) *float64 { return &c.Peer.ElasticRead })
+	add("ep_elastic_write", "GB/s", tiny, 1e5, "DeepEP 2: what an SM writes",
+		func(c *Class) *float64 { return &c.Peer.ElasticWrite })
 	us("kv_post", "transfer of a KV cache: host's time to post a write of a block",
 		func(c *Class) *float64 { return &c.Peer.Post })
 	us("kv_request", "transfer of a KV cache: fixed cost of a request",

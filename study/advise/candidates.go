@@ -63,7 +63,7 @@ func (q *Request) candidates(site *scenario.Site, base *trial) []Setting {
 		out = slices.DeleteFunc(out, func(s Setting) bool { return s.kind == switches })
 	}
 	if q.Kernels && !job {
-		out = append(out, others(spec)...)
+		out = append(out, others(spec, site.Comm.NVLSSupport)...)
 	}
 	return distinct(out, site, base)
 }
@@ -288,14 +288,18 @@ func between(site *scenario.Site) []Setting {
 }
 
 // others are kernels that applications call in place of NCCL's over plain buffers.
-func others(spec *scenario.Spec) []Setting {
+func others(spec *scenario.Spec, multicast bool) []Setting {
 	out := []Setting{{Env: [][2]string{{"buffers", "windows"}}, kind: kernels,
 		says: "register both buffers as windows of all ranks (ncclCommWindowRegister; nccl-tests -R 2)",
 		Risk: "memory of ncclMemAlloc, registered by all ranks together"}}
 	if spec.Workload.Op != "all_reduce" {
 		return out
 	}
-	for _, k := range []string{peer.OneShot, peer.OneShotPush, peer.TwoShot} {
+	list := []string{peer.OneShot, peer.OneShotPush, peer.TwoShot}
+	if multicast {
+		list = append(list, peer.Multimem, peer.MultimemCopy)
+	}
+	for _, k := range list {
 		out = append(out, Setting{Env: [][2]string{{"kernel", k}}, kind: kernels,
 			says: "all_reduce by kernel " + k + " of a framework for serving (docs/SERVING.md)",
 			Risk: "buffers that all ranks of a node have mapped; times are estimates of the class"})

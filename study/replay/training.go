@@ -34,8 +34,7 @@ func (t *Training) String() string {
 	if t.TTFTUs > 0 {
 		step = fmt.Sprintf("\n  first token after %.3f ms (TTFT of a step: no queue, no host)", t.TTFTUs/1e3)
 	} else if t.TPOTUs > 0 {
-		step = fmt.Sprintf("\n  a token of each request every %.3f ms (TPOT of a step: no host, no prompts "+
-			"between)",
+		step = fmt.Sprintf("\n  a token of each request every %.3f ms (TPOT of this step, without the host)",
 			t.TPOTUs/1e3)
 	}
 	return fmt.Sprintf("%s: %.0f tokens/s a GPU, %.0f TFLOP/s of the model, %.1f %% of %.0f in %s (MFU)%s",

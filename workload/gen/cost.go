@@ -40,7 +40,7 @@ type shapes struct {
 func (g *generator) shape() shapes {
 	c := g.c
 	tp := float64(c.TP)
-	s := shapes{tokens: float64(c.MicroBatch * c.Seq / int64(c.CP)), h: float64(c.Hidden),
+	s := shapes{tokens: float64(c.tokens() / int64(c.CP)), h: float64(c.Hidden),
 		size: float64(c.Type.Size()), up: float64(c.Matrices() - 1), tp: tp,
 		heads: float64(c.Heads) / tp, ffn: float64(c.FFN) / tp, vocab: float64(c.vocabulary()) / tp}
 	s.attn, s.values = s.heads*float64(c.Dim()), s.heads*float64(c.ValueSize())

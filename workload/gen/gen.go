@@ -100,6 +100,10 @@ type Config struct {
 	Length              int64
 	DPAttention         bool
 	AllReduce, Dispatch string
+	// Normed: the kernel of AllReduce takes the norm that follows, too.
+	Normed bool
+	// Prompt is the number of tokens of prompts that a step of decoding processes too (chunked prefill).
+	Prompt int64
 	// KVFrom ranks behind those that decode write a request's KV cache to them meanwhile.
 	KVFrom int
 

@@ -70,6 +70,13 @@ func (c *Config) serving() error {
 		{c.FSDP > 0, "fsdp", "a step of serving has no optimizer", "leave it out"},
 		{c.KVFrom < 0 || c.KVFrom > 0 && (c.Phase != Decode || c.PP > 1), "kv-from",
 			"a cache comes while one stage decodes", "write --phase decode and --pp 1, or leave it out"},
+		{c.Prompt < 0 || c.Prompt > 1<<24 || c.Prompt > 0 && c.Phase != Decode, "prompt-tokens",
+			fmt.Sprintf("%d tokens of prompts", c.Prompt), "write 0 to 16777216 with --phase decode"},
+		{c.Prompt > 0 && c.SSMHeads > 0, "prompt-tokens",
+			"prompts between answers are not simulated of state space layers", "leave it out"},
+		{c.Prompt > 0 && c.DPAttention && c.Prompt%int64(c.TP) != 0, "prompt-tokens",
+			fmt.Sprintf("%d tokens cannot be divided by %d", c.Prompt, c.TP), "write " +
+				fmt.Sprint((c.Prompt/int64(c.TP)+1)*int64(c.TP))},
 		{c.Virtual > 1, "virtual", "a step of serving has one batch", "leave it out"},
 		{c.Iterations != 1, "iterations", "a step of serving is one", "leave it out"},
 		{c.TP%max(c.EP, 1) != 0, "ep",
@@ -88,6 +95,9 @@ func (c *Config) serving() error {
 	}
 	return nil
 }
+
+// tokens are those of a microbatch, and of the prompts of its step.
+func (c *Config) tokens() int64 { return c.MicroBatch*c.Seq + c.Prompt }
 
 // among is how many ranks divide a layer's heads.
 func (c *Config) among() int64 {
@@ -122,10 +132,17 @@ func busiest(things float64, n int64) float64 {
 func (g *generator) served() map[string]matrix {
 	c := g.c
 	size, h, among := float64(c.Type.Size()), float64(c.Hidden), float64(c.among())
-	all := float64(c.MicroBatch * c.Seq)
+	all, prompt := float64(c.tokens()), float64(c.Prompt)
+	if c.Phase == Prefill {
+		prompt = all
+	}
 	mine := all
 	if c.DPAttention {
-		mine /= float64(c.TP)
+		mine, prompt = mine/float64(c.TP), prompt/float64(c.TP)
+	}
+	norm, norms := 2*h, int32(1) // of a token: read and written
+	if c.Normed && !c.DPAttention {
+		norm, norms = 0, 0
 	}
 	heads, wide, seen := float64(c.Heads)/among, float64(c.wide()), all // seen: tokens of what is wide
 	if c.dispatched() {
@@ -138,9 +155,9 @@ func (g *generator) served() map[string]matrix {
 	add := func(name string, p product, values float64, kernels int32, wide bool) {
 		out[name] = matrix{name: name, p: p, extra: values * size, kernels: kernels, wide: wide}
 	}
-	add("qkv", product{mine, q + 2*kv, h, 1}, mine*(2*h+3*(q+kv)), 3, false)
+	add("qkv", product{mine, q + 2*kv, h, 1}, mine*(norm+3*(q+kv)), 2+norms, false)
 	latent, rank := float64(c.QRank+c.KVRank+c.RopeDim), float64(c.KVRank)
-	add("qkv_down", product{mine, latent, h, 1}, mine*(2*h+2*latent), 2, false)
+	add("qkv_down", product{mine, latent, h, 1}, mine*(norm+2*latent), 1+norms, false)
 	query := product{mine, q, float64(c.QRank), 1}
 	if c.QRank == 0 {
 		query.k = h
@@ -148,29 +165,30 @@ func (g *generator) served() map[string]matrix {
 	add("q_up", query, mine*q, 1, false)
 	// keys and values of all heads are made of the latent vectors (prefill), or what makes them is
 	// multiplied into queries and outputs instead (DeepSeek-V2, section 2.1.2)
-	add("kv_up", product{mine, heads * float64(c.NopeDim+c.ValueDim), rank, 1}, 2*mine*(q+v), 1, false)
-	add("absorb", product{mine, rank, float64(c.NopeDim), heads}, mine*heads*float64(c.RopeDim), 1, true)
-	add("values", product{mine, float64(c.ValueDim), rank, heads}, 0, 0, true)
+	add("kv_up", product{prompt, heads * float64(c.NopeDim+c.ValueDim), rank, 1}, 2*prompt*(q+v), 1, false)
+	add("absorb", product{mine - prompt, rank, float64(c.NopeDim), heads},
+		(mine-prompt)*heads*float64(c.RopeDim), 1, true)
+	add("values", product{mine - prompt, float64(c.ValueDim), rank, heads}, 0, 0, true)
 	add("proj", product{mine, h, v, 1}, 0, 0, false)
-	add("up", product{seen, up * ffn, h, 1}, seen*(2*h+(up+1)*ffn), 2, false)
+	add("up", product{seen, up * ffn, h, 1}, seen*(norm+(up+1)*ffn), 1+norms, false)
 	add("down", product{seen, h, ffn, 1}, seen*2*h, 1, false)
-	g.servedExperts(all, up, add)
+	g.servedExperts(all, up, norm, norms, add)
 	add("shared_up", product{seen, up * shared, h, 1}, seen*(up+1)*shared, 1, false)
 	add("shared_down", product{seen, h, shared, 1}, seen*2*h, 1, false)
 	add("ssm_in", product{mine, float64(c.SSMInput()) / among, h, 1},
-		mine*(2*h+2*float64(c.SSMInput())/among), 3,
-		false)
+		mine*(norm+2*float64(c.SSMInput())/among), 2+norms, false)
 	add("ssm_out", product{mine, h, float64(c.Inner()) / among, 1}, 2*mine*float64(c.Inner())/among, 2, false)
 	// the last token of each request; its choice reads the logits of all ranks in 32 bits
 	last := float64(c.MicroBatch) * seen / all
-	add("head", product{last, float64(c.vocabulary()) / wide, h, 1}, last*(2*h+4*float64(c.vocabulary())), 5,
-		true)
+	add("head", product{last, float64(c.vocabulary()) / wide, h, 1}, last*(norm+4*float64(c.vocabulary())),
+		4+norms, true)
 	return out
 }
 
 // servedExperts are the products of experts: those that the step's tokens choose, as the busiest rank has
 // them.
-func (g *generator) servedExperts(all, up float64, add func(string, product, float64, int32, bool)) {
+func (g *generator) servedExperts(all, up, norm float64, norms int32,
+	add func(string, product, float64, int32, bool)) {
 	c := g.c
 	if c.Experts == 0 {
 		return
@@ -185,8 +203,7 @@ func (g *generator) servedExperts(all, up float64, add func(string, product, flo
 		tokens /= float64(c.TP)
 	}
 	// the choice, the order of tokens by experts, and their sum afterwards
-	add("router", product{tokens, experts, float64(c.Hidden), 1}, tokens*(2*float64(c.Hidden)+3*experts), 3,
-		true)
+	add("router", product{tokens, experts, float64(c.Hidden), 1}, tokens*(norm+3*experts), 2+norms, true)
 	add("latent_down", product{tokens, in, float64(c.Hidden), 1}, 0, 0, false)
 	add("latent_up", product{tokens, float64(c.Hidden), in, 1}, 0, 0, false)
 	add("expert_up", product{rows / here, up * f, in, here}, rows*(2*in+(up+1)*f), 2, false)
@@ -206,12 +223,21 @@ func (w *writer) servedAttention(of model.Kind) {
 		name = "window"
 	}
 	s := workload.Shape{Op: workload.ForwardShape, M: c.Seq, K: c.Dim(), Count: whole(batch * heads)}
-	if c.Phase == Prefill {
-		keys := c.Context(of, c.Seq)
-		s.N = whole(keys)
+	prompts := func(name string, each, tokens, length int64) { // each attention is of so many tokens
+		keys, s := c.Context(of, length), s
+		s.M, s.N = each, whole(keys)
 		w.compute(g.operation(name, kernel{shape: s,
-			p: product{batch * float64(c.Seq), heads * float64(c.Dim()+c.ValueSize()), keys, 1}}))
+			p: product{float64(tokens), heads * float64(c.Dim()+c.ValueSize()), keys, 1}}))
+	}
+	if c.Phase == Prefill {
+		prompts(name, c.Seq, whole(batch*float64(c.Seq)), c.Seq)
 		return
+	}
+	if c.Prompt > 0 {
+		mine := c.Prompt * int64(c.among()) / int64(c.TP)
+		s.Count = whole(heads)
+		prompts("prompt_"+name, mine, mine, c.Length)
+		s.Count = whole(batch * heads)
 	}
 	s.Op, s.M, s.N = workload.DecodeShape, whole(batch), c.seen(of)
 	values := float64(c.Dim() + c.ValueSize())
@@ -255,7 +281,7 @@ func (w *writer) serve() {
 	for _, u := range w.units(0) {
 		switch u.kind {
 		case 'e':
-			tokens := float64(c.MicroBatch*c.Seq*c.wide()) / float64(c.TP)
+			tokens := float64(c.tokens()*c.wide()) / float64(c.TP)
 			w.compute(w.g.operation("embedding", kernel{extra: 2 * tokens * float64(c.Hidden) *
 				float64(c.Type.Size()), kernels: 1}))
 			w.sum("embedding")
@@ -324,6 +350,9 @@ func (w *writer) servedLayer(of model.Kind) {
 			products("kv_up")
 			w.servedAttention(of)
 		} else {
+			if c.Prompt > 0 {
+				products("kv_up")
+			}
 			products("absorb")
 			w.servedAttention(of)
 			products("values")
@@ -370,7 +399,7 @@ func (w *writer) servedLayerExperts(products func(...string)) {
 // gather brings the tokens of all ranks to each of them, where they divide what follows.
 func (w *writer) gather() {
 	if c := w.g.c; c.DPAttention && !c.dispatched() {
-		w.blocking(tensor, "tokens", coll.AllGather, c.MicroBatch*c.Seq/int64(c.TP)*c.Hidden)
+		w.blocking(tensor, "tokens", coll.AllGather, c.tokens()/int64(c.TP)*c.Hidden)
 	}
 }
 
@@ -381,25 +410,26 @@ func (w *writer) sum(what string) {
 	case c.dispatched():
 		return
 	case c.DPAttention:
-		w.blocking(tensor, what, coll.ReduceScatter, c.MicroBatch*c.Seq/int64(c.TP)*c.Hidden)
+		w.blocking(tensor, what, coll.ReduceScatter, c.tokens()/int64(c.TP)*c.Hidden)
 		return
 	case c.AllReduce != ByNCCL:
 		w.kernel = workload.Kernel{Name: c.AllReduce}
 	}
-	w.blocking(tensor, what, coll.AllReduce, c.MicroBatch*c.Seq*c.Hidden)
+	w.blocking(tensor, what, coll.AllReduce, c.tokens()*c.Hidden)
 	w.kernel = workload.Kernel{}
 }
 
 // toExperts sends tokens to their experts, or back. Kernels of package peer dispatch FP8.
 func (w *writer) toExperts(combine bool) {
 	c := w.g.c
-	what, typ, tokens := "dispatch", c.Type, c.MicroBatch*c.Seq/int64(c.TP)
+	what, typ, tokens := "dispatch", c.Type, c.tokens()/int64(c.TP)
 	if combine {
 		what = "combine"
 	}
 	if c.Dispatch != ByNCCL {
 		w.kernel = workload.Kernel{Name: c.Dispatch, Combine: combine,
-			Args: [6]int64{int64(c.Experts), int64(c.TopK), c.ExpertInput(), tokens}}
+			Args: [6]int64{int64(c.Experts), int64(c.TopK), c.ExpertInput(), tokens, int64(c.Groups),
+				int64(c.TopKGroups)}}
 		if !combine {
 			typ = coll.Float8e4m3
 		}

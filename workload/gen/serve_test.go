@@ -93,7 +93,7 @@ func TestStepsOfServing(t *testing.T) {
 			[]string{"all_gather", "reduce_scatter"}},
 		{"deepseek-v3", func(c *Config) { c.DPAttention, c.EP, c.Dispatch = true, 8, peer.DeepEPLowLatency },
 			[]string{"f8e4m3 sum 28672 kernel=deepep-ll:256:8:7168:4",
-				"kernel=deepep-ll:256:8:7168:4:combine"}},
+				"kernel=deepep-ll:256:8:7168:4:8:4:combine"}},
 	} {
 		c := decoding(t, x.name)
 		x.change(&c)
@@ -120,6 +120,47 @@ func TestStepsOfServing(t *testing.T) {
 	}
 }
 
+// TestPromptsBetweenAnswers: a step that processes tokens of a prompt beside one more token of 32 requests
+// has products of all of them, attention of both kinds, and of latent vectors keys and values of the prompt's
+// alone.
+func TestPromptsBetweenAnswers(t *testing.T) {
+	c := decoding(t, "deepseek-v3")
+	c.Prompt = 512
+	for name, rows := range map[string]int64{"qkv_down": 544, "kv_up": 512, "absorb": 32, "values": 32,
+		"prompt_attention": 512, "attention": 32} {
+		if w, _ := operation(t, c, name); w.Shape.M != rows {
+			t.Errorf("%s: %+v, want %d rows", name, w.Shape, rows)
+		}
+	}
+	j, err := Make(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "all_reduce bfloat16 sum 3899392 "; !strings.Contains(j.Folded.Format(), want) { // 544 x 7168
+		t.Errorf("no %s", want)
+	}
+	c.DPAttention = true
+	if w, _ := operation(t, c, "prompt_attention"); w.Shape.M != 64 {
+		t.Errorf("divided: %+v", w.Shape)
+	}
+}
+
+// TestNormOfTheSum: a kernel that takes the norm, too, saves its kernel and its bytes: a token's values read
+// and written.
+func TestNormOfTheSum(t *testing.T) {
+	c := decoding(t, "llama-3.1-70b")
+	for _, name := range []string{"qkv", "up", "head"} {
+		c.Normed = false
+		two, _ := operation(t, c, name)
+		c.Normed = true
+		one, _ := operation(t, c, name)
+		if two.Bytes-one.Bytes != 32*2*8192*2 || two.Kernels-one.Kernels != 1 {
+			t.Errorf("%s: %d and %d bytes, %d and %d kernels", name, one.Bytes, two.Bytes, one.Kernels,
+				two.Kernels)
+		}
+	}
+}
+
 // TestStepsThatCannotBe name the option and what to write.
 func TestStepsThatCannotBe(t *testing.T) {
 	for want, change := range map[string]func(c *Config){
@@ -127,6 +168,8 @@ func TestStepsThatCannotBe(t *testing.T) {
 		"--context: 0 tokens":                   func(c *Config) { c.Length = 0 },
 		"write --batch 40":                      func(c *Config) { c.MicroBatch, c.DPAttention = 33, true },
 		"--dispatch: ":                          func(c *Config) { c.Dispatch = peer.DeepEP },
+		"--prompt-tokens: 5 tokens of prompts":  func(c *Config) { c.Phase, c.Prompt = Prefill, 5 },
+		"write 40":                              func(c *Config) { c.Prompt, c.DPAttention = 33, true },
 		"--kv-from: ":                           func(c *Config) { c.KVFrom, c.PP = 4, 2 },
 		"--ep: 8 ranks are not a multiple of 3": func(c *Config) { c.EP = 3 },
 	} {

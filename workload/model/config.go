@@ -61,6 +61,8 @@ type published struct {
 	SSMHeads   int64  `json:"mamba_num_heads"`
 	SSMHeadDim int64  `json:"mamba_head_dim"`
 	SSMGroups  int64  `json:"n_groups"`
+	Groups     int64  `json:"n_group"`
+	TopKGroups int64  `json:"topk_group"`
 	SSMState   int64  `json:"ssm_state_size"`
 	SSMConv    int64  `json:"conv_kernel"`
 }
@@ -143,7 +145,8 @@ func (x *published) check(r *jsonfile.Reader, places map[string]int64) error {
 		{"q_lora_rank", x.QRank}, {"kv_lora_rank", x.KVRank}, {"qk_nope_head_dim", x.NopeDim},
 		{"qk_rope_head_dim", x.RopeDim}, {"v_head_dim", x.ValueDim}, {"num_nextn_predict_layers", x.MTP},
 		{"sliding_window", x.Window}, {"mamba_num_heads", x.SSMHeads}, {"mamba_head_dim", x.SSMHeadDim},
-		{"n_groups", x.SSMGroups}, {"ssm_state_size", x.SSMState}, {"conv_kernel", x.SSMConv},
+		{"n_groups", x.SSMGroups}, {"n_group", x.Groups}, {"topk_group", x.TopKGroups},
+		{"ssm_state_size", x.SSMState}, {"conv_kernel", x.SSMConv},
 		{"decoder_sparse_step", x.Step}, {"interleave_moe_layer_step", x.Interleave}} {
 		if m.value < 0 || m.value > 1<<24 {
 			return r.Fail(places[m.key], "write a number from 0 to 16777216", "%s: %d", m.key, m.value)
@@ -164,6 +167,10 @@ func (x *published) consistent(r *jsonfile.Reader, places map[string]int64) erro
 	case experts > 0 && (x.TopK < 1 || x.TopK > experts):
 		return r.Fail(places["num_experts_per_tok"], fmt.Sprintf("write a number from 1 to %d", experts),
 			"num_experts_per_tok: %d of %d experts", x.TopK, experts)
+	case x.grouped() && (experts%x.Groups != 0 || x.TopKGroups < 1 || x.TopKGroups > x.Groups ||
+		x.TopK > experts/x.Groups*x.TopKGroups):
+		return r.Fail(places["n_group"], "write a divisor of the experts, and a topk_group that has them",
+			"n_group: %d groups, of which %d have %d of %d experts", x.Groups, x.TopKGroups, x.TopK, experts)
 	case x.KVHeads > 0 && x.Heads%x.KVHeads != 0:
 		return r.Fail(places["num_key_value_heads"], "write a divisor of num_attention_heads",
 			"num_key_value_heads: %d heads are not a multiple of %d", x.Heads, x.KVHeads)
@@ -219,6 +226,9 @@ func (x *published) model() *Model {
 	if m.SharedFFN == 0 {
 		m.SharedFFN = x.Shared * m.ExpertSize()
 	}
+	if x.grouped() {
+		m.Groups, m.TopKGroups = int(x.Groups), int(x.TopKGroups)
+	}
 	x.byType(m)
 	m.Pattern = x.pattern(m)
 	return m
@@ -249,6 +259,11 @@ func (x *published) byType(m *Model) {
 	if m.FFN == 0 && strings.HasPrefix(x.Type, "gpt") {
 		m.FFN = 4 * m.Hidden
 	}
+}
+
+// grouped reports whether a token's experts are of some groups; one group is none.
+func (x *published) grouped() bool {
+	return x.Groups > 1 && max(x.LocalExperts, x.NumExperts, x.Routed) > 0
 }
 
 // pattern returns the kind of each layer; "" where all are equal.

@@ -17,6 +17,9 @@ type Model struct {
 	Tied bool
 	// Experts of a layer; each token goes to TopK of them.
 	Experts, TopK int
+	// Groups divide the experts; a token's are of TopKGroups of them (DeepSeek-V3, arXiv:2412.19437, section
+	// 2.1.2). 0: of any.
+	Groups, TopKGroups int
 	// ExpertFFN is the feed-forward size of an expert (0: FFN), SharedFFN that of all shared experts
 	// together, which process every token. Latent is the size to which a token is projected before it is sent
 	// to experts (0: not projected).

@@ -38,9 +38,10 @@ type Options struct {
 	Faults   []string
 	Try      []string // settings, NCCL_K=V
 	Kernels  bool
-	Within   time.Duration // for which settings are tried; 0: all of them
-	Write    string        // a file for NCCL's example tuner to be written
-	Tuner    string        // such a file to be checked in place of advice
+	Serving  scenario.Serving // of ep_dispatch and ep_combine
+	Within   time.Duration    // for which settings are tried; 0: all of them
+	Write    string           // a file for NCCL's example tuner to be written
+	Tuner    string           // such a file to be checked in place of advice
 }
 
 // Sizes without an option.
@@ -65,6 +66,9 @@ sockets. It prints those that gain 3 % or more, at which sizes, how uncertain th
 gain is, and the line to write. --try adds settings of yours; NCCL_TOPO_FILE=FILE is
 another topology. What gains is said on standard error as soon as it is simulated.
 
+Of ep_dispatch and ep_combine it compares kernels, by how many SMs each, and says what
+bounds them: links, SMs or fixed costs.
+
 --write-tuner FILE writes the best algorithm, protocol and channels by size as rows
 of NCCL's example tuner plugin and says what they gain. --tuner FILE checks such a
 file in place of advice: rows that the plugin reads otherwise than they are
@@ -74,7 +78,8 @@ Sizes are ` + least + ` to ` + most + `, factor 4, unless options say otherwise.
 		Example: `  simccl advise all_reduce --topo h200x4 --multicast off --sizes 4M
   simccl advise all_reduce --topo dgx-h100 --nodes 2 --sizes 1M --write-tuner tuner.csv
   simccl advise all_gather --topo dgx-h100 --nodes 2 --sizes 1M --network hybrid
-  simccl advise all_reduce --topo dgx-h100 --nodes 2 --sizes 1M --tuner tuner.csv --json`,
+  simccl advise all_reduce --topo dgx-h100 --nodes 2 --sizes 1M --tuner tuner.csv --json
+  simccl advise ep_dispatch --topo dgx-h200 --nodes 4 --experts 256 --top-k 8 --hidden 7168 --tokens 128`,
 		Args: cli.Exactly("OP|JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.What = args[0]
@@ -111,7 +116,8 @@ func (o *Options) register(c *cobra.Command) {
 				"try settings for so `LONG`, those that promise most first; 0: all of them"),
 			flags.Of(&o.Write, "write-tuner", "", "",
 				"write the choices by size to `FILE` for NCCL's example tuner"),
-			flags.Of(&o.Tuner, "tuner", "", "", "check the `FILE` of NCCL's example tuner")))
+			flags.Of(&o.Tuner, "tuner", "", "", "check the `FILE` of NCCL's example tuner")),
+		flags.In("Serving", cli.ExpertRows(&o.Serving)...))
 }
 
 // Run advises, or checks a file of NCCL's example tuner.
@@ -119,6 +125,16 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	q, err := o.request(ctx, a)
 	if err != nil {
 		return err
+	}
+	if scenario.OfServing(q.Spec.Workload.Op) {
+		l, err := advise.Experts(ctx, q)
+		if err != nil {
+			return a.AsFlags(err)
+		}
+		if a.JSON {
+			return a.PrintJSON(l)
+		}
+		return a.PrintText(l.Text())
 	}
 	if o.Tuner != "" {
 		return o.check(ctx, a, q)
@@ -167,6 +183,13 @@ func (o *Options) request(ctx context.Context, a *cli.App) (advise.Request, erro
 
 // workload returns the workload of the argument: a job if it names an existing file, else an operation.
 func (o *Options) workload(a *cli.App) (scenario.Workload, error) {
+	if o.What == scenario.Dispatch || o.What == scenario.Combine {
+		if o.Sizes != "" || o.Min != "" || o.Max != "" || o.Write != "" || o.Tuner != "" || len(o.Try) > 0 {
+			return scenario.Workload{}, fail.Usage("%s has no sizes and no settings of NCCL; write --tokens "+
+				"and leave --sizes, -b, -e, --try and those of a tuner out", o.What)
+		}
+		return scenario.Workload{Op: o.What, Serving: o.Serving}, nil
+	}
 	fn, err := coll.ParseFunc(o.What)
 	if err != nil {
 		if _, missing := os.Stat(a.Path(o.What)); missing != nil {

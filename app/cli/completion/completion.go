@@ -10,6 +10,7 @@ import (
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/explain/words"
 	"github.com/simccl/simccl/packet"
+	"github.com/simccl/simccl/plan/peer"
 	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/netpreset"
@@ -42,6 +43,8 @@ func choices() map[string][]string {
 		"fault":        {"rank=", "nic=node0/", "link=", "gpu=node0/", "nvswitch=", "rail=", "leaf="},
 		"nccl-version": strings.Split(release.Names(), ", "), "rccl-version": {"2.30.4", "2.28.3", "rocm=="},
 		"gpu": gen.GPUs(), "fabric": fabrics,
+		"all-reduce":    append(peer.AllReduceKernels(), gen.ByNCCL),
+		"dispatch":      append(peer.ExpertKernels(), gen.Gathered, gen.ByNCCL),
 		"machine-class": gpu.Names(), "network-class": gpu.NetworkNames(),
 		"traffic": {"incast:", "permutation", "alltoall", "websearch", "hadoop"},
 	}

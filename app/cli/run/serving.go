@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/plan/peer"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
 )
@@ -16,17 +18,14 @@ import (
 // RegisterServing declares the flags of kernels other than NCCL's, and of operations of serving.
 func (r *Options) RegisterServing(c *cobra.Command) {
 	s := &r.Serving
-	flags.Register(c.Flags(), flags.In("Serving",
-		flags.Of(&r.Kernel, "kernel", "", "",
-			"`KERNEL` in place of NCCL's choice: of all_reduce one-shot, one-shot-push, two-shot, vllm or "+
-				"symmetric; of ep_dispatch and ep_combine deepep (default), deepep-ll, hybridep or nccl",
-			"workload.kernel"),
-		flags.Of(&s.Experts, "experts", "", 0, "`N` experts of all ranks", "workload.serving.experts"),
-		flags.Of(&s.TopK, "top-k", "", 0, "experts `K` of a token", "workload.serving.topK"),
-		flags.Of(&s.Hidden, "hidden", "", 0, "`N` values of a token", "workload.serving.hidden"),
-		flags.Of(&s.Tokens, "tokens", "", 0, "`N` tokens of each rank, of kv_transfer of the request",
-			"workload.serving.tokens"),
-		flags.Of(&s.SMs, "sms", "", 0, "`N` blocks of the kernel (default 20)", "workload.serving.sms"),
+	rows := []flags.Row{flags.Of(&r.Kernel, "kernel", "", "",
+		"`KERNEL` in place of NCCL's choice: of all_reduce "+strings.Join(peer.AllReduceKernels(), ", ")+
+			" or symmetric; of ep_dispatch and ep_combine "+strings.Join(peer.ExpertKernels(), ", ")+
+			" (default deepep) or nccl",
+		"workload.kernel")}
+	rows = append(append(rows, cli.ExpertRows(s)...),
+		flags.Of(&s.SMs, "sms", "", 0, "`N` blocks of the kernel (default 20; deepep-v2 12)",
+			"workload.serving.sms"),
 		flags.Of(&s.FromTP, "from-tp", "", 0, "kv_transfer: tensor parallelism `N` of prefill",
 			"workload.serving.fromTP"),
 		flags.Of(&s.ToTP, "to-tp", "", 0, "kv_transfer: tensor parallelism `N` of decode",
@@ -36,7 +35,8 @@ func (r *Options) RegisterServing(c *cobra.Command) {
 			"workload.serving.blockTokens"),
 		flags.Of(&s.KVBytes, "kv-bytes", "", 0,
 			"kv_transfer: `N` bytes of keys and values of a token in a layer, all heads",
-			"workload.serving.kvBytes")))
+			"workload.serving.kvBytes"))
+	flags.Register(c.Flags(), flags.In("Serving", rows...))
 }
 
 // serving simulates an operation of serving.

@@ -142,13 +142,12 @@ func (o *GenOptions) serving() flags.Group {
 		flags.Of(&m.KVFrom, "kv-from", "", 0, "with --phase decode so many ranks more, which have filled "+
 			"the KV cache of a request of --context tokens and write it to the others meanwhile"),
 		flags.Of(&m.AllReduce, "all-reduce", "", peer.VLLM, "`KERNEL` that sums up what --tp ranks have: "+
-			strings.Join([]string{peer.VLLM, peer.OneShot, peer.OneShotPush, peer.TwoShot, gen.ByNCCL},
-				", ")),
+			strings.Join(append(peer.AllReduceKernels(), gen.ByNCCL), ", ")),
 		flags.Of(&m.Dispatch, "dispatch", "", gen.Gathered,
 			"`HOW` tokens go to experts with --dp-attention: "+
-				strings.Join([]string{gen.Gathered, gen.ByNCCL, peer.DeepEP, peer.DeepEPLowLatency,
-					peer.HybridEP},
-					", ")))
+				strings.Join(append([]string{gen.Gathered, gen.ByNCCL}, peer.ExpertKernels()...), ", ")),
+		flags.Of(&m.Prompt, "prompt-tokens", "", 0,
+			"with --phase decode tokens of prompts that a step processes too (chunked prefill)"))
 }
 
 // cost returns the flags of computation times.
@@ -193,6 +192,16 @@ func (o *GenOptions) config(a *cli.App) (gen.Config, error) {
 	if !(o.Launch >= 0 && o.Launch <= 1e5) {
 		return c, fail.Usage("--host-launch %g: write microseconds, from 0 to 100000", o.Launch)
 	}
+	for _, word := range []struct {
+		flag, is string
+		of       []string
+	}{{"all-reduce", c.AllReduce, append(peer.AllReduceKernels(), gen.ByNCCL)},
+		{"dispatch", c.Dispatch, append([]string{gen.Gathered, gen.ByNCCL}, peer.ExpertKernels()...)}} {
+		if !slices.Contains(word.of, word.is) {
+			return c, fail.Usage("--%s %s: write one of %s", word.flag, word.is, strings.Join(word.of, ", "))
+		}
+	}
+	c.Normed = c.AllReduce == peer.OneShotPushNorm
 	c.Launch = units.Time(o.Launch * float64(units.Microsecond))
 	bucket, err := units.ParseBytes(o.Bucket)
 	if err != nil {

@@ -35,6 +35,9 @@ type group struct {
 	Tokens              int     `json:"tokens"`
 	Dispatch            float64 `json:"dispatch_us"`
 	Combine             float64 `json:"combine_us"`
+	SMs                 int     `json:"sms"`
+	DispatchRate        float64 `json:"dispatch_GBps"`
+	CombineRate         float64 `json:"combine_GBps"`
 	Rows                []map[string]any
 }
 

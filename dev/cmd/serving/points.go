@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -60,13 +61,18 @@ func (g *group) points() []point {
 func (g *group) kernel(gpus int, bytes int64) string {
 	newer := strings.HasPrefix(g.Version, "0.5.14") || g.Framework == "trtllm"
 	little := int64(map[int]int{2: 16e6, 4: 1e6, 8: 5e5}[gpus])
-	multimem := strings.Contains(g.Name, "vllm") && gpus == 8 && bytes >= 256<<10
+	// from where on vLLM copies into symmetric memory, of 8 GPUs (all_reduce_utils.py)
+	multimem := map[string]int64{"H100": 256 << 10, "H200": 256 << 10, "B200": 1 << 20,
+		"B300": 4 << 20}[g.gpu()]
 	switch {
+	case g.Framework == "vllm" && gpus == 8 && multimem > 0 && !strings.HasPrefix(g.Version, "0.14") &&
+		bytes >= multimem && bytes <= 64<<20:
+		return peer.MultimemCopy
 	case strings.HasPrefix(topologies[g.gpu()], "pcie") && gpus > 2:
 		return ""
 	case newer && bytes < little && bytes < 8<<20:
 		return peer.OneShotPush
-	case newer, bytes >= 8<<20, multimem && !strings.Contains(g.Name, "0.14"):
+	case newer, bytes >= 8<<20:
 		return "" // other kernels, or NCCL
 	}
 	return scenario.VLLMKernel
@@ -95,33 +101,102 @@ func number(v any) float64 {
 	return n
 }
 
-// experts are dispatches and combines by DeepEP whose time, experts and ranks are known.
-func (g *group) experts() (out []point) {
-	if !strings.HasPrefix(g.Library, "DeepEP") || strings.Contains(g.Library, "V2") || g.Hidden == 0 ||
-		g.TopK == 0 {
-		return nil
+// expertKernel is what a group's library is simulated by; empty where it is not.
+func (g *group) expertKernel() string {
+	switch {
+	case strings.HasPrefix(g.Library, "pplx-garden") && g.Mode == "decode":
+		return peer.PPLX
+	case g.Library == "DeepEP_CX7" && g.Mode == "decode":
+		return peer.DeepEPLowLatency
+	case g.Library == "HybridEP":
+		return peer.HybridEP
+	case !strings.HasPrefix(g.Library, "DeepEP") || g.TopK == 0:
+		return ""
+	case strings.Contains(g.Library, "V2"):
+		return peer.DeepEPV2
+	case strings.HasPrefix(g.Mode, "low_latency"):
+		return peer.DeepEPLowLatency
 	}
-	kernel := peer.DeepEP
-	if strings.HasPrefix(g.Mode, "low_latency") {
-		kernel = peer.DeepEPLowLatency
-	}
-	ranks := g.EP
-	if ranks == 0 {
-		ranks = 8 * max(1, g.Hardware.Nodes)
-	}
-	rows := g.Rows
+	return peer.DeepEP
+}
+
+// expertRows are a group's rows; a table of one row is in the group itself. A rate is that of the bytes that
+// go to nodes, the own included, of FP8 with scales or of BF16 (DeepEP's tests): of up to 4 groups of V1, of
+// version 2 to 2 (1 - C(128, 8) / C(256, 8)) = 2 nodes and to 3.6 of 4.
+func (g *group) expertRows() []map[string]any {
 	if g.Dispatch > 0 {
-		rows = []map[string]any{{"tokens_per_rank": float64(g.Tokens), "dispatch_us": g.Dispatch,
+		return []map[string]any{{"tokens_per_rank": float64(g.Tokens), "dispatch_us": g.Dispatch,
 			"combine_us": g.Combine}}
 	}
+	if g.DispatchRate > 0 {
+		nodes := min(float64(g.EP)/8, 4)
+		if nodes == 4 && strings.Contains(g.Library, "V2") {
+			nodes = 3.61
+		}
+		bytes := float64(g.Tokens) * nodes * float64(g.Hidden) * 1e-3
+		return []map[string]any{{"tokens_per_rank": float64(g.Tokens), "dispatch_sms": float64(g.SMs),
+			"dispatch_us": bytes * (1 + 4./128) / g.DispatchRate, "combine_us": bytes * 2 / g.CombineRate}}
+	}
+	if g.Library == "HybridEP" {
+		return g.hybridRows()
+	}
+	rows := g.Rows
+	if strings.HasSuffix(g.Library, "_CX7") { // DeepSeek-V3's sizes by its page
+		for _, r := range rows {
+			r["tokens_per_rank"] = float64(g.Tokens)
+		}
+		g.Hidden, g.TopK, g.Experts, g.Hardware.GPU = 7168, 8, 256, "H100"
+	}
+	return rows
+}
+
+// hybridRows are those of HybridEP's kernels, whose rates are of the copies that go to ranks, or between
+// nodes to nodes, the own included.
+func (g *group) hybridRows() (out []map[string]any) {
+	g.Experts = g.Local * g.EP
+	parts, miss := g.EP, 1.0
+	if g.gpu() == "H100" {
+		parts = g.EP / 8
+	}
+	for i := range g.TopK {
+		miss *= float64(g.Experts-g.Experts/parts-i) / float64(g.Experts-i)
+	}
+	bytes := float64(g.Tokens*parts*g.Hidden) * (1 - miss) * 1e-3
+	for _, r := range g.Rows {
+		out = append(out, map[string]any{"tokens_per_rank": float64(g.Tokens), "dispatch_sms": r["sms"],
+			"dispatch_us": bytes * (1 + 4./128) / number(r["kernel_dispatch_fp8_GBps"]),
+			"combine_us":  bytes * 2 / number(r["kernel_combine_GBps"])})
+	}
+	return out
+}
+
+// experts are dispatches and combines whose kernel, experts and ranks are known.
+func (g *group) experts() (out []point) {
+	kernel := g.expertKernel()
+	if kernel == "" {
+		return nil
+	}
+	rows := g.expertRows()
+	if g.Hidden == 0 {
+		return nil
+	}
+	if g.gpu() == "Hopper" {
+		g.Hardware.GPU = "H100"
+	} else if g.gpu() == "Blackwell" {
+		g.Hardware.GPU = "B200"
+	}
 	for _, row := range rows {
+		ranks := cmp.Or(int(number(row["ep"])), g.EP, 8*max(1, g.Hardware.Nodes))
 		s, ok := g.machine(ranks)
 		tokens := int(number(row["tokens_per_rank"]))
 		if !ok || tokens == 0 || g.Experts%ranks != 0 {
 			continue
 		}
 		key := g.Name + fmt.Sprint(tokens)
-		if kernel == peer.DeepEP {
+		if row["ep"] != nil {
+			key += fmt.Sprintf(" of %d", ranks)
+		}
+		if kernel == peer.DeepEP || kernel == peer.HybridEP {
 			key = fmt.Sprintf("%s(%d, %d)", g.Name, tokens, int(number(row["dispatch_sms"])))
 		}
 		experts := g.Experts
@@ -135,8 +210,11 @@ func (g *group) experts() (out []point) {
 			}
 			s.Workload = scenario.Workload{Op: op, Kernel: kernel, Serving: scenario.Serving{Experts: experts,
 				TopK: g.TopK, Hidden: g.Hidden, Tokens: tokens, SMs: int(number(row["dispatch_sms"]))}}
-			if kernel == peer.DeepEPLowLatency {
+			if nodes := ranks / 8; kernel == peer.DeepEPLowLatency {
 				s.Workload.Serving.SMs = 0
+			} else if kernel == peer.DeepEP && nodes > 1 {
+				// DeepEP's test_internode.py, which AIConfigurator's collector is a copy of
+				s.Workload.Serving.Groups, s.Workload.Serving.TopKGroups = nodes, min(nodes, 4)
 			}
 			s.Engine.Launch = "graph"
 			out = append(out, point{class: fmt.Sprintf("%s %s %s, %d ranks", op, kernel, g.gpu(), ranks),

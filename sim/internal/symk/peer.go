@@ -1,6 +1,7 @@
 package symk
 
 import (
+	"errors"
 	"math"
 	"slices"
 
@@ -34,20 +35,18 @@ func (m *Machine) Peer(p *peer.Plan) (Time, error) {
 
 // shots are the phases of an all_reduce over peers' memory.
 func (m *Machine) shots(p *peer.Plan, t *Time) error {
-	c := &m.Class.Peer
-	if t.Gap = c.Gap; p.Kernel == peer.OneShotPush { // data and flags are one
+	c, phases := &m.Class.Peer, p.Phases
+	t.Gap = c.Gap + c.Flag
+	if !p.Meet { // it pushes: data and flags are one, and are summed up as they come
 		w := m.newTraffic()
-		err := m.moves(w, p, p.Phases[0].Moves)
-		w.crowdStore = c.Crowd
-		t.Gap += c.Flag
-		t.Busy = w.fullest() / c.Share * max(1, m.Slow)
-		return err
+		if err := m.moves(w, p, phases[0].Moves); err != nil {
+			return err
+		}
+		w.crowdStore, phases = c.Crowd, phases[2:]
+		t.Busy = w.fullest() / c.Share
 	}
-	if p.Meet {
-		t.Gap += c.Flag
-	}
-	for i := range p.Phases {
-		ph := &p.Phases[i]
+	for i := range phases {
+		ph := &phases[i]
 		if ph.Meet {
 			t.Gap += c.Flag
 		}
@@ -64,9 +63,12 @@ func (m *Machine) shots(p *peer.Plan, t *Time) error {
 			return err
 		}
 		chain, links := m.chain(p, ph), w.fullest()/c.Share
-		if ph.Serial { // threads wait for different peers at a time
+		switch {
+		case ph.Moves[0].Way == peer.Multicast: // all passes but the first hide behind the bytes
+			t.Busy += c.Multimem + math.Max(chain-c.Multimem, links*c.Share/c.MultimemShare)
+		case ph.Serial: // threads wait for different peers at a time
 			t.Busy += math.Max(chain, links)
-		} else {
+		default:
 			t.Busy += chain + links
 		}
 	}
@@ -89,7 +91,7 @@ func (m *Machine) copied(p *peer.Plan, ph *peer.Phase) (gap, busy float64) {
 		bytes[ph.Moves[i].By] += p.Parts[ph.Moves[i].To.Part].Bytes
 	}
 	most, c := slices.Max(bytes), &m.Class.Peer
-	if ph.Before {
+	if ph.Apart {
 		return m.Class.One.CopyGap, 2 * float64(most) / (m.Class.One.MemoryRate * 1e3)
 	}
 	turn := int64(p.Blocks) * int64(p.Threads) * 16
@@ -106,6 +108,9 @@ func (m *Machine) chain(p *peer.Plan, ph *peer.Phase) float64 {
 	}
 	turn := int64(p.Blocks) * int64(p.Threads) * 16
 	passes := float64((bytes + turn - 1) / turn)
+	if ph.Moves[0].Way == peer.Multicast {
+		return passes * c.Multimem
+	}
 	if ph.Serial {
 		return passes * peers * c.Serial
 	}
@@ -128,19 +133,41 @@ func (m *Machine) tokens(w *traffic, p *peer.Plan) (gap, busy float64) {
 	if t.Remote && (t.LowLatency || t.Combine) { // a normal dispatch has met all ranks before it sends
 		gap += c.Cross
 	}
-	links := math.Max(w.fullestOf(false)/cost.Share, w.fullestOf(true))
+	share := cost.Share
+	if p.Kernel == peer.HybridEP || p.Kernel == peer.DeepEPV2 {
+		share = 1 // by the tensor memory accelerator, not by loads and stores of threads
+	}
+	links := math.Max(w.fullestOf(false)/share, w.fullestOf(true))
 	sms := cost.SMTime(t.Count, t.Copies, t.Bytes, t.Values, p.Blocks)
 	switch {
 	case t.LowLatency:
 		return gap, sms*max(1, m.Slow) + links
-	case p.Kernel == peer.HybridEP:
-		sms = float64(t.Count) / float64(p.Blocks) *
-			(c.HybridToken + float64(c.HybridRank*float64(p.Ranks)))
+	case p.Kernel == peer.DeepEPV2:
+		sms = m.elastic(t) / float64(p.Blocks)
+	case p.Kernel == peer.HybridEP: // each token that a node gets is looked at for each of its ranks
+		seen := float64(p.Ranks)
+		if t.Remote {
+			seen *= t.Crossing / float64(m.Comm.NNodes)
+		}
+		sms = float64(t.Count) / float64(p.Blocks) * (c.HybridToken + float64(c.HybridRank*seen))
 	case t.Remote: // the same SMs send, and pass on what comes from other nodes
 		sms += cost.SMTime(t.Count, t.Crossing, t.Bytes, t.Values, p.Blocks)
-		sms *= c.Relay
+		sms *= c.Relay * max(1, m.Slow)
+		// the SMs' first chunk, or the links' last, hides behind nothing
+		return gap, math.Max(sms, links) + math.Min(sms, links)/math.Max(1, t.Chunks)
 	}
 	return gap, norm4(sms*max(1, m.Slow), links)
+}
+
+// elastic is the time in which one SM reads and writes a rank's tokens in DeepEP 2: read once and by the rank
+// that passes them on; written into the buffer that is sent, into the own node's and to each rank.
+func (m *Machine) elastic(t *peer.Tokens) float64 {
+	reads, writes := 1+t.Crossing, t.Copies
+	if t.Remote {
+		writes += 1 + t.Crossing/float64(m.Comm.NNodes)
+	}
+	bytes := float64(t.Count * t.Bytes)
+	return bytes * math.Max(reads/m.Class.Peer.ElasticRead, writes/m.Class.Peer.ElasticWrite) * 1e-3
 }
 
 // norm4 is the time of two things of which the longer hides the other but where both are
@@ -164,6 +191,12 @@ func (m *Machine) posted(w *traffic, p *peer.Plan) (gap, busy float64) {
 func (m *Machine) moves(w *traffic, p *peer.Plan, list []peer.Move) error {
 	for i := range list {
 		mv := &list[i]
+		if mv.Way == peer.Multicast {
+			if err := w.multicast(mv, float64(p.Parts[mv.To.Part].Bytes)); err != nil {
+				return err
+			}
+			continue
+		}
 		for k, s := range mv.Sources {
 			if s.Rank == mv.To.Rank || k > 0 && mv.Sources[k-1].Rank == s.Rank { // added up first
 				continue
@@ -184,6 +217,22 @@ func (m *Machine) moves(w *traffic, p *peer.Plan, list []peer.Move) error {
 		}
 	}
 	return nil
+}
+
+// multicast puts bytes on the way from all sources to the switch and, added up, to the rank that loads them;
+// then from it to the switch and to all destinations.
+func (w *traffic) multicast(mv *peer.Move, bytes float64) error {
+	err := w.throughSwitch(mv.By, false, bytes)
+	for _, s := range mv.Sources {
+		err = errors.Join(err, w.throughSwitch(s.Rank, true, bytes))
+	}
+	if len(mv.Also) > 0 {
+		err = errors.Join(err, w.throughSwitch(mv.By, true, bytes), w.throughSwitch(mv.To.Rank, false, bytes))
+	}
+	for _, d := range mv.Also {
+		err = errors.Join(err, w.throughSwitch(d.Rank, false, bytes))
+	}
+	return err
 }
 
 // across puts bytes on the way between GPUs of two nodes, each by the nets nearest to it, in
