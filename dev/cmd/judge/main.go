@@ -6,6 +6,8 @@
 //	                                          what is suspected
 //	go run ./dev/cmd/judge causes             causes that maintainers found
 //	go run ./dev/cmd/judge faults -draws 10   faults that the simulator makes, and none
+//	go run ./dev/cmd/judge regimes            what published tables say of the errors of classes: the
+//	                                          "regimes" of sim/gpu/networks and of classes that no fit made
 //
 // -half fit is the half of the tables and causes that rules may be chosen on, held the other (the
 // hash of accuracy.Fitted). Each answer is a line of JSON in -log, which a second run goes on from.
@@ -96,7 +98,7 @@ func (a *answer) list() string {
 
 func run(ctx context.Context, args []string, w io.Writer) error {
 	if len(args) < 1 {
-		return fmt.Errorf("usage: judge tables|cuts|causes|faults [flags]")
+		return fmt.Errorf("usage: judge tables|cuts|causes|faults|regimes [flags]")
 	}
 	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	shared := f.String("shared", "../shared", "directory of published tables and causes")
@@ -109,6 +111,9 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	log := f.String("log", "", "file of answers; cases in it are not run again")
 	if err := f.Parse(args[1:]); err != nil {
 		return err
+	}
+	if args[0] == "regimes" {
+		return regimes(ctx, os.DirFS(*shared), w)
 	}
 	trials, err := trialsOf(args[0], os.DirFS(*shared), *from, *draws)
 	if err != nil {
