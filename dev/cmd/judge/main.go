@@ -45,6 +45,7 @@ func main() {
 // trial is a case: what is pasted, what is known beside it, and the answer that is right.
 type trial struct {
 	name, source string
+	table        string // what halves are drawn by
 	group        string // what misses are counted by
 	verdict      diagnose.Verdict
 	kinds        []string // any of them, among the suspects; empty: none is asked for
@@ -121,7 +122,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	}
 	trials = slices.DeleteFunc(trials, func(t trial) bool {
 		return !strings.HasPrefix(t.name, *only) ||
-			*half != "all" && t.source != "" && accuracy.Fitted(t.source, t.name) != (*half == "fit")
+			*half != "all" && t.source != "" && accuracy.Fitted(t.source, cmp.Or(t.table, t.name)) != (*half == "fit")
 	})
 	answers, err := answered(*log)
 	if err != nil {
