@@ -24,6 +24,8 @@ type Class struct {
 	Origins map[string]Origin
 	// Regimes are how well the class predicted what no fit saw, as far as that is known.
 	Regimes []Regime
+	// Between are the regimes of the network class whose quantities it has.
+	Between []Regime
 
 	// KernelGap, by protocol, is what a kernel costs in addition to its transfers when
 	// launches follow each other without a pause: gap, prologue, epilogue.

@@ -32,15 +32,18 @@ type Origin struct {
 }
 
 // Regime is how well a class predicted times of an operation that it was not fitted to:
-// from From to To bytes, over Ranks GPUs.
+// from From to To bytes, over Ranks GPUs; of a network class, over NodesFrom to NodesTo nodes.
 type Regime struct {
-	Op     string  `json:"operation"`
-	Ranks  int     `json:"ranks"`
-	From   int64   `json:"from_bytes"`
-	To     int64   `json:"to_bytes"`
-	Points int     `json:"points"`
-	Mean   float64 `json:"mean_error"` // of |simulated/measured - 1|
-	Max    float64 `json:"max_error"`
+	Op        string  `json:"operation"`
+	Ranks     int     `json:"ranks,omitempty"`
+	NodesFrom int     `json:"nodes_from,omitempty"`
+	NodesTo   int     `json:"nodes_to,omitempty"`
+	From      int64   `json:"from_bytes"`
+	To        int64   `json:"to_bytes"`
+	Points    int     `json:"points"`
+	Mean      float64 `json:"mean_error"`     // of |simulated/measured - 1|
+	Bias      float64 `json:"bias,omitempty"` // the mean with its sign; 0 also where it is not known
+	Max       float64 `json:"max_error"`
 }
 
 // format is the first member of a class file.

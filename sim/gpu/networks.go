@@ -22,6 +22,8 @@ type NetworkClass struct {
 	// of a message's time, 0.3 for 30 %.
 	Source      Source
 	Uncertainty float64
+	// Regimes are how far simulated times between nodes were from published ones.
+	Regimes []Regime
 
 	parameters []parameter
 }
@@ -118,11 +120,26 @@ func (r *networkReader) member(key string, at int64) error {
 			return err
 		}
 		return r.Fail(from, "write 0.05 for 5 %", "uncertainty %g", c.Uncertainty)
+	case "regimes":
+		return r.regimes(from)
 	case "parameters":
 		return r.Object(r.parameter)
 	}
-	return r.Fail(at, "known are format, name, network, source, uncertainty, parameters", "unknown member %q",
-		key)
+	return r.Fail(at, "known are format, name, network, source, uncertainty, regimes, parameters",
+		"unknown member %q", key)
+}
+
+func (r *networkReader) regimes(from int64) error {
+	if err := r.Decode(&r.class.Regimes); err != nil {
+		return err
+	}
+	for _, g := range r.class.Regimes {
+		if g.Op == "" || g.NodesFrom < 2 || g.NodesTo < g.NodesFrom || g.To < g.From || g.Mean < 0 {
+			return r.Fail(from, "write operation, nodes_from, nodes_to, from_bytes, to_bytes, points, "+
+				"mean_error and max_error of each", "a regime of %q that cannot be", g.Op)
+		}
+	}
+	return nil
 }
 
 func (r *networkReader) parameter(key string, at int64) error {
@@ -167,7 +184,7 @@ func networkQuantities() []Quantity {
 
 // On returns a machine class with the network's quantities in place of its own.
 func (n *NetworkClass) On(c Class) Class {
-	c.Network, c.Origins = n.Name, maps.Clone(c.Origins)
+	c.Network, c.Between, c.Origins = n.Name, n.Regimes, maps.Clone(c.Origins)
 	all := networkQuantities()
 	for _, p := range n.parameters {
 		q := &all[slices.IndexFunc(all, func(q Quantity) bool { return q.Name == p.name })]

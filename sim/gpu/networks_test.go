@@ -46,6 +46,22 @@ func TestNetworkClasses(t *testing.T) {
 	}
 }
 
+// TestRegimesGoWithANetwork: a machine class on a network has the errors that are recorded of it.
+func TestRegimesGoWithANetwork(t *testing.T) {
+	n, err := ParseNetwork([]byte(`{"format": "simccl network class", "name": "x", "source": "estimated",
+		"uncertainty": 0.1, "regimes": [{"operation": "alltoall", "nodes_from": 2, "nodes_to": 4, "from_bytes": 8,
+		"to_bytes": 64, "points": 3, "mean_error": 0.5, "bias": -0.4, "max_error": 0.6}]}`), "f.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Regime{Op: "alltoall", NodesFrom: 2, NodesTo: 4, From: 8, To: 64, Points: 3, Mean: .5, Bias: -.4,
+		Max: .6}
+	base := NVSwitch90()
+	if c := n.On(base); len(c.Between) != 1 || c.Between[0] != want || base.Between != nil {
+		t.Errorf("%+v", c.Between)
+	}
+}
+
 // TestNetworkFileErrors: what cannot be meant is refused with its place.
 func TestNetworkFileErrors(t *testing.T) {
 	const head = `{"format": "simccl network class", "name": "x", "source": "estimated", "uncertainty": 0.1`
@@ -60,6 +76,8 @@ func TestNetworkFileErrors(t *testing.T) {
 		{head + `, "parameters": {"nic_eff": {"value": 1, ` + wire + `}}}`, "nic_eff is in 1"},
 		{head + `, "parameters": {"nic_wire": {"value": 1, ` + wire + `}, "nic_wire": {"value": 1, ` + wire +
 			`}}}`, "nic_wire is there twice"},
+		{head + `, "regimes": [{"operation": "alltoall", "nodes_from": 8, "nodes_to": 4}]}`,
+			"a regime of \"alltoall\" that cannot be"},
 		{`{"format": "simccl network class", "name": "x"}`, "source is missing"},
 	} {
 		_, err := ParseNetwork([]byte(c.text), "f.json")

@@ -112,8 +112,13 @@ func (p *published) run(file string, s settings) (r *Run, why string, err error)
 	if strings.Contains(p.NCCL, "RCCL") {
 		return nil, "of RCCL, not NCCL", nil
 	}
-	if v, err := rules.ParseRelease(versionIn().FindString(p.NCCL)); err == nil {
-		r.NCCL = v.Code()
+	if v := versionIn().FindString(p.NCCL); v != "" {
+		if strings.Count(v, ".") == 1 {
+			v += ".0" // no patch is named
+		}
+		if at, err := rules.ParseRelease(v); err == nil {
+			r.NCCL = at.Code()
+		}
 	}
 	r.launchedAs(p.Command)
 	var own []string
@@ -150,7 +155,7 @@ const maxPublished = 1 << 20
 
 var numberIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{1,4}\b`) })
 
-var versionIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+\.\d+\.\d+`) })
+var versionIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+\.\d+(?:\.\d+)?`) })
 
 // launchedAs sets the processes and launch mode from a command line of nccl-tests.
 func (r *Run) launchedAs(command string) {

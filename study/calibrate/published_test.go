@@ -44,6 +44,18 @@ func TestPublishedTablesSayHowTheyWereLaunched(t *testing.T) {
 	}
 }
 
+// TestPublishedReleaseMayLackItsPatch: a release of two numbers is one, and other numbers behind it are not.
+func TestPublishedReleaseMayLackItsPatch(t *testing.T) {
+	for text, want := range map[string]int{"2.21 (directory name)": 22100,
+		"2.23.4 + aws-ofi-nccl 1.13.0": 22304, "not stated": 0} {
+		runs, _, err := readOne(t, `{"name":"N","system":{"gpus_per_node":8},"nccl_version":"`+text+
+			`","collective":"all_gather","rows":[{"bytes":4096,"time_us":5}]}`)
+		if err != nil || len(runs) != 1 || runs[0].NCCL != want {
+			t.Errorf("%q: %+v %v", text, runs, err)
+		}
+	}
+}
+
 // TestPublishedTimesFollowFromBandwidth where a table has no times.
 func TestPublishedTimesFollowFromBandwidth(t *testing.T) {
 	runs, left, err := readOne(t, `[

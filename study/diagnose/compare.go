@@ -61,7 +61,7 @@ func (q *work) differ(slow, fast *table, r float64) {
 	}
 	a, b := slow.run, fast.run
 	if a.NCCL != b.NCCL && a.NCCL*b.NCCL > 0 {
-		add("release", fmt.Sprintf("has NCCL %s, not %s", release(a.NCCL), release(b.NCCL)))
+		add("release", fmt.Sprintf("has NCCL %s, not %s", versionOf(a.NCCL), versionOf(b.NCCL)))
 	}
 	for _, kv := range a.Env {
 		if !slices.Contains(b.Env, kv) && !said(kv) {
@@ -93,7 +93,7 @@ func said(kv string) bool {
 	return slices.Contains(silent, name) || strings.HasPrefix(name, "NCCL_DEBUG")
 }
 
-func release(code int) string { return fmt.Sprintf("%d.%d.%d", code/10000, code/100%100, code%100) }
+func versionOf(code int) string { return fmt.Sprintf("%d.%d.%d", code/10000, code/100%100, code%100) }
 
 // words are what a table says of its machine, and the name of its file.
 func (t *table) words() string {

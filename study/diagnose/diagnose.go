@@ -82,8 +82,9 @@ type Report struct {
 	Stuck   []string `json:"stuck,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
 	untried bool     // no suspect was asked for
-	// System is a node of the machine of the first table; nil without one.
-	System *topo.System `json:"-"`
+	// System is a node of the machine of the first table, Site the machine; nil without one.
+	System *topo.System   `json:"-"`
+	Site   *scenario.Site `json:"-"`
 }
 
 // What is missing, in the order in which it would decide.
@@ -167,6 +168,9 @@ func (q *work) rank() {
 	}
 }
 
+// blind is the error from which on times that are twice as long are as expected, too.
+const blind = 0.5
+
 // tables compares every table with what its machine should give.
 func (q *work) tables(ctx context.Context) error {
 	if len(q.m.tables) == 0 {
@@ -199,10 +203,15 @@ func (q *work) tables(ctx context.Context) error {
 			}
 			q.rep.Sizes = append(q.rep.Sizes, z)
 		}
+		if _, above := b.widths(t.rows[len(t.rows)-1].bytes); above > blind {
+			q.note("on such machines %s may take %.1f times as long as simulated, by published tables of "+
+				"them or by what their class states: a fault that costs less does not show",
+				t.fn.TestName(), 1/(1-above))
+		}
 	}
 	site := q.benches[0].run.Site
 	q.rep.Machine = fmt.Sprintf("%d x %s: %s", site.Comm.NNodes, site.Name, site.Times())
-	q.rep.System = site.Cluster.Host(0).Systems[0]
+	q.rep.Site, q.rep.System = site, site.Cluster.Host(0).Systems[0]
 	q.whole()
 	return nil
 }

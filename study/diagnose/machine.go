@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/comm"
-	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/sim"
 	"github.com/simccl/simccl/study/calibrate"
@@ -166,16 +166,15 @@ func (q *work) settings(b *bench) {
 		version = q.m.log.Version
 	}
 	if c := b.table.run.NCCL; version == "" && c > 0 {
-		version = fmt.Sprintf("%d.%d.%d", c/10000, c/100%100, c%100)
+		version = versionOf(c)
 	}
 	if version == "" {
 		return
 	}
-	if _, err := rules.For(version); err != nil {
-		q.note("there are no rules of NCCL %s: those of %s are taken", version, rules.Default().Version())
-		return
+	taken, note := release.Recorded(version)
+	if s.NCCL.Version = taken; note != "" {
+		q.note("%s", note)
 	}
-	s.NCCL.Version = version
 }
 
 // place says which nodes there are.

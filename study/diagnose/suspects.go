@@ -16,7 +16,7 @@ type candidate struct {
 	kind string
 	what string // %s is the strength where it has one
 	// assumes is how much the suspect supposes: -ln of its share in its kind, and more of a kind that needs
-	// something else to be so. Kinds by themselves are equally likely: no count of them is public.
+	// something else to be so. How likely kinds are by themselves common says.
 	assumes float64
 	// fitted is a change by a factor, which is found from the times.
 	fitted bool
@@ -324,25 +324,7 @@ func missing(p *place) (out []candidate) {
 				"bring the port up: cable, switch port, subnet manager; ip link set up for RoCE"})
 		}
 	}
-	for n := 1; n < len(p.nics); n *= 2 {
-		out = append(out, candidate{"wrong-hca", fmt.Sprintf("NCCL uses %d of %d NICs of each node", n,
-			len(p.nics)), quarter, false, func(t *trial, _ float64) error {
-			for _, name := range p.nics[n:] { // of any plugin, also those that NCCL_IB_HCA does not reach
-				t.fault("nic=%s:absent", name)
-			}
-			return nil
-		}, proveHCA, repairHCA})
-	}
-	out = append(out, candidate{"wrong-hca", "NCCL uses one NIC of each node, of 1/%s of the rate of the " +
-		"others: one for storage or management", quarter, true, func(t *trial, f float64) error {
-		for _, name := range p.nics[1:] {
-			t.fault("nic=%s:absent", name)
-		}
-		for n := range p.nodes {
-			t.fault("nic=node%d/0:slow=%g", n, f)
-		}
-		return nil
-	}, proveHCA, repairHCA})
+	out = append(out, p.wrong()...)
 	if far := p.far(); len(far) > 0 {
 		out = append(out, candidate{"numa", "the NICs in use are at the other CPU than the GPUs", 1, false,
 			func(t *trial, _ float64) error {
@@ -352,6 +334,44 @@ func missing(p *place) (out []candidate) {
 			"nvidia-smi topo -m: SYS between the GPUs " +
 				"and NICs of the job; numactl --show in the ranks",
 			"allocate NICs of the GPUs' NUMA node; bind ranks to it"})
+	}
+	return out
+}
+
+// wrong are NICs that NCCL should not use, or not alone: some of a node's, one of another rate, or names that
+// are not as many NICs.
+func (p *place) wrong() (out []candidate) {
+	add := func(what string, fitted bool, change func(*trial, float64) error, prove, remedy string) {
+		out = append(out, candidate{"wrong-hca", what, 0, fitted, change, prove, remedy})
+	}
+	for n := 1; n < len(p.nics); n *= 2 {
+		add(fmt.Sprintf("NCCL uses %d of %d NICs of each node", n, len(p.nics)), false,
+			func(t *trial, _ float64) error {
+				for _, name := range p.nics[n:] { // of any plugin, also those that NCCL_IB_HCA does not reach
+					t.fault("nic=%s:absent", name)
+				}
+				return nil
+			}, proveHCA, repairHCA)
+	}
+	for n := 2; n <= len(p.nics) && len(p.nics)%n == 0; n *= 2 {
+		add(fmt.Sprintf("the %d HCAs of each node that NCCL uses are ports or virtual functions of %d NICs, "+
+			"whose rate they share", len(p.nics), len(p.nics)/n), false,
+			func(t *trial, _ float64) error { return p.slowNICs(t, float64(n)) },
+			"readlink /sys/class/infiniband/*/device on a node, in the container: HCAs of one PCI device or card",
+			"give the job HCAs of as many cards: physical functions, one port of each; name them in NCCL_IB_HCA")
+	}
+	add("NCCL uses one NIC of each node, of 1/%s of the rate of the others: one for storage or management", true,
+		func(t *trial, f float64) error {
+			for _, name := range p.nics[1:] {
+				t.fault("nic=%s:absent", name)
+			}
+			for n := range p.nodes {
+				t.fault("nic=node%d/0:slow=%g", n, f)
+			}
+			return nil
+		}, proveHCA, repairHCA)
+	for i := range out {
+		out[i].assumes = math.Log(float64(len(out)))
 	}
 	return out
 }

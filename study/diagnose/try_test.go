@@ -187,3 +187,48 @@ func TestRightSuspectLeavesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestNICsThatNamesShareBoundThePlateauAlone: names of half as many NICs leave small sizes as they are, where
+// half of the NICs alone do not; all ways to use wrong HCAs are together as likely as another kind.
+func TestNICsThatNamesShareBoundThePlateauAlone(t *testing.T) {
+	p := place{nodes: 2, nics: []string{"a", "b", "c", "d", "e", "f", "g", "h"}}
+	sum, shared := 0.0, 0
+	for _, c := range p.wrong() {
+		sum += math.Exp(-c.assumes)
+		if strings.Contains(c.what, "share") {
+			shared++
+			tr := &trial{}
+			if err := c.change(tr, 1); err != nil || len(tr.spec.Network.Faults) != 16 {
+				t.Errorf("%s: %v %v", c.what, tr.spec.Network.Faults, err)
+			}
+		}
+	}
+	if shared != 3 || math.Abs(sum-1) > 1e-9 {
+		t.Errorf("%d ways to share, shares %g", shared, sum)
+	}
+	p.nics = p.nics[:6] // of six a half, and no quarter
+	for _, c := range p.wrong() {
+		if strings.Contains(c.what, "functions of 1 ") {
+			t.Errorf("six names: %s", c.what)
+		}
+	}
+}
+
+// TestKindsAreAsLikelyAsTheyWereFound: all kinds together are as likely as if each were the mean of them, and of
+// equal curves the kind that maintainers find is first.
+func TestKindsAreAsLikelyAsTheyWereFound(t *testing.T) {
+	sum, never := 0.0, 0.0
+	for kind := range found { //lint:sorted a sum
+		sum += math.Exp(common(kind))
+		never++
+	}
+	if sum += (29 - never) * math.Exp(common("qp")); math.Abs(sum-29) > 1e-9 {
+		t.Errorf("29 kinds are as likely as %g", sum)
+	}
+	of := []float64{0, 0, 0, 0.3, 0.7, 0.7, 0.7, 0.7}
+	h := curve(0.02, -0.03, 0.01, 0.32, 0.68, 0.73, 0.69, 0.71)
+	got := h.judged([]tried{suspect("qp", 1, of...), suspect("wrong-hca", 1, of...)})
+	if len(got) != 2 || got[0].kind != "wrong-hca" {
+		t.Errorf("%+v", got)
+	}
+}

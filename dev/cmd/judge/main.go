@@ -6,6 +6,8 @@
 //	                                          what is suspected
 //	go run ./dev/cmd/judge causes             causes that maintainers found
 //	go run ./dev/cmd/judge faults -draws 10   faults that the simulator makes, and none
+//	go run ./dev/cmd/judge regimes            what published tables say of the errors of classes: the
+//	                                          "regimes" of sim/gpu/networks and of classes that no fit made
 //
 // -half fit is the half of the tables and causes that rules may be chosen on, held the other (the
 // hash of accuracy.Fitted). Each answer is a line of JSON in -log, which a second run goes on from.
@@ -43,6 +45,7 @@ func main() {
 // trial is a case: what is pasted, what is known beside it, and the answer that is right.
 type trial struct {
 	name, source string
+	table        string // what halves are drawn by
 	group        string // what misses are counted by
 	verdict      diagnose.Verdict
 	kinds        []string // any of them, among the suspects; empty: none is asked for
@@ -96,7 +99,7 @@ func (a *answer) list() string {
 
 func run(ctx context.Context, args []string, w io.Writer) error {
 	if len(args) < 1 {
-		return fmt.Errorf("usage: judge tables|cuts|causes|faults [flags]")
+		return fmt.Errorf("usage: judge tables|cuts|causes|faults|regimes [flags]")
 	}
 	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	shared := f.String("shared", "../shared", "directory of published tables and causes")
@@ -110,13 +113,16 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	if err := f.Parse(args[1:]); err != nil {
 		return err
 	}
+	if args[0] == "regimes" {
+		return regimes(ctx, os.DirFS(*shared), w)
+	}
 	trials, err := trialsOf(args[0], os.DirFS(*shared), *from, *draws)
 	if err != nil {
 		return err
 	}
 	trials = slices.DeleteFunc(trials, func(t trial) bool {
 		return !strings.HasPrefix(t.name, *only) ||
-			*half != "all" && t.source != "" && accuracy.Fitted(t.source, t.name) != (*half == "fit")
+			*half != "all" && t.source != "" && accuracy.Fitted(t.source, cmp.Or(t.table, t.name)) != (*half == "fit")
 	})
 	answers, err := answered(*log)
 	if err != nil {

@@ -47,6 +47,12 @@ func (d document) nodes() int {
 	return max(1, int(n))
 }
 
+// nics are the NICs of a node; 0 where the table does not say.
+func (d document) nics() (n int) {
+	fmt.Sscan(fmt.Sprint(d.system("nics_per_node")), &n) //nolint:errcheck // words are no number
+	return n
+}
+
 // with is the document with times changed, of the only rows that it keeps.
 func (d document) with(change func(r point) point) document {
 	out := maps.Clone(d)
@@ -89,7 +95,9 @@ func trialsOf(kind string, shared fs.FS, from, draws int) ([]trial, error) {
 			slower[called] = cut
 			if kind == "cuts" {
 				t := d.trial(called, diagnose.Slower, d.with(cut))
-				t.kinds = []string{"wrong-hca", "nic-down"}
+				if n := d.nics(); n == 0 || n%int(part) == 0 {
+					t.kinds = []string{"wrong-hca", "nic-down"} // a part of the NICs are whole ones
+				}
 				out = append(out, t)
 			}
 		}
@@ -127,6 +135,7 @@ func (d document) trial(suffix string, v diagnose.Verdict, of document) trial {
 	gpu, _ := d.system("gpu").(string)
 	return trial{
 		name:    d.text("name") + suffix,
+		table:   d.text("name"),
 		source:  d.text("source"),
 		group:   first(gpu) + suffix,
 		verdict: v,
