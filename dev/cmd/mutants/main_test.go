@@ -209,6 +209,22 @@ func f(a uint8, b float64, s []int, name string) float64 {
 	}
 }
 
+// TestSwitchesCompile: a file whose only place cannot be switched is left as it is.
+func TestSwitchesCompile(t *testing.T) {
+	m, places := module(t, map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n",
+		"p.go": "package p\n\nconst least = -1 << 31\n",
+		"q.go": "package p\n\nfunc f(a int32) int32 {\n\treturn a * (least + 2*9)\n}\n"})
+	places = slices.DeleteFunc(places, func(p *Place) bool { return p.Kind != sign })
+	s, err := switchedSuite(m, &options{}, places)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	if wrong, err := s.goes(t.Context(), "build", "."); err != nil || wrong != nil || places[0].id != 0 {
+		t.Errorf("%v, %v: number %d", wrong, err, places[0].id)
+	}
+}
+
 // module writes a module, makes it the working directory, and finds the places of mutants in it.
 func module(t *testing.T, files map[string]string) (*golist.Module, []*Place) {
 	t.Helper()

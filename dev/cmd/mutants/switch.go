@@ -355,8 +355,8 @@ func (w *switcher) compile(pkg, helper, help string, files []*parsed) error {
 				return err
 			}
 			all = append(all, again)
-			if len(f.source.places) > 0 {
-				w.texts[f.name] = text
+			if w.texts[f.name] = text; len(f.source.places) == 0 {
+				delete(w.texts, f.name) // one of a round before, with what is not switched after all
 			}
 		}
 		if _, err := conf.Check(pkg, w.fset, all, nil); err == nil || !drop(files, errs) {

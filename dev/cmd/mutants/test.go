@@ -98,7 +98,9 @@ func (s *suite) of(ctx context.Context, pkg string) (*tests, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.none = wrong != nil
+	if t.none = wrong != nil; t.none && s.switched {
+		fmt.Fprintf(os.Stderr, "mutants: tests of %s do not compile with the switches: %v\n", pkg, wrong)
+	}
 	s.compiled[pkg] = t
 	return t, nil
 }
