@@ -209,19 +209,22 @@ func f(a uint8, b float64, s []int, name string) float64 {
 	}
 }
 
-// TestSwitchesCompile: a file whose only place cannot be switched is left as it is.
+// TestSwitchesCompile: a file whose only place cannot be switched is left as it is, and so is a constant that
+// tests name, where it may have another type.
 func TestSwitchesCompile(t *testing.T) {
 	m, places := module(t, map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n",
-		"p.go": "package p\n\nconst least = -1 << 31\n",
-		"q.go": "package p\n\nfunc f(a int32) int32 {\n\treturn a * (least + 2*9)\n}\n"})
-	places = slices.DeleteFunc(places, func(p *Place) bool { return p.Kind != sign })
+		"p.go":      "package p\n\nconst least = -1 << 31\n\nconst size = 7\n\nvar u uint8 = size\n",
+		"q.go":      "package p\n\nfunc f(a int32) int32 {\n\treturn a * (least + 2*9)\n}\n",
+		"p_test.go": "package p\n\nvar sizes = map[int]bool{size: true}\n"})
+	places = slices.DeleteFunc(places, func(p *Place) bool { return p.Kind != sign && p.Old != "7" })
 	s, err := switchedSuite(m, &options{}, places)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.close()
-	if wrong, err := s.goes(t.Context(), "build", "."); err != nil || wrong != nil || places[0].id != 0 {
-		t.Errorf("%v, %v: number %d", wrong, err, places[0].id)
+	wrong, err := s.goes(t.Context(), "test", "-c", "-o", s.file("p.test"), ".")
+	if err != nil || wrong != nil || slices.ContainsFunc(places, func(p *Place) bool { return p.id != 0 }) {
+		t.Errorf("%v, %v: numbers %v", wrong, err, places)
 	}
 }
 
