@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -156,5 +158,35 @@ func show(w io.Writer, all []row, o *options) (survivors int) {
 		fmt.Fprintf(w, "%s: %s\n\t%s\n", r.Verdict, &r.Place, r.Key())
 	}
 	fmt.Fprintf(w, "%d of %d mutants survive\n", survivors, tested)
+	if o.cited {
+		showHeld(w, all)
+	}
 	return survivors
+}
+
+// showHeld prints what holds rules, of each the best that any of its mutants has, and the rules without a
+// case.
+func showHeld(w io.Writer, all []row) {
+	ranks := []string{byStory, byPackage, byImporter, byNone}
+	best := map[string]int{}
+	mutants, rules := make([]int, len(ranks)), make([]int, len(ranks))
+	for i := range all {
+		r := &all[i]
+		if r.Verdict == unusable {
+			continue
+		}
+		held := slices.Index(ranks, cmp.Or(r.Held, byNone))
+		mutants[held]++
+		if before, ok := best[r.rule()]; !ok || held < before {
+			best[r.rule()] = held
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(best)) {
+		if rules[best[name]]++; ranks[best[name]] == byNone {
+			fmt.Fprintf(w, "no case: %s\n", name)
+		}
+	}
+	for i, rank := range ranks {
+		fmt.Fprintf(w, "%s: %d rules, %d mutants\n", rank, rules[i], mutants[i])
+	}
 }
