@@ -23,10 +23,11 @@ import (
 // TestConversations: calls in, kernels out.
 //
 //	ranks N [nodes=N] [channels=N] [release=V]    a communicator, N ranks a node
-//	group [graph|asked|windows] [args=BYTES] [fifo=BYTES] the calls below; asked: and what is chosen for;
-//	                                                    windows: GPUs of sm_90 with NVLS have symmetric kernels
+//	group [graph|asked|windows|count] [args=BYTES] [fifo=BYTES] the calls below; asked: and what is chosen
+//	                                for; windows: GPUs of sm_90 with NVLS have symmetric kernels; count: how
+//	                                much a kernel has
 //
-// A call is OP SIZE [TYPE] [R] [root=R] [window|sendwindow] [by ALGO PROTO CHANNELS], send RANK PEER SIZE or recv RANK
+// A call is OP SIZE [TYPE] [R] [root=R] [window|sendwindow] [warps=N] [by ALGO PROTO CHANNELS], send RANK PEER SIZE or recv RANK
 // PEER SIZE [in place]; sizes are of NCCL's count, and N* before a call is that many. Without by it is Ring
 // Simple on all channels, and calls of one operation take the first's. A kernel says its threads; of each collective its channels and the elements of the
 // first, the middle and the last of them; of each rank what it sends and takes by round, with the batches of
@@ -123,7 +124,11 @@ func groupOf(c *connect.Layout, d *datadriven.TestData) (string, error) {
 		return "", err
 	}
 	for i := range kernels {
-		describe(&b, calls, &kernels[i])
+		if k := &kernels[i]; ruletest.Word(d, 0) == "count" || ruletest.Word(d, 1) == "count" {
+			fmt.Fprintf(&b, "kernel of %d threads: %d collectives, batches %v\n", k.Threads, len(k.Tasks), k.Batches)
+		} else {
+			describe(&b, calls, k)
+		}
 	}
 	return b.String(), nil
 }
@@ -161,6 +166,8 @@ func callOf(c *connect.Layout, words []string) (a asked, err error) {
 	for i := 2; i < len(words); i++ {
 		if root, ok := strings.CutPrefix(words[i], "root="); ok {
 			a.Root = number(root)
+		} else if warps, ok := strings.CutPrefix(words[i], "warps="); ok {
+			a.choice.Warps = int(number(warps))
 		} else if w, ok := map[string]sym.Windows{"window": sym.Both, "sendwindow": sym.SendWindow}[words[i]]; ok {
 			a.Windows = w
 		} else if words[i] == "by" {
