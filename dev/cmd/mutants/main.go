@@ -28,12 +28,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/dev/golist"
@@ -187,6 +189,9 @@ func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place
 		}
 		defer s.close()
 	}
+	slices.SortStableFunc(places, func(a, b *Place) int { // what is compiled by itself comes last
+		return cmp.Compare(min(b.id, 1), min(a.id, 1))
+	})
 	for _, p := range places {
 		var r *row
 		if p.id > 0 {
