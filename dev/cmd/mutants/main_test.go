@@ -228,6 +228,43 @@ func TestSwitchesCompile(t *testing.T) {
 	}
 }
 
+// TestRulesAreHeldByTheNearest: the conversations of a rule's package are asked first, then its other tests,
+// then those of importers; a rule has what the nearest of its mutants has.
+func TestRulesAreHeldByTheNearest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it compiles tests of several mutants")
+	}
+	check := func(call, want string) string {
+		return "{\n\tif " + call + " != " + want + " {\n\t\tt.Fatal()\n\t}\n}\n"
+	}
+	const head = "import \"testing\"\n\nfunc "
+	m, places := module(t, map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.26\n",
+		"a/a.go": "package a\n\n// A is a.cc:1.\nfunc A() int { return 1 }\n\n// B is a.cc:2.\nfunc B() int { return 2 }\n\n" +
+			"// C is a.cc:3.\nfunc C() int { return 3 }\n\n// D is a.cc:4.\nfunc D() int { return 4 }\n",
+		"a/testdata/rules/a.txt": "# A is 1 (a.cc:1).\n",
+		"a/a_test.go": "package a\n\n" + head + "TestAll(t *testing.T) " + check("A()+B()", "3") +
+			"\nfunc TestConversations(t *testing.T) " + check("A()", "1"),
+		"b/b.go":      "package b\n\nimport \"example.com/m/a\"\n\nfunc C() int { return a.C() }\n",
+		"b/b_test.go": "package b\n\n" + head + "TestC(t *testing.T) " + check("C()", "3"),
+	})
+	f, err := reductions.Resume[row](filepath.Join(t.TempDir(), "rows"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options{seconds: 60, cited: true, each: 2}
+	if _, err := o.testAll(t.Context(), m, slices.Collect(o.draws(places)), f); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	showHeld(&b, f.All)
+	if want := "no case: a/a.go D a.cc:4\nby a story: 1 rules, 2 mutants\n" +
+		"by another test of its package: 1 rules, 2 mutants\n" +
+		"by a test of what imports it: 1 rules, 2 mutants\nby none: 1 rules, 2 mutants\n"; b.String() != want {
+		t.Errorf("%s\nwant\n%s", b.String(), want)
+	}
+}
+
 // module writes a module, makes it the working directory, and finds the places of mutants in it.
 func module(t *testing.T, files map[string]string) (*golist.Module, []*Place) {
 	t.Helper()
