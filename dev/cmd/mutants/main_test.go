@@ -82,6 +82,14 @@ func TestDrawsGoOn(t *testing.T) {
 	if len(one) != len(places) || !cmp.Equal(one, drawn(1)) || cmp.Equal(one, drawn(2)) {
 		t.Errorf("of %d places %d are drawn: %v", len(places), len(one), one)
 	}
+	places = slices.DeleteFunc(places, func(p *Place) bool { return p.Key() == one[0] })
+	if kept := drawn(1); len(kept) != len(one)-1 || !slices.Equal(ofKind(kept, number), ofKind(one[1:], number)) {
+		t.Errorf("without the first place the order is %v, was %v", kept, one)
+	}
+}
+
+func ofKind(keys []string, kind string) []string {
+	return slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return !strings.Contains(k, kind) })
 }
 
 // TestEquivalentsHaveReasons: and are places that there are.
