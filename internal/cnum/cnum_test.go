@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestIntReadsAsStrtol: blanks, a sign, the base by 0x and 0, up to what does not fit; the largest where it is
-// too large.
+// TestIntReadsAsStrtol: blanks, a sign, the base by 0x and 0, up to what does not fit; the largest where it
+// is too large.
 func TestIntReadsAsStrtol(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -17,7 +17,8 @@ func TestIntReadsAsStrtol(t *testing.T) {
 		{"", 0, false}, {"0", 0, true}, {"12", 12, true}, {" \t\n\v\f\r5", 5, true}, {"-7", -7, true},
 		{"+7", 7, true}, {"-", 0, false}, {"--7", 0, false}, {"0x1F", 31, true}, {"0X1f", 31, true},
 		{"-0xf", -15, true}, {"0x", 0, false}, {"0xg", 0, false}, {"010", 8, true}, {"017", 15, true},
-		{"018", 1, false}, {"12a", 12, false}, {"12 ", 12, false}, {"9223372036854775807", math.MaxInt64, true},
+		{"018", 1, false}, {"12a", 12, false}, {"12 ", 12, false}, {"9223372036854775807", math.MaxInt64,
+			true},
 		{"9223372036854775808", math.MaxInt64, true}, {"0x7fffffffffffffff", math.MaxInt64, true},
 		{"99999999999999999999", math.MaxInt64, true},
 	} {
@@ -29,7 +30,8 @@ func TestIntReadsAsStrtol(t *testing.T) {
 
 // TestHexReadsAsStrtoull: of base 16, with 0x or without, the largest where it is too large.
 func TestHexReadsAsStrtoull(t *testing.T) {
-	for text, want := range map[string]uint64{"": 0, "ff": 255, "0xff": 255, " \t0XFF": 255, "0x": 0, "0xg": 0,
+	for text, want := range map[string]uint64{"": 0, "ff": 255, "0xff": 255, " \t0XFF": 255, "0x": 0,
+		"0xg": 0,
 		"12g": 0x12, strings.Repeat("f", 16): math.MaxUint64, strings.Repeat("f", 17): math.MaxUint64,
 		"1" + strings.Repeat("0", 16): math.MaxUint64, "10": 16} {
 		if got := Hex(text); got != want {

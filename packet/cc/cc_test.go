@@ -110,8 +110,8 @@ func TestSwiftReaction(t *testing.T) {
 	}
 }
 
-// TestEachSettingIsChecked: one setting out of its bounds is refused, whatever the others are; at the bound it
-// is taken.
+// TestEachSettingIsChecked: one setting out of its bounds is refused, whatever the others are; at the bound
+// it is taken.
 func TestEachSettingIsChecked(t *testing.T) {
 	for name, set := range map[string][2]func(*Params){ // refused, taken
 		"Window":     {func(p *Params) { p.Window = -1 }, func(p *Params) { p.Window = 0 }},

@@ -27,11 +27,11 @@ import (
 //	                                for; windows: GPUs of sm_90 with NVLS have symmetric kernels; count: how
 //	                                much a kernel has
 //
-// A call is OP SIZE [TYPE] [R] [root=R] [window|sendwindow] [warps=N] [by ALGO PROTO CHANNELS], send RANK PEER SIZE or recv RANK
-// PEER SIZE [in place]; sizes are of NCCL's count, and N* before a call is that many. Without by it is Ring
-// Simple on all channels, and calls of one operation take the first's. A kernel says its threads; of each collective its channels and the elements of the
-// first, the middle and the last of them; of each rank what it sends and takes by round, with the batches of
-// the parts.
+// A call is OP SIZE [TYPE] [R] [root=R] [window|sendwindow] [warps=N] [by ALGO PROTO CHANNELS], send RANK
+// PEER SIZE or recv RANK PEER SIZE [in place]; sizes are of NCCL's count, and N* before a call is that many.
+// Without by it is Ring Simple on all channels, and calls of one operation take the first's. A kernel says
+// its threads; of each collective its channels and the elements of the first, the middle and the last of
+// them; of each rank what it sends and takes by round, with the batches of the parts.
 func TestConversations(t *testing.T) {
 	ruletest.Run(t, func() func(*testing.T, *datadriven.TestData) string {
 		var c *connect.Layout
@@ -125,7 +125,8 @@ func groupOf(c *connect.Layout, d *datadriven.TestData) (string, error) {
 	}
 	for i := range kernels {
 		if k := &kernels[i]; ruletest.Word(d, 0) == "count" || ruletest.Word(d, 1) == "count" {
-			fmt.Fprintf(&b, "kernel of %d threads: %d collectives, batches %v\n", k.Threads, len(k.Tasks), k.Batches)
+			fmt.Fprintf(&b, "kernel of %d threads: %d collectives, batches %v\n", k.Threads, len(k.Tasks),
+				k.Batches)
 		} else {
 			describe(&b, calls, k)
 		}
@@ -168,7 +169,8 @@ func callOf(c *connect.Layout, words []string) (a asked, err error) {
 			a.Root = number(root)
 		} else if warps, ok := strings.CutPrefix(words[i], "warps="); ok {
 			a.choice.Warps = int(number(warps))
-		} else if w, ok := map[string]sym.Windows{"window": sym.Both, "sendwindow": sym.SendWindow}[words[i]]; ok {
+		} else if w, ok := map[string]sym.Windows{"window": sym.Both,
+			"sendwindow": sym.SendWindow}[words[i]]; ok {
 			a.Windows = w
 		} else if words[i] == "by" {
 			if a.choice.Algo, err = coll.ParseAlgorithm(word(i + 1)); err != nil {

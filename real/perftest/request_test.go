@@ -55,7 +55,8 @@ func TestBoundsOfSettings(t *testing.T) {
 		}{{c.least, true}, {c.most, true}, {c.least - 1, c.least < 0}, {c.most + 1, c.most == 1<<30}} {
 			r := Request{Size: "8", Iters: 5, QPs: 1, Depth: 1, TCP: 18515}
 			*c.of(&r) = x.value
-			if _, err := r.Plan(); (err == nil) != x.ok || err != nil && !strings.Contains(err.Error(), c.name) {
+			if _, err := r.Plan(); (err == nil) != x.ok || err != nil && !strings.Contains(err.Error(),
+				c.name) {
 				t.Errorf("%s %d: %v, want it taken: %t", c.name, x.value, err, x.ok)
 			}
 		}

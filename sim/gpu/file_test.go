@@ -175,7 +175,8 @@ func TestSummarySaysTheErrorsOfSmallAndLargeSizes(t *testing.T) {
 	}
 }
 
-// TestQuantitiesTakenAfterOthers: what a class does not give is taken to be like another quantity that it does.
+// TestQuantitiesTakenAfterOthers: what a class does not give is taken to be like another quantity that it
+// does.
 func TestQuantitiesTakenAfterOthers(t *testing.T) {
 	got := map[string]string{}
 	for _, q := range Quantities() {

@@ -15,7 +15,8 @@ import (
 // their place (ext-tuner/example/plugin.c).
 func TestRowsAreReadAsThePluginReadsThem(t *testing.T) {
 	const row = "allreduce,1,2,tree,ll,3,4,5"
-	is := tuning.Row{Func: coll.AllReduce, Min: 1, Max: 2, Algo: coll.Tree, Proto: coll.LL, Channels: 3, Nodes: 4,
+	is := tuning.Row{Func: coll.AllReduce, Min: 1, Max: 2, Algo: coll.Tree, Proto: coll.LL, Channels: 3,
+		Nodes: 4,
 		Ranks: 5, Pipe: -1, Registered: -1}
 	with := func(change func(*tuning.Row)) *tuning.Row {
 		r := is
@@ -31,7 +32,8 @@ func TestRowsAreReadAsThePluginReadsThem(t *testing.T) {
 		{row, same, ""}, {" allreduce , 1,2\t,tree,ll,3,4,5\r", same, ""},
 		{row + ",6", with(func(r *tuning.Row) { r.Pipe = 6 }), ""},
 		{row + ",6,1", with(func(r *tuning.Row) { r.Pipe, r.Registered = 6, 1 }), ""},
-		{row + ",6,1,9", with(func(r *tuning.Row) { r.Pipe, r.Registered = 6, 1 }), "1:33: more than 10 fields"},
+		{row + ",6,1,9", with(func(r *tuning.Row) { r.Pipe, r.Registered = 6, 1 }),
+			"1:33: more than 10 fields"},
 		{"allreduce,1,2,tree,ll,3,4", nil, "1:1: 7 fields: the plugin drops the row"},
 		{"allreduce,,1,2,tree,ll,3,4,5", same, "1:11: an empty field"},
 		{"allgather,1,2,pat,ll128,-1,4,5", with(func(r *tuning.Row) {
@@ -39,17 +41,20 @@ func TestRowsAreReadAsThePluginReadsThem(t *testing.T) {
 		}), ""},
 		{"gather,1,2,tree,ll,3,4,5", same, `1:1: "gather": the plugin does not know it and takes allreduce`},
 		{"allreduce,1,2, star,ll,3,4,5", with(func(r *tuning.Row) { r.Algo = coll.Ring }), `1:16: "star"`},
-		{"allreduce,1,2,tree,fast,3,4,5", with(func(r *tuning.Row) { r.Proto = coll.Simple }), `takes simple`},
+		{"allreduce,1,2,tree,fast,3,4,5", with(func(r *tuning.Row) { r.Proto = coll.Simple }),
+			`takes simple`},
 		{"allreduce,1K,2,tree,ll,3,4,5", same, `1:11: "1K" is no number of bytes: the plugin reads 1`},
 		{"allreduce,x,2,tree,ll,3,4,5", with(func(r *tuning.Row) { r.Min = 0 }), `the plugin reads 0`},
-		{"allreduce,1,99999999999999999999,tree,ll,3,4,5", with(func(r *tuning.Row) { r.Max = 1<<64 - 1 }), ""},
+		{"allreduce,1,99999999999999999999,tree,ll,3,4,5", with(func(r *tuning.Row) { r.Max = 1<<64 - 1 }),
+			""},
 		{"allreduce,3,2,tree,ll,3,4,5", with(func(r *tuning.Row) { r.Min = 3 }), "1:11: the least size, 3"},
 		{"allreduce,2,2,tree,ll,3,4,5", with(func(r *tuning.Row) { r.Min = 2 }), ""},
 		{"allreduce,1,2,tree,ll,3x,4,5", same, `1:23: "3x" is no number: the plugin reads 3`},
 		{"allreduce,1,2,tree,ll,x,4,5", with(func(r *tuning.Row) { r.Channels = 0 }), `reads 0`},
 		{"allreduce,1,2,tree,ll,+3,4,5", same, ""}, {"", nil, ""}, {"# allreduce", nil, ""},
 		{row + "," + strings.Repeat(" ", 254-len(row)-2) + "7", with(func(r *tuning.Row) { r.Pipe = 7 }), ""},
-		{row + "," + strings.Repeat(" ", 255-len(row)-2) + "7", nil, "1:255: the plugin reads lines of up to 254"},
+		{row + "," + strings.Repeat(" ", 255-len(row)-2) + "7", nil,
+			"1:255: the plugin reads lines of up to 254"},
 	} {
 		f := Parse([]byte(c.text+"\n"), "t.csv")
 		switch {
@@ -75,7 +80,8 @@ func TestRowsAreWrittenAsTheyAreRead(t *testing.T) {
 	for _, f := range collectives {
 		for _, a := range algorithms {
 			for i, p := range protocols {
-				rows = append(rows, tuning.Row{Func: f.is, Min: uint64(i), Max: 1 << 40, Algo: a.is, Proto: p.is,
+				rows = append(rows, tuning.Row{Func: f.is, Min: uint64(i), Max: 1 << 40, Algo: a.is,
+					Proto:    p.is,
 					Channels: -1, Nodes: i, Ranks: 8, Pipe: i, Registered: i % 2})
 			}
 		}
@@ -105,7 +111,8 @@ func TestTheExampleAloneIsRead(t *testing.T) {
 		rows         int // -1 none
 		err          error
 	}{
-		{"example", "a", 1, nil}, {"/opt/example", "a", 1, nil}, {"/lib/libnccl-tuner-example.so", "a", 1, nil},
+		{"example", "a", 1, nil}, {"/opt/example", "a", 1, nil}, {"/lib/libnccl-tuner-example.so", "a", 1,
+			nil},
 		{"libnccl-tuner-example2.so", "a", -1, nil}, {"ofi", "a", -1, nil}, {"", "a", -1, nil},
 		{"example", "", -1, nil}, {"example", "absent", -1, wrong},
 	} {

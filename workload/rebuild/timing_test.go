@@ -42,7 +42,8 @@ func TestGapsAndLatencies(t *testing.T) {
 		}
 		r.timing()
 		if r.gap != c.wantGap || r.latency != c.wantLatency {
-			t.Errorf("%s: gap %d, latency %d, want %d and %d", c.name, r.gap, r.latency, c.wantGap, c.wantLatency)
+			t.Errorf("%s: gap %d, latency %d, want %d and %d", c.name, r.gap, r.latency, c.wantGap,
+				c.wantLatency)
 		}
 	}
 }

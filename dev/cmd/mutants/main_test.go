@@ -83,7 +83,8 @@ func TestDrawsGoOn(t *testing.T) {
 		t.Errorf("of %d places %d are drawn: %v", len(places), len(one), one)
 	}
 	places = slices.DeleteFunc(places, func(p *Place) bool { return p.Key() == one[0] })
-	if kept := drawn(1); len(kept) != len(one)-1 || !slices.Equal(ofKind(kept, number), ofKind(one[1:], number)) {
+	if kept := drawn(1); len(kept) != len(one)-1 || !slices.Equal(ofKind(kept, number), ofKind(one[1:],
+		number)) {
 		t.Errorf("without the first place the order is %v, was %v", kept, one)
 	}
 }
@@ -248,7 +249,8 @@ func TestRulesAreHeldByTheNearest(t *testing.T) {
 	const head = "import \"testing\"\n\nfunc "
 	m, places := module(t, map[string]string{
 		"go.mod": "module example.com/m\n\ngo 1.26\n",
-		"a/a.go": "package a\n\n// A is a.cc:1.\nfunc A() int { return 1 }\n\n// B is a.cc:2.\nfunc B() int { return 2 }\n\n" +
+		"a/a.go": "package a\n\n// A is a.cc:1.\nfunc A() int { return 1 }\n\n" +
+			"// B is a.cc:2.\nfunc B() int { return 2 }\n\n" +
 			"// C is a.cc:3.\nfunc C() int { return 3 }\n\n// D is a.cc:4.\nfunc D() int { return 4 }\n",
 		"a/testdata/rules/a.txt": "# A is 1 (a.cc:1).\n",
 		"a/a_test.go": "package a\n\n" + head + "TestAll(t *testing.T) " + check("A()+B()", "3") +
@@ -268,7 +270,8 @@ func TestRulesAreHeldByTheNearest(t *testing.T) {
 	showHeld(&b, f.All)
 	if want := "no case: a/a.go D a.cc:4\nby a story: 1 rules, 2 mutants\n" +
 		"by another test of its package: 1 rules, 2 mutants\n" +
-		"by a test of what imports it: 1 rules, 2 mutants\nby none: 1 rules, 2 mutants\n"; b.String() != want {
+		"by a test of what imports it: 1 rules, 2 mutants\n" +
+		"by none: 1 rules, 2 mutants\n"; want != b.String() {
 		t.Errorf("%s\nwant\n%s", b.String(), want)
 	}
 }

@@ -15,7 +15,8 @@ func frame(t *rapid.T, at int64) Frame {
 		Class: uint8(rapid.IntRange(0, 2).Draw(t, "class")), Tag: u.Draw(t, "tag")}
 }
 
-// TestRingIsAList: what a ring holds after any calls is what a list holds, in order, wherever it wraps around.
+// TestRingIsAList: what a ring holds after any calls is what a list holds, in order, wherever it wraps
+// around.
 func TestRingIsAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q Ring
@@ -23,12 +24,9 @@ func TestRingIsAList(t *testing.T) {
 		last := int64(0)
 		for range rapid.IntRange(1, 120).Draw(t, "calls") {
 			end := last - rapid.Int64Range(0, 8).Draw(t, "before the last")
-			early, bytes, plain := 0, int64(0), true
-			for ; early < len(list) && list[early].At < end; early++ {
-				bytes += int64(list[early].Size)
-				plain = plain && list[early].Class != 0
-			}
-			switch rapid.SampledFrom([]string{"push", "push", "pass", "insert", "take", "move", "leave", "rewind",
+			early, bytes, _ := before(list, end)
+			switch rapid.SampledFrom([]string{"push", "push", "pass", "insert", "take", "move", "leave",
+				"rewind",
 				"reset"}).Draw(t, "call") {
 			case "push":
 				last += rapid.Int64Range(0, 3).Draw(t, "later")
@@ -93,9 +91,19 @@ func TestRingIsAList(t *testing.T) {
 	})
 }
 
+// before is how many of a list arrive before a time, their bytes, and whether none is control.
+func before(list []Frame, end int64) (n int, bytes int64, plain bool) {
+	for plain = true; n < len(list) && list[n].At < end; n++ {
+		bytes += int64(list[n].Size)
+		plain = plain && list[n].Class != 0
+	}
+	return n, bytes, plain
+}
+
 // compare holds what a ring says of itself against a list.
 func compare(t *rapid.T, q *Ring, list []Frame, end int64) {
-	if q.Empty() != (len(list) == 0) || int(q.Tail-q.Head) != len(list) || q.Full() != (len(list) == len(q.Buf)) {
+	if q.Empty() != (len(list) == 0) || int(q.Tail-q.Head) != len(list) ||
+		q.Full() != (len(list) == len(q.Buf)) {
 		t.Fatalf("%d frames of %d, want %d", q.Tail-q.Head, len(q.Buf), len(list))
 	}
 	for i := range list {
@@ -110,16 +118,13 @@ func compare(t *rapid.T, q *Ring, list []Frame, end int64) {
 	if len(list) > 0 && (q.First() != first || *q.Last() != list[len(list)-1] || *q.Front() != list[0]) {
 		t.Fatalf("first %+v, last %+v", *q.Front(), *q.Last())
 	}
-	early, bytes, plain := 0, int64(0), true
-	for ; early < len(list) && list[early].At < end; early++ {
-		bytes += int64(list[early].Size)
-		plain = plain && list[early].Class != 0
-	}
+	early, bytes, plain := before(list, end)
 	if to := q.Before(end); int(to-q.Head) != early {
 		t.Fatalf("%d arrive before %d, want %d", to-q.Head, end, early)
 	}
 	if to, n, p := q.Upto(end); int(to-q.Head) != early || n != bytes || p != plain {
-		t.Fatalf("%d of %d bytes before %d, plain %t; want %d of %d, %t", to-q.Head, n, end, p, early, bytes, plain)
+		t.Fatalf("%d of %d bytes before %d, plain %t; want %d of %d, %t", to-q.Head, n, end, p, early, bytes,
+			plain)
 	}
 	var memory []Frame
 	if got := q.Between(q.Head, q.Head+uint32(early), &memory); !slices.Equal(got, list[:early]) {
@@ -173,7 +178,8 @@ func TestLaneIsAList(t *testing.T) {
 				continue
 			}
 			if *q.Front() != list[0] || *q.Back() != list[len(list)-1] {
-				t.Fatalf("from %+v to %+v, want from %+v to %+v", *q.Front(), *q.Back(), list[0], list[len(list)-1])
+				t.Fatalf("from %+v to %+v, want from %+v to %+v", *q.Front(), *q.Back(), list[0],
+					list[len(list)-1])
 			}
 			if p := q.Piece(); len(p) == 0 || !slices.Equal(p, list[:len(p)]) ||
 				len(p) < len(list) && int(q.at)+len(p) != perPiece {
@@ -213,7 +219,7 @@ func TestPiecesAreUsedAgain(t *testing.T) {
 	}
 }
 
-// TestControlGoesFirstThenClassesInTurn.
+// TestControlGoesFirstThenClassesInTurn: after the class that was served last.
 func TestControlGoesFirstThenClassesInTurn(t *testing.T) {
 	for _, c := range []struct {
 		can          uint16
@@ -221,13 +227,16 @@ func TestControlGoesFirstThenClassesInTurn(t *testing.T) {
 		classes      int
 		want, lastIs uint8
 	}{
-		{0b0001, 2, 4, 0, 2}, {0b1111, 2, 4, 0, 2}, {0b1110, 0, 4, 1, 1}, {0b1110, 1, 4, 2, 2}, {0b1110, 3, 4, 1, 1},
-		{0b1010, 1, 4, 3, 3}, {0b1010, 3, 4, 1, 1}, {0b0100, 2, 4, 2, 2}, {0b10, 1, 2, 1, 1}, {0b10, 0, 2, 1, 0},
+		{0b0001, 2, 4, 0, 2}, {0b1111, 2, 4, 0, 2}, {0b1110, 0, 4, 1, 1}, {0b1110, 1, 4, 2, 2}, {0b1110, 3, 4,
+			1, 1},
+		{0b1010, 1, 4, 3, 3}, {0b1010, 3, 4, 1, 1}, {0b0100, 2, 4, 2, 2}, {0b10, 1, 2, 1, 1}, {0b10, 0, 2, 1,
+			0},
 		{0b100, 2, 3, 2, 2}, {0b10, 2, 3, 1, 1},
 	} {
 		last := c.last
 		if got := InTurn(c.can, &last, c.classes); got != c.want || last != c.lastIs {
-			t.Errorf("%04b after %d of %d: %d, then after %d; want %d, %d", c.can, c.last, c.classes, got, last, c.want,
+			t.Errorf("%04b after %d of %d: %d, then after %d; want %d, %d", c.can, c.last, c.classes, got,
+				last, c.want,
 				c.lastIs)
 		}
 	}
@@ -242,7 +251,8 @@ func TestFramesGoOnward(t *testing.T) {
 		if keep {
 			want = []uint16{3, 7, 7}
 		}
-		if a[0].Route != 5 || a[1].Route != 10 || !slices.Equal(keys, []uint64{0, 1}) || !slices.Equal(from, want) ||
+		if a[0].Route != 5 || a[1].Route != 10 || !slices.Equal(keys, []uint64{0, 1}) || !slices.Equal(from,
+			want) ||
 			(a[0].Tag == 7) == keep || (a[1].Tag == 7) == keep {
 			t.Errorf("keep %t: %+v, keys %v, ports %v", keep, a, keys, from)
 		}

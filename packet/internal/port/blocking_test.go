@@ -29,8 +29,8 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestPausesAreChargedToTheirCulprit: with their length, and a flow for another link waits for what of a pause
-// is after it was ready.
+// TestPausesAreChargedToTheirCulprit: with their length, and a flow for another link waits for what of a
+// pause is after it was ready.
 func TestPausesAreChargedToTheirCulprit(t *testing.T) {
 	p := new(Pauses)
 	p.Begin(100, 7)

@@ -57,7 +57,8 @@ func TestNumbersHaveBounds(t *testing.T) {
 		} else {
 			got, err = text.Number("rate", 2, 5)
 		}
-		if got != c.want || (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "f.txt:2:3") {
+		if got != c.want || (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(),
+			"f.txt:2:3") {
 			t.Errorf("%q: %g, %v", c.text, got, err)
 		}
 	}

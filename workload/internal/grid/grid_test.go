@@ -38,7 +38,8 @@ func TestGroupsAreMegatrons(t *testing.T) {
 		of := p.Comms[comm]
 		if of.Name != c.name || member != c.member || !slices.Equal(of.Ranks, c.ranks) ||
 			of.Kind != kinds[c.kind].kind {
-			t.Errorf("family %d of rank %d: %s %v, place %d; want %s %v, %d", c.kind, c.rank, of.Name, of.Ranks,
+			t.Errorf("family %d of rank %d: %s %v, place %d; want %s %v, %d", c.kind, c.rank, of.Name,
+				of.Ranks,
 				member, c.name, c.ranks, c.member)
 		}
 		if c.ranks != nil && g.Size(c.kind) != len(c.ranks) {
@@ -60,7 +61,8 @@ func TestGroupsThatAreAllHaveNoList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if comm, member := g.Comm(Data, 3); p.Comms[comm].Ranks != nil || p.Comms[comm].Name != "dp0" || member != 3 {
+	if comm, member := g.Comm(Data, 3); p.Comms[comm].Ranks != nil || p.Comms[comm].Name != "dp0" ||
+		member != 3 {
 		t.Errorf("%+v, place %d", p.Comms[comm], member)
 	}
 }
@@ -71,13 +73,16 @@ func TestDegreesDivideTheRanks(t *testing.T) {
 		ranks, tensor, expert, pipeline int
 		ok                              bool
 	}{
-		{8, 2, 2, 2, true}, {1, 1, 1, 1, true}, {8, -1, 0, -5, true}, {0, 1, 1, 1, false}, {-1, 1, 1, 1, false},
-		{8, 3, 1, 1, false}, {8, 1, 1, 3, false}, {8, 2, 1, 8, false}, {8, 2, 3, 2, false}, {8, 2, 4, 2, false},
+		{8, 2, 2, 2, true}, {1, 1, 1, 1, true}, {8, -1, 0, -5, true}, {0, 1, 1, 1, false}, {-1, 1, 1, 1,
+			false},
+		{8, 3, 1, 1, false}, {8, 1, 1, 3, false}, {8, 2, 1, 8, false}, {8, 2, 3, 2, false}, {8, 2, 4, 2,
+			false},
 		{1 << 24, 1 << 20, 1, 1, true}, {1<<24 + 1, 1, 1, 1, false}, {1 << 24, 1, 1 << 20, 1, true},
 		{1 << 24, 1, 1, 1 << 20, true}, {1 << 24, 1 << 21, 1, 1, false}, {1 << 24, 1, 1 << 21, 1, false},
 		{1 << 24, 1, 1, 1 << 21, false},
 	} {
-		if _, err := New(new(workload.Program), c.ranks, c.tensor, c.expert, c.pipeline); (err == nil) != c.ok {
+		if _, err := New(new(workload.Program), c.ranks, c.tensor, c.expert,
+			c.pipeline); (err == nil) != c.ok {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -92,7 +97,8 @@ func TestCallsAreAddedOnce(t *testing.T) {
 	}
 	one := workload.Call{Comm: 1, Func: coll.Reduce, Type: coll.Int8, Count: 4, Root: 1, Peer: 1}
 	seen := map[int32]string{}
-	for i, change := range []func(*workload.Call){func(*workload.Call) {}, func(c *workload.Call) { c.Comm = 0 },
+	for i, change := range []func(*workload.Call){func(*workload.Call) {},
+		func(c *workload.Call) { c.Comm = 0 },
 		func(c *workload.Call) { c.Func = coll.Broadcast }, func(c *workload.Call) { c.Type = coll.Float32 },
 		func(c *workload.Call) { c.Count = 5 }, func(c *workload.Call) { c.Root = 0 },
 		func(c *workload.Call) { c.Peer = 0 }} {
@@ -118,7 +124,8 @@ func TestElementsRoundUp(t *testing.T) {
 		{coll.AllReduce, 10, 5, coll.BFloat16}, {coll.AllReduce, 11, 11, coll.Int8},
 		{coll.AllGather, 16, 2, coll.BFloat16}, {coll.AllGather, 12, 3, coll.Int8},
 		{coll.ReduceScatter, 13, 4, coll.Int8}, {coll.AllToAll, 24, 3, coll.BFloat16},
-		{coll.Gather, 17, 5, coll.Int8}, {coll.Scatter, 8, 1, coll.BFloat16}, {coll.Broadcast, 8, 4, coll.BFloat16},
+		{coll.Gather, 17, 5, coll.Int8}, {coll.Scatter, 8, 1, coll.BFloat16}, {coll.Broadcast, 8, 4,
+			coll.BFloat16},
 		{coll.Send, 7, 7, coll.Int8},
 	} {
 		count, typ := Elements(c.f, c.bytes, 4)
