@@ -15,6 +15,8 @@ func frame(t *rapid.T, at int64) Frame {
 		Class: uint8(rapid.IntRange(0, 2).Draw(t, "class")), Tag: u.Draw(t, "tag")}
 }
 
+var calls = []string{"push", "push", "pass", "insert", "take", "move", "leave", "rewind", "reset"}
+
 // TestRingIsAList: what a ring holds after any calls is what a list holds, in order, wherever it wraps
 // around.
 func TestRingIsAList(t *testing.T) {
@@ -25,14 +27,12 @@ func TestRingIsAList(t *testing.T) {
 		for range rapid.IntRange(1, 120).Draw(t, "calls") {
 			end := last - rapid.Int64Range(0, 8).Draw(t, "before the last")
 			early, bytes, _ := before(list, end)
-			switch rapid.SampledFrom([]string{"push", "push", "pass", "insert", "take", "move", "leave",
-				"rewind",
-				"reset"}).Draw(t, "call") {
+			switch rapid.SampledFrom(calls).Draw(t, "call") {
 			case "push":
 				last += rapid.Int64Range(0, 3).Draw(t, "later")
 				f := frame(t, last)
-				q.Push(&f)
 				list = append(list, f)
+				q.Push(&f)
 			case "pass":
 				last += rapid.Int64Range(0, 3).Draw(t, "later")
 				f := frame(t, 7)
@@ -75,20 +75,25 @@ func TestRingIsAList(t *testing.T) {
 					list = list[1:]
 				}
 			case "rewind":
-				if q.Empty() {
-					if q.Rewind(); len(q.Buf) > 0 && q.Head&uint32(len(q.Buf)-1) != 0 {
-						t.Fatalf("rewound to %d of %d", q.Head, len(q.Buf))
-					}
+				if empty := q.Empty(); empty {
+					q.Rewind()
+					atBegin(t, &q, empty)
 				}
 			case "reset":
 				empty := q.Empty()
-				if q.Reset(); empty && len(q.Buf) > 0 && q.Head&uint32(len(q.Buf)-1) != 0 {
-					t.Fatalf("reset to %d of %d", q.Head, len(q.Buf))
-				}
+				q.Reset()
+				atBegin(t, &q, empty)
 			}
 			compare(t, &q, list, end)
 		}
 	})
+}
+
+// atBegin holds that a ring that was empty is at the begin of its memory.
+func atBegin(t *rapid.T, q *Ring, empty bool) {
+	if empty && len(q.Buf) > 0 && q.Head&uint32(len(q.Buf)-1) != 0 {
+		t.Fatalf("at %d of %d", q.Head, len(q.Buf))
+	}
 }
 
 // before is how many of a list arrive before a time, their bytes, and whether none is control.
