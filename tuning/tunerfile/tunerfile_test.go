@@ -42,7 +42,7 @@ func TestRowsAreReadAsThePluginReadsThem(t *testing.T) {
 		{"gather,1,2,tree,ll,3,4,5", same, `1:1: "gather": the plugin does not know it and takes allreduce`},
 		{"allreduce,1,2, star,ll,3,4,5", with(func(r *tuning.Row) { r.Algo = coll.Ring }), `1:16: "star"`},
 		{"allreduce,1,2,tree,fast,3,4,5", with(func(r *tuning.Row) { r.Proto = coll.Simple }),
-			`takes simple`},
+			`takes simple; write one of ll, ll128, simple`},
 		{"allreduce,1K,2,tree,ll,3,4,5", same, `1:11: "1K" is no number of bytes: the plugin reads 1`},
 		{"allreduce,x,2,tree,ll,3,4,5", with(func(r *tuning.Row) { r.Min = 0 }), `the plugin reads 0`},
 		{"allreduce,1,99999999999999999999,tree,ll,3,4,5", with(func(r *tuning.Row) { r.Max = 1<<64 - 1 }),

@@ -120,7 +120,10 @@ func compare(t *rapid.T, q *Ring, list []Frame, end int64) {
 	if soon := q.Soon(); soon != first {
 		t.Fatalf("the first arrives at %d, want %d", soon, first)
 	}
-	if len(list) > 0 && (q.First() != first || *q.Last() != list[len(list)-1] || *q.Front() != list[0]) {
+	if q.First() != first {
+		t.Fatalf("the first arrives at %d, want %d", q.First(), first)
+	}
+	if len(list) > 0 && (*q.Last() != list[len(list)-1] || *q.Front() != list[0]) {
 		t.Fatalf("first %+v, last %+v", *q.Front(), *q.Last())
 	}
 	early, bytes, plain := before(list, end)
