@@ -28,10 +28,10 @@ import (
 //	                                much a kernel has
 //
 // A call is OP SIZE [TYPE] [R] [root=R] [window|sendwindow] [warps=N] [by ALGO PROTO CHANNELS], send RANK
-// PEER SIZE or recv RANK PEER SIZE [in place]; sizes are of NCCL's count, and N* before a call is that many.
-// Without by it is Ring Simple on all channels, and calls of one operation take the first's. A kernel says
-// its threads; of each collective its channels and the elements of the first, the middle and the last of
-// them; of each rank what it sends and takes by round, with the batches of the parts.
+// PEER SIZE or recv RANK PEER SIZE [in place]; sizes are of NCCL's count, N* before a call is that many, and
+// a rank all is each in turn. Without by it is Ring Simple on all channels, and calls of one operation take
+// the first's. A kernel says its threads; of each collective its channels and the elements of the first, the
+// middle and the last of them; of each rank what it sends and takes by round, with the batches of the parts.
 func TestConversations(t *testing.T) {
 	ruletest.Run(t, func() func(*testing.T, *datadriven.TestData) string {
 		var c *connect.Layout
@@ -88,7 +88,7 @@ func groupOf(c *connect.Layout, d *datadriven.TestData) (string, error) {
 		return chosen[o.Func], nil
 	}
 	var calls []launch.Call
-	for line := range strings.Lines(d.Input) {
+	for line := range strings.Lines(eachRank(d.Input, c.NRanks)) {
 		times, call, ok := strings.Cut(line, "* ")
 		if !ok {
 			times, call = "1", line
@@ -125,13 +125,28 @@ func groupOf(c *connect.Layout, d *datadriven.TestData) (string, error) {
 	}
 	for i := range kernels {
 		if k := &kernels[i]; ruletest.Word(d, 0) == "count" || ruletest.Word(d, 1) == "count" {
-			fmt.Fprintf(&b, "kernel of %d threads: %d collectives, batches %v\n", k.Threads, len(k.Tasks),
-				k.Batches)
+			fmt.Fprintf(&b, "kernel of %d threads: %d collectives, rank 0 has %d batches\n", k.Threads,
+				len(k.Tasks), k.Batches[0])
 		} else {
 			describe(&b, calls, k)
 		}
 	}
 	return b.String(), nil
+}
+
+// eachRank writes a line with "all" once for each rank in its place.
+func eachRank(lines string, ranks int) string {
+	var b strings.Builder
+	for line := range strings.Lines(lines) {
+		n := 1
+		if strings.Contains(line, " all ") {
+			n = ranks
+		}
+		for r := range n {
+			b.WriteString(strings.Replace(strings.TrimSpace(line), " all ", fmt.Sprintf(" %d ", r), 1) + "\n")
+		}
+	}
+	return b.String()
 }
 
 func callOf(c *connect.Layout, words []string) (a asked, err error) {
