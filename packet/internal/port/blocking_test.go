@@ -33,10 +33,10 @@ func TestWaits(t *testing.T) {
 // pause is after it was ready.
 func TestPausesAreChargedToTheirCulprit(t *testing.T) {
 	p := new(Pauses)
-	p.Begin(100, 7)
-	p.End(130)
-	p.Begin(200, 8)
-	p.End(250)
+	p.Begin(100, 8)
+	p.End(150)
+	p.Begin(200, 7)
+	p.End(230)
 	if got := p.Behind.Worst(-2); got != 8 {
 		t.Errorf("most behind link %d, want 8, by 50 to 30", got)
 	}
