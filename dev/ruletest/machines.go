@@ -29,8 +29,8 @@ import (
 //	hosts [NAME] [more] [n=N] [release=V] [multicast=on|off] [keep=0,1] [K=V...]
 //
 // makes N equal hosts of the lines below (XML), of testdata/topos/NAME.xml or, without both, of the lines
-// before, with settings of NCCL, and says what is on the first; what else is asked is about these. With more
-// they come after the hosts before.
+// before, with settings of NCCL ("+" for a blank), and says what is on the first; what else is asked is about
+// these. With more they come after the hosts before.
 //
 //	nets                          speed, ports, owner, rail and plane of each net
 //	paths KIND KIND               kind, GB/s and nodes of each path (gpu, net, cpu, switch)
@@ -42,8 +42,9 @@ import (
 //	channels, rings, trees        of all hosts
 //	nvls                          channels by rank, and chunks
 //	collnet                       heads, chains and routes of the network that reduces, or why there is none
-//	route FROM TO CHANNEL [ring|tree|p2p]
-//	choose OP SIZE... [type=T] [op=R]
+//	route FROM TO CHANNEL [ring|tree|p2p|nvls|nvls-tree]
+//	choose OP SIZE... [type=T] [op=R] [in=group]
+//	dda all_to_all SIZE... [type=T]  whether RCCL's DDA does it
 //	times OP SIZE [ALGO|PROTO]    of what is on, or of one algorithm or protocol, or why it is off
 func Machines(t *testing.T) {
 	Run(t, func() func(*testing.T, *datadriven.TestData) string {
@@ -70,7 +71,7 @@ var (
 	ofComm = map[string]func(*machine, *datadriven.TestData) string{"graph": (*machine).graph,
 		"collnet": (*machine).collnet, "nvls": (*machine).nvls, "channels": (*machine).channels,
 		"rings": (*machine).rings, "trees": (*machine).trees, "route": (*machine).route,
-		"choose": (*machine).choose, "times": (*machine).times}
+		"choose": (*machine).choose, "dda": (*machine).dda, "times": (*machine).times}
 )
 
 func (m *machine) answer(t *testing.T, d *datadriven.TestData) string {
@@ -107,7 +108,7 @@ func (m *machine) hosts(t *testing.T, d *datadriven.TestData) (string, error) {
 	var set []string
 	for _, a := range d.CmdArgs {
 		if len(a.Vals) > 0 && a.Key == strings.ToUpper(a.Key) {
-			set = append(set, a.Key+"="+strings.Join(a.Vals, ","))
+			set = append(set, a.Key+"="+strings.ReplaceAll(strings.Join(a.Vals, ","), "+", " "))
 		}
 	}
 	c, _, err := config.Load(config.Sources{Rules: r, Flags: set, NoEnv: true})
@@ -153,7 +154,7 @@ func more(d *datadriven.TestData) bool { return Word(d, 0) == "more" || Word(d, 
 // read takes the host of the lines, of a file by name, or the one before.
 func (m *machine) read(t *testing.T, d *datadriven.TestData) error {
 	text, err := XML(d.Input)
-	name := d.Pos
+	name := "hosts" // not the place in the file, which moves with what is above it
 	if file := Word(d, 0); file != "" && file != "more" {
 		var data []byte
 		name = file
@@ -364,7 +365,8 @@ func (m *machine) route(d *datadriven.TestData) string {
 		return v
 	}
 	kind := map[string]connect.RouteKind{"ring": connect.RingRoute, "tree": connect.TreeRoute,
-		"p2p": connect.P2PRoute, "": connect.RingRoute}[Word(d, 3)]
+		"p2p": connect.P2PRoute, "": connect.RingRoute, "nvls": connect.NVLSRoute,
+		"nvls-tree": connect.NVLSTreeRoute}[Word(d, 3)]
 	r := m.comm.RouteOf(int32(number(0)), int32(number(1)), number(2), kind)
 	if r.Transport != connect.NET {
 		return []string{"P2P", "SHM"}[r.Transport]
@@ -375,8 +377,9 @@ func (m *machine) route(d *datadriven.TestData) string {
 }
 
 func (m *machine) nvls(*datadriven.TestData) string {
-	return fmt.Sprintf("channels %v, chunk %v, of the tree %v", m.comm.NVLSCount, m.comm.NVLSChunkSize,
-		m.comm.NVLSTreeChunk)
+	return fmt.Sprintf("channels %v, chunk %v, of the tree %v, at most %d", m.comm.NVLSCount,
+		m.comm.NVLSChunkSize, m.comm.NVLSTreeChunk,
+		m.comm.NVLSTreeLimit(m.comm.Params.Plan.NVLSTreeMaxChunk))
 }
 
 func (m *machine) collnet(*datadriven.TestData) string {
@@ -428,7 +431,7 @@ func (m *machine) op(d *datadriven.TestData, size string) (o tuning.Op, err erro
 	}
 	bytes, err := units.ParseBytes(size)
 	o.Count = int64(bytes / o.Type.Size())
-	if o.Func == coll.AllGather || o.Func == coll.ReduceScatter {
+	if o.Func == coll.AllGather || o.Func == coll.ReduceScatter || o.Func == coll.AllToAll {
 		o.Count /= int64(m.comm.NRanks)
 	}
 	return o, err
@@ -441,12 +444,28 @@ func (m *machine) choose(d *datadriven.TestData) string {
 		if err != nil {
 			return "error: " + err.Error()
 		}
-		if c, err := m.comm.Choose(o); err != nil {
+		of := m.comm
+		if Value(d, "in", "") == "group" {
+			of = of.Grouped()
+		}
+		if c, err := of.Choose(o); err != nil {
 			fmt.Fprintf(&b, "%s: error: %v\n", Word(d, i), err)
 		} else {
 			fmt.Fprintf(&b, "%s: %v %v, %d channels, %d threads%s\n", Word(d, i), c.Algo, c.Proto,
 				c.MaxChannels, c.Threads, otherwise(&c))
 		}
+	}
+	return b.String()
+}
+
+func (m *machine) dda(d *datadriven.TestData) string {
+	var b strings.Builder
+	for i := 1; Word(d, i) != ""; i++ {
+		o, err := m.op(d, Word(d, i))
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		fmt.Fprintf(&b, "%s: %t\n", Word(d, i), m.comm.Model.TakenByDDA(o))
 	}
 	return b.String()
 }

@@ -79,9 +79,6 @@ func BusID(s string) int64 {
 		if s[i] == '.' || s[i] == ':' {
 			continue
 		}
-		if digit(s[i]) >= 16 {
-			break
-		}
 		hex = append(hex, s[i])
 	}
 	v, _ := digits(string(hex), 16, 1<<63-1)

@@ -1,6 +1,7 @@
 package cc
 
 import (
+	"math"
 	"testing"
 
 	"github.com/simccl/simccl/units"
@@ -106,5 +107,67 @@ func TestSwiftReaction(t *testing.T) {
 	}
 	if x.Loss(p, 900*us, p.Resets); x.cwnd != p.Least {
 		t.Errorf("after timeouts %g frames", x.cwnd)
+	}
+}
+
+// TestEachSettingIsChecked: one setting out of its bounds is refused, whatever the others are; at the bound
+// it is taken.
+func TestEachSettingIsChecked(t *testing.T) {
+	for name, set := range map[string][2]func(*Params){ // refused, taken
+		"Window":     {func(p *Params) { p.Window = -1 }, func(p *Params) { p.Window = 0 }},
+		"AI":         {func(p *Params) { p.AI = -1 }, func(p *Params) { p.AI = 0 }},
+		"HAI":        {func(p *Params) { p.HAI = -1 }, func(p *Params) { p.HAI = 0 }},
+		"RateAI":     {func(p *Params) { p.RateAI = -1 }, func(p *Params) { p.RateAI = 0 }},
+		"MinRate":    {func(p *Params) { p.MinRate = 0 }, func(p *Params) { p.MinRate = 1 }},
+		"Gain below": {func(p *Params) { p.Gain = -.1 }, func(p *Params) { p.Gain = 0 }},
+		"Gain above": {func(p *Params) { p.Gain = 1.1 }, func(p *Params) { p.Gain = 1 }},
+		"Gain":       {func(p *Params) { p.Gain = math.NaN() }, func(p *Params) { p.Gain = .5 }},
+		"AlphaPeriod": {func(p *Params) { p.AlphaPeriod = units.Nanosecond - 1 },
+			func(p *Params) { p.AlphaPeriod = units.Nanosecond }},
+		"DecreasePeriod": {func(p *Params) { p.DecreasePeriod = units.Nanosecond - 1 },
+			func(p *Params) { p.DecreasePeriod = units.Nanosecond }},
+		"IncreasePeriod": {func(p *Params) { p.IncreasePeriod = units.Nanosecond - 1 },
+			func(p *Params) { p.IncreasePeriod = units.Nanosecond }},
+		"CNPGap":         {func(p *Params) { p.CNPGap = -1 }, func(p *Params) { p.CNPGap = 0 }},
+		"ByteReset":      {func(p *Params) { p.ByteReset = -1 }, func(p *Params) { p.ByteReset = 0 }},
+		"MostCut below":  {func(p *Params) { p.MostCut = -.1 }, func(p *Params) { p.MostCut = 0 }},
+		"MostCut above":  {func(p *Params) { p.MostCut = 1.1 }, func(p *Params) { p.MostCut = 1 }},
+		"Alpha below":    {func(p *Params) { p.Alpha = -.1 }, func(p *Params) { p.Alpha = 0 }},
+		"Alpha above":    {func(p *Params) { p.Alpha = 1.1 }, func(p *Params) { p.Alpha = 1 }},
+		"CNPBytes below": {func(p *Params) { p.CNPBytes = -1 }, func(p *Params) { p.CNPBytes = 0 }},
+		"CNPBytes above": {func(p *Params) { p.CNPBytes = 65536 }, func(p *Params) { p.CNPBytes = 65535 }},
+	} {
+		for i, change := range set {
+			p, err := Preset("dcqcn:paper", 40e9)
+			if err != nil {
+				t.Fatal(err)
+			}
+			change(&p)
+			if err := p.Check(); (err == nil) != (i == 1) {
+				t.Errorf("%s: %v, want it taken: %t", name, err, i == 1)
+			}
+		}
+	}
+	for _, c := range []struct {
+		preset string
+		change func(*Params)
+	}{
+		{"hpcc", func(p *Params) { p.Utilisation = 0 }}, {"hpcc", func(p *Params) { p.Multi = 0 }},
+		{"hpcc", func(p *Params) { p.CNPBytes = 64 }},
+		{"hpcc", func(p *Params) { p.ByRoute, p.BaseRTT, p.Window = false, units.Nanosecond, 0 }},
+		{"hpcc", func(p *Params) { p.ByRoute, p.BaseRTT, p.Window = false, 0, 1 }},
+		{"nscc", func(p *Params) { p.ByRoute = false }},
+		{"dcqcn:paper", func(p *Params) { p.Kind = NSCC + 1 }},
+	} {
+		p, err := Preset(c.preset, 40e9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Check(); err != nil {
+			t.Errorf("%s: %v", c.preset, err)
+		}
+		if c.change(&p); p.Check() == nil {
+			t.Errorf("%s is taken with %+v", c.preset, p)
+		}
 	}
 }

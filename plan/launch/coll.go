@@ -56,7 +56,6 @@ func (l *layout) colls(tasks []task) (int, error) {
 			cur = channels.NewSpread(l.c.Layout, mostChannels(l.c.Layout, t.kind), traffic[t.kind],
 				width[t.kind])
 		}
-		before := cur
 		if even := l.c.Layout.Rules.Plan.EvenBytes; !even && (t.kind == plainKind || t.kind == nvlsKind) {
 			cut := cur.Place(t.Task)
 			t.req.Cut = &cut
@@ -66,7 +65,6 @@ func (l *layout) colls(tasks []task) (int, error) {
 			return 0, err
 		}
 		if !l.budget.fits(l.batches.n+s.NChannels, l.batches.bytes+collBytes) {
-			cur = before
 			return i, nil
 		}
 		l.place(t, s)

@@ -1,7 +1,9 @@
 package launch_test
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/dev/ruletest"
 	"github.com/simccl/simccl/plan/launch"
+	"github.com/simccl/simccl/plan/sym"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
@@ -20,13 +23,15 @@ import (
 // TestConversations: calls in, kernels out.
 //
 //	ranks N [nodes=N] [channels=N] [release=V]    a communicator, N ranks a node
-//	group [graph|asked] [args=BYTES] [fifo=BYTES] the calls below; asked: and what is chosen for
+//	group [graph|asked|windows|count] [args=BYTES] [fifo=BYTES] the calls below; asked: and what is chosen
+//	                                for; windows: GPUs of sm_90 with NVLS have symmetric kernels; count: how
+//	                                much a kernel has
 //
-// A call is OP SIZE [TYPE] [R] [root=R] [by ALGO PROTO CHANNELS], send RANK PEER SIZE or recv RANK PEER
-// SIZE; sizes are of NCCL's count. Without by it is Ring Simple on all channels, and calls of one operation
-// take the first's. A kernel says its threads; of each collective its channels and the elements of the
-// first, the middle and the last of them; of each rank what it sends and takes by round, with the batches of
-// the parts.
+// A call is OP SIZE [TYPE] [R] [root=R] [window|sendwindow] [warps=N] [by ALGO PROTO CHANNELS], send RANK
+// PEER SIZE or recv RANK PEER SIZE [in place]; sizes are of NCCL's count, N* before a call is that many, and
+// a rank all is each in turn. Without by it is Ring Simple on all channels, and calls of one operation take
+// the first's. A kernel says its threads; of each collective its channels and the elements of the first, the
+// middle and the last of them; of each rank what it sends and takes by round, with the batches of the parts.
 func TestConversations(t *testing.T) {
 	ruletest.Run(t, func() func(*testing.T, *datadriven.TestData) string {
 		var c *connect.Layout
@@ -83,12 +88,17 @@ func groupOf(c *connect.Layout, d *datadriven.TestData) (string, error) {
 		return chosen[o.Func], nil
 	}
 	var calls []launch.Call
-	for line := range strings.Lines(d.Input) {
-		a, err := callOf(c, strings.Fields(line))
-		if err != nil {
+	for line := range strings.Lines(eachRank(d.Input, c.NRanks)) {
+		times, call, ok := strings.Cut(line, "* ")
+		if !ok {
+			times, call = "1", line
+		}
+		a, err := callOf(c, strings.Fields(call))
+		n, bad := strconv.Atoi(times)
+		if err = cmp.Or(err, bad); err != nil {
 			return "", fmt.Errorf("%s: %w", strings.TrimSpace(line), err)
 		}
-		if calls = append(calls, a.Call); chosen[a.Func].Channels == 0 {
+		if calls = append(calls, slices.Repeat([]launch.Call{a.Call}, n)...); chosen[a.Func].Channels == 0 {
 			chosen[a.Func] = a.choice
 		}
 	}
@@ -102,17 +112,41 @@ func groupOf(c *connect.Layout, d *datadriven.TestData) (string, error) {
 		}
 	}
 	mode := launch.Eager
-	if ruletest.Word(d, 0) == "graph" {
+	switch ruletest.Word(d, 0) {
+	case "graph":
 		mode = launch.Captured
+	case "windows":
+		of.Symmetric = &sym.Comm{Rules: &c.Rules.Sym, Ranks: c.NRanks, Nodes: c.NNodes, SM: 90, NVLS: true,
+			P2P: true, DirectP2P: true, DirectNVLink: true, PerNode: c.NRanks / c.NNodes}
 	}
 	kernels, err := launch.Plan(of, calls, mode)
 	if err != nil {
 		return "", err
 	}
 	for i := range kernels {
-		describe(&b, calls, &kernels[i])
+		if k := &kernels[i]; ruletest.Word(d, 0) == "count" || ruletest.Word(d, 1) == "count" {
+			fmt.Fprintf(&b, "kernel of %d threads: %d collectives, rank 0 has %d batches\n", k.Threads,
+				len(k.Tasks), k.Batches[0])
+		} else {
+			describe(&b, calls, k)
+		}
 	}
 	return b.String(), nil
+}
+
+// eachRank writes a line with "all" once for each rank in its place.
+func eachRank(lines string, ranks int) string {
+	var b strings.Builder
+	for line := range strings.Lines(lines) {
+		n := 1
+		if strings.Contains(line, " all ") {
+			n = ranks
+		}
+		for r := range n {
+			b.WriteString(strings.Replace(strings.TrimSpace(line), " all ", fmt.Sprintf(" %d ", r), 1) + "\n")
+		}
+	}
+	return b.String()
 }
 
 func callOf(c *connect.Layout, words []string) (a asked, err error) {
@@ -133,6 +167,7 @@ func callOf(c *connect.Layout, words []string) (a asked, err error) {
 		a.Count = int64(bytes / a.Type.Size())
 		return a, err
 	}
+	a.InPlace = word(4) == "in"
 	switch word(0) {
 	case "send":
 		a.Func, a.Rank, a.Peer = coll.Send, number(word(1)), number(word(2))
@@ -147,6 +182,11 @@ func callOf(c *connect.Layout, words []string) (a asked, err error) {
 	for i := 2; i < len(words); i++ {
 		if root, ok := strings.CutPrefix(words[i], "root="); ok {
 			a.Root = number(root)
+		} else if warps, ok := strings.CutPrefix(words[i], "warps="); ok {
+			a.choice.Warps = int(number(warps))
+		} else if w, ok := map[string]sym.Windows{"window": sym.Both,
+			"sendwindow": sym.SendWindow}[words[i]]; ok {
+			a.Windows = w
 		} else if words[i] == "by" {
 			if a.choice.Algo, err = coll.ParseAlgorithm(word(i + 1)); err != nil {
 				return a, err
@@ -166,6 +206,10 @@ func callOf(c *connect.Layout, words []string) (a asked, err error) {
 }
 
 func describe(b *strings.Builder, calls []launch.Call, k *launch.Kernel) {
+	if k.Symmetric != nil {
+		fmt.Fprintf(b, "symmetric kernel of %d threads: %s\n", k.Threads, k.Symmetric.Line())
+		return
+	}
 	fmt.Fprintf(b, "kernel of %d threads", k.Threads)
 	if len(k.Batches) > 0 {
 		fmt.Fprintf(b, ", batches %v", k.Batches)

@@ -5,6 +5,8 @@ import (
 	"math/rand"
 	"slices"
 	"testing"
+
+	"github.com/simccl/simccl/topo"
 )
 
 // exchanges is RCCL's recursion over the orders of a list, whole and without leaving any
@@ -94,6 +96,47 @@ func TestModelsAreWhole(t *testing.T) {
 					t.Errorf("model %s: ring %q", m.name, text)
 				}
 			}
+		}
+	}
+}
+
+// TestSeveralNICsOfAGPUGoInOrder: where each GPU has more than one NIC, each NIC of the model takes the first
+// of the machine that is left, of its NUMA node where that counts and as near to each GPU, where a path by
+// another GPU is as near as any (graph/rome_models.cc:2751).
+func TestSeveralNICsOfAGPUGoInOrder(t *testing.T) {
+	gpus := make([]device, 2)
+	const near, far, pxn = topo.PathPIX, topo.PathSYS, topo.PathPXN
+	ref := &model{gpus: gpus, nics: []device{{numa: 0}, {numa: 0}, {numa: 1}, {numa: 1}},
+		near: []topo.PathKind{near, far, near, far, far, near, far, near}}
+	for _, c := range []struct {
+		name string
+		numa []int64
+		near []topo.PathKind
+		by   bool // NUMA nodes
+		want []int
+	}{
+		{"the same order", []int64{0, 0, 1, 1}, ref.near, true, []int{0, 1, 2, 3}},
+		{"the other end first", []int64{1, 0, 1, 0}, []topo.PathKind{far, near, near, far, far, near, near,
+			far}, true,
+			[]int{1, 3, 0, 2}},
+		{"by another GPU", []int64{0, 0, 1, 1}, []topo.PathKind{near, pxn, pxn, far, far, near, pxn, pxn},
+			true,
+			[]int{0, 1, 2, 3}},
+		{"a near one too many", []int64{0, 0, 1, 1}, []topo.PathKind{near, far, near, far, near, far, far,
+			near}, true,
+			nil},
+		{"far from the first", []int64{0, 0, 1, 1}, []topo.PathKind{far, far, near, far, far, near, far,
+			near}, true,
+			nil},
+		{"nodes do not agree", []int64{1, 1, 0, 0}, ref.near, true, nil},
+		{"nodes do not count", []int64{1, 1, 0, 0}, ref.near, false, []int{0, 1, 2, 3}},
+	} {
+		m := &machine{model: model{gpus: gpus, near: c.near}}
+		for _, n := range c.numa {
+			m.nics = append(m.nics, device{numa: n})
+		}
+		if got := m.takeNICs(ref, c.by); !slices.Equal(got, c.want) || (got == nil) != (c.want == nil) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 }

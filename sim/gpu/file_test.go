@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -186,5 +187,21 @@ func TestSummarySaysTheErrorsOfSmallAndLargeSizes(t *testing.T) {
 		"1 MiB, 3.0 % from there)"
 	if got := c.Summary(NoNetwork); got != want {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestQuantitiesTakenAfterOthers: what a class does not give is taken to be like another quantity that it
+// does.
+func TestQuantitiesTakenAfterOthers(t *testing.T) {
+	got := map[string]string{}
+	for _, q := range Quantities() {
+		if q.Like != "" {
+			got[q.Name] = q.Like
+		}
+	}
+	want := map[string]string{"simple_slice_copy": "simple_slice_local", "ll_first_issue": "ll_first",
+		"beside_wait": "beside_traffic"}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

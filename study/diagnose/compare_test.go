@@ -143,9 +143,11 @@ func TestFileThatIsSureOutranksAFit(t *testing.T) {
 func TestWhatDistinguishesSuspectsIsAskedFor(t *testing.T) {
 	q := &work{m: &material{facts: []fact{{"mtu", "said", sure}}}, rep: &Report{Suspects: []Suspect{
 		{Kind: "mtu", Rank: 1}, {Kind: "acs", Rank: 2}, {Kind: "congestion", Rank: 2},
-		{Kind: "pcie", Rank: 3},
-		{Kind: "numa", Rank: 4}}}}
+		{Kind: "pcie", Rank: 3}, {Kind: "late-rank", Rank: 3}, {Kind: "numa", Rank: 4}}}}
 	got := strings.Join(q.asks(), "\n")
+	if n := len(q.asks()); n != 3 || !strings.Contains(got, "distinguishes late-rank") {
+		t.Errorf("%d inputs are asked for, want those of acs with pcie, congestion, late-rank: %s", n, got)
+	}
 	if !strings.Contains(got, "lspci -vv") || !strings.Contains(got, "distinguishes acs, pcie") ||
 		!strings.Contains(got, "distinguishes congestion") || strings.Contains(got, "numa") ||
 		strings.Contains(got, "ibv_devinfo") {

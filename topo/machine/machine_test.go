@@ -99,3 +99,23 @@ func FuzzSpec(f *testing.F) {
 		}
 	})
 }
+
+// TestSocketsWithoutASpeedHave10Gigabits: a NIC that only sockets use, of a kind that is not known, has what
+// NCCL takes where the kernel names no speed, and no GPUDirect RDMA (net_socket.cc); one for RDMA has to be
+// named.
+func TestSocketsWithoutASpeedHave10Gigabits(t *testing.T) {
+	pci := element("pci", "busid", "0000:01:00.0", "device", "0x9999")
+	if _, err := addPort(&Device{PCI: pci, Name: "eth0", Sockets: true}, 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	n := pci.Child("nic").Child("net")
+	for name, want := range map[string]string{"speed": "10000", "maxconn": "65536", "gdr": "0", "port": "1"} {
+		if got, _ := n.Get(name); got != want {
+			t.Errorf("%s %s, want %s", name, got, want)
+		}
+	}
+	if _, err := addPort(&Device{PCI: pci, Name: "mlx5_0"}, 0, ""); err == nil ||
+		!strings.Contains(err.Error(), "name the nearest with --nic-kind") {
+		t.Error(err)
+	}
+}

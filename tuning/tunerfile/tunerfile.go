@@ -140,7 +140,6 @@ func (p *parser) split() {
 	if len(p.fields) > mostFields {
 		p.problem(p.fields[mostFields].column, fmt.Sprintf("more than %d fields", mostFields),
 			"leave the others out")
-		p.fields = p.fields[:mostFields]
 	}
 }
 

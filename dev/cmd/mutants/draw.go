@@ -1,18 +1,20 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 )
 
 // draws yields places by the seed: each kind equally often, with -cited so many of each rule, with -given
-// all.
+// all. The order of a kind's places is by their keys, so that a change elsewhere leaves it as it is.
 func (o *options) draws(places []*Place) iter.Seq[*Place] {
 	if o.cited {
 		return o.citedDraws(places)
@@ -23,22 +25,31 @@ func (o *options) draws(places []*Place) iter.Seq[*Place] {
 	for _, p := range places {
 		byKind[p.Kind] = append(byKind[p.Kind], p)
 	}
+	for _, of := range byKind {
+		slices.SortFunc(of, func(a, b *Place) int { return o.byHash(a.Key(), b.Key()) })
+	}
 	kinds := []string{number, negated, shifted, connected, sign, removed}
 	return func(yield func(*Place) bool) {
-		seen := map[string]bool{}
-		for i := uint64(0); len(seen) < len(places); i++ {
-			r := rand.New(rand.NewPCG(o.seed, i))
-			of := byKind[kinds[r.IntN(len(kinds))]]
-			if len(of) == 0 {
-				continue
+		r := rand.New(rand.NewPCG(o.seed, 0))
+		for range len(places) * 100 {
+			kind := kinds[r.IntN(len(kinds))]
+			if of := byKind[kind]; len(of) > 0 {
+				if byKind[kind] = of[1:]; !yield(of[0]) {
+					return
+				}
 			}
-			p := of[r.IntN(len(of))]
-			if !seen[p.Key()] && !yield(p) {
-				return
-			}
-			seen[p.Key()] = true
 		}
 	}
+}
+
+// byHash orders texts by the seed.
+func (o *options) byHash(a, b string) int {
+	hash := func(s string) uint64 {
+		h := fnv.New64a()
+		fmt.Fprintf(h, "%d %s", o.seed, s)
+		return h.Sum64()
+	}
+	return cmp.Or(cmp.Compare(hash(a), hash(b)), cmp.Compare(a, b))
 }
 
 // rule names what a citation belongs to.
@@ -52,28 +63,17 @@ func (o *options) citedDraws(places []*Place) iter.Seq[*Place] {
 			rules[p.rule()] = append(rules[p.rule()], p)
 		}
 	}
-	hash := func(s string) uint64 {
-		h := fnv.New64a()
-		fmt.Fprintf(h, "%d %s", o.seed, s)
-		return h.Sum64()
-	}
-	byHash := func(a, b string) int {
-		if hash(a) < hash(b) {
-			return -1
-		}
-		return 1
-	}
 	names := make([]string, 0, len(rules))
 	for name := range rules {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, byHash)
+	slices.SortFunc(names, o.byHash)
 	return func(yield func(*Place) bool) {
 		for nth := range o.each {
 			for _, name := range names {
 				of := rules[name]
 				if nth == 0 {
-					slices.SortFunc(of, func(a, b *Place) int { return byHash(a.Key(), b.Key()) })
+					slices.SortFunc(of, func(a, b *Place) int { return o.byHash(a.Key(), b.Key()) })
 				}
 				if nth < len(of) && !yield(of[nth]) {
 					return
@@ -156,5 +156,35 @@ func show(w io.Writer, all []row, o *options) (survivors int) {
 		fmt.Fprintf(w, "%s: %s\n\t%s\n", r.Verdict, &r.Place, r.Key())
 	}
 	fmt.Fprintf(w, "%d of %d mutants survive\n", survivors, tested)
+	if o.cited {
+		showHeld(w, all)
+	}
 	return survivors
+}
+
+// showHeld prints what holds rules, of each the best that any of its mutants has, and the rules without a
+// case.
+func showHeld(w io.Writer, all []row) {
+	ranks := []string{byStory, byPackage, byImporter, byNone}
+	best := map[string]int{}
+	mutants, rules := make([]int, len(ranks)), make([]int, len(ranks))
+	for i := range all {
+		r := &all[i]
+		if r.Verdict == unusable {
+			continue
+		}
+		held := slices.Index(ranks, cmp.Or(r.Held, byNone))
+		mutants[held]++
+		if before, ok := best[r.rule()]; !ok || held < before {
+			best[r.rule()] = held
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(best)) {
+		if rules[best[name]]++; ranks[best[name]] == byNone {
+			fmt.Fprintf(w, "no case: %s\n", name)
+		}
+	}
+	for i, rank := range ranks {
+		fmt.Fprintf(w, "%s: %d rules, %d mutants\n", rank, rules[i], mutants[i])
+	}
 }

@@ -17,8 +17,10 @@
 // its place (go build -overlay).
 //
 // With -cited, places are those of rules that cite NCCL (enqueue.cc:258 in the comment of the function, the
-// value or the line), N of each, and what is printed are the rules that no test decides; with -met, which
-// runs no mutant and takes a minute, those that no test meets.
+// value or the line), N of each. The conversations of their room run first (testdata/rules), and what is
+// printed are the places that no test decides, and how many rules are decided by a story, by another test of
+// the package, by one of importers, or by none. -met runs no mutant and takes minutes: what tests meet
+// counts as decided.
 //
 // With -given, what is changed is in a table (given.go); review.txt is one, of a review of the house.
 //
@@ -26,12 +28,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/dev/golist"
@@ -98,6 +102,7 @@ type row struct {
 	Place
 	Verdict string // one of the verdicts
 	By      string `json:",omitempty"` // the test or package that notices
+	Held    string `json:",omitempty"` // and what that is
 	Seconds float64
 }
 
@@ -184,6 +189,9 @@ func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place
 		}
 		defer s.close()
 	}
+	slices.SortStableFunc(places, func(a, b *Place) int { // what is compiled by itself comes last
+		return cmp.Compare(min(b.id, 1), min(a.id, 1))
+	})
 	for _, p := range places {
 		var r *row
 		if p.id > 0 {

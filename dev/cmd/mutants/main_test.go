@@ -82,6 +82,15 @@ func TestDrawsGoOn(t *testing.T) {
 	if len(one) != len(places) || !cmp.Equal(one, drawn(1)) || cmp.Equal(one, drawn(2)) {
 		t.Errorf("of %d places %d are drawn: %v", len(places), len(one), one)
 	}
+	places = slices.DeleteFunc(places, func(p *Place) bool { return p.Key() == one[0] })
+	if kept := drawn(1); len(kept) != len(one)-1 || !slices.Equal(ofKind(kept, number), ofKind(one[1:],
+		number)) {
+		t.Errorf("without the first place the order is %v, was %v", kept, one)
+	}
+}
+
+func ofKind(keys []string, kind string) []string {
+	return slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return !strings.Contains(k, kind) })
 }
 
 // TestEquivalentsHaveReasons: and are places that there are.
@@ -206,6 +215,64 @@ func f(a uint8, b float64, s []int, name string) float64 {
 	}
 	if diff := cmp.Diff(strings.ReplaceAll(want, "CONST", constant), string(got)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestSwitchesCompile: a file whose only place cannot be switched is left as it is, and so is a constant that
+// tests name, where it may have another type.
+func TestSwitchesCompile(t *testing.T) {
+	m, places := module(t, map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n",
+		"p.go":      "package p\n\nconst least = -1 << 31\n\nconst size = 7\n\nvar u uint8 = size\n",
+		"q.go":      "package p\n\nfunc f(a int32) int32 {\n\treturn a * (least + 2*9)\n}\n",
+		"p_test.go": "package p\n\nvar sizes = map[int]bool{size: true}\n"})
+	places = slices.DeleteFunc(places, func(p *Place) bool { return p.Kind != sign && p.Old != "7" })
+	s, err := switchedSuite(m, &options{}, places)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	wrong, err := s.goes(t.Context(), "test", "-c", "-o", s.file("p.test"), ".")
+	if err != nil || wrong != nil || slices.ContainsFunc(places, func(p *Place) bool { return p.id != 0 }) {
+		t.Errorf("%v, %v: numbers %v", wrong, err, places)
+	}
+}
+
+// TestRulesAreHeldByTheNearest: the conversations of a rule's package are asked first, then its other tests,
+// then those of importers; a rule has what the nearest of its mutants has.
+func TestRulesAreHeldByTheNearest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it compiles tests of several mutants")
+	}
+	check := func(call, want string) string {
+		return "{\n\tif " + call + " != " + want + " {\n\t\tt.Fatal()\n\t}\n}\n"
+	}
+	const head = "import \"testing\"\n\nfunc "
+	m, places := module(t, map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.26\n",
+		"a/a.go": "package a\n\n// A is a.cc:1.\nfunc A() int { return 1 }\n\n" +
+			"// B is a.cc:2.\nfunc B() int { return 2 }\n\n" +
+			"// C is a.cc:3.\nfunc C() int { return 3 }\n\n// D is a.cc:4.\nfunc D() int { return 4 }\n",
+		"a/testdata/rules/a.txt": "# A is 1 (a.cc:1).\n",
+		"a/a_test.go": "package a\n\n" + head + "TestAll(t *testing.T) " + check("A()+B()", "3") +
+			"\nfunc TestConversations(t *testing.T) " + check("A()", "1"),
+		"b/b.go":      "package b\n\nimport \"example.com/m/a\"\n\nfunc C() int { return a.C() }\n",
+		"b/b_test.go": "package b\n\n" + head + "TestC(t *testing.T) " + check("C()", "3"),
+	})
+	f, err := reductions.Resume[row](filepath.Join(t.TempDir(), "rows"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options{seconds: 60, cited: true, each: 2}
+	if _, err := o.testAll(t.Context(), m, slices.Collect(o.draws(places)), f); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	showHeld(&b, f.All)
+	if want := "no case: a/a.go D a.cc:4\nby a story: 1 rules, 2 mutants\n" +
+		"by another test of its package: 1 rules, 2 mutants\n" +
+		"by a test of what imports it: 1 rules, 2 mutants\n" +
+		"by none: 1 rules, 2 mutants\n"; want != b.String() {
+		t.Errorf("%s\nwant\n%s", b.String(), want)
 	}
 }
 

@@ -26,6 +26,7 @@ type typesOf struct {
 	info  *types.Info
 	own   *types.Package
 	names map[*types.Package]string // that the file imports
+	tests map[string]bool           // what the package's tests name
 }
 
 // text is the type of an expression as the file writes it, or nothing where it cannot.
@@ -83,10 +84,10 @@ func (w *walk) switchable(p *Place) {
 	p.from, p.to = w.file.Offset(e.Pos()), w.file.Offset(e.End())
 }
 
-// declared sets how a constant becomes a variable: one of this package alone, of one type wherever it is
-// used, whose value names nothing of other packages.
+// declared sets how a constant becomes a variable: one of this package without its tests, of one type
+// wherever it is used, whose value names nothing of other packages.
 func (w *walk) declared(p *Place, s *ast.ValueSpec) {
-	if len(s.Names) != 1 || len(s.Values) != 1 || s.Names[0].IsExported() {
+	if len(s.Names) != 1 || len(s.Values) != 1 || s.Names[0].IsExported() || w.types.tests[s.Names[0].Name] {
 		return
 	}
 	value := s.Values[0]
@@ -306,8 +307,12 @@ func (w *switcher) places(name string, files []*parsed, of map[string]*Place) er
 	if err != nil {
 		return err
 	}
+	named, err := w.namedByTests(w.m.Packages[name].Dir)
+	if err != nil {
+		return err
+	}
 	for _, f := range files {
-		t := &typesOf{info: info, own: own, names: map[*types.Package]string{}}
+		t := &typesOf{info: info, own: own, names: map[*types.Package]string{}, tests: named}
 		for _, i := range f.file.Imports {
 			o := info.Implicits[i]
 			if i.Name != nil {
@@ -333,6 +338,29 @@ func (w *switcher) places(name string, files []*parsed, of map[string]*Place) er
 	return nil
 }
 
+// namedByTests are the identifiers of a directory's test files.
+func (w *switcher) namedByTests(dir string) (map[string]bool, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	named := map[string]bool{}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		f, err := w.parse(name, text)
+		if err != nil {
+			return nil, err
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				named[id.Name] = true
+			}
+			return true
+		})
+	}
+	return named, err
+}
+
 // compile renders the files until their types are right: what an error is about is not switched.
 func (w *switcher) compile(pkg, helper, help string, files []*parsed) error {
 	for {
@@ -355,8 +383,8 @@ func (w *switcher) compile(pkg, helper, help string, files []*parsed) error {
 				return err
 			}
 			all = append(all, again)
-			if len(f.source.places) > 0 {
-				w.texts[f.name] = text
+			if w.texts[f.name] = text; len(f.source.places) == 0 {
+				delete(w.texts, f.name) // one of a round before, with what is not switched after all
 			}
 		}
 		if _, err := conf.Check(pkg, w.fset, all, nil); err == nil || !drop(files, errs) {

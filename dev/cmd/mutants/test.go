@@ -33,11 +33,19 @@ type suite struct {
 type tests struct {
 	program string
 	none    bool // they fail without a mutant, too, or take too long
-	short   *mode
-	full    *mode
+	modes   map[which]*mode
 }
 
-// A mode of tests, short or full, without a mutant: which ones it meets, and how long it takes a processor.
+// which tests of a package run: the whole, the short ones, or of these the conversations alone.
+type which int
+
+const (
+	whole which = iota
+	short
+	stories
+)
+
+// A mode of tests without a mutant: which ones it meets, and how long it takes a processor.
 type mode struct {
 	fails bool         // or takes longer than importers may
 	meets map[int]bool // all where that is nil
@@ -93,28 +101,26 @@ func (s *suite) of(ctx context.Context, pkg string) (*tests, error) {
 	if t := s.compiled[pkg]; t != nil {
 		return t, nil
 	}
-	t := &tests{program: s.file(fmt.Sprintf("%d.test", len(s.compiled)))}
+	t := &tests{program: s.file(fmt.Sprintf("%d.test", len(s.compiled))), modes: map[which]*mode{}}
 	wrong, err := s.goes(ctx, "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", t.program, pkg)
 	if err != nil {
 		return nil, err
 	}
-	t.none = wrong != nil
+	if t.none = wrong != nil; t.none && s.switched {
+		fmt.Fprintf(os.Stderr, "mutants: tests of %s do not compile with the switches: %v\n", pkg, wrong)
+	}
 	s.compiled[pkg] = t
 	return t, nil
 }
 
 // usual runs tests without a mutant, once. Those of importers may take so long as importers may in all.
-func (s *suite) usual(ctx context.Context, t *tests, pkg string, short bool, far int) (*mode, error) {
-	of := &t.full
-	if short {
-		of = &t.short
+func (s *suite) usual(ctx context.Context, t *tests, pkg string, of which, far int) (*mode, error) {
+	if t.modes[of] != nil || t.none {
+		return t.modes[of], nil
 	}
-	if *of != nil || t.none {
-		return *of, nil
-	}
-	*of = &mode{usual: time.Minute}
-	if !s.switched {
-		return *of, nil
+	m := &mode{usual: time.Minute}
+	if t.modes[of] = m; !s.switched {
+		return m, nil
 	}
 	if err := os.WriteFile(s.file("met"), nil, 0o600); err != nil {
 		return nil, err
@@ -123,7 +129,7 @@ func (s *suite) usual(ctx context.Context, t *tests, pkg string, short bool, far
 	if far > 0 {
 		most = s.o.seconds
 	}
-	by, took, err := s.run(ctx, t, pkg, short, -1, 10*time.Minute, most)
+	by, took, err := s.run(ctx, t, pkg, of, -1, 10*time.Minute, most)
 	if err != nil {
 		return nil, err
 	}
@@ -131,15 +137,15 @@ func (s *suite) usual(ctx context.Context, t *tests, pkg string, short bool, far
 	if err != nil {
 		return nil, err
 	}
-	**of = mode{fails: by != "", meets: map[int]bool{}, usual: took}
+	*m = mode{fails: by != "", meets: map[int]bool{}, usual: took}
 	for _, id := range strings.Fields(string(met)) {
 		n, _ := strconv.Atoi(id)
-		(*of).meets[n] = true
+		m.meets[n] = true
 	}
 	if by != "" && (most == 0 || took.Seconds() < 0.9*most) {
 		fmt.Fprintf(os.Stderr, "mutants: %s fails without any: %s\n", pkg, by)
 	}
-	return *of, nil
+	return m, nil
 }
 
 // bounded gives a test so much address space (KiB), for a mutant may allocate without an end, and so many
@@ -150,19 +156,22 @@ var failing = regexp.MustCompile(`(?m)^(?:\s*--- FAIL: (\S+)|panic: (.*))`)
 
 // run runs tests with a mutant, 0 for none, and says which one fails, and what it took of processors. Random
 // tests draw the same for each. most are the seconds of a processor that they may take, 0 for any.
-func (s *suite) run(ctx context.Context, t *tests, pkg string, short bool, id int, limit time.Duration,
+func (s *suite) run(ctx context.Context, t *tests, pkg string, of which, id int, limit time.Duration,
 	most float64) (by string, took time.Duration, err error) {
 	if err := os.WriteFile(s.file("on"), []byte(strconv.Itoa(id)), 0o600); err != nil {
 		return "", 0, err
 	}
-	seconds := "unlimited"
+	seconds, tests := "unlimited", s.o.tests
+	if of == stories {
+		tests = "Conversations"
+	}
 	if most > 0 {
 		seconds = strconv.Itoa(int(math.Ceil(most)))
 	}
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(within, "sh", "-c", bounded, t.program, seconds, "-test.failfast",
-		"-test.timeout", limit.String(), "-test.short="+strconv.FormatBool(short), "-test.run", s.o.tests)
+		"-test.timeout", limit.String(), "-test.short="+strconv.FormatBool(of != whole), "-test.run", tests)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = s.m.Packages[pkg].Dir, append(os.Environ(), "RAPID_SEED=1"),
 		10*time.Second
 	out, err := cmd.CombinedOutput()
@@ -217,17 +226,27 @@ func (s *suite) test(ctx context.Context, p *Place) (*row, error) {
 			return r, err
 		}
 	}
+	rings := s.m.Rings([]string{name})
+	if s.o.cited && s.o.tests == "" {
+		if done, err := s.story(ctx, r, name, rings); err != nil || done {
+			return r, err
+		}
+	}
 	spent := 0.0 // by importers
-	for far, ring := range s.m.Rings([]string{name}) {
+	for far, ring := range rings {
 		for _, pkg := range ring {
-			if s.o.by != nil && !slices.Contains(s.o.by, strings.TrimPrefix(pkg, s.m.Path+"/")) {
+			if !s.asked(pkg) {
 				continue
 			}
-			for _, short := range []bool{true, false}[:1+max(0, 1-far)] {
-				took, err := s.dies(ctx, r, pkg, short,
+			for _, of := range []which{short, whole}[:1+max(0, 1-far)] {
+				took, err := s.dies(ctx, r, pkg, of,
 					time.Duration((s.o.seconds-spent)*float64(time.Second)), far)
-				if r.Seconds += took; err != nil || r.Verdict == dies {
+				if r.Seconds += took; err != nil {
 					return r, err
+				}
+				if r.Verdict == dies {
+					r.Held = heldBy[min(far, 1)]
+					return r, nil
 				}
 				if far > 0 {
 					spent += took
@@ -238,14 +257,50 @@ func (s *suite) test(ctx context.Context, p *Place) (*row, error) {
 	return r, nil
 }
 
+// What holds a rule.
+const (
+	byStory    = "by a story"
+	byPackage  = "by another test of its package"
+	byImporter = "by a test of what imports it"
+	byNone     = "by none"
+)
+
+var heldBy = []string{byPackage, byImporter}
+
+// asked reports whether -by has a package.
+func (s *suite) asked(pkg string) bool {
+	return s.o.by == nil || slices.Contains(s.o.by, strings.TrimPrefix(pkg, s.m.Path+"/"))
+}
+
+// story runs the conversations of the mutant's room.
+func (s *suite) story(ctx context.Context, r *row, name string, rings [][]string) (done bool, err error) {
+	for _, ring := range rings {
+		for _, pkg := range ring {
+			_, none := os.Stat(filepath.Join(s.m.Packages[pkg].Dir, "testdata", "rules"))
+			if none != nil || !s.asked(pkg) || name != pkg && !strings.HasPrefix(name, pkg+"/") {
+				continue
+			}
+			took, err := s.dies(ctx, r, pkg, stories, time.Hour, 0)
+			if r.Seconds += took; err != nil {
+				return false, err
+			}
+			if r.Verdict == dies {
+				r.Held = byStory
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
 // dies runs the tests of a package with a mutant, if they meet it and are not longer than is left.
-func (s *suite) dies(ctx context.Context, r *row, pkg string, short bool, left time.Duration,
+func (s *suite) dies(ctx context.Context, r *row, pkg string, of which, left time.Duration,
 	far int) (took float64, err error) {
 	t, err := s.of(ctx, pkg)
 	if err != nil || t.none {
 		return 0, err
 	}
-	usual, err := s.usual(ctx, t, pkg, short, far)
+	usual, err := s.usual(ctx, t, pkg, of, far)
 	if err != nil || usual.fails {
 		return 0, err
 	}
@@ -259,9 +314,9 @@ func (s *suite) dies(ctx context.Context, r *row, pkg string, short bool, left t
 	}
 	limit, most := 20*time.Minute, 0.0
 	if usual.meets != nil { // a busy machine may take ten times as long
-		limit, most = time.Minute+10*usual.usual, 60+5*usual.usual.Seconds()
+		limit, most = time.Minute+10*usual.usual, 10+5*usual.usual.Seconds()
 	}
-	by, spent, err := s.run(ctx, t, pkg, short, r.id, limit, most)
+	by, spent, err := s.run(ctx, t, pkg, of, r.id, limit, most)
 	if by != "" {
 		r.Verdict, r.By = dies, by
 	}

@@ -28,3 +28,33 @@ func TestWaits(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// TestPausesAreChargedToTheirCulprit: with their length, and a flow for another link waits for what of a
+// pause is after it was ready.
+func TestPausesAreChargedToTheirCulprit(t *testing.T) {
+	p := new(Pauses)
+	p.Begin(100, 8)
+	p.End(150)
+	p.Begin(200, 7)
+	p.End(230)
+	if got := p.Behind.Worst(-2); got != 8 {
+		t.Errorf("most behind link %d, want 8, by 50 to 30", got)
+	}
+	p.Begin(300, 7)
+	p.End(325)
+	if got := p.Behind.Worst(-2); got != 7 {
+		t.Errorf("most behind link %d, want 7, by 55 to 50", got)
+	}
+	p.Delayed(1, 9, 310) // 15 of the pause
+	p.Delayed(2, 9, 250) // all 25
+	p.Delayed(3, 7, 250) // is the culprit's own
+	p.Delayed(4, 9, 325) // ready after it
+	for i, w := range p.Blocked.All() {
+		if want := []int64{15, 25}; i >= len(want) || w.Time != want[i] || w.Who != int32(i+1) {
+			t.Errorf("wait %d: %+v", i, w)
+		}
+	}
+	if n := len(p.Blocked.All()); n != 2 {
+		t.Errorf("%d waits, want 2", n)
+	}
+}

@@ -27,7 +27,7 @@ type Text struct {
 
 // Split splits a file at white space; every word keeps its position.
 func Split(name string, data []byte) *Text {
-	t := &Text{Name: name, End: Word{Line: 1, Col: 1}}
+	t := &Text{Name: name}
 	for i, line := range strings.Split(string(data), "\n") {
 		t.End = Word{Line: i + 1, Col: len(line) + 1}
 		for from := 0; from < len(line); {

@@ -335,3 +335,18 @@ func TestShortcutsChangeNothing(t *testing.T) {
 		}
 	})
 }
+
+// Links whose level is found are not looked at again at the next change.
+func TestLevelsAreFoundOnce(t *testing.T) {
+	f := new(Fluid)
+	l := f.AddLink("a", wire.RateOf(10))
+	r := f.AddRoute([]wire.Use{{Link: l, Count: 1}})
+	f.Carry(r, 1e6*wire.NanoBytes)
+	for i := range int32(3) {
+		f.Start(0, r, wire.RateOf(100), 1000*wire.NanoBytes*wire.Work(i+1), 1, i)
+		f.Next()
+		if len(f.queue)+len(f.moved) > 0 {
+			t.Fatalf("after start %d: %d links and %d bundles are left", i, len(f.queue), len(f.moved))
+		}
+	}
+}
