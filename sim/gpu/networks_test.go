@@ -49,8 +49,8 @@ func TestNetworkClasses(t *testing.T) {
 // TestRegimesGoWithANetwork: a machine class on a network has the errors that are recorded of it.
 func TestRegimesGoWithANetwork(t *testing.T) {
 	n, err := ParseNetwork([]byte(`{"format": "simccl network class", "name": "x", "source": "estimated",
-		"uncertainty": 0.1, "regimes": [{"operation": "alltoall", "nodes_from": 2, "nodes_to": 4, "from_bytes": 8,
-		"to_bytes": 64, "points": 3, "mean_error": 0.5, "bias": -0.4, "max_error": 0.6}]}`), "f.json")
+		"uncertainty": 0.1, "regimes": [{"operation": "alltoall", "nodes_from": 2, "nodes_to": 4,
+		"from_bytes": 8, "to_bytes": 64, "points": 3, "mean_error": 0.5, "bias": -0.4, "max_error": 0.6}]}`), "f.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,8 +45,9 @@ func TestNetworkThatIsNotModelledIsNotHeldAgainstTheMachine(t *testing.T) {
 		spec := scenario.Spec{Network: scenario.Network{Class: class}}
 		spec.Machine.Nodes = []scenario.Nodes{{Topo: "hgx-a100-4", Count: 2}}
 		r, err := New(t.Context(), Request{Spec: spec, NoSuspects: true, Options: options(),
-			Files: []File{{"t.json", []byte(`{"name": "own", "collective": "alltoall", "nccl_version": "2.28.9",
-			"system": {"gpu": "A100", "nodes": 2, "gpus_per_node": 4}, "rows": [{"bytes": 134217728, "time_us": 1}]}`)}}})
+			Files: []File{{"t.json", []byte(`{"name": "own", "collective": "alltoall",
+			"nccl_version": "2.28.9", "system": {"gpu": "A100", "nodes": 2, "gpus_per_node": 4},
+			"rows": [{"bytes": 134217728, "time_us": 1}]}`)}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,8 +66,8 @@ func TestOldReleaseHasTheRulesOfTheOldest(t *testing.T) {
 		"2.29.3": "2.29.2", "2.23.4 + aws-ofi-nccl 1.13.0": "2.23.4"} {
 		r, err := New(t.Context(), Request{NoSuspects: true, Options: options(),
 			Files: []File{{"t.json", []byte(`{"name": "own", "collective": "all_reduce", "nccl_version": "` +
-				version + `", "system": {"gpu": "H100", "nodes": 1, "gpus_per_node": 2}, "rows": [{"bytes": 8, ` +
-				`"time_us": 9}]}`)}}})
+				version + `", "system": {"gpu": "H100", "nodes": 1, "gpus_per_node": 2}, ` +
+				`"rows": [{"bytes": 8, "time_us": 9}]}`)}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -135,13 +135,13 @@ func (h *hunt) sort(tries []tried, places []int) (of doubt) {
 
 func byScore(a, b tried) int { return cmp.Compare(a.score, b.score) }
 
-// found are how often maintainers found a kind, of the eight collected reports of a cause (reference/causes.json)
-// that rules may be chosen on: wrong HCAs in two, and the wrong NIC in two, which is a list of HCAs or a NIC at
-// the other CPU.
+// found are how often maintainers found a kind, of the eight collected reports of a cause
+// (reference/causes.json) that rules may be chosen on: wrong HCAs in two, and the wrong NIC in two, which
+// is a list of HCAs or a NIC at the other CPU.
 var found = map[string]float64{"wrong-hca": 3, "numa": 1, "slow-node": 1, "acs": 1, "channels": 1, "mtu": 1}
 
-// common is ln of how much likelier a kind is than the mean of all kinds, before anything of a machine is known:
-// by the rule of succession, since eight reports say little.
+// common is ln of how much likelier a kind is than the mean of all kinds, before anything of a machine is
+// known: by the rule of succession, since eight reports say little.
 func common(kind string) float64 {
 	const kinds, reports = 29, 8
 	return math.Log((found[kind] + 1) * kinds / (reports + kinds))

@@ -357,11 +357,12 @@ func (p *place) wrong() (out []candidate) {
 		add(fmt.Sprintf("the %d HCAs of each node that NCCL uses are ports or virtual functions of %d NICs, "+
 			"whose rate they share", len(p.nics), len(p.nics)/n), false,
 			func(t *trial, _ float64) error { return p.slowNICs(t, float64(n)) },
-			"readlink /sys/class/infiniband/*/device on a node, in the container: HCAs of one PCI device or card",
-			"give the job HCAs of as many cards: physical functions, one port of each; name them in NCCL_IB_HCA")
+			"readlink /sys/class/infiniband/*/device on a node, in the container: HCAs of one PCI device or "+
+				"card", "give the job HCAs of as many cards: physical functions, one port of each; name "+
+				"them in NCCL_IB_HCA")
 	}
-	add("NCCL uses one NIC of each node, of 1/%s of the rate of the others: one for storage or management", true,
-		func(t *trial, f float64) error {
+	add("NCCL uses one NIC of each node, of 1/%s of the rate of the others: one for storage or management",
+		true, func(t *trial, f float64) error {
 			for _, name := range p.nics[1:] {
 				t.fault("nic=%s:absent", name)
 			}

@@ -214,8 +214,8 @@ func TestNICsThatNamesShareBoundThePlateauAlone(t *testing.T) {
 	}
 }
 
-// TestKindsAreAsLikelyAsTheyWereFound: all kinds together are as likely as if each were the mean of them, and of
-// equal curves the kind that maintainers find is first.
+// TestKindsAreAsLikelyAsTheyWereFound: all kinds together are as likely as if each were the mean of them, and
+// of equal curves the kind that maintainers find is first.
 func TestKindsAreAsLikelyAsTheyWereFound(t *testing.T) {
 	sum, never := 0.0, 0.0
 	for kind := range found { //lint:sorted a sum

@@ -121,8 +121,9 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		return err
 	}
 	trials = slices.DeleteFunc(trials, func(t trial) bool {
+		fit := accuracy.Fitted(t.source, cmp.Or(t.table, t.name))
 		return !strings.HasPrefix(t.name, *only) ||
-			*half != "all" && t.source != "" && accuracy.Fitted(t.source, cmp.Or(t.table, t.name)) != (*half == "fit")
+			*half != "all" && t.source != "" && fit != (*half == "fit")
 	})
 	answers, err := answered(*log)
 	if err != nil {
