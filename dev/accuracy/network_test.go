@@ -271,7 +271,8 @@ func TestAccuracyBetweenNodes(t *testing.T) {
 			if off := offOf(cs).mean; list[i].why == "" {
 				mean.add(off)
 			} else {
-				fmt.Fprintf(&page.Apart, "Left out of it, %s (%.1f %%): %s.\n", list[i].file, 100*off, list[i].why)
+				fmt.Fprintf(&page.Apart, "Left out of it, %s (%.1f %%): %s.\n", list[i].file, 100*off,
+					list[i].why)
 			}
 			page.Mean = fmt.Sprintf("%.1f", 100*mean.mean())
 			count(&list[i], list[i].row(&b, cs), len(cs))

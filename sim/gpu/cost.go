@@ -278,7 +278,8 @@ func (c *Class) lastTurn(p Pass, threads int, last, pack int64) float64 {
 		return float64(s.Idle * (float64(warps-last) * bytes / rate))
 	}
 	work := float64(last) * bytes
-	return max(0, overlapped(work/c.issueRate(p, threads, threads, pack), s.wait(p, turnBytes(pack)/packsTurn), waits)-work/rate)
+	wait := s.wait(p, turnBytes(pack)/packsTurn)
+	return max(0, overlapped(work/c.issueRate(p, threads, threads, pack), wait, waits)-work/rate)
 }
 
 // LLTime is the time of one LL operation over n bytes, in microseconds, of a

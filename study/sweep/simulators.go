@@ -76,7 +76,8 @@ func (m *Merged) Files(format, nccl string) ([]File, error) {
 }
 
 // vidurDevices are Vidur's names of networks by machine class; others have the class's.
-var vidurDevices = map[string]string{"nvswitch-sm90": "h100_dgx", "nvswitch-h100": "h100_dgx", "nvswitch-sm80": "a100_dgx"}
+var vidurDevices = map[string]string{"nvswitch-sm90": "h100_dgx", "nvswitch-h100": "h100_dgx",
+	"nvswitch-sm80": "a100_dgx"}
 
 // vidur returns Vidur's all_reduce.csv and send_recv.csv, in a folder per kind of machine: times in ms, sizes
 // in bytes.
