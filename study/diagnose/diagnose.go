@@ -252,6 +252,7 @@ var deciding = [...]struct{ what, kinds string }{
 	{"ib_write_bw --report_gbits of each NIC between two nodes, and with --use_cuda",
 		"nic-slow link-slow no-gpudirect"},
 	{"ibv_devinfo of the nodes", "nic-down mtu"},
+	{"mlnx_qos and ethtool -S of a NIC, and a log, which has NCCL_IB_TC", "traffic-class"},
 	{"nvidia-smi -q of the nodes, under load", "late-rank"},
 	{"the same table on pairs of the nodes, a file each", "slow-node"},
 	{"the same table once more, when the network is idle", "congestion hash-collision"},

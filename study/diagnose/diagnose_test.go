@@ -113,6 +113,7 @@ func TestLinesAreEvidence(t *testing.T) {
 		"		State: Down":                                          "nic-down",
 		"			active_mtu:		1024 (3)":                               "mtu",
 		"     rx_prio3_discards: 812":                            "congestion",
+		"switches have PFC, but NCCL_IB_TC is not set":           "traffic-class",
 		"        HW Slowdown                       : Active":     "late-rank",
 		"            SW Thermal Slowdown           : Active":     "late-rank",
 		"     rx_prio3_discards: 0":                              "",

@@ -65,6 +65,8 @@ var evidence = [...]rule{
 	{"congestion", counted, `^\s*(?:rx_discards_phy|rx_prio\d+_discards|rx_out_of_buffer|out_of_buffer|` +
 		`np_cnp_sent|rp_cnp_handled|rx_ecn_mark|out_of_sequence|packet_seq_err|tx_prio\d+_pause_duration|` +
 		`rx_prio\d+_pause_duration)\s*:\s*[1-9]\d*`, "", "frames were dropped, marked or paused"},
+	{"traffic-class", counted, `^\s*rx_prio0_discards\s*:\s*[1-9]\d*`, "",
+		"frames of priority 0, which no class protects, were dropped"},
 	// What people write beside a table: from written on.
 	{"numa", sure, `(?i)\b(?:other|cross|wrong|remote|different)[- ](?:numa|socket|cpu)\b`, "",
 		"NICs are at another CPU than the GPUs"},
@@ -75,6 +77,9 @@ var evidence = [...]rule{
 	{"acs", sure, `(?i)\bacs(?: is)? (?:on|enabled)\b`, "", "ACS is on"},
 	{"acs", hint, `(?i)\biommu(?: is)?[ =:]+(?:on|enabled)\b`, `iommu=pt`, "an IOMMU is on"},
 	{"mtu", hint, `(?i)\bmtu\b[^0-9]{0,16}\b1500\b`, "", "frames are small"},
+	{"traffic-class", hint, `(?i)\b(?:wrong|default|lossy|no) traffic class\b|` +
+		`\bNCCL_IB_TC(?: is)? (?:not set|unset)\b|` +
+		`\bpfc(?: is)? (?:off|disabled|not (?:set|configured|enabled))\b`, "", "RoCE has no class that PFC protects"},
 	{"routing", sure, `(?i)\b(?:without|no) adaptive routing\b|\badaptive routing(?: is)? (?:off|disabled)\b`,
 		"",
 		"routes are static"},

@@ -143,7 +143,7 @@ var found = map[string]float64{"wrong-hca": 3, "numa": 1, "slow-node": 1, "acs":
 // common is ln of how much likelier a kind is than the mean of all kinds, before anything of a machine is
 // known: by the rule of succession, since eight reports say little.
 func common(kind string) float64 {
-	const kinds, reports = 29, 8
+	const kinds, reports = 30, 8
 	return math.Log((found[kind] + 1) * kinds / (reports + kinds))
 }
 
