@@ -255,10 +255,11 @@ func rates(p *place) []candidate {
 		{"mtu", "small frames: headers leave 1/%s of the rate of all NICs", 2.2, true,
 			p.slowNICs, "ip link; ibv_devinfo | grep mtu: active_mtu 4096, of interfaces 9000",
 			"set MTU 9000 on interfaces and switches, so that RoCE has 4096"},
-		{"traffic-class", "RoCE is in a traffic class that switches drop or hold back: 1/%s of the rate of all " +
-			"NICs", 2.2, true, p.slowNICs,
-			"mlnx_qos -i INTERFACE: the priority that PFC is on; /sys/class/infiniband/DEVICE/tc/1/traffic_class " +
-				"and NCCL_IB_TC: the class that is used; ethtool -S: discards and pauses by priority",
+		{"traffic-class", "RoCE is in a traffic class that switches drop or hold back: 1/%s of the rate of " +
+			"all NICs", 2.2, true, p.slowNICs,
+			"mlnx_qos -i INTERFACE: the priority that PFC is on; NCCL_IB_TC and " +
+				"/sys/class/infiniband/DEVICE/tc/1/traffic_class: the class that is used; ethtool -S: " +
+				"discards and pauses by priority",
 			"NCCL_IB_TC and NCCL_IB_FIFO_TC as the network's class, 106 for DSCP 26"},
 	}
 }

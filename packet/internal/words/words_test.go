@@ -1,7 +1,6 @@
 package words
 
 import (
-	"math"
 	"strings"
 	"testing"
 )
@@ -49,7 +48,8 @@ func TestNumbersHaveBounds(t *testing.T) {
 		{"5.1", false, 0, false}, {"NaN", false, 0, false}, {"x", false, 0, false}, {"", false, 0, false},
 	} {
 		text := Split("f.txt", []byte("\n  "+c.text))
-		got, err := math.NaN(), error(nil)
+		var got float64
+		var err error
 		if c.integer {
 			var n int64
 			n, err = text.Integer("count", 2, 5)
