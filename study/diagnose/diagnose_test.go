@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,6 +114,7 @@ func TestLinesAreEvidence(t *testing.T) {
 		"		State: Down":                                          "nic-down",
 		"			active_mtu:		1024 (3)":                               "mtu",
 		"     rx_prio3_discards: 812":                            "congestion",
+		"     rx_prio0_discards: 812":                            "congestion",
 		"switches have PFC, but NCCL_IB_TC is not set":           "traffic-class",
 		"        HW Slowdown                       : Active":     "late-rank",
 		"            SW Thermal Slowdown           : Active":     "late-rank",
@@ -127,6 +129,11 @@ func TestLinesAreEvidence(t *testing.T) {
 			if !strings.HasPrefix(facts[0].text, "f.txt:2: ") {
 				t.Errorf("%q: no place in %q", line, facts[0].text)
 			}
+		}
+		if strings.Contains(line, "prio0_discards") && !slices.ContainsFunc(facts, func(f fact) bool {
+			return f.kind == "traffic-class"
+		}) {
+			t.Errorf("%q is no evidence of a traffic class", line)
 		}
 		if got != kind {
 			t.Errorf("%q is evidence of %q, want %q", line, got, kind)
