@@ -154,8 +154,9 @@ type SimpleCost struct {
 	BlockTurn, BlockRate float64
 	// Fence is the share of the next slice for which this slice's fence has to
 	// wait where the group continues without a pause; Drain is what the barrier
-	// at that slice's end then waits for the fence.
-	Fence, Drain float64
+	// at that slice's end then waits for the fence. Behind the last slice of an
+	// operation no store follows: its fence outlasts it by the share Flush of its time.
+	Fence, Drain, Flush float64
 	// Sum is the weight of reducing an operand into those before it, on top of its load.
 	Sum float64
 	// Multicast comes on top for a slice that NVLS reduces or copies in the switch, Staged for

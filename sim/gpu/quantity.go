@@ -289,6 +289,8 @@ func simpleQuantities(add adder) {
 		func(c *Class) *float64 { return &c.Simple.Post })
 	add("simple_fence", "1", 0, 10, "share of the next slice that a slice's fence waits for",
 		func(c *Class) *float64 { return &c.Simple.Fence })
+	add("simple_flush", "1", 0, 10, "share of an operation's last slice by which its fence outlasts it",
+		func(c *Class) *float64 { return &c.Simple.Flush })
 	add("simple_drain", "us", 0, 1e3, "what the barrier after that slice waits for the fence",
 		func(c *Class) *float64 { return &c.Simple.Drain })
 }

@@ -104,6 +104,7 @@ type Group struct {
 	bound    wire.Rate   // and its rate, of LL and LL128
 	Program  plan.Program
 	Joint    wire.RouteID // of ops with several peers, -1 where there are none
+	begun    units.Time   // when the piece in progress began
 	perRound int32        // ops that one primitive of NCCL was cut into
 	held     heldSlice
 	drift    float64         // static share of this channel

@@ -67,6 +67,9 @@ func (g *Group) appendState(dst []int64, now units.Time) []int64 {
 		dst = append(dst, int64(now-h.at), int64(h.bytes), int64(h.chunk%g.perRound))
 		dst = appendIDs(dst, h.peers())
 	}
+	if g.state == opening || g.state == moving {
+		dst = append(dst, int64(now-g.begun))
+	}
 	for _, x := range g.round {
 		dst = append(dst, int64(x.conn), int64(x.chunk%g.perRound), int64(x.bytes))
 	}

@@ -117,7 +117,7 @@ func (g *Group) pieceBytes(slice int32) units.Bytes {
 // no overhead.
 func (e *Engine) begin(gi int32) (joins bool) {
 	g := &e.Groups[gi]
-	g.streams = g.posted && e.Queue.Now == g.Free
+	g.streams, g.begun = g.posted && e.Queue.Now == g.Free, e.Queue.Now
 	if g.Bytes = g.pieceBytes(g.slice); g.idle {
 		g.Bytes = 0
 	}
@@ -379,7 +379,7 @@ func (e *Engine) finishSlice(gi int32) {
 		}
 		if g.slice+1 >= g.slices || g.pieceBytes(g.slice+1) == 0 {
 			g.held.on = false
-			e.post(gi, &g.held, e.Queue.Now+hop)
+			e.post(gi, &g.held, e.Queue.Now+e.flush(g)+hop)
 		}
 	} else {
 		e.holdBack(g)
@@ -403,6 +403,14 @@ func (e *Engine) drain(g *Group) units.Time {
 		return 0
 	}
 	return e.Cost.drain
+}
+
+// flush is by how much the fence behind an op's last slice outlasts it.
+func (e *Engine) flush(g *Group) units.Time {
+	if g.Route == g.local {
+		return 0
+	}
+	return units.Time(e.Class.Simple.Flush * float64(e.Queue.Now-g.begun))
 }
 
 // heldSlice is a slice whose flag is not up yet.
