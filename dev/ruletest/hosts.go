@@ -12,6 +12,7 @@ import (
 //	  switch 10               at 0000:10:00.0; "10.1" is its function 1, "1:10" in domain 1
 //	    gpu 11 sm=80          link_width= and the like are its PCI device's
 //	      nvlink 21 count=4   to the GPU at 21; "nvlink switch", "nvlink cpu"
+//	      xgmi 21             likewise, of a GPU of AMD (gcn=gfx942 arch=38911)
 //	      c2c bw=44712
 //	    card 12               a PCI device with a <nic>
 //	      net mlx5_0 speed=200000
@@ -19,7 +20,11 @@ import (
 // GPUs and nets are numbered as they come. "link_width=" leaves the attribute out.
 func XML(text string) (string, error) {
 	w := &writer{}
-	w.b.WriteString("<system version=\"1\">\n")
+	version := 1
+	if strings.Contains(text, "gcn=") {
+		version = 2 // RCCL's
+	}
+	fmt.Fprintf(&w.b, "<system version=\"%d\">\n", version)
 	for i, line := range strings.Split(text, "\n") {
 		if strings.TrimSpace(line) == "" {
 			continue
@@ -136,10 +141,12 @@ func (w *writer) open(depth int, words []string) error {
 			a = a.with([2]string{"target", "ffff:ff:ff"}, [2]string{"tclass", "0x068001"})
 		}
 		add("nvlink", a.with(given...))
+	case "xgmi":
+		add("xgmi", attributes{{"target", busID(of)}, {"count", "1"}, {"tclass", "0x030200"}}.with(given...))
 	case "c2c":
 		add("c2c", attributes{{"bw", "44712"}, {"count", "10"}}.with(given...))
 	default:
-		return fmt.Errorf("no element %q; write cpu, switch, gpu, card, net, nvlink or c2c", name)
+		return fmt.Errorf("no element %q; write cpu, switch, gpu, card, net, nvlink, xgmi or c2c", name)
 	}
 	w.stack = append(w.stack, e)
 	return nil

@@ -19,8 +19,8 @@
 // With -cited, places are those of rules that cite NCCL (enqueue.cc:258 in the comment of the function, the
 // value or the line), N of each. The conversations of their room run first (testdata/rules), and what is
 // printed are the places that no test decides, and how many rules are decided by a story, by another test of
-// the package, by one of importers, or by none. -met runs no mutant and takes minutes: what tests meet
-// counts as decided.
+// the package, by one of importers, or by none. With -met what a story meets counts as decided: the mutants
+// that run are those of places that none meets.
 //
 // With -given, what is changed is in a table (given.go); review.txt is one, of a review of the house.
 //
@@ -59,7 +59,7 @@ func main() {
 	flag.StringVar(&o.tests, "run", "", "tests to run alone, as of go test, short and whole")
 	by := flag.String("by", "", "packages to run tests of alone, with commas")
 	flag.BoolVar(&o.met, "met", false,
-		"run no mutant: those that no test meets survive, others count as dead")
+		"with -cited, what a story meets (with -run, a test) counts as dead, and is not run")
 	flag.BoolVar(&o.list, "list", false, "print what would be drawn, and test nothing")
 	flag.Parse()
 	if flag.NArg() != 1 {
