@@ -10,7 +10,7 @@ import (
 //
 //	cpu 0                     of socket 0; arch=, vendor=, familyid=, modelid=, host_hash= where they differ
 //	  switch 10               at 0000:10:00.0; "10.1" is its function 1, "1:10" in domain 1
-//	    gpu 11 sm=80          link_width= and the like are its PCI device's
+//	    gpu 11 sm=80          link_width= and the like are its PCI device's; "gpu" is in the device above
 //	      nvlink 21 count=4   to the GPU at 21; "nvlink switch", "nvlink cpu"
 //	      xgmi 21             likewise, of a GPU of AMD (gcn=gfx942 arch=38911)
 //	      c2c bw=44712
@@ -122,7 +122,9 @@ func (w *writer) open(depth int, words []string) error {
 	case "switch":
 		add("pci", device("0x060400"))
 	case "gpu":
-		add("pci", device("0x030200"))
+		if of != "" {
+			add("pci", device("0x030200"))
+		}
 		add("gpu", attributes{{"dev", fmt.Sprint(w.gpus)}, {"sm", "90"}, {"gdr", "1"}}.with(given...))
 		w.gpus++
 	case "card":

@@ -32,7 +32,7 @@ import (
 // before, with settings of NCCL ("+" for a blank), and says what is on the first; what else is asked is about
 // these. With more they come after the hosts before.
 //
-//	nets                          speed, ports, owner, rail and plane of each net
+//	nets                          speed, latency, ports, owner, rail and plane of each net
 //	paths KIND KIND               kind, GB/s and nodes of each path (gpu, net, cpu, switch)
 //	peers                         transport between GPUs of the first host
 //	direct                        who has GPUDirect RDMA, sending and receiving
@@ -178,6 +178,9 @@ func (m *machine) nets(*datadriven.TestData) string {
 		if len(n.Fused) > 0 {
 			fmt.Fprintf(&b, ", %d ports", len(n.Fused))
 		}
+		if n.LatencyUs > 0 {
+			fmt.Fprintf(&b, ", %g us", n.LatencyUs)
+		}
 		if n.LocalGPU >= 0 {
 			fmt.Fprintf(&b, ", of GPU%d", n.LocalGPU)
 		}
@@ -255,7 +258,7 @@ func (m *machine) direct(*datadriven.TestData) string {
 				if ok {
 					b.WriteString(word)
 				} else {
-					fmt.Fprintf(&b, " no%s (%s)", word, why.Reason)
+					fmt.Fprintf(&b, " no%s (%s)%s", word, why.Reason, m.sys.Rules.Aside(why.At))
 				}
 			}
 			b.WriteString("\n")
@@ -271,7 +274,7 @@ func (m *machine) refused(*datadriven.TestData) string {
 		if v.Setting != "" {
 			fmt.Fprintf(&b, "; %s", v.Setting)
 		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, "%s\n", m.sys.Rules.Aside(v.At))
 	}
 	return b.String()
 }
