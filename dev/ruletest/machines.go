@@ -42,7 +42,8 @@ import (
 //	channels, rings, trees        of all hosts
 //	nvls                          channels by rank, and chunks
 //	collnet                       heads, chains and routes of the network that reduces, or why there is none
-//	route FROM TO CHANNEL [ring|tree|p2p|nvls|nvls-tree]
+//	buffers                       of a connection by LL, LL128 and Simple
+//	route FROM TO CHANNEL [ring|tree|p2p|nvls|nvls-tree|collnet-direct|collnet-chain]
 //	choose OP SIZE... [type=T] [op=R] [in=group]
 //	dda all_to_all SIZE... [type=T]  whether RCCL's DDA does it
 //	times OP SIZE [ALGO|PROTO]    of what is on, or of one algorithm or protocol, or why it is off
@@ -70,6 +71,7 @@ var (
 		"refused": (*machine).refused, "local": (*machine).local}
 	ofComm = map[string]func(*machine, *datadriven.TestData) string{"graph": (*machine).graph,
 		"collnet": (*machine).collnet, "nvls": (*machine).nvls, "channels": (*machine).channels,
+		"buffers": (*machine).buffers,
 		"rings": (*machine).rings, "trees": (*machine).trees, "route": (*machine).route,
 		"choose": (*machine).choose, "dda": (*machine).dda, "times": (*machine).times}
 )
@@ -331,6 +333,10 @@ func (m *machine) channels(*datadriven.TestData) string {
 		c.P2PChannels, c.P2PChannelsPerPeer, c.P2PChunkSize)
 }
 
+func (m *machine) buffers(*datadriven.TestData) string {
+	return strings.Trim(fmt.Sprint(m.comm.BuffSizes), "[]")
+}
+
 // each prints what channels have, equal ones in one line.
 func (m *machine) each(of func(*connect.Channel) string) string {
 	var b strings.Builder
@@ -369,12 +375,19 @@ func (m *machine) route(d *datadriven.TestData) string {
 	}
 	kind := map[string]connect.RouteKind{"ring": connect.RingRoute, "tree": connect.TreeRoute,
 		"p2p": connect.P2PRoute, "": connect.RingRoute, "nvls": connect.NVLSRoute,
-		"nvls-tree": connect.NVLSTreeRoute}[Word(d, 3)]
+		"nvls-tree": connect.NVLSTreeRoute, "collnet-direct": connect.CollNetDirectRoute,
+		"collnet-chain": connect.CollNetChainRoute}[Word(d, 3)]
 	r := m.comm.RouteOf(int32(number(0)), int32(number(1)), number(2), kind)
 	if r.Transport != connect.NET {
 		return []string{"P2P", "SHM"}[r.Transport]
 	}
-	name := func(net int32) string { return m.sys.Nodes[m.sys.Of(topo.NET)[net]].Net.Name }
+	name := func(net int32) string {
+		n := m.sys.Nodes[m.sys.Of(topo.NET)[net]].Net
+		if m.sys.NHosts > 1 {
+			return fmt.Sprintf("%s of host %d", n.Name, n.Host)
+		}
+		return n.Name
+	}
 	return fmt.Sprintf("NET %s by proxy of %d%s → %s by proxy of %d%s", name(r.SrcNet), r.SrcProxy,
 		direct(r.SrcGDR), name(r.DstNet), r.DstProxy, direct(r.DstGDR))
 }
