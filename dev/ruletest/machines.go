@@ -17,6 +17,7 @@ import (
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
@@ -39,6 +40,8 @@ import (
 //	refused                       what may not be used, and why
 //	local                         nets of each GPU by turn
 //	graph ring|tree|nvls|...      what is found
+//	file                          of the graphs, as NCCL writes and reads it (NCCL_GRAPH_FILE)
+//	given                         such a file below, which the next hosts read
 //	channels, rings, trees        of all hosts
 //	nvls                          channels by rank, and chunks
 //	collnet                       heads, chains and routes of the network that reduces, or why there is none
@@ -62,6 +65,7 @@ type machine struct {
 	sys  *topo.System // of the first host, without what later ones are
 	host *topo.Host
 	err  error
+	file string // of graphs
 }
 
 // commands that look at one host, and those that need the communicator.
@@ -69,7 +73,7 @@ var (
 	ofHost = map[string]func(*machine, *datadriven.TestData) string{"nets": (*machine).nets,
 		"paths": (*machine).paths, "peers": (*machine).peers, "direct": (*machine).direct,
 		"refused": (*machine).refused, "local": (*machine).local}
-	ofComm = map[string]func(*machine, *datadriven.TestData) string{"graph": (*machine).graph,
+	ofComm = map[string]func(*machine, *datadriven.TestData) string{"graph": (*machine).graph, "file": (*machine).graphs,
 		"collnet": (*machine).collnet, "nvls": (*machine).nvls, "channels": (*machine).channels,
 		"buffers": (*machine).buffers,
 		"rings": (*machine).rings, "trees": (*machine).trees, "route": (*machine).route,
@@ -83,6 +87,10 @@ func (m *machine) answer(t *testing.T, d *datadriven.TestData) string {
 			return "error: " + err.Error()
 		}
 		return said
+	}
+	if d.Cmd == "given" {
+		m.file = d.Input
+		return ""
 	}
 	if f := ofHost[d.Cmd]; f != nil && m.sys != nil {
 		return f(m, d)
@@ -142,6 +150,12 @@ func (m *machine) hosts(t *testing.T, d *datadriven.TestData) (string, error) {
 	params := c.Comm()
 	params.Multicast = map[string]comm.Multicast{"": comm.MulticastAuto, "on": comm.MulticastOn,
 		"off": comm.MulticastOff}[Value(d, "multicast", "")]
+	if file := m.file; file != "" {
+		m.file = ""
+		params.Given = func(s *topo.System) ([]*search.Graph, error) {
+			return graphxml.Parse([]byte(file), "given", s)
+		}
+	}
 	m.comm, m.err = comm.New(cluster, params)
 	said := fmt.Sprintf("%d GPUs, %d CPUs, %d nets", len(m.sys.Of(topo.GPU)), len(m.sys.Of(topo.CPU)),
 		len(m.sys.Of(topo.NET)))
@@ -316,6 +330,15 @@ func (m *machine) graph(d *datadriven.TestData) string {
 		}
 	}
 	return b.String()
+}
+
+func (m *machine) graphs(*datadriven.TestData) string {
+	d := &m.comm.Domains[0]
+	text, err := graphxml.Write(d.System, d.Graphs)
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	return string(text)
 }
 
 func netOf(s *topo.System, ident uint64) string {
