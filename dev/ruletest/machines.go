@@ -19,6 +19,7 @@ import (
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/doc"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/tuning"
@@ -35,6 +36,7 @@ import (
 //
 //	nets                          speed, latency, ports, owner, rail and plane of each net
 //	paths KIND KIND               kind, GB/s and nodes of each path (gpu, net, cpu, switch)
+//	log                           what NCCL prints of the first host
 //	peers                         transport between GPUs of the first host
 //	direct                        who has GPUDirect RDMA, sending and receiving
 //	refused                       what may not be used, and why
@@ -71,7 +73,7 @@ type machine struct {
 // commands that look at one host, and those that need the communicator.
 var (
 	ofHost = map[string]func(*machine, *datadriven.TestData) string{"nets": (*machine).nets,
-		"paths": (*machine).paths, "peers": (*machine).peers, "direct": (*machine).direct,
+		"log": (*machine).log, "paths": (*machine).paths, "peers": (*machine).peers, "direct": (*machine).direct,
 		"refused": (*machine).refused, "local": (*machine).local}
 	ofComm = map[string]func(*machine, *datadriven.TestData) string{"graph": (*machine).graph, "file": (*machine).graphs,
 		"collnet": (*machine).collnet, "nvls": (*machine).nvls, "channels": (*machine).channels,
@@ -209,6 +211,10 @@ func (m *machine) nets(*datadriven.TestData) string {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+func (m *machine) log(*datadriven.TestData) string {
+	return strings.ReplaceAll(strings.Join(doc.Log(m.sys, 0), "\n"), " \n", "\n")
 }
 
 var kindsByWord = map[string]topo.NodeKind{"gpu": topo.GPU, "net": topo.NET, "cpu": topo.CPU,

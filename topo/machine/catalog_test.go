@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -59,5 +60,21 @@ func TestGPUsAreNVIDIAs(t *testing.T) {
 	}
 	if n := len(gpuKinds); n != 21 {
 		t.Errorf("%d GPUs, of which 21 are held here", n)
+	}
+}
+
+// TestLimitsOfAHost: at most 64 GPUs or NICs in a group, 512 groups, and groups 8 deep.
+func TestLimitsOfAHost(t *testing.T) {
+	below := func(depth int) string {
+		return strings.Repeat(`"below": [{`, depth) + `"gpus": 1` + strings.Repeat("}]", depth)
+	}
+	for group, ok := range map[string]bool{`"gpus": 1, "nics": 64`: true, `"gpus": 1, "nics": 65`: false,
+		`"gpus": 64`: true, `"gpus": 65`: false, `"gpus": 1, "times": 512`: true,
+		`"gpus": 1, "times": 513`: false, below(8): true, below(9): false} {
+		old := `"switches": ["broadcom-gen4"], "gpus": 1, "nics": 1, "times": 2`
+		text := strings.Replace(strings.Replace(small, old, group, 1), `"mesh": 4`, `"mesh": 0`, 1)
+		if _, err := Parse([]byte(text), "x.json"); (err == nil) != ok {
+			t.Errorf("%s: %v", group, err)
+		}
 	}
 }
