@@ -63,3 +63,29 @@ func TestLostNVLinksGoBack(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestLostGPUs: a GPU that paths name and the tree lacks is added with a rank that no other has, in front of
+// links that may be its own or without any; none where none is missing.
+func TestLostGPUs(t *testing.T) {
+	const tree = "CPU/0-0 (1/2/-1)\n+ PCI[24.0] - GPU/0-1000 (0)\n+ PCI[24.0] - GPU/0-3000 (2)\n"
+	gpus := func(list []string) (out []string) {
+		for _, s := range list {
+			if strings.Contains(s, "GPU") {
+				out = append(out, s)
+			}
+		}
+		return out
+	}
+	if got := gpus(added(tree, "GPU/0-1000 :GPU/0-3000 (2/24.0/PHB)\n")); len(got) > 0 {
+		t.Errorf("%q though none is missing", got)
+	}
+	got := gpus(added(tree, "GPU/0-1000 :GPU/0-2000 (2/24.0/PHB) GPU/0-3000 (2/24.0/PHB)\n"))
+	if want := "+ PCI[24.0] - GPU/0-2000 (1)"; !slices.Contains(got, want) {
+		t.Errorf("%q, want %s", got, want)
+	}
+	for _, s := range got {
+		if !strings.Contains(s, "GPU/0-2000 (") || strings.HasSuffix(s, "(0)") || strings.HasSuffix(s, "(2)") {
+			t.Errorf("%q", s)
+		}
+	}
+}
