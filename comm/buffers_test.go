@@ -345,7 +345,8 @@ func TestGraphsRegisterForTuners(t *testing.T) {
 // virtual NIC is enough for a node to have some, whichever of its NICs that is.
 func TestSymmetricOfNodes(t *testing.T) {
 	const fused = "cpu 0\n  switch 10\n    gpu 11\n      nvlink switch\n    card 12.0\n      net a\n" +
-		"    card 12.1\n      net b\n  switch 20\n    gpu 21\n      nvlink switch\n    card 22\n      net c\n" +
+		"    card 12.1\n      net b\n" +
+		"  switch 20\n    gpu 21\n      nvlink switch\n    card 22\n      net c\n" +
 		"  switch 30\n    gpu 31\n      nvlink switch\n    card 32\n      net d\n"
 	plain := strings.Replace(fused, "    card 12.1\n      net b\n", "", 1)
 	for _, c := range []struct {

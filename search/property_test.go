@@ -288,7 +288,8 @@ func TestComputeWantsOneRelease(t *testing.T) {
 	}
 	want := search.Want{ID: search.RingID, Pattern: search.RingPattern, MinChannels: 1, MaxChannels: 1}
 	for _, p := range []search.Params{{Rules: old}, {Rules: rules.Default()}} {
-		if g, err := search.Compute(sys, want, p); (err == nil) != (p.Rules != old) || (g == nil) != (err != nil) {
+		g, err := search.Compute(sys, want, p)
+		if (err == nil) != (p.Rules != old) || (g == nil) != (err != nil) {
 			t.Errorf("%s: %v, %v", p.Rules.Version(), g, err)
 		}
 	}

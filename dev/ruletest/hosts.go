@@ -83,15 +83,8 @@ var ofDevice = []string{"class", "link_speed", "link_width", "vendor", "device",
 
 // open begins an element.
 func (w *writer) open(depth int, words []string) error {
-	name, of := words[0], ""
-	var given attributes
-	for _, word := range words[1:] {
-		if k, v, ok := strings.Cut(word, "="); ok {
-			given = append(given, [2]string{k, strings.ReplaceAll(v, "_", " ")})
-		} else {
-			of = word
-		}
-	}
+	name := words[0]
+	of, given := split(words[1:])
 	e := element{depth: depth}
 	add := func(tag string, a attributes) {
 		fmt.Fprintf(&w.b, "<%s", tag)
@@ -152,6 +145,18 @@ func (w *writer) open(depth int, words []string) error {
 	}
 	w.stack = append(w.stack, e)
 	return nil
+}
+
+// split divides words into the attributes K=V, and the word without a value.
+func split(words []string) (of string, given attributes) {
+	for _, word := range words {
+		if k, v, ok := strings.Cut(word, "="); ok {
+			given = append(given, [2]string{k, strings.ReplaceAll(v, "_", " ")})
+		} else {
+			of = word
+		}
+	}
+	return of, given
 }
 
 // busID is NCCL's form of "10", "10.1" or "1:10.1".

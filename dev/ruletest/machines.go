@@ -73,13 +73,13 @@ type machine struct {
 // commands that look at one host, and those that need the communicator.
 var (
 	ofHost = map[string]func(*machine, *datadriven.TestData) string{"nets": (*machine).nets,
-		"log": (*machine).log, "paths": (*machine).paths, "peers": (*machine).peers, "direct": (*machine).direct,
-		"refused": (*machine).refused, "local": (*machine).local}
-	ofComm = map[string]func(*machine, *datadriven.TestData) string{"graph": (*machine).graph, "file": (*machine).graphs,
-		"collnet": (*machine).collnet, "nvls": (*machine).nvls, "channels": (*machine).channels,
-		"buffers": (*machine).buffers,
-		"rings": (*machine).rings, "trees": (*machine).trees, "route": (*machine).route,
-		"choose": (*machine).choose, "dda": (*machine).dda, "times": (*machine).times}
+		"log": (*machine).log, "paths": (*machine).paths, "peers": (*machine).peers,
+		"direct": (*machine).direct, "refused": (*machine).refused, "local": (*machine).local}
+	ofComm = map[string]func(*machine, *datadriven.TestData) string{"graph": (*machine).graph,
+		"file": (*machine).graphs, "collnet": (*machine).collnet, "nvls": (*machine).nvls,
+		"channels": (*machine).channels, "buffers": (*machine).buffers, "rings": (*machine).rings,
+		"trees": (*machine).trees, "route": (*machine).route, "choose": (*machine).choose,
+		"dda": (*machine).dda, "times": (*machine).times}
 )
 
 func (m *machine) answer(t *testing.T, d *datadriven.TestData) string {

@@ -29,7 +29,8 @@ func added(tree, paths string) (out []string) {
 // and of any that NCCL knows where the print has none.
 func TestLostProcessorsHaveTheKindsOfThePrint(t *testing.T) {
 	const link = "+ SYS[10.0] - CPU/0-1"
-	got := added("CPU/0-0 (1/2/-1)\n"+link+"\n+ PCI[24.0] - GPU/0-1000 (0)\n+ PCI[24.0] - GPU/0-2000 (1)\n", "")
+	got := added("CPU/0-0 (1/2/-1)\n"+link+"\n+ PCI[24.0] - GPU/0-1000 (0)\n"+
+		"+ PCI[24.0] - GPU/0-2000 (1)\n", "")
 	if !slices.Contains(got, "CPU/0-1 (1/2/-1)") || slices.Contains(got, "CPU/0-1 (1/1/3)") {
 		t.Errorf("%q", got)
 	}
@@ -45,8 +46,8 @@ func TestLostProcessorsHaveTheKindsOfThePrint(t *testing.T) {
 	}
 }
 
-// TestLostNVLinksGoBack: a GPU has a link back to the one that links to it, to the switch that others link to,
-// and to the CPU that has one to it, as fast.
+// TestLostNVLinksGoBack: a GPU has a link back to the one that links to it, to the switch that others link
+// to, and to the CPU that has one to it, as fast.
 func TestLostNVLinksGoBack(t *testing.T) {
 	got := added("CPU/0-0 (1/2/-1)\n+ PCI[24.0] - GPU/0-1000 (0)\n              + NVL[60.0] - GPU/0-2000\n"+
 		"+ PCI[24.0] - GPU/0-2000 (1)\n", "")
@@ -84,7 +85,8 @@ func TestLostGPUs(t *testing.T) {
 		t.Errorf("%q, want %s", got, want)
 	}
 	for _, s := range got {
-		if !strings.Contains(s, "GPU/0-2000 (") || strings.HasSuffix(s, "(0)") || strings.HasSuffix(s, "(2)") {
+		if !strings.Contains(s, "GPU/0-2000 (") || strings.HasSuffix(s, "(0)") ||
+			strings.HasSuffix(s, "(2)") {
 			t.Errorf("%q", s)
 		}
 	}

@@ -21,8 +21,8 @@ func TestBusIDOfNVML(t *testing.T) {
 	}
 }
 
-// TestWhatIsABusID: the name of a directory of sysfs that is a device's, with digits in its places and nothing
-// else (xml.cc:556).
+// TestWhatIsABusID: the name of a device's directory in sysfs has digits in its places and nothing else
+// (xml.cc:556).
 func TestWhatIsABusID(t *testing.T) {
 	const id = "0000:1b:00.0"
 	if !isBusID(id) || !isBusID("FFFF:AB:CD.9") {
@@ -53,8 +53,8 @@ func tree(devices ...string) captured {
 	return c
 }
 
-// TestLinksBetweenVirtualSwitches: virtual switches of one chip name each other in sysfs (xml.cc:431); what is
-// no device's number, or of no device there, is none.
+// TestLinksBetweenVirtualSwitches: virtual switches of one chip name each other in sysfs (xml.cc:431); other
+// names, and those of no device, are no links.
 func TestLinksBetweenVirtualSwitches(t *testing.T) {
 	c := tree("pci0000:10/0000:10:00.0", "pci0000:20/0000:20:00.0", "pci0000:30/0000:30:00.0")
 	const dir = "sys/kernel/pci_switch_link/virtual_switch_links/0000:1a:00.0/"
@@ -118,7 +118,8 @@ func TestFunctionsOfACard(t *testing.T) {
 		vfs  bool
 		want string
 	}{{"a/0000:1b:00.1", false, "a/0000:1b:00.0"}, {"a/0000:1b:02.3", false, "a/0000:1b:02.0"},
-		{"a/0000:1b:12.3", true, "a/0000:1b:00.0"}, {"02.1", true, "00.0"}, {"2.1", true, "2.1"}, {"", false, ""}} {
+		{"a/0000:1b:12.3", true, "a/0000:1b:00.0"}, {"02.1", true, "00.0"}, {"2.1", true, "2.1"},
+		{"", false, ""}} {
 		if got := mergedFunction(c.path, c.vfs); got != c.want {
 			t.Errorf("%s, virtual functions %t: %s, want %s", c.path, c.vfs, got, c.want)
 		}

@@ -66,9 +66,9 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestSwitchesTakenFor: a switch that is not known by its ids is taken for one that NCCL treats alike, a
-// virtual one where there is one with its link; without a link it has NCCL's 3x16 (topo.cc, ncclTopoAddPci).
-func TestSwitchesTakenFor(t *testing.T) {
+// TestUnknownSwitches: a switch that is not known by its ids is described by a kind with its link, a virtual
+// one where there is such; without a link it has NCCL's 3x16 (topo.cc, ncclTopoAddPci).
+func TestUnknownSwitches(t *testing.T) {
 	for attrs, want := range map[string]string{
 		`vendor="0x1000" device="0xc010" link_speed="16.0 GT/s PCIe" link_width="16"`: "broadcom-gen4",
 		`vendor="0x15b3" device="0x197b" link_speed="32.0 GT/s PCIe" link_width="16"`: "connectx-gen5",

@@ -179,8 +179,8 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 	return show(os.Stdout, f.All, o), f.Close()
 }
 
-// testAll tests places and says how many compile: first by the tests of their packages, which are the cheapest
-// and notice most, then what is left by those of importers.
+// testAll tests places and says how many compile: first by the tests of their packages, which are the
+// cheapest and notice most, then what is left by those of importers.
 func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place,
 	f *reductions.Resumed[row]) (counted int, err error) {
 	var s *suite
