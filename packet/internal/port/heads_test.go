@@ -7,8 +7,8 @@ import (
 	"github.com/simccl/simccl/packet/spec"
 )
 
-// TestHeadsOfFrames: a cut-through switch takes a frame when its first bytes have come, as far before the last
-// as its port is no faster than the link.
+// TestHeadsOfFrames: a cut-through switch takes a frame when its first bytes have come, before the last,
+// unless the port is faster than the link.
 func TestHeadsOfFrames(t *testing.T) {
 	const rate, at = 100e9, 1_000_000
 	c := &spec.Config{}
@@ -24,8 +24,8 @@ func TestHeadsOfFrames(t *testing.T) {
 		arriving := make([]int64, 1)
 		got := h.Take([]int32{0}, []int32{1}, x.end, arriving, nil)
 		if len(got) == 1 != x.taken || arriving[0] > 0 != x.taken {
-			t.Errorf("head %d, port of %d bit/s, until %d: %d frames, %d bytes; ahead by %d", x.head, x.out, x.end,
-				len(got), arriving[0], links[0].Lead(c, 4096, x.out))
+			t.Errorf("head %d, port of %d bit/s, until %d: %d frames, %d bytes; ahead by %d", x.head, x.out,
+				x.end, len(got), arriving[0], links[0].Lead(c, 4096, x.out))
 		}
 	}
 }

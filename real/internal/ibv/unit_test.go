@@ -160,8 +160,8 @@ func TestPortsOfACardDiffer(t *testing.T) {
 	}
 }
 
-// TestPeakOfMessages: perftest searches the peak of at most 20,000 messages, unless it is told not to, and not
-// where it runs for a time.
+// TestPeakOfMessages: perftest searches the peak of at most 20,000 messages, unless it runs for a time, or an
+// option leaves the peak out.
 func TestPeakOfMessages(t *testing.T) {
 	for _, c := range []struct {
 		n    int
