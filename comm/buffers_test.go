@@ -8,6 +8,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/dev/ruletest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/plan/sym"
@@ -336,6 +337,26 @@ func TestGraphsRegisterForTuners(t *testing.T) {
 			t.Errorf("graph %t, NCCL_GRAPH_REGISTER=0 %t: steered %t (%v), want %t", x.graph, x.off,
 				choice.Steered,
 				err, x.want)
+		}
+	}
+}
+
+// TestSymmetricOfNodes: networking that GPUs initiate needs its ports on every node, or SIMCCL_GIN=1, and one
+// virtual NIC is enough for a node to have some, whichever of its NICs that is.
+func TestSymmetricOfNodes(t *testing.T) {
+	const fused = "cpu 0\n  switch 10\n    gpu 11\n      nvlink switch\n    card 12.0\n      net a\n" +
+		"    card 12.1\n      net b\n" +
+		"  switch 20\n    gpu 21\n      nvlink switch\n    card 22\n      net c\n" +
+		"  switch 30\n    gpu 31\n      nvlink switch\n    card 32\n      net d\n"
+	plain := strings.Replace(fused, "    card 12.1\n      net b\n", "", 1)
+	for _, c := range []struct {
+		host       string
+		set        []string
+		fused, gin bool
+	}{{fused, nil, true, false}, {plain, nil, false, false}, {plain, []string{"SIMCCL_GIN=1"}, false, true}} {
+		s := ruletest.Comm(t, c.host, 2, c.set...).Symmetric()
+		if s.FusedNICs != c.fused || s.GIN != c.gin || s.PerNode != 3 {
+			t.Errorf("%v: virtual NICs %t, GIN %t, %d a node", c.set, s.FusedNICs, s.GIN, s.PerNode)
 		}
 	}
 }

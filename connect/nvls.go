@@ -36,11 +36,6 @@ func (c *Layout) joinNVLS(in *Input, p *Params) {
 		perNode[i] = headsOf(&c.Domains[i], search.NVLSID)
 		n = min(n, len(perNode[i]))
 	}
-	if n == 0 {
-		c.NVLSChannels, c.NVLSCount = 0, make([]int, c.NRanks)
-		c.NVLSChunkSize, c.NVLSTreeChunk = 0, 0
-		return
-	}
 	c.NVLSHeads = make([][]int32, n)
 	for h := range c.NVLSHeads {
 		c.NVLSHeads[h] = make([]int32, c.NNodes)

@@ -28,6 +28,9 @@ func TestSocketSplit(t *testing.T) {
 		{0, units.Some(5), units.Some(20), 60, 5},
 		{connect.VendorAWS, units.Some(0), none, 0, 0},
 		{0, units.Some(-3), units.Some(-3), 0, 0},
+		{0, units.Some(-3), units.Some(4), 0, 0},
+		{0, units.Some(4), units.Some(-3), 0, 0},
+		{0, units.Some(4), units.Some(0), 0, 0},
 	} {
 		s, h := connect.SocketSplit(x.vendor, x.threads, x.each)
 		if s != x.sockets || h != x.helpers {

@@ -201,3 +201,24 @@ func TestFirstAndLast(t *testing.T) {
 		}
 	}
 }
+
+// TestWhyLiveMessagesWait: messages over a cable that is down wait, and their queue pairs, which give up, are
+// counted.
+func TestWhyLiveMessagesWait(t *testing.T) {
+	n, cfg := oneSwitch(3), settings(NoCC)
+	n.Cables[0].Loss = 1
+	cfg.Repair = Repair{Timeout: 10 * units.Microsecond, Retries: 2}
+	l, err := NewLive(n, []Queue{{Src: 0, Dst: 1, Priority: 3, Path: []int32{0, 1}},
+		{Src: 2, Dst: 1, Priority: 3, Path: []int32{2, 1}}}, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Send(0, 0, 10_000, 0)
+	l.Send(1, 0, 10_000, 1)
+	if at := play(t, l, 2); at[0] != 0 || at[1] == 0 {
+		t.Errorf("messages arrive at %v", at)
+	}
+	if s := l.Why(); s == nil || s.Failed != 1 || s.Unfinished != 1 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -182,3 +182,15 @@ func crowded(t *testing.T, n *Network, flows []Flow, c *Config, ordered bool) *R
 	}
 	return e.collect(windows)
 }
+
+// TestDivided: workers have ranges that follow each other, to the ends, as large as their part of the sizes.
+func TestDivided(t *testing.T) {
+	sizes := []int{4, 1, 1, 1, 1, 4, 4, 4}
+	some, others := divided(4, 10, len(sizes), func(i int) int { return sizes[i] })
+	if got := fmt.Sprint(some, others); got != "[[0 2] [2 5] [5 7] [7 10]] [[0 2] [2 6] [6 7] [7 8]]" {
+		t.Error(got)
+	}
+	if _, none := divided(2, 0, 0, nil); fmt.Sprint(none) != "[[0 0] [0 0]]" {
+		t.Error(none)
+	}
+}

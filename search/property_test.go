@@ -276,3 +276,21 @@ func FuzzSearch(f *testing.F) {
 		}
 	}))
 }
+
+// TestComputeWantsOneRelease: a search by the rules of another release than the machine's is refused.
+func TestComputeWantsOneRelease(t *testing.T) {
+	r := golden.Own(t)[0]
+	r.Load(t)
+	sys := refsys.System(t, &r)
+	old, err := rules.For("2.21.5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := search.Want{ID: search.RingID, Pattern: search.RingPattern, MinChannels: 1, MaxChannels: 1}
+	for _, p := range []search.Params{{Rules: old}, {Rules: rules.Default()}} {
+		g, err := search.Compute(sys, want, p)
+		if (err == nil) != (p.Rules != old) || (g == nil) != (err != nil) {
+			t.Errorf("%s: %v, %v", p.Rules.Version(), g, err)
+		}
+	}
+}

@@ -10,8 +10,9 @@ import (
 //
 //	cpu 0                     of socket 0; arch=, vendor=, familyid=, modelid=, host_hash= where they differ
 //	  switch 10               at 0000:10:00.0; "10.1" is its function 1, "1:10" in domain 1
-//	    gpu 11 sm=80          link_width= and the like are its PCI device's
+//	    gpu 11 sm=80          link_width= and the like are its PCI device's; "gpu" is in the device above
 //	      nvlink 21 count=4   to the GPU at 21; "nvlink switch", "nvlink cpu"
+//	      xgmi 21             likewise, of a GPU of AMD (gcn=gfx942 arch=38911)
 //	      c2c bw=44712
 //	    card 12               a PCI device with a <nic>
 //	      net mlx5_0 speed=200000
@@ -19,7 +20,11 @@ import (
 // GPUs and nets are numbered as they come. "link_width=" leaves the attribute out.
 func XML(text string) (string, error) {
 	w := &writer{}
-	w.b.WriteString("<system version=\"1\">\n")
+	version := 1
+	if strings.Contains(text, "gcn=") {
+		version = 2 // RCCL's
+	}
+	fmt.Fprintf(&w.b, "<system version=\"%d\">\n", version)
 	for i, line := range strings.Split(text, "\n") {
 		if strings.TrimSpace(line) == "" {
 			continue
@@ -78,15 +83,8 @@ var ofDevice = []string{"class", "link_speed", "link_width", "vendor", "device",
 
 // open begins an element.
 func (w *writer) open(depth int, words []string) error {
-	name, of := words[0], ""
-	var given attributes
-	for _, word := range words[1:] {
-		if k, v, ok := strings.Cut(word, "="); ok {
-			given = append(given, [2]string{k, strings.ReplaceAll(v, "_", " ")})
-		} else {
-			of = word
-		}
-	}
+	name := words[0]
+	of, given := split(words[1:])
 	e := element{depth: depth}
 	add := func(tag string, a attributes) {
 		fmt.Fprintf(&w.b, "<%s", tag)
@@ -117,7 +115,9 @@ func (w *writer) open(depth int, words []string) error {
 	case "switch":
 		add("pci", device("0x060400"))
 	case "gpu":
-		add("pci", device("0x030200"))
+		if of != "" {
+			add("pci", device("0x030200"))
+		}
 		add("gpu", attributes{{"dev", fmt.Sprint(w.gpus)}, {"sm", "90"}, {"gdr", "1"}}.with(given...))
 		w.gpus++
 	case "card":
@@ -136,13 +136,27 @@ func (w *writer) open(depth int, words []string) error {
 			a = a.with([2]string{"target", "ffff:ff:ff"}, [2]string{"tclass", "0x068001"})
 		}
 		add("nvlink", a.with(given...))
+	case "xgmi":
+		add("xgmi", attributes{{"target", busID(of)}, {"count", "1"}, {"tclass", "0x030200"}}.with(given...))
 	case "c2c":
 		add("c2c", attributes{{"bw", "44712"}, {"count", "10"}}.with(given...))
 	default:
-		return fmt.Errorf("no element %q; write cpu, switch, gpu, card, net, nvlink or c2c", name)
+		return fmt.Errorf("no element %q; write cpu, switch, gpu, card, net, nvlink, xgmi or c2c", name)
 	}
 	w.stack = append(w.stack, e)
 	return nil
+}
+
+// split divides words into the attributes K=V, and the word without a value.
+func split(words []string) (of string, given attributes) {
+	for _, word := range words {
+		if k, v, ok := strings.Cut(word, "="); ok {
+			given = append(given, [2]string{k, strings.ReplaceAll(v, "_", " ")})
+		} else {
+			of = word
+		}
+	}
+	return of, given
 }
 
 // busID is NCCL's form of "10", "10.1" or "1:10.1".

@@ -17,7 +17,9 @@ import (
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search"
+	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/topo"
+	"github.com/simccl/simccl/topo/doc"
 	"github.com/simccl/simccl/topo/fabric"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/tuning"
@@ -32,17 +34,21 @@ import (
 // before, with settings of NCCL ("+" for a blank), and says what is on the first; what else is asked is about
 // these. With more they come after the hosts before.
 //
-//	nets                          speed, ports, owner, rail and plane of each net
+//	nets                          speed, latency, ports, owner, rail and plane of each net
 //	paths KIND KIND               kind, GB/s and nodes of each path (gpu, net, cpu, switch)
+//	log                           what NCCL prints of the first host
 //	peers                         transport between GPUs of the first host
 //	direct                        who has GPUDirect RDMA, sending and receiving
 //	refused                       what may not be used, and why
 //	local                         nets of each GPU by turn
 //	graph ring|tree|nvls|...      what is found
+//	file                          of the graphs, as NCCL writes and reads it (NCCL_GRAPH_FILE)
+//	given                         such a file below, which the next hosts read
 //	channels, rings, trees        of all hosts
 //	nvls                          channels by rank, and chunks
 //	collnet                       heads, chains and routes of the network that reduces, or why there is none
-//	route FROM TO CHANNEL [ring|tree|p2p|nvls|nvls-tree]
+//	buffers                       of a connection by LL, LL128 and Simple
+//	route FROM TO CHANNEL [ring|tree|p2p|nvls|nvls-tree|collnet-direct|collnet-chain]
 //	choose OP SIZE... [type=T] [op=R] [in=group]
 //	dda all_to_all SIZE... [type=T]  whether RCCL's DDA does it
 //	times OP SIZE [ALGO|PROTO]    of what is on, or of one algorithm or protocol, or why it is off
@@ -61,17 +67,19 @@ type machine struct {
 	sys  *topo.System // of the first host, without what later ones are
 	host *topo.Host
 	err  error
+	file string // of graphs
 }
 
 // commands that look at one host, and those that need the communicator.
 var (
 	ofHost = map[string]func(*machine, *datadriven.TestData) string{"nets": (*machine).nets,
-		"paths": (*machine).paths, "peers": (*machine).peers, "direct": (*machine).direct,
-		"refused": (*machine).refused, "local": (*machine).local}
+		"log": (*machine).log, "paths": (*machine).paths, "peers": (*machine).peers,
+		"direct": (*machine).direct, "refused": (*machine).refused, "local": (*machine).local}
 	ofComm = map[string]func(*machine, *datadriven.TestData) string{"graph": (*machine).graph,
-		"collnet": (*machine).collnet, "nvls": (*machine).nvls, "channels": (*machine).channels,
-		"rings": (*machine).rings, "trees": (*machine).trees, "route": (*machine).route,
-		"choose": (*machine).choose, "dda": (*machine).dda, "times": (*machine).times}
+		"file": (*machine).graphs, "collnet": (*machine).collnet, "nvls": (*machine).nvls,
+		"channels": (*machine).channels, "buffers": (*machine).buffers, "rings": (*machine).rings,
+		"trees": (*machine).trees, "route": (*machine).route, "choose": (*machine).choose,
+		"dda": (*machine).dda, "times": (*machine).times}
 )
 
 func (m *machine) answer(t *testing.T, d *datadriven.TestData) string {
@@ -81,6 +89,10 @@ func (m *machine) answer(t *testing.T, d *datadriven.TestData) string {
 			return "error: " + err.Error()
 		}
 		return said
+	}
+	if d.Cmd == "given" {
+		m.file = d.Input
+		return ""
 	}
 	if f := ofHost[d.Cmd]; f != nil && m.sys != nil {
 		return f(m, d)
@@ -140,6 +152,12 @@ func (m *machine) hosts(t *testing.T, d *datadriven.TestData) (string, error) {
 	params := c.Comm()
 	params.Multicast = map[string]comm.Multicast{"": comm.MulticastAuto, "on": comm.MulticastOn,
 		"off": comm.MulticastOff}[Value(d, "multicast", "")]
+	if file := m.file; file != "" {
+		m.file = ""
+		params.Given = func(s *topo.System) ([]*search.Graph, error) {
+			return graphxml.Parse([]byte(file), "given", s)
+		}
+	}
 	m.comm, m.err = comm.New(cluster, params)
 	said := fmt.Sprintf("%d GPUs, %d CPUs, %d nets", len(m.sys.Of(topo.GPU)), len(m.sys.Of(topo.CPU)),
 		len(m.sys.Of(topo.NET)))
@@ -178,6 +196,9 @@ func (m *machine) nets(*datadriven.TestData) string {
 		if len(n.Fused) > 0 {
 			fmt.Fprintf(&b, ", %d ports", len(n.Fused))
 		}
+		if n.LatencyUs > 0 {
+			fmt.Fprintf(&b, ", %g us", n.LatencyUs)
+		}
 		if n.LocalGPU >= 0 {
 			fmt.Fprintf(&b, ", of GPU%d", n.LocalGPU)
 		}
@@ -190,6 +211,10 @@ func (m *machine) nets(*datadriven.TestData) string {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+func (m *machine) log(*datadriven.TestData) string {
+	return strings.ReplaceAll(strings.Join(doc.Log(m.sys, 0), "\n"), " \n", "\n")
 }
 
 var kindsByWord = map[string]topo.NodeKind{"gpu": topo.GPU, "net": topo.NET, "cpu": topo.CPU,
@@ -255,7 +280,7 @@ func (m *machine) direct(*datadriven.TestData) string {
 				if ok {
 					b.WriteString(word)
 				} else {
-					fmt.Fprintf(&b, " no%s (%s)", word, why.Reason)
+					fmt.Fprintf(&b, " no%s (%s)%s", word, why.Reason, m.sys.Rules.Aside(why.At))
 				}
 			}
 			b.WriteString("\n")
@@ -271,7 +296,7 @@ func (m *machine) refused(*datadriven.TestData) string {
 		if v.Setting != "" {
 			fmt.Fprintf(&b, "; %s", v.Setting)
 		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, "%s\n", m.sys.Rules.Aside(v.At))
 	}
 	return b.String()
 }
@@ -313,6 +338,15 @@ func (m *machine) graph(d *datadriven.TestData) string {
 	return b.String()
 }
 
+func (m *machine) graphs(*datadriven.TestData) string {
+	d := &m.comm.Domains[0]
+	text, err := graphxml.Write(d.System, d.Graphs)
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	return string(text)
+}
+
 func netOf(s *topo.System, ident uint64) string {
 	for _, n := range s.Of(topo.NET) {
 		if s.Nodes[n].Ident == ident {
@@ -326,6 +360,10 @@ func (m *machine) channels(*datadriven.TestData) string {
 	c := m.comm
 	return fmt.Sprintf("%d, nvls %d, p2p %d, %d a peer, chunk %v", c.NChannels, c.NVLSChannels,
 		c.P2PChannels, c.P2PChannelsPerPeer, c.P2PChunkSize)
+}
+
+func (m *machine) buffers(*datadriven.TestData) string {
+	return strings.Trim(fmt.Sprint(m.comm.BuffSizes), "[]")
 }
 
 // each prints what channels have, equal ones in one line.
@@ -366,12 +404,19 @@ func (m *machine) route(d *datadriven.TestData) string {
 	}
 	kind := map[string]connect.RouteKind{"ring": connect.RingRoute, "tree": connect.TreeRoute,
 		"p2p": connect.P2PRoute, "": connect.RingRoute, "nvls": connect.NVLSRoute,
-		"nvls-tree": connect.NVLSTreeRoute}[Word(d, 3)]
+		"nvls-tree": connect.NVLSTreeRoute, "collnet-direct": connect.CollNetDirectRoute,
+		"collnet-chain": connect.CollNetChainRoute}[Word(d, 3)]
 	r := m.comm.RouteOf(int32(number(0)), int32(number(1)), number(2), kind)
 	if r.Transport != connect.NET {
 		return []string{"P2P", "SHM"}[r.Transport]
 	}
-	name := func(net int32) string { return m.sys.Nodes[m.sys.Of(topo.NET)[net]].Net.Name }
+	name := func(net int32) string {
+		n := m.sys.Nodes[m.sys.Of(topo.NET)[net]].Net
+		if m.sys.NHosts > 1 {
+			return fmt.Sprintf("%s of host %d", n.Name, n.Host)
+		}
+		return n.Name
+	}
 	return fmt.Sprintf("NET %s by proxy of %d%s → %s by proxy of %d%s", name(r.SrcNet), r.SrcProxy,
 		direct(r.SrcGDR), name(r.DstNet), r.DstProxy, direct(r.DstGDR))
 }

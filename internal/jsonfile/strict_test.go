@@ -42,3 +42,14 @@ func TestStrict(t *testing.T) {
 		}
 	}
 }
+
+// TestHints: a member that differs in case, or is the begin or the continuation of one, is the one meant.
+func TestHints(t *testing.T) {
+	names := []string{"count", "env"}
+	for key, want := range map[string]string{"COUNT": "write count", "cou": "write count",
+		"environment": "write env", "vne": "write one of count, env"} {
+		if got := hintFor(key, names); got != want {
+			t.Errorf("%s: %s, want %s", key, got, want)
+		}
+	}
+}

@@ -15,8 +15,10 @@ func TestPathsAreChecked(t *testing.T) {
 		n.Cables = append(n.Cables, Cable{A: c[0], B: c[1], Rate: 1e11, Delay: units.Microsecond})
 	}
 	f := Flow{Src: 0, Dst: 1, Path: []int32{0, 3, 1}, Back: []int32{1, 2, 0}}
-	if err := f.checkPaths(n, 0, &Config{}); err != nil {
-		t.Error(err)
+	for _, c := range []Config{{}, {Paths: 1}} {
+		if err := f.checkPaths(n, 0, &c); err != nil {
+			t.Errorf("%d paths: %v", c.Paths, err)
+		}
 	}
 	if k := Longest([]Flow{f}, 2); k != 3 {
 		t.Errorf("%d links", k)

@@ -52,3 +52,16 @@ func TestPatterns(t *testing.T) {
 		t.Errorf("ranks of two digits: %v, %v", list, err)
 	}
 }
+
+// TestNumericLabels: numbers of bytes and calls from 0 to 2^40, without anything else.
+func TestNumericLabels(t *testing.T) {
+	labels := []string{"0", "1099511627776", "-1", "1099511627777", "x", ""}
+	if got, err := ints(labels, 1, 0); err != nil || got[0] != 1<<40 || got[1] != 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+	for bad := range labels[2:] {
+		if got, err := ints(labels, 2+bad); err == nil {
+			t.Errorf("%q: %v", labels[2+bad], got)
+		}
+	}
+}

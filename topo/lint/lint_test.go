@@ -232,3 +232,28 @@ func TestSplitDomainHasNoFalseErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestMostElements: NCCL's tree of XML holds 256 elements (topo.h:226).
+func TestMostElements(t *testing.T) {
+	for more := range 80 { // NVLinks, each an element
+		var b strings.Builder
+		b.WriteString(`<system version="1"><cpu numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" ` +
+			`modelid="143">`)
+		for i := range 32 {
+			fmt.Fprintf(&b, `<pci busid="0000:%02x:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" `+
+				`link_width="16"><gpu dev="%d" sm="90" gdr="1">`, i+1, i)
+			for k := range 4 + (more+i)/32 {
+				fmt.Fprintf(&b, `<nvlink target="0000:f%d:00.0" count="1" tclass="0x068000"/>`, k)
+			}
+			b.WriteString(`</gpu></pci>`)
+		}
+		b.WriteString(`</cpu></system>`)
+		if found := text(check(t, []byte(b.String()), "t.xml")); strings.Contains(found, "elements once") {
+			if !strings.Contains(found, " 257 elements once") {
+				t.Error(found)
+			}
+			return
+		}
+	}
+	t.Error("no such finding")
+}

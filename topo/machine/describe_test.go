@@ -3,6 +3,7 @@ package machine
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -61,6 +62,31 @@ func TestDescribe(t *testing.T) {
 					break
 				}
 			}
+		}
+	}
+}
+
+// TestUnknownSwitches: a switch that is not known by its ids is described by a kind with its link, a virtual
+// one where there is such; without a link it has NCCL's 3x16 (topo.cc, ncclTopoAddPci).
+func TestUnknownSwitches(t *testing.T) {
+	for attrs, want := range map[string]string{
+		`vendor="0x1000" device="0xc010" link_speed="16.0 GT/s PCIe" link_width="16"`: "broadcom-gen4",
+		`vendor="0x15b3" device="0x197b" link_speed="32.0 GT/s PCIe" link_width="16"`: "connectx-gen5",
+		`vendor="0x8086" device="0x0001" link_speed="32.0 GT/s PCIe" link_width="16"`: "virtual-gen5",
+		`vendor="0x8086" device="0x0001" link_speed="16.0 GT/s PCIe" link_width="16"`: "virtual-gen4",
+		`vendor="0x8086" device="0x0001" link_speed="16.0 GT/s PCIe" link_width="1"`:  "root-x1",
+		`vendor="0x8086" device="0x0001"`:                                             "plx-gen3",
+		`vendor="0x8086" device="0x0001" link_speed="" link_width="0"`:                "plx-gen3",
+	} {
+		e := &decl.Element{Name: "pci"}
+		e.Set("busid", "0000:10:00.0")
+		for _, m := range regexp.MustCompile(`(\w+)="([^"]*)"`).FindAllStringSubmatch(attrs, -1) {
+			e.Set(m[1], m[2])
+		}
+		var g Group
+		if err := (&describer{spec: &Spec{}}).addSwitch(&g, e); err != nil || len(g.Switches) != 1 ||
+			g.Switches[0] != want {
+			t.Errorf("%s: %q, %v, want %s", attrs, g.Switches, err, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package profile
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -241,5 +242,23 @@ func TestDurationIsInNanoseconds(t *testing.T) {
 	}
 	if p := parse(t, out.Bytes()); p.DurationNanos != 9000 {
 		t.Errorf("9 us are %d ns", p.DurationNanos)
+	}
+}
+
+// TestStepsOfAnOperation: an operation's time is divided among what is active during it, not what begins
+// where it ends or has ended where it begins.
+func TestStepsOfAnOperation(t *testing.T) {
+	r := &rank{ops: []operation{{start: 10, end: 20}, {start: 20, end: 30}},
+		spans: []span{{0, 10, 3}, {10, 20, 1}, {10, 18, 2}, {20, 30, 4}}}
+	shares, time, err := r.attribute(func(int32) bool { return false }, func() error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range shares {
+		got = append(got, fmt.Sprintf("%d by %d: %d", s.op, s.stack, int64(time[s])))
+	}
+	if s := strings.Join(got, ", "); s != "0 by 1: 6, 0 by 2: 4, 1 by 4: 10" {
+		t.Error(s)
 	}
 }

@@ -19,8 +19,8 @@
 // With -cited, places are those of rules that cite NCCL (enqueue.cc:258 in the comment of the function, the
 // value or the line), N of each. The conversations of their room run first (testdata/rules), and what is
 // printed are the places that no test decides, and how many rules are decided by a story, by another test of
-// the package, by one of importers, or by none. -met runs no mutant and takes minutes: what tests meet
-// counts as decided.
+// the package, by one of importers, or by none. With -met what a story meets counts as decided: the mutants
+// that run are those of places that none meets.
 //
 // With -given, what is changed is in a table (given.go); review.txt is one, of a review of the house.
 //
@@ -59,7 +59,7 @@ func main() {
 	flag.StringVar(&o.tests, "run", "", "tests to run alone, as of go test, short and whole")
 	by := flag.String("by", "", "packages to run tests of alone, with commas")
 	flag.BoolVar(&o.met, "met", false,
-		"run no mutant: those that no test meets survive, others count as dead")
+		"with -cited, what a story meets (with -run, a test) counts as dead, and is not run")
 	flag.BoolVar(&o.list, "list", false, "print what would be drawn, and test nothing")
 	flag.Parse()
 	if flag.NArg() != 1 {
@@ -179,7 +179,8 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 	return show(os.Stdout, f.All, o), f.Close()
 }
 
-// testAll tests places, one after the other, and says how many compile.
+// testAll tests places and says how many compile: first by the tests of their packages, which are the
+// cheapest and notice most, then what is left by those of importers.
 func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place,
 	f *reductions.Resumed[row]) (counted int, err error) {
 	var s *suite
@@ -192,27 +193,42 @@ func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place
 	slices.SortStableFunc(places, func(a, b *Place) int { // what is compiled by itself comes last
 		return cmp.Compare(min(b.id, 1), min(a.id, 1))
 	})
+	var later []*row // what no test of its own package notices
+	add := func(r *row) error {
+		if r.Verdict != unusable {
+			counted++
+		}
+		fmt.Fprintf(os.Stderr, "%-16s %4.1f s  %v  %s\n", r.Verdict, r.Seconds, &r.Place, r.By)
+		return f.Add(r)
+	}
 	for _, p := range places {
 		var r *row
+		done := true
 		if p.id > 0 {
-			r, err = s.test(ctx, p)
+			r, done, err = s.near(ctx, p)
 		} else if o.met {
 			r = &row{Place: *p, Verdict: unusable}
 		} else {
 			r, err = alone(ctx, m, o, p)
 		}
-		if errors.Is(err, context.Canceled) {
-			return counted, nil
-		} else if err != nil {
-			return counted, err
+		if err == nil && done {
+			err = add(r)
+		} else if err == nil {
+			later = append(later, r)
 		}
-		if err := f.Add(r); err != nil {
-			return counted, err
+		if err != nil {
+			break
 		}
-		fmt.Fprintf(os.Stderr, "%-16s %4.1f s  %v  %s\n", r.Verdict, r.Seconds, p, r.By)
-		if r.Verdict != unusable {
-			counted++
+	}
+	for _, r := range later {
+		if err == nil {
+			if err = s.far(ctx, r); err == nil {
+				err = add(r)
+			}
 		}
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return counted, err
 	}
 	return counted, nil
 }

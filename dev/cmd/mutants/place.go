@@ -204,7 +204,7 @@ func (w *walk) visit(n ast.Node) bool {
 func silent(c *ast.CallExpr) bool {
 	switch f := c.Fun.(type) {
 	case *ast.Ident:
-		return f.Name == "make" || f.Name == "panic"
+		return f.Name == "make" || f.Name == "panic" || f.Name == "fail"
 	case *ast.SelectorExpr:
 		x, ok := f.X.(*ast.Ident)
 		return ok && slices.Contains([]string{"fmt", "errors", "strconv", "fail"}, x.Name)

@@ -215,46 +215,66 @@ func mutated(text []byte, p *Place) []byte {
 	return bytes.Join([][]byte{text[:p.offset], []byte(p.New), text[p.end:]}, nil)
 }
 
-// test runs the tests that may notice a mutant until one does: those of its package, short and whole, and the
-// short ones of its importers, ring by ring.
+// test runs the tests that may notice a mutant until one does.
 func (s *suite) test(ctx context.Context, p *Place) (*row, error) {
-	r := &row{Place: *p, Verdict: forgotten}
+	r, done, err := s.near(ctx, p)
+	if err != nil || done {
+		return r, err
+	}
+	return r, s.far(ctx, r)
+}
+
+// near runs the tests of a mutant's package, short and whole, with -cited the conversations before.
+func (s *suite) near(ctx context.Context, p *Place) (r *row, done bool, err error) {
+	r = &row{Place: *p, Verdict: forgotten}
 	name := p.pkg(s.m)
 	if !s.switched {
 		if wrong, err := s.goes(ctx, "build", name); err != nil || wrong != nil {
 			r.Verdict = unusable
-			return r, err
+			return r, true, err
 		}
 	}
 	rings := s.m.Rings([]string{name})
 	if s.o.cited && s.o.tests == "" {
 		if done, err := s.story(ctx, r, name, rings); err != nil || done {
-			return r, err
+			return r, done, err
 		}
 	}
-	spent := 0.0 // by importers
-	for far, ring := range rings {
+	for _, pkg := range rings[0] {
+		for _, of := range []which{short, whole} {
+			if !s.asked(pkg) {
+				continue
+			}
+			took, err := s.dies(ctx, r, pkg, of, time.Hour, 0)
+			if r.Seconds += took; err != nil || r.Verdict == dies {
+				r.Held = byPackage
+				return r, true, err
+			}
+		}
+	}
+	return r, false, nil
+}
+
+// far runs the short tests of importers, ring by ring.
+func (s *suite) far(ctx context.Context, r *row) error {
+	spent := 0.0
+	for _, ring := range s.m.Rings([]string{r.pkg(s.m)})[1:] {
 		for _, pkg := range ring {
 			if !s.asked(pkg) {
 				continue
 			}
-			for _, of := range []which{short, whole}[:1+max(0, 1-far)] {
-				took, err := s.dies(ctx, r, pkg, of,
-					time.Duration((s.o.seconds-spent)*float64(time.Second)), far)
-				if r.Seconds += took; err != nil {
-					return r, err
-				}
-				if r.Verdict == dies {
-					r.Held = heldBy[min(far, 1)]
-					return r, nil
-				}
-				if far > 0 {
-					spent += took
-				}
+			took, err := s.dies(ctx, r, pkg, short,
+				time.Duration((s.o.seconds-spent)*float64(time.Second)), 1)
+			if r.Seconds += took; err != nil {
+				return err
+			}
+			if spent += took; r.Verdict == dies {
+				r.Held = byImporter
+				return nil
 			}
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // What holds a rule.
@@ -264,8 +284,6 @@ const (
 	byImporter = "by a test of what imports it"
 	byNone     = "by none"
 )
-
-var heldBy = []string{byPackage, byImporter}
 
 // asked reports whether -by has a package.
 func (s *suite) asked(pkg string) bool {
@@ -308,7 +326,7 @@ func (s *suite) dies(ctx context.Context, r *row, pkg string, of which, left tim
 	if usual.meets != nil && !usual.meets[r.id] || far > 0 && usual.usual > left {
 		return 0, nil
 	}
-	if s.o.met {
+	if s.o.met && (of == stories || s.o.tests != "") {
 		r.Verdict, r.By = dies, "meets it: "+pkg
 		return 0, nil
 	}

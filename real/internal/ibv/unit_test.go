@@ -159,3 +159,23 @@ func TestPortsOfACardDiffer(t *testing.T) {
 		t.Errorf("%d devices of %d ports", len(n.virt), len(n.phys))
 	}
 }
+
+// TestPeakOfMessages: perftest searches the peak of at most 20,000 messages, unless it runs for a time, or an
+// option leaves the peak out.
+func TestPeakOfMessages(t *testing.T) {
+	for _, c := range []struct {
+		n    int
+		set  PerfConfig
+		peak bool
+	}{{3, PerfConfig{}, true}, {3, PerfConfig{NoPeak: true}, false}, {3, PerfConfig{Duration: 1}, false},
+		{20_001, PerfConfig{}, false}} {
+		c.set.Size = 1
+		s := side{c: &c.set, posted: make([]int64, c.n), finished: make([]int64, c.n)}
+		for i := range c.n {
+			s.posted[i], s.finished[i] = int64(10*i), int64(10*i+5)
+		}
+		if p := s.bandwidth(); p.Iters != c.n || (p.Peak > 0) != c.peak {
+			t.Errorf("%d messages, %+v: peak %g", c.n, c.set, p.Peak)
+		}
+	}
+}

@@ -184,3 +184,23 @@ func TestSplit(t *testing.T) {
 		}
 	}
 }
+
+// foreign is memory of another transport.
+type foreign struct{ memory }
+
+// TestBuffersAreInside: a request's buffer is inside memory of this transport, up to both of its ends.
+func TestBuffersAreInside(t *testing.T) {
+	m := memory(make([]byte, 8))
+	for _, c := range []struct {
+		buf transport.Buf
+		ok  bool
+	}{{transport.Buf{Mem: m, Off: 0, Size: 8}, true}, {transport.Buf{Mem: m, Off: 8}, true},
+		{transport.Buf{Mem: m, Off: 1, Size: 8}, false}, {transport.Buf{Mem: m, Off: 9}, false},
+		{transport.Buf{Mem: m, Off: -1, Size: 4}, false}, {transport.Buf{Mem: m, Off: 4, Size: -1}, false},
+		{transport.Buf{Mem: foreign{m}, Size: 4}, false}} {
+		conn := &conn{queue: make(chan *request, 1)}
+		if r, err := conn.post(c.buf, 0); (err == nil) != c.ok || (r != nil) != c.ok {
+			t.Errorf("%d bytes at %d: %v, %v", c.buf.Size, c.buf.Off, r, err)
+		}
+	}
+}
