@@ -19,21 +19,15 @@ import (
 	"github.com/simccl/simccl/app/cli/advise"
 	"github.com/simccl/simccl/app/cli/bench"
 	"github.com/simccl/simccl/app/cli/calibrate"
-	"github.com/simccl/simccl/app/cli/check"
 	"github.com/simccl/simccl/app/cli/classes"
+	"github.com/simccl/simccl/app/cli/decide"
 	"github.com/simccl/simccl/app/cli/diagnose"
 	"github.com/simccl/simccl/app/cli/diff"
-	"github.com/simccl/simccl/app/cli/env"
-	"github.com/simccl/simccl/app/cli/explain"
 	"github.com/simccl/simccl/app/cli/flags"
-	"github.com/simccl/simccl/app/cli/graph"
-	"github.com/simccl/simccl/app/cli/groups"
 	"github.com/simccl/simccl/app/cli/identify"
-	"github.com/simccl/simccl/app/cli/inspect"
 	"github.com/simccl/simccl/app/cli/intercept"
 	"github.com/simccl/simccl/app/cli/network"
 	"github.com/simccl/simccl/app/cli/overlap"
-	"github.com/simccl/simccl/app/cli/plan"
 	"github.com/simccl/simccl/app/cli/replay"
 	"github.com/simccl/simccl/app/cli/report"
 	"github.com/simccl/simccl/app/cli/root"
@@ -44,7 +38,6 @@ import (
 	"github.com/simccl/simccl/app/cli/sweep"
 	"github.com/simccl/simccl/app/cli/topo"
 	"github.com/simccl/simccl/app/cli/trace"
-	"github.com/simccl/simccl/app/cli/tune"
 	"github.com/simccl/simccl/app/cli/workload"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/scenario"
@@ -104,13 +97,13 @@ func optionsOf() map[string]runner {
 		"calibrate": &calibrate.Options{}, "calibrate check": &calibrate.CheckOptions{},
 		"calibrate compute": &calibrate.ComputeOptions{},
 		"calibrate fit":     &calibrate.FitOptions{}, "calibrate measure": &calibrate.MeasureOptions{},
-		"calibrate set": &calibrate.SetOptions{}, "check": &check.Options{},
+		"calibrate set": &calibrate.SetOptions{}, "check": &decide.CheckOptions{},
 		"class check": &classes.CheckOptions{}, "class diff": &classes.DiffOptions{},
-		"class show": &classes.ShowOptions{}, "diff": &diff.Options{}, "env": &env.Options{},
-		"explain": &explain.Options{}, "graph": &graph.Options{}, "groups": &groups.Options{},
-		"diagnose": &diagnose.Options{}, "identify": &identify.Options{}, "inspect": &inspect.Options{},
+		"class show": &classes.ShowOptions{}, "diff": &diff.Options{}, "env": &decide.EnvOptions{},
+		"explain": &decide.ExplainOptions{}, "graph": &decide.GraphOptions{}, "groups": &decide.GroupsOptions{},
+		"diagnose": &diagnose.Options{}, "identify": &identify.Options{}, "inspect": &decide.InspectOptions{},
 		"intercept":   &intercept.Options{},
-		"network run": &network.Options{}, "overlap": &overlap.Options{}, "plan": &plan.Options{},
+		"network run": &network.Options{}, "overlap": &overlap.Options{}, "plan": &decide.PlanOptions{},
 		"replay": &replay.Options{}, "report": &report.Options{}, "run": &run.Options{},
 		"scenario check": &scenariocmd.CheckOptions{}, "scenario show": &scenariocmd.ShowOptions{},
 		"schedule check": &schedule.CheckOptions{}, "schedule convert": &schedule.ConvertOptions{},
@@ -125,7 +118,7 @@ func optionsOf() map[string]runner {
 		"topo lint": &topo.LintOptions{}, "topo list": &topo.ListOptions{}, "topo show": &topo.ShowOptions{},
 		"trace diff": &trace.DiffOptions{}, "trace merge": &trace.MergeOptions{},
 		"trace stats": &trace.StatsOptions{}, "trace validate": &trace.ValidateOptions{},
-		"tune": &tune.Options{}, "version": about.Options{}, "workload convert": &workload.ConvertOptions{},
+		"tune": &decide.TuneOptions{}, "version": about.Options{}, "workload convert": &workload.ConvertOptions{},
 		"workload gen": &workload.GenOptions{}, "workload lint": &workload.LintOptions{},
 		"workload scale": &workload.ScaleOptions{}, "workload show": &workload.ShowOptions{},
 		"workload slice": &workload.SliceOptions{},

@@ -13,23 +13,17 @@ import (
 	"github.com/simccl/simccl/app/cli/advise"
 	"github.com/simccl/simccl/app/cli/bench"
 	"github.com/simccl/simccl/app/cli/calibrate"
-	"github.com/simccl/simccl/app/cli/check"
 	"github.com/simccl/simccl/app/cli/classes"
 	"github.com/simccl/simccl/app/cli/completion"
+	"github.com/simccl/simccl/app/cli/decide"
 	"github.com/simccl/simccl/app/cli/diagnose"
 	"github.com/simccl/simccl/app/cli/diff"
-	"github.com/simccl/simccl/app/cli/env"
-	"github.com/simccl/simccl/app/cli/explain"
 	"github.com/simccl/simccl/app/cli/flags"
-	"github.com/simccl/simccl/app/cli/graph"
-	"github.com/simccl/simccl/app/cli/groups"
 	"github.com/simccl/simccl/app/cli/help"
 	"github.com/simccl/simccl/app/cli/identify"
-	"github.com/simccl/simccl/app/cli/inspect"
 	"github.com/simccl/simccl/app/cli/intercept"
 	"github.com/simccl/simccl/app/cli/network"
 	"github.com/simccl/simccl/app/cli/overlap"
-	"github.com/simccl/simccl/app/cli/plan"
 	"github.com/simccl/simccl/app/cli/replay"
 	"github.com/simccl/simccl/app/cli/report"
 	"github.com/simccl/simccl/app/cli/run"
@@ -40,7 +34,6 @@ import (
 	"github.com/simccl/simccl/app/cli/topics"
 	"github.com/simccl/simccl/app/cli/topo"
 	"github.com/simccl/simccl/app/cli/trace"
-	"github.com/simccl/simccl/app/cli/tune"
 	"github.com/simccl/simccl/app/cli/workload"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/nccltests"
@@ -52,15 +45,15 @@ import (
 // take longer than a decision of a small machine.
 func commands() []command {
 	all := []command{
-		{"run", run.Command}, {"inspect", inspect.Command}, {"explain", explain.Command},
+		{"run", run.Command}, {"inspect", decide.Inspect}, {"explain", decide.Explain},
 		{"diff", diff.Command}, {"diagnose", diagnose.Command}, {"advise", advise.Command},
 		{"topo", topo.Command},
-		{"graph", graph.Command}, {"tune", tune.Command}, {"plan", plan.Command},
-		{"check", check.Command}, {"scenario", scenario.Command}, {"replay", replay.Command},
+		{"graph", decide.Graph}, {"tune", decide.Tune}, {"plan", decide.Plan},
+		{"check", decide.Check}, {"scenario", scenario.Command}, {"replay", replay.Command},
 		{"sweep", sweep.Command}, {"overlap", overlap.Command}, {"workload", workload.Command},
-		{"env", env.Command}, {"trace", trace.Command}, {"bench", bench.Command},
+		{"env", decide.Env}, {"trace", trace.Command}, {"bench", bench.Command},
 		{"calibrate", calibrate.Command}, {"report", report.Command}, {"identify", identify.Command},
-		{"groups", groups.Command}, {"schedule", schedule.Command}, {"class", classes.Command},
+		{"groups", decide.Groups}, {"schedule", schedule.Command}, {"class", classes.Command},
 		{"intercept", intercept.Command}, {"serve", serve.Command}, {"network", network.Command},
 		{"version", about.Command}, {"exit-codes", about.ExitCodes},
 	}

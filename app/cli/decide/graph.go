@@ -1,7 +1,4 @@
-// Package graph implements the command graph: the searched graphs, and the channels that connect all ranks.
-//
-// What it must not know: how graphs are searched.
-package graph
+package decide
 
 import (
 	"context"
@@ -13,15 +10,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are the flags and arguments of graph.
-type Options struct {
+// GraphOptions are the flags and arguments of graph.
+type GraphOptions struct {
 	Machine cli.Machine
 	Format  string // xml, text, rings, json or dot
 }
 
-// Command returns `simccl graph`.
-func Command(a *cli.App) *cobra.Command {
-	var o Options
+// Graph returns `simccl graph`.
+func Graph(a *cli.App) *cobra.Command {
+	var o GraphOptions
 	c := &cobra.Command{Use: "graph", Short: "Print NCCL's graphs",
 		Long: `graph prints the searched graphs of the first node (xml as NCCL_GRAPH_DUMP_FILE
 holds them, or text), or the channels that join all ranks of the cluster with the
@@ -35,7 +32,7 @@ nets between hosts (rings, json, or dot for Graphviz).`,
 }
 
 // Run prints the graphs or channels in o.Format.
-func (o *Options) Run(_ context.Context, a *cli.App) error {
+func (o *GraphOptions) Run(_ context.Context, a *cli.App) error {
 	x, err := o.Machine.Load(a)
 	if err != nil {
 		return err

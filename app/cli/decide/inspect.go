@@ -1,7 +1,4 @@
-// Package inspect implements the command inspect: the whole decision for a machine.
-//
-// What it must not know: how NCCL decides.
-package inspect
+package decide
 
 import (
 	"context"
@@ -14,15 +11,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are the flags and arguments of inspect.
-type Options struct {
+// InspectOptions are the flags and arguments of inspect.
+type InspectOptions struct {
 	Machine cli.Machine
 	NCCLLog bool // print the lines of NCCL's log
 }
 
-// Command returns `simccl inspect`.
-func Command(a *cli.App) *cobra.Command {
-	var o Options
+// Inspect returns `simccl inspect`.
+func Inspect(a *cli.App) *cobra.Command {
+	var o InspectOptions
 	c := &cobra.Command{Use: "inspect", Short: "Print the whole decision",
 		Long: `inspect prints what NCCL decides for a machine: system and paths, graphs before
 and after all ranks agree, channels, cost model, and the choice with its
@@ -40,7 +37,7 @@ RCCL decides, without chunking.`,
 }
 
 // Run prints the decision as JSON or text, or as the lines of NCCL's log.
-func (o *Options) Run(_ context.Context, a *cli.App) error {
+func (o *InspectOptions) Run(_ context.Context, a *cli.App) error {
 	x, err := o.Machine.Load(a)
 	if err != nil {
 		return err

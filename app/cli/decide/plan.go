@@ -1,7 +1,4 @@
-// Package plan implements the command plan: every primitive of every rank of an operation.
-//
-// What it must not know: how plans are made.
-package plan
+package decide
 
 import (
 	"bufio"
@@ -19,17 +16,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are the flags and arguments of plan.
-type Options struct {
+// PlanOptions are the flags and arguments of plan.
+type PlanOptions struct {
 	Machine cli.Machine
 	Op      cli.Operation
 	Format  string // text, csv, goal, msccl or json
 	Check   bool   // prove the plan first
 }
 
-// Command returns `simccl plan`.
-func Command(a *cli.App) *cobra.Command {
-	var o Options
+// Plan returns `simccl plan`.
+func Plan(a *cli.App) *cobra.Command {
+	var o PlanOptions
 	c := &cobra.Command{Use: "plan OP SIZE",
 		Short: "Print the plan of an operation: every primitive of every rank",
 		Example: `  simccl plan all_reduce 64K -g 4 --nodes 1
@@ -48,7 +45,7 @@ func Command(a *cli.App) *cobra.Command {
 }
 
 // Run prints the plan.
-func (o *Options) Run(_ context.Context, a *cli.App) error {
+func (o *PlanOptions) Run(_ context.Context, a *cli.App) error {
 	format := o.Format
 	if a.JSON {
 		format = "json"
@@ -78,10 +75,10 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 		}
 	}
 	w := bufio.NewWriterSize(a.Out, 1<<16)
-	return errors.Join(write(w, p, format), w.Flush())
+	return errors.Join(writePlan(w, p, format), w.Flush())
 }
 
-func write(w io.Writer, p *plan.Plan, format string) error {
+func writePlan(w io.Writer, p *plan.Plan, format string) error {
 	switch format {
 	case "csv":
 		return export.WriteFlows(w, p)

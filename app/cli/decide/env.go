@@ -1,7 +1,4 @@
-// Package env implements the command env: settings, their source and their effect.
-//
-// What it must not know: what a setting does.
-package env
+package decide
 
 import (
 	"context"
@@ -12,15 +9,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are the flags and arguments of env.
-type Options struct {
+// EnvOptions are the flags and arguments of env.
+type EnvOptions struct {
 	Machine cli.Machine
 	All     bool // also variables that are not set
 }
 
-// Command returns `simccl env`.
-func Command(a *cli.App) *cobra.Command {
-	var o Options
+// Env returns `simccl env`.
+func Env(a *cli.App) *cobra.Command {
+	var o EnvOptions
 	c := &cobra.Command{Use: "env", Short: "Print settings, where they come from, and what they do here",
 		Long: `env lists the NCCL_* variables that are set, by --env, the environment or NCCL's
 configuration files, with their effect here or the reason why they have none;
@@ -37,7 +34,7 @@ effects are those on that machine.`,
 }
 
 // Run prints each setting with its value, its source and its effect on this machine.
-func (o *Options) Run(_ context.Context, a *cli.App) error {
+func (o *EnvOptions) Run(_ context.Context, a *cli.App) error {
 	c, facts, err := o.settings(a)
 	if err != nil {
 		return err
@@ -55,7 +52,7 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 
 // settings returns the settings of the machine that the flags select, and facts about it. Without a machine
 // or release it returns the settings of the process.
-func (o *Options) settings(a *cli.App) (*config.Config, config.Facts, error) {
+func (o *EnvOptions) settings(a *cli.App) (*config.Config, config.Facts, error) {
 	m := &o.Machine
 	here := m.Topo != "" || m.Nodes != 0
 	if !here && m.NCCL == "" && m.LibNCCL == "" {

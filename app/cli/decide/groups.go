@@ -1,6 +1,4 @@
-// Package groups implements the command groups: NCCL's launches for recorded groups of calls. It only knows
-// options; study/grouplog computes the result.
-package groups
+package decide
 
 import (
 	"bytes"
@@ -14,15 +12,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are the flags and arguments of groups.
-type Options struct {
+// GroupsOptions are the flags and arguments of groups.
+type GroupsOptions struct {
 	File    string
 	Machine cli.Machine
 }
 
-// Command returns `simccl groups`.
-func Command(a *cli.App) *cobra.Command {
-	var o Options
+// Groups returns `simccl groups`.
+func Groups(a *cli.App) *cobra.Command {
+	var o GroupsOptions
 	c := &cobra.Command{Use: "groups FILE", Short: "What NCCL launches for groups of calls",
 		Long: `groups reads groups of NCCL calls (GROUP and TASK lines, as
 testdata/measured/h200x4/groups has them) and prints, for each, NCCL's own lines of
@@ -43,12 +41,12 @@ follow each other as the calls do.`,
 	o.Machine.Register(c)
 	o.Machine.RegisterClass(c)
 	o.Machine.RegisterNetwork(c)
-	off(c, "multicast", &o.Machine.Multicast)
+	defaultOff(c, "multicast", &o.Machine.Multicast)
 	return c
 }
 
 // Run prints NCCL's launches for the groups of a file.
-func (o *Options) Run(ctx context.Context, a *cli.App) error {
+func (o *GroupsOptions) Run(ctx context.Context, a *cli.App) error {
 	if o.Machine.Network != "flow" {
 		return fail.Usage("--network %s: groups use the GPUs of one node, without a network; leave it out",
 			o.Machine.Network)
@@ -79,8 +77,8 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	return a.PrintText(grouplog.Text(out))
 }
 
-// off sets the default of an option to "off": the machines of the recorded groups had no NVLink multicast.
-func off(c *cobra.Command, name string, value *string) {
+// defaultOff sets the default of an option to "off": the machines of the recorded groups had no NVLink multicast.
+func defaultOff(c *cobra.Command, name string, value *string) {
 	*value = "off"
 	c.Flags().Lookup(name).DefValue = *value
 }

@@ -1,7 +1,4 @@
-// Package check implements the command check, which compares decisions with stored ones or with NCCL's log.
-//
-// What it must not know: what a log's lines mean.
-package check
+package decide
 
 import (
 	"context"
@@ -11,7 +8,6 @@ import (
 	"time"
 
 	"github.com/simccl/simccl/app/cli"
-	"github.com/simccl/simccl/app/cli/inspect"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
@@ -21,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are the flags and arguments of check.
-type Options struct {
+// CheckOptions are the flags and arguments of check.
+type CheckOptions struct {
 	Dir           string // of stored decisions, where Log names no log
 	Update, Whole bool   // write the decisions, whole documents
 	// Log is the comparison with NCCL's logs. Its JUnit and GitHub also apply to stored decisions; its Env is
@@ -30,9 +26,9 @@ type Options struct {
 	Log logcheck.Request
 }
 
-// Command returns `simccl check`.
-func Command(a *cli.App) *cobra.Command {
-	var o Options
+// Check returns `simccl check`.
+func Check(a *cli.App) *cobra.Command {
+	var o CheckOptions
 	c := &cobra.Command{Use: "check DIR | --log FILE...",
 		Short: "Compare decisions with stored ones, or with NCCL's log",
 		Long: `check is for continuous integration. For every DIR/NAME.args, which holds the
@@ -82,7 +78,7 @@ RCCL need --topo, since their system print does not say what GPUs there are.`,
 }
 
 // Run compares and returns an error if anything differs.
-func (o *Options) Run(_ context.Context, a *cli.App) error {
+func (o *CheckOptions) Run(_ context.Context, a *cli.App) error {
 	q := o.Log
 	if q.JUnit == "-" && (a.JSON || q.GitHub) {
 		return fail.Usage("--junit -: standard output takes one report; leave --json and --github out, or " +
@@ -92,12 +88,12 @@ func (o *Options) Run(_ context.Context, a *cli.App) error {
 		return o.stored(a)
 	}
 	q.Env = a.Env
-	return logs(a, &q)
+	return checkLogs(a, &q)
 }
 
-// logs compares NCCL's logs with simccl's decisions, prints the report and returns an error if they differ.
-func logs(a *cli.App, q *logcheck.Request) error {
-	rep, err := q.Run(func(name string) ([]byte, error) { return read(a, q, name) }, writer(a))
+// checkLogs compares NCCL's logs with simccl's decisions, prints the report and returns an error if they differ.
+func checkLogs(a *cli.App, q *logcheck.Request) error {
+	rep, err := q.Run(func(name string) ([]byte, error) { return readForCheck(a, q, name) }, writer(a))
 	switch {
 	case err != nil:
 		return fail.Input(err)
@@ -113,8 +109,8 @@ func logs(a *cli.App, q *logcheck.Request) error {
 	return err
 }
 
-// read reads a log, or the machine that takes the place of its system print, in any form.
-func read(a *cli.App, q *logcheck.Request, name string) ([]byte, error) {
+// readForCheck reads a log, or the machine that takes the place of its system print, in any form.
+func readForCheck(a *cli.App, q *logcheck.Request, name string) ([]byte, error) {
 	if name == q.Topo {
 		opt := a.Options(nil)
 		f, err := opt.ReadTopology(name)
@@ -131,9 +127,9 @@ func read(a *cli.App, q *logcheck.Request, name string) ([]byte, error) {
 }
 
 // stored compares the decisions of the directory, or stores them.
-func (o *Options) stored(a *cli.App) error {
+func (o *CheckOptions) stored(a *cli.App) error {
 	run := check.Run{Update: o.Update, Whole: o.Whole, JUnit: o.Log.JUnit, Write: writer(a), Now: time.Now,
-		Decide:       func(words []string, dir string) ([]byte, error) { return decide(a, words, dir) },
+		Decide:       func(words []string, dir string) ([]byte, error) { return decisionNow(a, words, dir) },
 		ReadOptions:  func(name string) ([]byte, error) { return a.ReadFile(name, process.MaxSettings) },
 		ReadDocument: func(name string) ([]byte, error) { return a.ReadFile(name, process.MaxResults) }}
 	if !a.JSON && run.JUnit != "-" {
@@ -162,17 +158,17 @@ func writer(a *cli.App) func(name string, data []byte) error {
 	}
 }
 
-// decide runs inspect with options, relative to a directory, and returns the document.
-func decide(a *cli.App, words []string, dir string) (text []byte, err error) {
+// decisionNow runs inspect with options, relative to a directory, and returns the document.
+func decisionNow(a *cli.App, words []string, dir string) (text []byte, err error) {
 	sub := &cli.App{Process: a.Process}
 	sub.Out, sub.Dir = io.Discard, dir
-	var o inspect.Options
+	var o InspectOptions
 	c := cli.Nested("inspect", cli.Exactly(), func(*cobra.Command, []string) error {
 		x, err := o.Machine.Load(sub)
 		if err != nil {
 			return err
 		}
-		text, err = inspect.Document(sub, x)
+		text, err = Document(sub, x)
 		return err
 	})
 	o.Machine.Register(c)

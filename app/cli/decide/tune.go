@@ -1,7 +1,4 @@
-// Package tune implements the command tune, which prints NCCL's cost table.
-//
-// What it must not know: how costs are computed.
-package tune
+package decide
 
 import (
 	"context"
@@ -12,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are the flags and arguments of tune.
-type Options struct{ Machine cli.Machine }
+// TuneOptions are the flags and arguments of tune.
+type TuneOptions struct{ Machine cli.Machine }
 
-// Command returns `simccl tune`.
-func Command(a *cli.App) *cobra.Command {
-	var o Options
+// Tune returns `simccl tune`.
+func Tune(a *cli.App) *cobra.Command {
+	var o TuneOptions
 	c := &cobra.Command{Use: "tune", Short: "Print NCCL's cost table",
 		Long: `tune prints latency (us) and bandwidth (GB/s) of every collective, algorithm and
 protocol as NCCL's cost model has them; bandwidth 0 is off, and explain says
@@ -30,7 +27,7 @@ why.`,
 }
 
 // Run prints the table.
-func (o *Options) Run(_ context.Context, a *cli.App) error {
+func (o *TuneOptions) Run(_ context.Context, a *cli.App) error {
 	x, err := o.Machine.Load(a)
 	if err != nil {
 		return err

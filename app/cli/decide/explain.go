@@ -1,7 +1,4 @@
-// Package explain implements the command explain: the reasons of NCCL's choices.
-//
-// What it must not know: how the reasons are found.
-package explain
+package decide
 
 import (
 	"context"
@@ -18,16 +15,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are the flags and arguments of explain.
-type Options struct {
+// ExplainOptions are the flags and arguments of explain.
+type ExplainOptions struct {
 	Word    string // of the glossary, in place of Machine and Op
 	Machine cli.Machine
 	Op      cli.Operation
 }
 
-// Command returns `simccl explain`.
-func Command(a *cli.App) *cobra.Command {
-	var o Options
+// Explain returns `simccl explain`.
+func Explain(a *cli.App) *cobra.Command {
+	var o ExplainOptions
 	c := &cobra.Command{Use: "explain OP SIZE | WORD", Short: "Say why NCCL chooses what it chooses",
 		Long: `explain prints the choice for one operation and size, every rival with its time or
 the reason why it is off, the sizes at which the choice changes, how the work
@@ -76,7 +73,7 @@ func arguments(cmd *cobra.Command, args []string) error {
 }
 
 // Run prints the reasons. If NCCL cannot choose, it prints what is known and returns the error of tuning.
-func (o *Options) Run(ctx context.Context, a *cli.App) error {
+func (o *ExplainOptions) Run(ctx context.Context, a *cli.App) error {
 	if w, ok := words.Find(o.Word); ok {
 		if a.JSON {
 			return a.PrintJSON(w)
