@@ -11,7 +11,6 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/bench"
-	"github.com/simccl/simccl/app/cli/place"
 	"github.com/simccl/simccl/nccltests/options"
 	realbench "github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/measure"
@@ -102,7 +101,7 @@ func (m *MeasureOptions) into(ctx context.Context, a *cli.App, dir string) error
 
 // SetOptions are the flags and arguments of set, which measure starts: one process of a set.
 type SetOptions struct {
-	Place   place.Flags
+	Place   cli.PlaceFlags
 	Name    string // of the set
 	Dir     string
 	LibNCCL string

@@ -15,7 +15,6 @@ import (
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/run"
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
-	"github.com/simccl/simccl/app/cli/testflags"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/shellwords"
 	"github.com/simccl/simccl/nccltests/options"
@@ -29,11 +28,11 @@ const diffSizes = "1K,32K,1M,16M,256M"
 
 // Options are the flags and arguments of diff.
 type Options struct {
-	Ops      []string        // operations; none: seven
-	Sizes    testflags.Flags // the sizes to time
-	Both     []string        // options of both sides, a word each: machine, and how times are found
-	A, B     string          // options of each side, as a command line has them
-	ExitCode bool            // fail where anything differs
+	Ops      []string      // operations; none: seven
+	Sizes    cli.TestFlags // the sizes to time
+	Both     []string      // options of both sides, a word each: machine, and how times are found
+	A, B     string        // options of each side, as a command line has them
+	ExitCode bool          // fail where anything differs
 }
 
 // Command returns `simccl diff`.

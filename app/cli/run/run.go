@@ -12,7 +12,6 @@ import (
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/replay"
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
-	"github.com/simccl/simccl/app/cli/testflags"
 	"github.com/simccl/simccl/app/report/page"
 	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/internal/fail"
@@ -30,7 +29,7 @@ import (
 type Options struct {
 	Op        string // ignored with Scenario
 	Machine   cli.Machine
-	Test      testflags.Flags // sizes, types and other flags with nccl-tests' letters
+	Test      cli.TestFlags // sizes, types and other flags with nccl-tests' letters
 	Launch    string
 	Fidelity  string
 	Fold      string
@@ -132,7 +131,7 @@ func (r *Options) Register(c *cobra.Command) {
 
 // RegisterTimes declares the flags that affect times, besides machine and operation.
 func (r *Options) RegisterTimes(c *cobra.Command) {
-	flags.Register(c.Flags(), flags.In(testflags.Launch,
+	flags.Register(c.Flags(), flags.In(cli.Launch,
 		flags.Of(&r.Launch, "launch", "", "eager",
 			"launch `MODE`: eager (one process a GPU, asynchronous launches) or graph "+
 				"(device time of a CUDA graph)", "engine.launch"),

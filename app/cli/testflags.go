@@ -1,14 +1,9 @@
-// Package testflags contains the flags of commands that accept nccl-tests' command lines, with nccl-tests'
-// letters.
-//
-// What it must not know: what is done with the sizes.
-package testflags
+package cli
 
 import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/coll"
@@ -19,8 +14,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags are nccl-tests' options, with its letters.
-type Flags struct {
+// TestFlags are nccl-tests' options, with its letters.
+type TestFlags struct {
 	options.Options
 	given *pflag.FlagSet // of a command line; nil: the values alone count
 }
@@ -32,10 +27,10 @@ const (
 )
 
 // Register declares the flags, except those of RegisterOutput.
-func (t *Flags) Register(c *cobra.Command) {
+func (t *TestFlags) Register(c *cobra.Command) {
 	c.Flags().SortFlags = false
 	t.given = c.Flags()
-	sizes := flags.In(flags.Sizes, append(t.sizes(), cli.PairFlags(&t.Options)...)...)
+	sizes := flags.In(flags.Sizes, append(t.sizes(), PairFlags(&t.Options)...)...)
 	sizes.Rows = append(sizes.Rows,
 		flags.Of(&t.DataType, "datatype", "d", "float", "element `TYPE`, or all"),
 		flags.Of(&t.Op, "op", "o", "sum", "reduction `OP`: sum, prod, min, max, avg or all"),
@@ -45,15 +40,15 @@ func (t *Flags) Register(c *cobra.Command) {
 }
 
 // RegisterOutput declares the flags of what is printed and written: --columns, -J, -a, -S, ….
-func (t *Flags) RegisterOutput(c *cobra.Command) { flags.Register(c.Flags(), t.output()) }
+func (t *TestFlags) RegisterOutput(c *cobra.Command) { flags.Register(c.Flags(), t.output()) }
 
 // RegisterSizes declares the flags that select sizes: -b, -e, -i, -f and --sizes.
-func (t *Flags) RegisterSizes(c *cobra.Command) {
+func (t *TestFlags) RegisterSizes(c *cobra.Command) {
 	t.given = c.Flags()
 	flags.Register(c.Flags(), flags.In(flags.Sizes, t.sizes()...))
 }
 
-func (t *Flags) sizes() []flags.Row {
+func (t *TestFlags) sizes() []flags.Row {
 	return []flags.Row{
 		flags.Of(&t.Min, "min-bytes", "b", "", "smallest `SIZE` (K, M and G are binary)",
 			"workload.range.min"),
@@ -69,7 +64,7 @@ func (t *Flags) sizes() []flags.Row {
 }
 
 // test returns the flags of iterations and checks.
-func (t *Flags) test() flags.Group {
+func (t *TestFlags) test() flags.Group {
 	return flags.In(Test,
 		flags.Of(&t.Iters, "iters", "n", 20, "`N` timed operations of each size", "Iters"),
 		flags.Of(&t.Warmup, "warmup-iters", "w", 1, "`N` warmup operations of each size", "Warmup"),
@@ -87,7 +82,7 @@ func (t *Flags) test() flags.Group {
 }
 
 // launch returns the flags of launching.
-func (t *Flags) launch() flags.Group {
+func (t *TestFlags) launch() flags.Group {
 	return flags.In(Launch,
 		flags.Of(&t.Threads, "nthreads", "t", 1, "`N` threads in each process", "engine.threads", "Threads"),
 		flags.Of(&t.Graph, "cudagraph", "G", 0,
@@ -109,7 +104,7 @@ func (t *Flags) launch() flags.Group {
 }
 
 // buffers returns the flags of how buffers are allocated, and of kernels that depend on it.
-func (t *Flags) buffers() flags.Group {
+func (t *TestFlags) buffers() flags.Group {
 	return flags.In("Buffers and kernels",
 		flags.Of(&t.LocalRegister, "local-register", "R", 0,
 			"buffers, `MODE` 1: registered; 2: symmetric windows; 0: plain",
@@ -130,7 +125,7 @@ func (t *Flags) buffers() flags.Group {
 }
 
 // output returns the flags of output.
-func (t *Flags) output() flags.Group {
+func (t *TestFlags) output() flags.Group {
 	return flags.In(flags.Output,
 		flags.Of(&t.Columns, "columns", "", "",
 			"columns to add: `+NAMES`, as +algo,proto,nch (simccl help columns)", "Columns"),
@@ -145,23 +140,23 @@ func (t *Flags) output() flags.Group {
 }
 
 // Sized reports whether the user gave any sizes.
-func (t *Flags) Sized() bool {
+func (t *TestFlags) Sized() bool {
 	return t.Sizes != "" || t.CountsFile != "" || t.swept()
 }
 
 // swept reports whether any flag of a sweep was given, even with its default value.
-func (t *Flags) swept() bool {
+func (t *TestFlags) swept() bool {
 	return t.Range() != (scenario.Range{}) || t.given != nil &&
 		slices.ContainsFunc([]string{"min-bytes", "max-bytes", "step-bytes", "step-factor"}, t.given.Changed)
 }
 
 // Range returns the sweep of -b, -e, -i and -f.
-func (t *Flags) Range() scenario.Range {
+func (t *TestFlags) Range() scenario.Range {
 	return scenario.Range{Min: t.Min, Max: t.Max, Step: t.Step, Factor: t.Factor}
 }
 
 // OneWay returns a usage error if sizes are given in two ways.
-func (t *Flags) OneWay() error {
+func (t *TestFlags) OneWay() error {
 	if t.Sizes != "" && t.swept() {
 		return fail.Usage("--sizes replaces -b, -e, -i and -f; leave one of them out")
 	}
@@ -169,7 +164,7 @@ func (t *Flags) OneWay() error {
 }
 
 // List returns the sizes to run. It returns a usage error for invalid or contradicting flags.
-func (t *Flags) List() ([]scenario.Size, error) {
+func (t *TestFlags) List() ([]scenario.Size, error) {
 	if err := t.OneWay(); err != nil {
 		return nil, err
 	}
@@ -179,7 +174,7 @@ func (t *Flags) List() ([]scenario.Size, error) {
 }
 
 // ParseColumns parses --columns.
-func (t *Flags) ParseColumns() ([]sweep.Column, error) {
+func (t *TestFlags) ParseColumns() ([]sweep.Column, error) {
 	c, err := sweep.ParseColumns(t.Columns)
 	if err != nil {
 		return nil, fail.Usage("--columns %s: %v", t.Columns, err)
@@ -188,9 +183,9 @@ func (t *Flags) ParseColumns() ([]sweep.Column, error) {
 }
 
 // Workload returns the operation with its sizes, types and reductions.
-func (t *Flags) Workload(op string) scenario.Workload {
-	w := scenario.Workload{Op: op, Root: t.Root, Cycles: cli.OrDefault(t.Cycles, 1),
-		Group: cli.OrDefault(t.Agg, 1)}
+func (t *TestFlags) Workload(op string) scenario.Workload {
+	w := scenario.Workload{Op: op, Root: t.Root, Cycles: OrDefault(t.Cycles, 1),
+		Group: OrDefault(t.Agg, 1)}
 	if f, err := coll.ParseFunc(op); err == nil {
 		w.Op = f.TestName()
 	}

@@ -1,4 +1,4 @@
-package place
+package cli
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/real/team"
 )
@@ -16,7 +15,7 @@ import (
 func secretIn(t *testing.T, f Secret, noEnv bool, environ ...string) (team.Secret, string, error) {
 	t.Helper()
 	var errs bytes.Buffer
-	s, err := f.Read(&cli.App{Process: process.Process{Err: &errs, Environ: environ, NoEnv: noEnv}}, true)
+	s, err := f.Read(&App{Process: process.Process{Err: &errs, Environ: environ, NoEnv: noEnv}}, true)
 	return s, errs.String(), err
 }
 
