@@ -95,7 +95,7 @@ web-pictures: web build ## docs/img/web-*.jpg, trace.png, lanes.png and report.p
 
 .PHONY: web-test
 web-test: web build ## the page in Chromium, driven as a user drives it: files, times, cancel, offline, keyboard, axe, sizes
-	$(GO) test -vet=off -tags webpage ./app/cli/serve
+	$(GO) test -vet=off -tags webpage ./app/cli/root
 	cd web && SIMCCL=$(CURDIR)/bin/simccl node --test test/
 
 .PHONY: python

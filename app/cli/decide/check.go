@@ -91,7 +91,8 @@ func (o *CheckOptions) Run(_ context.Context, a *cli.App) error {
 	return checkLogs(a, &q)
 }
 
-// checkLogs compares NCCL's logs with simccl's decisions, prints the report and returns an error if they differ.
+// checkLogs compares NCCL's logs with simccl's decisions, prints the report and returns an error if they
+// differ.
 func checkLogs(a *cli.App, q *logcheck.Request) error {
 	rep, err := q.Run(func(name string) ([]byte, error) { return readForCheck(a, q, name) }, writer(a))
 	switch {

@@ -77,7 +77,8 @@ func (o *GroupsOptions) Run(ctx context.Context, a *cli.App) error {
 	return a.PrintText(grouplog.Text(out))
 }
 
-// defaultOff sets the default of an option to "off": the machines of the recorded groups had no NVLink multicast.
+// defaultOff sets the default of an option to "off": the machines of the recorded groups had no NVLink
+// multicast.
 func defaultOff(c *cobra.Command, name string, value *string) {
 	*value = "off"
 	c.Flags().Lookup(name).DefValue = *value

@@ -1,5 +1,6 @@
-// Package root implements the program's root command: the flags that all commands share, and the list of
-// commands.
+// Package root has the program's root command with the flags that all commands share, the list of commands,
+// and the commands that are about the program itself: version, serve, the topics of help, and what shells
+// complete.
 //
 // What it must not know: what a command does.
 package root
@@ -9,12 +10,10 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/app/cli"
-	"github.com/simccl/simccl/app/cli/about"
 	"github.com/simccl/simccl/app/cli/advise"
 	"github.com/simccl/simccl/app/cli/bench"
 	"github.com/simccl/simccl/app/cli/calibrate"
 	"github.com/simccl/simccl/app/cli/classes"
-	"github.com/simccl/simccl/app/cli/completion"
 	"github.com/simccl/simccl/app/cli/decide"
 	"github.com/simccl/simccl/app/cli/diagnose"
 	"github.com/simccl/simccl/app/cli/diff"
@@ -29,9 +28,7 @@ import (
 	"github.com/simccl/simccl/app/cli/run"
 	"github.com/simccl/simccl/app/cli/scenario"
 	"github.com/simccl/simccl/app/cli/schedule"
-	"github.com/simccl/simccl/app/cli/serve"
 	"github.com/simccl/simccl/app/cli/sweep"
-	"github.com/simccl/simccl/app/cli/topics"
 	"github.com/simccl/simccl/app/cli/topo"
 	"github.com/simccl/simccl/app/cli/trace"
 	"github.com/simccl/simccl/app/cli/workload"
@@ -54,10 +51,10 @@ func commands() []command {
 		{"env", decide.Env}, {"trace", trace.Command}, {"bench", bench.Command},
 		{"calibrate", calibrate.Command}, {"report", report.Command}, {"identify", identify.Command},
 		{"groups", decide.Groups}, {"schedule", schedule.Command}, {"class", classes.Command},
-		{"intercept", intercept.Command}, {"serve", serve.Command}, {"network", network.Command},
-		{"version", about.Command}, {"exit-codes", about.ExitCodes},
+		{"intercept", intercept.Command}, {"serve", Serve}, {"network", network.Command},
+		{"version", version}, {"exit-codes", exitCodes},
 	}
-	for _, t := range topics.All() {
+	for _, t := range Topics() {
 		all = append(all, command{t.Name, func(*cli.App) *cobra.Command { return t.Command() }})
 	}
 	return all
@@ -91,7 +88,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 		Args:              cli.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asked {
-				return about.Options{}.Run(cmd.Context(), a)
+				return VersionOptions{}.Run(cmd.Context(), a)
 			}
 			return cmd.Help()
 		},
@@ -113,7 +110,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 		}
 	}
 	if one == "" {
-		completion.Register(root)
+		registerCompletion(root)
 	}
 	return root
 }

@@ -1,8 +1,4 @@
-// Package topics contains the help topics: lists that are too long for the help of a flag, generated from the
-// tables that the program uses.
-//
-// What it must not know: what a command does.
-package topics
+package root
 
 import (
 	"fmt"
@@ -19,27 +15,27 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Topic is one topic. Its text is made when it is asked for.
-type Topic struct {
+// topic is one topic. Its text is made when it is asked for.
+type topic struct {
 	Name, Short string
 	Text        func() string
 }
 
-// All lists the topics.
-func All() []Topic {
-	return []Topic{
-		{"algorithms", "Algorithms of bench --backend cuda", algorithms},
-		{"columns", "Columns that --columns adds to the table", columns},
-		{"environment", "Variables that simccl reads, beside NCCL's own", environment},
-		{"faults", "What --fault breaks, and how it is written", faults},
-		{"glossary", "Words of NCCL and of networks that explain explains", glossary},
-		{"networks", "Networks between nodes: models, fabrics, NICs, congestion control", networks},
-		{"releases", "Releases of NCCL whose decisions simccl knows", releases},
+// Topics lists the topics.
+func Topics() []topic {
+	return []topic{
+		{"algorithms", "Algorithms of bench --backend cuda", algorithmsTopic},
+		{"columns", "Columns that --columns adds to the table", columnsTopic},
+		{"environment", "Variables that simccl reads, beside NCCL's own", environmentTopic},
+		{"faults", "What --fault breaks, and how it is written", faultsTopic},
+		{"glossary", "Words of NCCL and of networks that explain explains", glossaryTopic},
+		{"networks", "Networks between nodes: models, fabrics, NICs, congestion control", networksTopic},
+		{"releases", "Releases of NCCL whose decisions simccl knows", releasesTopic},
 	}
 }
 
 // Command returns the topic as a command without action, which cobra lists as a topic.
-func (t *Topic) Command() *cobra.Command {
+func (t *topic) Command() *cobra.Command {
 	c := &cobra.Command{Use: t.Name, Short: t.Short}
 	c.SetHelpFunc(func(c *cobra.Command, args []string) {
 		c.Long = t.Text()
@@ -48,8 +44,8 @@ func (t *Topic) Command() *cobra.Command {
 	return c
 }
 
-// list formats names and descriptions in two columns.
-func list(rows ...[2]string) string {
+// topicRows formats names and descriptions in two columns.
+func topicRows(rows ...[2]string) string {
 	longest := 0
 	for _, r := range rows {
 		longest = max(longest, len(r[0]))
@@ -61,17 +57,17 @@ func list(rows ...[2]string) string {
 	return b.String()
 }
 
-func glossary() string {
+func glossaryTopic() string {
 	var rows [][2]string
 	for _, w := range words.All() {
 		rows = append(rows, [2]string{w.Name, strings.Join(w.Aliases, ", ")})
 	}
 	return `simccl explain WORD says what it means, in five lines, with a drawing where one says more:
 
-` + list(rows...)
+` + topicRows(rows...)
 }
 
-func releases() string {
+func releasesTopic() string {
 	return `--nccl-version names the release of NCCL whose decisions are simulated. simccl has
 the rules of these releases:
 
@@ -95,17 +91,17 @@ compares two releases; docs/VERSIONS.md says what each is confirmed by.
 `
 }
 
-func columns() string {
+func columnsTopic() string {
 	var rows [][2]string
 	for _, c := range sweep.AllColumns() {
 		rows = append(rows, [2]string{c.Head.Name, c.What})
 	}
 	return `--columns +algo,proto,nch adds columns to nccl-tests' table. Of run:
 
-` + list(rows...) + `
+` + topicRows(rows...) + `
 Of bench on GPUs those and these:
 
-` + list(
+` + topicRows(
 		[2]string{"sim", "simulated time of this machine, in us"},
 		[2]string{"simratio", "simulated over measured time"},
 		[2]string{"min, p50, p95, p99, max", "times of single iterations, in us (-I 1)"},
@@ -116,7 +112,7 @@ Of bench on CPUs: algo, proto, nch and model.
 `
 }
 
-func networks() string {
+func networksTopic() string {
 	var fabrics, classes [][2]string
 	for _, p := range netpreset.Presets() {
 		fabrics = append(fabrics, [2]string{p.Name, p.What})
@@ -130,18 +126,18 @@ func networks() string {
 	}
 	return `--network is the model of the network between nodes:
 
-` + list(
+` + topicRows(
 		[2]string{"flow", "messages share the links max-min; no queues (default)"},
 		[2]string{"packet", "every frame: queues of switches, ECN, PFC or credits, congestion control"},
 		[2]string{"hybrid", "packet where queues can build up, else flow"}) + `
 --fabric is the network itself: a FILE, as simccl topo fabric writes it, or one of these,
 laid out for the nodes of the run. Without it the network is ideal, of the NICs' speed.
 
-` + list(fabrics...) + `
+` + topicRows(fabrics...) + `
 --network-class is what NICs and their plugin cost, and what the plugin sets: a FILE, or
 one of these. The default follows from the machine's name, else from its NICs.
 
-` + list(classes...) + `
+` + topicRows(classes...) + `
 --cc is the congestion control of senders, with --network packet. The default is the
 fabric's.
 
@@ -150,7 +146,7 @@ fabric's.
 --balance is how frames choose among equal-cost routes, with --network packet. The default
 is the fabric's.
 
-` + list(
+` + topicRows(
 		[2]string{"queue-pair", "each queue pair keeps its route: ECMP by a hash"},
 		[2]string{"flowlet", "after a pause, a queue pair takes the shortest queue"},
 		[2]string{"packet", "each frame takes the shortest queue"}) + `
@@ -158,18 +154,18 @@ docs/FABRIC.md and docs/PACKETS.md say more.
 `
 }
 
-func faults() string {
+func faultsTopic() string {
 	return `--fault DEVICE:FAULT breaks a device of the simulated machine; it may be repeated.
 
 Devices:
-` + list(
+` + topicRows(
 		[2]string{"rank=3", "a GPU by its rank"},
 		[2]string{"nic=node0/2",
 			"the third NIC of the first node; nic=mlx5_3: the NIC of that name on every node"},
 		[2]string{"nic=node0/2.1", "one port of a NIC with several, numbered from 1"},
 		[2]string{"link=leaf0~spine1", "the cables between two ends of the network (--fabric)"}) + `
 Faults:
-` + list(
+` + topicRows(
 		[2]string{"slow=1.5", "1.5 times as long; of a NIC or link, a rate divided by 1.5"},
 		[2]string{"latency=5", "5 us more; of a NIC or link"},
 		[2]string{"loss=0.001", "this share of packets is lost; of a NIC or link"},
@@ -181,7 +177,7 @@ With --network packet @FROM-TO limits the time of one of a NIC or link, but late
 after the start, link=leaf0~spine1:down@100-300.
 
 Devices that are missing, so that NCCL decides anew; without node0/ on every node:
-` + list(
+` + topicRows(
 		[2]string{"gpu=node0/3:absent", "a GPU by its number or bus id"},
 		[2]string{"nic=node0/2:absent", "a NIC"},
 		[2]string{"nvswitch=0:absent", "an NVSwitch by its number or bus id"},
@@ -198,7 +194,7 @@ docs/FABRIC.md and docs/PACKETS.md say more.
 `
 }
 
-func environment() string {
+func environmentTopic() string {
 	var rows [][2]string
 	for _, v := range config.Vars() {
 		if strings.HasPrefix(v.Name, "SIMCCL_") {
@@ -212,10 +208,10 @@ every variable that NCCL reads.
 
 simccl's own:
 
-` + list(rows...) + `
+` + topicRows(rows...) + `
 nccl-tests':
 
-` + list(
+` + topicRows(
 		[2]string{"NCCL_TESTS_SPLIT",
 			"divide the ranks into groups that run at the same time: AND, OR, MOD or DIV and a number"},
 		[2]string{"NCCL_TESTS_SPLIT_MASK", "the same by AND with a hexadecimal number"},
@@ -223,16 +219,16 @@ nccl-tests':
 			"GB/s; the exit status is 7 where the average bus bandwidth is below 0.9 of it"}) + `
 The terminal's:
 
-` + list(
+` + topicRows(
 		[2]string{"COLUMNS", "width of help, in place of the terminal's"},
 		[2]string{"NO_COLOR", "no colours"})
 }
 
-func algorithms() string {
+func algorithmsTopic() string {
 	return `--algo is the algorithm of bench --backend cuda. auto measures all that do an operation
 and takes the fastest of each size.
 
-` + list(
+` + topicRows(
 		[2]string{"plan", "NCCL's own schedule, with the algorithm and protocol that NCCL chooses"},
 		[2]string{"one-shot",
 			"each rank writes everything to every peer as words with flags (LL), and reduces everything"},

@@ -1,6 +1,6 @@
 //go:build webpage
 
-package serve
+package root
 
 import (
 	"context"
@@ -22,8 +22,8 @@ const (
 	goodbye    = 2 * time.Second // for answers that are being sent
 )
 
-// serve answers requests until the context ends.
-func serve(ctx context.Context, l net.Listener, page fs.FS) error {
+// servePage answers requests until the context ends.
+func servePage(ctx context.Context, l net.Listener, page fs.FS) error {
 	s := &http.Server{Handler: webpage.Handler(page), ReadHeaderTimeout: headerTime, ReadTimeout: headerTime,
 		WriteTimeout: answerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize}
 	ended := make(chan error, 1)

@@ -1,7 +1,4 @@
-// Package serve implements the command serve, which serves the web page to a browser on this machine.
-//
-// What it must not know: what the page shows.
-package serve
+package root
 
 import (
 	"context"
@@ -14,14 +11,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are the flags and arguments of serve.
-type Options struct {
+// ServeOptions are the flags and arguments of serve.
+type ServeOptions struct {
 	Listen string // ADDRESS:PORT of the loopback; port 0: a free one
 }
 
-// Command returns `simccl serve`.
-func Command(a *cli.App) *cobra.Command {
-	var o Options
+// Serve returns `simccl serve`.
+func Serve(a *cli.App) *cobra.Command {
+	var o ServeOptions
 	c := &cobra.Command{Use: "serve", Short: "Serve the web page to a browser of this machine",
 		Long: `serve serves the web page: machines, curves, reasons, timelines and what-ifs, with
 the simulator in the browser. It prints the address and serves until a signal ends
@@ -36,7 +33,7 @@ that are dropped on the page stay in the browser.`,
 }
 
 // Run serves the page until the context ends.
-func (o *Options) Run(ctx context.Context, a *cli.App) error {
+func (o *ServeOptions) Run(ctx context.Context, a *cli.App) error {
 	page, err := site.Page()
 	if err != nil {
 		return fail.Unavailable(err)
@@ -58,7 +55,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 		l.Close()
 		return err
 	}
-	return serve(ctx, l, page)
+	return servePage(ctx, l, page)
 }
 
 // onLoopback returns an error for an address that other machines could reach.

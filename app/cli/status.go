@@ -1,5 +1,4 @@
-// Package status maps types of errors to exit statuses. It neither makes nor prints errors.
-package status
+package cli
 
 import (
 	"context"
@@ -30,26 +29,28 @@ import (
 
 // Exit statuses; 0 to 7 have their meaning in nccl-tests. The status of a signal is that of interrupt.Error.
 const (
-	OK             = 0
-	Internal       = 1
-	CUDA           = 2
-	NCCL           = 3
-	Timeout        = 4
-	NotImplemented = 5
-	Usage          = 6
-	Check          = 7
-	Input          = 8
-	Absent         = 9
-	LeftOver       = 75 // EX_TEMPFAIL of sysexits.h: schedulers run it again
+	StatusOK             = 0
+	StatusInternal       = 1
+	StatusCUDA           = 2
+	StatusNCCL           = 3
+	StatusTimeout        = 4
+	StatusNotImplemented = 5
+	StatusUsage          = 6
+	StatusCheck          = 7
+	StatusInput          = 8
+	StatusAbsent         = 9
+	StatusLeftOver       = 75 // EX_TEMPFAIL of sysexits.h: schedulers run it again
 )
 
-// kinds maps errors of a command's inputs to exit statuses; faults those of hardware, its libraries and other
-// ranks.
+// statusOfKind maps errors of a command's inputs to exit statuses; faults those of hardware, its libraries
+// and other ranks.
 var (
-	kinds = map[fail.Kind]int{fail.BadArgument: Usage, fail.BadInput: Input, fail.No: Check,
-		fail.Absent: Absent, fail.NotBuilt: NotImplemented, fail.LeftOver: LeftOver}
-	faults = map[real.Fault]int{real.Argument: Usage, real.Input: Input, real.Wrong: Check, real.Driver: CUDA,
-		real.Peer: NCCL, real.Late: Timeout}
+	statusOfKind = map[fail.Kind]int{fail.BadArgument: StatusUsage, fail.BadInput: StatusInput,
+		fail.No:     StatusCheck,
+		fail.Absent: StatusAbsent, fail.NotBuilt: StatusNotImplemented, fail.LeftOver: StatusLeftOver}
+	statusOfFault = map[real.Fault]int{real.Argument: StatusUsage, real.Input: StatusInput,
+		real.Wrong: StatusCheck, real.Driver: StatusCUDA,
+		real.Peer: StatusNCCL, real.Late: StatusTimeout}
 )
 
 // is reports whether an error is, or wraps, one of type T; matches tests for a value.
@@ -68,28 +69,28 @@ var classes = []struct {
 	status int
 	of     []func(error) bool
 }{
-	{NotImplemented, []func(error) bool{
+	{StatusNotImplemented, []func(error) bool{
 		is[*topo.SplitHostsError], is[*config.UnmodelledError],
 		matches(exec.ErrNotImplemented),
 		matches(plan.ErrUnsupported)}},
-	{Absent, []func(error) bool{matches(exec.ErrUnsupported)}},
-	{Timeout, []func(error) bool{matches(context.DeadlineExceeded), matches(context.Canceled)}},
-	{NCCL, []func(error) bool{
+	{StatusAbsent, []func(error) bool{matches(exec.ErrUnsupported)}},
+	{StatusTimeout, []func(error) bool{matches(context.DeadlineExceeded), matches(context.Canceled)}},
+	{StatusNCCL, []func(error) bool{
 		is[*sim.RetryError], is[*sim.TimedOutError], is[*net.OpError], real.PeerClosed}},
-	{NCCL, []func(error) bool{func(err error) bool {
+	{StatusNCCL, []func(error) bool{func(err error) bool {
 		var stall *sim.StallError
 		return errors.As(err, &stall) && stall.GaveUp()
 	}}},
-	{Timeout, []func(error) bool{
+	{StatusTimeout, []func(error) bool{
 		is[*sim.HangError], is[*sim.StuckError], is[*sim.StallError], is[*streams.DeadlockError]}},
-	{Usage, []func(error) bool{
+	{StatusUsage, []func(error) bool{
 		is[*coll.UnknownNameError], is[*coll.MaskError], is[*config.Error], is[*tuning.NoChoiceError],
 		is[*topo.MergeError], is[*session.SizeError], is[*fabric.LayoutError],
 		is[*scenario.FieldError], func(err error) bool {
 			var setting *sim.ConfigError
 			return errors.As(err, &setting) && setting.Field == "Faults"
 		}}},
-	{Input, []func(error) bool{
+	{StatusInput, []func(error) bool{
 		is[*scenario.InputError], is[topoxml.Errors], is[*topo.LibraryError], is[*sim.BufferError],
 		is[*fabric.NoRouteError],
 		is[*fabric.NoTreeError], is[*connect.NoNetError],
@@ -100,21 +101,21 @@ var classes = []struct {
 		matches(syscall.ENAMETOOLONG)}},
 }
 
-// Of maps an error to its exit status. Errors without a type are bugs.
-func Of(err error) int {
+// ExitStatus maps an error to its exit status. Errors without a type are bugs.
+func ExitStatus(err error) int {
 	var given *fail.Error
 	var process *osexec.ExitError
 	switch {
 	case err == nil:
-		return OK
+		return StatusOK
 	case errors.As(err, &given) && given.Kind == fail.AsOf:
-		return Of(given.First)
+		return ExitStatus(given.First)
 	case given != nil:
-		return kinds[given.Kind]
+		return statusOfKind[given.Kind]
 	case errors.As(err, &process) && process.ExitCode() > 0: // one of ours, of calibrate
 		return process.ExitCode()
 	case real.FaultOf(err) != real.Elsewhere:
-		return faults[real.FaultOf(err)]
+		return statusOfFault[real.FaultOf(err)]
 	}
 	for _, c := range classes {
 		for _, fits := range c.of {
@@ -123,5 +124,5 @@ func Of(err error) int {
 			}
 		}
 	}
-	return Internal
+	return StatusInternal
 }

@@ -1,5 +1,4 @@
-// Package completion lists for shells what is valid where on a command line.
-package completion
+package root
 
 import (
 	"slices"
@@ -20,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// choices returns the values of options that accept a fixed set.
-func choices() map[string][]string {
+// flagChoices returns the values of options that accept a fixed set.
+func flagChoices() map[string][]string {
 	var types, reductions, fabrics []string
 	for _, d := range coll.DataTypes() {
 		types = append(types, d.TestName())
@@ -53,8 +52,8 @@ func choices() map[string][]string {
 // networkRun reads the input of packet simulators: its topology and its fabric are files.
 const networkRun = "simccl network run"
 
-// packets are its values where they are not those of choices.
-func packets() map[string][]string {
+// packetChoices are its values where they are not those of choices.
+func packetChoices() map[string][]string {
 	return map[string][]string{"routing": {"ecmp", "adaptive", "flowlet"}, "fault": {"link=", "nic="},
 		"fabric": nil}
 }
@@ -66,8 +65,8 @@ var open = []string{"fabric", "machine-class", "network-class"}
 // "rccl-" by a number, "incast:" by that of its hosts.
 var unended = []string{"fault", "rccl-version", "traffic"}
 
-// columns completes the last of +NAME,NAME,… by the names of the table's columns.
-func columns(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+// columnChoices completes the last of +NAME,NAME,… by the names of the table's columns.
+func columnChoices(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	before := "+"
 	if i := strings.LastIndexByte(typed, ','); i >= 0 {
 		before = typed[:i+1]
@@ -81,8 +80,8 @@ func columns(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellC
 	return out, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
-// operations lists the names of operations for OP.
-func operations() []string {
+// operationChoices lists the names of operations for OP.
+func operationChoices() []string {
 	var out []string
 	for _, f := range coll.Funcs() {
 		out = append(out, f.TestName())
@@ -90,8 +89,8 @@ func operations() []string {
 	return out
 }
 
-// topologies completes the names of built-in machines, in addition to files.
-func topologies(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+// topologyFiles completes the names of built-in machines, in addition to files.
+func topologyFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var out []string
 	for _, m := range builtin.List() {
 		out = append(out, m.Name+"\t"+m.Title)
@@ -110,9 +109,9 @@ func directive(name string) (d cobra.ShellCompDirective) {
 	return d
 }
 
-// arguments completes the arguments of a command by their names in its usage: operations for OP, machine
-// classes for CLASS; nil: files.
-func arguments(use string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+// argumentChoices completes the arguments of a command by their names in its usage: operations for OP,
+// machine classes for CLASS; nil: files.
+func argumentChoices(use string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	_, args, _ := strings.Cut(use, " ")
 	switch {
 	case strings.HasPrefix(args, "CLASS"):
@@ -120,7 +119,7 @@ func arguments(use string) func(*cobra.Command, []string, string) ([]string, cob
 			return gpu.Names(), cobra.ShellCompDirectiveDefault
 		}
 	case strings.HasPrefix(strings.TrimPrefix(args, "["), "OP"):
-		ops := operations()
+		ops := operationChoices()
 		if strings.HasSuffix(args, "| WORD") {
 			ops = append(ops, words.Names()...)
 		}
@@ -134,23 +133,23 @@ func arguments(use string) func(*cobra.Command, []string, string) ([]string, cob
 	return nil
 }
 
-// Register declares the completions of a command tree: operations for OP, the values of options, the names of
-// settings after --env.
-func Register(root *cobra.Command) {
-	values := choices()
+// registerCompletion declares the completions of a command tree: operations for OP, the values of options,
+// the names of settings after --env.
+func registerCompletion(root *cobra.Command) {
+	values := flagChoices()
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
-		if f := arguments(c.Use); f != nil {
+		if f := argumentChoices(c.Use); f != nil {
 			c.ValidArgsFunction = f
 		}
 		if c.Flags().Lookup("topo") != nil && c.CommandPath() != networkRun {
-			_ = c.RegisterFlagCompletionFunc("topo", topologies)
+			_ = c.RegisterFlagCompletionFunc("topo", topologyFiles)
 		}
 		if c.Flags().Lookup("columns") != nil {
-			_ = c.RegisterFlagCompletionFunc("columns", columns)
+			_ = c.RegisterFlagCompletionFunc("columns", columnChoices)
 		}
 		for name, list := range values { //lint:sorted each is set by itself
-			if own, found := packets()[name]; found && c.CommandPath() == networkRun {
+			if own, found := packetChoices()[name]; found && c.CommandPath() == networkRun {
 				list = own
 			}
 			if c.Flags().Lookup(name) != nil {

@@ -1,4 +1,4 @@
-package status
+package cli
 
 import (
 	"context"
@@ -22,11 +22,11 @@ import (
 func TestRefusedConnectionIsTheNetworks(t *testing.T) {
 	err := fmt.Errorf("read of 4096 bytes: %w", &net.OpError{Op: "dial", Net: "tcp",
 		Err: syscall.ECONNREFUSED})
-	if got := Of(err); got != NCCL {
-		t.Errorf("%v: exit status %d, want %d", err, got, NCCL)
+	if got := ExitStatus(err); got != StatusNCCL {
+		t.Errorf("%v: exit status %d, want %d", err, got, StatusNCCL)
 	}
-	if got := Of(fmt.Errorf("an error without a type")); got != Internal {
-		t.Errorf("exit status %d, want %d", got, Internal)
+	if got := ExitStatus(fmt.Errorf("an error without a type")); got != StatusInternal {
+		t.Errorf("exit status %d, want %d", got, StatusInternal)
 	}
 }
 
@@ -37,17 +37,17 @@ func TestStatusOfFaults(t *testing.T) {
 		err  error
 		want int
 	}{
-		{team.Refuse("no such option"), Usage},
-		{fmt.Errorf("run: %w", &sim.BufferError{Switch: "leaf0", Ports: 2, Bytes: 1, Kept: 2}), Input},
-		{team.Input(errors.New("no such file")), Input},
-		{team.Wrong("element 3"), Check},
+		{team.Refuse("no such option"), StatusUsage},
+		{fmt.Errorf("run: %w", &sim.BufferError{Switch: "leaf0", Ports: 2, Bytes: 1, Kept: 2}), StatusInput},
+		{team.Input(errors.New("no such file")), StatusInput},
+		{team.Wrong("element 3"), StatusCheck},
 	} {
-		if got := Of(fmt.Errorf("rank 0: %w", c.err)); got != c.want {
+		if got := ExitStatus(fmt.Errorf("rank 0: %w", c.err)); got != c.want {
 			t.Errorf("%v: exit status %d, want %d", c.err, got, c.want)
 		}
 	}
 	for f := real.Argument; f <= real.Late; f++ {
-		if faults[f] == OK {
+		if statusOfFault[f] == StatusOK {
 			t.Errorf("fault %d has no exit status", f)
 		}
 	}
@@ -60,15 +60,16 @@ func TestKinds(t *testing.T) {
 		err  error
 		want int
 	}{
-		{nil, OK}, {fail.Usage("no"), Usage}, {fail.Input(errors.New("no")), Input},
-		{fail.Check("no"), Check},
-		{fail.Unavailable(errors.New("no")), Absent}, {fail.NotYet("more", "this"), NotImplemented},
-		{fail.Join(nil, context.Canceled, fail.Usage("no")), Timeout},
-		{fail.Usage("%w", fail.Input(errors.New("no"))), Usage},
-		{fmt.Errorf("--vs: %w", &session.SizeError{Ranks: 2, GPUs: 1}), Usage},
-		{&streams.DeadlockError{Ranks: 2}, Timeout}, {&fabric.LayoutError{Problem: "no"}, Usage},
+		{nil, StatusOK}, {fail.Usage("no"), StatusUsage}, {fail.Input(errors.New("no")), StatusInput},
+		{fail.Check("no"), StatusCheck},
+		{fail.Unavailable(errors.New("no")), StatusAbsent}, {fail.NotYet("more", "this"),
+			StatusNotImplemented},
+		{fail.Join(nil, context.Canceled, fail.Usage("no")), StatusTimeout},
+		{fail.Usage("%w", fail.Input(errors.New("no"))), StatusUsage},
+		{fmt.Errorf("--vs: %w", &session.SizeError{Ranks: 2, GPUs: 1}), StatusUsage},
+		{&streams.DeadlockError{Ranks: 2}, StatusTimeout}, {&fabric.LayoutError{Problem: "no"}, StatusUsage},
 	} {
-		if got := Of(c.err); got != c.want {
+		if got := ExitStatus(c.err); got != c.want {
 			t.Errorf("%v: exit status %d, want %d", c.err, got, c.want)
 		}
 	}

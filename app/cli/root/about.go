@@ -1,7 +1,4 @@
-// Package about implements the command version and the help topic of exit statuses.
-//
-// What it must not know: what other commands do.
-package about
+package root
 
 import (
 	"cmp"
@@ -15,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Build describes a program: its version, revision and rules.
-type Build struct {
+// build describes a program: its version, revision and rules.
+type build struct {
 	Version  string `json:"simccl"`
 	Rules    string `json:"nccl_rules"`
 	Tests    string `json:"nccl_tests"`
@@ -27,10 +24,10 @@ type Build struct {
 	Go       string `json:"go"`
 }
 
-// Of returns the build of this program. Commit and date are those that a release's linker sets, else those
-// that the compiler recorded.
-func Of(a *cli.App) Build {
-	b := Build{Version: a.Version, Commit: a.Commit, Date: a.Date,
+// buildOf returns the build of this program. Commit and date are those that a release's linker sets, else
+// those that the compiler recorded.
+func buildOf(a *cli.App) build {
+	b := build{Version: a.Version, Commit: a.Commit, Date: a.Date,
 		Rules: cli.Rules().String(), Tests: nccltests.Version, Rulesets: release.Names()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -51,7 +48,7 @@ func Of(a *cli.App) Build {
 }
 
 // Text formats the build.
-func (b *Build) Text() string {
+func (b *build) Text() string {
 	s := fmt.Sprintf("simccl %s, rules of NCCL %s, tables of nccl-tests %s\n", b.Version, b.Rules, b.Tests)
 	if b.Commit != "" {
 		s += fmt.Sprintf("commit %.12s of %s", b.Commit, b.Date)
@@ -63,27 +60,27 @@ func (b *Build) Text() string {
 	return s + "rulesets " + b.Rulesets + "\n"
 }
 
-// Command returns `simccl version`.
-func Command(a *cli.App) *cobra.Command {
+// version returns `simccl version`.
+func version(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Print the version and the rules it follows",
 		Example: "  simccl version --json", Args: cli.Exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return Options{}.Run(cmd.Context(), a) }}
+		RunE: func(cmd *cobra.Command, _ []string) error { return VersionOptions{}.Run(cmd.Context(), a) }}
 }
 
-// Options are the flags and arguments of version: nothing.
-type Options struct{}
+// VersionOptions are the flags and arguments of version: nothing.
+type VersionOptions struct{}
 
 // Run prints the build of this program.
-func (Options) Run(_ context.Context, a *cli.App) error {
-	b := Of(a)
+func (VersionOptions) Run(_ context.Context, a *cli.App) error {
+	b := buildOf(a)
 	if a.JSON {
 		return a.PrintJSON(b)
 	}
 	return a.PrintText(b.Text())
 }
 
-// ExitCodes returns the help topic of exit statuses.
-func ExitCodes(*cli.App) *cobra.Command {
+// exitCodes returns the help topic of exit statuses.
+func exitCodes(*cli.App) *cobra.Command {
 	return &cobra.Command{Use: "exit-codes", Short: "What exit statuses mean",
 		Long: `Exit statuses of all commands:
 

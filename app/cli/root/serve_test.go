@@ -1,4 +1,4 @@
-package serve
+package root
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ func TestServe(t *testing.T) {
 	a := &cli.App{}
 	if _, err := site.Page(); err != nil {
 		a.Out = &bytes.Buffer{}
-		o := &Options{Listen: "127.0.0.1:0"}
+		o := &ServeOptions{Listen: "127.0.0.1:0"}
 		if err := o.Run(context.Background(), a); !errors.Is(err, site.ErrNotBuilt) {
 			t.Errorf("without a page: %v", err)
 		}
@@ -44,7 +44,7 @@ func TestServe(t *testing.T) {
 	a.Out = out
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- (&Options{Listen: "127.0.0.1:0"}).Run(ctx, a) }()
+	go func() { ended <- (&ServeOptions{Listen: "127.0.0.1:0"}).Run(ctx, a) }()
 	r, err := http.Get(<-out)
 	if err != nil {
 		t.Fatal(err)
