@@ -21,17 +21,14 @@ import (
 	"github.com/simccl/simccl/app/cli/classes"
 	"github.com/simccl/simccl/app/cli/decide"
 	"github.com/simccl/simccl/app/cli/diagnose"
-	"github.com/simccl/simccl/app/cli/diff"
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/identify"
 	"github.com/simccl/simccl/app/cli/intercept"
 	"github.com/simccl/simccl/app/cli/network"
 	"github.com/simccl/simccl/app/cli/overlap"
 	"github.com/simccl/simccl/app/cli/replay"
-	"github.com/simccl/simccl/app/cli/report"
 	"github.com/simccl/simccl/app/cli/root"
 	"github.com/simccl/simccl/app/cli/run"
-	scenariocmd "github.com/simccl/simccl/app/cli/scenario"
 	"github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/app/cli/sweep"
 	"github.com/simccl/simccl/app/cli/topo"
@@ -97,14 +94,14 @@ func optionsOf() map[string]runner {
 		"calibrate fit":     &calibrate.FitOptions{}, "calibrate measure": &calibrate.MeasureOptions{},
 		"calibrate set": &calibrate.SetOptions{}, "check": &decide.CheckOptions{},
 		"class check": &classes.CheckOptions{}, "class diff": &classes.DiffOptions{},
-		"class show": &classes.ShowOptions{}, "diff": &diff.Options{}, "env": &decide.EnvOptions{},
+		"class show": &classes.ShowOptions{}, "diff": &run.DiffOptions{}, "env": &decide.EnvOptions{},
 		"explain": &decide.ExplainOptions{}, "graph": &decide.GraphOptions{},
 		"groups":   &decide.GroupsOptions{},
 		"diagnose": &diagnose.Options{}, "identify": &identify.Options{}, "inspect": &decide.InspectOptions{},
 		"intercept":   &intercept.Options{},
 		"network run": &network.Options{}, "overlap": &overlap.Options{}, "plan": &decide.PlanOptions{},
-		"replay": &replay.Options{}, "report": &report.Options{}, "run": &run.Options{},
-		"scenario check": &scenariocmd.CheckOptions{}, "scenario show": &scenariocmd.ShowOptions{},
+		"replay": &replay.Options{}, "report": &run.ReportOptions{}, "run": &run.RunOptions{},
+		"scenario check": &run.ScenarioCheckOptions{}, "scenario show": &run.ScenarioShowOptions{},
 		"schedule check": &schedule.CheckOptions{}, "schedule convert": &schedule.ConvertOptions{},
 		"schedule show": &schedule.ShowOptions{}, "serve": &root.ServeOptions{}, "sweep": &sweep.Options{},
 		"sweep emit": &sweep.EmitOptions{}, "sweep merge": &sweep.MergeOptions{},
@@ -164,7 +161,7 @@ func TestFlagsSetMembers(t *testing.T) {
 			}
 			of := reflect.Indirect(reflect.ValueOf(o)).Type()
 			if path == "diff" { // words that each side parses
-				of = reflect.TypeFor[run.Options]()
+				of = reflect.TypeFor[run.RunOptions]()
 			}
 			if member[0] < 'a' && !hasMember(of, member) {
 				t.Errorf("%s %s: %T has no %s", path, flag, o, member)

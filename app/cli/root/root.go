@@ -16,7 +16,6 @@ import (
 	"github.com/simccl/simccl/app/cli/classes"
 	"github.com/simccl/simccl/app/cli/decide"
 	"github.com/simccl/simccl/app/cli/diagnose"
-	"github.com/simccl/simccl/app/cli/diff"
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/help"
 	"github.com/simccl/simccl/app/cli/identify"
@@ -24,9 +23,7 @@ import (
 	"github.com/simccl/simccl/app/cli/network"
 	"github.com/simccl/simccl/app/cli/overlap"
 	"github.com/simccl/simccl/app/cli/replay"
-	"github.com/simccl/simccl/app/cli/report"
 	"github.com/simccl/simccl/app/cli/run"
-	"github.com/simccl/simccl/app/cli/scenario"
 	"github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/app/cli/sweep"
 	"github.com/simccl/simccl/app/cli/topo"
@@ -42,14 +39,14 @@ import (
 // take longer than a decision of a small machine.
 func commands() []command {
 	all := []command{
-		{"run", run.Command}, {"inspect", decide.Inspect}, {"explain", decide.Explain},
-		{"diff", diff.Command}, {"diagnose", diagnose.Command}, {"advise", advise.Command},
+		{"run", run.Run}, {"inspect", decide.Inspect}, {"explain", decide.Explain},
+		{"diff", run.Diff}, {"diagnose", diagnose.Command}, {"advise", advise.Command},
 		{"topo", topo.Command},
 		{"graph", decide.Graph}, {"tune", decide.Tune}, {"plan", decide.Plan},
-		{"check", decide.Check}, {"scenario", scenario.Command}, {"replay", replay.Command},
+		{"check", decide.Check}, {"scenario", run.Scenario}, {"replay", replay.Command},
 		{"sweep", sweep.Command}, {"overlap", overlap.Command}, {"workload", workload.Command},
 		{"env", decide.Env}, {"trace", trace.Command}, {"bench", bench.Command},
-		{"calibrate", calibrate.Command}, {"report", report.Command}, {"identify", identify.Command},
+		{"calibrate", calibrate.Command}, {"report", run.Report}, {"identify", identify.Command},
 		{"groups", decide.Groups}, {"schedule", schedule.Command}, {"class", classes.Command},
 		{"intercept", intercept.Command}, {"serve", Serve}, {"network", network.Command},
 		{"version", version}, {"exit-codes", exitCodes},

@@ -1,7 +1,4 @@
-// Package report implements the command report, which writes a run as one HTML page.
-//
-// What it must not know: what the page shows.
-package report
+package run
 
 import (
 	"context"
@@ -9,16 +6,15 @@ import (
 	"io"
 
 	"github.com/simccl/simccl/app/cli"
-	"github.com/simccl/simccl/app/cli/run"
 	"github.com/spf13/cobra"
 )
 
-// Options are those of run; the default name of the page is report.html.
-type Options struct{ run.Options }
+// ReportOptions are those of run; the default name of the page is report.html.
+type ReportOptions struct{ RunOptions }
 
-// Command returns `simccl report`.
-func Command(a *cli.App) *cobra.Command {
-	var o Options
+// Report returns `simccl report`.
+func Report(a *cli.App) *cobra.Command {
+	var o ReportOptions
 	c := &cobra.Command{Use: "report OP", Short: "Write one HTML page about an operation on a machine",
 		Long: `report simulates a sweep as run does and writes one self-contained HTML file:
 a summary with advice, bandwidth and latency by size, who wins where and why,
@@ -37,7 +33,7 @@ options; with --trace the page links to the trace.`,
 }
 
 // Run writes the page and prints its name.
-func (o *Options) Run(ctx context.Context, a *cli.App) error {
+func (o *ReportOptions) Run(ctx context.Context, a *cli.App) error {
 	quiet := *a
 	quiet.Out, quiet.JSON = io.Discard, false
 	if o.Outputs.Report == "" {

@@ -1,7 +1,4 @@
-// Package diff implements the command diff, which compares two settings, machines or networks.
-//
-// What it must not know: the reasons of differences.
-package diff
+package run
 
 import (
 	"bytes"
@@ -13,7 +10,6 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
-	"github.com/simccl/simccl/app/cli/run"
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/shellwords"
@@ -26,8 +22,8 @@ import (
 // diffSizes is the default list of sizes.
 const diffSizes = "1K,32K,1M,16M,256M"
 
-// Options are the flags and arguments of diff.
-type Options struct {
+// DiffOptions are the flags and arguments of diff.
+type DiffOptions struct {
 	Ops      []string      // operations; none: seven
 	Sizes    cli.TestFlags // the sizes to time
 	Both     []string      // options of both sides, a word each: machine, and how times are found
@@ -35,10 +31,10 @@ type Options struct {
 	ExitCode bool          // fail where anything differs
 }
 
-// Command returns `simccl diff`.
-func Command(a *cli.App) *cobra.Command {
-	var o Options
-	var both run.Options
+// Diff returns `simccl diff`.
+func Diff(a *cli.App) *cobra.Command {
+	var o DiffOptions
+	var both RunOptions
 	c := &cobra.Command{Use: "diff [OP...]",
 		Short: "Compare two settings, machines or networks: what changes, and why",
 		Long: `diff builds two communicators, A and B, and says which decisions and which times
@@ -63,7 +59,7 @@ anything differs.`,
 					`diff: what with what? write --a OPTIONS, --b OPTIONS or both, for example --b NCCL_NVLS_ENABLE=0`)
 			}
 			side := &cobra.Command{}
-			register(side, new(run.Options))
+			registerRun(side, new(RunOptions))
 			o.Ops, o.Both = args, cli.Given(cmd, side)
 			return o.Run(cmd.Context(), a)
 		}}
@@ -71,13 +67,13 @@ anything differs.`,
 	f.StringVar(&o.A, "a", "", "`OPTIONS` of the first side")
 	f.StringVar(&o.B, "b", "", "`OPTIONS` of the second side")
 	f.BoolVar(&o.ExitCode, "exit-code", false, "status 7 where anything differs")
-	register(c, &both)
+	registerRun(c, &both)
 	o.Sizes.RegisterSizes(c)
 	return c
 }
 
-// register declares the flags of one side, or of both.
-func register(c *cobra.Command, r *run.Options) {
+// registerRun declares the flags of one side, or of both.
+func registerRun(c *cobra.Command, r *RunOptions) {
 	r.Machine.Register(c)
 	r.Machine.RegisterClass(c)
 	r.Machine.RegisterNetwork(c)
@@ -85,7 +81,7 @@ func register(c *cobra.Command, r *run.Options) {
 }
 
 // Run simulates both sides and prints what differs, with the reason.
-func (o *Options) Run(ctx context.Context, a *cli.App) error {
+func (o *DiffOptions) Run(ctx context.Context, a *cli.App) error {
 	d, err := o.compare(ctx, a)
 	if err != nil {
 		return err
@@ -102,7 +98,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 }
 
 // compare loads both sides and compares them.
-func (o *Options) compare(ctx context.Context, a *cli.App) (*diff.Document, error) {
+func (o *DiffOptions) compare(ctx context.Context, a *cli.App) (*diff.Document, error) {
 	ops, err := diff.Ops(o.Ops)
 	if err != nil {
 		return nil, err
@@ -117,7 +113,7 @@ func (o *Options) compare(ctx context.Context, a *cli.App) (*diff.Document, erro
 	var stderr bytes.Buffer
 	s := [2]*diff.Side{}
 	for i := range s {
-		if s[i], err = o.side(quiet(a, &stderr), string(rune('A'+i)), [2]string{o.A, o.B}[i]); err != nil {
+		if s[i], err = o.side(quietly(a, &stderr), string(rune('A'+i)), [2]string{o.A, o.B}[i]); err != nil {
 			return nil, fmt.Errorf("--%c: %w", 'a'+i, err)
 		}
 	}
@@ -132,8 +128,8 @@ func (o *Options) compare(ctx context.Context, a *cli.App) (*diff.Document, erro
 	return d, err
 }
 
-// quiet returns a copy of the app with its own settings, whose error output goes to stderr.
-func quiet(a *cli.App, stderr *bytes.Buffer) *cli.App {
+// quietly returns a copy of the app with its own settings, whose error output goes to stderr.
+func quietly(a *cli.App, stderr *bytes.Buffer) *cli.App {
 	sub := *a
 	sub.Err, sub.JSON = stderr, false
 	sub.Env = slices.Clone(a.Env)
@@ -152,13 +148,13 @@ func reportOnce(a *cli.App, lines string) {
 }
 
 // side builds a side: it parses the side's options on top of the common ones.
-func (o *Options) side(a *cli.App, name, text string) (s *diff.Side, err error) {
+func (o *DiffOptions) side(a *cli.App, name, text string) (s *diff.Side, err error) {
 	own, err := shellwords.Split(text)
 	if err != nil {
 		return nil, fail.Argument(err)
 	}
 	var env []string
-	var side run.Options
+	var side RunOptions
 	c := cli.Nested("diff", cobra.ArbitraryArgs, func(c *cobra.Command, bare []string) error {
 		for _, w := range bare {
 			if err := setBare(c, w); err != nil {
@@ -184,7 +180,7 @@ func (o *Options) side(a *cli.App, name, text string) (s *diff.Side, err error) 
 		}
 		return flags.Name(c.Flags(), err)
 	})
-	register(c, &side)
+	registerRun(c, &side)
 	side.RegisterSchedule(c)
 	side.Test.Options = options.Options{Op: "sum", DataType: "float", Check: 1, Threads: 1, Cycles: 1, Agg: 1}
 	c.Flags().StringArrayVar(&env, "env", nil, "")

@@ -1,7 +1,4 @@
-// Package scenario implements the command scenario, which shows and checks scenario files.
-//
-// What it must not know: how a scenario is run.
-package scenario
+package run
 
 import (
 	"context"
@@ -13,19 +10,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns `simccl scenario`.
-func Command(a *cli.App) *cobra.Command {
-	return cli.Long(cli.Group("scenario", "Show and check scenario files", show(a), check(a)),
+// Scenario returns `simccl scenario`.
+func Scenario(a *cli.App) *cobra.Command {
+	return cli.Long(cli.Group("scenario", "Show and check scenario files", showScenario(a), checkScenario(a)),
 		`A scenario file holds a whole run as JSON: machine, network, NCCL's settings and
 workload. run --save-scenario writes one, run --scenario carries it out. check
 names every mistake in a file with its line; show prints a file as a Spec is
 written, and how many points its grid has.`)
 }
 
-// ShowOptions are the flags and arguments of show.
-type ShowOptions struct{ File string }
+// ScenarioShowOptions are the flags and arguments of show.
+type ScenarioShowOptions struct{ File string }
 
-func show(a *cli.App) *cobra.Command {
+func showScenario(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "show FILE", Short: "Print a scenario as it is understood",
 		Long: `show prints a scenario file as a Spec is written, with how many points its grid has
 and the digest of the first: equal digests give equal results, with any file
@@ -34,13 +31,13 @@ are called.`,
 			"  simccl scenario show four.json",
 		Args: cli.Exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := ShowOptions{args[0]}
+			o := ScenarioShowOptions{args[0]}
 			return o.Run(cmd.Context(), a)
 		}}
 }
 
 // Run prints the scenario.
-func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
+func (o *ScenarioShowOptions) Run(_ context.Context, a *cli.App) error {
 	s, placed, err := a.ReadScenario(o.File)
 	if err != nil {
 		return err
@@ -56,21 +53,21 @@ func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
 	return err
 }
 
-// CheckOptions are the flags and arguments of check.
-type CheckOptions struct{ Files []string }
+// ScenarioCheckOptions are the flags and arguments of check.
+type ScenarioCheckOptions struct{ Files []string }
 
-func check(a *cli.App) *cobra.Command {
+func checkScenario(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "check FILE…", Short: "Check scenario files and the files they name",
 		Example: "  simccl run all_reduce --sizes 1M --save-scenario two.json && simccl scenario check " +
 			"two.json", Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := CheckOptions{args}
+			o := ScenarioCheckOptions{args}
 			return o.Run(cmd.Context(), a)
 		}}
 }
 
 // Run checks the files; --json prints the verdicts as a list.
-func (o *CheckOptions) Run(_ context.Context, a *cli.App) error {
+func (o *ScenarioCheckOptions) Run(_ context.Context, a *cli.App) error {
 	if len(o.Files) == 0 {
 		return fail.Usage("simccl scenario check: FILE missing")
 	}
