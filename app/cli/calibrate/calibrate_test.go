@@ -142,7 +142,7 @@ func measureRecorded(t *testing.T, dir, name string, files ...string) {
 func simccl(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	c := Command(&cli.App{Process: process.Process{Out: &out, Err: &errs}})
+	c := Calibrate(&cli.App{Process: process.Process{Out: &out, Err: &errs}})
 	c.SetArgs(args)
 	if err := c.ExecuteContext(t.Context()); err != nil {
 		t.Fatalf("calibrate %s: %v\n%s%s", strings.Join(args, " "), err, out.String(), errs.String())

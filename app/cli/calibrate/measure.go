@@ -107,7 +107,7 @@ type SetOptions struct {
 	LibNCCL string
 }
 
-func set(a *cli.App) *cobra.Command {
+func measureSetCommand(a *cli.App) *cobra.Command {
 	var o SetOptions
 	c := &cobra.Command{Use: "set NAME DIR", Hidden: true, Short: "One process of calibrate measure",
 		Args: cli.Exactly("NAME", "DIR"),

@@ -15,25 +15,19 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/app/cli"
-	"github.com/simccl/simccl/app/cli/advise"
 	"github.com/simccl/simccl/app/cli/bench"
 	"github.com/simccl/simccl/app/cli/calibrate"
-	"github.com/simccl/simccl/app/cli/classes"
 	"github.com/simccl/simccl/app/cli/decide"
-	"github.com/simccl/simccl/app/cli/diagnose"
 	"github.com/simccl/simccl/app/cli/flags"
-	"github.com/simccl/simccl/app/cli/identify"
 	"github.com/simccl/simccl/app/cli/intercept"
+	"github.com/simccl/simccl/app/cli/jobs"
 	"github.com/simccl/simccl/app/cli/network"
-	"github.com/simccl/simccl/app/cli/overlap"
-	"github.com/simccl/simccl/app/cli/replay"
 	"github.com/simccl/simccl/app/cli/root"
 	"github.com/simccl/simccl/app/cli/run"
 	"github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/app/cli/sweep"
 	"github.com/simccl/simccl/app/cli/topo"
 	"github.com/simccl/simccl/app/cli/trace"
-	"github.com/simccl/simccl/app/cli/workload"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/scenario"
 	"github.com/spf13/cobra"
@@ -88,19 +82,21 @@ type runner interface {
 // optionsOf are the Options of every command that does not only hold others.
 func optionsOf() map[string]runner {
 	return map[string]runner{
-		"advise": &advise.Options{}, "bench": &bench.Options{}, "bench verbs": &bench.VerbsOptions{},
-		"calibrate": &calibrate.Options{}, "calibrate check": &calibrate.CheckOptions{},
-		"calibrate compute": &calibrate.ComputeOptions{},
+		"advise": &jobs.AdviseOptions{}, "bench": &bench.Options{}, "bench verbs": &bench.VerbsOptions{},
+		"calibrate": &calibrate.CalibrateOptions{}, "calibrate check": &calibrate.CalibrateCheckOptions{},
+		"calibrate compute": &calibrate.CalibrateComputeOptions{},
 		"calibrate fit":     &calibrate.FitOptions{}, "calibrate measure": &calibrate.MeasureOptions{},
 		"calibrate set": &calibrate.SetOptions{}, "check": &decide.CheckOptions{},
-		"class check": &classes.CheckOptions{}, "class diff": &classes.DiffOptions{},
-		"class show": &classes.ShowOptions{}, "diff": &run.DiffOptions{}, "env": &decide.EnvOptions{},
+		"class check": &calibrate.ClassCheckOptions{}, "class diff": &calibrate.ClassDiffOptions{},
+		"class show": &calibrate.ClassShowOptions{}, "diff": &run.DiffOptions{}, "env": &decide.EnvOptions{},
 		"explain": &decide.ExplainOptions{}, "graph": &decide.GraphOptions{},
 		"groups":   &decide.GroupsOptions{},
-		"diagnose": &diagnose.Options{}, "identify": &identify.Options{}, "inspect": &decide.InspectOptions{},
+		"diagnose": &calibrate.DiagnoseOptions{}, "identify": &root.IdentifyOptions{},
+		"inspect":     &decide.InspectOptions{},
 		"intercept":   &intercept.Options{},
-		"network run": &network.Options{}, "overlap": &overlap.Options{}, "plan": &decide.PlanOptions{},
-		"replay": &replay.Options{}, "report": &run.ReportOptions{}, "run": &run.RunOptions{},
+		"network run": &network.Options{}, "overlap": &calibrate.OverlapOptions{},
+		"plan":   &decide.PlanOptions{},
+		"replay": &jobs.ReplayOptions{}, "report": &run.ReportOptions{}, "run": &run.RunOptions{},
 		"scenario check": &run.ScenarioCheckOptions{}, "scenario show": &run.ScenarioShowOptions{},
 		"schedule check": &schedule.CheckOptions{}, "schedule convert": &schedule.ConvertOptions{},
 		"schedule show": &schedule.ShowOptions{}, "serve": &root.ServeOptions{}, "sweep": &sweep.Options{},
@@ -115,10 +111,10 @@ func optionsOf() map[string]runner {
 		"trace diff": &trace.DiffOptions{}, "trace merge": &trace.MergeOptions{},
 		"trace stats": &trace.StatsOptions{}, "trace validate": &trace.ValidateOptions{},
 		"tune": &decide.TuneOptions{}, "version": root.VersionOptions{},
-		"workload convert": &workload.ConvertOptions{},
-		"workload gen":     &workload.GenOptions{}, "workload lint": &workload.LintOptions{},
-		"workload scale": &workload.ScaleOptions{}, "workload show": &workload.ShowOptions{},
-		"workload slice": &workload.SliceOptions{},
+		"workload convert": &jobs.WorkloadConvertOptions{},
+		"workload gen":     &jobs.WorkloadGenOptions{}, "workload lint": &jobs.WorkloadLintOptions{},
+		"workload scale": &jobs.WorkloadScaleOptions{}, "workload show": &jobs.WorkloadShowOptions{},
+		"workload slice": &jobs.WorkloadSliceOptions{},
 	}
 }
 

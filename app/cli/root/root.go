@@ -10,25 +10,19 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/app/cli"
-	"github.com/simccl/simccl/app/cli/advise"
 	"github.com/simccl/simccl/app/cli/bench"
 	"github.com/simccl/simccl/app/cli/calibrate"
-	"github.com/simccl/simccl/app/cli/classes"
 	"github.com/simccl/simccl/app/cli/decide"
-	"github.com/simccl/simccl/app/cli/diagnose"
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/help"
-	"github.com/simccl/simccl/app/cli/identify"
 	"github.com/simccl/simccl/app/cli/intercept"
+	"github.com/simccl/simccl/app/cli/jobs"
 	"github.com/simccl/simccl/app/cli/network"
-	"github.com/simccl/simccl/app/cli/overlap"
-	"github.com/simccl/simccl/app/cli/replay"
 	"github.com/simccl/simccl/app/cli/run"
 	"github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/app/cli/sweep"
 	"github.com/simccl/simccl/app/cli/topo"
 	"github.com/simccl/simccl/app/cli/trace"
-	"github.com/simccl/simccl/app/cli/workload"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/spf13/cobra"
@@ -40,14 +34,14 @@ import (
 func commands() []command {
 	all := []command{
 		{"run", run.Run}, {"inspect", decide.Inspect}, {"explain", decide.Explain},
-		{"diff", run.Diff}, {"diagnose", diagnose.Command}, {"advise", advise.Command},
+		{"diff", run.Diff}, {"diagnose", calibrate.Diagnose}, {"advise", jobs.Advise},
 		{"topo", topo.Command},
 		{"graph", decide.Graph}, {"tune", decide.Tune}, {"plan", decide.Plan},
-		{"check", decide.Check}, {"scenario", run.Scenario}, {"replay", replay.Command},
-		{"sweep", sweep.Command}, {"overlap", overlap.Command}, {"workload", workload.Command},
+		{"check", decide.Check}, {"scenario", run.Scenario}, {"replay", jobs.Replay},
+		{"sweep", sweep.Command}, {"overlap", calibrate.Overlap}, {"workload", jobs.Workload},
 		{"env", decide.Env}, {"trace", trace.Command}, {"bench", bench.Command},
-		{"calibrate", calibrate.Command}, {"report", run.Report}, {"identify", identify.Command},
-		{"groups", decide.Groups}, {"schedule", schedule.Command}, {"class", classes.Command},
+		{"calibrate", calibrate.Calibrate}, {"report", run.Report}, {"identify", Identify},
+		{"groups", decide.Groups}, {"schedule", schedule.Command}, {"class", calibrate.Classes},
 		{"intercept", intercept.Command}, {"serve", Serve}, {"network", network.Command},
 		{"version", version}, {"exit-codes", exitCodes},
 	}

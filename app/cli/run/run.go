@@ -11,7 +11,7 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
-	"github.com/simccl/simccl/app/cli/replay"
+	"github.com/simccl/simccl/app/cli/jobs"
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/app/report/page"
 	"github.com/simccl/simccl/app/report/sweep"
@@ -201,13 +201,14 @@ func (r *RunOptions) Run(ctx context.Context, a *cli.App) error {
 }
 
 // job runs the job of a scenario file.
-func (r *RunOptions) job(ctx context.Context, a *cli.App, spec scenario.Spec, placed func(error) error) error {
+func (r *RunOptions) job(ctx context.Context, a *cli.App, spec scenario.Spec,
+	placed func(error) error) error {
 	for _, name := range tables {
 		if r.given != nil && r.given.Changed(name) {
 			return fail.Usage("--%s: the scenario has a job, which has no table of sizes; leave it out", name)
 		}
 	}
-	return replay.Scenario(ctx, a, spec, placed)
+	return jobs.ReplayScenario(ctx, a, spec, placed)
 }
 
 // named replaces the names of members in an error by names of flags.

@@ -1,4 +1,4 @@
-package advise
+package jobs
 
 import (
 	"context"
@@ -15,7 +15,8 @@ import (
 
 // hosted returns the job with the host of --host. With the recorded host it prints a note if the job waits
 // for the profiler-slowed host, which no setting of NCCL changes.
-func (o *Options) hosted(ctx context.Context, a *cli.App, j *load.Job, spec scenario.Spec) (*workload.Program,
+func (o *AdviseOptions) hosted(ctx context.Context, a *cli.App, j *load.Job,
+	spec scenario.Spec) (*workload.Program,
 	error) {
 	how := replay.Options{Host: 1}
 	switch o.Host {

@@ -1,6 +1,4 @@
-// Package classes implements the command class, which shows, compares and checks machine classes. It only
-// knows options; classes are in sim/gpu.
-package classes
+package calibrate
 
 import (
 	"cmp"
@@ -20,16 +18,17 @@ import (
 // most is the largest accepted size of a class file, in bytes.
 const most = 1 << 20
 
-// Command returns `simccl class`.
-func Command(a *cli.App) *cobra.Command {
-	return cli.Long(cli.Group("class", "Show, compare and check machine classes", show(a), diff(a), check(a)),
+// Classes returns `simccl class`.
+func Classes(a *cli.App) *cobra.Command {
+	return cli.Long(cli.Group("class", "Show, compare and check machine classes", showClass(a),
+		diffClasses(a), checkClassFile(a)),
 		`A machine class holds the quantities of GPUs, NICs and proxy threads from which times
 follow, each with its source and uncertainty. run --machine-class takes a built-in
 one or a file; calibrate writes such files from measured times.`)
 }
 
-// load returns the class of a name or a file.
-func load(a *cli.App, name string) (gpu.Class, error) {
+// loadClass returns the class of a name or a file.
+func loadClass(a *cli.App, name string) (gpu.Class, error) {
 	if slices.Contains(gpu.Names(), name) {
 		return gpu.Named(name)
 	}
@@ -62,8 +61,8 @@ func parameters(c *gpu.Class) []parameter {
 	return out
 }
 
-// document is the JSON form of a class.
-type document struct {
+// classDocument is the JSON form of a class.
+type classDocument struct {
 	Name        string       `json:"name"`
 	Machine     string       `json:"machine"`
 	Source      gpu.Source   `json:"source"`
@@ -73,10 +72,10 @@ type document struct {
 	Parameters  []parameter  `json:"parameters"`
 }
 
-// ShowOptions are the flags and arguments of show: a name, or a file with its path.
-type ShowOptions struct{ Class string }
+// ClassShowOptions are the flags and arguments of show: a name, or a file with its path.
+type ClassShowOptions struct{ Class string }
 
-func show(a *cli.App) *cobra.Command {
+func showClass(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "show CLASS", Short: "Say what a machine class is made of, and where it holds",
 		Long: `show prints every quantity of a machine class with its source and uncertainty, and
 the regimes in which it was judged: by operation, GPUs and sizes, on times that no
@@ -84,18 +83,18 @@ fit saw. CLASS is a name, or a file with its path.`,
 		Example: "  simccl class show nvswitch-sm90",
 		Args:    cli.Exactly("CLASS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := ShowOptions{args[0]}
+			o := ClassShowOptions{args[0]}
 			return o.Run(cmd.Context(), a)
 		}}
 }
 
 // Run prints the quantities of a class with unit, source and uncertainty.
-func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
-	c, err := load(a, o.Class)
+func (o *ClassShowOptions) Run(_ context.Context, a *cli.App) error {
+	c, err := loadClass(a, o.Class)
 	if err != nil {
 		return err
 	}
-	d := document{c.Name, c.Machine, c.Source, c.Uncertainty, c.Base,
+	d := classDocument{c.Name, c.Machine, c.Source, c.Uncertainty, c.Base,
 		append([]gpu.Regime{}, c.Regimes...), parameters(&c)}
 	if a.JSON {
 		return a.PrintJSON(d)
@@ -103,7 +102,7 @@ func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
 	return a.PrintText(d.text(&c))
 }
 
-func (d *document) text(c *gpu.Class) string {
+func (d *classDocument) text(c *gpu.Class) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", c.Summary(gpu.NoNetwork))
 	if len(d.Regimes) > 0 {
@@ -128,8 +127,8 @@ func (d *document) text(c *gpu.Class) string {
 	return b.String()
 }
 
-// change is a quantity that differs between two classes.
-type change struct {
+// classChange is a quantity that differs between two classes.
+type classChange struct {
 	Name  string  `json:"name"`
 	Unit  string  `json:"unit"`
 	A     float64 `json:"a"`
@@ -138,10 +137,10 @@ type change struct {
 	Sigma float64 `json:"sigmas"` // the difference in their standard deviations together
 }
 
-// DiffOptions are the flags and arguments of diff, as ShowOptions.
-type DiffOptions struct{ A, B string }
+// ClassDiffOptions are the flags and arguments of diff, as ShowOptions.
+type ClassDiffOptions struct{ A, B string }
 
-func diff(a *cli.App) *cobra.Command {
+func diffClasses(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "diff CLASS OTHER", Short: "Compare two machine classes, quantity by quantity",
 		Long: `diff lists the quantities that differ, the surest first: by how many of their
 standard deviations. Below 2 a difference is one that two calibrations of equal
@@ -149,26 +148,26 @@ machines have, too.`,
 		Example: "  simccl class diff nvswitch-sm90 nvswitch-sm80",
 		Args:    cli.Exactly("CLASS", "OTHER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := DiffOptions{args[0], args[1]}
+			o := ClassDiffOptions{args[0], args[1]}
 			return o.Run(cmd.Context(), a)
 		}}
 }
 
 // Run prints the differences of two classes.
-func (o *DiffOptions) Run(_ context.Context, a *cli.App) error {
+func (o *ClassDiffOptions) Run(_ context.Context, a *cli.App) error {
 	var c [2]gpu.Class
 	for i, name := range []string{o.A, o.B} {
 		var err error
-		if c[i], err = load(a, name); err != nil {
+		if c[i], err = loadClass(a, name); err != nil {
 			return err
 		}
 	}
-	list := changes(&c[0], &c[1])
+	list := classChanges(&c[0], &c[1])
 	if a.JSON {
 		return a.PrintJSON(struct {
-			A       string   `json:"a"`
-			B       string   `json:"b"`
-			Changes []change `json:"changes"`
+			A       string        `json:"a"`
+			B       string        `json:"b"`
+			Changes []classChange `json:"changes"`
 		}{c[0].Name, c[1].Name, list})
 	}
 	var b strings.Builder
@@ -181,15 +180,15 @@ func (o *DiffOptions) Run(_ context.Context, a *cli.App) error {
 	return a.PrintText(b.String())
 }
 
-// changes returns the parameters that differ, those with the most significant difference first.
-func changes(a, b *gpu.Class) []change {
-	out := []change{}
+// classChanges returns the parameters that differ, those with the most significant difference first.
+func classChanges(a, b *gpu.Class) []classChange {
+	out := []classChange{}
 	for _, q := range gpu.Quantities() {
 		x, y := *q.At(a), *q.At(b)
 		if x == y {
 			continue
 		}
-		c := change{Name: q.Name, Unit: q.Unit, A: x, B: y}
+		c := classChange{Name: q.Name, Unit: q.Unit, A: x, B: y}
 		if x != 0 {
 			c.Ratio = y / x
 		}
@@ -198,14 +197,14 @@ func changes(a, b *gpu.Class) []change {
 		}
 		out = append(out, c)
 	}
-	slices.SortStableFunc(out, func(x, y change) int { return cmp.Compare(y.Sigma, x.Sigma) })
+	slices.SortStableFunc(out, func(x, y classChange) int { return cmp.Compare(y.Sigma, x.Sigma) })
 	return out
 }
 
-// CheckOptions are the flags and arguments of check, as ShowOptions.
-type CheckOptions struct{ File string }
+// ClassCheckOptions are the flags and arguments of check, as ShowOptions.
+type ClassCheckOptions struct{ File string }
 
-func check(a *cli.App) *cobra.Command {
+func checkClassFile(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "check FILE", Short: "Check a machine class before it is given to others",
 		Long: `check reads a class file and says what others would have to ask: on which machine
 it was measured, how well it predicts what it was not fitted to, which quantities
@@ -214,18 +213,18 @@ status 7.`,
 		Example: "  simccl class check testdata/measured/h200x2/calibrate/classes/two.json",
 		Args:    cli.Exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := CheckOptions{args[0]}
+			o := ClassCheckOptions{args[0]}
 			return o.Run(cmd.Context(), a)
 		}}
 }
 
 // Run prints what is missing in a class for use by others, and returns an error if anything is.
-func (o *CheckOptions) Run(_ context.Context, a *cli.App) error {
-	c, err := load(a, o.File)
+func (o *ClassCheckOptions) Run(_ context.Context, a *cli.App) error {
+	c, err := loadClass(a, o.File)
 	if err != nil {
 		return err
 	}
-	found := problems(&c)
+	found := classProblems(&c)
 	if a.JSON {
 		err := a.PrintJSON(struct {
 			Name     string   `json:"name"`
@@ -248,8 +247,9 @@ func (o *CheckOptions) Run(_ context.Context, a *cli.App) error {
 // built in.
 const far = 4
 
-// problems returns why a class is not ready to be shared: a built-in class's name, no machine, no regimes.
-func problems(c *gpu.Class) []string {
+// classProblems returns why a class is not ready to be shared: a built-in class's name, no machine, no
+// regimes.
+func classProblems(c *gpu.Class) []string {
 	out := []string{}
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if slices.Contains(gpu.Names(), c.Name) {

@@ -1,4 +1,4 @@
-package diagnose
+package calibrate
 
 import (
 	"strings"
@@ -26,7 +26,7 @@ func TestPageShowsBandSuspectsAndMarks(t *testing.T) {
 			{Bytes: 8,
 				Us: 10}, {Bytes: 1 << 20, Us: 88}}}}}
 	var b strings.Builder
-	if err := (&Options{Files: []string{"t.txt"}}).page(&b, r); err != nil {
+	if err := (&DiagnoseOptions{Files: []string{"t.txt"}}).page(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()

@@ -1,7 +1,4 @@
-// Package overlap implements the command overlap, which compares measured and simulated overlaps.
-//
-// What it must not know: how rows are read or simulated.
-package overlap
+package calibrate
 
 import (
 	"cmp"
@@ -29,17 +26,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Options are the flags and arguments of overlap.
-type Options struct {
+// OverlapOptions are the flags and arguments of overlap.
+type OverlapOptions struct {
 	File    string
 	Machine cli.Machine
 
 	given *pflag.FlagSet // of a command line; nil: multicast is off, as the tables were measured
 }
 
-// Command returns `simccl overlap`.
-func Command(a *cli.App) *cobra.Command {
-	var o Options
+// Overlap returns `simccl overlap`.
+func Overlap(a *cli.App) *cobra.Command {
+	var o OverlapOptions
 	c := &cobra.Command{Use: "overlap FILE", Short: "Simulate a table of measured overlaps, row by row",
 		Long: `overlap reads a table of collectives beside compute, two communicators at once,
 sends and receives, groups and late ranks, as a PyTorch script measured them, and
@@ -60,7 +57,7 @@ NVLink multicast.`,
 }
 
 // Run simulates the rows of the table.
-func (o *Options) Run(ctx context.Context, a *cli.App) error {
+func (o *OverlapOptions) Run(ctx context.Context, a *cli.App) error {
 	m := &o.Machine
 	data, err := a.ReadAs(o.File, process.MaxSettings, inputs.Overlap)
 	if err != nil {
@@ -88,7 +85,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	rows, err := t.Predict(ctx, machines(&spec, a.Options(nil)))
+	rows, err := t.Predict(ctx, overlapMachines(&spec, a.Options(nil)))
 	var bad *overlap.Error
 	if errors.As(err, &bad) {
 		return fail.Input(err)
@@ -99,11 +96,11 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 	if a.JSON {
 		return a.PrintJSON(rows)
 	}
-	return table(a, rows)
+	return printOverlaps(a, rows)
 }
 
-// machines loads the machine of each configuration of a communicator once.
-func machines(spec *scenario.Spec, opt scenario.Options) overlap.Machines {
+// overlapMachines loads the machine of each configuration of a communicator once.
+func overlapMachines(spec *scenario.Spec, opt scenario.Options) overlap.Machines {
 	known := map[string]*job.Machine{}
 	return func(group string) (*job.Machine, error) {
 		env := overlap.Settings(group)
@@ -128,13 +125,14 @@ func machines(spec *scenario.Spec, opt scenario.Options) overlap.Machines {
 	}
 }
 
-// FitFile is the table of a directory of measured times that Fit is for.
-const FitFile = overlap.FitFile
+// fitFile is the table of a directory of measured times that Fit is for.
+const fitFile = overlap.FitFile
 
-// Fit fits the sharing quantities of a class to the overlap table in a directory of measured times, and
-// returns the result as text; "" if there is no table.
-func Fit(ctx context.Context, a *cli.App, at *calibrate.Lab, dir string, class *gpu.Class) (string, error) {
-	file := filepath.Join(dir, FitFile)
+// fitOverlap fits the sharing quantities of a class to the overlap table in a directory of measured times,
+// and returns the result as text; "" if there is no table.
+func fitOverlap(ctx context.Context, a *cli.App, at *calibrate.Lab, dir string, class *gpu.Class) (string,
+	error) {
+	file := filepath.Join(dir, fitFile)
 	if _, err := os.Stat(file); err != nil {
 		return "", nil
 	}
@@ -148,7 +146,7 @@ func Fit(ctx context.Context, a *cli.App, at *calibrate.Lab, dir string, class *
 	}
 	opt, spec := a.Options(nil), scenario.Spec{Machine: at.Machine}
 	opt.Files, opt.Warn = at.Files, nil // the machine has been read before
-	load := machines(&spec, opt)
+	load := overlapMachines(&spec, opt)
 	fitted, by, err := t.Fit(ctx, func(c *gpu.Class) overlap.Machines {
 		return func(group string) (*job.Machine, error) {
 			m, err := load(group)
@@ -166,8 +164,8 @@ func Fit(ctx context.Context, a *cli.App, at *calibrate.Lab, dir string, class *
 	return by.Text(), nil
 }
 
-// table prints each figure, and the mean error of each column.
-func table(a *cli.App, rows []overlap.Prediction) error {
+// printOverlaps prints each figure, and the mean error of each column.
+func printOverlaps(a *cli.App, rows []overlap.Prediction) error {
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "section\tcase\tfigure\tmeasured\tsimulated\terror")
 	sum, count := map[string]float64{}, map[string]int{}

@@ -1,4 +1,4 @@
-package workload
+package jobs
 
 import (
 	"cmp"
@@ -27,8 +27,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// GenOptions are the flags and arguments of gen.
-type GenOptions struct {
+// WorkloadGenOptions are the flags and arguments of gen.
+type WorkloadGenOptions struct {
 	Model gen.Config // the members that are numbers
 	Name  string     // a model by name, or a config.json; the members that are not 0 go first
 	gen.Words
@@ -45,7 +45,7 @@ type GenOptions struct {
 }
 
 func generate(a *cli.App) *cobra.Command {
-	var o GenOptions
+	var o WorkloadGenOptions
 	c := &cobra.Command{Use: "gen",
 		Short: "Make a job from hyper-parameters: a transformer and how its training is divided",
 		Long: `gen makes the training of a transformer: tensor parallel with --sp (sequence
@@ -67,7 +67,7 @@ Ranks: tp x cp x dp x pp. Microbatches: global-batch / (micro-batch x dp).`,
 }
 
 // network returns the flags of the model.
-func (o *GenOptions) network() flags.Group {
+func (o *WorkloadGenOptions) network() flags.Group {
 	m := &o.Model
 	return flags.In("Neural network",
 		flags.Of(&o.Name, "model", "", "", "`MODEL` by name, such as llama-3.1-70b, deepseek-v3 or "+
@@ -99,7 +99,7 @@ func (o *GenOptions) network() flags.Group {
 }
 
 // division returns the flags of the parallelism.
-func (o *GenOptions) division() flags.Group {
+func (o *WorkloadGenOptions) division() flags.Group {
 	m := &o.Model
 	return flags.In("Division over ranks",
 		flags.Of(&m.TP, "tp", "", 1, "tensor parallel ranks"),
@@ -128,7 +128,7 @@ func (o *GenOptions) division() flags.Group {
 }
 
 // serving returns the flags of a step of serving.
-func (o *GenOptions) serving() flags.Group {
+func (o *WorkloadGenOptions) serving() flags.Group {
 	m := &o.Model
 	return flags.In("Serving",
 		flags.Of(&o.Phase, "phase", "", "train", "`PHASE`: "+strings.Join(gen.Phases(), ", ")+
@@ -151,7 +151,7 @@ func (o *GenOptions) serving() flags.Group {
 }
 
 // cost returns the flags of computation times.
-func (o *GenOptions) cost() flags.Group {
+func (o *WorkloadGenOptions) cost() flags.Group {
 	return flags.In("Time and output",
 		flags.Of(&o.GPU, "gpu", "", "h100", "times are of this `GPU`: "+strings.Join(gen.GPUs(), ", ")),
 		flags.Of(&o.Class, "compute-class", "", "", "class of the GPU from a `FILE`, which simccl calibrate "+
@@ -170,7 +170,7 @@ func (o *GenOptions) cost() flags.Group {
 }
 
 // config converts the flags to the generator's configuration.
-func (o *GenOptions) config(a *cli.App) (gen.Config, error) {
+func (o *WorkloadGenOptions) config(a *cli.App) (gen.Config, error) {
 	c := o.Model
 	if err := o.sizes(a, &c.Model); err != nil {
 		return c, err
@@ -218,7 +218,7 @@ func (o *GenOptions) config(a *cli.App) (gen.Config, error) {
 }
 
 // sizes sets the sizes of the model: those of --model, overridden by the flags.
-func (o *GenOptions) sizes(a *cli.App, given *model.Model) error {
+func (o *WorkloadGenOptions) sizes(a *cli.App, given *model.Model) error {
 	m := &model.Model{Layers: 32, Hidden: 4096, Heads: 32, Vocab: 32000, TopK: 1}
 	if o.Name != "" {
 		known, err := o.named(a)
@@ -258,7 +258,7 @@ func (o *GenOptions) sizes(a *cli.App, given *model.Model) error {
 }
 
 // named returns the model of --model, by name or from a file.
-func (o *GenOptions) named(a *cli.App) (*model.Model, error) {
+func (o *WorkloadGenOptions) named(a *cli.App) (*model.Model, error) {
 	if m, ok := model.Find(o.Name); ok {
 		return m, nil
 	}
@@ -283,7 +283,7 @@ func (o *GenOptions) named(a *cli.App) (*model.Model, error) {
 }
 
 // times sets how computation times are found: by a class, or by a roofline if efficiencies are given.
-func (o *GenOptions) times(a *cli.App, c *gen.Config) (err error) {
+func (o *WorkloadGenOptions) times(a *cli.App, c *gen.Config) (err error) {
 	var ok bool
 	if c.GPU, ok = gen.Peak(o.GPU, c.Type); !ok {
 		return fail.Usage("--gpu %s: write one of %s, or give --times", o.GPU, strings.Join(gen.GPUs(), ", "))
@@ -334,7 +334,7 @@ type generated struct {
 }
 
 // Run writes the job, and prints what its groups move.
-func (o *GenOptions) Run(_ context.Context, a *cli.App) error {
+func (o *WorkloadGenOptions) Run(_ context.Context, a *cli.App) error {
 	c, err := o.config(a)
 	if err != nil {
 		return err

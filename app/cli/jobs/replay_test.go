@@ -1,4 +1,4 @@
-package replay_test
+package jobs_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/app/cli"
-	"github.com/simccl/simccl/app/cli/replay"
+	"github.com/simccl/simccl/app/cli/jobs"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/dev/golden"
 )
@@ -45,7 +45,7 @@ func iteration(t *testing.T, words []string) (r answer) {
 	t.Helper()
 	var out bytes.Buffer
 	a := &cli.App{Process: process.Process{Out: &out, Err: io.Discard}, JSON: true}
-	c := replay.Command(a)
+	c := jobs.Replay(a)
 	c.SetArgs(words)
 	if err := c.ExecuteContext(context.Background()); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,4 @@
-// Package advise implements the command advise: which settings make an operation or a job faster.
-//
-// What it must not know: which settings are tried, and how they are judged.
-package advise
+package jobs
 
 import (
 	"context"
@@ -12,7 +9,6 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
-	"github.com/simccl/simccl/app/cli/workload"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
@@ -25,8 +21,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are the flags and arguments of advise.
-type Options struct {
+// AdviseOptions are the flags and arguments of advise.
+type AdviseOptions struct {
 	What     string // an operation, or the file of a job
 	Machine  cli.Machine
 	Sizes    string // exactly these; empty: from Min to Max
@@ -54,9 +50,9 @@ const (
 // most100 is the default of --max-time; a sweep of 16 nodes takes less on an idle machine.
 const most100 = 100 * time.Second
 
-// Command returns `simccl advise`.
-func Command(a *cli.App) *cobra.Command {
-	var o Options
+// Advise returns `simccl advise`.
+func Advise(a *cli.App) *cobra.Command {
+	var o AdviseOptions
 	c := &cobra.Command{Use: "advise OP|JOB",
 		Short: "Say which NCCL settings make an operation or a job faster",
 		Long: `advise simulates an operation, or a job that workload show reads (its host as
@@ -89,7 +85,7 @@ Sizes are ` + least + ` to ` + most + `, factor 4, unless options say otherwise.
 	return c
 }
 
-func (o *Options) register(c *cobra.Command) {
+func (o *AdviseOptions) register(c *cobra.Command) {
 	o.Machine.Register(c)
 	o.Machine.RegisterClass(c)
 	o.Machine.RegisterNetwork(c)
@@ -121,7 +117,7 @@ func (o *Options) register(c *cobra.Command) {
 }
 
 // Run advises, or checks a file of NCCL's example tuner.
-func (o *Options) Run(ctx context.Context, a *cli.App) error {
+func (o *AdviseOptions) Run(ctx context.Context, a *cli.App) error {
 	q, err := o.request(ctx, a)
 	if err != nil {
 		return err
@@ -143,7 +139,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 }
 
 // request builds the Request: machine and workload from the options, with --try and --max-time.
-func (o *Options) request(ctx context.Context, a *cli.App) (advise.Request, error) {
+func (o *AdviseOptions) request(ctx context.Context, a *cli.App) (advise.Request, error) {
 	q := advise.Request{Options: a.Options(nil)}
 	var err error
 	if q.Spec, err = o.Machine.Spec(a); err != nil {
@@ -154,7 +150,7 @@ func (o *Options) request(ctx context.Context, a *cli.App) (advise.Request, erro
 		return q, err
 	}
 	if job := q.Spec.Workload.Job; job != "" {
-		files := workload.Files{Names: []string{job}}
+		files := Files{Names: []string{job}}
 		j, err := files.Read(a)
 		if err != nil {
 			return q, err
@@ -182,7 +178,7 @@ func (o *Options) request(ctx context.Context, a *cli.App) (advise.Request, erro
 }
 
 // workload returns the workload of the argument: a job if it names an existing file, else an operation.
-func (o *Options) workload(a *cli.App) (scenario.Workload, error) {
+func (o *AdviseOptions) workload(a *cli.App) (scenario.Workload, error) {
 	if o.What == scenario.Dispatch || o.What == scenario.Combine {
 		if o.Sizes != "" || o.Min != "" || o.Max != "" || o.Write != "" || o.Tuner != "" || len(o.Try) > 0 {
 			return scenario.Workload{}, fail.Usage("%s has no sizes and no settings of NCCL; write --tokens "+
@@ -226,7 +222,7 @@ func (o *Options) workload(a *cli.App) (scenario.Workload, error) {
 }
 
 // advise prints the settings that gain.
-func (o *Options) advise(ctx context.Context, a *cli.App, q advise.Request) error {
+func (o *AdviseOptions) advise(ctx context.Context, a *cli.App, q advise.Request) error {
 	if o.Within < 0 {
 		return fail.Usage("--max-time %s: write a time, for example 100s, or 0 for no bound", o.Within)
 	}
@@ -320,7 +316,8 @@ func (s *said) end() {
 }
 
 // writeTuner writes a tuner file and prints the gain of its rows.
-func (o *Options) writeTuner(ctx context.Context, a *cli.App, q advise.Request, r *advise.Report) error {
+func (o *AdviseOptions) writeTuner(ctx context.Context, a *cli.App, q advise.Request,
+	r *advise.Report) error {
 	rows, err := r.Tuner()
 	if err != nil {
 		return err
@@ -342,7 +339,7 @@ func (o *Options) writeTuner(ctx context.Context, a *cli.App, q advise.Request, 
 }
 
 // check prints the effect of a tuner file.
-func (o *Options) check(ctx context.Context, a *cli.App, q advise.Request) error {
+func (o *AdviseOptions) check(ctx context.Context, a *cli.App, q advise.Request) error {
 	data, err := a.ReadAs(o.Tuner, process.MaxSettings, inputs.Tuner)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package diagnose
+package calibrate
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 
 // page writes the answer as a page: measured times in the expected band with those of the suspects, the
 // machine with what is suspected first, and the text.
-func (o *Options) page(w io.Writer, r *diagnose.Report) error {
+func (o *DiagnoseOptions) page(w io.Writer, r *diagnose.Report) error {
 	facts := []page.Fact{{Name: "verdict", Value: string(r.Verdict)}}
 	if r.From != nil {
 		facts = append(facts, page.Fact{Name: "parts from",

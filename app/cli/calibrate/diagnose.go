@@ -1,8 +1,4 @@
-// Package diagnose holds the command diagnose: whether measured times are what the machine should
-// give, and if not, why.
-//
-// What it must not know: how times are judged, which suspects there are.
-package diagnose
+package calibrate
 
 import (
 	"context"
@@ -16,17 +12,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are the flags and arguments of diagnose.
-type Options struct {
+// DiagnoseOptions are the flags and arguments of diagnose.
+type DiagnoseOptions struct {
 	Files       []string
 	Machine     cli.Machine
 	VerdictOnly bool
 	Report      string
 }
 
-// Command returns `simccl diagnose`.
-func Command(a *cli.App) *cobra.Command {
-	var o Options
+// Diagnose returns `simccl diagnose`.
+func Diagnose(a *cli.App) *cobra.Command {
+	var o DiagnoseOptions
 	c := &cobra.Command{Use: "diagnose FILE...",
 		Short: "Say whether measured times are what a machine should give, and if not, why",
 		Long: `diagnose reads what people have of a run: tables of nccl-tests (text, -J, several
@@ -59,7 +55,7 @@ Of a job that hangs or fails, logs and dumps say who waits for whom.`,
 }
 
 // Run diagnoses and prints.
-func (o *Options) Run(ctx context.Context, a *cli.App) error {
+func (o *DiagnoseOptions) Run(ctx context.Context, a *cli.App) error {
 	if len(o.Files) == 0 {
 		return fail.Usage("diagnose: name at least one file: a table of nccl-tests, a log of NCCL, …")
 	}

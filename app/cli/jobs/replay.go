@@ -1,7 +1,4 @@
-// Package replay implements the command replay, which runs recorded jobs on any machine.
-//
-// What it must not know: how files are read, how jobs are simulated.
-package replay
+package jobs
 
 import (
 	"context"
@@ -11,7 +8,6 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
-	"github.com/simccl/simccl/app/cli/workload"
 	"github.com/simccl/simccl/app/report/job"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
@@ -20,10 +16,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are the flags and arguments of replay.
-type Options struct {
+// ReplayOptions are the flags and arguments of replay.
+type ReplayOptions struct {
 	Choice
-	Job     workload.Files
+	Job     Files
 	Trace   string // files to be written; empty: none
 	Report  string
 	Figures string   // directory of the page's figures, as SVG and PDF
@@ -32,9 +28,9 @@ type Options struct {
 	Compare bool     // print each call with its recorded time
 }
 
-// Command returns `simccl replay`.
-func Command(a *cli.App) *cobra.Command {
-	var o Options
+// Replay returns `simccl replay`.
+func Replay(a *cli.App) *cobra.Command {
+	var o ReplayOptions
 	c := &cobra.Command{Use: "replay FILE|DIR...",
 		Short: "Run a recorded job on a machine, and compare with what was recorded",
 		Long: `replay reads a job as workload show does (Kineto traces of all ranks, execution
@@ -79,7 +75,7 @@ version such as 2.21.5 for --nccl-version.`,
 }
 
 // Run simulates the job and prints its times.
-func (o *Options) Run(ctx context.Context, a *cli.App) error {
+func (o *ReplayOptions) Run(ctx context.Context, a *cli.App) error {
 	for _, out := range []struct{ flag, name string }{{"--trace", o.Trace}, {"--report", o.Report}} {
 		if out.name != "" && !newfile.Possible(a.Path(out.name)) {
 			return fail.File("%s %s: no such directory", out.flag, out.name)
@@ -120,7 +116,7 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 }
 
 // page writes the page and the figures.
-func (o *Options) page(a *cli.App, first *outcome, list []replay.Versus) error {
+func (o *ReplayOptions) page(a *cli.App, first *outcome, list []replay.Versus) error {
 	names := make([]string, len(o.Job.Names))
 	for i, n := range o.Job.Names {
 		names[i] = filepath.Base(n)

@@ -1,4 +1,4 @@
-package replay
+package jobs
 
 import (
 	"bytes"
@@ -145,7 +145,8 @@ func (f *Choice) gpus(j *load.Job) (from, to string) {
 
 // all runs the job, and with the options of --vs. Where nothing asks for a host they all have one of a
 // kind, so that they compare.
-func (o *Options) all(ctx context.Context, a *cli.App, j *load.Job) (first *outcome, list []replay.Versus,
+func (o *ReplayOptions) all(ctx context.Context, a *cli.App, j *load.Job) (first *outcome,
+	list []replay.Versus,
 	err error) {
 	r, err := o.prepare(a, j)
 	if err != nil {
@@ -182,7 +183,8 @@ func (o *Options) all(ctx context.Context, a *cli.App, j *load.Job) (first *outc
 }
 
 // other prepares the job with the options of --vs applied on top of the given ones.
-func (o *Options) other(ctx context.Context, a *cli.App, j *load.Job, own []string) (r *ready, err error) {
+func (o *ReplayOptions) other(ctx context.Context, a *cli.App, j *load.Job, own []string) (r *ready,
+	err error) {
 	var x Choice
 	var env []string
 	sub := *a

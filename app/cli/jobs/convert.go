@@ -1,4 +1,4 @@
-package workload
+package jobs
 
 import (
 	"context"
@@ -19,15 +19,15 @@ import (
 // targets lists the formats that convert writes.
 var targets = []string{"native", "chakra", "goal", "goal-binary", "simai"}
 
-// ConvertOptions are the flags and arguments of convert.
-type ConvertOptions struct {
+// WorkloadConvertOptions are the flags and arguments of convert.
+type WorkloadConvertOptions struct {
 	Job Files
 	To  string // native, chakra, goal, goal-binary or simai
 	Out string // a file, of chakra the prefix of files; empty: standard output
 }
 
 func convert(a *cli.App) *cobra.Command {
-	var o ConvertOptions
+	var o WorkloadConvertOptions
 	c := &cobra.Command{Use: "convert FILE|DIR...", Short: "Write a job in another format",
 		Long: `convert writes a job as simccl's text (native), Chakra's execution traces (chakra:
 --out PREFIX gives PREFIX.0.et, PREFIX.1.et … and, with groups, PREFIX.groups.json), GOAL (goal,
@@ -36,7 +36,7 @@ standard error.`,
 		Example: "  simccl workload convert recording -o job.txt\n" +
 			"  simccl workload convert job.txt --to chakra -o job\n" +
 			"  simccl workload convert job.txt --to goal",
-		Args: some,
+		Args: someFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Job.Names = args
 			return o.Run(cmd.Context(), a)
@@ -49,7 +49,7 @@ standard error.`,
 }
 
 // Run writes the job in the format.
-func (o *ConvertOptions) Run(_ context.Context, a *cli.App) error {
+func (o *WorkloadConvertOptions) Run(_ context.Context, a *cli.App) error {
 	j, err := o.Job.Read(a)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package classes
+package calibrate
 
 import (
 	"strings"
@@ -17,7 +17,7 @@ func TestProblems(t *testing.T) {
 		return c
 	}
 	c := right()
-	if got := problems(&c); len(got) > 0 {
+	if got := classProblems(&c); len(got) > 0 {
 		t.Error(got)
 	}
 	for _, k := range []struct {
@@ -33,7 +33,7 @@ func TestProblems(t *testing.T) {
 	} {
 		c := right()
 		k.damage(&c)
-		if got := problems(&c); len(got) != 1 || !strings.Contains(got[0], k.want) {
+		if got := classProblems(&c); len(got) != 1 || !strings.Contains(got[0], k.want) {
 			t.Errorf("%q, want %q", got, k.want)
 		}
 	}
@@ -48,12 +48,12 @@ func TestRegimesAreKept(t *testing.T) {
 	if err != nil || len(again.Regimes) != 2 || again.Regimes[0] != c.Regimes[0] {
 		t.Fatalf("%v %v", again.Regimes, err)
 	}
-	if d := changes(&c, &again); len(d) > 0 {
+	if d := classChanges(&c, &again); len(d) > 0 {
 		t.Error(d)
 	}
 	again.Flag *= 2
 	again.LinkEff *= 1.0001
-	if d := changes(&c, &again); len(d) != 2 || d[0].Name != "flag" || d[0].Ratio != 2 {
+	if d := classChanges(&c, &again); len(d) != 2 || d[0].Name != "flag" || d[0].Ratio != 2 {
 		t.Error(d)
 	}
 }

@@ -1,4 +1,4 @@
-package replay
+package jobs
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"github.com/simccl/simccl/workload/load"
 )
 
-// Scenario simulates the job of a scenario file, workload.job, and prints replay's report. placed adds
+// ReplayScenario simulates the job of a scenario file, workload.job, and prints replay's report. placed adds
 // positions in the file to errors about the Spec.
-func Scenario(ctx context.Context, a *cli.App, spec scenario.Spec, placed func(error) error) error {
+func ReplayScenario(ctx context.Context, a *cli.App, spec scenario.Spec, placed func(error) error) error {
 	j, err := scenario.PrepareJob(spec, a.Options(nil))
 	if err != nil {
 		return placed(err)

@@ -1,8 +1,4 @@
-// Package workload implements the commands about job files: workload show, lint, convert, slice, scale and
-// gen.
-//
-// What it must not know: how formats are read and programs changed.
-package workload
+package jobs
 
 import (
 	"context"
@@ -28,8 +24,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command returns `simccl workload`.
-func Command(a *cli.App) *cobra.Command {
+// Workload returns `simccl workload`.
+func Workload(a *cli.App) *cobra.Command {
 	c := cli.Group("workload", "Jobs as files: show, check, convert, cut, scale and make them", show(a),
 		lint(a), convert(a), slice(a), scale(a), generate(a))
 	c.Long = `workload reads what profilers, loggers and other simulators wrote, recognised by
@@ -57,8 +53,8 @@ func (f *Files) Register(c *cobra.Command) {
 			"ranks without a recording do what the first recorded rank does")))
 }
 
-// some requires at least one argument.
-func some(cmd *cobra.Command, args []string) error {
+// someFiles requires at least one argument.
+func someFiles(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return fail.Usage("%s: FILE or DIR missing; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 	}
@@ -88,7 +84,7 @@ func (f *Files) read(a *cli.App, o load.Options) (*load.Job, error) {
 			return nil, fail.Input(err)
 		}
 		if !info.IsDir() {
-			files = append(files, file(a, name))
+			files = append(files, jobFile(a, name))
 			continue
 		}
 		entries, err := os.ReadDir(a.Path(name))
@@ -97,7 +93,7 @@ func (f *Files) read(a *cli.App, o load.Options) (*load.Job, error) {
 		}
 		for _, e := range entries {
 			if e.Type().IsRegular() {
-				files = append(files, file(a, filepath.Join(name, e.Name())))
+				files = append(files, jobFile(a, filepath.Join(name, e.Name())))
 			}
 		}
 	}
@@ -113,15 +109,15 @@ func (f *Files) read(a *cli.App, o load.Options) (*load.Job, error) {
 	return j, nil
 }
 
-func file(a *cli.App, name string) load.File {
+func jobFile(a *cli.App, name string) load.File {
 	return load.File{Name: name, Open: func() (io.ReadCloser, error) { return a.OpenSoon(name) }}
 }
 
-// ShowOptions are the flags and arguments of show.
-type ShowOptions struct{ Job Files }
+// WorkloadShowOptions are the flags and arguments of show.
+type WorkloadShowOptions struct{ Job Files }
 
 func show(a *cli.App) *cobra.Command {
-	var o ShowOptions
+	var o WorkloadShowOptions
 	c := &cobra.Command{Use: "show FILE|DIR...",
 		Short: "Say what a job does: ranks, groups, calls, bytes, times",
 		Long: `show reads a job and prints its groups with the calls and bytes of a rank, what
@@ -130,7 +126,7 @@ and how much of it no other work hides, how clocks differ, what was inferred. Of
 of which ranks have no recording it shows the others.`,
 		Example: "  simccl workload show recording\n" +
 			"  simccl workload show recording/trace_rank0.json.gz --symmetric --json",
-		Args: some,
+		Args: someFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Job.Names = args
 			return o.Run(cmd.Context(), a)
@@ -140,7 +136,7 @@ of which ranks have no recording it shows the others.`,
 }
 
 // Run prints what the job does, as far as files have it.
-func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
+func (o *WorkloadShowOptions) Run(_ context.Context, a *cli.App) error {
 	j, err := o.Job.read(a, load.Options{Partial: true})
 	if err != nil {
 		return err
@@ -152,8 +148,8 @@ func (o *ShowOptions) Run(_ context.Context, a *cli.App) error {
 	return s.WriteText(a.Out)
 }
 
-// LintOptions are the flags and arguments of lint.
-type LintOptions struct{ Job Files }
+// WorkloadLintOptions are the flags and arguments of lint.
+type WorkloadLintOptions struct{ Job Files }
 
 // lintResult is the JSON output of lint.
 type lintResult struct {
@@ -165,14 +161,14 @@ type lintResult struct {
 }
 
 func lint(a *cli.App) *cobra.Command {
-	var o LintOptions
+	var o WorkloadLintOptions
 	c := &cobra.Command{Use: "lint FILE|DIR...", Short: "Check that a job can be carried out",
 		Long: `lint checks that members of a group issue the same calls in the same order and of
 the same sizes, that sends have receives, and that the job does not deadlock on a
 network without delay. Exit status 7 when something is wrong. Calls that were recorded
 faster than the links of their GPU are a note.`,
 		Example: "  simccl workload lint recording",
-		Args:    some,
+		Args:    someFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Job.Names = args
 			return o.Run(cmd.Context(), a)
@@ -182,7 +178,7 @@ faster than the links of their GPU are a note.`,
 }
 
 // Run prints what is wrong, and fails where something is.
-func (o *LintOptions) Run(ctx context.Context, a *cli.App) error {
+func (o *WorkloadLintOptions) Run(ctx context.Context, a *cli.App) error {
 	j, err := o.Job.read(a, load.Options{Faulty: true})
 	if err != nil {
 		return err
@@ -263,8 +259,8 @@ func tooFast(j *load.Job) (out []string) {
 // fastTolerance allows for the inaccuracy of recorded times: kernels end at different times on the ranks.
 const fastTolerance = 1.1
 
-// SliceOptions are the flags and arguments of slice.
-type SliceOptions struct {
+// WorkloadSliceOptions are the flags and arguments of slice.
+type WorkloadSliceOptions struct {
 	Job      Files
 	Only     string // ranks, as 0-3,8; empty: all
 	From, To string // marks; empty: the begin, the next mark
@@ -272,14 +268,14 @@ type SliceOptions struct {
 }
 
 func slice(a *cli.App) *cobra.Command {
-	var o SliceOptions
+	var o WorkloadSliceOptions
 	c := &cobra.Command{Use: "slice FILE|DIR...", Short: "Keep some ranks or iterations of a job",
 		Long: `slice keeps the ranks that --only names, in that order, and of recordings the
 iterations from --from to the next one or to --to. Groups keep the members that
 stay; calls without a partner go. The result is simccl's text.`,
 		Example: "  simccl workload slice recording --from ProfilerStep#1 -o step.txt\n" +
 			"  simccl workload slice step.txt --only 0",
-		Args: some,
+		Args: someFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Job.Names = args
 			return o.Run(cmd.Context(), a)
@@ -293,7 +289,7 @@ stay; calls without a partner go. The result is simccl's text.`,
 }
 
 // Run cuts the job to the span between two marks and to some ranks, and writes it.
-func (o *SliceOptions) Run(_ context.Context, a *cli.App) error {
+func (o *WorkloadSliceOptions) Run(_ context.Context, a *cli.App) error {
 	j, err := o.Job.Read(a)
 	if err != nil {
 		return err
@@ -317,7 +313,7 @@ func (o *SliceOptions) Run(_ context.Context, a *cli.App) error {
 			a.Warn("%d calls have no partner among these ranks and were left out", dropped)
 		}
 	}
-	return write(a, o.Out, p.Format())
+	return writeText(a, o.Out, p.Format())
 }
 
 // rankList parses a list of ranks and ranges, "0-3,8".
@@ -339,8 +335,8 @@ func rankList(text string) (list []int32, err error) {
 	return list, nil
 }
 
-// ScaleOptions are the flags and arguments of scale.
-type ScaleOptions struct {
+// WorkloadScaleOptions are the flags and arguments of scale.
+type WorkloadScaleOptions struct {
 	Job  Files
 	DP   int     // ranks of a data parallel group; 0: as they are
 	Host float64 // factor of the host's time
@@ -348,7 +344,7 @@ type ScaleOptions struct {
 }
 
 func scale(a *cli.App) *cobra.Command {
-	var o ScaleOptions
+	var o WorkloadScaleOptions
 	c := &cobra.Command{Use: "scale FILE|DIR...",
 		Short: "Make a job larger by data parallel replicas, or its host faster",
 		Long: `scale makes data parallel groups larger by replicas of the whole job: what DDP
@@ -357,7 +353,7 @@ compute; generate such jobs anew. --host multiplies the host's time (0: none). T
 result is simccl's text.`,
 		Example: "  simccl workload scale ddp.txt --dp 16 -o large.txt\n" +
 			"  simccl workload scale recording --host 0.4 -o fast.txt",
-		Args: some,
+		Args: someFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Job.Names = args
 			return o.Run(cmd.Context(), a)
@@ -370,7 +366,7 @@ result is simccl's text.`,
 }
 
 // Run writes the job with larger data parallel groups, or another factor on the host's time.
-func (o *ScaleOptions) Run(_ context.Context, a *cli.App) error {
+func (o *WorkloadScaleOptions) Run(_ context.Context, a *cli.App) error {
 	j, err := o.Job.Read(a)
 	if err != nil {
 		return err
@@ -386,7 +382,7 @@ func (o *ScaleOptions) Run(_ context.Context, a *cli.App) error {
 			return fail.Usage("--dp %d: %v", o.DP, err)
 		}
 	}
-	return write(a, o.Out, p.Format())
+	return writeText(a, o.Out, p.Format())
 }
 
 // result is the JSON output about written files.
@@ -397,8 +393,8 @@ type result struct {
 	Lost   []string `json:"lost"` // what the format cannot say
 }
 
-// write writes simccl's text to a file, or to standard output where none is named.
-func write(a *cli.App, name, text string) error {
+// writeText writes simccl's text to a file, or to standard output where none is named.
+func writeText(a *cli.App, name, text string) error {
 	r := result{Format: "native", Files: []string{}, Lost: []string{}}
 	err := r.stream(a, name, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
 	return r.print(a, err)

@@ -1,7 +1,4 @@
-// Package identify is the command "identify": what files are, and which commands take them.
-//
-// What it must not know: how kinds are recognised.
-package identify
+package root
 
 import (
 	"context"
@@ -22,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Entry is the JSON output for one file.
-type Entry struct {
+// identifyEntry is the JSON output for one file.
+type identifyEntry struct {
 	File     string   `json:"file"`
 	Kind     string   `json:"kind"`
 	Commands []string `json:"commands"`
@@ -40,13 +37,13 @@ type Entry struct {
 // maxFiles is the largest number of files in folders that are examined.
 const maxFiles = 1000
 
-// Options are the flags and arguments of identify.
-type Options struct {
+// IdentifyOptions are the flags and arguments of identify.
+type IdentifyOptions struct {
 	Names []string // files, folders, - for standard input
 }
 
-// Command returns `simccl identify`.
-func Command(a *cli.App) *cobra.Command {
+// Identify returns `simccl identify`.
+func Identify(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "identify FILE|DIR|-...",
 		Short: "Say what files are, and which commands take them",
 		Long: `identify says what each file is by its content, whatever its name, the prefixes of
@@ -59,17 +56,17 @@ where a file is of no kind that simccl knows, 8 where one cannot be read.`,
 		Example: "  simccl identify dgx.xml nccl.log.gz measured.txt\n  simccl identify net.json --json\n" +
 			"  gunzip -c nccl.log.gz | simccl identify -",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := Options{Names: args}
+			o := IdentifyOptions{Names: args}
 			return o.Run(cmd.Context(), a)
 		}}
 }
 
 // Run prints an entry for each file; files that cannot be read are reported in the error at the end.
-func (o *Options) Run(ctx context.Context, a *cli.App) error {
+func (o *IdentifyOptions) Run(ctx context.Context, a *cli.App) error {
 	if len(o.Names) == 0 {
 		return fail.Usage("identify: name at least one file, or - for standard input")
 	}
-	entries := []Entry{}
+	entries := []identifyEntry{}
 	var unread error
 	for _, name := range o.Names {
 		found, err := of(a, name)
@@ -99,10 +96,10 @@ func (o *Options) Run(ctx context.Context, a *cli.App) error {
 }
 
 // of returns the entries of an argument; a folder also has entries for its files.
-func of(a *cli.App, name string) ([]Entry, error) {
+func of(a *cli.App, name string) ([]identifyEntry, error) {
 	if name == "-" {
 		data, err := head(a, func() (fs.File, error) { return os.Stdin, nil }, "standard input")
-		return []Entry{entry(name, data)}, err
+		return []identifyEntry{entry(name, data)}, err
 	}
 	info, err := os.Stat(a.Path(name))
 	switch {
@@ -111,14 +108,14 @@ func of(a *cli.App, name string) ([]Entry, error) {
 	case info.IsDir():
 		return folder(a, name)
 	case !info.Mode().IsRegular():
-		return []Entry{{File: name, Kind: inputs.Unknown.String(), Commands: []string{},
+		return []identifyEntry{{File: name, Kind: inputs.Unknown.String(), Commands: []string{},
 			Note: special(info.Mode()) + ", not opened; redirect it and write -"}}, nil
 	}
 	data, err := head(a, func() (fs.File, error) { return os.Open(a.Path(name)) }, name)
 	if err != nil {
 		return nil, err
 	}
-	return []Entry{entry(name, data)}, nil
+	return []identifyEntry{entry(name, data)}, nil
 }
 
 // special names the type of a file that is no regular file.
@@ -158,9 +155,10 @@ func head(a *cli.App, open func() (fs.File, error), name string) ([]byte, error)
 }
 
 // entry recognises a content and returns its Entry.
-func entry(name string, data []byte) Entry {
+func entry(name string, data []byte) identifyEntry {
 	v := inputs.Of(data)
-	e := Entry{File: name, Kind: v.Kind().String(), Commands: v.Commands(), Inside: v.Wrapped, Note: v.Note}
+	e := identifyEntry{File: name, Kind: v.Kind().String(), Commands: v.Commands(), Inside: v.Wrapped,
+		Note: v.Note}
 	for i, f := range v.Found {
 		if i == 0 {
 			e.Line, e.Column, e.Note = f.Line, f.Col, f.Kind.Hint()
@@ -172,8 +170,8 @@ func entry(name string, data []byte) Entry {
 }
 
 // folder returns the entries of a folder and of the files below it.
-func folder(a *cli.App, name string) ([]Entry, error) {
-	out := []Entry{{File: name, Kind: "folder", Commands: []string{}}}
+func folder(a *cli.App, name string) ([]identifyEntry, error) {
+	out := []identifyEntry{{File: name, Kind: "folder", Commands: []string{}}}
 	err := filepath.WalkDir(a.Path(name), func(at string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -219,7 +217,7 @@ func merge(all, more []string) []string {
 // most is the largest number of commands in a row of the table.
 const most = 3
 
-func show(a *cli.App, entries []Entry) error {
+func show(a *cli.App, entries []identifyEntry) error {
 	if a.JSON {
 		return a.PrintJSON(entries)
 	}

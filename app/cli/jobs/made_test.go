@@ -1,4 +1,4 @@
-package replay_test
+package jobs_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/simccl/simccl/app/cli"
-	"github.com/simccl/simccl/app/cli/replay"
+	"github.com/simccl/simccl/app/cli/jobs"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/dev/golden"
@@ -76,7 +76,7 @@ func printed(t *testing.T, run func(a *cli.App) error) map[string]any {
 func replayed(t *testing.T, words ...string) map[string]any {
 	t.Helper()
 	return printed(t, func(a *cli.App) error {
-		c := replay.Command(a)
+		c := jobs.Replay(a)
 		c.SetArgs(words)
 		return c.ExecuteContext(context.Background())
 	})
@@ -93,7 +93,7 @@ func TestReplayIsItsSimulation(t *testing.T) {
 			spec := scenario.Spec{
 				Machine:  scenario.Machine{Nodes: []scenario.Nodes{{Topo: machine, Count: 1}}},
 				Workload: scenario.Workload{Job: file}}
-			return replay.Scenario(t.Context(), a, spec, func(err error) error { return err })
+			return jobs.ReplayScenario(t.Context(), a, spec, func(err error) error { return err })
 		})
 		if diff := cmp.Diff(a, b); diff != "" {
 			t.Errorf("seed %d: %s", seed, diff)
