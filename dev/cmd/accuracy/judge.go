@@ -1,16 +1,3 @@
-// Command judge says how well simccl diagnose does, against the bars of its issue:
-//
-//	go run ./dev/cmd/judge tables             published tables: as expected; the same 1.7 times as slow
-//	                                          from 1 MiB on, and cut like those of cuts: slower
-//	go run ./dev/cmd/judge cuts               of several nodes, cut to 1/2, 1/4 and 1/8 of the plateau:
-//	                                          what is suspected
-//	go run ./dev/cmd/judge causes             causes that maintainers found
-//	go run ./dev/cmd/judge faults -draws 10   faults that the simulator makes, and none
-//	go run ./dev/cmd/judge regimes            what published tables say of the errors of classes: the
-//	                                          "regimes" of sim/gpu/networks and of classes that no fit made
-//
-// -half fit is the half of the tables and causes that rules may be chosen on, held the other (the
-// hash of accuracy.Fitted). Each answer is a line of JSON in -log, which a second run goes on from.
 package main
 
 import (
@@ -35,8 +22,8 @@ import (
 	"github.com/simccl/simccl/study/diagnose"
 )
 
-func main() {
-	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
+func judge() {
+	if err := runJudge(context.Background(), os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "judge:", err)
 		os.Exit(1)
 	}
@@ -52,7 +39,7 @@ type trial struct {
 	none         bool     // no suspect is right
 	asks         string   // what the answer has to ask for where it does not name the cause
 	make         func() (diagnose.Request, error)
-	slower       map[string]func(point) point // changes that make a table slower, by their names
+	slower       map[string]func(judgePoint) judgePoint // changes that make a table slower, by their names
 }
 
 // answer is a line of the log.
@@ -97,7 +84,7 @@ func (a *answer) list() string {
 	return b.String()
 }
 
-func run(ctx context.Context, args []string, w io.Writer) error {
+func runJudge(ctx context.Context, args []string, w io.Writer) error {
 	if len(args) < 1 {
 		return fmt.Errorf("usage: judge tables|cuts|causes|faults|regimes [flags]")
 	}
@@ -186,7 +173,7 @@ func (t *trial) ask(ctx context.Context, show func(string)) []answer {
 		out = append(out, answer{Name: t.name + called, Group: "slower" + called, Right: diagnose.Slower,
 			Verdict: r.Again(func(z *diagnose.Size) float64 {
 				bw := float64(z.Bytes) / z.Measured * 1e-3
-				return change(point{Bytes: z.Bytes, Us: z.Measured, AlgBW: bw}).Us
+				return change(judgePoint{Bytes: z.Bytes, Us: z.Measured, AlgBW: bw}).Us
 			}), Suspects: []string{}})
 	}
 	return out

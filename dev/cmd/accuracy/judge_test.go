@@ -14,7 +14,7 @@ import (
 func TestCutBoundsThePlateauAlone(t *testing.T) {
 	d := document{
 		"system": map[string]any{"nodes": 2.0},
-		"rows": []point{{8, 10, 0.001, 0}, {1 << 20, 100, 10, 0},
+		"rows": []judgePoint{{8, 10, 0.001, 0}, {1 << 20, 100, 10, 0},
 			{1 << 30, 1000, 100, 0}},
 	}
 	var us []float64
@@ -52,7 +52,7 @@ func TestRunGoesOnFromItsLog(t *testing.T) {
 	}
 	var out bytes.Buffer
 	args := []string{"tables", "-half", "all", "-shared", shared, "-log", log}
-	if err := run(t.Context(), args, &out); err != nil {
+	if err := runJudge(t.Context(), args, &out); err != nil {
 		t.Fatal(err)
 	}
 	if s := out.String(); !strings.Contains(s, "left out b: ") ||

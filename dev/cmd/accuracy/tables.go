@@ -16,8 +16,8 @@ import (
 // document is a published table, as its JSON has it.
 type document map[string]any
 
-// point is a size of a table. Others of its members are left out: times decide.
-type point struct {
+// judgePoint is a size of a table. Others of its members are left out: times decide.
+type judgePoint struct {
 	Bytes int64   `json:"bytes"`
 	Us    float64 `json:"time_us,omitempty"`
 	AlgBW float64 `json:"algbw,omitempty"`
@@ -29,7 +29,7 @@ func (d document) text(key string) string {
 	return s
 }
 
-func (d document) rows() (out []point) {
+func (d document) rows() (out []judgePoint) {
 	data, err := json.Marshal(d["rows"])
 	if err != nil || json.Unmarshal(data, &out) != nil {
 		return nil
@@ -54,10 +54,10 @@ func (d document) nics() (n int) {
 }
 
 // with is the document with times changed, of the only rows that it keeps.
-func (d document) with(change func(r point) point) document {
+func (d document) with(change func(r judgePoint) judgePoint) document {
 	out := maps.Clone(d)
 	delete(out, "rows_in_place")
-	var rows []point
+	var rows []judgePoint
 	for _, r := range d.rows() {
 		rows = append(rows, change(r))
 	}
@@ -66,7 +66,9 @@ func (d document) with(change func(r point) point) document {
 }
 
 // slowed is a point that takes f times as long.
-func (r point) slowed(f float64) point { return point{r.Bytes, r.Us * f, r.AlgBW / f, r.BusBW / f} }
+func (r judgePoint) slowed(f float64) judgePoint {
+	return judgePoint{r.Bytes, r.Us * f, r.AlgBW / f, r.BusBW / f}
+}
 
 // trialsOf are the cases of a kind.
 func trialsOf(kind string, shared fs.FS, from, draws int) ([]trial, error) {
@@ -85,7 +87,7 @@ func trialsOf(kind string, shared fs.FS, from, draws int) ([]trial, error) {
 	}
 	var out []trial
 	for _, d := range docs {
-		slower := map[string]func(point) point{}
+		slower := map[string]func(judgePoint) judgePoint{}
 		for _, part := range []float64{2, 4, 8} {
 			cut := d.cut(part)
 			if cut == nil {
@@ -102,7 +104,7 @@ func trialsOf(kind string, shared fs.FS, from, draws int) ([]trial, error) {
 			}
 		}
 		if kind == "tables" {
-			slower["*1.7"] = func(r point) point {
+			slower["*1.7"] = func(r judgePoint) judgePoint {
 				if r.Bytes < 1<<20 {
 					return r
 				}
@@ -117,7 +119,7 @@ func trialsOf(kind string, shared fs.FS, from, draws int) ([]trial, error) {
 }
 
 // cut bounds a bandwidth by a part of a table's plateau; nil of a table that has none, or of one node.
-func (d document) cut(part float64) func(point) point {
+func (d document) cut(part float64) func(judgePoint) judgePoint {
 	most, n := 0.0, 0
 	for _, r := range d.rows() {
 		if r.AlgBW > 0 {
@@ -128,7 +130,7 @@ func (d document) cut(part float64) func(point) point {
 	if d.nodes() < 2 || n < 3 {
 		return nil
 	}
-	return func(r point) point { return r.slowed(max(1, r.AlgBW/(most/part))) }
+	return func(r judgePoint) judgePoint { return r.slowed(max(1, r.AlgBW/(most/part))) }
 }
 
 func (d document) trial(suffix string, v diagnose.Verdict, of document) trial {
@@ -222,12 +224,12 @@ func ours(shared fs.FS) (out []document, err error) {
 
 // documentOf writes a run of one operation as a published table.
 func documentOf(r *calibrate.Run) document {
-	var rows []point
+	var rows []judgePoint
 	var fn coll.Func
 	for i := range r.Samples {
 		if s := &r.Samples[i]; !s.Op.InPlace {
 			fn = s.Op.Func
-			rows = append(rows, point{Bytes: s.Bytes, Us: s.Us, AlgBW: float64(s.Bytes) / s.Us * 1e-3})
+			rows = append(rows, judgePoint{Bytes: s.Bytes, Us: s.Us, AlgBW: float64(s.Bytes) / s.Us * 1e-3})
 		}
 	}
 	env := map[string]string{"NCCL_NVLS_ENABLE": "0"} // multicast was off on that machine

@@ -1,9 +1,3 @@
-// Command drawfuncs draws functions, or comments, by a seed and prints them without their bodies: a
-// reader who has not seen the code says what each does, and the code shows how many of the answers are
-// right. Comments that do so are good.
-//
-//	go run ./dev/cmd/drawfuncs -n 40 -seed 1 packet sim/internal job
-//	go run ./dev/cmd/drawfuncs -n 100 -seed 1 -types .
 package main
 
 import (
@@ -24,7 +18,7 @@ import (
 	"strings"
 )
 
-func main() {
+func drawFuncs() {
 	n := flag.Int("n", 40, "how many are drawn; 0: all, in the order of files")
 	seed := flag.Uint64("seed", 1, "equal seeds and equal trees draw equal functions")
 	lines := flag.Int("lines", 8, "functions shorter than that are left out")
@@ -33,7 +27,7 @@ func main() {
 	bodies := flag.Bool("bodies", false, "print the bodies, too")
 	flag.Parse()
 	if err := draw(os.Stdout, flag.Args(), *n, *seed, *lines, *types, *bodies); err != nil {
-		fmt.Fprintln(os.Stderr, "drawfuncs:", err)
+		fmt.Fprintln(os.Stderr, "draw:", err)
 		os.Exit(1)
 	}
 }

@@ -1,4 +1,3 @@
-// Command genenv writes docs/ENV.md, the table of variables, to the file named.
 package main
 
 import (
@@ -8,13 +7,13 @@ import (
 	"github.com/simccl/simccl/config"
 )
 
-func main() {
+func envPage() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: genenv FILE")
+		fmt.Fprintln(os.Stderr, "usage: env FILE")
 		os.Exit(6)
 	}
 	if err := os.WriteFile(os.Args[1], []byte(config.Markdown()), 0o644); err != nil {
-		fmt.Fprintln(os.Stderr, "genenv:", err)
+		fmt.Fprintln(os.Stderr, "env:", err)
 		os.Exit(1)
 	}
 }

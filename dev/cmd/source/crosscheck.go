@@ -1,9 +1,3 @@
-// Command crosscheck finds what would not compile on another system, without
-// compiling: it type-checks packages and all that they import from source, as the
-// build tags of that system and no cgo select it. It takes seconds where a build
-// from a bare cache takes minutes. What only the linker sees, it does not.
-//
-//	go run ./dev/cmd/crosscheck OS/ARCH PACKAGES...
 package main
 
 import (
@@ -20,7 +14,7 @@ import (
 	"github.com/simccl/simccl/dev/golist"
 )
 
-func main() {
+func crosscheck() {
 	goos, goarch, ok := "", "", false
 	if len(os.Args) > 2 {
 		goos, goarch, ok = strings.Cut(os.Args[1], "/")

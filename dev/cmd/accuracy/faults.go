@@ -16,8 +16,8 @@ import (
 	"github.com/simccl/simccl/topo/fabric"
 )
 
-// machines are those that faults are made on: of every kind of node, with 1 to 4 of them.
-var machines = [...]string{
+// judgeMachines are those that faults are made on: of every kind of node, with 1 to 4 of them.
+var judgeMachines = [...]string{
 	"dgx-h100",
 	"dgx-a100",
 	"dgx-b200",
@@ -236,7 +236,7 @@ func request(name string, f *fault) (diagnose.Request, error) {
 // draw draws a machine and an operation.
 func draw(rnd *rand.Rand) (*made, string, error) {
 	m := &made{rnd: rnd, nodes: 1 + rnd.IntN(4)}
-	m.spec = machine(machines[rnd.IntN(len(machines))], m.nodes, 0)
+	m.spec = machine(judgeMachines[rnd.IntN(len(judgeMachines))], m.nodes, 0)
 	if rnd.IntN(3) == 0 {
 		m.spec.Machine.GPUs = 2
 	}
@@ -254,7 +254,7 @@ func draw(rnd *rand.Rand) (*made, string, error) {
 }
 
 // times simulates a table.
-func times(spec scenario.Spec, op string, opt scenario.Options) (out []point, err error) {
+func times(spec scenario.Spec, op string, opt scenario.Options) (out []judgePoint, err error) {
 	spec.Workload = scenario.Workload{Op: op, Sizes: []string{"1K", "16K", "128K", "1M", "4M", "16M", "64M",
 		"256M"}}
 	spec.Engine.NoProof = true
@@ -263,7 +263,7 @@ func times(spec scenario.Spec, op string, opt scenario.Options) (out []point, er
 		return nil, err
 	}
 	for i := range r.Rows {
-		out = append(out, point{Bytes: int64(r.Rows[i].Bytes), Us: r.Rows[i].Out.Time.Micros()})
+		out = append(out, judgePoint{Bytes: int64(r.Rows[i].Bytes), Us: r.Rows[i].Out.Time.Micros()})
 	}
 	return out, nil
 }

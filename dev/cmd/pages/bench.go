@@ -1,8 +1,3 @@
-// Command benchtable turns the output of `go test -bench` into the Markdown
-// tables of docs/results/BENCHMARKS.md: one table a package, the median of repeated
-// runs, times in units for people.
-//
-//	go run ./dev/cmd/benchtable FILE [NOTE] > docs/results/BENCHMARKS.md
 package main
 
 import (
@@ -15,9 +10,9 @@ import (
 	"strings"
 )
 
-func main() {
+func benchTable() {
 	if len(os.Args) < 2 || len(os.Args) > 3 {
-		fmt.Fprintln(os.Stderr, "usage: benchtable FILE [NOTE]")
+		fmt.Fprintln(os.Stderr, "usage: bench FILE [NOTE]")
 		os.Exit(2)
 	}
 	note := ""
@@ -26,12 +21,12 @@ func main() {
 	}
 	f, err := os.Open(os.Args[1])
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "benchtable:", err)
+		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 	defer f.Close()
 	if err := convert(f, os.Stdout, note); err != nil {
-		fmt.Fprintln(os.Stderr, "benchtable:", err)
+		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
@@ -149,7 +144,7 @@ func (r *result) row() string {
 		}
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s |", r.name, duration(r.median("ns/op")),
-		bytes(r.median("B/op")), short(r.median("allocs/op")), strings.Join(besides, ", "))
+		benchBytes(r.median("B/op")), short(r.median("allocs/op")), strings.Join(besides, ", "))
 }
 
 // median returns -1 where the unit was not measured.
@@ -176,7 +171,7 @@ func duration(ns float64) string {
 	return fmt.Sprintf("%.3g s", ns/1e9)
 }
 
-func bytes(b float64) string {
+func benchBytes(b float64) string {
 	switch {
 	case b < 0:
 		return ""

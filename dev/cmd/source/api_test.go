@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// listed lists the exported names of a source text.
-func listed(t *testing.T, text string) []string {
+// apiListed lists the exported names of a source text.
+func apiListed(t *testing.T, text string) []string {
 	t.Helper()
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, "p.go", "package p\n"+text, 0)
@@ -21,7 +21,7 @@ func listed(t *testing.T, text string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return list(p)
+	return apiList(p)
 }
 
 // TestIncompatibleChangesAreFound: a name that went, another type, a method that an
@@ -56,7 +56,7 @@ func F(x int, y ...string) (n int, err error) { return 0, nil }
 			"func F(int, []string) (int, error)"},
 		{"type S = []T", "type S []T", "type S = []p.T", "type S []p.T"},
 	} {
-		went, came := compare(listed(t, was), listed(t, strings.ReplaceAll(was, c.old, c.now)))
+		went, came := compare(apiListed(t, was), apiListed(t, strings.ReplaceAll(was, c.old, c.now)))
 		if strings.Join(went, "\n") != c.went || strings.Join(came, "\n") != c.came {
 			t.Errorf("%q for %q: went %q, came %q; want %q, %q", c.now, c.old, went, came, c.went, c.came)
 		}

@@ -1,14 +1,3 @@
-// Command affected lists the packages whose full tests a change needs: those that it touches, and those that
-// import these, themselves or in their tests, the nearest first. A bound of time leaves the farther ones
-// out, by the table seconds.txt; what is left out is named on the standard error.
-//
-//	go run ./dev/cmd/affected [-base REV] [-seconds N] [FILE...]
-//
-// Packages without tests are passed over, and what imports them is not.
-//
-// Files are those of the change, relative to the module's root; without any, those that differ from the merge
-// base with REV (main), or from the last commit's parent where HEAD is REV itself, and those that git does
-// not know. It prints ./... where the change is unknown, or reaches what every package depends on.
 package main
 
 import (
@@ -26,7 +15,7 @@ import (
 	"github.com/simccl/simccl/dev/golist"
 )
 
-func main() {
+func affectedPackages() {
 	base := flag.String("base", "main", "revision that the change is against")
 	seconds := flag.Float64("seconds", 150,
 		"that the tests of farther packages may take in all, by the table")
@@ -81,7 +70,7 @@ func affected(dir string, w, left io.Writer, files []string, known bool, seconds
 		}
 		change = append(change, of...)
 	}
-	print(w, left, m.Path, m.Rings(change), seconds)
+	affectedPrint(w, left, m.Path, m.Rings(change), seconds)
 	return nil
 }
 
@@ -141,8 +130,8 @@ func costs(table string) map[string]float64 {
 	return of
 }
 
-// print lists rings of packages, those that take least first in each.
-func print(w, left io.Writer, module string, rings [][]string, seconds float64) {
+// affectedPrint lists rings of packages, those that take least first in each.
+func affectedPrint(w, left io.Writer, module string, rings [][]string, seconds float64) {
 	table := costs(secondsTable)
 	cost := func(p string) float64 {
 		return cmp.Or(table[strings.TrimPrefix(p, module+"/")], 1)

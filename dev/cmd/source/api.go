@@ -1,13 +1,3 @@
-// Command api holds what docs/LIBRARY.md promises: it lists the exported names of the
-// promised packages, a line a name with its type, and compares them with the list of the
-// last state, dev/api. A line that went, or has another type, breaks programs outside; a new
-// line is to be recorded, so that it is promised from then on.
-//
-//	go run ./dev/cmd/api [-write]
-//
-// Names of parameters do not count. As with apidiff (golang.org/x/exp), a method that an
-// interface gains breaks its implementations, and a struct that cannot be compared any more
-// breaks programs that do; a field that a struct gains does not break it.
 package main
 
 import (
@@ -36,7 +26,7 @@ var promised = [...]struct{ path, file string }{
 	{module + "/workload", "workload.txt"}, {module + "/topo/xml", "topo-xml.txt"},
 }
 
-func main() {
+func api() {
 	write := flag.Bool("write", false, "record the present state as the one to compare with")
 	flag.Parse()
 	if err := run(*write); err != nil {
@@ -57,7 +47,7 @@ func run(write bool) error {
 	}
 	broken, unrecorded := 0, 0
 	for _, p := range promised {
-		now := list(find(packages, p.path))
+		now := apiList(find(packages, p.path))
 		name := filepath.Join(folder, p.file)
 		if write {
 			if err := os.WriteFile(name, []byte(strings.Join(now, "\n")+"\n"), 0o644); err != nil {
@@ -117,8 +107,8 @@ func compare(was, now []string) (went, came []string) {
 	return went, came
 }
 
-// list returns the exported names of a package with their types, sorted.
-func list(p *types.Package) []string {
+// apiList returns the exported names of a package with their types, sorted.
+func apiList(p *types.Package) []string {
 	var out []string
 	for _, name := range p.Scope().Names() {
 		o := p.Scope().Lookup(name)

@@ -144,20 +144,20 @@ func settingsOf(d document) map[string]string {
 // labelled are points of one table of a report, with its words.
 type labelled struct {
 	label, pair string // pair: of two hosts
-	rows        []point
+	rows        []judgePoint
 }
 
 // bandwidths are the tables of a report: its points, those by size, and one of 1 GiB for each labelled
 // figure, peaks of one after its averages.
 func bandwidths(table map[string]any) (out []labelled) {
-	var sizes []point
+	var sizes []judgePoint
 	one := func(label string, bw, f float64, alg bool) {
-		p := point{Bytes: 1 << 30, BusBW: bw * f}
+		p := judgePoint{Bytes: 1 << 30, BusBW: bw * f}
 		if alg {
 			p.BusBW, p.AlgBW = 0, p.BusBW
 		}
 		if !slices.ContainsFunc(out, func(l labelled) bool { return l.label == label }) && bw > 0 {
-			out = append(out, labelled{label: label, rows: []point{p}})
+			out = append(out, labelled{label: label, rows: []judgePoint{p}})
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(table)) {
@@ -183,7 +183,7 @@ func bandwidths(table map[string]any) (out []labelled) {
 				var unit string
 				if k, _ := fmt.Sscanf(name, "%d %s", &n, &unit); k == 2 && strings.HasSuffix(unit, "iB") {
 					shift := map[string]int{"MiB": 20, "GiB": 30}[unit]
-					sizes = append(sizes, point{Bytes: n << shift, BusBW: bw})
+					sizes = append(sizes, judgePoint{Bytes: n << shift, BusBW: bw})
 				} else if one(name, bw, f, alg); strings.Contains(key, "pair") {
 					out[len(out)-1].pair = name
 				}
@@ -193,7 +193,7 @@ func bandwidths(table map[string]any) (out []labelled) {
 		}
 	}
 	if len(sizes) > 0 {
-		slices.SortFunc(sizes, func(a, b point) int { return cmp.Compare(a.Bytes, b.Bytes) })
+		slices.SortFunc(sizes, func(a, b judgePoint) int { return cmp.Compare(a.Bytes, b.Bytes) })
 		out = append([]labelled{{rows: sizes}}, out...)
 	}
 	return out

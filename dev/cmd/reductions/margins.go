@@ -1,9 +1,3 @@
-// Command margins compares approximate times of random requests with exact ones: a time that is
-// further off than its margin is a defect of the policy that chose how to find it.
-//
-//	go run ./dev/cmd/margins [-seed N] [-pairs N] [-seconds S] FILE
-//
-// FILE gets a line for each request, and says where a later call goes on.
 package main
 
 import (
@@ -21,7 +15,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-func main() {
+func margins() {
 	seed := flag.Uint64("seed", 1, "of the requests")
 	pairs := flag.Int("pairs", 100, "compared in all, those of FILE included")
 	seconds := flag.Float64("seconds", 20, "that an exact run may take by its forecast")
@@ -70,12 +64,12 @@ func compare(ctx context.Context, file string, w io.Writer, seed uint64, most in
 			return 0, err
 		}
 	}
-	return show(w, f.All), f.Close()
+	return marginsShow(w, f.All), f.Close()
 }
 
-// show prints pairs, those first that use up most of their margins, and returns how many broke
+// marginsShow prints pairs, those first that use up most of their margins, and returns how many broke
 // theirs.
-func show(w io.Writer, all []reductions.Pair) (broken int) {
+func marginsShow(w io.Writer, all []reductions.Pair) (broken int) {
 	drawn := len(all)
 	all = slices.DeleteFunc(slices.Clone(all), func(p reductions.Pair) bool { return p.Skipped != "" })
 	used := func(p *reductions.Pair) float64 { return math.Abs(p.Off()) / p.Margin }

@@ -1,5 +1,3 @@
-// Command genmachines writes docs/results/MACHINES.md, the built-in machines with the source
-// of each fact, to the file named; with -beside the table of them beside public files.
 package main
 
 import (
@@ -16,26 +14,26 @@ import (
 //go:embed head.md
 var head string
 
-func main() {
+func machinesPage() {
 	if len(os.Args) == 4 && os.Args[1] == "-beside" {
 		if err := writeBeside(os.Args[2], os.Args[3]); err != nil {
-			fmt.Fprintln(os.Stderr, "genmachines:", err)
+			fmt.Fprintln(os.Stderr, "machines:", err)
 			os.Exit(1)
 		}
 		return
 	}
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: genmachines FILE, genmachines -beside DIR FILE")
+		fmt.Fprintln(os.Stderr, "usage: machines FILE, machines -beside DIR FILE")
 		os.Exit(6)
 	}
-	if err := os.WriteFile(os.Args[1], []byte(page()), 0o644); err != nil {
-		fmt.Fprintln(os.Stderr, "genmachines:", err)
+	if err := os.WriteFile(os.Args[1], []byte(pageOfMachines()), 0o644); err != nil {
+		fmt.Fprintln(os.Stderr, "machines:", err)
 		os.Exit(1)
 	}
 }
 
-// page is the page as Markdown.
-func page() string {
+// pageOfMachines is the page as Markdown.
+func pageOfMachines() string {
 	var b strings.Builder
 	b.WriteString(strings.Replace(head, "BESIDE\n", beside, 1))
 	b.WriteString("| name | also | machine | network |\n|---|---|---|---|\n")

@@ -1,9 +1,3 @@
-// Command serving simulates published times of kernels of serving and prints how far off they are,
-// by kind and kernel, halves apart: the half that classes were fitted to, and the other. A row
-// is of the first half where the SHA-1 hash of its list's name and its size is even. Eager calls,
-// pushes, PCIe, GB200 and what goes between nodes were set by all rows.
-//
-//	go run ./dev/cmd/serving ../shared/reference/serving.json
 package main
 
 import (
@@ -49,18 +43,18 @@ type point struct {
 	spec       scenario.Spec
 }
 
-func main() {
+func serving() {
 	if len(os.Args) != 2 {
 		fmt.Fprintln(os.Stderr, "usage: serving FILE")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1]); err != nil {
+	if err := runServing(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "serving:", err)
 		os.Exit(2)
 	}
 }
 
-func run(file string) error {
+func runServing(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -90,11 +84,11 @@ func run(file string) error {
 			errs[p.class][half] = append(errs[p.class][half], sim/p.measured-1)
 		}
 	}
-	print(errs, left)
+	servingPrint(errs, left)
 	return nil
 }
 
-func print(errs map[string]*[2][]float64, left map[string]int) {
+func servingPrint(errs map[string]*[2][]float64, left map[string]int) {
 	fmt.Printf("%-44s %28s   %s\n", "", "fitted to", "not seen")
 	for _, class := range sorted(errs) {
 		fmt.Printf("%-44s", class)

@@ -1,9 +1,3 @@
-// Command cliffs measures what default sweeps cost: processor time and memory of simccl run over
-// a grid of nodes, operations, algorithms and machines, worst first.
-//
-//	go run ./dev/cmd/cliffs [-seed N] [-budget S] [-limit S] [-program FILE] FILE
-//
-// FILE gets a line for each sweep; a later call goes on with those that it has not.
 package main
 
 import (
@@ -35,7 +29,7 @@ const (
 	sizes                        = "-b 8 -e 16G -f 2"
 )
 
-func main() {
+func cliffs() {
 	seed := flag.Uint64("seed", 1, "of the order in which sweeps are measured")
 	budget := flag.Float64("budget", 600, "seconds of a processor for this call")
 	limit := flag.Float64("limit", 40, "seconds of a processor after which a sweep is stopped")

@@ -1,8 +1,3 @@
-// Command owntable makes the table of docs/results/HARDWARE.md that has every operation's
-// fastest algorithm of ours beside NCCL, NCCL over symmetric windows and PyTorch's
-// symmetric memory, from the files of PARTS=own scripts/device.sh:
-//
-//	go run ./dev/cmd/owntable testdata/measured/h200x2/own-2026-11-23 2
 package main
 
 import (
@@ -14,13 +9,13 @@ import (
 	"strings"
 )
 
-func main() {
+func ownTable() {
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: owntable DIR GPUS")
+		fmt.Fprintln(os.Stderr, "usage: own DIR GPUS")
 		os.Exit(2)
 	}
 	if err := table(os.Stdout, os.Args[1], os.Args[2]); err != nil {
-		fmt.Fprintln(os.Stderr, "owntable:", err)
+		fmt.Fprintln(os.Stderr, "own:", err)
 		os.Exit(1)
 	}
 }
