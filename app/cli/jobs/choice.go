@@ -17,7 +17,7 @@ import (
 	"github.com/simccl/simccl/study/replay"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/workload/load"
-	"github.com/simccl/simccl/workload/variant"
+	"github.com/simccl/simccl/workload/transform"
 	"github.com/spf13/cobra"
 )
 
@@ -117,11 +117,11 @@ func (f *Choice) unprofiled(j *load.Job, o *replay.Options) error {
 // vary applies the changes of --variant. The recorded iteration times are dropped, as they do not apply to
 // the variant.
 func (f *Choice) vary(j *load.Job) (*load.Job, error) {
-	spec, err := variant.Parse(f.Variants)
+	spec, err := transform.ParseVariant(f.Variants)
 	if err != nil || !spec.Any() {
 		return j, fail.Argument(err)
 	}
-	p, notes, err := variant.Apply(j.Program, spec)
+	p, notes, err := transform.ApplyVariant(j.Program, spec)
 	if err != nil {
 		return nil, fail.Input(err)
 	}

@@ -23,7 +23,6 @@ import (
 	"github.com/simccl/simccl/workload/compute"
 	"github.com/simccl/simccl/workload/gen"
 	"github.com/simccl/simccl/workload/inputs"
-	"github.com/simccl/simccl/workload/model"
 	"github.com/spf13/cobra"
 )
 
@@ -218,8 +217,8 @@ func (o *WorkloadGenOptions) config(a *cli.App) (gen.Config, error) {
 }
 
 // sizes sets the sizes of the model: those of --model, overridden by the flags.
-func (o *WorkloadGenOptions) sizes(a *cli.App, given *model.Model) error {
-	m := &model.Model{Layers: 32, Hidden: 4096, Heads: 32, Vocab: 32000, TopK: 1}
+func (o *WorkloadGenOptions) sizes(a *cli.App, given *gen.Model) error {
+	m := &gen.Model{Layers: 32, Hidden: 4096, Heads: 32, Vocab: 32000, TopK: 1}
 	if o.Name != "" {
 		known, err := o.named(a)
 		if err != nil {
@@ -258,23 +257,23 @@ func (o *WorkloadGenOptions) sizes(a *cli.App, given *model.Model) error {
 }
 
 // named returns the model of --model, by name or from a file.
-func (o *WorkloadGenOptions) named(a *cli.App) (*model.Model, error) {
-	if m, ok := model.Find(o.Name); ok {
+func (o *WorkloadGenOptions) named(a *cli.App) (*gen.Model, error) {
+	if m, ok := gen.FindModel(o.Name); ok {
 		return m, nil
 	}
 	if _, err := os.Stat(a.Path(o.Name)); err != nil {
 		hint := "simccl workload gen --help names some"
-		if n := config.Nearest(strings.ToLower(o.Name), model.Names()); n != "" {
+		if n := config.Nearest(strings.ToLower(o.Name), gen.ModelNames()); n != "" {
 			hint = "did you mean " + n
 		}
 		return nil, fail.Usage("--model %s: no model of that name, nor a file; %s; all: %s", o.Name, hint,
-			strings.Join(model.Names(), ", "))
+			strings.Join(gen.ModelNames(), ", "))
 	}
-	data, err := a.ReadAs(o.Name, model.MaxConfig, inputs.HFConfig)
+	data, err := a.ReadAs(o.Name, gen.MaxConfig, inputs.HFConfig)
 	if err != nil {
 		return nil, err
 	}
-	m, err := model.Parse(data, o.Name)
+	m, err := gen.ParseModel(data, o.Name)
 	if err != nil {
 		return nil, err
 	}

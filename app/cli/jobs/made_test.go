@@ -21,7 +21,6 @@ import (
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload/gen"
-	"github.com/simccl/simccl/workload/model"
 )
 
 // made writes a job to a file.
@@ -41,7 +40,7 @@ func made(t *testing.T, c gen.Config) string {
 // random is a job of eight ranks.
 func random(r *rand.Rand) gen.Config {
 	pick := func(of ...int) int { return of[r.IntN(len(of))] }
-	c := gen.Config{Model: model.Model{Layers: 4, Hidden: 512, Heads: 8, KVHeads: 8, FFN: 2048, Vocab: 1024,
+	c := gen.Config{Model: gen.Model{Layers: 4, Hidden: 512, Heads: 8, KVHeads: 8, FFN: 2048, Vocab: 1024,
 		TopK: 1},
 		Seq:        256,
 		MicroBatch: 1, Type: coll.BFloat16, GradType: coll.BFloat16,

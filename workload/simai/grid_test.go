@@ -1,4 +1,4 @@
-package grid
+package simai
 
 import (
 	"fmt"
@@ -14,12 +14,12 @@ import (
 // and those who have the same expert are a group, too.
 func TestGroupsAreMegatrons(t *testing.T) {
 	var p workload.Program
-	g, err := New(&p, 16, 2, 2, 2) // tensor, expert, pipeline: data groups of 4
+	g, err := newGrid(&p, 16, 2, 2, 2) // tensor, expert, pipeline: data groups of 4
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		kind   Kind
+		kind   groupKind
 		rank   int
 		name   string
 		member int32
@@ -57,7 +57,7 @@ func TestGroupsAreMegatrons(t *testing.T) {
 // TestGroupsThatAreAllHaveNoList: a group of every rank is the world, whatever its family.
 func TestGroupsThatAreAllHaveNoList(t *testing.T) {
 	var p workload.Program
-	g, err := New(&p, 4, 0, 0, 0)
+	g, err := newGrid(&p, 4, 0, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestDegreesDivideTheRanks(t *testing.T) {
 		{1 << 24, 1, 1, 1 << 20, true}, {1 << 24, 1 << 21, 1, 1, false}, {1 << 24, 1, 1 << 21, 1, false},
 		{1 << 24, 1, 1, 1 << 21, false},
 	} {
-		if _, err := New(new(workload.Program), c.ranks, c.tensor, c.expert,
+		if _, err := newGrid(new(workload.Program), c.ranks, c.tensor, c.expert,
 			c.pipeline); (err == nil) != c.ok {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -91,7 +91,7 @@ func TestDegreesDivideTheRanks(t *testing.T) {
 // TestCallsAreAddedOnce: those that differ in any of what makes a call are two.
 func TestCallsAreAddedOnce(t *testing.T) {
 	var p workload.Program
-	g, err := New(&p, 2, 1, 1, 1)
+	g, err := newGrid(&p, 2, 1, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,11 +128,11 @@ func TestElementsRoundUp(t *testing.T) {
 			coll.BFloat16},
 		{coll.Send, 7, 7, coll.Int8},
 	} {
-		count, typ := Elements(c.f, c.bytes, 4)
+		count, typ := elementsOf(c.f, c.bytes, 4)
 		if count != c.count || typ != c.typ {
 			t.Errorf("%v of %d bytes: %d %v, want %d %v", c.f, c.bytes, count, typ, c.count, c.typ)
 		}
-		back := Bytes(&workload.Call{Func: c.f, Count: count, Type: typ}, 4)
+		back := bytesOf(&workload.Call{Func: c.f, Count: count, Type: typ}, 4)
 		if back < c.bytes || back >= c.bytes+4 {
 			t.Errorf("%v of %d bytes becomes %d", c.f, c.bytes, back)
 		}

@@ -1,4 +1,4 @@
-package variant
+package transform
 
 import (
 	"fmt"
@@ -37,12 +37,12 @@ type stage struct {
 }
 
 // pipeError returns an Error about the settings schedule and microbatches.
-func pipeError(hint, format string, args ...any) *Error {
-	return &Error{"schedule, microbatches", fmt.Sprintf(format, args...), hint}
+func pipeError(hint, format string, args ...any) *VariantError {
+	return &VariantError{"schedule, microbatches", fmt.Sprintf(format, args...), hint}
 }
 
 // pipeline changes the schedule or the number of microbatches of every iteration.
-func pipeline(p *workload.Program, s Spec) (notes []string, err error) {
+func pipeline(p *workload.Program, s Variant) (notes []string, err error) {
 	lines, err := pipeComms(p)
 	if err != nil {
 		return nil, err
@@ -50,12 +50,12 @@ func pipeline(p *workload.Program, s Spec) (notes []string, err error) {
 	for _, c := range lines {
 		ranks := members(p, c[0])
 		order := s.Schedule
-		if order == AsRecorded {
+		if order == asRecorded {
 			if order, err = recordedOrder(p, int(ranks[len(ranks)-1]), c, len(ranks)-1); err != nil {
 				return nil, err
 			}
 		}
-		if m := s.Microbatches; order == OneFOneB && m > 0 && m < len(ranks) {
+		if m := s.Microbatches; order == oneFOneB && m > 0 && m < len(ranks) {
 			notes = append(notes, fmt.Sprintf("PyTorch's 1F1B refuses %d microbatches on %d stages", m,
 				len(ranks)))
 		}
@@ -73,7 +73,7 @@ func pipeline(p *workload.Program, s Spec) (notes []string, err error) {
 func pipeComms(p *workload.Program) (out [][]int, err error) {
 	for i := range p.Comms {
 		messages := slices.ContainsFunc(p.Calls, func(c workload.Call) bool {
-			return int(c.Comm) == i && message(&c)
+			return int(c.Comm) == i && variantMessage(&c)
 		})
 		if !messages || p.Comms[i].Kind != workload.PP && p.Comms[i].Kind != workload.NoKind {
 			continue
@@ -94,21 +94,21 @@ func pipeComms(p *workload.Program) (out [][]int, err error) {
 	return out, nil
 }
 
-func message(c *workload.Call) bool { return c.Func == coll.Send || c.Func == coll.Recv }
+func variantMessage(c *workload.Call) bool { return c.Func == coll.Send || c.Func == coll.Recv }
 
 // recordedOrder returns the schedule of a recording, derived from its last stage: in 1F1B that stage never
 // runs two forward passes without a backward pass in between.
-func recordedOrder(p *workload.Program, rank int, comms []int, index int) (Schedule, error) {
+func recordedOrder(p *workload.Program, rank int, comms []int, index int) (PipelineSchedule, error) {
 	for _, in := range intervals(p, rank) {
 		st, err := takeApart(p, rank, comms, index, in)
 		if err != nil {
 			return 0, err
 		}
 		if n := len(st.forward); n > 1 && st.forward[n-1].lo < st.backward[0].lo {
-			return GPipe, nil
+			return gPipe, nil
 		}
 	}
-	return OneFOneB, nil
+	return oneFOneB, nil
 }
 
 // takeApart divides an iteration of a rank into the parts of its stage.
@@ -119,7 +119,7 @@ func takeApart(p *workload.Program, rank int, comms []int, index int, in interva
 }
 
 // repipe rewrites the list of a rank with another schedule.
-func repipe(p *workload.Program, rank int, comms []int, index int, order Schedule, microbatches int) error {
+func repipe(p *workload.Program, rank int, comms []int, index int, order PipelineSchedule, microbatches int) error {
 	src := p.Lists[rank].Steps
 	e := &emitter{rewriter: newRewriter(src), p: p, comms: comms}
 	places := map[int]int{}
@@ -170,7 +170,7 @@ func (d *divider) divide() error {
 		return err
 	}
 	d.lags()
-	var err *Error
+	var err *VariantError
 	switch {
 	case d.st.of < 2:
 		err = pipeError("", "the group %s has one rank", d.p.Comms[d.comms[0]].Name)
@@ -231,7 +231,7 @@ func (d *divider) batchesOf() error {
 
 // between reports whether a step is a message between stages.
 func between(p *workload.Program, comms []int, s *workload.Step) bool {
-	return s.Kind == workload.Issue && message(&p.Calls[s.Call]) &&
+	return s.Kind == workload.Issue && variantMessage(&p.Calls[s.Call]) &&
 		slices.Contains(comms, int(p.Calls[s.Call].Comm))
 }
 
@@ -346,7 +346,7 @@ func (d *divider) middleStage() {
 // firstStage: a send forward follows a forward pass, before which a backward pass may
 // lie; the last backward pass is followed by the optimizer. How many kernels each has
 // shows where one lies alone.
-func (d *divider) firstStage() *Error {
+func (d *divider) firstStage() *VariantError {
 	st, n, b := d.st, -1, -1
 	for i, s := range d.segments {
 		if k := d.kernels(s); has(d.after(i), sendForward) && !has(d.before(i), recvBackward) && k > 0 &&
@@ -395,7 +395,7 @@ func (d *divider) firstStage() *Error {
 // lastStage divides the segments of the last stage: a segment after a receive begins with a forward pass, one
 // before a send ends with a backward pass. The backward pass begins with the loss, whose kernels are
 // recognised by name.
-func (d *divider) lastStage() *Error {
+func (d *divider) lastStage() *VariantError {
 	st := d.st
 	for i, s := range d.segments {
 		front, back := has(d.before(i), recvForward), has(d.after(i), sendBackward)

@@ -1,4 +1,4 @@
-package ongpu
+package transform
 
 import (
 	"math"
@@ -10,7 +10,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/gen"
-	"github.com/simccl/simccl/workload/model"
 )
 
 // TestGPU: what matrix products limit takes as much longer as the peaks differ, what
@@ -32,7 +31,7 @@ list a 0-1
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, s, err := Scale(p, "NVIDIA H200", "h20")
+	q, s, err := ToGPU(p, "NVIDIA H200", "h20")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +47,7 @@ list a 0-1
 		t.Errorf("%+v", s)
 	}
 	for _, c := range [][2]string{{"", "H100"}, {"MI308X", "H100"}, {"H100", "TPU"}} {
-		if _, _, err := Scale(p, c[0], c[1]); err == nil {
+		if _, _, err := ToGPU(p, c[0], c[1]); err == nil {
 			t.Errorf("%v", c)
 		}
 	}
@@ -62,7 +61,7 @@ func TestMadeForAnother(t *testing.T) {
 		seq, typ := rapid.SampledFrom([]int64{8, 128, 4096}).Draw(t, "seq"),
 			rapid.SampledFrom([]coll.DataType{coll.BFloat16, coll.Float32}).Draw(t, "type")
 		made := func(name string) *workload.Program {
-			c := gen.Config{Model: model.Model{Layers: 2, Hidden: 1024, Heads: 8, KVHeads: 4, FFN: 4096,
+			c := gen.Config{Model: gen.Model{Layers: 2, Hidden: 1024, Heads: 8, KVHeads: 4, FFN: 4096,
 				Vocab: 32000, TopK: 1},
 				Seq:        seq,
 				MicroBatch: 1, GlobalBatch: 2,
@@ -81,7 +80,7 @@ func TestMadeForAnother(t *testing.T) {
 		}
 		want := made(to)
 		first := made(from)
-		got, _, err := Scale(first, from, to)
+		got, _, err := ToGPU(first, from, to)
 		if err != nil {
 			t.Fatal(err)
 		}

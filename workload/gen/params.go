@@ -1,14 +1,14 @@
-package model
+package gen
 
-// Count is the number of parameters of a layer, by the way in which parallelism divides them.
-type Count struct {
+// ParameterCount is the number of parameters of a layer, by the way in which parallelism divides them.
+type ParameterCount struct {
 	// Attention and FFN are divided by tensor parallelism; Experts counts all experts, which expert
 	// parallelism divides; Whole (norms, router, biases) is held by every rank.
 	Attention, FFN, Experts, Whole int64
 }
 
 // Total returns the number of the layer's parameters over all ranks.
-func (c Count) Total() int64 { return c.Attention + c.FFN + c.Experts + c.Whole }
+func (c ParameterCount) Total() int64 { return c.Attention + c.FFN + c.Experts + c.Whole }
 
 func flag(b bool, n int64) int64 {
 	if b {
@@ -21,8 +21,8 @@ func flag(b bool, n int64) int64 {
 func (m *Model) norm(n int64) int64 { return n + flag(m.NormBias, n) }
 
 // LayerCount returns the parameters of a layer of a kind.
-func (m *Model) LayerCount(k Kind) (c Count) {
-	if k == SSM {
+func (m *Model) LayerCount(k LayerKind) (c ParameterCount) {
+	if k == ssm {
 		wide := m.Inner() + 2*m.SSMGroups*m.SSMState
 		c.Attention = m.Hidden*m.SSMInput() + m.Inner()*m.Hidden + wide*(m.SSMConv+1) + 3*m.SSMHeads +
 			m.Inner()
@@ -46,7 +46,7 @@ func (m *Model) LayerCount(k Kind) (c Count) {
 }
 
 // attention adds the parameters of attention and of its norm.
-func (m *Model) attention(c *Count) {
+func (m *Model) attention(c *ParameterCount) {
 	h, q, kv := m.Hidden, m.Heads*m.Dim(), m.KVHeads*m.Dim()
 	c.Whole += m.norm(h)
 	if m.KVRank > 0 {
@@ -107,7 +107,7 @@ func (m *Model) FLOPs(seq int64) float64 {
 		if k.Attention() {
 			sum += m.Context(k, seq) * float64(m.Heads*(m.Dim()+m.ValueSize()))
 		}
-		if k == SSM {
+		if k == ssm {
 			sum += m.SSMProducts()
 		}
 		if i >= m.Layers {
@@ -118,7 +118,7 @@ func (m *Model) FLOPs(seq int64) float64 {
 }
 
 // Context returns the mean number of keys that a token of a sequence of seq tokens attends to.
-func (m *Model) Context(k Kind, seq int64) float64 {
+func (m *Model) Context(k LayerKind, seq int64) float64 {
 	if s, w := float64(seq), float64(m.Window); k.Windowed() && w < s {
 		return w * (s - w/2) / s // the first see fewer
 	}

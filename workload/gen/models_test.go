@@ -1,4 +1,4 @@
-package model
+package gen
 
 import (
 	"math"
@@ -9,8 +9,8 @@ import (
 // TestParameters: each model by name has as many parameters as its publisher says: exactly, where the
 // number is exact, within a half of the last digit and what is left out otherwise.
 func TestParameters(t *testing.T) {
-	for _, p := range List() {
-		m, ok := Find(p.Name)
+	for _, p := range Models() {
+		m, ok := FindModel(p.Name)
 		if !ok {
 			t.Errorf("%s is not found", p.Name)
 			continue
@@ -35,7 +35,7 @@ func TestNames(t *testing.T) {
 		"meta-llama/Llama-3.1-70B-Instruct": "llama-3.1-70b", "llama3.1 70b": "llama-3.1-70b",
 		"Meta-Llama-3-8B": "llama-3-8b", "deepseek_v3": "deepseek-v3", "Qwen3-30B-A3B": "qwen-3-30b-a3b",
 		"llama-3.1": "", "gpt": "", "": ""} {
-		if m, ok := Find(name); ok != (want != "") || ok && m.Name != want {
+		if m, ok := FindModel(name); ok != (want != "") || ok && m.Name != want {
 			t.Errorf("%q: %v", name, m)
 		}
 	}
@@ -55,7 +55,7 @@ func TestConfigErrors(t *testing.T) {
 		`{"num_hidden_layers": 2, "hidden_size": 8, "num_attention_heads": 2, "vocab_size": 9, ` +
 			`"intermediate_size": 4, "hybrid_override_pattern": "MQ"}`: "layers of a state space",
 	} {
-		if _, err := Parse([]byte(text), "x.json"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseModel([]byte(text), "x.json"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
@@ -63,11 +63,11 @@ func TestConfigErrors(t *testing.T) {
 
 // FuzzParse: no config.json makes Parse panic, and what it takes has parameters.
 func FuzzParse(f *testing.F) {
-	for _, p := range List() {
+	for _, p := range Models() {
 		f.Add([]byte(p.Config))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := Parse(data, "x")
+		m, err := ParseModel(data, "x")
 		if err == nil && (m.Params() == 0 || m.Heads < 1) {
 			t.Errorf("%+v", m)
 		}

@@ -1,4 +1,4 @@
-package aicb
+package simai
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-func sample(t *testing.T, name string) []byte {
+func aicbSample(t *testing.T, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "workloads", "samples", "aicb", name))
 	if err != nil {
@@ -32,22 +32,22 @@ func sample(t *testing.T, name string) []byte {
 	return b
 }
 
-// TestSamples: all public logs are read and are programs.
-func TestSamples(t *testing.T) {
+// TestAICBSamples: all public logs are read and are programs.
+func TestAICBSamples(t *testing.T) {
 	for name, ranks := range map[string]int{"A100_example.csv.gz": 8,
 		"G13B-M1-C01_GPT13B_megatron_tp8_pp1_mbs1.csv": 128, "L7B-D1-C01_Llama7B_zero2_mbs1.csv": 128,
 		"L7B-D1-C02_Llama7B_zero3_mbs1.csv": 128, "L7B-M1-C04_Llama7B_megatron_tp2_pp1_mbs1.csv": 128,
 		"multi_all_reduce_workload.csv": 128} {
 		t.Run(name, func(t *testing.T) {
-			text := sample(t, name)
-			if !Recognise(text[:200]) {
+			text := aicbSample(t, name)
+			if !RecogniseAICB(text[:200]) {
 				t.Error("is not recognised")
 			}
-			f, err := Read(bytes.NewReader(text), name)
+			f, err := ReadAICB(bytes.NewReader(text), name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := f.Program(Options{})
+			p, err := f.Program(AICBOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +69,7 @@ func TestSamples(t *testing.T) {
 
 // TestA100: the measured times of tensor parallel calls of 16 MiB.
 func TestA100(t *testing.T) {
-	f, err := Read(bytes.NewReader(sample(t, "A100_example.csv.gz")), "f")
+	f, err := ReadAICB(bytes.NewReader(aicbSample(t, "A100_example.csv.gz")), "f")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestA100(t *testing.T) {
 			t.Errorf("%s: %.4f ms, want %.3f", comm, mean, want)
 		}
 	}
-	p, err := f.Program(Options{})
+	p, err := f.Program(AICBOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,11 +112,11 @@ CommType.epoch_end,None,None,0,end,None,None,,2,None,None,1
 
 // TestSmall: roots, repeats, marks, and what one rank's view cannot say.
 func TestSmall(t *testing.T) {
-	f, err := Read(strings.NewReader(strings.Replace(small, "pp_group,2", "pp_group,1", 1)), "f")
+	f, err := ReadAICB(strings.NewReader(strings.Replace(small, "pp_group,2", "pp_group,1", 1)), "f")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := f.Program(Options{})
+	p, err := f.Program(AICBOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,22 +134,22 @@ func TestSmall(t *testing.T) {
 		{"rank3", "rankx", "f:1:1: "},
 	} {
 		text := strings.Replace(small, x.from, x.to, 1)
-		if _, err := Read(strings.NewReader(text), "f"); err == nil || !strings.Contains(err.Error(),
+		if _, err := ReadAICB(strings.NewReader(text), "f"); err == nil || !strings.Contains(err.Error(),
 			x.want) {
 			t.Errorf("%s → %s: %v, want %s", x.from, x.to, err, x.want)
 		}
 	}
 }
 
-// FuzzRead: an error, or a file whose program can be carried out.
-func FuzzRead(f *testing.F) {
+// FuzzReadAICB: an error, or a file whose program can be carried out.
+func FuzzReadAICB(f *testing.F) {
 	f.Add(small)
 	f.Fuzz(func(t *testing.T, text string) {
-		x, err := Read(strings.NewReader(text), "f")
+		x, err := ReadAICB(strings.NewReader(text), "f")
 		if err != nil || len(x.Rows) > 100 {
 			return
 		}
-		p, err := x.Program(Options{Ranks: 8})
+		p, err := x.Program(AICBOptions{Ranks: 8})
 		if err != nil {
 			return
 		}

@@ -1,12 +1,4 @@
-// Package inspector reads what NCCL's Inspector wrote: JSON objects one after the
-// other, each a call of one rank with the time that it took. The Inspector leaves out
-// calls below 8 KiB by default, so it is a measurement to compare with
-// rather than a job.
-//
-// What it must not know: files, machines.
-//
-// Source: NCCL 2.28 to 2.30, plugins/profiler/inspector (README.md, json.cc).
-package inspector
+package nccllog
 
 import (
 	"bytes"
@@ -21,8 +13,8 @@ import (
 	"github.com/simccl/simccl/workload/internal/jsonscan"
 )
 
-// Record is one call of a rank.
-type Record struct {
+// InspectorRecord is one call of a rank.
+type InspectorRecord struct {
 	Comm     string // identifier of the communicator, the same in all members
 	Rank     int32  // in the communicator
 	Ranks    int32
@@ -39,8 +31,8 @@ type Record struct {
 	DumpedUs int64
 }
 
-// Recognise reports whether a text begins like a file of NCCL's Inspector.
-func Recognise(head []byte) bool {
+// RecogniseInspector reports whether a text begins like a file of NCCL's Inspector.
+func RecogniseInspector(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) &&
 		bytes.Contains(head, []byte(`"header"`)) &&
 		(bytes.Contains(head, []byte(`"coll_perf"`)) || bytes.Contains(head, []byte(`"p2p_perf"`)) ||
@@ -50,16 +42,16 @@ func Recognise(head []byte) bool {
 // maxRecords is the largest accepted number of records.
 const maxRecords = 1 << 25
 
-// Read reads records. A file that ends within one is read to the last whole one, and
+// ReadInspector reads records. A file that ends within one is read to the last whole one, and
 // truncated is set. The error is a *fail.FileError.
-func Read(in io.Reader, file string) (list []Record, truncated bool, err error) {
+func ReadInspector(in io.Reader, file string) (list []InspectorRecord, truncated bool, err error) {
 	s := jsonscan.New(in, file)
 	for s.Peek() != 0 {
 		if s.Peek() == ',' || s.Peek() == '[' || s.Peek() == ']' {
 			return nil, false, s.Fail("objects follow each other without commas",
 				"this is no output of the Inspector")
 		}
-		r := Record{Peer: -1}
+		r := InspectorRecord{Peer: -1}
 		if err := s.Object(func(key []byte) error { return member(s, &r, key) }); err != nil {
 			if len(list) > 0 && s.Peek() == 0 {
 				return list, true, nil
@@ -77,7 +69,7 @@ func Read(in io.Reader, file string) (list []Record, truncated bool, err error) 
 	return list, false, nil
 }
 
-func member(s *jsonscan.Scanner, r *Record, key []byte) error {
+func member(s *jsonscan.Scanner, r *InspectorRecord, key []byte) error {
 	switch string(key) {
 	case "header", "metadata", "coll_perf", "p2p_perf":
 		if s.Peek() != '{' {
@@ -88,7 +80,7 @@ func member(s *jsonscan.Scanner, r *Record, key []byte) error {
 	return s.Skip()
 }
 
-func field(s *jsonscan.Scanner, r *Record, key []byte) (err error) {
+func field(s *jsonscan.Scanner, r *InspectorRecord, key []byte) (err error) {
 	text := func(to *string) {
 		var t []byte
 		t, err = s.Text()
@@ -136,16 +128,16 @@ func field(s *jsonscan.Scanner, r *Record, key []byte) (err error) {
 	return err
 }
 
-// Program converts records to a program: every collective once, in the order of each communicator, on all its
+// InspectorProgram converts records to a program: every collective once, in the order of each communicator, on all its
 // ranks, with the longest time that a rank recorded. A communicator smaller than the largest one is assumed
 // to consist of the first ranks: records do not list members.
-func Program(list []Record) (p *workload.Program, notes []string, err error) {
+func InspectorProgram(list []InspectorRecord) (p *workload.Program, notes []string, err error) {
 	type id struct {
 		comm   string
 		serial int64
 	}
 	world := int32(0)
-	calls := map[id]Record{}
+	calls := map[id]InspectorRecord{}
 	messages, unknown := 0, 0
 	for _, r := range list {
 		world = max(world, r.Ranks)
@@ -169,7 +161,7 @@ func Program(list []Record) (p *workload.Program, notes []string, err error) {
 		return cmp.Or(cmp.Compare(a.comm, b.comm), cmp.Compare(a.serial, b.serial))
 	})
 	p = &workload.Program{Of: make([]int32, world)}
-	b := builder{p: p, index: map[string]int32{}}
+	b := inspectorBuilder{p: p, index: map[string]int32{}}
 	for _, k := range order {
 		if !b.call(calls[k]) {
 			unknown++
@@ -191,14 +183,14 @@ func Program(list []Record) (p *workload.Program, notes []string, err error) {
 	return p, notes, nil
 }
 
-type builder struct {
+type inspectorBuilder struct {
 	p       *workload.Program
 	index   map[string]int32
 	order   []int32 // calls
 	smaller bool
 }
 
-func (b *builder) call(r Record) bool {
+func (b *inspectorBuilder) call(r InspectorRecord) bool {
 	f, err := coll.ParseFunc(r.Func)
 	if err != nil || r.Bytes < 0 || r.Bytes > 1<<50 || r.Ranks < 1 {
 		return false
@@ -228,7 +220,7 @@ func (b *builder) call(r Record) bool {
 }
 
 // lists assigns one list to all ranks of the same communicators.
-func (b *builder) lists() {
+func (b *inspectorBuilder) lists() {
 	byCalls := map[string]int32{}
 	for r := range b.p.Of {
 		var steps []workload.Step

@@ -1,4 +1,4 @@
-package variant
+package transform
 
 import (
 	"slices"
@@ -19,10 +19,10 @@ type emitter struct {
 }
 
 // stage writes one iteration of m microbatches.
-func (e *emitter) stage(st *stage, order Schedule, m int) {
+func (e *emitter) stage(st *stage, order PipelineSchedule, m int) {
 	e.st, e.pending, e.last = st, nil, -1
 	e.part(st.head)
-	if order == GPipe {
+	if order == gPipe {
 		e.gpipe(m)
 	} else {
 		e.oneFOneB(m)

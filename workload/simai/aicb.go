@@ -1,12 +1,4 @@
-// Package aicb reads the operation logs of Alibaba's AICB: CSV with one call of a group per line and the time
-// that the call took when recorded. A log shows one rank; all ranks do the same, each in its own groups.
-//
-// msg_size is the size as nccl-tests defines it; _elapsed_time is in milliseconds.
-//
-// What it must not know: files, machines.
-//
-// Source: aliyun/aicb 23eec3c, log_analyzer/log.py.
-package aicb
+package simai
 
 import (
 	"bufio"
@@ -21,18 +13,17 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/internal/grid"
 )
 
-// File is a parsed AICB log.
-type File struct {
+// AICBFile is a parsed AICB log.
+type AICBFile struct {
 	Ranks int // of the job, from [rank0 ~ rank127]; 0 where the file does not say
-	Rows  []Row
+	Rows  []AICBRow
 	Notes []string
 }
 
-// Row is a line of the log: a communication or a computation.
-type Row struct {
+// AICBRow is a line of the log: a communication or a computation.
+type AICBRow struct {
 	Line    int
 	Comm    string // all_reduce, epoch_end … without CommType.
 	Group   string // dp_group … without CommGroup.
@@ -47,22 +38,22 @@ type Row struct {
 
 const header = "comm_type,comm_group,comm_group_size,msg_size,"
 
-// maxRows is the largest accepted number of lines.
-const maxRows = 1 << 22
+// aicbMaxRows is the largest accepted number of lines.
+const aicbMaxRows = 1 << 22
 
-// Recognise reports whether a text begins like such a log.
-func Recognise(head []byte) bool {
+// RecogniseAICB reports whether a text begins like such a log.
+func RecogniseAICB(head []byte) bool {
 	if bytes.HasPrefix(head, []byte("[rank")) {
 		_, head, _ = bytes.Cut(head, []byte("\n"))
 	}
 	return bytes.HasPrefix(head, []byte(header))
 }
 
-// Read parses a log. It returns a *fail.FileError, or an error of in.
-func Read(in io.Reader, file string) (*File, error) {
+// ReadAICB parses a log. It returns a *fail.FileError, or an error of in.
+func ReadAICB(in io.Reader, file string) (*AICBFile, error) {
 	s := bufio.NewScanner(in)
 	s.Buffer(make([]byte, 64<<10), 1<<20)
-	f := &File{}
+	f := &AICBFile{}
 	line := 0
 	begun := false
 	for s.Scan() {
@@ -85,8 +76,8 @@ func Read(in io.Reader, file string) (*File, error) {
 		case !begun:
 			return nil, fail.At(file, line, 1, "this is no log of AICB", "the header "+
 				strings.TrimSuffix(header, ",")+",… is expected")
-		case len(f.Rows) >= maxRows:
-			return nil, fail.At(file, line, 1, fmt.Sprintf("more than %d lines", maxRows), "")
+		case len(f.Rows) >= aicbMaxRows:
+			return nil, fail.At(file, line, 1, fmt.Sprintf("more than %d lines", aicbMaxRows), "")
 		default:
 			r, err := row(text, file, line)
 			if err != nil {
@@ -106,10 +97,10 @@ func Read(in io.Reader, file string) (*File, error) {
 }
 
 // row parses a line of twelve fields; "additional" may contain commas.
-func row(text, file string, line int) (Row, error) {
+func row(text, file string, line int) (AICBRow, error) {
 	fields := strings.Split(text, ",")
 	if len(fields) < 12 {
-		return Row{}, fail.At(file, line, 1, fmt.Sprintf("%d fields, 12 are expected", len(fields)), "")
+		return AICBRow{}, fail.At(file, line, 1, fmt.Sprintf("%d fields, 12 are expected", len(fields)), "")
 	}
 	// "additional" may contain commas
 	fields = append(fields[:8:8], fields[len(fields)-4:]...)
@@ -119,7 +110,7 @@ func row(text, file string, line int) (Row, error) {
 		at[i] = col
 		col += len(x) + 1
 	}
-	r := Row{Line: line, Comm: strings.TrimPrefix(fields[0], "CommType."),
+	r := AICBRow{Line: line, Comm: strings.TrimPrefix(fields[0], "CommType."),
 		Group: strings.TrimPrefix(fields[1], "CommGroup."), Stage: fields[4], Dst: -1, Src: -1, Count: 1}
 	number := func(i int, what string, most int64) (int64, bool, error) {
 		if fields[i] == "None" || fields[i] == "" {
@@ -163,17 +154,17 @@ func row(text, file string, line int) (Row, error) {
 	return r, nil
 }
 
-// Options supplies what the file does not state.
-type Options struct {
+// AICBOptions supplies what the file does not state.
+type AICBOptions struct {
 	Ranks int // instead of the file's; 0 for those
 }
 
-// maxSteps is the largest number of steps of a program, over all ranks.
-const maxSteps = 40_000_000
+// aicbMaxSteps is the largest number of steps of a program, over all ranks.
+const aicbMaxSteps = 40_000_000
 
 // Program converts a log to a program: every rank makes the log's calls in order, in its own groups, with
 // only the recorded computations between them.
-func (f *File) Program(o Options) (*workload.Program, error) {
+func (f *AICBFile) Program(o AICBOptions) (*workload.Program, error) {
 	sizes := map[string]int{}
 	for _, r := range f.Rows {
 		sizes[r.Group] = max(sizes[r.Group], r.Size)
@@ -186,31 +177,31 @@ func (f *File) Program(o Options) (*workload.Program, error) {
 		ranks = max(sizes["dp_group"], 1) * max(sizes["tp_group"], 1) * max(sizes["pp_group"], 1)
 		f.note("the file does not name its ranks; by its groups they are %d", ranks)
 	}
-	if ranks*len(f.Rows) > maxSteps {
+	if ranks*len(f.Rows) > aicbMaxSteps {
 		return nil, fmt.Errorf("%d ranks of %d calls are more than %d steps; give fewer ranks with --ranks",
-			ranks, len(f.Rows), maxSteps)
+			ranks, len(f.Rows), aicbMaxSteps)
 	}
 	expert := sizes["ep_group"]
-	if expert == 0 && slices.ContainsFunc(f.Rows, func(r Row) bool { return r.Group == "ep_group" }) {
+	if expert == 0 && slices.ContainsFunc(f.Rows, func(r AICBRow) bool { return r.Group == "ep_group" }) {
 		expert = max(sizes["dp_group"], 1)
 		f.note("the file does not say how large expert groups are; %d is assumed, as data parallel groups",
 			expert)
 	}
 	p := &workload.Program{Of: make([]int32, ranks)}
-	g, err := grid.New(p, ranks, sizes["tp_group"], expert, sizes["pp_group"])
+	g, err := newGrid(p, ranks, sizes["tp_group"], expert, sizes["pp_group"])
 	if err != nil {
 		return nil, err
 	}
 	times := f.times(g)
 	for r := range ranks {
-		b := builder{f: f, g: g, p: p, rank: r, times: times}
+		b := aicbBuilder{f: f, g: g, p: p, rank: r, times: times}
 		b.write()
 		p.Of[r] = int32(r)
 	}
 	return p, nil
 }
 
-func (f *File) note(format string, args ...any) {
+func (f *AICBFile) note(format string, args ...any) {
 	if n := fmt.Sprintf(format, args...); !slices.Contains(f.Notes, n) {
 		f.Notes = append(f.Notes, n)
 	}
@@ -223,7 +214,7 @@ type shape struct {
 }
 
 // times returns the median recorded time of each shape.
-func (f *File) times(*grid.Grid) map[shape]units.Time {
+func (f *AICBFile) times(*Grid) map[shape]units.Time {
 	all := map[shape][]float64{}
 	for _, r := range f.Rows {
 		if r.Elapsed > 0 {
@@ -240,9 +231,9 @@ func (f *File) times(*grid.Grid) map[shape]units.Time {
 }
 
 // families maps the log's names of groups to kinds of groups.
-var families = map[string]grid.Kind{"dp_group": grid.Data, "tp_group": grid.Tensor, "pp_group": grid.Pipeline,
-	"ep_group":    grid.Expert,
-	"ep_dp_group": grid.DataExpert, "ep_tp_group": grid.Tensor, "all": grid.All, "None": grid.All}
+var families = map[string]groupKind{"dp_group": Data, "tp_group": Tensor, "pp_group": Pipeline,
+	"ep_group":    Expert,
+	"ep_dp_group": DataExpert, "ep_tp_group": Tensor, "all": All, "None": All}
 
 // funcs maps the log's names of calls to functions.
 var funcs = map[string]coll.Func{"all_reduce": coll.AllReduce, "all_gather": coll.AllGather,
@@ -251,15 +242,15 @@ var funcs = map[string]coll.Func{"all_reduce": coll.AllReduce, "all_gather": col
 	"all_to_all": coll.AllToAll, "all_to_all_single": coll.AllToAll,
 	"gather": coll.Gather, "scatter": coll.Scatter, "barrier": coll.AllReduce}
 
-type builder struct {
-	f     *File
-	g     *grid.Grid
+type aicbBuilder struct {
+	f     *AICBFile
+	g     *Grid
 	p     *workload.Program
 	rank  int
 	times map[shape]units.Time
 }
 
-func (b *builder) write() {
+func (b *aicbBuilder) write() {
 	list := workload.List{Name: fmt.Sprintf("rank%d", b.rank)}
 	epoch := 0
 	for i := range b.f.Rows {
@@ -285,7 +276,7 @@ func (b *builder) write() {
 
 // call converts a line to a step. ok is false for a line that moves no data, and for one that cannot be
 // converted, which is noted.
-func (b *builder) call(r *Row) (workload.Step, bool) {
+func (b *aicbBuilder) call(r *AICBRow) (workload.Step, bool) {
 	f, known := funcs[r.Comm]
 	family, in := families[r.Group]
 	if !known || !in {
@@ -305,6 +296,6 @@ func (b *builder) call(r *Row) (workload.Step, bool) {
 	if f.Rooted() && r.Src > 0 && r.Src < b.g.Size(family) {
 		c.Root = int32(r.Src)
 	}
-	c.Count, c.Type = grid.Elements(f, bytes, b.g.Size(family))
+	c.Count, c.Type = elementsOf(f, bytes, b.g.Size(family))
 	return workload.Step{Kind: workload.Issue, Call: b.g.Call(c)}, true
 }

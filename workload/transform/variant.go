@@ -1,12 +1,4 @@
-// Package variant changes those properties of a recorded training step that can be changed without a new
-// recording: the buckets of DDP, whether gradients are reduced at all, the schedule and number of
-// microbatches of a pipeline, and how evenly tokens are distributed over experts.
-//
-// In: the program of a recorded training step. Out: another program whose steps are the recorded ones, moved,
-// repeated, omitted or scaled. A change that the recording does not permit is an *Error with the reason.
-//
-// What it must not know: formats, machines, executors.
-package variant
+package transform
 
 import (
 	"fmt"
@@ -17,18 +9,17 @@ import (
 
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/transform"
 )
 
-// Error is a change that a program does not allow, or a setting that is none.
-type Error struct {
+// VariantError is a change that a program does not allow, or a setting that is none.
+type VariantError struct {
 	Setting string // as K=V
 	Problem string
 	Hint    string // what to do or write instead
 }
 
 // Error names the setting, the reason and the remedy.
-func (e *Error) Error() string {
+func (e *VariantError) Error() string {
 	s := e.Setting + ": " + e.Problem
 	if e.Hint != "" {
 		s += "; " + e.Hint
@@ -36,19 +27,19 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Schedule is the order of a pipeline's microbatches.
-type Schedule uint8
+// PipelineSchedule is the order of a pipeline's microbatches.
+type PipelineSchedule uint8
 
 // Schedules: as recorded, all forward before all backward (GPipe, Huang et al. 2019),
 // one forward one backward (PipeDream-flush, Narayanan et al. 2021).
 const (
-	AsRecorded Schedule = iota
-	GPipe
-	OneFOneB
+	asRecorded PipelineSchedule = iota
+	gPipe
+	oneFOneB
 )
 
-// Spec is the changes to make to a program.
-type Spec struct {
+// Variant is the changes to make to a program.
+type Variant struct {
 	// Bucket is the capacity of DDP's buckets in bytes (bucket_cap_mb), 0: as recorded.
 	Bucket units.Bytes
 	// FirstBucket is the capacity of the first one. PyTorch takes 1 MiB where
@@ -57,7 +48,7 @@ type Spec struct {
 	// NoSync leaves the reduction of gradients out, as DDP's no_sync() does.
 	NoSync bool
 	// Schedule and Microbatches change a pipeline; 0: as recorded.
-	Schedule     Schedule
+	Schedule     PipelineSchedule
 	Microbatches int
 	// Skew is the share of the tokens by rank of expert groups; their sum is 1.
 	Skew []float64
@@ -72,12 +63,12 @@ const ofFSDP = "units, prefetch, reshard_after_forward and hybrid sharding of FS
 // maxMicrobatches is the limit that catches typing errors.
 const maxMicrobatches = 4096
 
-// Parse reads settings as K=V: bucket=25MB, no-sync, schedule=gpipe, microbatches=4,
+// ParseVariant reads settings as K=V: bucket=25MB, no-sync, schedule=gpipe, microbatches=4,
 // skew=40,30,20,10. The error is an *Error.
-func Parse(settings []string) (s Spec, err error) {
+func ParseVariant(settings []string) (s Variant, err error) {
 	for _, text := range settings {
 		key, value, has := strings.Cut(text, "=")
-		bad := func(problem, hint string) error { return &Error{text, problem, hint} }
+		bad := func(problem, hint string) error { return &VariantError{text, problem, hint} }
 		switch {
 		case key == "no-sync" && !has:
 			s.NoSync = true
@@ -98,7 +89,7 @@ func Parse(settings []string) (s Spec, err error) {
 					bad("no schedule",
 						"write schedule=gpipe or schedule=1f1b; workload gen makes jobs of other schedules")
 			}
-			s.Schedule = Schedule(i)
+			s.Schedule = PipelineSchedule(i)
 		case key == "microbatches":
 			n, err := strconv.Atoi(value)
 			if err != nil || n < 1 || n > maxMicrobatches {
@@ -118,11 +109,11 @@ func Parse(settings []string) (s Spec, err error) {
 		}
 	}
 	if s.Bucket > 0 && s.NoSync {
-		return s, &Error{"no-sync", "there are no buckets without a reduction",
+		return s, &VariantError{"no-sync", "there are no buckets without a reduction",
 			"leave bucket= or no-sync out"}
 	}
 	if s.FirstBucket > 0 && s.Bucket == 0 {
-		return s, &Error{"first-bucket", "the other buckets have no size", "add bucket=25MB"}
+		return s, &VariantError{"first-bucket", "the other buckets have no size", "add bucket=25MB"}
 	}
 	return s, nil
 }
@@ -133,14 +124,14 @@ func shares(text, value string) (list []float64, err error) {
 	for part := range strings.SplitSeq(value, ",") {
 		x, err := strconv.ParseFloat(part, 64)
 		if err != nil || !(x >= 0) || math.IsInf(x, 0) {
-			return nil, &Error{text, fmt.Sprintf("%q is no share", part),
+			return nil, &VariantError{text, fmt.Sprintf("%q is no share", part),
 				"write skew=40,30,20,10: a number for each rank of an expert group"}
 		}
 		list, sum = append(list, x), sum+x
 	}
 	if len(list) < 2 || !(sum > 0) || math.IsInf(sum, 0) {
 		return nil,
-			&Error{text, "no shares", "write skew=40,30,20,10: a number for each rank of an expert group"}
+			&VariantError{text, "no shares", "write skew=40,30,20,10: a number for each rank of an expert group"}
 	}
 	for i := range list {
 		list[i] /= sum
@@ -149,15 +140,15 @@ func shares(text, value string) (list []float64, err error) {
 }
 
 // Any reports whether the Spec changes anything.
-func (s *Spec) Any() bool {
-	return s.Bucket > 0 || s.NoSync || s.Schedule != AsRecorded || s.Microbatches > 0 || s.Skew != nil
+func (s *Variant) Any() bool {
+	return s.Bucket > 0 || s.NoSync || s.Schedule != asRecorded || s.Microbatches > 0 || s.Skew != nil
 }
 
-// Apply returns the changed program and leaves p unchanged. notes lists what was inferred. Errors are of type
+// ApplyVariant returns the changed program and leaves p unchanged. notes lists what was inferred. Errors are of type
 // *Error.
-func Apply(p *workload.Program, s Spec) (q *workload.Program, notes []string, err error) {
+func ApplyVariant(p *workload.Program, s Variant) (q *workload.Program, notes []string, err error) {
 	q = separate(p)
-	if s.Schedule != AsRecorded || s.Microbatches > 0 {
+	if s.Schedule != asRecorded || s.Microbatches > 0 {
 		// of activations there are more or fewer at a time, and other tokens in an iteration
 		q.Memory, q.Model = workload.Memory{}, workload.Trained{}
 	}
@@ -166,7 +157,7 @@ func Apply(p *workload.Program, s Spec) (q *workload.Program, notes []string, er
 			return nil, nil, err
 		}
 	}
-	if s.Schedule != AsRecorded || s.Microbatches > 0 {
+	if s.Schedule != asRecorded || s.Microbatches > 0 {
 		if notes, err = pipeline(q, s); err != nil {
 			return nil, nil, err
 		}
@@ -178,7 +169,7 @@ func Apply(p *workload.Program, s Spec) (q *workload.Program, notes []string, er
 		}
 		notes = append(notes, note...)
 	}
-	return transform.Prune(q), notes, nil
+	return Prune(q), notes, nil
 }
 
 // separate copies a program; each rank has a list of its own.

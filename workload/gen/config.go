@@ -1,4 +1,4 @@
-package model
+package gen
 
 import (
 	"encoding/json"
@@ -67,9 +67,9 @@ type published struct {
 	SSMConv    int64  `json:"conv_kernel"`
 }
 
-// Parse parses a Hugging Face config.json. A file without model_type is a decoder like Llama. Errors are of
+// ParseModel parses a Hugging Face config.json. A file without model_type is a decoder like Llama. Errors are of
 // package fail and have a position.
-func Parse(data []byte, file string) (*Model, error) {
+func ParseModel(data []byte, file string) (*Model, error) {
 	var x published
 	places := map[string]int64{}
 	r := jsonfile.New(data, file)
@@ -193,13 +193,13 @@ func (x *published) consistent(r *jsonfile.Reader, places map[string]int64) erro
 			len(x.Pattern), x.Layers)
 	}
 	for i := range x.Pattern {
-		switch k := Kind(x.Pattern[i]); {
-		case k == SSM && (x.SSMHeads < 1 || x.SSMHeadDim < 1 || x.SSMState < 1):
+		switch k := LayerKind(x.Pattern[i]); {
+		case k == ssm && (x.SSMHeads < 1 || x.SSMHeadDim < 1 || x.SSMState < 1):
 			return r.Fail(at, "add mamba_num_heads, mamba_head_dim and ssm_state_size",
 				"layers of a state space without its sizes")
-		case k == OnlyExperts && experts < 1:
+		case k == onlyExperts && experts < 1:
 			return r.Fail(at, "add n_routed_experts", "layers of experts without their number")
-		case k != SSM && k != OnlyAttention && k != OnlyExperts && k != OnlyFFN:
+		case k != ssm && k != onlyAttention && k != onlyExperts && k != onlyFFN:
 			return r.Fail(at, "write M, *, E or -", "hybrid_override_pattern: %q is no kind of layer",
 				x.Pattern[i])
 		}
@@ -288,17 +288,17 @@ func (x *published) pattern(m *Model) string {
 		if n := int64(len(x.LayerTypes)); n > 0 {
 			window = windows && x.LayerTypes[i%n] == "sliding_attention"
 		}
-		k := Dense
+		k := dense
 		switch {
 		case experts && window:
-			k = SparseWindow
+			k = sparseWindow
 		case experts:
-			k = Sparse
+			k = sparse
 		case window:
-			k = DenseWindow
+			k = denseWindow
 		}
 		kinds[i] = byte(k)
-		same = same && (k == Dense && m.Experts == 0 || k == Sparse)
+		same = same && (k == dense && m.Experts == 0 || k == sparse)
 	}
 	if same {
 		return ""

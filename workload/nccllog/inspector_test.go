@@ -1,4 +1,4 @@
-package inspector
+package nccllog
 
 import (
 	"bytes"
@@ -17,10 +17,10 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Skip("the samples beside the checkout are not there: " + err.Error())
 	}
-	if !Recognise(b) {
+	if !RecogniseInspector(b) {
 		t.Error("is not recognised")
 	}
-	list, truncated, err := Read(bytes.NewReader(b), "f")
+	list, truncated, err := ReadInspector(bytes.NewReader(b), "f")
 	if err != nil || truncated {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestReadme(t *testing.T) {
 		list[1].Source != "kernel_gpu" || list[1].Rank != 4 {
 		t.Errorf("%+v", list)
 	}
-	p, _, err := Program(list)
+	p, _, err := InspectorProgram(list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,22 +40,22 @@ func TestReadme(t *testing.T) {
 	if p.Ranks() != 8 || len(p.Lists) != 1 || p.Calls[0].Recorded != units.Time(61974)*1_000_000 {
 		t.Errorf("%+v", p)
 	}
-	list, truncated, err = Read(bytes.NewReader(b[:len(b)-40]), "f")
+	list, truncated, err = ReadInspector(bytes.NewReader(b[:len(b)-40]), "f")
 	if err != nil || !truncated || len(list) != 1 {
 		t.Errorf("%d records, %v %v", len(list), truncated, err)
 	}
 }
 
-const small = `{"header": {"id": "0x1", "rank": 0, "n_ranks": 4}, "coll_perf": {"coll": "AllGather", "coll_sn": 2, "coll_msg_size_bytes": 4096, "coll_exec_time_us": 7}}
+const inspectorSmall = `{"header": {"id": "0x1", "rank": 0, "n_ranks": 4}, "coll_perf": {"coll": "AllGather", "coll_sn": 2, "coll_msg_size_bytes": 4096, "coll_exec_time_us": 7}}
 {"header": {"id": "0x2", "rank": 0, "n_ranks": 2}, "coll_perf": {"coll": "Broadcast", "coll_sn": 1, "coll_msg_size_bytes": 4096, "coll_exec_time_us": 7}}`
 
-// TestSmall: a smaller communicator, and faults.
-func TestSmall(t *testing.T) {
-	list, _, err := Read(strings.NewReader(small), "f")
+// TestInspectorSmall: a smaller communicator, and faults.
+func TestInspectorSmall(t *testing.T) {
+	list, _, err := ReadInspector(strings.NewReader(inspectorSmall), "f")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, notes, err := Program(list)
+	p, notes, err := InspectorProgram(list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,22 +70,22 @@ func TestSmall(t *testing.T) {
 		`{"header": 1}`: "f:1:14: the record before this place has no call",
 		`{"header" 1}`:  "f:1:11: ':' is expected here",
 	} {
-		if _, _, err := Read(strings.NewReader(text), "f"); err == nil || !strings.Contains(err.Error(),
+		if _, _, err := ReadInspector(strings.NewReader(text), "f"); err == nil || !strings.Contains(err.Error(),
 			want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 }
 
-// FuzzRead: an error, or a program that can be carried out.
-func FuzzRead(f *testing.F) {
-	f.Add(small)
+// FuzzReadInspector: an error, or a program that can be carried out.
+func FuzzReadInspector(f *testing.F) {
+	f.Add(inspectorSmall)
 	f.Fuzz(func(t *testing.T, text string) {
-		list, _, err := Read(strings.NewReader(text), "f")
+		list, _, err := ReadInspector(strings.NewReader(text), "f")
 		if err != nil {
 			return
 		}
-		if p, _, err := Program(list); err == nil && len(p.Of) < 1000 {
+		if p, _, err := InspectorProgram(list); err == nil && len(p.Of) < 1000 {
 			if err := p.Lint(); err != nil {
 				t.Fatal(err)
 			}

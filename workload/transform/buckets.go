@@ -1,4 +1,4 @@
-package variant
+package transform
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ type reducer struct {
 }
 
 // buckets regroups the all_reduces of DDP, or leaves them out.
-func buckets(p *workload.Program, s Spec) (notes []string, err error) {
+func buckets(p *workload.Program, s Variant) (notes []string, err error) {
 	setting := "bucket"
 	if s.NoSync {
 		setting = "no-sync"
@@ -43,15 +43,15 @@ func buckets(p *workload.Program, s Spec) (notes []string, err error) {
 		return c.Kind == workload.FSDP
 	}):
 		return nil,
-			&Error{setting,
+			&VariantError{setting,
 				"the recording is of FSDP, which reduces gradients unit by unit and has no buckets", ofFSDP}
 	case len(found) == 0:
-		return nil, &Error{setting, "the recording has no all_reduce of gradients: none is of a data " +
+		return nil, &VariantError{setting, "the recording has no all_reduce of gradients: none is of a data " +
 			"parallel group and beside other work",
 			"give a recording of DDP, or make one with workload gen --dp"}
 	case !overlapped && !s.NoSync:
 		return nil,
-			&Error{setting,
+			&VariantError{setting,
 				"gradients are reduced in one call after the backward pass, so there are no buckets",
 				"give a recording of DDP, or make one with workload gen --dp"}
 	}
@@ -142,7 +142,7 @@ func awaited(steps []workload.Step, i, hi int) bool {
 // regroup changes the buckets of one communicator.
 type regroup struct {
 	p       *workload.Program
-	spec    Spec
+	spec    Variant
 	comm    int
 	calls   callTable
 	guessed bool
@@ -303,7 +303,7 @@ func (g *regroup) again(w *rewriter, in interval, old []bucket, n, rank int) err
 		}
 		for _, d := range w.src[i].Deps {
 			if is[int(d)] && left+held > 0 {
-				return &Error{"bucket",
+				return &VariantError{"bucket",
 					fmt.Sprintf("rank %d waits for a reduction before all gradients are ready (step %d)",
 						rank, i), "the all_reduces of this recording are no buckets of DDP"}
 			}
@@ -368,7 +368,7 @@ func (g *regroup) agree(sizes []int64, n, rank int) error {
 		g.sizes = append(g.sizes, sizes)
 	}
 	if !slices.Equal(sizes, g.sizes[n]) {
-		return &Error{"bucket",
+		return &VariantError{"bucket",
 			fmt.Sprintf("gradients of rank %d become ready in another order than those of the first rank "+
 				"of %s", rank, g.p.Comms[g.comm].Name),
 			"give recordings in which all ranks have the same model"}

@@ -1,7 +1,4 @@
-// Package ongpu makes a program's compute times for another GPU: an estimate by the rooflines of both.
-//
-// What it must not know: machines, formats, executors.
-package ongpu
+package transform
 
 import (
 	"fmt"
@@ -14,7 +11,6 @@ import (
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/compute"
-	"github.com/simccl/simccl/workload/transform"
 )
 
 // products are names of kernels that compute matrix products or attention, which the
@@ -23,8 +19,8 @@ var products = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)gemm|nvjet|cutlass|xmma|cublas|flash|fmha|attention|conv|wgrad|dgrad|mma`)
 })
 
-// Scaled describes how computations were scaled to another GPU.
-type Scaled struct {
+// OnGPU describes how computations were scaled to another GPU.
+type OnGPU struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	// Matrix and Memory are the factors on times that these limit; MatrixShare is the
@@ -40,7 +36,7 @@ type Scaled struct {
 }
 
 // String describes the scaling, and that it is an estimate.
-func (s *Scaled) String() string {
+func (s *OnGPU) String() string {
 	if s.now != nil {
 		return fmt.Sprintf("computing on %s instead of %s: %.2f times as long by the classes of both, an "+
 			"estimate, ±%.0f %% (%s)", s.To, s.From, s.Factor, 100*s.now.Uncertainty, s.now.Source)
@@ -50,31 +46,31 @@ func (s *Scaled) String() string {
 		"sheets", s.To, s.From, s.Factor, 100*s.MatrixShare, s.Matrix, s.Memory, s.makers)
 }
 
-// Scale converts the compute times of a program to another GPU. A computation with known operations and bytes
+// ToGPU converts the compute times of a program to another GPU. A computation with known operations and bytes
 // is scaled by its roofline; others by their kind, recognised by name: matrix products by the tensor cores'
 // peak, all else by memory bandwidth. A computation without a name counts as a matrix product.
-func Scale(p *workload.Program, from, to string) (*workload.Program, *Scaled, error) {
+func ToGPU(p *workload.Program, from, to string) (*workload.Program, *OnGPU, error) {
 	known := "write one of " + strings.Join(datasheet.Names(), ", ")
 	b, ok := datasheet.Find(to)
 	if !ok {
-		return nil, nil, &transform.Error{Problem: fmt.Sprintf("GPU %q is not known", to), Hint: known}
+		return nil, nil, &Error{Problem: fmt.Sprintf("GPU %q is not known", to), Hint: known}
 	}
 	a, ok := datasheet.Find(from)
 	switch {
 	case from == "":
-		return nil, nil, &transform.Error{Problem: "the job does not say which GPU its times are of",
+		return nil, nil, &Error{Problem: "the job does not say which GPU its times are of",
 			Hint: "write both, as A100:H100"}
 	case !ok:
-		return nil, nil, &transform.Error{Problem: fmt.Sprintf("GPU %q is not known", from), Hint: known}
+		return nil, nil, &Error{Problem: fmt.Sprintf("GPU %q is not known", from), Hint: known}
 	}
 	if p.GPU.Name != "" {
 		if of, ok := datasheet.Find(p.GPU.Name); !ok || of.Name != a.Name {
 			return nil, nil,
-				&transform.Error{Problem: fmt.Sprintf("the times of the job are of %s, not of %s", p.GPU.Name,
+				&Error{Problem: fmt.Sprintf("the times of the job are of %s, not of %s", p.GPU.Name,
 					a.Name), Hint: "leave the first one out"}
 		}
 	}
-	s := &Scaled{From: a.Name, To: b.Name, makers: datasheet.Makers(a, b),
+	s := &OnGPU{From: a.Name, To: b.Name, makers: datasheet.Makers(a, b),
 		Matrix: peak(&p.GPU, a) / peak(&p.GPU, b),
 		Memory: a.Memory / b.Memory}
 	if p.GPU.Class != "" {
@@ -138,7 +134,7 @@ func roof(made *workload.GPU, w *workload.Work, g datasheet.GPU) (us float64, pr
 
 // factor is by how much longer a step takes, and whether matrix products limit it on
 // the first GPU.
-func (s *Scaled) factor(p *workload.Program, x *workload.Step, a, b datasheet.GPU) (float64, bool) {
+func (s *OnGPU) factor(p *workload.Program, x *workload.Step, a, b datasheet.GPU) (float64, bool) {
 	if x.Work == 0 {
 		return s.Matrix, true
 	}

@@ -1,4 +1,4 @@
-package variant
+package transform
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func skew(p *workload.Program, share []float64) error {
 			continue
 		}
 		if n := p.Comms[comm].Size(p.Ranks()); n != len(share) {
-			return &Error{setting, fmt.Sprintf("the expert group %s has %d ranks", p.Comms[comm].Name, n),
+			return &VariantError{setting, fmt.Sprintf("the expert group %s has %d ranks", p.Comms[comm].Name, n),
 				fmt.Sprintf("write %d shares, one for each rank of the group", n)}
 		}
 		found = true
@@ -32,7 +32,7 @@ func skew(p *workload.Program, share []float64) error {
 		}
 	}
 	if !found {
-		return &Error{setting, "the recording has no alltoall, so it shows no experts on other ranks",
+		return &VariantError{setting, "the recording has no alltoall, so it shows no experts on other ranks",
 			"give a recording of expert parallelism, or make one with workload gen --ep"}
 	}
 	return nil
@@ -83,7 +83,7 @@ func (e *experts) change(setting string) error {
 			}
 		}
 		if len(steps[m])%2 != 0 || len(steps[m]) != len(steps[0]) {
-			return &Error{setting,
+			return &VariantError{setting,
 				fmt.Sprintf("rank %d has %d exchanges with experts, which are not pairs to them and back", r,
 					len(steps[m])), "give a recording of whole iterations of all ranks"}
 		}

@@ -1,4 +1,4 @@
-package variant_test
+package transform_test
 
 import (
 	"errors"
@@ -12,18 +12,17 @@ import (
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/gen"
-	"github.com/simccl/simccl/workload/model"
-	"github.com/simccl/simccl/workload/variant"
+	"github.com/simccl/simccl/workload/transform"
 )
 
 func apply(t *testing.T, p *workload.Program, settings ...string) (*workload.Program, []string) {
 	t.Helper()
-	spec, err := variant.Parse(settings)
+	spec, err := transform.ParseVariant(settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := p.Format()
-	q, notes, err := variant.Apply(p, spec)
+	q, notes, err := transform.ApplyVariant(p, spec)
 	if err != nil {
 		t.Fatalf("%q: %v", settings, err)
 	}
@@ -140,7 +139,7 @@ func small(pp int, m int64, schedule gen.Schedule) gen.Config {
 	gpu, _ := gen.Peak("h200", coll.BFloat16)
 	times := map[string]units.Time{"optimizer": 0, "embedding": 0, "head": 0, "head_backward_input": 0,
 		"head_backward_weight": 0, "embedding_backward_weight": 0}
-	return gen.Config{Model: model.Model{Layers: 8, Hidden: 64, Heads: 8, KVHeads: 8, FFN: 256, Vocab: 128,
+	return gen.Config{Model: gen.Model{Layers: 8, Hidden: 64, Heads: 8, KVHeads: 8, FFN: 256, Vocab: 128,
 		TopK: 1},
 		Seq:        32,
 		MicroBatch: 1, GlobalBatch: m, Type: coll.BFloat16, GradType: coll.BFloat16,
@@ -276,16 +275,16 @@ func TestRefused(t *testing.T) {
 		{p, "color=red", "not known"},
 		{p, "first-bucket=1MB", "other buckets"},
 	} {
-		spec, err := variant.Parse([]string{c.setting})
+		spec, err := transform.ParseVariant([]string{c.setting})
 		if err == nil {
-			_, _, err = variant.Apply(c.p, spec)
+			_, _, err = transform.ApplyVariant(c.p, spec)
 		}
-		var e *variant.Error
+		var e *transform.VariantError
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.setting, err, c.want)
 		}
 	}
-	if _, err := variant.Parse([]string{"bucket=1MB", "no-sync"}); err == nil {
+	if _, err := transform.ParseVariant([]string{"bucket=1MB", "no-sync"}); err == nil {
 		t.Error("buckets of nothing")
 	}
 }

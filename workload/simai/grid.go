@@ -1,9 +1,4 @@
-// Package grid lays the ranks of a job out in tensor, expert, data and pipeline
-// parallel groups: rank = (pipeline · D + data) · T + tensor, as Megatron does; an
-// expert group is E neighbours of a data group.
-//
-// What it must not know: formats, machines.
-package grid
+package simai
 
 import (
 	"fmt"
@@ -12,12 +7,12 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// Kind is a family of groups: tensor, pipeline, data, ….
-type Kind uint8
+// groupKind is a family of groups: tensor, pipeline, data, ….
+type groupKind uint8
 
 // Families of groups.
 const (
-	Tensor Kind = iota
+	Tensor groupKind = iota
 	Data
 	Expert
 	DataExpert // the ranks of a data group with the same expert
@@ -43,35 +38,35 @@ type callKey struct {
 	peer  int32
 }
 
-// Error reports a layout whose degrees do not divide the ranks.
-type Error struct{ Problem, Hint string }
+// GridError reports a layout whose degrees do not divide the ranks.
+type GridError struct{ Problem, Hint string }
 
 // Error states the problem and what to write instead.
-func (e *Error) Error() string { return e.Problem + "; " + e.Hint }
+func (e *GridError) Error() string { return e.Problem + "; " + e.Hint }
 
-// New lays ranks out: data parallel groups have ranks / (tensor · pipeline) members.
+// newGrid lays ranks out: data parallel groups have ranks / (tensor · pipeline) members.
 // Communicators and calls are added to p as they are used.
-func New(p *workload.Program, ranks, tensor, expert, pipeline int) (*Grid, error) {
+func newGrid(p *workload.Program, ranks, tensor, expert, pipeline int) (*Grid, error) {
 	tensor, expert, pipeline = max(tensor, 1), max(expert, 1), max(pipeline, 1)
 	if tensor > 1<<20 || expert > 1<<20 || pipeline > 1<<20 || ranks < 1 || ranks > 1<<24 {
-		return nil, &Error{fmt.Sprintf("%d ranks in groups of %d (tensor), %d (pipeline) and %d (expert)",
+		return nil, &GridError{fmt.Sprintf("%d ranks in groups of %d (tensor), %d (pipeline) and %d (expert)",
 			ranks, tensor, pipeline, expert), "each is at least 1"}
 	}
 	if ranks%(tensor*pipeline) != 0 {
-		return nil, &Error{fmt.Sprintf("%d ranks are no multiple of %d (tensor) times %d (pipeline)", ranks,
+		return nil, &GridError{fmt.Sprintf("%d ranks are no multiple of %d (tensor) times %d (pipeline)", ranks,
 			tensor, pipeline), "give a number of ranks that is"}
 	}
 	g := &Grid{Tensor: tensor, Expert: expert, Data: ranks / (tensor * pipeline), Pipeline: pipeline, p: p,
 		index: map[[2]int]int32{}, calls: map[callKey]int32{}}
 	if g.Data%g.Expert != 0 {
-		return nil, &Error{fmt.Sprintf("data parallel groups of %d ranks are no multiple of %d experts",
+		return nil, &GridError{fmt.Sprintf("data parallel groups of %d ranks are no multiple of %d experts",
 			g.Data, g.Expert), "give a number of ranks with which they are"}
 	}
 	return g, nil
 }
 
 // Size returns the number of members of a family's groups.
-func (g *Grid) Size(k Kind) int {
+func (g *Grid) Size(k groupKind) int {
 	return [numKinds]int{g.Tensor, g.Data, g.Expert, g.Data / g.Expert, g.Pipeline,
 		g.Tensor * g.Data * g.Pipeline}[k]
 }
@@ -84,7 +79,7 @@ var kinds = [numKinds]struct {
 
 // place returns the group of a rank in a family, its first rank and the distance between
 // members.
-func (g *Grid) place(k Kind, rank int) (group, first, stride int) {
+func (g *Grid) place(k groupKind, rank int) (group, first, stride int) {
 	t, d, p := rank%g.Tensor, rank/g.Tensor%g.Data, rank/(g.Tensor*g.Data)
 	base := p * g.Data * g.Tensor
 	switch k {
@@ -105,7 +100,7 @@ func (g *Grid) place(k Kind, rank int) (group, first, stride int) {
 }
 
 // Comm returns the communicator of a family that a rank is in, and its rank there.
-func (g *Grid) Comm(k Kind, rank int) (comm, member int32) {
+func (g *Grid) Comm(k groupKind, rank int) (comm, member int32) {
 	group, first, stride := g.place(k, rank)
 	member = int32((rank - first) / stride)
 	i, known := g.index[[2]int{int(k), group}]
@@ -142,9 +137,9 @@ func (g *Grid) Call(c workload.Call) int32 {
 	return i
 }
 
-// Elements converts nccl-tests' size of an operation on n ranks, in bytes, to a count and a type: two-byte
+// elementsOf converts nccl-tests' size of an operation on n ranks, in bytes, to a count and a type: two-byte
 // elements if the size is divisible, else single bytes. A size that is no multiple is rounded up.
-func Elements(f coll.Func, bytes int64, n int) (count int64, t coll.DataType) {
+func elementsOf(f coll.Func, bytes int64, n int) (count int64, t coll.DataType) {
 	t = coll.BFloat16
 	per := int64(1)
 	switch f {
@@ -158,8 +153,8 @@ func Elements(f coll.Func, bytes int64, n int) (count int64, t coll.DataType) {
 	return (bytes + size - 1) / size, t
 }
 
-// Bytes returns the size of a call on n ranks in the sense of nccl-tests; it is the inverse of Elements.
-func Bytes(c *workload.Call, n int) int64 {
+// bytesOf returns the size of a call on n ranks in the sense of nccl-tests; it is the inverse of Elements.
+func bytesOf(c *workload.Call, n int) int64 {
 	per := int64(1)
 	switch c.Func {
 	case coll.AllGather, coll.ReduceScatter, coll.AllToAll, coll.Gather, coll.Scatter:

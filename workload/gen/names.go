@@ -1,4 +1,4 @@
-package model
+package gen
 
 import (
 	_ "embed"
@@ -13,8 +13,8 @@ import (
 //go:embed models.json
 var models []byte
 
-// Published is a model by name, with where its sizes are from.
-type Published struct {
+// modelPublished is a model by name, with where its sizes are from.
+type modelPublished struct {
 	Name string `json:"name"`
 	// Parameters is the published number of parameters, exact or rounded as Rounded says.
 	Parameters int64           `json:"parameters"`
@@ -24,18 +24,18 @@ type Published struct {
 }
 
 // table parses the embedded list once.
-var table = sync.OnceValue(func() (list []Published) {
+var table = sync.OnceValue(func() (list []modelPublished) {
 	if err := json.Unmarshal(models, &list); err != nil {
 		panic(fmt.Sprintf("models.json: %v", err)) // a file of ours, which a test reads
 	}
 	return list
 })
 
-// List returns the named models in the order of their names.
-func List() []Published { return table() }
+// Models returns the named models in the order of their names.
+func Models() []modelPublished { return table() }
 
-// Names lists the names that Find accepts.
-func Names() (out []string) {
+// ModelNames lists the names that Find accepts.
+func ModelNames() (out []string) {
 	for _, p := range table() {
 		out = append(out, p.Name)
 	}
@@ -52,9 +52,9 @@ func plain(name string) string {
 	}, strings.ToLower(name))
 }
 
-// Find returns the model of a name, as people write it: Llama-3.1-70B, llama3.1 70b,
+// FindModel returns the model of a name, as people write it: Llama-3.1-70B, llama3.1 70b,
 // meta-llama/Llama-3.1-70B.
-func Find(name string) (*Model, bool) {
+func FindModel(name string) (*Model, bool) {
 	word := plain(name[strings.LastIndexByte(name, '/')+1:])
 	word = strings.TrimPrefix(strings.TrimPrefix(word, "meta"), "nvidia")
 	for _, suffix := range []string{"instruct", "hf", "base", "v01"} {
@@ -64,7 +64,7 @@ func Find(name string) (*Model, bool) {
 		if plain(p.Name) != word {
 			continue
 		}
-		m, err := Parse(p.Config, "models.json")
+		m, err := ParseModel(p.Config, "models.json")
 		if err != nil {
 			return nil, false // a test reads them all
 		}

@@ -1,8 +1,4 @@
-// Package model has what the training and the serving of a transformer need of it: sizes, kinds of
-// layers, parameters. Models are known by name, or read from a config.json as Hugging Face keeps it.
-//
-// What it must not know: ranks, GPUs, programs.
-package model
+package gen
 
 // Model is the architecture of a decoder. Sizes are those of the whole model, before any parallelism.
 type Model struct {
@@ -44,54 +40,54 @@ type Model struct {
 	Positions                                                      int64 // learned, 0 none
 }
 
-// Kind is the composition of a layer: attention or state space, dense or experts.
-type Kind byte
+// LayerKind is the composition of a layer: attention or state space, dense or experts.
+type LayerKind byte
 
 // Kinds of layers. A layer with both attention and a feed-forward network is the usual one; hybrid
 // models have layers of one part.
 const (
-	Dense         Kind = 'f' // attention, a feed-forward network
-	Sparse        Kind = 'e' // attention, experts
-	DenseWindow   Kind = 'w' // attention in a window, a feed-forward network
-	SparseWindow  Kind = 'x' // attention in a window, experts
-	SSM           Kind = 'M'
-	OnlyAttention Kind = '*'
-	OnlyExperts   Kind = 'E'
-	OnlyFFN       Kind = '-'
+	dense         LayerKind = 'f' // attention, a feed-forward network
+	sparse        LayerKind = 'e' // attention, experts
+	denseWindow   LayerKind = 'w' // attention in a window, a feed-forward network
+	sparseWindow  LayerKind = 'x' // attention in a window, experts
+	ssm           LayerKind = 'M'
+	onlyAttention LayerKind = '*'
+	onlyExperts   LayerKind = 'E'
+	onlyFFN       LayerKind = '-'
 )
 
 // Attention, Windowed, HasExperts and HasFFN report what a layer has.
-func (k Kind) Attention() bool { return k != SSM && k != OnlyExperts && k != OnlyFFN }
+func (k LayerKind) Attention() bool { return k != ssm && k != onlyExperts && k != onlyFFN }
 
 // Windowed reports whether the layer's attention is limited to Window tokens.
-func (k Kind) Windowed() bool { return k == DenseWindow || k == SparseWindow }
+func (k LayerKind) Windowed() bool { return k == denseWindow || k == sparseWindow }
 
 // HasExperts reports whether a layer has experts.
-func (k Kind) HasExperts() bool { return k == Sparse || k == SparseWindow || k == OnlyExperts }
+func (k LayerKind) HasExperts() bool { return k == sparse || k == sparseWindow || k == onlyExperts }
 
 // HasFFN reports whether a layer has a feed-forward network that is no expert.
-func (k Kind) HasFFN() bool { return k == Dense || k == DenseWindow || k == OnlyFFN }
+func (k LayerKind) HasFFN() bool { return k == dense || k == denseWindow || k == onlyFFN }
 
 // Layer returns the kind of layer i, counted from 0. Layers from Layers on are those of MTP.
-func (m *Model) Layer(i int64) Kind {
+func (m *Model) Layer(i int64) LayerKind {
 	switch {
 	case i < int64(len(m.Pattern)):
-		return Kind(m.Pattern[i])
+		return LayerKind(m.Pattern[i])
 	case m.Pattern != "" && i >= m.Layers: // what predicts a further token is as the last layer
 		return m.last()
 	case m.Experts > 0:
-		return Sparse
+		return sparse
 	}
-	return Dense
+	return dense
 }
 
 // last returns the kind of the layers that predict further tokens, if the pattern does not say: attention
 // like the last layers'.
-func (m *Model) last() Kind {
+func (m *Model) last() LayerKind {
 	if m.Experts > 0 {
-		return Sparse
+		return sparse
 	}
-	return Dense
+	return dense
 }
 
 // Dim returns the size of a head of queries and keys.
