@@ -8,7 +8,7 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
-	"github.com/simccl/simccl/app/report/job"
+	"github.com/simccl/simccl/app/report/page"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/study/replay"
@@ -121,7 +121,7 @@ func (o *ReplayOptions) page(a *cli.App, first *outcome, list []replay.Versus) e
 	for i, n := range o.Job.Names {
 		names[i] = filepath.Base(n)
 	}
-	p := job.Page{Title: strings.Join(names, " "), Command: "simccl " + strings.Join(a.Args, " "),
+	p := page.JobPage{Title: strings.Join(names, " "), Command: "simccl " + strings.Join(a.Args, " "),
 		Machine: fmt.Sprintf("%d × %s", first.site.Cluster.NHosts(), first.site.Name),
 		Rules:   first.site.Config.Rules.Version(), Program: a.Version, Times: first.site.Times(),
 		Report: first.report, Timeline: first.line, Rank: first.rank, Versus: list}

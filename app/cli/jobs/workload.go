@@ -13,7 +13,7 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
-	"github.com/simccl/simccl/app/report/job"
+	"github.com/simccl/simccl/app/report/page"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/job/streams"
@@ -141,7 +141,7 @@ func (o *WorkloadShowOptions) Run(_ context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	s := job.Of(j)
+	s := page.JobOf(j)
 	if a.JSON {
 		return a.PrintJSON(s)
 	}

@@ -1,9 +1,9 @@
-package job
+package page
 
 import (
 	"fmt"
 
-	"github.com/simccl/simccl/app/report/svg"
+	"github.com/simccl/simccl/app/report/chart"
 	"github.com/simccl/simccl/job/timeline"
 	"github.com/simccl/simccl/units"
 )
@@ -38,11 +38,11 @@ func (w *writer) timeline() {
 		return left + (width-left-10)*float64(min(max(at, from), to)-from)/float64(to-from)
 	}
 	apart := units.Time(float64(to-from) / (width - left) / 2)
-	var s svg.Drawing
+	var s chart.Drawing
 	y, lanes, slices := 18.0, 0, 0
 	lane := func(name string, list []timeline.Slice) {
 		fmt.Fprintf(&s,
-			`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-6, y+13, svg.Escape(name), left, width, y+row-.5, y+row-.5)
+			`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-6, y+13, chart.EscapeXML(name), left, width, y+row-.5, y+row-.5)
 		for _, e := range timeline.Join(list, apart) {
 			if e.To <= from || e.From >= to || slices == slicesShown {
 				continue
@@ -55,13 +55,13 @@ func (w *writer) timeline() {
 				continue
 			}
 			s.Add(`<rect class="%s" x="%.2f" y="%.1f" width="%.2f" height="%g"><title>%s</title></rect>`,
-				classOf[e.Kind], x(e.From), y+2, wide, row-5, svg.Escape(tip))
+				classOf[e.Kind], x(e.From), y+2, wide, row-5, chart.EscapeXML(tip))
 		}
 		y += row
 		lanes++
 	}
 	heading := func(name string) {
-		fmt.Fprintf(&s, `<text class="head" x="4" y="%.1f">%s</text>`, y+15, svg.Escape(name))
+		fmt.Fprintf(&s, `<text class="head" x="4" y="%.1f">%s</text>`, y+15, chart.EscapeXML(name))
 		y += row + 6
 	}
 	heading("critical path")
@@ -87,7 +87,7 @@ func (w *writer) timeline() {
 	w.raw(". Kernels that follow each other closer than the drawing shows are one.</p>\n")
 	w.key(fmt.Sprintf(`<span><i class="%s"></i>communication that compute hides</span>`, hidden))
 	w.raw(`<div class="wide" tabindex="0" role="region" aria-label="Timeline"><svg class="time" viewBox="0 0 %g %.0f" style="min-width:%gpx" role="img" aria-label="timeline">`, width, y+8, width)
-	var axis svg.Drawing
+	var axis chart.Drawing
 	const ms = float64(units.Millisecond)
 	axis.Times(float64(to-from)/ms, "%.6g ms", 10, 14, y,
 		func(v float64) float64 { return x(from + units.Time(v*ms)) })

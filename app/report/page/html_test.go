@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"math"
@@ -72,7 +72,7 @@ func TestContrast(t *testing.T) {
 		for _, ink := range []string{"fg", "soft", "sim", "alt", "bad"} {
 			least(4.5, ink, "bg", "card")
 		}
-		for n := range Steps {
+		for n := range steps {
 			s := strconv.Itoa(n)
 			least(4.5, "i"+s, "r"+s)
 		}
@@ -104,7 +104,7 @@ func TestRampIsEven(t *testing.T) {
 	for i, v := range themes(t) {
 		for kind, m := range blind {
 			var l []float64
-			for n := range Steps {
+			for n := range steps {
 				c := light(t, v["r"+strconv.Itoa(n)])
 				var seen [3]float64
 				for r := range m {
@@ -112,8 +112,8 @@ func TestRampIsEven(t *testing.T) {
 				}
 				l = append(l, lightness(seen))
 			}
-			mean := (l[Steps-1] - l[0]) / (Steps - 1)
-			for n := 1; n < Steps; n++ {
+			mean := (l[steps-1] - l[0]) / (steps - 1)
+			for n := 1; n < steps; n++ {
 				if d := (l[n] - l[n-1]) / mean; d < 0.6 || d > 1.4 {
 					t.Errorf("theme %d, eyes %d: step %d is %.2f of the mean step", i, kind, n, d)
 				}
@@ -124,7 +124,7 @@ func TestRampIsEven(t *testing.T) {
 
 // A line of the summary does not end between a number and its unit; names and commands stay as they are.
 func TestNumbersStayWithTheirUnits(t *testing.T) {
-	d := Doc{Title: "t", Command: "simccl run --sizes 8 B",
+	d := doc{Title: "t", Command: "simccl run --sizes 8 B",
 		Answer: "28.32 us at 1 KiB, 3 % of 5 Gb/s, 4 Bands"}
 	page := d.Page()
 	if want := "28.32\u00a0us at 1\u00a0KiB, 3\u00a0% of 5\u00a0Gb/s, 4 Bands"; !strings.Contains(page,
@@ -143,7 +143,7 @@ func TestNoLineEndsWithinAValue(t *testing.T) {
 
 // TestNoLineEndsWithinAnOption: the command above a report is broken between its words.
 func TestNoLineEndsWithinAnOption(t *testing.T) {
-	d := &Doc{Command: "simccl run --topo dgx-h100 -b 1M"}
+	d := &doc{Command: "simccl run --topo dgx-h100 -b 1M"}
 	want := "<code>simccl run <span>--topo</span> dgx-h100 <span>-b</span> 1M</code>"
 	if got := d.Page(); !strings.Contains(got, want) {
 		t.Errorf("no %s in\n%s", want, got)

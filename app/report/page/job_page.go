@@ -1,16 +1,15 @@
-package job
+package page
 
 import (
 	"fmt"
 	"io"
 
-	"github.com/simccl/simccl/app/report/html"
 	"github.com/simccl/simccl/job/timeline"
 	"github.com/simccl/simccl/study/replay"
 )
 
-// Page is the data of a job's page.
-type Page struct {
+// JobPage is the data of a job's page.
+type JobPage struct {
 	Title, Command string
 	Machine        string
 	Rules, Program string // versions
@@ -36,29 +35,29 @@ const css = ".stack { align-items: center; display: flex; height: 16px; min-widt
 
 // shown bounds the rows of the page's tables.
 const (
-	ranksShown = 64
-	rowsShown  = 30
+	ranksShown   = 64
+	jobRowsShown = 30
 )
 
 type writer struct {
-	html.Doc
-	p *Page
+	doc
+	p *JobPage
 }
 
 func (w *writer) raw(format string, args ...any) { w.Raw(format, args...) }
 
-func text(s string) string { return html.Text(s) }
+func jobText(s string) string { return Text(s) }
 
 func ms(us float64) string { return fmt.Sprintf("%.3f", us/1000) }
 
 // Write writes the page as one HTML file.
-func (p *Page) Write(to io.Writer) error {
+func (p *JobPage) Write(to io.Writer) error {
 	r := p.Report
-	facts := []html.Fact{{Name: "machine", Value: p.Machine}, {Name: "ranks", Value: fmt.Sprint(r.Ranks)},
+	facts := []Fact{{Name: "machine", Value: p.Machine}, {Name: "ranks", Value: fmt.Sprint(r.Ranks)},
 		{Name: "host", Value: r.Host}, {Name: "fidelity", Value: r.Fidelity},
 		{Name: "rules", Value: "NCCL " + p.Rules}, {Name: "simccl", Value: p.Program},
 		{Name: "times", Value: p.Times}}
-	w := &writer{p: p, Doc: html.Doc{Title: p.Title, Command: p.Command, CSS: css, Facts: facts}}
+	w := &writer{p: p, doc: doc{Title: p.Title, Command: p.Command, CSS: css, Facts: facts}}
 	w.Answer, w.Tiles = p.summary()
 	w.iteration()
 	w.versus()
@@ -70,7 +69,7 @@ func (p *Page) Write(to io.Writer) error {
 	if len(r.Notes) > 0 {
 		w.Section("notes", "Notes")
 		for _, n := range r.Notes {
-			w.raw("<p class=\"warn\">%s</p>\n", text(n))
+			w.raw("<p class=\"warn\">%s</p>\n", jobText(n))
 		}
 	}
 	_, err := io.WriteString(to, w.Page())
@@ -90,11 +89,11 @@ func (w *writer) iteration() {
 	}
 	if r.Bounds.Link != "" {
 		w.raw("<tr><td class=\"t\">busiest link</td><td>%s</td><td class=\"t\">%s</td></tr>\n",
-			ms(r.Bounds.LinkUs), text(r.Bounds.Link))
+			ms(r.Bounds.LinkUs), jobText(r.Bounds.Link))
 	}
 	for _, x := range r.Ideal {
 		w.raw("<tr><td class=\"t\">calls of %s at no time</td><td>%s</td><td class=\"t\">%s ms less, %.1f "+
-			"%%</td></tr>\n", text(x.Group), ms(x.IterationUs), ms(x.WonUs), 100*x.WonUs/max(r.IterationUs,
+			"%%</td></tr>\n", jobText(x.Group), ms(x.IterationUs), ms(x.WonUs), 100*x.WonUs/max(r.IterationUs,
 			1e-9))
 	}
 	w.raw("</tbody></table></div>\n")
@@ -107,7 +106,7 @@ func (w *writer) iteration() {
 			if s.RecordedUs != nil {
 				recorded = ms(*s.RecordedUs)
 			}
-			w.raw("<tr><td class=\"t\">%s</td><td>%s</td><td>%s</td></tr>\n", text(s.Name), ms(s.Us),
+			w.raw("<tr><td class=\"t\">%s</td><td>%s</td><td>%s</td></tr>\n", jobText(s.Name), ms(s.Us),
 				recorded)
 		}
 		w.raw("</tbody></table></div></details>\n")
@@ -126,7 +125,7 @@ func (w *writer) versus() {
 		"least</th></tr></thead><tbody>\n")
 	row := func(name string, x *replay.Report) {
 		w.raw("<tr><td class=\"t\"><code>%s</code></td><td>%s</td><td>%+.1f "+
-			"%%</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", text(name),
+			"%%</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", jobText(name),
 			ms(x.IterationUs),
 			100*(x.IterationUs/max(r.IterationUs, 1e-9)-1), ms(x.ComputeUs), ms(x.ExposedUs), ms(x.BubbleUs),
 			ms(x.HostUs), ms(x.BoundUs))
@@ -207,7 +206,7 @@ func (w *writer) path() {
 		"aria-label=\"Critical path\"><table><thead><tr><th class=\"t\">on the critical " +
 		"path</th><th>ms</th><th>share</th><th class=\"t\">share</th></tr></thead><tbody>\n")
 	for i, s := range r.Path {
-		if i == rowsShown {
+		if i == jobRowsShown {
 			break
 		}
 		class := map[string]string{"compute": "kgreen", "host": "kolive", "waiting for SMs": "wait"}[s.What]
@@ -215,7 +214,7 @@ func (w *writer) path() {
 			class = "kblue"
 		}
 		w.raw("<tr><td class=\"t\">%s</td><td>%s</td><td>%.1f %%</td><td class=\"t wide2\"><div "+
-			"class=\"bar\"><div class=\"%s\" style=\"width:%.1f%%\"></div></div></td></tr>\n", text(s.What),
+			"class=\"bar\"><div class=\"%s\" style=\"width:%.1f%%\"></div></div></td></tr>\n", jobText(s.What),
 			ms(s.Us), 100*s.Us/total, class, 100*s.Us/total)
 	}
 	w.raw("</tbody></table></div>\n")
@@ -232,14 +231,14 @@ func (w *writer) groups() {
 		"rank</th><th>busy ms</th><th>exposed ms</th><th class=\"t\">share</th></tr></thead><tbody>\n")
 	rows := r.Folded()
 	for i, g := range rows {
-		if i == rowsShown {
+		if i == jobRowsShown {
 			w.raw("<tr><td class=\"t\" colspan=\"8\">%d more groups</td></tr>\n", len(rows)-i)
 			break
 		}
 		w.raw("<tr><td class=\"t\">%s</td><td "+
 			"class=\"t\">%s</td><td>%d</td><td>%.4g</td><td>%s</td><td>%s</td><td>%s</td><td "+
 			"class=\"t\"><div class=\"bar\"><div class=\"kblue\" "+
-			"style=\"width:%.1f%%\"></div></div></td></tr>\n", text(g.Name), text(g.Kind), g.Ranks, g.Calls,
+			"style=\"width:%.1f%%\"></div></div></td></tr>\n", jobText(g.Name), jobText(g.Kind), g.Ranks, g.Calls,
 			replay.Megabytes(g.BytesPerRank), ms(g.BusyUs), ms(g.ExposedUs),
 			min(100, 100*g.ExposedUs/max(r.IterationUs, 1e-9)))
 	}
@@ -258,7 +257,7 @@ func (w *writer) calls() {
 		"class=\"t\">call</th><th>bytes</th><th>times</th><th>us</th><th>alone</th><th>contended</th><th>" +
 		"recorded</th><th>error</th><th class=\"t\">choice</th></tr></thead><tbody>\n")
 	for i, c := range r.Calls {
-		if i == rowsShown {
+		if i == jobRowsShown {
 			w.raw("<tr><td class=\"t\" colspan=\"10\">%d more; --json has them all</td></tr>\n",
 				len(r.Calls)-i)
 			break
@@ -274,8 +273,8 @@ func (w *writer) calls() {
 		w.raw("<tr><td class=\"t\">%s</td><td "+
 			"class=\"t\">%s</td><td>%d</td><td>%d</td><td>%.1f</td><td>%.1f</td><td>%s</td><td>%s</td>"+
 			"<td>%s</td><td class=\"t\">%s %s</td></tr>\n",
-			text(c.Group), text(c.Func), c.Bytes, c.Times, c.Us, c.AloneUs, contended, recorded, off,
-			text(c.Algo), text(c.Proto))
+			jobText(c.Group), jobText(c.Func), c.Bytes, c.Times, c.Us, c.AloneUs, contended, recorded, off,
+			jobText(c.Algo), jobText(c.Proto))
 	}
 	w.raw("</tbody></table></div>\n")
 }

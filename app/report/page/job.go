@@ -1,8 +1,4 @@
-// Package job sums what a program does: its groups with their calls and bytes,
-// computations, the host's time, and what its recording measured.
-//
-// What it must not know: files, flags, how a program is run.
-package job
+package page
 
 import (
 	"cmp"
@@ -20,7 +16,7 @@ import (
 // Summary is a job in figures. Times are microseconds, on average over ranks.
 type Summary struct {
 	Format     string      `json:"format"`
-	Files      []InputFile `json:"files"`
+	Files      []inputFile `json:"files"`
 	GPU        string      `json:"gpu,omitempty"`
 	NCCL       string      `json:"nccl,omitempty"`
 	Ranks      int         `json:"ranks"`
@@ -29,20 +25,20 @@ type Summary struct {
 	Calls      int         `json:"calls"`
 	ComputeUs  float64     `json:"computeUs"`
 	HostUs     float64     `json:"hostUs"`
-	Groups     []Group     `json:"groups"`
-	Iterations []Iteration `json:"iterations,omitempty"`
-	Recorded   []Recorded  `json:"recorded,omitempty"`
+	Groups     []jobGroup  `json:"groups"`
+	Iterations []iteration `json:"iterations,omitempty"`
+	Recorded   []recorded  `json:"recorded,omitempty"`
 	Notes      []string    `json:"notes"`
 }
 
-// InputFile is a file and its format.
-type InputFile struct {
+// inputFile is a file and its format.
+type inputFile struct {
 	Name   string `json:"name"`
 	Format string `json:"format"`
 }
 
-// Group is a communicator, or several of one kind, size and use.
-type Group struct {
+// jobGroup is a communicator, or several of one kind, size and use.
+type jobGroup struct {
 	Name         string  `json:"name"`
 	Kind         string  `json:"kind"`
 	Groups       int     `json:"groups"`
@@ -53,14 +49,14 @@ type Group struct {
 	RecordedUs   float64 `json:"recordedUs,omitempty"` // of a rank's calls alone
 }
 
-// Iteration is a recorded step.
-type Iteration struct {
+// iteration is a recorded step.
+type iteration struct {
 	Name string  `json:"name"`
 	Us   float64 `json:"us"`
 }
 
-// Recorded is what one recording measured by itself.
-type Recorded struct {
+// recorded is what one recording measured by itself.
+type recorded struct {
 	Rank        int     `json:"rank"`
 	SpanUs      float64 `json:"spanUs"`
 	BusyUs      float64 `json:"busyUs"`
@@ -73,26 +69,26 @@ type Recorded struct {
 
 func us(t units.Time) float64 { return float64(t/1000) / 1000 }
 
-// Of sums a job.
-func Of(j *load.Job) *Summary {
+// JobOf sums a job.
+func JobOf(j *load.Job) *Summary {
 	p := j.Program
 	s := &Summary{Format: j.Format.String(), GPU: j.Meta.GPU, NCCL: j.Meta.NCCL, Ranks: p.Ranks(),
-		Lists: len(p.Lists), Notes: j.Notes, Groups: []Group{}}
+		Lists: len(p.Lists), Notes: j.Notes, Groups: []jobGroup{}}
 	if s.Notes == nil {
 		s.Notes = []string{}
 	}
 	for _, f := range j.Files {
-		s.Files = append(s.Files, InputFile{f.Name, f.Format.String()})
+		s.Files = append(s.Files, inputFile{f.Name, f.Format.String()})
 	}
 	s.times(p)
 	s.groups(p)
 	if j.Rebuilt != nil {
 		for _, x := range j.Rebuilt.Steps {
-			s.Iterations = append(s.Iterations, Iteration{x.Name, us(x.Mean)})
+			s.Iterations = append(s.Iterations, iteration{x.Name, us(x.Mean)})
 		}
 		for i, t := range j.Traces {
 			m := t.Measure()
-			r := Recorded{Rank: max(t.Rank, 0), SpanUs: float64(m.Span) / 1000,
+			r := recorded{Rank: max(t.Rank, 0), SpanUs: float64(m.Span) / 1000,
 				BusyUs: float64(m.Busy) / 1000, CommUs: float64(m.Comm) / 1000,
 				ExposedUs: float64(m.Exposed) / 1000, Collectives: m.Collectives}
 			if i < len(j.Rebuilt.Clocks) {
@@ -138,7 +134,7 @@ func (s *Summary) groups(p *workload.Program) {
 		comm int32
 		fn   string
 	}
-	sums := map[key]*Group{}
+	sums := map[key]*jobGroup{}
 	first := make([]int32, len(p.Comms)) // rank whose calls are counted
 	for c := range p.Comms {
 		first[c] = p.Comms[c].Rank(0)
@@ -157,7 +153,7 @@ func (s *Summary) groups(p *workload.Program) {
 			g := sums[k]
 			if g == nil {
 				c := &p.Comms[call.Comm]
-				g = &Group{Name: c.Name, Kind: c.Kind.String(), Groups: 1, Ranks: c.Size(len(p.Of)),
+				g = &jobGroup{Name: c.Name, Kind: c.Kind.String(), Groups: 1, Ranks: c.Size(len(p.Of)),
 					Func: k.fn}
 				sums[k] = g
 				order = append(order, k)
@@ -179,7 +175,7 @@ func (s *Summary) groups(p *workload.Program) {
 		at[id] = len(s.Groups)
 		s.Groups = append(s.Groups, *g)
 	}
-	slices.SortStableFunc(s.Groups, func(a, b Group) int {
+	slices.SortStableFunc(s.Groups, func(a, b jobGroup) int {
 		return cmp.Compare(b.BytesPerRank, a.BytesPerRank)
 	})
 }

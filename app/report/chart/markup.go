@@ -1,11 +1,4 @@
-// Package svg is what drawings share: text that SVG does not read as its own, axes, and
-// markup in the making.
-//
-// Drawings are written by hand for the reason that package html gives. All text goes
-// through Escape.
-//
-// What it must not know: what is drawn.
-package svg
+package chart
 
 import (
 	"fmt"
@@ -23,8 +16,8 @@ func (d *Drawing) Add(format string, args ...any) { fmt.Fprintf(d, format, args.
 var escapes = strings.NewReplacer("\x00", "\ufffd", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "<", "&lt;",
 	">", "&gt;")
 
-// Escape is text within a drawing.
-func Escape(s string) string { return escapes.Replace(s) }
+// EscapeXML is text within a drawing.
+func EscapeXML(s string) string { return escapes.Replace(s) }
 
 // Short cuts a text to n characters.
 func Short(s string, n int) string {
@@ -71,7 +64,7 @@ func Step(v float64) float64 {
 func (d *Drawing) Wait(x, y, w, high float64, title string) {
 	d.Add(`<path class="wait" stroke-width="%g" d="M%.2f %.1fh%.2f"><title>%s</title></path>`, high, x,
 		y+high/2, w,
-		Escape(title))
+		EscapeXML(title))
 }
 
 // Times adds about eight lines from top down to low, at round times from 0 to span, with their

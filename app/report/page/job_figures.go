@@ -1,4 +1,4 @@
-package job
+package page
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 const ranksDrawn = 16
 
 // Figures are the parts of an iteration, by rank or beside other options, and the calls' times.
-func (p *Page) Figures() []chart.Named {
+func (p *JobPage) Figures() []chart.Named {
 	it := &chart.Chart{XName: "rank", YName: "iteration_ms", Stacked: true}
 	for _, c := range short {
 		it.Series = append(it.Series, chart.Series{Name: c})

@@ -1,12 +1,4 @@
-// Package html is what pages share: their style, their frame, and text that HTML does
-// not read as its own. Pages are one file: no scripts, nothing is loaded.
-//
-// Pages are written by hand and not with html/template: a program that links that
-// package keeps every exported method of every type, three megabytes of this one
-// (CONTRIBUTING.md). All text goes through Text or svg.Escape.
-//
-// What it must not know: what a page shows.
-package html
+package page
 
 import (
 	_ "embed"
@@ -15,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/simccl/simccl/app/report/svg"
+	"github.com/simccl/simccl/app/report/chart"
 )
 
 //go:embed style.css
@@ -27,22 +19,22 @@ func Style() string { return style }
 // Fact is a line of what a page says about itself.
 type Fact struct{ Name, Value string }
 
-// Tile is a figure of the summary on top. Code is set apart as a command or a setting.
-type Tile struct {
+// tile is a figure of the summary on top. Code is set apart as a command or a setting.
+type tile struct {
 	Name, Value, Note, Code string
 	Alt                     bool // what is compared with, or is to be done
 }
 
 // Text escapes text for HTML.
-func Text(s string) string { return strings.ReplaceAll(svg.Escape(s), "+", "&#43;") }
+func Text(s string) string { return strings.ReplaceAll(chart.EscapeXML(s), "+", "&#43;") }
 
-// Doc is a page in the making: a summary, contents, facts, and the sections in the
+// doc is a page in the making: a summary, contents, facts, and the sections in the
 // order in which they are begun.
-type Doc struct {
+type doc struct {
 	Title, Command string
 	CSS            string // beside the common style
 	Answer         string // the summary in one line, may be empty
-	Tiles          []Tile
+	Tiles          []tile
 	Facts          []Fact
 
 	strings.Builder // of the sections: markup in which all text is escaped
@@ -50,29 +42,29 @@ type Doc struct {
 }
 
 // Raw adds markup; arguments are numbers, or markup themselves.
-func (d *Doc) Raw(format string, args ...any) { fmt.Fprintf(d, format, args...) }
+func (d *doc) Raw(format string, args ...any) { fmt.Fprintf(d, format, args...) }
 
 // Section begins a section, which ends where the next one begins.
-func (d *Doc) Section(id, title string) {
+func (d *doc) Section(id, title string) {
 	d.end()
 	d.contents = append(d.contents, Fact{id, title})
 	d.Raw("<section><h2 id=\"%[1]s\">%[2]s</h2>\n", id, Text(title))
 }
 
-func (d *Doc) end() {
+func (d *doc) end() {
 	if len(d.contents) > 0 {
 		d.WriteString("</section>\n")
 	}
 }
 
-// Wide is a frame that scrolls by itself, by keys too.
-func Wide(label, markup string) string {
+// wide is a frame that scrolls by itself, by keys too.
+func wide(label, markup string) string {
 	return `<div class="wide" tabindex="0" role="region" aria-label="` + Text(label) + `">` + markup +
 		"</div>\n"
 }
 
 // Page returns the finished file.
-func (d *Doc) Page() string {
+func (d *doc) Page() string {
 	d.end()
 	var b strings.Builder
 	fmt.Fprintf(&b, `<!doctype html>
@@ -117,17 +109,17 @@ var unit = regexp.MustCompile(`(\d) ((?:[mnµu]?s|[GM]B/s|Gb/s|[KMG]?i?B|%|×)(?
 // option is an option of a command line, after whose hyphens no line is to end.
 var option = regexp.MustCompile(`(?:^|\B)--?[a-z][\w-]*`)
 
-// span is a range of numbers, as of equal links: GPU0–7.
-var span = regexp.MustCompile(`(\d–)(\d)`)
+// htmlSpan is a range of numbers, as of equal links: GPU0–7.
+var htmlSpan = regexp.MustCompile(`(\d–)(\d)`)
 
 // joined is Text in which no line ends between a number and its unit, or within a range of numbers; one may
 // end after the arrow of a link.
 func joined(s string) string {
-	s = span.ReplaceAllString(unit.ReplaceAllString(Text(s), "$1\u00a0$2"), "$1\u2060$2")
+	s = htmlSpan.ReplaceAllString(unit.ReplaceAllString(Text(s), "$1\u00a0$2"), "$1\u2060$2")
 	return strings.ReplaceAll(s, "→", "→<wbr>")
 }
 
-func (d *Doc) summary(b *strings.Builder) {
+func (d *doc) summary(b *strings.Builder) {
 	if d.Answer != "" {
 		fmt.Fprintf(b, "<p class=\"answer\">%s</p>\n", joined(d.Answer))
 	}
@@ -152,13 +144,13 @@ func (d *Doc) summary(b *strings.Builder) {
 	b.WriteString("</div>\n")
 }
 
-// Steps of the ramp of amounts: classes r0 (little) to r6 (much) of the style.
-const Steps = 7
+// steps of the ramp of amounts: classes r0 (little) to r6 (much) of the style.
+const steps = 7
 
 // Amount is the step of the ramp for 0 to 1.
 func Amount(x float64) int {
 	if !(x > 0) {
 		return 0
 	}
-	return int(min(Steps-1, math.Floor(x*Steps)))
+	return int(min(steps-1, math.Floor(x*steps)))
 }

@@ -1,4 +1,4 @@
-package machine
+package page
 
 import (
 	"math"
@@ -44,9 +44,9 @@ func TestNoLineThroughABox(t *testing.T) {
 	n, largest := 0, 0
 	systems(t, func(name string, s *topo.System) {
 		n++
-		d := Of(s)
+		d := LayOut(s)
 		largest = max(largest, len(s.Nodes))
-		hit := func(p Point, b Box) bool {
+		hit := func(p BoxPoint, b Box) bool {
 			return math.Abs(p[0]-b.X) < b.W/2-0.2 && math.Abs(p[1]-b.Y) < b.H/2-0.2
 		}
 		for i := range d.Lines {
@@ -54,7 +54,7 @@ func TestNoLineThroughABox(t *testing.T) {
 			at := l.Along()
 			for k := range at[1:] {
 				for f := 0.0; f <= 1; f += 1 / (1 + math.Hypot(at[k+1][0]-at[k][0], at[k+1][1]-at[k][1])) {
-					p := Point{at[k][0] + f*(at[k+1][0]-at[k][0]), at[k][1] + f*(at[k+1][1]-at[k][1])}
+					p := BoxPoint{at[k][0] + f*(at[k+1][0]-at[k][0]), at[k][1] + f*(at[k+1][1]-at[k][1])}
 					if p[0] < 0 || p[0] > d.Width || p[1] < 0 || p[1] > d.Height {
 						t.Fatalf("%s: %s – %s leaves the drawing at %v", name, s.Name(l.A), s.Name(l.B), p)
 					}

@@ -1,9 +1,4 @@
-// Package machine lays out the drawing of one host, for the report, for topo show and for the page: CPUs
-// above, PCI trees below them with all GPUs and NICs in one row, NVSwitches at the foot. No line runs
-// through a box that is not its end.
-//
-// What it must not know: colours, loads, what writes the drawing.
-package machine
+package page
 
 import (
 	"fmt"
@@ -11,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/app/report/svg"
+	"github.com/simccl/simccl/app/report/chart"
 	"github.com/simccl/simccl/topo"
 )
 
-// Point is a place of the drawing, in px, x to the right and y down.
-type Point [2]float64
+// BoxPoint is a place of the drawing, in px, x to the right and y down.
+type BoxPoint [2]float64
 
 // Box is a device, or a part of an NVSwitch that lies below each row of GPUs. X and Y are its centre.
 type Box struct {
@@ -26,20 +21,20 @@ type Box struct {
 	H float64 `json:"h"`
 }
 
-// Line joins two devices: straight from point to point, or an arc, of which the second point is what it bends
+// boxLine joins two devices: straight from point to point, or an arc, of which the second point is what it bends
 // to (a quadratic Bézier curve). Links are those between the two, in both directions.
-type Line struct {
+type boxLine struct {
 	A, B   topo.NodeID
 	Links  []topo.LinkID
-	Points []Point
+	Points []BoxPoint
 	Arc    bool
 }
 
-// Layout is a host. Boxes are by node: none of a NIC that is drawn as its only port.
-type Layout struct {
+// machineLayout is a host. Boxes are by node: none of a NIC that is drawn as its only port.
+type machineLayout struct {
 	Width, Height float64
 	Boxes         [][]Box
-	Lines         []Line
+	Lines         []boxLine
 
 	s      *topo.System
 	port   []topo.NodeID // by node: itself, or the port as which a NIC is drawn
@@ -55,39 +50,39 @@ type Layout struct {
 }
 
 const (
-	high     = 26.0 // of a box
-	between  = 74.0 // of rows
-	least    = 46.0 // width of a box
-	gap      = 12.0 // between boxes
-	letter   = 7.4  // width of a character of 12 px
-	mostName = 14
+	high          = 26.0 // of a box
+	between       = 74.0 // of rows
+	least         = 46.0 // width of a box
+	gap           = 12.0 // between boxes
+	machineLetter = 7.4  // width of a character of 12 px
+	mostName      = 14
 	// columns is where a further CPU begins new rows.
 	columns = 24
 	// above is the room for arcs of CPUs, below that for arcs of GPUs.
 	above, below = 34.0, 64.0
 )
 
-// Label is the name in a device's box.
-func Label(s *topo.System, n topo.NodeID) string {
+// LabelOf is the name in a device's box.
+func LabelOf(s *topo.System, n topo.NodeID) string {
 	switch s.Nodes[n].Kind {
 	case topo.NVS:
 		return "NVSwitch"
 	case topo.PCI:
 		return "PCIe"
 	}
-	return svg.Short(s.Short(n), mostName)
+	return chart.Short(s.Short(n), mostName)
 }
 
-// Of lays out a System.
-func Of(s *topo.System) *Layout {
+// LayOut lays out a System.
+func LayOut(s *topo.System) *machineLayout {
 	n := len(s.Nodes)
-	d := &Layout{Boxes: make([][]Box, n), s: s, port: make([]topo.NodeID, n), row: make([]int, n),
+	d := &machineLayout{Boxes: make([][]Box, n), s: s, port: make([]topo.NodeID, n), row: make([]int, n),
 		column: least, of: map[[2]topo.NodeID]int{}}
 	for i := range s.Nodes {
 		id := topo.NodeID(i)
 		d.port[i], d.row[i] = id, -1
 		if s.Nodes[i].Kind != topo.NVS {
-			d.column = max(d.column, letter*float64(len([]rune(Label(s, id))))+10)
+			d.column = max(d.column, machineLetter*float64(len([]rune(LabelOf(s, id))))+10)
 		}
 		var ports []topo.NodeID
 		for _, l := range s.Nodes[i].Links {
@@ -106,7 +101,7 @@ func Of(s *topo.System) *Layout {
 }
 
 // place finds the boxes.
-func (d *Layout) place() {
+func (d *machineLayout) place() {
 	peers := slices.ContainsFunc(d.s.Links, func(l topo.Link) bool {
 		return l.Kind == topo.LinkNVL && d.s.Nodes[l.From].Kind != topo.NVS &&
 			d.s.Nodes[l.To].Kind != topo.NVS
@@ -168,7 +163,7 @@ func (d *Layout) place() {
 }
 
 // tree places a node and what hangs below it on PCI, at a depth of its band, and returns its x.
-func (d *Layout) tree(n topo.NodeID, depth int, x []float64) float64 {
+func (d *machineLayout) tree(n topo.NodeID, depth int, x []float64) float64 {
 	n = d.port[n]
 	for len(d.rows) <= d.band+depth {
 		d.rows = append(d.rows, 0)
@@ -197,7 +192,7 @@ func (d *Layout) tree(n topo.NodeID, depth int, x []float64) float64 {
 }
 
 // join finds the lines, one for each two devices.
-func (d *Layout) join() {
+func (d *machineLayout) join() {
 	for i := range d.s.Links {
 		l := &d.s.Links[i]
 		a, b := d.port[l.From], d.port[l.To]
@@ -208,7 +203,7 @@ func (d *Layout) join() {
 		if !ok {
 			k = len(d.Lines)
 			d.of[[2]topo.NodeID{a, b}], d.of[[2]topo.NodeID{b, a}] = k, k
-			d.Lines = append(d.Lines, Line{A: a, B: b})
+			d.Lines = append(d.Lines, boxLine{A: a, B: b})
 			d.draw(&d.Lines[k])
 		}
 		d.Lines[k].Links = append(d.Lines[k].Links, topo.LinkID(i))
@@ -216,7 +211,7 @@ func (d *Layout) join() {
 }
 
 // draw finds the points of a line: as straight as the boxes allow.
-func (d *Layout) draw(l *Line) {
+func (d *machineLayout) draw(l *boxLine) {
 	if d.s.Nodes[l.A].Kind == topo.NVS {
 		l.A, l.B = l.B, l.A
 	}
@@ -236,17 +231,17 @@ func (d *Layout) draw(l *Line) {
 			x = a.X
 		}
 		b.X = x
-		l.Points = []Point{{a.X, a.Y + high/2}, {x, b.Y - high/2}}
+		l.Points = []BoxPoint{{a.X, a.Y + high/2}, {x, b.Y - high/2}}
 	case a.Y == b.Y:
 		room, up := above-6, -1.0
 		if d.s.Nodes[l.A].Kind != topo.CPU {
 			room, up = below-8, 1
 		}
 		c := 16 + (2*room-16)*math.Abs(b.X-a.X)/d.Width // an arc bends half as far
-		l.Arc, l.Points = true, []Point{{a.X, a.Y + up*high/2}, {(a.X + b.X) / 2, a.Y + up*(high/2+c)},
+		l.Arc, l.Points = true, []BoxPoint{{a.X, a.Y + up*high/2}, {(a.X + b.X) / 2, a.Y + up*(high/2+c)},
 			{b.X, b.Y + up*high/2}}
 	default:
-		l.Points = []Point{{a.X, a.Y + high/2}, {b.X, min(a.Y+between, b.Y) - high/2}, {b.X, b.Y - high/2}}
+		l.Points = []BoxPoint{{a.X, a.Y + high/2}, {b.X, min(a.Y+between, b.Y) - high/2}, {b.X, b.Y - high/2}}
 		l.Points = slices.Compact(l.Points)
 	}
 	if !d.clear(l) {
@@ -255,7 +250,7 @@ func (d *Layout) draw(l *Line) {
 }
 
 // around leads a line between columns, or outside of them, where nothing is in its way.
-func (d *Layout) around(l *Line, a, b Box) {
+func (d *machineLayout) around(l *boxLine, a, b Box) {
 	const half = between / 2
 	out, in := 1.0, -1.0 // below a, above b
 	if a.Y == b.Y {
@@ -272,7 +267,7 @@ func (d *Layout) around(l *Line, a, b Box) {
 	})
 	l.Arc = false
 	for _, x := range lanes {
-		l.Points = []Point{{a.X, a.Y + out*high/2}, {a.X, a.Y + out*half}, {x, a.Y + out*half},
+		l.Points = []BoxPoint{{a.X, a.Y + out*high/2}, {a.X, a.Y + out*half}, {x, a.Y + out*half},
 			{x, b.Y + in*half}, {b.X, b.Y + in*half}, {b.X, b.Y + in*high/2}}
 		if d.clear(l) {
 			return
@@ -281,7 +276,7 @@ func (d *Layout) around(l *Line, a, b Box) {
 }
 
 // clear reports whether a line crosses no box but those of its ends.
-func (d *Layout) clear(l *Line) bool {
+func (d *machineLayout) clear(l *boxLine) bool {
 	at := l.Along()
 	for n, boxes := range d.Boxes {
 		if topo.NodeID(n) == l.A || topo.NodeID(n) == l.B {
@@ -299,7 +294,7 @@ func (d *Layout) clear(l *Line) bool {
 }
 
 // cut reports whether a straight line runs through a box (Liang and Barsky, 1984).
-func (b Box) cut(from, to Point) bool {
+func (b Box) cut(from, to BoxPoint) bool {
 	lo, hi := 0.0, 1.0
 	for k, half := range [2]float64{b.W / 2, b.H / 2} {
 		centre := [2]float64{b.X, b.Y}[k]
@@ -317,14 +312,14 @@ func (b Box) cut(from, to Point) bool {
 }
 
 // Along are points of the line between which it is straight, an arc in 16 parts.
-func (l *Line) Along() []Point {
+func (l *boxLine) Along() []BoxPoint {
 	if !l.Arc {
 		return l.Points
 	}
-	var out []Point
+	var out []BoxPoint
 	for i := range 17 {
 		t := float64(i) / 16
-		var p Point
+		var p BoxPoint
 		for k := range p {
 			p[k] = (1-t)*(1-t)*l.Points[0][k] + 2*t*(1-t)*l.Points[1][k] + t*t*l.Points[2][k]
 		}
@@ -334,7 +329,7 @@ func (l *Line) Along() []Point {
 }
 
 // Path is the line as the data of an SVG path, moved by some px.
-func (l *Line) Path(by Point) string {
+func (l *boxLine) Path(by BoxPoint) string {
 	var b strings.Builder
 	for i, p := range l.Points {
 		letter := "L"
@@ -351,7 +346,7 @@ func (l *Line) Path(by Point) string {
 
 // Between is the line from one device to another, with its points in that order; nil where they are drawn as
 // one, or not joined.
-func (d *Layout) Between(from, to topo.NodeID) *Line {
+func (d *machineLayout) Between(from, to topo.NodeID) *boxLine {
 	k, ok := d.of[[2]topo.NodeID{d.port[from], d.port[to]}]
 	if !ok {
 		return nil

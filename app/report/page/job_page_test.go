@@ -1,4 +1,4 @@
-package job
+package page
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-func sample(t *testing.T) *Page {
+func jobSample(t *testing.T) *JobPage {
 	t.Helper()
 	p, err := workload.Parse("workload 1\nranks 2\ncomm dp&1 *\nwork 1 gemm<float>\nlist a 0\n"+
 		"  compute 0 1000000000 work=1\n  call 1 dp&1 all_reduce float sum 64\nlist b 1\n"+
@@ -38,7 +38,7 @@ func sample(t *testing.T) *Page {
 			{Group: "all", IterationUs: 2000, WonUs: 1000}},
 		ByRank: []replay.Rank{{Rank: 0, ComputeUs: 1000, BubbleUs: 1000, MovingUs: 1000},
 			{Rank: 1, HostUs: 2000, MovingUs: 1000}}}
-	return &Page{Title: "a <job>", Command: "simccl replay", Report: rep,
+	return &JobPage{Title: "a <job>", Command: "simccl replay", Report: rep,
 		Timeline: timeline.Of(&session.Result{Result: r, Program: p, Calls: make([]session.Call, 1)}),
 		Rank:     func(place int) string { return fmt.Sprintf("rank %d", place) }, Versus: []replay.Versus{
 			{Options: "--gpu H100", Report: rep}}}
@@ -46,10 +46,10 @@ func sample(t *testing.T) *Page {
 
 // testPageStandsAlone: one file: nothing is fetched, nothing runs, text is escaped, the
 // same page is the same bytes.
-func TestPageStandsAlone(t *testing.T) {
+func TestJobPageStandsAlone(t *testing.T) {
 	var got [2]bytes.Buffer
 	for i := range got {
-		if err := sample(t).Write(&got[i]); err != nil {
+		if err := jobSample(t).Write(&got[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestHiddenCalls(t *testing.T) {
 	recorded := 71793.0
 	rep := &replay.Report{Ranks: 2, IterationUs: 2000, RecordedUs: &recorded,
 		RecordedAs: "with the host that the profiler slowed", BoundUs: 1500}
-	page := &Page{Report: rep, Timeline: timeline.Of(&session.Result{Result: r, Program: p,
+	page := &JobPage{Report: rep, Timeline: timeline.Of(&session.Result{Result: r, Program: p,
 		Calls: make([]session.Call, 1)}), Rank: func(int) string { return "rank" }}
 	var b bytes.Buffer
 	if err := page.Write(&b); err != nil {
@@ -132,7 +132,7 @@ func TestManySlices(t *testing.T) {
 // TestFigures: the bars of an iteration are as long as its parts, beside other options where there are some,
 // else by rank; calls are beside what was recorded of them.
 func TestFigures(t *testing.T) {
-	p := sample(t)
+	p := jobSample(t)
 	for _, rows := range [][]string{{"as given", "--gpu H100"}, {"rank 0", "rank 1"}} {
 		all := p.Figures()
 		if len(all) != 2 || !slices.Equal(all[0].Cats, rows) {

@@ -1,13 +1,11 @@
-package job
+package page
 
 import (
 	"fmt"
-
-	"github.com/simccl/simccl/app/report/html"
 )
 
 // summary is the top of the page: the answer, and a figure for each question.
-func (p *Page) summary() (answer string, tiles []html.Tile) {
+func (p *JobPage) summary() (answer string, tiles []tile) {
 	r := p.Report
 	answer = ms(r.IterationUs) + " ms an iteration"
 	switch {
@@ -20,14 +18,14 @@ func (p *Page) summary() (answer string, tiles []html.Tile) {
 	}
 	all := max(r.IterationUs, 1e-9)
 	part := func(name string, us float64, note string) {
-		tiles = append(tiles, html.Tile{Name: name, Value: fmt.Sprintf("%.1f %%", 100*us/all),
+		tiles = append(tiles, tile{Name: name, Value: fmt.Sprintf("%.1f %%", 100*us/all),
 			Note: fmt.Sprintf("%s ms a rank, %s", ms(us), note)})
 	}
 	part("Compute", r.ComputeUs, "the mean of the ranks")
 	part("Exposed communication", r.ExposedUs, "no kernel hides it; with the waiting")
 	part("Waiting for other ranks", r.BubbleUs, "calls before their last member")
 	if r.Bounds.Link != "" {
-		tiles = append(tiles, html.Tile{Name: "Busiest link", Value: r.Bounds.Link,
+		tiles = append(tiles, tile{Name: "Busiest link", Value: r.Bounds.Link,
 			Note: fmt.Sprintf("its bytes need %s ms", ms(r.Bounds.LinkUs))})
 	}
 	most := -1
@@ -38,7 +36,7 @@ func (p *Page) summary() (answer string, tiles []html.Tile) {
 	}
 	if most >= 0 && r.Ideal[most].WonUs > 0 {
 		x := &r.Ideal[most]
-		tiles = append(tiles, html.Tile{Name: "Most to win", Value: fmt.Sprintf("%.1f %%", 100*x.WonUs/all),
+		tiles = append(tiles, tile{Name: "Most to win", Value: fmt.Sprintf("%.1f %%", 100*x.WonUs/all),
 			Note: "if calls of " + x.Group + " took no time", Alt: true})
 	}
 	return answer, tiles
