@@ -1,9 +1,4 @@
-// Package grid finds what ranks do that are no process's: the ranks of a job are a grid of its
-// kinds of parallelism, the processes are a smaller grid of them, and every other rank does what
-// the nearest process below it does, in its own groups and with its own peers.
-//
-// What it must not know: communicators, programs.
-package grid
+package collector
 
 import (
 	"cmp"

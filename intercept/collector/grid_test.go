@@ -1,4 +1,4 @@
-package grid_test
+package collector_test
 
 import (
 	"fmt"
@@ -6,19 +6,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/intercept/grid"
+	"github.com/simccl/simccl/intercept/collector"
 	"pgregory.net/rapid"
 )
 
 // job is a grid, the places of its processes, and what all its ranks would ask.
 type job struct {
-	g       grid.Grid
+	g       collector.Grid
 	process []bool
-	all     []*grid.Asked
+	all     []*collector.Asked
 }
 
 // place is the place of a rank in a size.
-func place(g grid.Grid, rank, digit int) int {
+func place(g collector.Grid, rank, digit int) int {
 	for _, d := range g[:digit] {
 		rank /= d
 	}
@@ -51,7 +51,7 @@ func jobs(t *rapid.T) job {
 			step *= int64(d)
 		}
 		j.process = append(j.process, process)
-		j.all = append(j.all, &grid.Asked{In: true, Color: color*hash%100003 + 5, Key: sign * int64(r)})
+		j.all = append(j.all, &collector.Asked{In: true, Color: color*hash%100003 + 5, Key: sign * int64(r)})
 	}
 	if first := j.all[slices.Index(j.process, true)].Color; firstOnly {
 		// As in PyTorch: the groups of which no rank is in that of the first process ask nothing. The absent
@@ -97,7 +97,7 @@ func TestSplit(t *testing.T) {
 
 // TestJob: 32 processes are 8,192 ranks: tensor parallelism of 8, data parallelism of 128, 8 stages.
 func TestJob(t *testing.T) {
-	g := grid.Grid{8, 128, 8}
+	g := collector.Grid{8, 128, 8}
 	process := make([]bool, g.Size())
 	for r := range process {
 		process[r] = r%8 < 2 && r/8%128 < 2
@@ -110,18 +110,18 @@ func TestJob(t *testing.T) {
 		what        string
 		color       func(r int) int
 		count, size int
-		inside      grid.Grid
+		inside      collector.Grid
 	}{
-		{"tensor", func(r int) int { return r / 8 }, 1024, 8, grid.Grid{8}},
-		{"data", func(r int) int { return r%8 + r/1024*8 }, 64, 128, grid.Grid{128}},
-		{"pipeline", func(r int) int { return r % 1024 }, 1024, 8, grid.Grid{8}},
-		{"model", func(r int) int { return r / 8 % 128 }, 128, 64, grid.Grid{8, 8}},
+		{"tensor", func(r int) int { return r / 8 }, 1024, 8, collector.Grid{8}},
+		{"data", func(r int) int { return r%8 + r/1024*8 }, 64, 128, collector.Grid{128}},
+		{"pipeline", func(r int) int { return r % 1024 }, 1024, 8, collector.Grid{8}},
+		{"model", func(r int) int { return r / 8 % 128 }, 128, 64, collector.Grid{8, 8}},
 		{"all", func(r int) int { return 0 }, 1, 8192, g},
 	} {
-		asked := make([]*grid.Asked, len(process))
+		asked := make([]*collector.Asked, len(process))
 		for r := range asked {
 			if process[r] {
-				asked[r] = &grid.Asked{In: true, Color: int64(c.color(r)), Key: int64(r)}
+				asked[r] = &collector.Asked{In: true, Color: int64(c.color(r)), Key: int64(r)}
 			}
 		}
 		got, inside, err := g.Split(asked, func(r int) int { return lead[r] }, true)
@@ -142,15 +142,15 @@ func TestJob(t *testing.T) {
 // TestPeer: a peer is as far away in each size, around its end; a stage's is on its own column.
 func TestPeer(t *testing.T) {
 	for _, c := range []struct {
-		g                    grid.Grid
+		g                    collector.Grid
 		peer, from, to, want int32
 	}{
-		{grid.Grid{16}, 1, 0, 15, 0},
-		{grid.Grid{8, 2}, 8, 0, 3, 11},    // the next stage
-		{grid.Grid{8, 2}, 1, 9, 12, 4},    // the one before
-		{grid.Grid{4, 4}, 4, 0, 13, 1},    // around
-		{grid.Grid{4, 4}, 13, 13, 6, 6},   // itself
-		{grid.Grid{2, 3, 2}, 7, 0, 5, 10}, // of two sizes
+		{collector.Grid{16}, 1, 0, 15, 0},
+		{collector.Grid{8, 2}, 8, 0, 3, 11},    // the next stage
+		{collector.Grid{8, 2}, 1, 9, 12, 4},    // the one before
+		{collector.Grid{4, 4}, 4, 0, 13, 1},    // around
+		{collector.Grid{4, 4}, 13, 13, 6, 6},   // itself
+		{collector.Grid{2, 3, 2}, 7, 0, 5, 10}, // of two sizes
 	} {
 		if got := c.g.Peer(c.peer, c.from, c.to); got != c.want {
 			t.Errorf("%v: peer %d of %d is %d of %d, and not %d", c.g, c.peer, c.from, got, c.to, c.want)
@@ -178,7 +178,7 @@ func TestGroup(t *testing.T) {
 		for _, r := range c.processes {
 			process[r] = true
 		}
-		parts, inside := grid.Grid{4, 4}.Group(c.at, process)
+		parts, inside := collector.Grid{4, 4}.Group(c.at, process)
 		if got := fmt.Sprintf("%v [%v]", parts, inside); got != c.want {
 			t.Errorf("%v of %v are %s and not %s", c.at, c.processes, got, c.want)
 		}
@@ -187,24 +187,24 @@ func TestGroup(t *testing.T) {
 
 // TestRefused: what is not known is said.
 func TestRefused(t *testing.T) {
-	ask := func(n int, colors map[int]int64, key func(r int) int64) []*grid.Asked {
-		out := make([]*grid.Asked, n)
+	ask := func(n int, colors map[int]int64, key func(r int) int64) []*collector.Asked {
+		out := make([]*collector.Asked, n)
 		for r, color := range colors { //lint:sorted each by itself
-			out[r] = &grid.Asked{In: true, Color: color, Key: key(r)}
+			out[r] = &collector.Asked{In: true, Color: color, Key: key(r)}
 		}
 		return out
 	}
 	none := func(int) int64 { return 0 }
 	for _, c := range []struct {
-		g        grid.Grid
-		asked    []*grid.Asked
+		g        collector.Grid
+		asked    []*collector.Asked
 		declared bool
 		want     string
 	}{
-		{grid.Grid{8}, ask(8, map[int]int64{0: 1, 4: 2}, none), false, "several colors"},
-		{grid.Grid{4, 4}, ask(16, map[int]int64{0: 1, 1: 1, 2: 1, 3: 1}, none), true, "two splits"},
-		{grid.Grid{4, 4}, ask(16, map[int]int64{0: 1, 1: 2, 4: 3, 5: 1}, none), true, "do not follow"},
-		{grid.Grid{4, 4}, ask(16, map[int]int64{0: 1, 2: 1, 4: 1, 6: 1}, func(r int) int64 {
+		{collector.Grid{8}, ask(8, map[int]int64{0: 1, 4: 2}, none), false, "several colors"},
+		{collector.Grid{4, 4}, ask(16, map[int]int64{0: 1, 1: 1, 2: 1, 3: 1}, none), true, "two splits"},
+		{collector.Grid{4, 4}, ask(16, map[int]int64{0: 1, 1: 2, 4: 3, 5: 1}, none), true, "do not follow"},
+		{collector.Grid{4, 4}, ask(16, map[int]int64{0: 1, 2: 1, 4: 1, 6: 1}, func(r int) int64 {
 			return int64(r % 4)
 		}), true, "neither grow nor fall"},
 	} {
@@ -213,7 +213,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%v: %v does not say %q", c.g, err, c.want)
 		}
 	}
-	if _, err := (grid.Grid{2, 2}).Leaders([]bool{true, false, false, true}); err == nil {
+	if _, err := (collector.Grid{2, 2}).Leaders([]bool{true, false, false, true}); err == nil {
 		t.Error("processes on a diagonal are no grid")
 	}
 }
