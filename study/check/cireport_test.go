@@ -1,4 +1,4 @@
-package cireport
+package check
 
 import (
 	"encoding/xml"
@@ -7,7 +7,7 @@ import (
 
 // TestReport: each verdict is counted once, and what has a meaning in an annotation is escaped.
 func TestReport(t *testing.T) {
-	rep := Report{Name: "check", Cases: []Case{
+	rep := CIReport{Name: "check", Cases: []CICase{
 		{Name: "equal"}, {Name: "absent", Skipped: true},
 		{Name: "a,b:c", File: "a,b:c.args", Failure: "2 differences", First: "100% → 50%\n",
 			Text: "<first>\nsecond"},

@@ -1,6 +1,4 @@
-// Package cireport renders the verdicts of a check for CI servers: a JUnit report, and annotations of GitHub
-// Actions. Input: a Report. It does not know what was checked and writes no files.
-package cireport
+package check
 
 import (
 	"encoding/xml"
@@ -8,14 +6,14 @@ import (
 	"strings"
 )
 
-// Report is a list of cases with their verdicts.
-type Report struct {
+// CIReport is a list of cases with their verdicts.
+type CIReport struct {
 	Name  string // of the suite
-	Cases []Case
+	Cases []CICase
 }
 
-// Case is one verdict: Failure, Error, Skipped, or none of them where it passed.
-type Case struct {
+// CICase is one verdict: Failure, Error, Skipped, or none of them where it passed.
+type CICase struct {
 	Name    string
 	File    string // that an annotation belongs to; "" for none
 	Failure string // what is wrong, in a few words
@@ -53,7 +51,7 @@ type message struct {
 }
 
 // JUnit returns the report as JUnit XML with one suite.
-func (rep *Report) JUnit() ([]byte, error) {
+func (rep *CIReport) JUnit() ([]byte, error) {
 	s := suite{Name: rep.Name, Tests: len(rep.Cases)}
 	sum := 0.0
 	for _, c := range rep.Cases {
@@ -92,7 +90,7 @@ var (
 
 // Annotations are workflow commands of GitHub Actions, a line for each case that
 // failed or has no verdict.
-func (rep *Report) Annotations() string {
+func (rep *CIReport) Annotations() string {
 	var b strings.Builder
 	for _, c := range rep.Cases {
 		text := c.Error
