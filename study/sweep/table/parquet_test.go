@@ -1,4 +1,4 @@
-package parquet
+package table
 
 import (
 	"bytes"
@@ -7,13 +7,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"testing"
-
-	"github.com/simccl/simccl/study/sweep/table"
 )
 
-func small(rows int) *table.Table {
-	t := &table.Table{Rows: rows, About: [][2]string{{"about", "ä"}}, Columns: []*table.Column{{Name: "text"},
-		{Name: "int", Kind: table.Int}, {Name: "float", Kind: table.Float, Unit: "us"}}}
+func small(rows int) *Table {
+	t := &Table{Rows: rows, About: [][2]string{{"about", "ä"}}, Columns: []*Column{{Name: "text"},
+		{Name: "int", Kind: Int}, {Name: "float", Kind: Float, Unit: "us"}}}
 	for i := range rows {
 		t.Columns[0].Add([]any{"", "µ", nil}[i%3])
 		t.Columns[1].Add([]any{int64(-1), int64(1) << 62, nil, nil}[i%4])
@@ -28,7 +26,7 @@ func small(rows int) *table.Table {
 func TestWrite(t *testing.T) {
 	for _, rows := range []int{0, 1, 1000, groupRows + 1} {
 		var a, b bytes.Buffer
-		if err := errors.Join(Write(&a, small(rows)), Write(&b, small(rows))); err != nil {
+		if err := errors.Join(WriteParquet(&a, small(rows)), WriteParquet(&b, small(rows))); err != nil {
 			t.Fatal(err)
 		}
 		data := a.Bytes()
@@ -66,7 +64,7 @@ func (f *full) Write(p []byte) (int, error) {
 // TestFullDisk: every write that fails is reported.
 func TestFullDisk(t *testing.T) {
 	for left := range 100 {
-		if Write(&full{left}, small(10)) == nil {
+		if WriteParquet(&full{left}, small(10)) == nil {
 			t.Errorf("no error after %d bytes", left)
 		}
 	}

@@ -1,9 +1,9 @@
-// Package parquet writes a table as a Parquet file (parquet.apache.org/docs, format
+// Package table has tables of typed columns, and writes one as a Parquet file (parquet.apache.org/docs, format
 // 2.x): flat, every column optional, values PLAIN, pages compressed with gzip. What
 // readers need beyond that (dictionaries, statistics, nesting) it does not write.
 //
 // What it must not know: where a table comes from, files.
-package parquet
+package table
 
 import (
 	"bytes"
@@ -11,8 +11,6 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
-
-	"github.com/simccl/simccl/study/sweep/table"
 )
 
 // Numbers of parquet.thrift.
@@ -33,9 +31,9 @@ const groupRows = 1 << 16
 // chunk is the position and size of a column chunk in the file.
 type chunk struct{ at, plain, packed, values int }
 
-// Write writes a table. The same table gives the same bytes. Errors are the
+// WriteParquet writes a table. The same table gives the same bytes. Errors are the
 // writer's.
-func Write(w io.Writer, t *table.Table) error {
+func WriteParquet(w io.Writer, t *Table) error {
 	at := len(magic)
 	if _, err := io.WriteString(w, magic); err != nil {
 		return err
@@ -65,16 +63,16 @@ func Write(w io.Writer, t *table.Table) error {
 }
 
 // column encodes a page of rows: its header, then levels and values, compressed.
-func column(c *table.Column, from, to int) ([]byte, chunk, error) {
+func column(c *Column, from, to int) ([]byte, chunk, error) {
 	levels := levels(c.Null[from:to])
 	plain := binary.LittleEndian.AppendUint32(nil, uint32(len(levels)))
 	plain = append(plain, levels...)
 	for i := from; i < to; i++ {
 		switch {
 		case c.Null[i]:
-		case c.Kind == table.Int:
+		case c.Kind == Int:
 			plain = binary.LittleEndian.AppendUint64(plain, uint64(c.Ints[i]))
-		case c.Kind == table.Float:
+		case c.Kind == Float:
 			plain = binary.LittleEndian.AppendUint64(plain, math.Float64bits(c.Floats[i]))
 		default:
 			plain = binary.LittleEndian.AppendUint32(plain, uint32(len(c.Texts[i])))
@@ -127,7 +125,7 @@ func levels(null []bool) []byte {
 }
 
 // footer encodes Parquet's FileMetaData.
-func footer(t *table.Table, groups [][]chunk) []byte {
+func footer(t *Table, groups [][]chunk) []byte {
 	var m message
 	m.element(func() {
 		m.i32(1, 1)
@@ -156,7 +154,7 @@ func footer(t *table.Table, groups [][]chunk) []byte {
 }
 
 // schema encodes the list of columns below its root element.
-func (m *message) schema(t *table.Table) {
+func (m *message) schema(t *Table) {
 	m.list(2, typeStruct, 1+len(t.Columns))
 	m.element(func() {
 		m.text(4, "sweep")
@@ -167,7 +165,7 @@ func (m *message) schema(t *table.Table) {
 			m.i32(1, physical(c.Kind))
 			m.i32(3, optional)
 			m.text(4, c.Name)
-			if c.Kind == table.Text {
+			if c.Kind == Text {
 				m.i32(6, convertedUTF8)
 				m.inner(10, func() { m.inner(1, func() {}) }) // LogicalType STRING
 			}
@@ -176,7 +174,7 @@ func (m *message) schema(t *table.Table) {
 }
 
 // group encodes Parquet's RowGroup.
-func (m *message) group(t *table.Table, group []chunk, rows int) {
+func (m *message) group(t *Table, group []chunk, rows int) {
 	total := 0
 	m.list(1, typeStruct, len(group))
 	for i, ch := range group {
@@ -202,11 +200,11 @@ func (m *message) group(t *table.Table, group []chunk, rows int) {
 	m.i64(3, rows)
 }
 
-func physical(k table.Kind) int {
+func physical(k Kind) int {
 	switch k {
-	case table.Int:
+	case Int:
 		return physicalInt64
-	case table.Float:
+	case Float:
 		return physicalDouble
 	}
 	return physicalBytes
