@@ -1,4 +1,4 @@
-package ns3
+package simfiles
 
 import (
 	"bytes"
@@ -35,9 +35,9 @@ var reference = []struct {
 	{"x_simai400_2to1_10mb", 404182, 404162, 235248, 0},
 }
 
-func load(t testing.TB, name string) *Scenario {
+func load(t testing.TB, name string) *NS3Scenario {
 	t.Helper()
-	x, err := Load("testdata/"+name+"/config.txt", os.ReadFile)
+	x, err := LoadNS3("testdata/"+name+"/config.txt", os.ReadFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func load(t testing.TB, name string) *Scenario {
 	return x
 }
 
-func run(t testing.TB, x *Scenario) *packet.Result {
+func run(t testing.TB, x *NS3Scenario) *packet.Result {
 	t.Helper()
 	r, err := packet.Run(&x.Network, x.Flows, &x.Config)
 	if err != nil {
@@ -197,7 +197,7 @@ func TestErrorsHavePlaces(t *testing.T) {
 			"c/topo.txt:3:1: no marking for links of 100000000000 bit/s"},
 	} {
 		files := map[string]string{"c/config.txt": c.config, "c/topo.txt": c.topo, "c/flow.txt": c.flow}
-		_, err := Load("c/config.txt", func(name string) ([]byte, error) { return []byte(files[name]), nil })
+		_, err := LoadNS3("c/config.txt", func(name string) ([]byte, error) { return []byte(files[name]), nil })
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
@@ -210,7 +210,7 @@ func TestPintIsUnsupported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Load("c/config.txt", func(string) ([]byte, error) {
+	_, err = LoadNS3("c/config.txt", func(string) ([]byte, error) {
 		return regexp.MustCompile(`CC_MODE \d+`).ReplaceAll(config, []byte("CC_MODE 10")), nil
 	})
 	if !errors.Is(err, errors.ErrUnsupported) ||
@@ -228,7 +228,7 @@ func TestLinkDown(t *testing.T) {
 	for _, c := range [][2]string{{"50 8 9", "no link joins nodes 8 and 9"},
 		{"50 0 8", "leaves it without a path"}, {"x 8 10", "LINK_DOWN"},
 		{"50 4294967304 10", "the first node of LINK_DOWN"}} {
-		_, err := Load("testdata/linkdown/config.txt", func(name string) ([]byte, error) {
+		_, err := LoadNS3("testdata/linkdown/config.txt", func(name string) ([]byte, error) {
 			if strings.HasSuffix(name, "config.txt") {
 				return bytes.Replace(config, []byte("LINK_DOWN 50 8 10"), []byte("LINK_DOWN "+c[0]), 1), nil
 			}
@@ -255,7 +255,7 @@ func FuzzLoad(f *testing.F) {
 			return // a million nodes only take memory
 		}
 		n := 0
-		x, err := Load("config.txt", func(string) ([]byte, error) {
+		x, err := LoadNS3("config.txt", func(string) ([]byte, error) {
 			n++
 			return [][]byte{config, topo, flow}[n-1], nil
 		})

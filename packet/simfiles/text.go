@@ -1,4 +1,4 @@
-package ns3
+package simfiles
 
 import (
 	"math"
@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/termtext"
-	"github.com/simccl/simccl/packet/internal/words"
 )
 
 // rateUnits are ns-3's units of rate in bit/s (network/utils/data-rate.cc).
@@ -21,7 +20,7 @@ var rateUnits = []struct {
 	{"Gbps Gb/s", 1e9}, {"GBps GB/s", 8e9}, {"Gib/s", 1 << 30}, {"GiB/s", 8 << 30},
 }
 
-func takeRate(t *words.Text, what string) (int64, error) {
+func takeRate(t *wordList, what string) (int64, error) {
 	w, err := t.Take(what)
 	if err != nil {
 		return 0, err
@@ -56,7 +55,7 @@ func cut(s string) (v float64, unit string, ok bool) {
 }
 
 // takeDelay takes a delay in whole nanoseconds, truncated as ns-3 does.
-func takeDelay(t *words.Text, what string) (int64, error) {
+func takeDelay(t *wordList, what string) (int64, error) {
 	w, err := t.Take(what)
 	if err != nil {
 		return 0, err

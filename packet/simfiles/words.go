@@ -1,6 +1,4 @@
-// Package words splits input files of packet simulators into words with their positions, and parses numbers.
-// Errors name file, line and column. It must not know what the words mean.
-package words
+package simfiles
 
 import (
 	"fmt"
@@ -11,25 +9,25 @@ import (
 	"github.com/simccl/simccl/internal/termtext"
 )
 
-// Word is a whitespace-separated word with its position.
-type Word struct {
+// word is a whitespace-separated word with its position.
+type word struct {
 	Text      string
 	Line, Col int
 }
 
-// Text is a file split into words, read one after the other.
-type Text struct {
+// wordList is a file split into words, read one after the other.
+type wordList struct {
 	Name  string
-	words []Word
+	words []word
 	at    int
-	End   Word // position of the file's end
+	End   word // position of the file's end
 }
 
-// Split splits a file at white space; every word keeps its position.
-func Split(name string, data []byte) *Text {
-	t := &Text{Name: name}
+// splitWords splits a file at white space; every word keeps its position.
+func splitWords(name string, data []byte) *wordList {
+	t := &wordList{Name: name}
 	for i, line := range strings.Split(string(data), "\n") {
-		t.End = Word{Line: i + 1, Col: len(line) + 1}
+		t.End = word{Line: i + 1, Col: len(line) + 1}
 		for from := 0; from < len(line); {
 			k := strings.IndexAny(line[from:], " \t\r\v\f")
 			if k == 0 {
@@ -39,17 +37,17 @@ func Split(name string, data []byte) *Text {
 			if k < 0 {
 				k = len(line) - from
 			}
-			t.words = append(t.words, Word{line[from : from+k], i + 1, from + 1})
+			t.words = append(t.words, word{line[from : from+k], i + 1, from + 1})
 			from += k
 		}
 	}
 	return t
 }
 
-func (t *Text) Done() bool { return t.at >= len(t.words) }
+func (t *wordList) Done() bool { return t.at >= len(t.words) }
 
 // Peek returns the next word, or End.
-func (t *Text) Peek() Word {
+func (t *wordList) Peek() word {
 	if t.Done() {
 		return t.End
 	}
@@ -57,12 +55,12 @@ func (t *Text) Peek() Word {
 }
 
 // Fail returns an error at a word: file:line:column and the problem.
-func (t *Text) Fail(w Word, format string, args ...any) error {
+func (t *wordList) Fail(w word, format string, args ...any) error {
 	return fail.At(t.Name, w.Line, w.Col, fmt.Sprintf(format, args...), "")
 }
 
 // Take removes and returns the next word. Error: the file ends; what names the expected word.
-func (t *Text) Take(what string) (Word, error) {
+func (t *wordList) Take(what string) (word, error) {
 	if t.Done() {
 		return t.End, t.Fail(t.End, "the file ends where %s is expected", what)
 	}
@@ -71,7 +69,7 @@ func (t *Text) Take(what string) (Word, error) {
 }
 
 // Integer takes a whole number from low to high. Error: another word, with its position.
-func (t *Text) Integer(what string, low, high int64) (int64, error) {
+func (t *wordList) Integer(what string, low, high int64) (int64, error) {
 	w, err := t.Take(what)
 	if err != nil {
 		return 0, err
@@ -85,7 +83,7 @@ func (t *Text) Integer(what string, low, high int64) (int64, error) {
 }
 
 // Number takes a decimal number from low to high. Error: another word, with its position.
-func (t *Text) Number(what string, low, high float64) (float64, error) {
+func (t *wordList) Number(what string, low, high float64) (float64, error) {
 	w, err := t.Take(what)
 	if err != nil {
 		return 0, err

@@ -1,15 +1,14 @@
-package ns3
+package simfiles
 
 import (
 	"fmt"
 
 	"github.com/simccl/simccl/packet"
-	"github.com/simccl/simccl/packet/internal/words"
 )
 
 // settings are the keys of a configuration that have an effect, with third.cc's defaults.
 type settings struct {
-	topology, flows                   words.Word
+	topology, flows                   word
 	qcn, varWin, hasWin, globalT      bool
 	clamp, fastReact, multiRate       bool
 	sample, bound, ackHigh, backTo0   bool
@@ -22,8 +21,8 @@ type settings struct {
 	kmin, kmax                        map[int64]int64
 	pmax                              map[int64]float64
 	down                              [3]int64 // LINK_DOWN: us after 2 s, two nodes
-	downAt                            [2]words.Word
-	at                                map[string]words.Word // position of each key's value
+	downAt                            [2]word
+	at                                map[string]word // position of each key's value
 	ignored                           []string
 }
 
@@ -34,7 +33,7 @@ const pintMode = 10
 const mostBuffer = 4095
 
 func defaults() *settings {
-	return &settings{at: map[string]words.Word{}, qcn: true, hasWin: true, globalT: true, fastReact: true,
+	return &settings{at: map[string]word{}, qcn: true, hasWin: true, globalT: true, fastReact: true,
 		multiRate: true, bound: true, mode: 1, payload: 1000, fast: 5, miThresh: 5,
 		intMulti: 1, buffer: 16, shift: 3, headroom: 3, stop: 3.01, alpha: 55, decrease: 4, target: 0.95,
 		least: 100e6, dctcp: 1000e6,
@@ -42,7 +41,7 @@ func defaults() *settings {
 }
 
 // keys maps each known key to its reader; skip reads a key without effect.
-var keys = map[string]func(s *settings, t *words.Text, key string) error{
+var keys = map[string]func(s *settings, t *wordList, key string) error{
 	"ENABLE_QCN":             flag(func(s *settings) *bool { return &s.qcn }),
 	"CLAMP_TARGET_RATE":      flag(func(s *settings) *bool { return &s.clamp }),
 	"HAS_WIN":                flag(func(s *settings) *bool { return &s.hasWin }),
@@ -75,8 +74,8 @@ var keys = map[string]func(s *settings, t *words.Text, key string) error{
 	"RATE_HAI":               rate(func(s *settings) *int64 { return &s.hai }),
 	"MIN_RATE":               rate(func(s *settings) *int64 { return &s.least }),
 	"DCTCP_RATE_AI":          rate(func(s *settings) *int64 { return &s.dctcp }),
-	"TOPOLOGY_FILE":          file(func(s *settings) *words.Word { return &s.topology }),
-	"FLOW_FILE":              file(func(s *settings) *words.Word { return &s.flows }),
+	"TOPOLOGY_FILE":          file(func(s *settings) *word { return &s.topology }),
+	"FLOW_FILE":              file(func(s *settings) *word { return &s.flows }),
 	"KMIN_MAP":               thresholds(func(s *settings) map[int64]int64 { return s.kmin }),
 	"KMAX_MAP":               thresholds(func(s *settings) map[int64]int64 { return s.kmax }),
 	"PMAX_MAP":               probabilities,
@@ -88,8 +87,8 @@ var keys = map[string]func(s *settings, t *words.Text, key string) error{
 	"DATA_RATE": skip(1), "LINK_DELAY": skip(1), "FLOW_DEP": skip(1), "REF_TS": skip(4),
 }
 
-func flag(at func(*settings) *bool) func(*settings, *words.Text, string) error {
-	return func(s *settings, t *words.Text, key string) error {
+func flag(at func(*settings) *bool) func(*settings, *wordList, string) error {
+	return func(s *settings, t *wordList, key string) error {
 		v, err := t.Integer(key, 0, 1<<31)
 		*at(s) = v != 0
 		return err
@@ -98,42 +97,42 @@ func flag(at func(*settings) *bool) func(*settings, *words.Text, string) error {
 
 // globalT reads GLOBAL_T: only 1 gives all flows the longest round trip (scratch/third.cc,
 // ScheduleFlowInputs).
-func globalT(s *settings, t *words.Text, key string) error {
+func globalT(s *settings, t *wordList, key string) error {
 	v, err := t.Integer(key, 0, 1<<31)
 	s.globalT = v == 1
 	return err
 }
 
-func whole(at func(*settings) *int64, low, high int64) func(*settings, *words.Text, string) error {
-	return func(s *settings, t *words.Text, key string) (err error) {
+func whole(at func(*settings) *int64, low, high int64) func(*settings, *wordList, string) error {
+	return func(s *settings, t *wordList, key string) (err error) {
 		*at(s), err = t.Integer(key, low, high)
 		return err
 	}
 }
 
-func real(at func(*settings) *float64, low, high float64) func(*settings, *words.Text, string) error {
-	return func(s *settings, t *words.Text, key string) (err error) {
+func real(at func(*settings) *float64, low, high float64) func(*settings, *wordList, string) error {
+	return func(s *settings, t *wordList, key string) (err error) {
 		*at(s), err = t.Number(key, low, high)
 		return err
 	}
 }
 
-func rate(at func(*settings) *int64) func(*settings, *words.Text, string) error {
-	return func(s *settings, t *words.Text, key string) (err error) {
+func rate(at func(*settings) *int64) func(*settings, *wordList, string) error {
+	return func(s *settings, t *wordList, key string) (err error) {
 		*at(s), err = takeRate(t, key)
 		return err
 	}
 }
 
-func file(at func(*settings) *words.Word) func(*settings, *words.Text, string) error {
-	return func(s *settings, t *words.Text, key string) (err error) {
+func file(at func(*settings) *word) func(*settings, *wordList, string) error {
+	return func(s *settings, t *wordList, key string) (err error) {
 		*at(s), err = t.Take("the file of " + key)
 		return err
 	}
 }
 
-func skip(n int) func(*settings, *words.Text, string) error {
-	return func(_ *settings, t *words.Text, key string) error {
+func skip(n int) func(*settings, *wordList, string) error {
+	return func(_ *settings, t *wordList, key string) error {
 		for range n {
 			if _, err := t.Take("the value of " + key); err != nil {
 				return err
@@ -144,7 +143,7 @@ func skip(n int) func(*settings, *words.Text, string) error {
 }
 
 // pairs reads a count, then as many pairs of a rate in bit/s and a value.
-func pairs(t *words.Text, key string, value func(bps int64) error) error {
+func pairs(t *wordList, key string, value func(bps int64) error) error {
 	n, err := t.Integer("the number of pairs of "+key, 0, 1000)
 	for ; err == nil && n > 0; n-- {
 		var bps int64
@@ -155,8 +154,8 @@ func pairs(t *words.Text, key string, value func(bps int64) error) error {
 	return err
 }
 
-func thresholds(of func(*settings) map[int64]int64) func(*settings, *words.Text, string) error {
-	return func(s *settings, t *words.Text, key string) error {
+func thresholds(of func(*settings) map[int64]int64) func(*settings, *wordList, string) error {
+	return func(s *settings, t *wordList, key string) error {
 		return pairs(t, key, func(bps int64) (err error) {
 			of(s)[bps], err = t.Integer("a threshold of "+key+" in kB", 0, 4e6)
 			return err
@@ -164,14 +163,14 @@ func thresholds(of func(*settings) map[int64]int64) func(*settings, *words.Text,
 	}
 }
 
-func probabilities(s *settings, t *words.Text, key string) error {
+func probabilities(s *settings, t *wordList, key string) error {
 	return pairs(t, key, func(bps int64) (err error) {
 		s.pmax[bps], err = t.Number("a probability of "+key, 0, 1)
 		return err
 	})
 }
 
-func linkDown(s *settings, t *words.Text, key string) (err error) {
+func linkDown(s *settings, t *wordList, key string) (err error) {
 	high := int64(1 << 40)
 	for i, what := range [3]string{"the time of ", "the first node of ", "the second node of "} {
 		if i > 0 {
@@ -185,7 +184,7 @@ func linkDown(s *settings, t *words.Text, key string) (err error) {
 }
 
 func readConfig(name string, data []byte) (*settings, error) {
-	s, t := defaults(), words.Split(name, data)
+	s, t := defaults(), splitWords(name, data)
 	for !t.Done() {
 		w, err := t.Take("a key")
 		if err != nil {
@@ -202,7 +201,7 @@ func readConfig(name string, data []byte) (*settings, error) {
 		}
 	}
 	for _, f := range []struct {
-		w   words.Word
+		w   word
 		key string
 	}{{s.topology, "TOPOLOGY_FILE"}, {s.flows, "FLOW_FILE"}} {
 		if f.w.Text == "" {
@@ -214,8 +213,8 @@ func readConfig(name string, data []byte) (*settings, error) {
 
 // consistent refuses settings with which ns-3 would crash or hang (a division by a chunk of 0, a timer
 // without a period, flows that never end), and a go-back-0 position within a frame.
-func (s *settings) consistent(t *words.Text) error {
-	place := func(key string) words.Word {
+func (s *settings) consistent(t *wordList) error {
+	place := func(key string) word {
 		if w, ok := s.at[key]; ok {
 			return w
 		}

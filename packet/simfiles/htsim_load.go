@@ -1,4 +1,4 @@
-package htsim
+package simfiles
 
 import (
 	"fmt"
@@ -7,33 +7,32 @@ import (
 
 	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/packet"
-	"github.com/simccl/simccl/packet/internal/words"
 	"github.com/simccl/simccl/packet/uec"
 	"github.com/simccl/simccl/units"
 )
 
-// Scenario is a network and its flows as read from the files.
-type Scenario struct {
+// HtsimScenario is a network and its flows as read from the files.
+type HtsimScenario struct {
 	Network uec.Network
 	Flows   []uec.Flow
 	Pools   [][]int32 // flows that multishot triggers start, one at each end
 }
 
-// Load reads a connection matrix and a topology file through read. Errors: *fail.FileError
+// LoadHtsim reads a connection matrix and a topology file through read. Errors: *fail.FileError
 // (file:line:column), *packet.UnsupportedError.
-func Load(matrix, topology string, read func(name string) ([]byte, error)) (*Scenario, error) {
+func LoadHtsim(matrix, topology string, read func(name string) ([]byte, error)) (*HtsimScenario, error) {
 	data, err := read(topology)
 	if err != nil {
 		return nil, err
 	}
-	x := &Scenario{}
-	if err := x.readTopology(words.Split(topology, data)); err != nil {
+	x := &HtsimScenario{}
+	if err := x.readTopology(splitWords(topology, data)); err != nil {
 		return nil, err
 	}
 	if data, err = read(matrix); err != nil {
 		return nil, err
 	}
-	if err := x.readMatrix(words.Split(matrix, data)); err != nil {
+	if err := x.readMatrix(splitWords(matrix, data)); err != nil {
 		return nil, err
 	}
 	return x, nil
@@ -44,7 +43,7 @@ func Load(matrix, topology string, read func(name string) ([]byte, error)) (*Sce
 type tier struct{ down, up, gbps, latency, downLatency, oversubscribed int64 }
 
 // readTopology reads pairs of key and value; "Tier N" begins the keys of a tier.
-func (x *Scenario) readTopology(t *words.Text) error {
+func (x *HtsimScenario) readTopology(t *wordList) error {
 	var nodes, pod, tiers, at int64 = 0, 0, 0, -1
 	var of [3]tier
 	for !t.Done() {
@@ -86,7 +85,7 @@ func (x *Scenario) readTopology(t *words.Text) error {
 }
 
 // set assigns a value to a key of a tier. Error: the key is unknown, or comes before the first Tier.
-func (r *tier) set(t *words.Text, w words.Word, key string, at, v int64) error {
+func (r *tier) set(t *wordList, w word, key string, at, v int64) error {
 	if at < 0 {
 		return t.Fail(w, "%s comes before the first Tier: write \"Tier 0\" before it",
 			termtext.Quote(w.Text, 40))
@@ -118,7 +117,7 @@ func (r *tier) set(t *words.Text, w words.Word, key string, at, v int64) error {
 }
 
 // build makes the network from the keys of its tiers.
-func (x *Scenario) build(t *words.Text, nodes, pod, tiers int64, of *[3]tier) error {
+func (x *HtsimScenario) build(t *wordList, nodes, pod, tiers int64, of *[3]tier) error {
 	leaf, spine := of[0], of[1]
 	switch {
 	case tiers == 0:
@@ -159,7 +158,7 @@ func (x *Scenario) build(t *words.Text, nodes, pod, tiers int64, of *[3]tier) er
 }
 
 // cores adds the third tier, which joins pods.
-func (x *Scenario) cores(t *words.Text, pods int, spine, core *tier) error {
+func (x *HtsimScenario) cores(t *wordList, pods int, spine, core *tier) error {
 	switch {
 	case core.gbps < 1 || core.downLatency < 1 || spine.up < 1:
 		return t.Fail(t.End,
@@ -175,7 +174,7 @@ func (x *Scenario) cores(t *words.Text, pods int, spine, core *tier) error {
 	return nil
 }
 
-func unsupported(t *words.Text, w words.Word, what string) error {
+func unsupported(t *wordList, w word, what string) error {
 	return &packet.UnsupportedError{What: what, Found: fmt.Sprintf("%s:%d:%d: %s", t.Name, w.Line, w.Col,
 		w.Text)}
 }
@@ -186,21 +185,21 @@ type trigger struct {
 	count         int64   // ends needed, of a barrier
 	again         bool    // multishot: each end of a flow of feeds starts the next flow of starts
 	known         bool
-	place         words.Word
+	place         word
 }
 
 // matrix is the state of reading a connection matrix.
 type matrix struct {
-	x        *Scenario
-	t        *words.Text
-	hosts    int64        // number of hosts that the matrix announces, else the topology's
-	ends     []words.Word // by flow: the word that names its two hosts, for errors
+	x        *HtsimScenario
+	t        *wordList
+	hosts    int64  // number of hosts that the matrix announces, else the topology's
+	ends     []word // by flow: the word that names its two hosts, for errors
 	triggers map[int64]*trigger
 	order    []int64
 }
 
 // readMatrix reads the announced numbers of nodes, connections and triggers, and a line for each.
-func (x *Scenario) readMatrix(t *words.Text) error {
+func (x *HtsimScenario) readMatrix(t *wordList) error {
 	m := &matrix{x: x, t: t, hosts: int64(x.Network.Hosts()), triggers: map[int64]*trigger{}}
 	conns, trigs, defined, heads := int64(-1), int64(0), int64(0), map[string]int{}
 	for !t.Done() {
@@ -244,7 +243,7 @@ func (x *Scenario) readMatrix(t *words.Text) error {
 }
 
 // readNodes reads the number of hosts; all connections, before and after this line, must stay below it.
-func (m *matrix) readNodes(line words.Word) (err error) {
+func (m *matrix) readNodes(line word) (err error) {
 	most := int64(m.x.Network.Hosts())
 	if m.hosts, err = m.t.Integer("Nodes", 1, 1<<30); err == nil && m.hosts > most {
 		return m.t.Fail(line, "%d nodes, and the topology has %d: write at most that", m.hosts, most)
@@ -258,12 +257,12 @@ func (m *matrix) readNodes(line words.Word) (err error) {
 }
 
 // between returns the error for a connection whose two hosts are invalid.
-func (m *matrix) between(ends words.Word) error {
+func (m *matrix) between(ends word) error {
 	return m.t.Fail(ends, "%s: write SRC->DST of two of the hosts 0 to %d", termtext.Quote(ends.Text, 40),
 		m.hosts-1)
 }
 
-func (m *matrix) trigger(id int64, w words.Word) *trigger {
+func (m *matrix) trigger(id int64, w word) *trigger {
 	g := m.triggers[id]
 	if g == nil {
 		g = &trigger{place: w}
@@ -274,7 +273,7 @@ func (m *matrix) trigger(id int64, w words.Word) *trigger {
 }
 
 // readTrigger reads "id N oneshot", "id N multishot" or "id N barrier count N".
-func (m *matrix) readTrigger(line words.Word) error {
+func (m *matrix) readTrigger(line word) error {
 	var g *trigger
 	barrier, again, count := false, false, int64(0)
 	for !m.t.Done() && m.t.Peek().Line == line.Line {
@@ -315,7 +314,7 @@ func (m *matrix) readTrigger(line words.Word) error {
 
 // readConnection reads "A->B id N start PS size BYTES", with trigger N instead of start, and
 // send_done_trigger N.
-func (m *matrix) readConnection(line words.Word) error {
+func (m *matrix) readConnection(line word) error {
 	src, dst, ok := strings.Cut(line.Text, "->")
 	a, errA := strconv.ParseInt(src, 10, 32)
 	b, errB := strconv.ParseInt(dst, 10, 32)

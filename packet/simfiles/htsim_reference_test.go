@@ -1,4 +1,4 @@
-package htsim
+package simfiles
 
 import (
 	"errors"
@@ -12,10 +12,10 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// reference is when htsim_uec's last flow finished (one seed), in µs, and its
+// htsimReference is when htsim_uec's last flow finished (one seed), in µs, and its
 // retransmissions. Flows that are hashed or sprayed without feedback depend on the
 // draws: their band is htsim's value within our spread.
-var reference = []struct {
+var htsimReference = []struct {
 	matrix, topo string
 	balance      uec.Balance
 	finish       float64
@@ -35,7 +35,7 @@ var reference = []struct {
 	{"fat16", "fat16", uec.REPS, 212.3, -1, 0.05},
 }
 
-func run(t testing.TB, x *Scenario, b uec.Balance, seed uint64) *uec.Result {
+func htsimRun(t testing.TB, x *HtsimScenario, b uec.Balance, seed uint64) *uec.Result {
 	t.Helper()
 	r, err := uec.Run(&x.Network, x.Flows, &uec.Config{Seed: seed, Balance: b, Paths: 64, MTU: 4150})
 	if err != nil {
@@ -44,9 +44,9 @@ func run(t testing.TB, x *Scenario, b uec.Balance, seed uint64) *uec.Result {
 	return r
 }
 
-func load(t testing.TB, matrix, topo string) *Scenario {
+func htsimLoad(t testing.TB, matrix, topo string) *HtsimScenario {
 	t.Helper()
-	x, err := Load("testdata/"+matrix+".cm", "testdata/"+topo+".topo", os.ReadFile)
+	x, err := LoadHtsim("testdata/"+matrix+".cm", "testdata/"+topo+".topo", os.ReadFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,13 +60,13 @@ func last(r *uec.Result) (t units.Time) {
 	return t
 }
 
-// TestReference: the mean finish of five seeds lies within 5 % of htsim's.
-func TestReference(t *testing.T) {
-	for _, c := range reference {
-		x := load(t, c.matrix, c.topo)
+// TestHtsimReference: the mean finish of five seeds lies within 5 % of htsim's.
+func TestHtsimReference(t *testing.T) {
+	for _, c := range htsimReference {
+		x := htsimLoad(t, c.matrix, c.topo)
 		mean, resent := 0.0, int64(0)
 		for seed := range uint64(5) {
-			r := run(t, x, c.balance, seed+1)
+			r := htsimRun(t, x, c.balance, seed+1)
 			mean += last(r).Micros() / 5
 			resent += r.Retransmitted
 		}
@@ -89,7 +89,7 @@ func TestHashed(t *testing.T) {
 		seed   uint64
 		finish float64
 	}{{"ls4x8", 1, 1084.4}, {"ls4x8", 3, 1392.0}, {"ls4x8o2", 2, 1374.4}, {"ls4x8o2", 3, 1987.6}} {
-		got := last(run(t, load(t, "perm32_4mb", c.topo), uec.ECMP, c.seed)).Micros()
+		got := last(htsimRun(t, htsimLoad(t, "perm32_4mb", c.topo), uec.ECMP, c.seed)).Micros()
 		if d := got/c.finish - 1; d > 0.05 || d < -0.05 {
 			t.Errorf("%s, seed %d: finish %.1f us, htsim's %.1f", c.topo, c.seed, got, c.finish)
 		}
@@ -99,8 +99,8 @@ func TestHashed(t *testing.T) {
 // TestTriggers: a flow of the second step starts when the flow before it in the
 // ring has ended.
 func TestTriggers(t *testing.T) {
-	x := load(t, "ring8", "ls2x4")
-	r := run(t, x, uec.Mixed, 1)
+	x := htsimLoad(t, "ring8", "ls2x4")
+	r := htsimRun(t, x, uec.Mixed, 1)
 	for i := range 8 {
 		second, before := r.Flows[8+i], r.Flows[(i+7)%8]
 		if !second.Done || second.Start != before.End {
@@ -123,7 +123,7 @@ func TestMultishot(t *testing.T) {
 			"1->5 id 2 start 0 size 40000 send_done_trigger 1\n"+
 			"2->6 id 3 start 0 size 1000000 send_done_trigger 1\n3->7 id 4 trigger 1 size 1000\n"+
 			"4->0 id 5 trigger 1 size 1000\n%strigger id 1 multishot\n", 5+strings.Count(extra, "\n"), extra)}
-		x, err := Load("m.cm", "t.topo", func(name string) ([]byte, error) { return files[name], nil })
+		x, err := LoadHtsim("m.cm", "t.topo", func(name string) ([]byte, error) { return files[name], nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestMultishot(t *testing.T) {
 
 // TestConservation: no byte is lost: what was sent arrived or was trimmed.
 func TestConservation(t *testing.T) {
-	r := run(t, load(t, "perm32_4mb", "ls4x8o2"), uec.Oblivious, 3)
+	r := htsimRun(t, htsimLoad(t, "perm32_4mb", "ls4x8o2"), uec.Oblivious, 3)
 	if r.Trims != r.Retransmitted || r.Drops != 0 || r.Nacks != r.Trims {
 		t.Errorf("%d trimmed, %d NACKs, %d sent again, %d dropped: the first three are equal, nothing is "+
 			"dropped", r.Trims, r.Nacks, r.Retransmitted, r.Drops)
@@ -165,14 +165,14 @@ func TestStart(t *testing.T) {
 		"100000001": 100_000_000, "1.9": 1} {
 		files := map[string][]byte{"t.topo": topo,
 			"m.cm": fmt.Appendf(nil, "Nodes 8\nConnections 1\n0->4 id 1 start %s size 1000\n", text)}
-		x, err := Load("m.cm", "t.topo", func(name string) ([]byte, error) { return files[name], nil })
+		x, err := LoadHtsim("m.cm", "t.topo", func(name string) ([]byte, error) { return files[name], nil })
 		if err != nil || x.Flows[0].Start != want {
 			t.Errorf("start %s: %v, want %d ps", text, err, want)
 		}
 	}
 }
 
-func TestErrorsHavePlaces(t *testing.T) {
+func TestHtsimErrorsHavePlaces(t *testing.T) {
 	topo := "Nodes 4\nTiers 2\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 2\n" +
 		"Radix_Up 2\nDownlink_Latency_ns 1000\nTier 1\nDownlink_speed_Gbps 100\n" +
 		"Radix_Down 2\nDownlink_Latency_ns 1000\n"
@@ -214,7 +214,7 @@ func TestErrorsHavePlaces(t *testing.T) {
 			"t.topo:12:1: tier 1 has Radix_Down 7, and there are 2 switches below"},
 	} {
 		files := map[string]string{"m.cm": c.cm, "t.topo": c.topo}
-		_, err := Load("m.cm", "t.topo", func(name string) ([]byte, error) {
+		_, err := LoadHtsim("m.cm", "t.topo", func(name string) ([]byte, error) {
 			return []byte(files[name]), nil
 		})
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -226,7 +226,7 @@ func TestErrorsHavePlaces(t *testing.T) {
 		{"Nodes 4\nConnections 1\n0->1 start 0 size 5 recv_done_trigger 1\n", topo},
 	} {
 		files := map[string]string{"m.cm": c.cm, "t.topo": c.topo}
-		_, err := Load("m.cm", "t.topo", func(name string) ([]byte, error) {
+		_, err := LoadHtsim("m.cm", "t.topo", func(name string) ([]byte, error) {
 			return []byte(files[name]), nil
 		})
 		if lacks := (*packet.UnsupportedError)(nil); !errors.As(err, &lacks) {
@@ -235,13 +235,13 @@ func TestErrorsHavePlaces(t *testing.T) {
 	}
 }
 
-func FuzzLoad(f *testing.F) {
+func FuzzHtsimLoad(f *testing.F) {
 	topo, _ := os.ReadFile("testdata/ls2x4.topo")
 	cm, _ := os.ReadFile("testdata/ring8.cm")
 	f.Add(cm, topo)
 	f.Fuzz(func(t *testing.T, cm, topo []byte) {
 		n := 0
-		x, err := Load("m.cm", "t.topo", func(string) ([]byte, error) {
+		x, err := LoadHtsim("m.cm", "t.topo", func(string) ([]byte, error) {
 			n++
 			return [][]byte{topo, cm}[n-1], nil
 		})
@@ -258,10 +258,10 @@ func FuzzLoad(f *testing.F) {
 
 // BenchmarkPermutation: data-packet-hops/s on one core.
 func BenchmarkPermutation(b *testing.B) {
-	x := load(b, "perm32_4mb", "ls4x8")
+	x := htsimLoad(b, "perm32_4mb", "ls4x8")
 	var hops int64
 	for b.Loop() {
-		hops += run(b, x, uec.REPS, 1).DataPacketHops
+		hops += htsimRun(b, x, uec.REPS, 1).DataPacketHops
 	}
 	b.ReportMetric(float64(hops)/b.Elapsed().Seconds()/1e6, "Mhops/s")
 }

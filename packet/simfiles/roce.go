@@ -1,4 +1,4 @@
-package htsim
+package simfiles
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 // Lossless returns the scenario as a network and flows of package packet, with the paths that htsim_roce
 // chooses by hash. Nodes: hosts, leaves, spines, cores; cables: hosts' first, then leaf to spine, spine to
 // core.
-func (x *Scenario) Lossless(seed uint64, frame, ack int) (packet.Network, []packet.Flow) {
+func (x *HtsimScenario) Lossless(seed uint64, frame, ack int) (packet.Network, []packet.Flow) {
 	r := newRouter(&x.Network, seed, x.Flows, [2]int{frame, ack})
 	p := x.Graph()
 	flows := make([]packet.Flow, len(x.Flows))
@@ -28,7 +28,7 @@ func (x *Scenario) Lossless(seed uint64, frame, ack int) (packet.Network, []pack
 }
 
 // Graph returns the network alone, with the nodes of Lossless.
-func (x *Scenario) Graph() packet.Network {
+func (x *HtsimScenario) Graph() packet.Network {
 	n := &x.Network
 	r := &router{n: n, hosts: n.Hosts()}
 	r.leaves = r.hosts + n.Leaves

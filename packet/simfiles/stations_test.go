@@ -1,4 +1,4 @@
-package htsim
+package simfiles
 
 import (
 	"slices"

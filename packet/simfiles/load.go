@@ -1,4 +1,4 @@
-package ns3
+package simfiles
 
 import (
 	"errors"
@@ -8,13 +8,12 @@ import (
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/packet"
-	"github.com/simccl/simccl/packet/internal/words"
 	"github.com/simccl/simccl/packet/spec"
 	"github.com/simccl/simccl/units"
 )
 
-// Scenario is a run as read: network, flows and settings.
-type Scenario struct {
+// NS3Scenario is a run as read: network, flows and settings.
+type NS3Scenario struct {
 	Network packet.Network
 	Flows   []packet.Flow
 	Config  packet.Config
@@ -25,9 +24,9 @@ type Scenario struct {
 	Carried int // bytes in each frame for congestion control
 }
 
-// Load reads a configuration and the files that it names. A relative name is searched in the configuration's
+// LoadNS3 reads a configuration and the files that it names. A relative name is searched in the configuration's
 // directory, then in the working directory, as in ns-3. Errors: *fail.FileError, *packet.UnsupportedError.
-func Load(config string, read func(name string) ([]byte, error)) (*Scenario, error) {
+func LoadNS3(config string, read func(name string) ([]byte, error)) (*NS3Scenario, error) {
 	data, err := read(config)
 	if err != nil {
 		return nil, err
@@ -36,7 +35,7 @@ func Load(config string, read func(name string) ([]byte, error)) (*Scenario, err
 	if err != nil {
 		return nil, err
 	}
-	beside := func(w words.Word) (*words.Text, error) {
+	beside := func(w word) (*wordList, error) {
 		name := w.Text
 		if !path.IsAbs(name) {
 			name = path.Join(path.Dir(config), name)
@@ -50,9 +49,9 @@ func Load(config string, read func(name string) ([]byte, error)) (*Scenario, err
 		if err != nil {
 			return nil, &fail.FileError{File: config, Line: w.Line, Col: w.Col, Problem: err.Error()}
 		}
-		return words.Split(name, data), nil
+		return splitWords(name, data), nil
 	}
-	x := &Scenario{Ignored: s.ignored}
+	x := &NS3Scenario{Ignored: s.ignored}
 	t, err := beside(s.topology)
 	if err != nil {
 		return nil, err
@@ -75,7 +74,7 @@ func Load(config string, read func(name string) ([]byte, error)) (*Scenario, err
 
 // fits refuses a BUFFER_SIZE smaller than the headroom and reserve of a switch's ports: ns-3's threshold
 // would wrap around.
-func (x *Scenario) fits(config string, s *settings) error {
+func (x *NS3Scenario) fits(config string, s *settings) error {
 	kept := make([]int64, x.Network.Nodes)
 	for _, c := range x.Network.Cables {
 		own := reserve + spec.Headroom(c.Rate, int64(c.Delay/units.Nanosecond), int(s.headroom))
@@ -85,7 +84,7 @@ func (x *Scenario) fits(config string, s *settings) error {
 	for v, bytes := range kept {
 		if w, said := s.at["BUFFER_SIZE"]; x.Network.Switch[v] && bytes >= s.buffer<<20 {
 			if !said {
-				w = words.Word{Line: 1, Col: 1}
+				w = word{Line: 1, Col: 1}
 			}
 			instead := fmt.Sprintf("write at least %d MB", bytes>>20+1)
 			if bytes>>20+1 > mostBuffer {
@@ -101,7 +100,7 @@ func (x *Scenario) fits(config string, s *settings) error {
 }
 
 // takeDown schedules LINK_DOWN; a time of 0 means none.
-func (x *Scenario) takeDown(config string, s *settings) error {
+func (x *NS3Scenario) takeDown(config string, s *settings) error {
 	if s.down[0] == 0 {
 		return nil
 	}
@@ -130,7 +129,7 @@ func (x *Scenario) takeDown(config string, s *settings) error {
 const most = 1 << 20
 
 // readTopology reads the counts, the ids of switches, and the links.
-func (x *Scenario) readTopology(t *words.Text, s *settings) error {
+func (x *NS3Scenario) readTopology(t *wordList, s *settings) error {
 	nodes, err := t.Integer("the number of nodes", 1, most)
 	if err != nil {
 		return err
@@ -183,7 +182,7 @@ func (s *settings) marked(rate int64) bool {
 	return a && b && c
 }
 
-func readLink(t *words.Text, nodes int64, loss float64) (c packet.Cable, err error) {
+func readLink(t *wordList, nodes int64, loss float64) (c packet.Cable, err error) {
 	var v int64
 	if v, err = t.Integer("the first node of a link", 0, nodes-1); err != nil {
 		return c, err
@@ -222,7 +221,7 @@ func readLink(t *words.Text, nodes int64, loss float64) (c packet.Cable, err err
 
 // readFlows reads the number of flows and a line for each: source, destination, priority, port, bytes, start
 // in seconds and, if the line goes on, the number and indices of the flows it waits for.
-func (x *Scenario) readFlows(t *words.Text) error {
+func (x *NS3Scenario) readFlows(t *wordList) error {
 	n, err := t.Integer("the number of flows", 0, 1<<24)
 	if err != nil {
 		return err
@@ -243,7 +242,7 @@ func (x *Scenario) readFlows(t *words.Text) error {
 	return nil
 }
 
-func (x *Scenario) readFlow(t *words.Text) (f packet.Flow, err error) {
+func (x *NS3Scenario) readFlow(t *wordList) (f packet.Flow, err error) {
 	host := func(what string) int32 {
 		if err != nil {
 			return 0
@@ -277,7 +276,7 @@ func (x *Scenario) readFlow(t *words.Text) (f packet.Flow, err error) {
 	return f, err
 }
 
-func readDeps(t *words.Text, self, flows int64) ([]int32, error) {
+func readDeps(t *wordList, self, flows int64) ([]int32, error) {
 	n, err := t.Integer("the number of flows that a flow waits for", 0, flows)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package words
+package simfiles
 
 import (
 	"strings"
@@ -7,8 +7,8 @@ import (
 
 // TestWordsKnowTheirPlaces: lines and columns count from 1, all white space separates.
 func TestWordsKnowTheirPlaces(t *testing.T) {
-	text := Split("f.txt", []byte("a  bc\t\rd\n\n ef\v\fg "))
-	var got []Word
+	text := splitWords("f.txt", []byte("a  bc\t\rd\n\n ef\v\fg "))
+	var got []word
 	for !text.Done() {
 		next := text.Peek()
 		w, err := text.Take("word")
@@ -17,19 +17,19 @@ func TestWordsKnowTheirPlaces(t *testing.T) {
 		}
 		got = append(got, w)
 	}
-	for i, want := range []Word{{"a", 1, 1}, {"bc", 1, 4}, {"d", 1, 8}, {"ef", 3, 2}, {"g", 3, 6}} {
+	for i, want := range []word{{"a", 1, 1}, {"bc", 1, 4}, {"d", 1, 8}, {"ef", 3, 2}, {"g", 3, 6}} {
 		if i >= len(got) || got[i] != want {
 			t.Errorf("word %d: %+v, want %+v", i, got, want)
 		}
 	}
-	if len(got) != 5 || text.Peek() != (Word{Line: 3, Col: 8}) || text.End != text.Peek() {
+	if len(got) != 5 || text.Peek() != (word{Line: 3, Col: 8}) || text.End != text.Peek() {
 		t.Errorf("%d words, end %+v", len(got), text.End)
 	}
 	if _, err := text.Take("a rate"); err == nil || !strings.Contains(err.Error(), "f.txt:3:8") ||
 		!strings.Contains(err.Error(), "ends where a rate is expected") {
 		t.Error(err)
 	}
-	if empty := Split("f.txt", nil); !empty.Done() || empty.End != (Word{Line: 1, Col: 1}) {
+	if empty := splitWords("f.txt", nil); !empty.Done() || empty.End != (word{Line: 1, Col: 1}) {
 		t.Errorf("of nothing: %+v", empty)
 	}
 }
@@ -47,7 +47,7 @@ func TestNumbersHaveBounds(t *testing.T) {
 		{"2", false, 2, true}, {"5", false, 5, true}, {"3.5", false, 3.5, true}, {"1.9", false, 0, false},
 		{"5.1", false, 0, false}, {"NaN", false, 0, false}, {"x", false, 0, false}, {"", false, 0, false},
 	} {
-		text := Split("f.txt", []byte("\n  "+c.text))
+		text := splitWords("f.txt", []byte("\n  "+c.text))
 		var got float64
 		var err error
 		if c.integer {

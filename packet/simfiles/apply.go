@@ -1,4 +1,4 @@
-package ns3
+package simfiles
 
 import (
 	"slices"
@@ -38,7 +38,7 @@ const (
 func micros(us float64) units.Time { return units.Time(us) * units.Microsecond }
 
 // configure translates the settings of the file into packet's.
-func (x *Scenario) configure(s *settings) {
+func (x *NS3Scenario) configure(s *settings) {
 	c := packet.Config{
 		Frames: packet.Frames{Payload: int(s.payload), Header: header, Ack: ack, Pause: pause},
 		Buffer: packet.Buffer{Bytes: s.buffer << 20, Reserve: reserve, ResumeOffset: resumeOffset,
@@ -82,7 +82,7 @@ func (x *Scenario) configure(s *settings) {
 }
 
 // Carry adds bytes for congestion control to the sizes of frames.
-func (x *Scenario) Carry(bytes int) {
+func (x *NS3Scenario) Carry(bytes int) {
 	x.Carried = bytes
 	x.Config.Frames.Header, x.Config.Frames.Ack = header+bytes, max(ack, ackFields+bytes)
 }
@@ -101,7 +101,7 @@ func CarriedBy(kind packet.CCKind) int {
 
 // streams returns the number of the first random stream that is free for marks: ns-3 gives six to each node,
 // two to the error model of each link that has its own, and two to the shared error model.
-func (x *Scenario) streams() uint64 {
+func (x *NS3Scenario) streams() uint64 {
 	own := 0
 	for _, c := range x.Network.Cables {
 		if c.Loss > 0 && !c.SharedLoss {
@@ -129,7 +129,7 @@ func (s *settings) marking() (m []packet.Marking) {
 
 // windows sets windows and base round trips: with GLOBAL_T the largest of all pairs of hosts, else the values
 // of each flow's pair.
-func (x *Scenario) windows(s *settings) {
+func (x *NS3Scenario) windows(s *settings) {
 	at := adjacent(&x.Network)
 	var most pair
 	byDst := map[int32][]pair{}
@@ -210,7 +210,7 @@ func adjacent(n *packet.Network) [][]near {
 
 // measure returns the pair of values for each node and host dst, along the first shortest path of a
 // breadth-first search.
-func (x *Scenario) measure(at [][]near, dst int32, payload int64) []pair {
+func (x *NS3Scenario) measure(at [][]near, dst int32, payload int64) []pair {
 	n := x.Network.Nodes
 	delay, send, rate, seen := make([]int64, n), make([]int64, n), make([]int64, n), make([]bool, n)
 	seen[dst] = true
