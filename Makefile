@@ -58,11 +58,11 @@ house: ## the shape of the house: packages, lines, imports that lead up or in ci
 
 .PHONY: api
 api: ## the exported names of the promised packages against dev/api: what went, or has another type, fails (docs/LIBRARY.md)
-	@$(GO) run ./dev/cmd/api
+	@$(GO) run ./dev/cmd/source api
 
 .PHONY: api-record
 api-record: ## dev/api anew, in the commit that changes what is promised; read the diff
-	@$(GO) run ./dev/cmd/api -write
+	@$(GO) run ./dev/cmd/source api -write
 
 .PHONY: profile
 profile: ## the profile by which make build compiles the engine, packets and trace writers (half a minute, on a quiet machine)
@@ -95,7 +95,7 @@ web-pictures: web build ## docs/img/web-*.jpg, trace.png, lanes.png and report.p
 
 .PHONY: web-test
 web-test: web build ## the page in Chromium, driven as a user drives it: files, times, cancel, offline, keyboard, axe, sizes
-	$(GO) test -vet=off -tags webpage ./app/cli/serve
+	$(GO) test -vet=off -tags webpage ./app/cli/root
 	cd web && SIMCCL=$(CURDIR)/bin/simccl node --test test/
 
 .PHONY: python
@@ -113,7 +113,7 @@ wasm: ## build for js/wasm all that needs no hardware: the library's packages bu
 
 .PHONY: wasm-types
 wasm-types: ## the packages of make wasm, type-checked
-	$(GO) run ./dev/cmd/crosscheck js/wasm $$($(WASMPKG))
+	$(GO) run ./dev/cmd/source crosscheck js/wasm $$($(WASMPKG))
 
 .PHONY: plugin
 plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs gcc)
@@ -178,12 +178,12 @@ generate: ## run the generators; a clean tree must stay clean
 
 .PHONY: upgrades
 upgrades: ## docs/results/UPGRADES.md: what changes from each release of NCCL to the next
-	$(GO) run ./dev/cmd/genupgrades testdata/topos docs/results/UPGRADES.md
+	$(GO) run ./dev/cmd/pages upgrades testdata/topos docs/results/UPGRADES.md
 
 .PHONY: machines
 machines: ## docs/results/MACHINES.md and the decisions of testdata/machines
-	@if [ -d ../shared/topos ]; then $(GO) run ./dev/cmd/genmachines -beside ../shared/topos dev/cmd/genmachines/beside.md; else echo "left out: the table beside real files, which are not here"; fi
-	$(GO) run ./dev/cmd/genmachines docs/results/MACHINES.md
+	@if [ -d ../shared/topos ]; then $(GO) run ./dev/cmd/pages machines -beside ../shared/topos dev/cmd/pages/beside.md; else echo "left out: the table beside real files, which are not here"; fi
+	$(GO) run ./dev/cmd/pages machines docs/results/MACHINES.md
 	$(GO) run ./cmd/simccl check testdata/machines --update
 
 .PHONY: fuzz
@@ -216,7 +216,7 @@ bench-once: ## each benchmark one time, to see that it runs
 bench-table: ## docs/results/BENCHMARKS.md from a run on this machine
 	$(GO) test $(HOT) -run '^$$' -bench . -benchmem -benchtime 300ms -count=3 -timeout 60m $(BENCHPKG) > dev/benchmarks/table.txt
 	sed -n '/^## Against the engine of/,$$p' docs/results/BENCHMARKS.md > dev/benchmarks/old.txt
-	$(GO) run ./dev/cmd/benchtable dev/benchmarks/table.txt "$(NOTE)" > docs/results/BENCHMARKS.md
+	$(GO) run ./dev/cmd/pages bench dev/benchmarks/table.txt "$(NOTE)" > docs/results/BENCHMARKS.md
 	{ echo; cat dev/benchmarks/old.txt; } >> docs/results/BENCHMARKS.md
 
 .PHONY: bench-old
@@ -258,7 +258,7 @@ accuracy: ## docs/results/ACCURACY.md: simulated against measured times
 
 .PHONY: own-table
 own-table: ## the table of every operation in docs/results/HARDWARE.md, from OWNDIR of OWNGPUS GPUs
-	@$(GO) run ./dev/cmd/owntable $(or $(OWNDIR),testdata/measured/h200x2/own-2026-11-23-0940) $(or $(OWNGPUS),2)
+	@$(GO) run ./dev/cmd/pages own $(or $(OWNDIR),testdata/measured/h200x2/own-2026-11-23-0940) $(or $(OWNGPUS),2)
 
 .PHONY: accuracy-jobs
 accuracy-jobs: ## the columns of simccl in docs/results/ACCURACY-JOBS.md, found anew
@@ -292,11 +292,11 @@ reductions: ## dev/reductions/testdata/table.txt: what is left out of each of 43
 # These go on where their file ends.
 .PHONY: cliffs
 cliffs: build ## what default sweeps cost over nodes, operations, algorithms and machines, worst first (CLIFFS="-seed 1 -budget 600")
-	$(GO) run ./dev/cmd/cliffs $(CLIFFS) out/cliffs.jsonl
+	$(GO) run ./dev/cmd/reductions cliffs $(CLIFFS) out/cliffs.jsonl
 
 .PHONY: margins
 margins: ## approximate times of random requests beside exact ones, worst first (MARGINS="-seed 1 -pairs 100")
-	$(GO) run ./dev/cmd/margins $(MARGINS) out/margins.jsonl
+	$(GO) run ./dev/cmd/reductions margins $(MARGINS) out/margins.jsonl
 
 .PHONY: mutants
 mutants: ## the code changed in one place at a time: which changes no test notices (MUTANTS="-seed 1 -n 100 -in topo,rules"; minutes each)

@@ -15,4 +15,4 @@
 // counterpart: misc/param.cc, init.cc (envConfigOverride), and every NCCL_PARAM.
 package config
 
-//go:generate go run ../dev/cmd/genenv ../docs/ENV.md
+//go:generate go run ../dev/cmd/pages env ../docs/ENV.md

@@ -8,7 +8,6 @@ import (
 
 	"github.com/simccl/simccl/intercept"
 	"github.com/simccl/simccl/intercept/collector"
-	"github.com/simccl/simccl/intercept/grid"
 	"github.com/simccl/simccl/job"
 )
 
@@ -22,10 +21,10 @@ func TestFakeGrid(t *testing.T) {
 	for _, c := range []struct {
 		what string
 		x, y string
-		grid grid.Grid
-	}{{"groups", "4", "4", grid.Grid{4, 4}}, {"groups", "8", "2", grid.Grid{8, 2}},
-		{"stages", "8", "2", grid.Grid{8, 2}}, {"inits", "4", "4", grid.Grid{4, 4}},
-		{"inits", "2", "8", grid.Grid{2, 8}}} {
+		grid collector.Grid
+	}{{"groups", "4", "4", collector.Grid{4, 4}}, {"groups", "8", "2", collector.Grid{8, 2}},
+		{"stages", "8", "2", collector.Grid{8, 2}}, {"inits", "4", "4", collector.Grid{4, 4}},
+		{"inits", "2", "8", collector.Grid{2, 8}}} {
 		all := intercepted(t, m, nil, program, c.what, c.x, c.y, c.x, c.y)
 		all.want(t, "")
 		r := intercepted(t, m, func(o *intercept.Options) { o.Real, o.Grid = 4, c.grid }, program, c.what,
@@ -65,15 +64,15 @@ func TestFakeUnknown(t *testing.T) {
 	m, program := two(t), example(t, "grid")
 	for _, c := range []struct {
 		what, a, b string
-		grid       grid.Grid
+		grid       collector.Grid
 		want       []string
 	}{
 		{"colors", "2", "2", nil, []string{"several colors", "--fake-grid 4,4: 4 of 4 ranks (0 1 2 3)",
 			"--fake-grid 2,8: 8 of 2 ranks"}},
-		{"colors", "4", "1", grid.Grid{4, 4},
+		{"colors", "4", "1", collector.Grid{4, 4},
 			[]string{"fit two splits: 1 of 16 ranks (0 1 2 3 …), and 4 of 4 ranks (0 1 2 3)"}},
-		{"gather", "2", "2", grid.Grid{4, 4}, []string{"which does what rank"}},
-		{"gather", "2", "2", grid.Grid{4, 2}, []string{"--fake-grid 4,2 has 8"}},
+		{"gather", "2", "2", collector.Grid{4, 4}, []string{"which does what rank"}},
+		{"gather", "2", "2", collector.Grid{4, 2}, []string{"--fake-grid 4,2 has 8"}},
 	} {
 		r := intercepted(t, m, func(o *intercept.Options) { o.Real, o.Grid = 4, c.grid }, program, c.what,
 			"4", "4", c.a, c.b)

@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/machine/datasheet"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/ongpu"
+	"github.com/simccl/simccl/workload/transform"
 )
 
 // GPU is what all GPUs of the machine are, by their PCI functions and the data sheets; false where
@@ -40,7 +40,7 @@ func SameChip(a, b datasheet.GPU) bool {
 // OnGPU gives a job that was made for another GPU than the machine's the times of the machine's. A job
 // that says no GPU, and a machine that says none, are left as they are: note says so. scaled is nil
 // where nothing is.
-func (m *Site) OnGPU(p *workload.Program) (q *workload.Program, scaled *ongpu.Scaled, note string,
+func (m *Site) OnGPU(p *workload.Program) (q *workload.Program, scaled *transform.OnGPU, note string,
 	err error) {
 	own, known := m.GPU()
 	switch of, made := datasheet.Find(p.GPU.Name); {
@@ -59,7 +59,7 @@ func (m *Site) OnGPU(p *workload.Program) (q *workload.Program, scaled *ongpu.Sc
 	case SameChip(of, own):
 		return p, nil, "", nil
 	}
-	q, scaled, err = ongpu.Scale(p, p.GPU.Name, own.Name)
+	q, scaled, err = transform.ToGPU(p, p.GPU.Name, own.Name)
 	if err != nil {
 		return nil, nil, "", bad(err)
 	}

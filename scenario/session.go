@@ -13,7 +13,7 @@ import (
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/gen"
 	"github.com/simccl/simccl/workload/inputs"
-	"github.com/simccl/simccl/workload/ongpu"
+	"github.com/simccl/simccl/workload/transform"
 )
 
 // maxJob bounds what is read of a job's file.
@@ -65,7 +65,7 @@ type ReadyJob struct {
 	// Program has the compute times of the machine's GPU where these are known: Scaled says how, Note
 	// what was done or why it was not, "" where there is nothing to say.
 	Program *workload.Program
-	Scaled  *ongpu.Scaled
+	Scaled  *transform.OnGPU
 	Note    string
 	Options job.Options
 }

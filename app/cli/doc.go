@@ -1,7 +1,7 @@
 // Package cli contains what commands share: the flags that select a machine, rules for arguments, and flag
-// names in errors. Each package below it contains one command or group of commands: Command declares it,
-// Options holds its flags and arguments, and Options.Run executes it, so that tests and other programs need
-// no command line.
+// names in errors; and the exit status of each kind of error. Packages below it contain the commands, by
+// subject: a function with the command's name declares it, its Options hold its flags and arguments, and
+// their Run executes it, so that tests and other programs need no command line.
 //
 // What it must not know: what a command computes.
 package cli

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/simccl/simccl/app/report/machine"
+	"github.com/simccl/simccl/app/report/page"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/explain/words"
@@ -109,8 +109,8 @@ type Device struct {
 	Title string `json:"title"`
 	Rank  int    `json:"rank"` // of a GPU, within the host
 	// Boxes are where it is drawn; none of a NIC that is drawn as its only port.
-	Boxes []machine.Box `json:"boxes"`
-	Name  string        `json:"name"` // in the box
+	Boxes []page.Box `json:"boxes"`
+	Name  string     `json:"name"` // in the box
 }
 
 // Line is a line of the drawing: an SVG path, and the Links that it represents.
@@ -194,18 +194,18 @@ func (s *Service) machine(ctx context.Context, q *Query, _ Emit) (any, error) {
 
 // draw lists the devices and links of a host.
 func (m *Machine) draw(sys *topo.System) {
-	drawn := machine.Of(sys)
+	drawn := page.LayOut(sys)
 	m.Width, m.Height = drawn.Width, drawn.Height
 	for i := range drawn.Lines {
 		l := &drawn.Lines[i]
-		m.Lines = append(m.Lines, Line{l.Path(machine.Point{}), l.Links})
+		m.Lines = append(m.Lines, Line{l.Path(page.BoxPoint{}), l.Links})
 	}
 	for i := range sys.Nodes {
 		id, n := topo.NodeID(i), &sys.Nodes[i]
 		d := Device{Kind: n.Kind.String(), Label: sys.Short(id), Title: sys.Name(id), Rank: -1,
-			Boxes: drawn.Boxes[i], Name: machine.Label(sys, id)}
+			Boxes: drawn.Boxes[i], Name: page.LabelOf(sys, id)}
 		if d.Boxes == nil {
-			d.Boxes = []machine.Box{}
+			d.Boxes = []page.Box{}
 		}
 		switch n.Kind {
 		case topo.GPU:

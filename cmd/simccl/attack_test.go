@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
-	"github.com/simccl/simccl/app/process/status"
 )
 
 // attackStatus is what commands answer to the files of testdata/attack: topo lint
@@ -41,7 +41,7 @@ func attack(t *testing.T, ctx context.Context, command, file string) (int, strin
 	var out, errs bytes.Buffer
 	code := run(ctx, append(strings.Fields(command), file, "--no-env"),
 		appOf(process.Process{Out: &out, Err: &errs}))
-	if said := errs.String(); strings.Contains(said, "defect") || code == status.Internal {
+	if said := errs.String(); strings.Contains(said, "defect") || code == cli.StatusInternal {
 		t.Errorf("simccl %s %s: status %d, %s", command, file, code, said)
 	}
 	return code, errs.String()
@@ -55,7 +55,7 @@ func TestAttackFiles(t *testing.T) {
 	for _, file := range files {
 		want, ok := attackStatus[filepath.Base(file)]
 		if !ok {
-			want = [2]int{status.Input, status.Input}
+			want = [2]int{cli.StatusInput, cli.StatusInput}
 		}
 		for i, command := range readers {
 			if code, said := attack(t, t.Context(), command, file); code != want[min(i, 1)] {
@@ -105,15 +105,15 @@ func TestAttackLargeFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if code, said := attack(t, t.Context(), "topo diff ../../testdata/topos/dgx-h100.xml", file); code !=
-			status.Check && code != status.Input {
+			cli.StatusCheck && code != cli.StatusInput {
 			t.Errorf("%s: simccl topo diff: status %d: %.300s", name, code, said)
 		}
 		for i, command := range readers {
 			code, said := attack(t, t.Context(), command, file)
-			if i == 0 && code == status.Check || name == "unknown" && i == 0 {
+			if i == 0 && code == cli.StatusCheck || name == "unknown" && i == 0 {
 				continue // lint prints findings
 			}
-			if code != status.Input || !strings.Contains(said, c.want) {
+			if code != cli.StatusInput || !strings.Contains(said, c.want) {
 				t.Errorf("%s: simccl %s: status %d, want %q in %.300s", name, command, code, c.want, said)
 			}
 			if len(said) > 20_000 {
@@ -139,18 +139,18 @@ func TestEndlessInputs(t *testing.T) {
 			if testing.Short() && name == "/dev/zero" && i%4 != 0 {
 				continue
 			}
-			if code, said := attack(t, t.Context(), command, name); code != status.Input {
+			if code, said := attack(t, t.Context(), command, name); code != cli.StatusInput {
 				t.Errorf("simccl %s %s: status %d: %s", command, name, code, said)
 			}
 		}
 		var errs bytes.Buffer
 		if code := run(t.Context(), []string{"graph", "--env", "NCCL_GRAPH_FILE=" + name},
-			appOf(process.Process{Out: &errs, Err: &errs})); code != status.Input {
+			appOf(process.Process{Out: &errs, Err: &errs})); code != cli.StatusInput {
 			t.Errorf("NCCL_GRAPH_FILE=%s: status %d: %s", name, code, errs.String())
 		}
 		errs.Reset()
 		if code := run(t.Context(), []string{"env", "--no-env", "--env", "NCCL_CONF_FILE=" + name},
-			appOf(process.Process{Out: &errs, Err: &errs})); code != status.OK ||
+			appOf(process.Process{Out: &errs, Err: &errs})); code != cli.StatusOK ||
 			!strings.Contains(errs.String(), "cannot be read") {
 			t.Errorf("NCCL_CONF_FILE=%s: status %d: %s", name, code, errs.String())
 		}
@@ -166,7 +166,7 @@ func TestPipeWithoutWriter(t *testing.T) {
 	for _, command := range append([]string{"run all_reduce --sizes 8 --fabric"}, readers...) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if code, said := attack(t, ctx, command, pipe); code == status.OK {
+		if code, said := attack(t, ctx, command, pipe); code == cli.StatusOK {
 			t.Errorf("simccl %s: status %d: %s", command, code, said)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/app/process/status"
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/real/realtest"
 )
@@ -66,9 +66,9 @@ func TestGPUsAreGivenUp(t *testing.T) {
 			t.Errorf("rank %d: no error", r)
 		}
 		switch code := p.ProcessState.ExitCode(); code {
-		case status.Timeout:
+		case cli.StatusTimeout:
 			first++
-		case status.NCCL:
+		case cli.StatusNCCL:
 			if !strings.Contains(p.err.String(), "aborted: all_reduce: no end within 1s") {
 				t.Errorf("rank %d: %s", r, p.err.String())
 			}

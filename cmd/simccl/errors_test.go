@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
-	"github.com/simccl/simccl/app/process/status"
 	"github.com/simccl/simccl/dev/golden"
 )
 
@@ -30,7 +30,7 @@ func TestLostOutputIsAnError(t *testing.T) {
 		"run all_reduce --sizes 8 -c 0"} {
 		var errs bytes.Buffer
 		code := run(t.Context(), strings.Fields(args), appOf(process.Process{Out: full{}, Err: &errs}))
-		if code != status.Internal || strings.Count(errs.String(), "no space left") != 1 ||
+		if code != cli.StatusInternal || strings.Count(errs.String(), "no space left") != 1 ||
 			strings.Contains(errs.String(), "defect") {
 			t.Errorf("%s: exit status %d, %q", args, code, errs.String())
 		}
@@ -50,7 +50,7 @@ func TestFilesAreWholeOrNotThere(t *testing.T) {
 		var out, errs bytes.Buffer
 		code := run(t.Context(), []string{"run", "all_reduce", "--sizes", "64K", "-c", "0", "-g", "1", opt,
 			file}, appOf(process.Process{Out: &out, Err: &errs}))
-		if code != status.Internal || strings.Count(errs.String(), "no space left") != 1 {
+		if code != cli.StatusInternal || strings.Count(errs.String(), "no space left") != 1 {
 			t.Errorf("%s: exit status %d, %q", opt, code, errs.String())
 		}
 		if to, err := os.Readlink(file); err != nil || to != "/dev/full" {
@@ -83,7 +83,7 @@ func TestBuffersTooSmallAreInput(t *testing.T) {
 		code := run(t.Context(), []string{"run", "sendrecv", "--topo", "pcie-a100-4", "--nodes", "2", "-g",
 			"1", "--sizes", "64K", "--fabric", file, "--network", network},
 			appOf(process.Process{Out: &out, Err: &errs}))
-		if code != status.Input || !strings.Contains(errs.String(), "write more than that") ||
+		if code != cli.StatusInput || !strings.Contains(errs.String(), "write more than that") ||
 			strings.Contains(errs.String(), "defect") {
 			t.Errorf("%s: exit status %d, %q", network, code, errs.String())
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/root"
-	"github.com/simccl/simccl/app/process/status"
 	"github.com/spf13/cobra"
 )
 
@@ -98,7 +97,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 				continue // of measured times: testdata/script/calibrate.txtar
 			}
 			if strings.HasPrefix(line, "simccl serve") {
-				continue // it serves until it is ended: app/cli/serve
+				continue // it serves until it is ended: app/cli/root
 			}
 			begun := time.Now()
 			if needsDevice(line) {
@@ -204,7 +203,7 @@ func TestEveryCommandSpeaksJSON(t *testing.T) {
 		"workload gen --layers 2 --hidden 64 --heads 4 --vocab 128 --seq 32 --tp 2",
 		"intercept --json -- true"} {
 		out, errs, code := s.run(t, "simccl "+line+" --json")
-		if code != status.OK && code != status.Check {
+		if code != cli.StatusOK && code != cli.StatusCheck {
 			t.Errorf("%s: exit status %d: %s", line, code, errs)
 		}
 		if !json.Valid([]byte(out)) {

@@ -11,7 +11,6 @@ import (
 	"github.com/simccl/simccl/app/cli/flags"
 	"github.com/simccl/simccl/app/cli/help"
 	"github.com/simccl/simccl/app/cli/root"
-	"github.com/simccl/simccl/app/cli/topics"
 	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/rules/release"
@@ -25,7 +24,7 @@ import (
 // pages are all commands and topics.
 func pages() []*cobra.Command {
 	all := commands(root.Command(&cli.App{}))
-	for _, t := range topics.All() {
+	for _, t := range root.Topics() {
 		c := t.Command()
 		c.Long = t.Text()
 		all = append(all, c)
@@ -125,7 +124,7 @@ func TestFirstScreen(t *testing.T) {
 // program accepts there, so that no flag lists them.
 func TestTopics(t *testing.T) {
 	text := map[string]string{}
-	for _, topic := range topics.All() {
+	for _, topic := range root.Topics() {
 		text[topic.Name] = topic.Text()
 	}
 	named := map[string]bool{}
@@ -177,7 +176,7 @@ func TestTopicsAreRight(t *testing.T) {
 			t.Errorf("help releases: %s is answered by %v, %v", word, r, err)
 		}
 	}
-	for _, topic := range topics.All() {
+	for _, topic := range root.Topics() {
 		if topic.Name != "faults" {
 			continue
 		}

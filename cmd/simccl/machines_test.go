@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
-	"github.com/simccl/simccl/app/process/status"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/topo/builtin"
 )
@@ -44,7 +44,7 @@ func TestMachineDecisions(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	if code := run(t.Context(), []string{"check", dir, "--no-env"},
-		appOf(process.Process{Out: &out, Err: &errs})); code != status.OK {
+		appOf(process.Process{Out: &out, Err: &errs})); code != cli.StatusOK {
 		t.Errorf("status %d\n%s%s", code, &out, &errs)
 	}
 }
@@ -57,14 +57,15 @@ func TestMachinesByName(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"explain", "all_reduce", "1M", "--topo", "dgx-a100"}, status.OK, "8 ranks"},
-		{[]string{"inspect", "--topo", "dgx-a100.xml:2,dgx-h100:1"}, status.OK, ""},
-		{[]string{"run", "all_reduce", "--topo", "aws-p5en", "--nodes", "2", "--sizes", "8"}, status.OK, ""},
-		{[]string{"graph", "--topo", "gb300-nvl72", "--nodes", "4"}, status.OK, ""},
-		{[]string{"inspect", "--topo", "gb200-nvl72", "--nodes", "20"}, status.OK, "80 ranks on 2 nodes"},
-		{[]string{"inspect", "--topo", "dgx-h10"}, status.Input, "did you mean dgx-h100?"},
-		{[]string{"topo", "list", "nothing-like-it"}, status.Usage, "no built-in machine"},
-		{[]string{"topo", "gen", "dgx-h100", "--spec"}, status.Usage, "is a file"},
+		{[]string{"explain", "all_reduce", "1M", "--topo", "dgx-a100"}, cli.StatusOK, "8 ranks"},
+		{[]string{"inspect", "--topo", "dgx-a100.xml:2,dgx-h100:1"}, cli.StatusOK, ""},
+		{[]string{"run", "all_reduce", "--topo", "aws-p5en", "--nodes", "2", "--sizes", "8"}, cli.StatusOK,
+			""},
+		{[]string{"graph", "--topo", "gb300-nvl72", "--nodes", "4"}, cli.StatusOK, ""},
+		{[]string{"inspect", "--topo", "gb200-nvl72", "--nodes", "20"}, cli.StatusOK, "80 ranks on 2 nodes"},
+		{[]string{"inspect", "--topo", "dgx-h10"}, cli.StatusInput, "did you mean dgx-h100?"},
+		{[]string{"topo", "list", "nothing-like-it"}, cli.StatusUsage, "no built-in machine"},
+		{[]string{"topo", "gen", "dgx-h100", "--spec"}, cli.StatusUsage, "is a file"},
 	} {
 		var out, errs bytes.Buffer
 		code := run(t.Context(), append(c.args, "--no-env"), appOf(process.Process{Out: &out, Err: &errs}))

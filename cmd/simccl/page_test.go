@@ -13,8 +13,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
-	"github.com/simccl/simccl/app/process/status"
 )
 
 // A page fits a phone and a desk: nothing leaves its width but what scrolls by
@@ -26,7 +26,7 @@ func TestPageFitsPhoneAndDesk(t *testing.T) {
 	args := []string{"report", "all_reduce", "-b", "1K", "-e", "4M", "-f", "16", "--env",
 		"NCCL_BUFFSIZE=8388608", "--report", file}
 	if code := run(context.Background(), args, appOf(process.Process{Out: &out, Err: &errs})); code !=
-		status.OK {
+		cli.StatusOK {
 		t.Fatal(code, errs.String())
 	}
 	looker, err := os.ReadFile("testdata/viewer/page.html")
@@ -94,7 +94,7 @@ func TestPageIsAccessible(t *testing.T) {
 	args := []string{"report", "all_reduce", "-b", "64K", "-e", "1M", "-f", "4", "--env",
 		"NCCL_BUFFSIZE=8388608", "--report", file}
 	if code := run(context.Background(), args, appOf(process.Process{Out: &out, Err: &errs})); code !=
-		status.OK {
+		cli.StatusOK {
 		t.Fatal(code, errs.String())
 	}
 	page, err := os.ReadFile(file)

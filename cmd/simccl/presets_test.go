@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
-	"github.com/simccl/simccl/app/process/status"
 	"github.com/simccl/simccl/topo/builtin"
 )
 
@@ -33,7 +33,7 @@ func TestEveryMachineRuns(t *testing.T) {
 				var out, errs bytes.Buffer
 				args := append(slices.Clone(args), "--topo", m.Name, "--no-env", "--nodes", fmt.Sprint(nodes))
 				if code := run(t.Context(), args, appOf(process.Process{Out: &out, Err: &errs})); code !=
-					status.OK || out.Len() == 0 {
+					cli.StatusOK || out.Len() == 0 {
 					t.Errorf("%v: status %d\n%.600s", args, code, &errs)
 				}
 			}
@@ -48,7 +48,8 @@ func TestAbsentTakesLonger(t *testing.T) {
 		var out, errs bytes.Buffer
 		args := append([]string{"run", "all_reduce", "--nodes", "2", "--sizes", "1G", "-c", "0", "--launch",
 			"graph", "--json", "--no-env", "--env", "NCCL_ALGO=Ring", "--env", "NCCL_PROTO=Simple"}, more...)
-		if code := run(t.Context(), args, appOf(process.Process{Out: &out, Err: &errs})); code != status.OK {
+		if code := run(t.Context(), args, appOf(process.Process{Out: &out,
+			Err: &errs})); code != cli.StatusOK {
 			t.Fatalf("%v: status %d\n%s", args, code, &errs)
 		}
 		var doc struct {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/simccl/simccl/app/process/status"
+	"github.com/simccl/simccl/app/cli"
 )
 
 // TestInterruptedRankIsNamedByAll: a signal to one rank ends all others, each
@@ -43,7 +43,7 @@ func TestInterruptedRankIsNamedByAll(t *testing.T) {
 					continue
 				}
 				want := fmt.Sprintf("simccl: rank %d was interrupted (%s)\n", c.victim, c.name)
-				if got := p.err.String(); p.ProcessState.ExitCode() != status.NCCL || got != want {
+				if got := p.err.String(); p.ProcessState.ExitCode() != cli.StatusNCCL || got != want {
 					t.Errorf("rank %d ends with %v and says %q, want %q", r, err, got, want)
 				}
 			}

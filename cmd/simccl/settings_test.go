@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
-	"github.com/simccl/simccl/app/process/status"
 	"github.com/simccl/simccl/dev/golden"
 )
 
@@ -146,14 +146,14 @@ func TestRandomSettings(t *testing.T) {
 		var out, errs bytes.Buffer
 		code := run(context.Background(), args, appOf(process.Process{Out: &out, Err: &errs}))
 		ends[code]++
-		fine := code == status.OK || code == status.NotImplemented || code == status.Usage ||
-			code == status.Input
+		fine := code == cli.StatusOK || code == cli.StatusNotImplemented || code == cli.StatusUsage ||
+			code == cli.StatusInput
 		if !fine || strings.Contains(errs.String(), "defect of simccl") {
 			t.Errorf("case %d: simccl %s\nexit status %d: %s", i, strings.Join(args, " "), code,
 				errs.String())
 		}
 	}
-	if ends[status.OK] < cases/4 || ends[status.Usage] == 0 {
+	if ends[cli.StatusOK] < cases/4 || ends[cli.StatusUsage] == 0 {
 		t.Errorf("exit statuses %v: too few runs that end well, or none that is refused", ends)
 	}
 	t.Logf("exit statuses %v", ends)
@@ -171,11 +171,11 @@ func TestDomainsWithoutNets(t *testing.T) {
 						off}
 				var out, errs bytes.Buffer
 				code := run(t.Context(), args, appOf(process.Process{Out: &out, Err: &errs}))
-				want := status.OK
+				want := cli.StatusOK
 				if off == "1" && machine != "gb200-nvl72-tray" {
-					want = status.Input
+					want = cli.StatusInput
 				}
-				if code != want || want == status.Input && !strings.Contains(errs.String(), "has no NIC") {
+				if code != want || want == cli.StatusInput && !strings.Contains(errs.String(), "has no NIC") {
 					t.Errorf("%s: exit status %d, want %d: %s", strings.Join(args, " "), code, want,
 						errs.String())
 				}

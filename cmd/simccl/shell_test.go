@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/simccl/simccl/app/process/status"
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/dev/golden"
 )
 
@@ -91,7 +91,7 @@ func (s *shell) checkAbsent(t *testing.T, line string) {
 			return
 		}
 	}
-	if _, errs, code := s.run(t, line); code != status.Absent {
-		t.Errorf("%s: exit status %d without hardware, want %d: %s", line, code, status.Absent, errs)
+	if _, errs, code := s.run(t, line); code != cli.StatusAbsent {
+		t.Errorf("%s: exit status %d without hardware, want %d: %s", line, code, cli.StatusAbsent, errs)
 	}
 }

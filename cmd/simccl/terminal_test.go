@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
-	"github.com/simccl/simccl/app/process/status"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/internal/termtext"
 )
@@ -135,7 +135,7 @@ func TestNoControlCharacterReachesATerminal(t *testing.T) {
 			t.Errorf("%q: a name begins a line of its own: %q", line,
 				shown[max(0, i-80):min(len(shown), i+20)])
 		}
-		if code == status.Internal {
+		if code == cli.StatusInternal {
 			t.Errorf("%q: status %d: %s", line, code, &err)
 		}
 		if c.name != "" && !strings.Contains(shown, c.name) {

@@ -15,7 +15,6 @@ import (
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/compute"
 	"github.com/simccl/simccl/workload/gen"
-	"github.com/simccl/simccl/workload/model"
 )
 
 // stepRow is a row of reference/steps.json: a published latency of serving.
@@ -47,7 +46,7 @@ func (p *stepRow) config() (c gen.Config, why string) {
 	}
 	name := map[bool]string{strings.Contains(p.Path, "DeepSeek"): "deepseek-v3",
 		strings.Contains(p.Path, "Kimi-K2"): "kimi-k2"}[true]
-	if known, ok := model.Find(name); ok {
+	if known, ok := gen.FindModel(name); ok {
 		c.Model = *known
 	} else {
 		delete(p.Model, "source")
@@ -55,7 +54,7 @@ func (p *stepRow) config() (c gen.Config, why string) {
 		if err != nil {
 			return c, err.Error()
 		}
-		m, err := model.Parse(data, "config.json")
+		m, err := gen.ParseModel(data, "config.json")
 		if err != nil {
 			return c, err.Error()
 		}

@@ -20,7 +20,6 @@ import (
 	"github.com/simccl/simccl/workload/compute"
 	"github.com/simccl/simccl/workload/gen"
 	"github.com/simccl/simccl/workload/load"
-	"github.com/simccl/simccl/workload/model"
 )
 
 // trainingRow is a row of reference/training.json: a published run of training.
@@ -88,7 +87,7 @@ func (p *trainingRow) config() (c gen.Config, why string) {
 		return c, "LoRA"
 	}
 	m := &p.Model
-	c.Model = model.Model{Name: m.Name, Layers: m.Layers, Hidden: m.Hidden, Heads: m.Heads,
+	c.Model = gen.Model{Name: m.Name, Layers: m.Layers, Hidden: m.Hidden, Heads: m.Heads,
 		KVHeads: m.KVHeads, FFN: m.FFN, Vocab: max(m.Vocab, 51200), HeadDim: m.HeadDim, Gated: true,
 		Experts: m.Experts, TopK: max(m.Top, 1), ExpertFFN: m.MoE, SharedFFN: m.Shared, QRank: m.QRank,
 		KVRank: m.KVRank, NopeDim: m.Nope, RopeDim: m.Rope, ValueDim: m.Value}
@@ -99,7 +98,7 @@ func (p *trainingRow) config() (c gen.Config, why string) {
 		c.Gated = false
 	}
 	if name := knownModels[m.Name]; name != "" {
-		found, _ := model.Find(name)
+		found, _ := gen.FindModel(name)
 		c.Model = *found
 	} else if m.Hidden == 0 || strings.Contains(m.Name, "V4") {
 		return c, "model"

@@ -294,8 +294,6 @@ func TestSinglePackageNeedsAReason(t *testing.T) {
 		{Path: "search", Files: []*File{parsed(t, fset, true, fixture)}},
 		{Path: "tuning", Files: []*File{parsed(t, fset, true, fixture)}},
 		{Path: "topo/fixture", Files: []*File{parsed(t, fset, false)}},
-		{Path: "cmd/simccl", Files: []*File{parsed(t, fset, false, module+"/app/cli/run")}},
-		{Path: "app/cli/run", Files: []*File{parsed(t, fset, false)}},
 	})
 	var names, stale []string
 	for _, f := range found {

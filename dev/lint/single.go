@@ -30,8 +30,7 @@ type Single struct {
 	Lines          int
 }
 
-// singles lists them by path, but for the kinds that are packages by rule: a command of
-// app/cli, whose importer is the program, and what the tests of two further packages import.
+// singles lists them by path, but for what the tests of two further packages import.
 func singles(packages []*Package) []Single {
 	importers, tests := map[string]map[string]bool{}, map[string]map[string]bool{}
 	length := map[string]int{}
@@ -53,7 +52,7 @@ func singles(packages []*Package) []Single {
 	}
 	var out []Single
 	for path, by := range importers { //lint:sorted the list is sorted below
-		if len(by) != 1 || length[path] >= small || length[path] == 0 || strings.HasPrefix(path, "app/cli/") {
+		if len(by) != 1 || length[path] >= small || length[path] == 0 {
 			continue
 		}
 		s := Single{Path: path, Lines: length[path]}

@@ -84,8 +84,7 @@ var worldly = []string{
 
 // pureInside are pure packages below worldly ones.
 var pureInside = []string{
-	"trace/chrome", "trace/perfetto", "trace/internal", "trace/profile", "study/sweep/table",
-	"study/sweep/parquet", "app/report",
+	"trace/chrome", "trace/perfetto", "trace/internal", "trace/profile", "study/sweep/table", "app/report",
 }
 
 // modules are third-party modules, each with the packages that may import it and what for.

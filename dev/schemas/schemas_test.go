@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
-	"github.com/simccl/simccl/app/report/job"
+	"github.com/simccl/simccl/app/report/page"
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/advise"
@@ -71,7 +71,7 @@ var documents = []document{
 		}
 		return json.RawMessage(text)
 	}},
-	{"workload.v1", "simccl workload show --json: what a job does", reflect.TypeFor[job.Summary](),
+	{"workload.v1", "simccl workload show --json: what a job does", reflect.TypeFor[page.Summary](),
 		func(t *testing.T) any {
 			const text = "workload 1\nranks 2\ncomm w *\nlist a 0-1\n  call 0 w all_reduce float sum 8\n"
 			j, err := load.Load([]load.File{{Name: "job.txt", Open: func() (io.ReadCloser, error) {
@@ -80,7 +80,7 @@ var documents = []document{
 			if err != nil {
 				t.Fatal(err)
 			}
-			return job.Of(j)
+			return page.JobOf(j)
 		}},
 	{"advice.v1", "simccl advise --json", reflect.TypeFor[[]advise.Advice](), func(t *testing.T) any {
 		one := small.Clone()

@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-
-	"github.com/simccl/simccl/intercept/grid"
 )
 
 // comm is a communicator, complete when all its members have come.
@@ -18,7 +16,7 @@ type comm struct {
 	parent  *comm
 	share   bool
 	fakes   bool // some of its members are no process's
-	grid    grid.Grid
+	grid    Grid
 	copies  []*comm // without processes, whose ranks do what those of this one do
 	failed  int32   // its asynchronous error
 	text    string
@@ -58,7 +56,7 @@ type split struct {
 
 type splitter struct {
 	m *member // of the child; nil without a color
-	grid.Asked
+	Asked
 }
 
 func (m *member) gpu() int { return m.dev.gpu }
@@ -122,7 +120,7 @@ func (c *Core) init(t *thread, q *request) reply {
 		x = &comm{members: make([]*member, n), missing: int(n), pairs: map[[2]int32]*pair{}}
 		if r := c.set.Real; r > 0 && r < x.missing && (c.job == nil || int(n) >= len(c.job.members)) {
 			if x.grid = c.set.Grid; x.grid == nil {
-				x.grid = grid.Grid{int(n)}
+				x.grid = Grid{int(n)}
 			}
 			if x.grid.Size() != int(n) {
 				return refuse(invalidUsage, "a communicator of %d ranks, and --fake-grid %v has %d: what "+
@@ -377,7 +375,7 @@ func (c *Core) split(q *request) reply {
 			share: q.a[3] != 0})
 	}
 	s := x.splits[m.splits-1]
-	from := &splitter{Asked: grid.Asked{In: q.a[1] >= 0, Color: q.a[1], Key: q.a[2]}}
+	from := &splitter{Asked: Asked{In: q.a[1] >= 0, Color: q.a[1], Key: q.a[2]}}
 	if from.In {
 		from.m = c.newMember(m.dev)
 	}
@@ -396,13 +394,13 @@ func (c *Core) split(q *request) reply {
 // follow from them, and so do the communicators that do what the parent does.
 func (c *Core) children(x *comm, s *split) {
 	c.changed = true
-	asked := make([]*grid.Asked, len(s.from))
+	asked := make([]*Asked, len(s.from))
 	for r, f := range s.from {
 		switch {
 		case f != nil:
 			asked[r] = &f.Asked
 		case slices.Contains(s.exclude, int32(r)):
-			asked[r] = &grid.Asked{}
+			asked[r] = &Asked{}
 		}
 	}
 	parts, inside, err := x.grid.Split(asked, func(r int) int { return int(x.members[r].process().rank) },
@@ -420,7 +418,7 @@ func (c *Core) children(x *comm, s *split) {
 		for _, part := range parts {
 			y := &comm{parent: z, share: s.share, grid: inside, pairs: map[[2]int32]*pair{}}
 			if y.grid == nil {
-				y.grid = grid.Grid{len(part)}
+				y.grid = Grid{len(part)}
 			}
 			for i, r := range part {
 				old := z.members[r]
@@ -487,7 +485,7 @@ func (c *Core) shrink(q *request) reply {
 		return refuse(invalidUsage, "rank %d excludes ranks %v, and another one %v", m.rank, exclude,
 			s.exclude)
 	}
-	from := &splitter{m: c.newMember(m.dev), Asked: grid.Asked{In: true}}
+	from := &splitter{m: c.newMember(m.dev), Asked: Asked{In: true}}
 	s.from[m.rank] = from
 	if s.missing--; s.missing == 0 {
 		c.children(x, s)

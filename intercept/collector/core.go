@@ -18,7 +18,6 @@ import (
 	"net"
 	"sync"
 
-	"github.com/simccl/simccl/intercept/grid"
 	session "github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
@@ -79,7 +78,7 @@ type Settings struct {
 	Real int
 	// Grid, where it is not nil, is of what sizes the groups of the ranks of such a communicator are
 	// (--fake-grid); its places are compared, not ranks.
-	Grid grid.Grid
+	Grid Grid
 	// Prices is nil where nothing is simulated (Record).
 	Prices Prices
 	// Know says whose a connection is. Where it is nil, a program is what it says, and shows no memory.

@@ -16,7 +16,6 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/shellwords"
 	"github.com/simccl/simccl/internal/terminal"
-	"github.com/simccl/simccl/study/cireport"
 	"github.com/simccl/simccl/study/decision"
 )
 
@@ -130,11 +129,11 @@ func (r *Run) now() time.Time {
 }
 
 // Report converts the verdicts for CI servers, one case per stored decision.
-func Report(dir string, verdicts []Verdict) *cireport.Report {
-	rep := &cireport.Report{Name: "simccl check " + dir}
+func Report(dir string, verdicts []Verdict) *CIReport {
+	rep := &CIReport{Name: "simccl check " + dir}
 	for i := range verdicts {
 		v := &verdicts[i]
-		c := cireport.Case{Name: string(v.Case), File: v.Case.options(), Next: v.Next,
+		c := CICase{Name: string(v.Case), File: v.Case.options(), Next: v.Next,
 			Seconds: v.took.Seconds()}
 		switch v.Outcome {
 		case Failed:

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/simccl/simccl/study/cireport"
+	"github.com/simccl/simccl/study/check"
 )
 
 // Text returns the report for a reader: a line a section, then the differences.
@@ -45,11 +45,11 @@ func (rep *Report) Text() string {
 }
 
 // ci returns the report as CI servers read it: a case a section.
-func (rep *Report) ci() *cireport.Report {
-	out := &cireport.Report{Name: "simccl check, " + nameOf(rep.Version)}
+func (rep *Report) ci() *check.CIReport {
+	out := &check.CIReport{Name: "simccl check, " + nameOf(rep.Version)}
 	for _, n := range Names {
 		s := rep.Sections[n.Name]
-		c := cireport.Case{Name: n.Name, Skipped: s.Compared == 0}
+		c := check.CICase{Name: n.Name, Skipped: s.Compared == 0}
 		if s.First != "" {
 			c.Failure, c.First, c.Text = fmt.Sprintf("%d of %d lines equal", s.Equal, s.Compared), s.First,
 				strings.Join(s.Differences, "\n")

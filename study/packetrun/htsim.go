@@ -6,7 +6,7 @@ import (
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/packet"
-	"github.com/simccl/simccl/packet/htsim"
+	"github.com/simccl/simccl/packet/simfiles"
 	"github.com/simccl/simccl/packet/uec"
 	"github.com/simccl/simccl/units"
 )
@@ -47,7 +47,7 @@ func RunHtsim(h Htsim, o Options) (*Report, error) {
 	case h.MTU != 0 && (h.MTU < 65 || h.MTU > 65000):
 		return nil, fail.Usage("{MTU} %d: write 65 to 65000 bytes", h.MTU)
 	}
-	x, err := htsim.Load(h.Matrix, h.Topo, o.Read)
+	x, err := simfiles.LoadHtsim(h.Matrix, h.Topo, o.Read)
 	var place *fail.FileError
 	switch {
 	case errors.As(err, &place):
@@ -80,7 +80,7 @@ func RunHtsim(h Htsim, o Options) (*Report, error) {
 	return y, nil
 }
 
-func ofUEC(s *htsim.Scenario, mtu int, r *uec.Result) *Report {
+func ofUEC(s *simfiles.HtsimScenario, mtu int, r *uec.Result) *Report {
 	flows, net := s.Flows, s.Graph()
 	alone := newIdeals(&net, mtu-uecHeader, uecHeader)
 	x := &Report{Flows: make([]Flow, len(flows)), PeakQueueBytes: r.PeakQueue, PeakLink: r.PeakLink,
@@ -144,7 +144,7 @@ func hostLine(n *packet.Network, flows []uec.Flow, mtu int, span units.Time) *Li
 
 // roce runs a scenario with PFC alone, as htsim's RoCE without congestion
 // control does: ingress queues with fixed thresholds.
-func roce(x *htsim.Scenario, h Htsim, o Options) (*Report, error) {
+func roce(x *simfiles.HtsimScenario, h Htsim, o Options) (*Report, error) {
 	if len(x.Pools) > 0 {
 		return nil, fail.NotYet("flows of RoCE wait for flows by number",
 			"a trigger that fires several times, with {CC} roce")

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/packet/ns3"
+	"github.com/simccl/simccl/packet/simfiles"
 )
 
 // victim is a run with pauses and head-of-line blocking, with samples each microsecond.
@@ -147,7 +147,7 @@ func TestIdealTimesAreThePeers(t *testing.T) {
 	flows := 0
 	for _, file := range names {
 		name := strings.TrimSuffix(filepath.Base(file), ".fct.csv")
-		x, err := ns3.Load(name+"/config.txt", reader(files))
+		x, err := simfiles.LoadNS3(name+"/config.txt", reader(files))
 		if err != nil {
 			continue // some names are drawn by seed, from the same inputs
 		}

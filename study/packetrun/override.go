@@ -8,7 +8,7 @@ import (
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/packet"
-	"github.com/simccl/simccl/packet/ns3"
+	"github.com/simccl/simccl/packet/simfiles"
 	"github.com/simccl/simccl/units"
 )
 
@@ -81,12 +81,12 @@ func (v *Override) mark(n *packet.Network, c *packet.Config) (err error) {
 }
 
 // ethernetFrames sets the frame sizes of RoCEv2 on Ethernet.
-func ethernetFrames(x *ns3.Scenario) {
+func ethernetFrames(x *simfiles.NS3Scenario) {
 	x.Config.Frames.Header, x.Config.Frames.Ack = roceHeader+x.Carried, roceAck+x.Carried
 }
 
 // apply changes a scenario, with frames of RoCE or the peer's.
-func (v *Override) apply(x *ns3.Scenario, ethernet bool) error {
+func (v *Override) apply(x *simfiles.NS3Scenario, ethernet bool) error {
 	c := &x.Config
 	if err := v.control(x, ethernet); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (v *Override) faults(n *packet.Network, flows []packet.Flow, node func(stri
 
 // ends returns an error if a timeout would resend the same frames for ever: over a link that is down
 // permanently and that no switch avoids, or in a flow that go-back-0 never ends.
-func (v *Override) ends(x *ns3.Scenario) error {
+func (v *Override) ends(x *simfiles.NS3Scenario) error {
 	if v.TimeoutUs == 0 || v.Retries > 0 {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (v *Override) ends(x *ns3.Scenario) error {
 }
 
 // control replaces the congestion control, with the sizes of frames that it needs.
-func (v *Override) control(x *ns3.Scenario, ethernet bool) error {
+func (v *Override) control(x *simfiles.NS3Scenario, ethernet bool) error {
 	if v.CC == "" {
 		return nil
 	}
@@ -203,7 +203,7 @@ func (v *Override) control(x *ns3.Scenario, ethernet bool) error {
 	if c.Marking = x.Marking; cc.Kind != packet.DCQCN {
 		c.Marking = nil
 	}
-	if x.Carry(ns3.CarriedBy(cc.Kind)); ethernet {
+	if x.Carry(simfiles.CarriedBy(cc.Kind)); ethernet {
 		ethernetFrames(x)
 	}
 	rates, delay := x.Network.Speeds()

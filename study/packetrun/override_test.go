@@ -194,7 +194,7 @@ func TestResumeLost(t *testing.T) {
 // TestExactOrder: ns-3 ends this incast under pauses, where nothing is marked, at
 // 1126998 ns; with simultaneous events in the order of ports it takes another time.
 func TestExactOrder(t *testing.T) {
-	const config = "../../packet/ns3/testdata/hot_pfc/config.txt"
+	const config = "../../packet/simfiles/testdata/hot_pfc/config.txt"
 	for _, compat := range []string{"ns3", "ns3:exact"} {
 		r, err := NS3(config, Options{Read: os.ReadFile, Seed: 1, Workers: 1, Compat: compat, Warn: t.Logf})
 		if err != nil {

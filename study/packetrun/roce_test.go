@@ -8,7 +8,7 @@ import (
 // TestRoCESeeds: each seed hashes flows to the paths that it hashes them to in htsim_roce, whose last flows
 // finished at these times (us, seeds 1 to 5).
 func TestRoCESeeds(t *testing.T) {
-	const dir = "../../packet/htsim/testdata/"
+	const dir = "../../packet/simfiles/testdata/"
 	for _, c := range []struct {
 		matrix, topo string
 		finish       [5]float64

@@ -7,7 +7,7 @@ import (
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/packet"
-	"github.com/simccl/simccl/packet/ns3"
+	"github.com/simccl/simccl/packet/simfiles"
 	"github.com/simccl/simccl/packet/uec"
 	"github.com/simccl/simccl/units"
 )
@@ -44,7 +44,7 @@ const (
 
 // NS3 runs the scenario of a configuration of the HPCC simulator.
 func NS3(config string, o Options) (*Report, error) {
-	x, err := ns3.Load(config, o.Read)
+	x, err := simfiles.LoadNS3(config, o.Read)
 	var place *fail.FileError
 	switch {
 	case errors.As(err, &place):
@@ -100,7 +100,7 @@ func NS3(config string, o Options) (*Report, error) {
 }
 
 // traffic replaces the flows of a scenario where others are asked for: they start when its own would.
-func (o *Options) traffic(x *ns3.Scenario) (err error) {
+func (o *Options) traffic(x *simfiles.NS3Scenario) (err error) {
 	if o.Kind == "" {
 		return nil
 	}

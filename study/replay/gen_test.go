@@ -8,14 +8,13 @@ import (
 	"github.com/simccl/simccl/study/replay"
 	"github.com/simccl/simccl/workload/gen"
 	"github.com/simccl/simccl/workload/load"
-	"github.com/simccl/simccl/workload/model"
 )
 
 // TestMadeJobs: jobs from hyper-parameters run on 8 and 64 GPUs, take no less than the
 // busiest rank computes, and move on the network what gen says.
 func TestMadeJobs(t *testing.T) {
 	gpu, _ := gen.Peak("h100", coll.BFloat16)
-	base := gen.Config{Model: model.Model{Layers: 4, Hidden: 1024, Heads: 16, KVHeads: 8, FFN: 4096,
+	base := gen.Config{Model: gen.Model{Layers: 4, Hidden: 1024, Heads: 16, KVHeads: 8, FFN: 4096,
 		Vocab: 8192, TopK: 1},
 		Seq:        1024,
 		MicroBatch: 1, GlobalBatch: 16, Type: coll.BFloat16, GradType: coll.BFloat16,

@@ -12,7 +12,6 @@ import (
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
-	"github.com/simccl/simccl/workload/ongpu"
 	"github.com/simccl/simccl/workload/transform"
 )
 
@@ -68,9 +67,9 @@ type Report struct {
 	Path        []Share  `json:"criticalPath"` // the longest share first
 	// RecordedAs describes what RecordedUs was measured on if that is not what was simulated: another machine
 	// or host. The two are then not comparable.
-	RecordedAs string        `json:"recordedAs,omitempty"`
-	GPU        *ongpu.Scaled `json:"gpu,omitempty"`
-	Ideal      []Ideal       `json:"ideal,omitempty"`
+	RecordedAs string           `json:"recordedAs,omitempty"`
+	GPU        *transform.OnGPU `json:"gpu,omitempty"`
+	Ideal      []Ideal          `json:"ideal,omitempty"`
 	// Memory is the estimated memory use of the fullest GPU of a generated job; null if it is unknown.
 	Memory *workload.MemoryUse `json:"memoryBytesPerGpu,omitempty"`
 	*Training

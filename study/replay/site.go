@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/load"
-	"github.com/simccl/simccl/workload/ongpu"
+	"github.com/simccl/simccl/workload/transform"
 )
 
 // Elsewhere reports whether a machine is known to be another one than a job was recorded on: it has other
@@ -29,9 +29,9 @@ func Elsewhere(site *scenario.Site, meta *load.MetaInfo, ranks int) bool {
 // to the machine's. Times of recordings are unchanged unless `to` is given; if a named machine has other
 // GPUs, note says so. It returns a *transform.Error.
 func OnGPU(site *scenario.Site, p *workload.Program, from, to string, named bool) (q *workload.Program,
-	scaled *ongpu.Scaled, note string, err error) {
+	scaled *transform.OnGPU, note string, err error) {
 	if to != "" {
-		q, scaled, err = ongpu.Scale(p, from, to)
+		q, scaled, err = transform.ToGPU(p, from, to)
 		if err != nil {
 			return nil, nil, "", err
 		}
@@ -50,7 +50,7 @@ func OnGPU(site *scenario.Site, p *workload.Program, from, to string, named bool
 
 // On adds to the report the GPU that the job ran on: how its times were scaled, a note, and whether its
 // memory use fits.
-func (r *Report) On(site *scenario.Site, scaled *ongpu.Scaled, note string) {
+func (r *Report) On(site *scenario.Site, scaled *transform.OnGPU, note string) {
 	if r.GPU = scaled; note != "" {
 		r.Notes = append(r.Notes, note)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/study/replay"
-	"github.com/simccl/simccl/workload/variant"
+	"github.com/simccl/simccl/workload/transform"
 )
 
 // TestVariants: variants of a recording take what their unprofiled steps took (mean over
@@ -30,11 +30,11 @@ func TestVariants(t *testing.T) {
 				dir = golden.Root(t, "testdata", "measured", "h200x2", "replay", "pp")
 			}
 			j := readJob(t, dir, "trace_rank", "meta")
-			spec, err := variant.Parse([]string{c.setting})
+			spec, err := transform.ParseVariant([]string{c.setting})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if j.Program, _, err = variant.Apply(j.Program, spec); err != nil {
+			if j.Program, _, err = transform.ApplyVariant(j.Program, spec); err != nil {
 				t.Fatal(err)
 			}
 			r := run(t, j, replay.Options{})

@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"github.com/simccl/simccl/internal/fail"
-	"github.com/simccl/simccl/study/sweep/parquet"
 	"github.com/simccl/simccl/study/sweep/table"
 )
 
@@ -178,7 +177,7 @@ func aiconfigurator(rows []timed, nccl string) (files []File, err error) {
 			framework, name = "vllm", "custom_allreduce_perf"
 		}
 		var b bytes.Buffer
-		if err := parquet.Write(&b, t); err != nil {
+		if err := table.WriteParquet(&b, t); err != nil {
 			return nil, err
 		}
 		dir := path.Join("comm", framework, nccl)

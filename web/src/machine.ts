@@ -4,7 +4,7 @@ import type { Load, Machine } from "./types";
 
 export const step = (x: number): number => Math.max(0, Math.min(6, Math.floor(x * 6.999)));
 
-/** The host as app/report/machine lays it out, for the report too. */
+/** The host as app/report/page lays it out, for the report too. */
 export function drawMachine(m: Machine, use: number[] | undefined): SVGSVGElement {
   const svg = s("svg", { viewBox: `0 0 ${m.width} ${m.height}`, role: "img", class: "machine", "aria-label": `One host of ${m.name}: ${count(m, "GPU")} GPUs, ${count(m, "NET")} NICs; the fullest links are in the table below` });
   svg.style.minWidth = `${Math.min(m.width, Math.max(560, m.width * 0.62))}px`;

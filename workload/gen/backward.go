@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/workload/model"
 )
 
 // backward is a pass over a stage, with the gradients of weights or without.
@@ -47,7 +46,7 @@ func (w *writer) weights(a action) {
 }
 
 // layerMatrices are the names of a layer's matrix products in order.
-func (g *generator) layerMatrices(of model.Kind) (out []string) {
+func (g *generator) layerMatrices(of LayerKind) (out []string) {
 	for _, b := range g.blocks(of) {
 		switch {
 		case !b.experts:
@@ -130,7 +129,7 @@ func (w *writer) embeddingWeights() {
 		kernels: 1}))
 }
 
-func (w *writer) layerBackward(of model.Kind, both bool) {
+func (w *writer) layerBackward(of LayerKind, both bool) {
 	if w.g.c.Recompute {
 		w.layer(of)
 	}

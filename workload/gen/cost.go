@@ -5,7 +5,6 @@ import (
 
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/model"
 )
 
 // Sources of an operation's time.
@@ -216,7 +215,7 @@ func whole(x float64) int64 { return max(int64(math.Ceil(x)), 1) }
 
 // attentionOp is attention of 1/parts of the keys: scores and values, half of them as
 // later keys are masked; backward does five products for two (Dao, FlashAttention-2).
-func (g *generator) attentionOp(of model.Kind, k kind, parts int) int32 {
+func (g *generator) attentionOp(of LayerKind, k kind, parts int) int32 {
 	s, c := g.shape(), g.c
 	name, times, op := "attention", 1.0, workload.ForwardShape
 	if of.Windowed() {

@@ -8,6 +8,9 @@
 // Ranks count tensor parallel first, then context, data (experts within data) and
 // pipeline parallel, as Megatron-LM's default order tp-cp-ep-dp-pp.
 //
+// A Model has what that needs of a transformer: sizes, kinds of layers, parameters. Models are known by name,
+// or read from a config.json as Hugging Face keeps it.
+//
 // What it must not know: machines, plans, files.
 package gen
 
@@ -16,7 +19,6 @@ import (
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/compute"
-	"github.com/simccl/simccl/workload/model"
 )
 
 // Schedule is the order in which a stage of a pipeline takes microbatches.
@@ -46,7 +48,7 @@ func Schedules() []string { return scheduleNames[:] }
 type Config struct {
 	// Model is what is trained. With Tied, first and last stages of a pipeline each have the matrix of
 	// the embedding, and sum its gradients up (Shoeybi et al., 2019, section 5).
-	model.Model
+	Model
 	Seq int64 // tokens of a sequence
 	// MicroBatch and GlobalBatch are sequences.
 	MicroBatch, GlobalBatch int64

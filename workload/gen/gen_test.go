@@ -13,14 +13,13 @@ import (
 	clock "github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/model"
 	"github.com/simccl/simccl/workload/transform"
 )
 
 // small is a model that all divisions of up to 4 fit.
 func small() Config {
 	gpu, _ := Peak("h200", coll.BFloat16)
-	return Config{Model: model.Model{Layers: 8, Hidden: 64, Heads: 8, KVHeads: 4, FFN: 256, Vocab: 128,
+	return Config{Model: Model{Layers: 8, Hidden: 64, Heads: 8, KVHeads: 4, FFN: 256, Vocab: 128,
 		TopK: 1},
 		Seq: 32, MicroBatch: 2,
 		GlobalBatch: 8, Type: coll.BFloat16, GradType: coll.BFloat16,

@@ -5,15 +5,14 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/model"
 )
 
 // unit is what a stage is made of: the embedding, a layer, or the head. FSDP gathers
 // and reduces unit by unit.
 type unit struct {
-	kind           byte       // 'e', 'l', 'h'; 'j' joins the inputs of a layer that predicts a further token
-	layer          model.Kind // of 'l'
-	dense, experts int64      // parameters of a rank, apart from FSDP
+	kind           byte      // 'e', 'l', 'h'; 'j' joins the inputs of a layer that predicts a further token
+	layer          LayerKind // of 'l'
+	dense, experts int64     // parameters of a rank, apart from FSDP
 }
 
 // layersOf are how many layers each stage of the model has. What does not divide is left out of the last
@@ -90,7 +89,7 @@ func (w *writer) units(chunk int) []unit {
 
 // layerParams are the parameters of a layer on a rank: norms, attention, and the
 // feed-forward network or router and experts.
-func (c *Config) layerParams(k model.Kind) (dense, experts int64) {
+func (c *Config) layerParams(k LayerKind) (dense, experts int64) {
 	n := c.LayerCount(k)
 	if c.Phase != Train { // ranks that have no expert of their own divide one
 		return n.Whole + n.Attention/c.among() + n.FFN/c.wide(), n.Experts / int64(c.TP)
@@ -170,9 +169,9 @@ type block struct {
 }
 
 // blocks are the parts of a layer.
-func (g *generator) blocks(of model.Kind) (out []block) {
+func (g *generator) blocks(of LayerKind) (out []block) {
 	c := g.c
-	if of == model.SSM {
+	if of == ssm {
 		return []block{{what: "state space", first: []string{"ssm_in"}, then: []string{"ssm_out"},
 			between: func(w *writer, k kind) { w.compute(g.scanOp(k)) }}}
 	}
@@ -198,7 +197,7 @@ func (g *generator) blocks(of model.Kind) (out []block) {
 }
 
 // layer is a layer's forward pass.
-func (w *writer) layer(of model.Kind) {
+func (w *writer) layer(of LayerKind) {
 	for _, b := range w.g.blocks(of) {
 		if b.experts {
 			w.experts()
@@ -266,7 +265,7 @@ func (w *writer) keys() int64 {
 
 // attention over all of the sequence: in a ring, part by part while the next part comes
 // in, or at once when all keys and values are gathered.
-func (w *writer) attention(of model.Kind, k kind) {
+func (w *writer) attention(of LayerKind, k kind) {
 	c := w.g.c
 	if c.CP < 2 || !c.Ring {
 		if c.CP > 1 {
@@ -294,7 +293,7 @@ func (w *writer) attention(of model.Kind, k kind) {
 
 // attentionPart is attention of 1/parts of the keys, in a backward pass after its forward
 // pass where that is done again.
-func (w *writer) attentionPart(of model.Kind, k kind, parts int) {
+func (w *writer) attentionPart(of LayerKind, k kind, parts int) {
 	if k == backward && w.g.c.Selective {
 		w.compute(w.g.attentionOp(of, forward, parts))
 	}

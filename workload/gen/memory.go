@@ -3,7 +3,6 @@ package gen
 import (
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/model"
 )
 
 // optimizerBytes returns the optimizer's bytes of one parameter: Adam's two moments of 32 bits, and a master
@@ -175,7 +174,7 @@ func (g *generator) kept(u unit) float64 {
 
 // inner are the bytes of the gradients that a layer's backward pass has at a time: of what lies before and
 // after the activation function, the widest tensors.
-func (g *generator) inner(of model.Kind) float64 {
+func (g *generator) inner(of LayerKind) float64 {
 	s := g.shape()
 	wide := s.up + 1
 	switch {
@@ -206,10 +205,10 @@ func (g *generator) operand() float64 {
 // s·b·h·34/t with sequence parallelism for 16 bits, four hidden sizes of a feed-forward network and as
 // many heads of keys as of queries; less 2 for masks of dropout, which is not made. Scores of attention,
 // 5·a·s²·b, are not kept, as by flash attention (Dao et al., 2022, section 3.1), but their sums are.
-func (g *generator) layerActivations(of model.Kind) (bytes float64) {
+func (g *generator) layerActivations(of LayerKind) (bytes float64) {
 	s, c, in := g.shape(), g.c, g.operand()
 	norm := s.part * s.h * (s.size + in) // inputs of the norm and of the first product
-	if of == model.SSM {
+	if of == ssm {
 		inner := float64(c.Inner()) / s.tp
 		return norm + s.tokens*(2*float64(c.SSMInput())/s.tp*s.size+inner*(s.size+in))
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/model"
 )
 
 // gpt is the 22B model of Korthikanti et al., 2022, table 3.
@@ -57,7 +56,7 @@ func TestActivations(t *testing.T) {
 	first := func() float64 {
 		g := newGenerator(&c, nil)
 		g.passes()
-		return float64((&writer{g: g}).activations()) - g.inner(model.Dense) // beside those that are held
+		return float64((&writer{g: g}).activations()) - g.inner(dense) // beside those that are held
 	}
 	one := first() / 8
 	c.Schedule = OneFOneB

@@ -9,13 +9,12 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/compute"
-	"github.com/simccl/simccl/workload/model"
 )
 
 // named is the training of a model by name on H200s, one sequence a microbatch.
 func named(t *testing.T, name string) Config {
 	t.Helper()
-	m, ok := model.Find(name)
+	m, ok := FindModel(name)
 	if !ok {
 		t.Fatal(name)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/compute"
-	"github.com/simccl/simccl/workload/model"
 )
 
 // Words are what a Config has as words of people; each may be empty.
@@ -109,9 +108,9 @@ type Request struct {
 
 // Check finds a model that is not known and words that say nothing; member is the one of the request.
 func (r *Request) Check() (member string, err *Error) {
-	if _, ok := model.Find(r.Model); !ok {
+	if _, ok := FindModel(r.Model); !ok {
 		return "model", &Error{"model", fmt.Sprintf("%q is not known", r.Model),
-			"write one of " + strings.Join(model.Names(), ", ")}
+			"write one of " + strings.Join(ModelNames(), ", ")}
 	}
 	w := r.words()
 	if errors.As(w.Apply(&Config{}), &err) {
@@ -131,7 +130,7 @@ func (r Request) Config(ranks int, gpu string) (Config, error) {
 	if _, err := r.Check(); err != nil {
 		return Config{}, err
 	}
-	m, _ := model.Find(r.Model)
+	m, _ := FindModel(r.Model)
 	c := Config{Model: *m, Seq: r.Seq, MicroBatch: max(r.MicroBatch, 1), GlobalBatch: r.GlobalBatch,
 		TP: max(r.TP, 1), PP: max(r.PP, 1), Virtual: r.Virtual, CP: max(r.CP, 1), EP: max(r.EP, 1), DP: r.DP,
 		FSDP: r.FSDP, TPOverlap: r.TPOverlap, Capacity: 1, Prefetch: 1, Iterations: 1, Bucket: 25 << 20,

@@ -7,7 +7,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/model"
 )
 
 // Phase is what a job does with its model.
@@ -212,7 +211,7 @@ func (g *generator) servedExperts(all, up, norm float64, norms int32,
 
 // servedAttention is attention of a step: of prompts as in training, or of one token a request over all keys
 // and values before it, which memory bounds.
-func (w *writer) servedAttention(of model.Kind) {
+func (w *writer) servedAttention(of LayerKind) {
 	g, c := w.g, w.g.c
 	batch := float64(c.MicroBatch)
 	if c.DPAttention {
@@ -249,7 +248,7 @@ func (w *writer) servedAttention(of model.Kind) {
 }
 
 // seen is how many tokens before it a token sees.
-func (c *Config) seen(of model.Kind) int64 {
+func (c *Config) seen(of LayerKind) int64 {
 	if of.Windowed() && c.Window > 0 {
 		return min(c.Window, c.Length)
 	}
@@ -328,7 +327,7 @@ func (w *writer) cache() {
 }
 
 // servedLayer is a layer of a step.
-func (w *writer) servedLayer(of model.Kind) {
+func (w *writer) servedLayer(of LayerKind) {
 	c := w.g.c
 	products := func(names ...string) {
 		for _, n := range names {
@@ -336,7 +335,7 @@ func (w *writer) servedLayer(of model.Kind) {
 		}
 	}
 	switch {
-	case of == model.SSM:
+	case of == ssm:
 		products("ssm_in")
 		w.state()
 		products("ssm_out")
@@ -359,7 +358,7 @@ func (w *writer) servedLayer(of model.Kind) {
 		}
 		products("proj")
 	}
-	if (of.Attention() || of == model.SSM) && !c.DPAttention {
+	if (of.Attention() || of == ssm) && !c.DPAttention {
 		w.sum("attention")
 	}
 	switch {

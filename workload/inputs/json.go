@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/workload/calls"
 	"github.com/simccl/simccl/workload/chakra"
 	"github.com/simccl/simccl/workload/flight"
-	"github.com/simccl/simccl/workload/inspector"
+	"github.com/simccl/simccl/workload/nccllog"
 	"github.com/simccl/simccl/workload/torchet"
 )
 
@@ -51,7 +51,7 @@ func recorded(head []byte) Kind {
 		return TACCL
 	case has(head, "scheduling-policy"), has(head, "all-reduce-implementation"):
 		return AstraSystem
-	case inspector.Recognise(head):
+	case nccllog.RecogniseInspector(head):
 		return Inspector
 	case has(head, "schemaVersion", "deviceProperties"), has(head, "schemaVersion", "distributedInfo"):
 		return Kineto

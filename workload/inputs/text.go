@@ -9,7 +9,6 @@ import (
 	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/topo/site"
 	"github.com/simccl/simccl/topo/smi"
-	"github.com/simccl/simccl/workload/aicb"
 	"github.com/simccl/simccl/workload/goal"
 	"github.com/simccl/simccl/workload/simai"
 )
@@ -44,7 +43,7 @@ func begins(head []byte) Kind {
 		return Native
 	case goal.RecogniseText(head):
 		return GOAL
-	case aicb.Recognise(head):
+	case simai.RecogniseAICB(head):
 		return AICB
 	case simai.Recognise(head):
 		return SimAI

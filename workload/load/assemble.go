@@ -7,10 +7,9 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/aicb"
 	"github.com/simccl/simccl/workload/chakra"
 	"github.com/simccl/simccl/workload/flight"
-	"github.com/simccl/simccl/workload/inspector"
+	"github.com/simccl/simccl/workload/nccllog"
 	"github.com/simccl/simccl/workload/rebuild"
 	"github.com/simccl/simccl/workload/simai"
 	"github.com/simccl/simccl/workload/torchet"
@@ -50,7 +49,7 @@ func (p *parts) job() (*Job, error) {
 		j.Notes = append(j.Notes, p.simai[0].Notes...)
 	case len(p.aicb) > 0:
 		j.Format = AICB
-		j.Program, err = p.aicb[0].Program(aicb.Options{Ranks: p.o.Ranks})
+		j.Program, err = p.aicb[0].Program(simai.AICBOptions{Ranks: p.o.Ranks})
 		j.Notes = append(j.Notes, p.aicb[0].Notes...)
 	case len(p.goal) > 0:
 		j.Format = GOAL
@@ -65,7 +64,7 @@ func (p *parts) job() (*Job, error) {
 		err = p.etJob(j)
 	case len(p.records) > 0:
 		j.Format = Inspector
-		err = keep(j)(inspector.Program(p.records))
+		err = keep(j)(nccllog.InspectorProgram(p.records))
 	default:
 		return nil, fmt.Errorf("there is no workload among %d files%s", len(p.files), p.named())
 	}

@@ -14,12 +14,10 @@ import (
 	"github.com/simccl/simccl/internal/bounded"
 	"github.com/simccl/simccl/internal/envelope"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/aicb"
 	"github.com/simccl/simccl/workload/calls"
 	"github.com/simccl/simccl/workload/chakra"
 	"github.com/simccl/simccl/workload/flight"
 	"github.com/simccl/simccl/workload/goal"
-	"github.com/simccl/simccl/workload/inspector"
 	"github.com/simccl/simccl/workload/kineto"
 	"github.com/simccl/simccl/workload/nccllog"
 	"github.com/simccl/simccl/workload/rebuild"
@@ -80,9 +78,9 @@ type parts struct {
 	log     nccllog.Log
 	logs    int
 	simai   []*simai.File
-	aicb    []*aicb.File
+	aicb    []*simai.AICBFile
 	goal    []*goal.File
-	records []inspector.Record
+	records []nccllog.InspectorRecord
 	meta    MetaInfo
 	notes   []string
 }
@@ -265,7 +263,7 @@ func (p *parts) otherPart(in io.Reader, name string, format Format) error {
 		p.simai = append(p.simai, f)
 		return err
 	case AICB:
-		f, err := aicb.Read(in, name)
+		f, err := simai.ReadAICB(in, name)
 		p.aicb = append(p.aicb, f)
 		return err
 	case GOAL, GOALBinary:
@@ -277,7 +275,7 @@ func (p *parts) otherPart(in io.Reader, name string, format Format) error {
 		p.goal = append(p.goal, f)
 		return err
 	case Inspector:
-		list, truncated, err := inspector.Read(in, name)
+		list, truncated, err := nccllog.ReadInspector(in, name)
 		if truncated {
 			p.notes = append(p.notes, name+" ends within a record; it was read to the last whole one")
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/internal/grid"
 )
 
 // From converts a program to rows: the computations and calls of rank 0 in sequence. lost names what the
@@ -62,17 +61,17 @@ func (e *exporter) lose(what string) {
 // flush writes a row for compute time that no call follows.
 func (e *exporter) flush(name string) {
 	if e.compute > 0 {
-		e.row(name, Pass{0, "NONE", 0}, grid.Tensor)
+		e.row(name, Pass{0, "NONE", 0}, Tensor)
 	}
 }
 
 // row writes a row whose compute precedes a collective of the forward pass, or of the
 // weight gradient for data parallel groups.
-func (e *exporter) row(name string, p Pass, family grid.Kind) {
+func (e *exporter) row(name string, p Pass, family groupKind) {
 	none := Pass{0, "NONE", 0}
 	r := Row{Name: name, Forward: none, Input: none, Weight: none}
 	r.Forward.Compute = e.compute
-	if family == grid.Data {
+	if family == Data {
 		r.Weight.Coll, r.Weight.Bytes = p.Coll, p.Bytes
 	} else {
 		r.Forward.Coll, r.Forward.Bytes = p.Coll, p.Bytes
@@ -113,12 +112,12 @@ func (e *exporter) call(c *workload.Call) {
 		return
 	}
 	comm := &e.p.Comms[c.Comm]
-	family := grid.Tensor
+	family := Tensor
 	switch comm.Kind {
 	case workload.EP:
-		word, family = word+"_EP", grid.Expert
+		word, family = word+"_EP", Expert
 	case workload.DP, workload.FSDP:
-		family = grid.Data
+		family = Data
 	case workload.PP:
 		e.lose("calls of pipeline groups")
 		return
@@ -130,7 +129,7 @@ func (e *exporter) call(c *workload.Call) {
 	if name == "" {
 		name = "layer"
 	}
-	e.row(clean(name), Pass{0, word, grid.Bytes(c, comm.Size(len(e.p.Of)))}, family)
+	e.row(clean(name), Pass{0, word, bytesOf(c, comm.Size(len(e.p.Of)))}, family)
 }
 
 // clean replaces blanks and non-ASCII characters of a name by "_".

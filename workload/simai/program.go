@@ -9,7 +9,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
-	"github.com/simccl/simccl/workload/internal/grid"
 )
 
 // Options supplies what the file does not state.
@@ -47,15 +46,15 @@ func (f *File) fewer(ranks int) int {
 }
 
 // operation returns the collective of a word and the family of groups that it is on.
-func operation(word string, weight bool) (coll.Func, grid.Kind, error) {
-	base, family := word, grid.Tensor
+func operation(word string, weight bool) (coll.Func, groupKind, error) {
+	base, family := word, Tensor
 	if weight {
-		family = grid.Data
+		family = Data
 	}
 	if w, ok := strings.CutSuffix(word, "_DP_EP"); ok {
-		base, family = w, grid.DataExpert
+		base, family = w, DataExpert
 	} else if w, ok := strings.CutSuffix(word, "_EP"); ok {
-		base, family = w, grid.Expert
+		base, family = w, Expert
 	}
 	switch base {
 	case "NONE":
@@ -97,7 +96,7 @@ func (f *File) Program(o Options) (*workload.Program, error) {
 			"with --ranks (data parallel groups shrink)", ranks, len(f.Rows), n, maxSteps)
 	}
 	p := &workload.Program{Of: make([]int32, ranks)}
-	g, err := grid.New(p, ranks, f.Tensor, f.Expert, f.Pipeline)
+	g, err := newGrid(p, ranks, f.Tensor, f.Expert, f.Pipeline)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +142,7 @@ func works(rows []Row) []workload.Work {
 
 // builder builds the list of a rank.
 type builder struct {
-	g          *grid.Grid
+	g          *Grid
 	rank       int
 	steps      []workload.Step
 	open       []int32 // calls of weight gradients that the end waits for
@@ -196,7 +195,7 @@ func (b *builder) pass(p *Pass, work int32, weight bool) {
 	}
 	comm, _ := b.g.Comm(family, b.rank)
 	c := workload.Call{Comm: comm, Func: f}
-	c.Count, c.Type = grid.Elements(f, p.Bytes, b.g.Size(family))
+	c.Count, c.Type = elementsOf(f, p.Bytes, b.g.Size(family))
 	s := workload.Step{Kind: workload.Issue, Call: b.g.Call(c)}
 	if weight {
 		s.Stream = commStream

@@ -1,5 +1,9 @@
 // Package transform changes programs: the host's time, some ranks or steps of them,
-// more data parallel replicas.
+// more data parallel replicas, compute times of another GPU (an estimate by the rooflines of both).
+// A Variant changes those properties of a recorded training step that can be changed without a new recording:
+// the buckets of DDP, whether gradients are reduced at all, the schedule and number of microbatches of a
+// pipeline, and how evenly tokens are distributed over experts. Its steps are the recorded ones, moved,
+// repeated, omitted or scaled; a change that the recording does not permit is a *VariantError with the reason.
 //
 // A transformation makes a new program; the old one stays as it is.
 //

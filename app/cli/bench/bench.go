@@ -16,9 +16,7 @@ import (
 	benchrun "github.com/simccl/simccl/app/bench"
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
-	"github.com/simccl/simccl/app/cli/place"
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
-	"github.com/simccl/simccl/app/cli/testflags"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/internal/fail"
@@ -37,10 +35,10 @@ import (
 type Options struct {
 	Op      string
 	Machine cli.Machine
-	Test    testflags.Flags // sizes, types and other flags with nccl-tests' letters
-	Ask     bench.Request   // flags that are not nccl-tests'
-	Place   place.Flags     // of this process among those of the run
-	Detail  string          // of the trace
+	Test    cli.TestFlags  // sizes, types and other flags with nccl-tests' letters
+	Ask     bench.Request  // flags that are not nccl-tests'
+	Place   cli.PlaceFlags // of this process among those of the run
+	Detail  string         // of the trace
 	// Schedule is a file whose plans are run; empty: NCCL's own.
 	Schedule string
 	// Open opens GPUs, as bench.OpenDevices does where it is nil.
@@ -119,10 +117,10 @@ func (b *Options) Register(c *cobra.Command) {
 		flags.Of(&b.Ask.Shares, "shares", "", nil,
 			"alltoall of unequal parts: `PARTS` that each rank sends to rank 0, 1, …, "+
 				"relative to the others, 40,30,20,10", "Shares")),
-		flags.In(testflags.Test,
+		flags.In(cli.Test,
 			flags.Of(&b.Ask.Limit, "limit", "", 2*time.Minute, "most `TIME` of one size", "Limit"),
 			flags.Of(&b.Ask.Seed, "seed", "", 1, "`SEED` of the input data")),
-		flags.In(testflags.Launch,
+		flags.In(cli.Launch,
 			flags.Of(&b.Ask.Launch, "launch", "", "eager",
 				"launch `MODE` on GPUs: eager (host time around asynchronous "+
 					"launches) or graph (device time of a replay)", "Launch")))

@@ -9,7 +9,6 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
-	"github.com/simccl/simccl/app/process/status"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/simccl/simccl/real/bench"
@@ -95,7 +94,8 @@ func TestRegretNeedsNCCL(t *testing.T) {
 		o := parsed(t, "--backend", back, "-b", "8", "-e", "8", "--columns", "+regret")
 		o.Op = "all_reduce"
 		err := o.Run(t.Context(), &cli.App{Process: process.Process{Out: io.Discard, Err: io.Discard}})
-		if status.Of(err) != status.Usage || !strings.Contains(err.Error(), "has no rivals to measure") {
+		if cli.ExitStatus(err) != cli.StatusUsage || !strings.Contains(err.Error(),
+			"has no rivals to measure") {
 			t.Errorf("%s: %v", back, err)
 		}
 	}

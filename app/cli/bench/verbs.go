@@ -6,7 +6,6 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
-	"github.com/simccl/simccl/app/cli/place"
 	"github.com/simccl/simccl/real/perftest"
 	"github.com/simccl/simccl/real/team"
 	"github.com/spf13/cobra"
@@ -18,7 +17,7 @@ type VerbsOptions struct {
 	Device string // or two: of the sender and the receiver
 	Port   int    // of the devices; 0: the first that is up
 	Gbits  bool   // bandwidths in Gb/s
-	Secret place.Secret
+	Secret cli.Secret
 }
 
 func verbs(a *cli.App) *cobra.Command {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
-	"github.com/simccl/simccl/app/process/status"
 	"github.com/simccl/simccl/real/perftest"
 )
 
@@ -25,7 +24,8 @@ func TestVerbsServerIsOfThisHost(t *testing.T) {
 		}
 		l.Close()
 	}
-	if _, err := (&perftest.Request{Listen: "203.0.113.1"}).Listener(); status.Of(err) != status.Usage {
+	if _,
+		err := (&perftest.Request{Listen: "203.0.113.1"}).Listener(); cli.ExitStatus(err) != cli.StatusUsage {
 		t.Errorf("an address of another host: %v", err)
 	}
 	t.Setenv("HOME", t.TempDir())

@@ -1,7 +1,7 @@
-// Package calibrate implements the commands of calibrate, which measure times on this machine, fit machine
-// classes to measured times and check classes with them.
+// Package calibrate has the commands about measured times and the machine classes that are fitted to them:
+// calibrate, class, overlap and diagnose.
 //
-// What it must not know: how times are predicted.
+// What it must not know: how times are predicted and judged.
 package calibrate
 
 import (
@@ -13,7 +13,6 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
-	overlapcmd "github.com/simccl/simccl/app/cli/overlap"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/real/measure"
@@ -22,16 +21,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are the flags and arguments of calibrate: of the measurement and of the fit.
-type Options struct {
+// CalibrateOptions are the flags and arguments of calibrate: of the measurement and of the fit.
+type CalibrateOptions struct {
 	Measure MeasureOptions
 	Fit     FitOptions
 	Data    string // directory of the measured times; empty: a new one beside the class
 }
 
-// Command returns `simccl calibrate`.
-func Command(a *cli.App) *cobra.Command {
-	var o Options
+// Calibrate returns `simccl calibrate`.
+func Calibrate(a *cli.App) *cobra.Command {
+	var o CalibrateOptions
 	cmd := &cobra.Command{Use: "calibrate", Short: "Measure this machine and write its machine class",
 		Long: `calibrate measures this machine with NCCL, in about three minutes, and fits the
 physical quantities of the simulator (kernel gaps, flags, rates of copy loops,
@@ -53,12 +52,12 @@ well a class predicts measured times.`,
 	o.Measure.register(cmd)
 	cmd.Flags().StringVar(&o.Data, "data", "",
 		"keep the measured times in `DIR` (default a new one next to the file)")
-	cmd.AddCommand(fit(a), check(a), measureCommand(a), set(a), computeCommand(a))
+	cmd.AddCommand(fitCommand(a), checkClass(a), measureCommand(a), measureSetCommand(a), computeCommand(a))
 	return cmd
 }
 
 // Run measures, then fits.
-func (o *Options) Run(ctx context.Context, a *cli.App) error {
+func (o *CalibrateOptions) Run(ctx context.Context, a *cli.App) error {
 	if _, err := measure.Count(o.Measure.GPUs); err != nil { // before anything is written
 		return err
 	}
@@ -112,7 +111,7 @@ func (t *Times) points(a *cli.App, dir string) (points []calibrate.Point, class 
 	}
 	leftOut := func(line string) { fmt.Fprintf(a.Notes(), "simccl: left out: %s\n", line) }
 	// read by themselves
-	runs, err := calibrate.ReadAll(os.DirFS(dir), a.Env, leftOut, measure.TopologyFile, overlapcmd.FitFile)
+	runs, err := calibrate.ReadAll(os.DirFS(dir), a.Env, leftOut, measure.TopologyFile, fitFile)
 	if err != nil {
 		return nil, class, fail.Input(fmt.Errorf("%s: %w", dir, err))
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	benchcmd "github.com/simccl/simccl/app/cli/bench"
 	"github.com/simccl/simccl/app/process"
-	"github.com/simccl/simccl/app/process/status"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/nccltests"
@@ -143,7 +142,7 @@ func measureRecorded(t *testing.T, dir, name string, files ...string) {
 func simccl(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	c := Command(&cli.App{Process: process.Process{Out: &out, Err: &errs}})
+	c := Calibrate(&cli.App{Process: process.Process{Out: &out, Err: &errs}})
 	c.SetArgs(args)
 	if err := c.ExecuteContext(t.Context()); err != nil {
 		t.Fatalf("calibrate %s: %v\n%s%s", strings.Join(args, " "), err, out.String(), errs.String())
@@ -157,8 +156,8 @@ func TestWrongValuesEndCalibration(t *testing.T) {
 	s := measure.Sets()[0]
 	a := &cli.App{Process: process.Process{Out: os.Stdout, Err: os.Stderr}}
 	err := measureSet(t.Context(), a, &s, team.Alone(0), "", t.TempDir(), gpus)
-	if status.Of(err) != status.Check || !strings.Contains(err.Error(), "element 3") {
-		t.Errorf("wrong values: %v, exit status %d", err, status.Of(err))
+	if cli.ExitStatus(err) != cli.StatusCheck || !strings.Contains(err.Error(), "element 3") {
+		t.Errorf("wrong values: %v, exit status %d", err, cli.ExitStatus(err))
 	}
 }
 

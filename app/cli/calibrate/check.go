@@ -12,15 +12,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// CheckOptions are the flags and arguments of check.
-type CheckOptions struct {
+// CalibrateCheckOptions are the flags and arguments of check.
+type CalibrateCheckOptions struct {
 	Times  Times
 	Within float64  // largest mean error of an operation; 0: none is too large
 	Ops    []string // none: all
 }
 
-func check(a *cli.App) *cobra.Command {
-	var o CheckOptions
+func checkClass(a *cli.App) *cobra.Command {
+	var o CalibrateCheckOptions
 	cmd := &cobra.Command{Use: "check DIR",
 		Short: "Compare measured times with what a machine class predicts",
 		Long: `check simulates every operation that the files of DIR measured (as fit reads
@@ -40,7 +40,7 @@ them) and prints by how much the class misses, by operation and size. With
 }
 
 // Run compares, and fails where an operation is further off than Within.
-func (o *CheckOptions) Run(ctx context.Context, a *cli.App) error {
+func (o *CalibrateCheckOptions) Run(ctx context.Context, a *cli.App) error {
 	if o.Within < 0 || math.IsNaN(o.Within) {
 		return fail.Usage("--within %v: a share like 0.05; 0 lets all pass", o.Within)
 	}

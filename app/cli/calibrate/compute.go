@@ -15,14 +15,14 @@ import (
 // maxMeasurement is the largest accepted size of a measurement of kernels, in bytes.
 const maxMeasurement = 64 << 20
 
-// ComputeOptions are the flags and arguments of calibrate compute.
-type ComputeOptions struct {
+// CalibrateComputeOptions are the flags and arguments of calibrate compute.
+type CalibrateComputeOptions struct {
 	File string // a measurement
 	Out  string // the class; empty: standard output
 }
 
 func computeCommand(a *cli.App) *cobra.Command {
-	var o ComputeOptions
+	var o CalibrateComputeOptions
 	c := &cobra.Command{Use: "compute FILE",
 		Short: "Make the compute class of a GPU from measured kernels",
 		Long: `compute fits the class of a GPU to what kernels took on it: matrix products by shape
@@ -54,7 +54,7 @@ type fitted struct {
 }
 
 // Run fits a compute class to the measurement in o.File and writes it to o.Out or standard output.
-func (o *ComputeOptions) Run(_ context.Context, a *cli.App) error {
+func (o *CalibrateComputeOptions) Run(_ context.Context, a *cli.App) error {
 	data, err := a.Read(o.File, maxMeasurement)
 	if err != nil {
 		return err

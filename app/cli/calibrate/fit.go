@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/app/cli"
-	overlapcmd "github.com/simccl/simccl/app/cli/overlap"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/study/calibrate"
@@ -34,7 +33,7 @@ func (o *FitOptions) register(cmd *cobra.Command) {
 		"fit only these, by the `NAMES` of the file (default all that the data identify)")
 }
 
-func fit(a *cli.App) *cobra.Command {
+func fitCommand(a *cli.App) *cobra.Command {
 	var o FitOptions
 	cmd := &cobra.Command{Use: "fit DIR", Short: "Fit a machine class to measured times",
 		Long: `fit reads the tables of nccl-tests (.txt, .log, .out), the JSON of its -J and
@@ -101,7 +100,7 @@ func (o *FitOptions) from(ctx context.Context, a *cli.App, dir string) error {
 		return err
 	}
 	res.Describe(cmp.Or(o.Name, calibrate.NameAfter(class.Name)), calibrate.Machine(points))
-	beside, err := overlapcmd.Fit(ctx, a, o.Times.at, dir, &res.Class)
+	beside, err := fitOverlap(ctx, a, o.Times.at, dir, &res.Class)
 	if err == nil {
 		err = newfile.Write(a.Path(o.Out), res.Class.Format())
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/bench"
-	"github.com/simccl/simccl/app/cli/place"
 	"github.com/simccl/simccl/nccltests/options"
 	realbench "github.com/simccl/simccl/real/bench"
 	"github.com/simccl/simccl/real/measure"
@@ -102,13 +101,13 @@ func (m *MeasureOptions) into(ctx context.Context, a *cli.App, dir string) error
 
 // SetOptions are the flags and arguments of set, which measure starts: one process of a set.
 type SetOptions struct {
-	Place   place.Flags
+	Place   cli.PlaceFlags
 	Name    string // of the set
 	Dir     string
 	LibNCCL string
 }
 
-func set(a *cli.App) *cobra.Command {
+func measureSetCommand(a *cli.App) *cobra.Command {
 	var o SetOptions
 	c := &cobra.Command{Use: "set NAME DIR", Hidden: true, Short: "One process of calibrate measure",
 		Args: cli.Exactly("NAME", "DIR"),

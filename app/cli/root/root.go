@@ -1,5 +1,6 @@
-// Package root implements the program's root command: the flags that all commands share, and the list of
-// commands.
+// Package root has the program's root command with the flags that all commands share, the list of commands,
+// and the commands that are about the program itself: version, serve, the topics of help, and what shells
+// complete.
 //
 // What it must not know: what a command does.
 package root
@@ -9,39 +10,19 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/app/cli"
-	"github.com/simccl/simccl/app/cli/about"
-	"github.com/simccl/simccl/app/cli/advise"
 	"github.com/simccl/simccl/app/cli/bench"
 	"github.com/simccl/simccl/app/cli/calibrate"
-	"github.com/simccl/simccl/app/cli/check"
-	"github.com/simccl/simccl/app/cli/classes"
-	"github.com/simccl/simccl/app/cli/completion"
-	"github.com/simccl/simccl/app/cli/diagnose"
-	"github.com/simccl/simccl/app/cli/diff"
-	"github.com/simccl/simccl/app/cli/env"
-	"github.com/simccl/simccl/app/cli/explain"
+	"github.com/simccl/simccl/app/cli/decide"
 	"github.com/simccl/simccl/app/cli/flags"
-	"github.com/simccl/simccl/app/cli/graph"
-	"github.com/simccl/simccl/app/cli/groups"
 	"github.com/simccl/simccl/app/cli/help"
-	"github.com/simccl/simccl/app/cli/identify"
-	"github.com/simccl/simccl/app/cli/inspect"
 	"github.com/simccl/simccl/app/cli/intercept"
+	"github.com/simccl/simccl/app/cli/jobs"
 	"github.com/simccl/simccl/app/cli/network"
-	"github.com/simccl/simccl/app/cli/overlap"
-	"github.com/simccl/simccl/app/cli/plan"
-	"github.com/simccl/simccl/app/cli/replay"
-	"github.com/simccl/simccl/app/cli/report"
 	"github.com/simccl/simccl/app/cli/run"
-	"github.com/simccl/simccl/app/cli/scenario"
 	"github.com/simccl/simccl/app/cli/schedule"
-	"github.com/simccl/simccl/app/cli/serve"
 	"github.com/simccl/simccl/app/cli/sweep"
-	"github.com/simccl/simccl/app/cli/topics"
 	"github.com/simccl/simccl/app/cli/topo"
 	"github.com/simccl/simccl/app/cli/trace"
-	"github.com/simccl/simccl/app/cli/tune"
-	"github.com/simccl/simccl/app/cli/workload"
 	"github.com/simccl/simccl/app/process"
 	"github.com/simccl/simccl/nccltests"
 	"github.com/spf13/cobra"
@@ -52,19 +33,19 @@ import (
 // take longer than a decision of a small machine.
 func commands() []command {
 	all := []command{
-		{"run", run.Command}, {"inspect", inspect.Command}, {"explain", explain.Command},
-		{"diff", diff.Command}, {"diagnose", diagnose.Command}, {"advise", advise.Command},
+		{"run", run.Run}, {"inspect", decide.Inspect}, {"explain", decide.Explain},
+		{"diff", run.Diff}, {"diagnose", calibrate.Diagnose}, {"advise", jobs.Advise},
 		{"topo", topo.Command},
-		{"graph", graph.Command}, {"tune", tune.Command}, {"plan", plan.Command},
-		{"check", check.Command}, {"scenario", scenario.Command}, {"replay", replay.Command},
-		{"sweep", sweep.Command}, {"overlap", overlap.Command}, {"workload", workload.Command},
-		{"env", env.Command}, {"trace", trace.Command}, {"bench", bench.Command},
-		{"calibrate", calibrate.Command}, {"report", report.Command}, {"identify", identify.Command},
-		{"groups", groups.Command}, {"schedule", schedule.Command}, {"class", classes.Command},
-		{"intercept", intercept.Command}, {"serve", serve.Command}, {"network", network.Command},
-		{"version", about.Command}, {"exit-codes", about.ExitCodes},
+		{"graph", decide.Graph}, {"tune", decide.Tune}, {"plan", decide.Plan},
+		{"check", decide.Check}, {"scenario", run.Scenario}, {"replay", jobs.Replay},
+		{"sweep", sweep.Command}, {"overlap", calibrate.Overlap}, {"workload", jobs.Workload},
+		{"env", decide.Env}, {"trace", trace.Command}, {"bench", bench.Command},
+		{"calibrate", calibrate.Calibrate}, {"report", run.Report}, {"identify", Identify},
+		{"groups", decide.Groups}, {"schedule", schedule.Command}, {"class", calibrate.Classes},
+		{"intercept", intercept.Command}, {"serve", Serve}, {"network", network.Command},
+		{"version", version}, {"exit-codes", exitCodes},
 	}
-	for _, t := range topics.All() {
+	for _, t := range Topics() {
 		all = append(all, command{t.Name, func(*cli.App) *cobra.Command { return t.Command() }})
 	}
 	return all
@@ -98,7 +79,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 		Args:              cli.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asked {
-				return about.Options{}.Run(cmd.Context(), a)
+				return VersionOptions{}.Run(cmd.Context(), a)
 			}
 			return cmd.Help()
 		},
@@ -120,7 +101,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 		}
 	}
 	if one == "" {
-		completion.Register(root)
+		registerCompletion(root)
 	}
 	return root
 }

@@ -46,7 +46,7 @@ func prepared(t *testing.T, args []string) *Prepared {
 	t.Helper()
 	a := &cli.App{Process: process.Process{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}}
 	c := &cobra.Command{Use: "run"}
-	var r Options
+	var r RunOptions
 	r.Register(c)
 	c.Flags().StringArrayVar(&a.Env, "env", nil, "")
 	c.Flags().BoolVar(&a.NoEnv, "no-env", false, "")

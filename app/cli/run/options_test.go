@@ -31,7 +31,7 @@ func TestOptionsAreTheCommandLine(t *testing.T) {
 	csv := filepath.Join(t.TempDir(), "rows.csv")
 	schedule := filepath.Join("..", "..", "..", "testdata", "schedules", "allpairs4.xml")
 	line, lineRows := ran(t, csv, func(a *cli.App) error {
-		c := Command(a)
+		c := Run(a)
 		c.SetArgs([]string{"all_reduce", "-g", "4", "--nodes", "1", "--sizes", "64K,96",
 			"--schedule", schedule, "--columns", "+algo,limit", "--csv", csv})
 		return c.ExecuteContext(t.Context())

@@ -1,4 +1,5 @@
-// Package run implements the command run, which simulates a sweep of sizes and prints nccl-tests' table.
+// Package run has the commands that simulate one operation: run and its page (report), two runs compared
+// (diff), and runs as files (scenario).
 //
 // What it must not know: how times are found.
 package run
@@ -10,9 +11,8 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
-	"github.com/simccl/simccl/app/cli/replay"
+	"github.com/simccl/simccl/app/cli/jobs"
 	schedulecmd "github.com/simccl/simccl/app/cli/schedule"
-	"github.com/simccl/simccl/app/cli/testflags"
 	"github.com/simccl/simccl/app/report/page"
 	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/internal/fail"
@@ -26,11 +26,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Options are the flags and arguments of run.
-type Options struct {
+// RunOptions are the flags and arguments of run.
+type RunOptions struct {
 	Op        string // ignored with Scenario
 	Machine   cli.Machine
-	Test      testflags.Flags // sizes, types and other flags with nccl-tests' letters
+	Test      cli.TestFlags // sizes, types and other flags with nccl-tests' letters
 	Launch    string
 	Fidelity  string
 	Fold      string
@@ -53,9 +53,9 @@ type Options struct {
 	given *pflag.FlagSet // of a command line; nil: the values alone count
 }
 
-// Command returns `simccl run`.
-func Command(a *cli.App) *cobra.Command {
-	var r Options
+// Run returns `simccl run`.
+func Run(a *cli.App) *cobra.Command {
+	var r RunOptions
 	c := &cobra.Command{Use: "run OP", Short: "Simulate a sweep of sizes and print nccl-tests' table",
 		Long: `run simulates an operation over a sweep of sizes, by NCCL's own schedule, and
 prints nccl-tests' table. OP is all_reduce, all_gather, reduce_scatter,
@@ -87,14 +87,14 @@ it has one, runs as with replay.`,
 }
 
 // New returns Options with the defaults of a command line without flags.
-func New() *Options {
-	r := &Options{}
+func New() *RunOptions {
+	r := &RunOptions{}
 	r.Register(&cobra.Command{})
 	return r
 }
 
 // Arguments checks the arguments: OP, or none if there is a scenario.
-func (r *Options) Arguments(cmd *cobra.Command, args []string) error {
+func (r *RunOptions) Arguments(cmd *cobra.Command, args []string) error {
 	if r.Scenario != "" {
 		return cli.Exactly()(cmd, args)
 	}
@@ -102,14 +102,14 @@ func (r *Options) Arguments(cmd *cobra.Command, args []string) error {
 }
 
 // Take stores the arguments.
-func (r *Options) Take(args []string) {
+func (r *RunOptions) Take(args []string) {
 	if len(args) > 0 {
 		r.Op = args[0]
 	}
 }
 
 // Register declares all options of run: machine, network, sizes, times, outputs and serving.
-func (r *Options) Register(c *cobra.Command) {
+func (r *RunOptions) Register(c *cobra.Command) {
 	r.given = c.Flags()
 	r.Machine.Register(c)
 	r.Machine.RegisterClass(c)
@@ -131,8 +131,8 @@ func (r *Options) Register(c *cobra.Command) {
 }
 
 // RegisterTimes declares the flags that affect times, besides machine and operation.
-func (r *Options) RegisterTimes(c *cobra.Command) {
-	flags.Register(c.Flags(), flags.In(testflags.Launch,
+func (r *RunOptions) RegisterTimes(c *cobra.Command) {
+	flags.Register(c.Flags(), flags.In(cli.Launch,
 		flags.Of(&r.Launch, "launch", "", "eager",
 			"launch `MODE`: eager (one process a GPU, asynchronous launches) or graph "+
 				"(device time of a CUDA graph)", "engine.launch"),
@@ -166,7 +166,7 @@ func (r *Options) RegisterTimes(c *cobra.Command) {
 }
 
 // RegisterSchedule declares the option of plans that are not NCCL's.
-func (r *Options) RegisterSchedule(c *cobra.Command) {
+func (r *RunOptions) RegisterSchedule(c *cobra.Command) {
 	flags.Register(c.Flags(), flags.In(flags.Model, flags.Of(&r.Schedule, "schedule", "", "",
 		"schedule `FILE` (MSCCL XML, MSCCL++ JSON) to simulate in place of NCCL's, with NCCL's beside it")))
 }
@@ -181,7 +181,7 @@ var tables = []string{"columns", "output-file", "nccl-log", "explain-method", "r
 	"warmup-iters", "save-scenario"}
 
 // Run simulates the operation, or the job of the scenario, over all sizes and prints nccl-tests' table.
-func (r *Options) Run(ctx context.Context, a *cli.App) error {
+func (r *RunOptions) Run(ctx context.Context, a *cli.App) error {
 	r.Test.Settle(r.Launch == "graph" || r.Test.Graph > 0, a.Warn)
 	spec, placed, err := r.spec(a)
 	if err != nil {
@@ -201,17 +201,18 @@ func (r *Options) Run(ctx context.Context, a *cli.App) error {
 }
 
 // job runs the job of a scenario file.
-func (r *Options) job(ctx context.Context, a *cli.App, spec scenario.Spec, placed func(error) error) error {
+func (r *RunOptions) job(ctx context.Context, a *cli.App, spec scenario.Spec,
+	placed func(error) error) error {
 	for _, name := range tables {
 		if r.given != nil && r.given.Changed(name) {
 			return fail.Usage("--%s: the scenario has a job, which has no table of sizes; leave it out", name)
 		}
 	}
-	return replay.Scenario(ctx, a, spec, placed)
+	return jobs.ReplayScenario(ctx, a, spec, placed)
 }
 
 // named replaces the names of members in an error by names of flags.
-func (r *Options) named(err error) error { return flags.Name(r.given, err) }
+func (r *RunOptions) named(err error) error { return flags.Name(r.given, err) }
 
 // Prepared is a run that is ready to be simulated and printed.
 type Prepared struct {
@@ -219,14 +220,14 @@ type Prepared struct {
 	Running *scenario.Running
 
 	app      *cli.App
-	opt      *Options
+	opt      *RunOptions
 	measured []page.Measured     // for the page
 	schedule *schedulecmd.Beside // nil for NCCL's own
 }
 
 // spec returns the Spec of a run; placed adds to errors about its members the name of the flag, or the
 // position in the scenario file.
-func (r *Options) spec(a *cli.App) (s scenario.Spec, placed func(error) error, err error) {
+func (r *RunOptions) spec(a *cli.App) (s scenario.Spec, placed func(error) error, err error) {
 	if r.Scenario == "" {
 		s, err = r.Spec(a)
 		return s, r.named, err
@@ -249,7 +250,7 @@ func (r *Options) spec(a *cli.App) (s scenario.Spec, placed func(error) error, e
 }
 
 // Prepare reads and checks all that the options name, before time is spent on simulation.
-func (r *Options) Prepare(a *cli.App) (*Prepared, error) {
+func (r *RunOptions) Prepare(a *cli.App) (*Prepared, error) {
 	spec, placed, err := r.spec(a)
 	if err != nil {
 		return nil, err
@@ -257,7 +258,7 @@ func (r *Options) Prepare(a *cli.App) (*Prepared, error) {
 	return r.prepare(a, spec, placed)
 }
 
-func (r *Options) prepare(a *cli.App, spec scenario.Spec, placed func(error) error) (*Prepared, error) {
+func (r *RunOptions) prepare(a *cli.App, spec scenario.Spec, placed func(error) error) (*Prepared, error) {
 	s := &Prepared{app: a, opt: r}
 	if err := r.check(); err != nil {
 		return nil, err
@@ -300,7 +301,7 @@ func (r *Options) prepare(a *cli.App, spec scenario.Spec, placed func(error) err
 }
 
 // load loads the machine, with the plans of the schedule, if there is one.
-func (r *Options) load(s *Prepared, spec scenario.Spec, placed func(error) error) (err error) {
+func (r *RunOptions) load(s *Prepared, spec scenario.Spec, placed func(error) error) (err error) {
 	opt := s.app.Options(r.Machine.Found)
 	var sched *schedule.Schedule
 	if r.Schedule != "" {
@@ -319,7 +320,7 @@ func (r *Options) load(s *Prepared, spec scenario.Spec, placed func(error) error
 }
 
 // check refuses values that mean nothing before anything is computed.
-func (r *Options) check() error {
+func (r *RunOptions) check() error {
 	if err := r.Test.Counts(); err != nil {
 		return r.named(err)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // RegisterServing declares the flags of kernels other than NCCL's, and of operations of serving.
-func (r *Options) RegisterServing(c *cobra.Command) {
+func (r *RunOptions) RegisterServing(c *cobra.Command) {
 	s := &r.Serving
 	rows := []flags.Row{flags.Of(&r.Kernel, "kernel", "", "",
 		"`KERNEL` in place of NCCL's choice: of all_reduce "+strings.Join(peer.AllReduceKernels(), ", ")+
@@ -40,7 +40,7 @@ func (r *Options) RegisterServing(c *cobra.Command) {
 }
 
 // serving simulates an operation of serving.
-func (r *Options) serving(ctx context.Context, a *cli.App, spec scenario.Spec,
+func (r *RunOptions) serving(ctx context.Context, a *cli.App, spec scenario.Spec,
 	placed func(error) error) error {
 	for _, name := range append(slices.Clone(tables), "trace", "profile", "ops", "csv", "schedule",
 		"explain-method", "sizes", "min-bytes", "max-bytes") {

@@ -12,7 +12,7 @@ import (
 )
 
 // Spec converts the flags of a run to a Spec.
-func (r *Options) Spec(a *cli.App) (scenario.Spec, error) {
+func (r *RunOptions) Spec(a *cli.App) (scenario.Spec, error) {
 	s, err := r.Machine.Spec(a)
 	if err != nil {
 		return s, err
@@ -28,7 +28,7 @@ func (r *Options) Spec(a *cli.App) (scenario.Spec, error) {
 }
 
 // engine converts the flags that control how times are found.
-func (r *Options) engine() scenario.Engine {
+func (r *RunOptions) engine() scenario.Engine {
 	e := scenario.Engine{Fidelity: r.Fidelity, Fold: cli.OrDefault(r.Fold, "auto"),
 		Skip: cli.OrDefault(r.Skip, "auto"), Jitter: cli.OrDefault(r.Jitter, "drawn"),
 		Launch: cli.OrDefault(r.Launch, "eager"), Processes: r.Processes,

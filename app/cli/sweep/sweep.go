@@ -22,8 +22,8 @@ import (
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/newfile"
 	"github.com/simccl/simccl/study/sweep"
-	"github.com/simccl/simccl/study/sweep/parquet"
 	"github.com/simccl/simccl/study/sweep/sqlite"
+	"github.com/simccl/simccl/study/sweep/table"
 	"github.com/simccl/simccl/workload/inputs"
 	"github.com/spf13/cobra"
 )
@@ -353,7 +353,7 @@ func write(a *cli.App, m *sweep.Merged, file string, provenance bool) error {
 			if err != nil {
 				return err
 			}
-			return parquet.Write(w, t)
+			return table.WriteParquet(w, t)
 		}
 	case strings.HasSuffix(file, ".db"), strings.HasSuffix(file, ".sqlite"):
 		form = func(w io.Writer) error { return database(w, m, provenance) }

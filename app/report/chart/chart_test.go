@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/simccl/simccl/app/report/svg"
 	"pgregory.net/rapid"
 )
 
@@ -101,7 +100,7 @@ func TestFront(t *testing.T) {
 
 // TestAxes: ticks are round, in order and inside, few enough to read.
 func TestAxes(t *testing.T) {
-	for _, s := range []svg.Scale{{Lo: 0, Hi: 1}, {Lo: 8, Hi: 1 << 30, Log: true},
+	for _, s := range []Scale{{Lo: 0, Hi: 1}, {Lo: 8, Hi: 1 << 30, Log: true},
 		{Lo: 0.1, Hi: 4000, Log: true},
 		{Lo: -5, Hi: 5}, {Lo: 1024, Hi: 16384, Log: true}, {Lo: 3, Hi: 3.0001}} {
 		ticks := ticks(&s)

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-
-	"github.com/simccl/simccl/app/report/svg"
 )
 
 // Figure is a chart for a paper: as wide as one column of two, with units at the axes, the name of each
@@ -133,7 +131,7 @@ func (s *shape) corners() (out [][2]float64) {
 
 // plot is the room for curves, with its scales.
 type plot struct {
-	x, y                     svg.Scale
+	x, y                     Scale
 	left, right, top, bottom float64
 }
 
@@ -177,7 +175,7 @@ func (c *Chart) figure(names bool) (*Figure, *plot) {
 	}
 	for _, v := range thin(steps, p.x, 28) {
 		f.line(line, 0.5, [2]float64{p.x.At(v), p.top}, [2]float64{p.x.At(v), p.bottom})
-		f.label(p.x.At(v), p.bottom+10, "middle", svg.Short(c.tick(c.XName, v), 12))
+		f.label(p.x.At(v), p.bottom+10, "middle", Short(c.tick(c.XName, v), 12))
 	}
 	f.line(black, 0.7, [2]float64{p.left, p.top}, [2]float64{p.left, p.bottom}, [2]float64{p.right, p.bottom})
 	f.label((p.left+p.right)/2, f.Height-3, "middle", axis(c.XName))
@@ -199,7 +197,7 @@ func (c *Chart) tick(column string, v float64) string {
 
 // powers are the powers of two on a logarithmic axis, and those of them with labels: every power that leaves
 // room for eight at most.
-func powers(s svg.Scale) (labelled, all []float64) {
+func powers(s Scale) (labelled, all []float64) {
 	from, to := math.Ceil(math.Log2(s.Lo)-1e-9), math.Floor(math.Log2(s.Hi)+1e-9)
 	every := 1.0
 	for _, n := range []float64{1, 2, 5, 10} {
@@ -219,9 +217,9 @@ func powers(s svg.Scale) (labelled, all []float64) {
 // nameOf is what a curve is called: of a number, with what it is a number of ("nodes 4").
 func (c *Chart) nameOf(s *Series) string {
 	if _, err := strconv.ParseFloat(s.Name, 64); err == nil && c.ByName != "" {
-		return svg.Short(c.ByName+" "+s.Name, mostName)
+		return Short(c.ByName+" "+s.Name, mostName)
 	}
-	return svg.Short(s.Name, mostName)
+	return Short(s.Name, mostName)
 }
 
 // mostMarks is the most points of a line that are marked: of more the line says it.
@@ -233,7 +231,7 @@ func (c *Chart) marks(s *Series) bool { return len(s.Points) <= mostMarks && !c.
 const mostName = 18
 
 // thin leaves out values whose labels would be closer than apart points.
-func thin(values []float64, s svg.Scale, apart float64) (out []float64) {
+func thin(values []float64, s Scale, apart float64) (out []float64) {
 	for _, v := range values {
 		if n := len(out); n == 0 || math.Abs(s.At(v)-s.At(out[n-1])) >= apart {
 			out = append(out, v)
@@ -245,7 +243,7 @@ func thin(values []float64, s svg.Scale, apart float64) (out []float64) {
 // lines are the labelled and all lines of the grid across an axis: powers of two of sizes, 1, 2 and 5 times
 // powers of ten of other logarithmic ones with their ninths, ticks and the halves between them of linear
 // ones.
-func lines(s svg.Scale, column string) (labelled, all []float64) {
+func lines(s Scale, column string) (labelled, all []float64) {
 	switch {
 	case s.Log && units[column] == "B":
 		return powers(s)
@@ -264,7 +262,7 @@ func lines(s svg.Scale, column string) (labelled, all []float64) {
 	return labelled, all
 }
 
-func decades(s svg.Scale) (labelled, all []float64) {
+func decades(s Scale) (labelled, all []float64) {
 	few := s.Hi/s.Lo < 1000
 	for d := math.Pow(10, math.Floor(math.Log10(s.Lo))); d <= s.Hi; d *= 10 {
 		for k := 1.0; k < 10; k++ {
@@ -426,7 +424,7 @@ func (c *Chart) HeatFigure() *Figure {
 	every := max(1, int(math.Ceil(24/cell)))
 	for i, x := range cols {
 		if i%every == 0 {
-			f.label(left+cell*(float64(i)+.5), foot+9, "middle", svg.Short(c.label(x), 10))
+			f.label(left+cell*(float64(i)+.5), foot+9, "middle", Short(c.label(x), 10))
 		}
 	}
 	f.label(column/2, f.Height-6, "middle", axis(c.YName)+" over "+axis(c.XName))

@@ -1,7 +1,5 @@
 package chart
 
-import "github.com/simccl/simccl/app/report/svg"
-
 // Named is a chart with the name of its file, its heading, and a sentence on what it shows.
 type Named struct {
 	File, Title, Text string
@@ -24,8 +22,8 @@ func (c *Chart) stackFigure() *Figure {
 	left, most := 8.0, 0.0
 	sums := make([]float64, len(c.Cats))
 	for i, name := range c.Cats {
-		left = max(left, 8+wideOf(svg.Short(name, mostName)))
-		f.label(4, head+row*float64(i)+8.4, "start", svg.Short(name, mostName))
+		left = max(left, 8+wideOf(Short(name, mostName)))
+		f.label(4, head+row*float64(i)+8.4, "start", Short(name, mostName))
 	}
 	for _, s := range c.Series {
 		for _, p := range s.Points {
@@ -33,7 +31,7 @@ func (c *Chart) stackFigure() *Figure {
 			most = max(most, sums[int(p.X)])
 		}
 	}
-	x := svg.Scale{Hi: max(most*1.02, 1e-9), From: left, To: column - 10}
+	x := Scale{Hi: max(most*1.02, 1e-9), From: left, To: column - 10}
 	foot := head + row*float64(len(c.Cats))
 	for _, v := range ticks(&x) {
 		f.line(line, 0.5, [2]float64{x.At(v), head - 2}, [2]float64{x.At(v), foot})

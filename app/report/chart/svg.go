@@ -6,11 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/simccl/simccl/app/report/svg"
 )
 
-// style gives a svg.Drawing its colours where it is alone; on a page of the report the
+// style gives a Drawing its colours where it is alone; on a page of the report the
 // page's own variables hold (web/DESIGN.md).
 const style = `<style>svg.chart{font:12px system-ui,sans-serif}svg.chart text{fill:var(--fg,#16202a);stroke:none}.grid{stroke:var(--line,#d3dae1);stroke-width:1}.l{fill:none;stroke-width:2}` +
 	`.frame{fill:var(--bg,#fff)}.rest{fill:var(--edge,#7a8691)}.c0{stroke:var(--k-blue,#0961bb);fill:var(--k-blue,#0961bb)}.c1{stroke:var(--k-orange,#964c04);fill:var(--k-orange,#964c04)}.c2{stroke:var(--k-green,#21763c);fill:var(--k-green,#21763c)}` +
@@ -26,14 +24,14 @@ const (
 // dashes distinguish curves without their colour.
 var dashes = []string{"", "7 4", "2 3", "10 3 2 3"}
 
-// Size of a svg.Drawing, and its margins.
+// Size of a Drawing, and its margins.
 const (
 	width, height            = 860.0, 420.0
 	left, right, top, bottom = 74.0, 18.0, 16.0, 50.0
 )
 
 // ticks are round values: powers of two or ten where logarithmic.
-func ticks(s *svg.Scale) []float64 {
+func ticks(s *Scale) []float64 {
 	var out []float64
 	if s.Log {
 		base := 10.0
@@ -47,7 +45,7 @@ func ticks(s *svg.Scale) []float64 {
 		}
 		return out
 	}
-	step := svg.Step((s.Hi - s.Lo) / 6)
+	step := Step((s.Hi - s.Lo) / 6)
 	for v := math.Ceil(s.Lo/step-1e-9) * step; v <= s.Hi+step*1e-6; v += step {
 		out = append(out, v)
 	}
@@ -70,7 +68,7 @@ func number(v float64) string {
 }
 
 // scales are those of both axes: Y begins at 0 where it is linear.
-func (c *Chart) scales() (x, y svg.Scale) {
+func (c *Chart) scales() (x, y Scale) {
 	xl, xh := c.bounds(func(p Point) float64 { return p.X })
 	yl, yh := c.bounds(func(p Point) float64 { return p.Y })
 	if len(c.Cats) > 0 {
@@ -81,39 +79,39 @@ func (c *Chart) scales() (x, y svg.Scale) {
 			yh = 1
 		}
 	}
-	return svg.Scale{Lo: xl, Hi: xh, From: left, To: width - right, Log: c.LogX},
-		svg.Scale{Lo: yl, Hi: yh, From: height - bottom, To: top, Log: c.LogY}
+	return Scale{Lo: xl, Hi: xh, From: left, To: width - right, Log: c.LogX},
+		Scale{Lo: yl, Hi: yh, From: height - bottom, To: top, Log: c.LogY}
 }
 
 // frame draws axes and grid.
-func (c *Chart) frame(d *svg.Drawing, x, y svg.Scale, legend float64) {
-	d.Add(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" style="min-width:700px;max-width:1020px" role="img" aria-label="%s over %s">%s<rect class="frame" width="100%%" height="100%%"/>`, width, height+legend, svg.Escape(c.YName), svg.Escape(c.XName), style)
+func (c *Chart) frame(d *Drawing, x, y Scale, legend float64) {
+	d.Add(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" style="min-width:700px;max-width:1020px" role="img" aria-label="%s over %s">%s<rect class="frame" width="100%%" height="100%%"/>`, width, height+legend, EscapeXML(c.YName), EscapeXML(c.XName), style)
 	rises, _ := lines(y, c.YName)
 	for _, v := range rises {
-		d.Add(`<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%s</text>`, left, width-right, y.At(v), y.At(v), left-6, y.At(v)+4, svg.Escape(c.tick(c.YName, v)))
+		d.Add(`<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%s</text>`, left, width-right, y.At(v), y.At(v), left-6, y.At(v)+4, EscapeXML(c.tick(c.YName, v)))
 	}
 	if len(c.Cats) > 0 {
 		every := max(1, (len(c.Cats)+11)/12)
 		for i, n := range c.Cats {
 			if i%every == 0 {
 				d.Add(`<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.At(float64(i)), height-bottom+
-					18, svg.Escape(svg.Short(n, 16)))
+					18, EscapeXML(Short(n, 16)))
 			}
 		}
 	} else {
 		for _, v := range c.places(x) {
 			d.Add(`<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.At(v), height-bottom+18,
-				svg.Escape(c.tick(c.XName, v)))
+				EscapeXML(c.tick(c.XName, v)))
 		}
 	}
-	d.Add(`<text x="%g" y="%g" text-anchor="middle">%s</text><text transform="translate(18 %g) rotate(-90)" text-anchor="middle">%s</text>`, (left+width)/2, height-8, svg.Escape(axis(c.XName)), height/2, svg.Escape(axis(c.YName)))
+	d.Add(`<text x="%g" y="%g" text-anchor="middle">%s</text><text transform="translate(18 %g) rotate(-90)" text-anchor="middle">%s</text>`, (left+width)/2, height-8, EscapeXML(axis(c.XName)), height/2, EscapeXML(axis(c.YName)))
 }
 
 // fewPlaces on an axis are named themselves, in place of round values.
 const fewPlaces = 8
 
 // places are what the axis of X names.
-func (c *Chart) places(x svg.Scale) []float64 {
+func (c *Chart) places(x Scale) []float64 {
 	own := c.columns()
 	round, _ := lines(x, c.XName)
 	for i := 1; i < len(own); i++ {
@@ -127,24 +125,24 @@ func (c *Chart) places(x svg.Scale) []float64 {
 	return round
 }
 
-// legend lists the groups below the svg.Drawing and returns the height it takes.
-func (c *Chart) legend(d *svg.Drawing) float64 {
+// legend lists the groups below the Drawing and returns the height it takes.
+func (c *Chart) legend(d *Drawing) float64 {
 	if len(c.Series) == 1 && c.Series[0].Name == "" {
 		return 0
 	}
 	x, y := left, height+14.0
 	if c.ByName != "" {
-		d.Add(`<text x="%g" y="%g">%s:</text>`, x, y, svg.Escape(c.ByName))
+		d.Add(`<text x="%g" y="%g">%s:</text>`, x, y, EscapeXML(c.ByName))
 		x += 18 + 11*float64(len([]rune(c.ByName)))
 	}
 	for i, s := range c.Series {
-		label := svg.Short(s.Name, 40)
+		label := Short(s.Name, 40)
 		wide := 42 + 11*float64(len([]rune(label))) // text is larger on narrow screens (html/style.css)
 		if x+wide > width-right && x > left {
 			x, y = left, y+22
 		}
 		d.Add(`<path class="l c%d" d="M%g %gh24"%s/><text x="%g" y="%g">%s</text>`, i%colours, x, y-4,
-			dashed(i), x+29, y, svg.Escape(label))
+			dashed(i), x+29, y, EscapeXML(label))
 		x += wide
 	}
 	return y + 8 - height
@@ -177,11 +175,11 @@ func (c *Chart) SVG() string {
 	if len(c.Series) == 0 {
 		return ""
 	}
-	var d, key svg.Drawing
+	var d, key Drawing
 	x, y := c.scales()
 	c.frame(&d, x, y, c.legend(&key))
 	for i, s := range c.Series {
-		var path, dots svg.Drawing
+		var path, dots Drawing
 		if s.Band {
 			d.WriteString(band(s.Points, &x, &y, i))
 		}
@@ -198,7 +196,7 @@ func (c *Chart) SVG() string {
 				continue
 			}
 			dots.Add(`<circle class="c%d" cx="%.1f" cy="%.1f" r="3"><title>%s</title></circle>`, i%colours,
-				x.At(p.X), y.At(p.Y), svg.Escape(c.hint(s, p)))
+				x.At(p.X), y.At(p.Y), EscapeXML(c.hint(s, p)))
 		}
 		d.Add(`<path class="l c%d" d="%s"%s/>%s`, i%colours, path.String(), dashed(i), dots.String())
 	}
@@ -206,8 +204,8 @@ func (c *Chart) SVG() string {
 }
 
 // band is the area of a curve from least to most.
-func band(points []Point, x, y *svg.Scale, colour int) string {
-	var d svg.Drawing
+func band(points []Point, x, y *Scale, colour int) string {
+	var d Drawing
 	d.Add(`<polygon class="c%d" style="stroke:none;opacity:.18" points="`, colour%colours)
 	for _, p := range points {
 		d.Add("%.1f,%.1f ", x.At(p.X), y.At(min(p.Most, y.Hi)))
@@ -223,16 +221,16 @@ func (c *Chart) FrontSVG() string {
 	if len(c.Series) == 0 {
 		return ""
 	}
-	var d svg.Drawing
+	var d Drawing
 	x, y := c.scales()
 	c.frame(&d, x, y, 0)
 	for _, s := range c.Series {
 		for _, p := range s.Points {
 			d.Add(`<circle class="rest" cx="%.1f" cy="%.1f" r="2.6"><title>%s</title></circle>`, x.At(p.X),
-				y.At(p.Y), svg.Escape(c.hint(s, p)))
+				y.At(p.Y), EscapeXML(c.hint(s, p)))
 		}
 	}
-	var path svg.Drawing
+	var path Drawing
 	front := c.Front()
 	for k, p := range front {
 		if k == 0 {
@@ -244,7 +242,7 @@ func (c *Chart) FrontSVG() string {
 	d.Add(`<path class="l c0" d="%s"/>`, path.String())
 	for _, p := range front {
 		d.Add(`<circle class="c0" cx="%.1f" cy="%.1f" r="4"><title>%s</title></circle>`, x.At(p.X), y.At(p.Y),
-			svg.Escape(c.hint(Series{}, p)))
+			EscapeXML(c.hint(Series{}, p)))
 	}
 	return d.String() + "</svg>\n"
 }
@@ -273,7 +271,7 @@ func (c *Chart) label(x float64) string {
 // shade is 0 for the least and 1 for the largest value.
 func (c *Chart) shade(v float64) float64 {
 	lo, hi := c.bounds(func(p Point) float64 { return p.Y })
-	return (&svg.Scale{Lo: lo, Hi: hi, To: 1, Log: c.LogY}).At(v)
+	return (&Scale{Lo: lo, Hi: hi, To: 1, Log: c.LogY}).At(v)
 }
 
 // Columns of a heat map whose cells are wide enough for their numbers.
@@ -299,31 +297,31 @@ func (c *Chart) HeatSVG() string {
 		cell = max(cellWide, min(84.0, (width-side-right)/float64(len(cols))))
 	}
 	w, h := side+cell*float64(len(cols))+right+40, top+row*float64(len(c.Series))+110
-	var d svg.Drawing
-	d.Add(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="%s over %s and %s">%s<rect class="frame" width="100%%" height="100%%"/>`, w, h, w*.95, w*1.15, svg.Escape(c.YName), svg.Escape(c.XName), svg.Escape(c.ByName), style)
+	var d Drawing
+	d.Add(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %g %g" style="min-width:%gpx;max-width:%gpx" role="img" aria-label="%s over %s and %s">%s<rect class="frame" width="100%%" height="100%%"/>`, w, h, w*.95, w*1.15, EscapeXML(c.YName), EscapeXML(c.XName), EscapeXML(c.ByName), style)
 	for i, s := range c.Series {
 		at := top + row*float64(i)
 		d.Add(`<text x="%g" y="%g" text-anchor="end">%s</text>`, side-8, at+18,
-			svg.Escape(svg.Short(s.Name, 20)))
+			EscapeXML(Short(s.Name, 20)))
 		for _, p := range s.Points {
 			px, step := side+cell*float64(slices.Index(cols, p.X)), c.step(p.Y)
 			d.Add(`<g><rect x="%.1f" y="%g" width="%.1f" height="%g" rx="2" class="q%d"/>`, px, at, cell-2,
 				row-2, step)
 			if cell >= cellWide {
 				d.Add(`<text class="t%d" x="%.1f" y="%g" text-anchor="middle">%s</text>`, step, px+cell/2-1,
-					at+17, svg.Escape(number(digits(p.Y))))
+					at+17, EscapeXML(number(digits(p.Y))))
 			}
-			d.Add(`<title>%s</title></g>`, svg.Escape(c.hint(s, p)))
+			d.Add(`<title>%s</title></g>`, EscapeXML(c.hint(s, p)))
 		}
 	}
 	foot := top + row*float64(len(c.Series))
 	for i, x := range cols {
 		d.Add(`<text transform="translate(%.1f %g) rotate(30)">%s</text>`, side+cell*(float64(i)+.3), foot+16,
-			svg.Escape(svg.Short(c.label(x), 14)))
+			EscapeXML(Short(c.label(x), 14)))
 	}
 	c.ramp(&d, 8, h-30)
-	d.Add(`<text x="%g" y="%g">%s over %s, by %s</text>`, 8.0, h-8, svg.Escape(c.YName), svg.Escape(c.XName),
-		svg.Escape(c.ByName))
+	d.Add(`<text x="%g" y="%g">%s over %s, by %s</text>`, 8.0, h-8, EscapeXML(c.YName), EscapeXML(c.XName),
+		EscapeXML(c.ByName))
 	return d.String() + "</svg>\n"
 }
 
@@ -337,12 +335,12 @@ func digits(v float64) float64 {
 }
 
 // ramp draws the steps of colour with the values at which they begin and end.
-func (c *Chart) ramp(d *svg.Drawing, x, y float64) {
+func (c *Chart) ramp(d *Drawing, x, y float64) {
 	lo, hi := c.bounds(func(p Point) float64 { return p.Y })
-	of := svg.Scale{Lo: lo, Hi: hi, To: 1, Log: c.LogY}
+	of := Scale{Lo: lo, Hi: hi, To: 1, Log: c.LogY}
 	for i := range shades {
 		d.Add(`<rect class="q%d" x="%g" y="%g" width="26" height="12"/>`, i, x+60+28*float64(i), y-10)
 	}
 	d.Add(`<text x="%g" y="%g" text-anchor="end">%s</text><text x="%g" y="%g">%s</text>`, x+54, y,
-		svg.Escape(number(digits(of.Lo))), x+64+28*shades, y, svg.Escape(number(digits(of.Hi))))
+		EscapeXML(number(digits(of.Lo))), x+64+28*shades, y, EscapeXML(number(digits(of.Hi))))
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/simccl/simccl/app/report/svg"
 )
 
 // marks distinguish groups in text.
@@ -17,7 +15,7 @@ const textWidth, textHeight = 64, 18
 // canvas is a plot of characters.
 type canvas struct {
 	cells [][]rune
-	x, y  svg.Scale
+	x, y  Scale
 }
 
 func (c *Chart) canvas() *canvas {
@@ -79,7 +77,7 @@ func (c *Chart) frameText(b *strings.Builder, t *canvas) {
 	}
 	if len(c.Cats) > 0 {
 		for i, n := range c.Cats {
-			put(t.x.At(float64(i)), svg.Short(n, 12))
+			put(t.x.At(float64(i)), Short(n, 12))
 		}
 	} else {
 		for _, v := range c.places(t.x) {
@@ -125,11 +123,11 @@ func (c *Chart) HeatText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s over %s, by %s\n%*s", c.YName, c.XName, c.ByName, wide, "")
 	for _, x := range cols {
-		fmt.Fprintf(&b, " %10s", svg.Short(c.label(x), 10))
+		fmt.Fprintf(&b, " %10s", Short(c.label(x), 10))
 	}
 	b.WriteByte('\n')
 	for _, s := range c.Series {
-		fmt.Fprintf(&b, "%*s", wide, svg.Short(s.Name, 24))
+		fmt.Fprintf(&b, "%*s", wide, Short(s.Name, 24))
 		for _, x := range cols {
 			i := slices.IndexFunc(s.Points, func(p Point) bool { return p.X == x })
 			if i < 0 {

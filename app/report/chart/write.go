@@ -3,17 +3,15 @@ package chart
 import (
 	"fmt"
 	"strings"
-
-	"github.com/simccl/simccl/app/report/svg"
 )
 
 // SVG is the figure as a file of its own.
 func (f *Figure) SVG() string {
-	var d svg.Drawing
+	var d Drawing
 	d.Add(`<svg xmlns="http://www.w3.org/2000/svg" width="%gpt" height="%gpt" viewBox="0 0 %g %g" `+
 		`font-family="Helvetica, Arial, sans-serif" font-size="%g" role="img" aria-label="%s">`+
 		`<rect width="100%%" height="100%%" fill="#fff"/>`+"\n", f.Width, f.Height, f.Width, f.Height, size,
-		svg.Escape(f.Title))
+		EscapeXML(f.Title))
 	for _, s := range f.shapes {
 		switch s.kind {
 		case aLine:
@@ -48,7 +46,7 @@ func (f *Figure) SVG() string {
 			}
 			d.Add(`<text x="%.2f" y="%.2f" text-anchor="%s" fill="#%06x"%s>%s</text>`, s.at[0][0], s.at[0][1],
 				s.anchor,
-				int(s.ink), turn, svg.Escape(s.text))
+				int(s.ink), turn, EscapeXML(s.text))
 		}
 		d.Add("\n")
 	}

@@ -7,8 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/simccl/simccl/app/report/html"
-	"github.com/simccl/simccl/app/report/svg"
+	"github.com/simccl/simccl/app/report/chart"
 )
 
 const (
@@ -78,7 +77,7 @@ func (p *places) join(edges []edge, from, to int32) []edge {
 }
 
 // circles draws each different ring and tree once.
-func circles(rings []Ring, trees []Tree, nodeOf []int32) (drawn struct{ Rings, Trees markup }) {
+func circles(rings []ring, trees []tree, nodeOf []int32) (drawn struct{ Rings, Trees markup }) {
 	if len(nodeOf) < 2 {
 		return drawn
 	}
@@ -130,7 +129,7 @@ func (f *figure) name() string {
 }
 
 func (p *places) draw(all []figure) markup {
-	var s svg.Drawing
+	var s chart.Drawing
 	shown := all[:min(len(all), circlesShown)]
 	open := min(len(shown), circlesOpen)
 	p.figures(&s, shown[:open])
@@ -145,7 +144,7 @@ func (p *places) draw(all []figure) markup {
 	return markup(s.String())
 }
 
-func (p *places) figures(s *svg.Drawing, list []figure) {
+func (p *places) figures(s *chart.Drawing, list []figure) {
 	s.WriteString(`<div class="rings">`)
 	for i := range list {
 		p.figure(s, &list[i])
@@ -166,7 +165,7 @@ func (p *places) polar(i, radius float64) (x, y float64) {
 	return circleSize/2 + radius*math.Cos(a), circleSize/2 + radius*math.Sin(a)
 }
 
-func (p *places) figure(s *svg.Drawing, f *figure) {
+func (p *places) figure(s *chart.Drawing, f *figure) {
 	n := float64(p.n)
 	r := max(2.5, min(12, 0.46*2*math.Pi*circleRadius/n))
 	s.Add(`<figure><svg viewBox="0 0 %g %g" role="img" aria-label="%s, %s">`, circleSize, circleSize, f.what,
@@ -212,7 +211,7 @@ func head(ax, ay, bx, by, r float64) string {
 }
 
 // arcs draws an arc over the ranks of each node, with its name.
-func (p *places) arcs(s *svg.Drawing) {
+func (p *places) arcs(s *chart.Drawing) {
 	if p.nodes || int(slices.Max(p.nodeOf))+1 > circleNodes {
 		return
 	}
@@ -237,8 +236,8 @@ func (p *places) arcs(s *svg.Drawing) {
 }
 
 // orders lists the rings as text.
-func orders(rings []Ring) markup {
-	var t svg.Drawing
+func orders(rings []ring) markup {
+	var t chart.Drawing
 	t.WriteString(`<table><thead><tr><th>channel</th><th class="t">ranks in order</th></tr></thead><tbody>`)
 	for _, r := range rings {
 		t.Add("<tr><td>%d</td><td class=\"t\">%s</td></tr>\n", r.Channel, listed(r.Order, " → "))
@@ -248,8 +247,8 @@ func orders(rings []Ring) markup {
 }
 
 // uppers lists the trees as text.
-func uppers(trees []Tree) markup {
-	var t svg.Drawing
+func uppers(trees []tree) markup {
+	var t chart.Drawing
 	t.WriteString(
 		`<table><thead><tr><th>channel</th><th>root</th><th class="t">rank → the one above it</th></tr></thead><tbody>`)
 	for _, tr := range trees {
@@ -293,13 +292,13 @@ func (l *layout) circleSections() {
 			"nodes are on the circle). Data goes along the arrows; the thick coloured ones leave a "+
 			"node.</p>%s", c.Rings)
 		l.Raw("<details><summary>Rings as text</summary>%s</details>\n",
-			html.Wide("Rings as text", string(orders(l.Rings))))
+			wide("Rings as text", string(orders(l.Rings))))
 	}
 	if c.Trees != "" {
 		l.Section("trees", "Trees")
 		l.Raw("<p>An arrow leads from each rank to the one above it; the root has a thick border.</p>%s",
 			c.Trees)
 		l.Raw("<details><summary>Trees as text</summary>%s</details>\n",
-			html.Wide("Trees as text", string(uppers(l.Trees))))
+			wide("Trees as text", string(uppers(l.Trees))))
 	}
 }

@@ -3,8 +3,6 @@ package page
 import (
 	"fmt"
 	"io"
-
-	"github.com/simccl/simccl/app/report/html"
 )
 
 // Section is a heading with what is drawn below it: markup in which all text is escaped.
@@ -12,13 +10,13 @@ type Section struct{ Title, Text, Markup string }
 
 // WriteDocument writes a page of other drawings in the style of the report.
 func WriteDocument(w io.Writer, title, command string, facts []Fact, sections []Section) error {
-	d := &html.Doc{Title: title, Command: command, Facts: facts}
+	d := &doc{Title: title, Command: command, Facts: facts}
 	for i, s := range sections {
 		d.Section(fmt.Sprintf("part%d", i+1), s.Title)
 		if s.Text != "" {
 			d.Raw("<p>%s</p>", text(s.Text))
 		}
-		d.WriteString(html.Wide(s.Title, s.Markup))
+		d.WriteString(wide(s.Title, s.Markup))
 	}
 	_, err := io.WriteString(w, d.Page())
 	return err

@@ -6,7 +6,7 @@ import (
 
 // Figures are the curves of the page for a paper: bandwidth and time by size, with a bar from the slowest to
 // the fastest draw of hashed routes. The bound of the limiting link is on the page alone.
-func (p *Page) Figures() []chart.Named {
+func (p *page) Figures() []chart.Named {
 	if len(p.Points) == 0 {
 		return nil
 	}

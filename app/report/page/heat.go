@@ -4,19 +4,18 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/simccl/simccl/app/report/html"
-	"github.com/simccl/simccl/app/report/svg"
+	"github.com/simccl/simccl/app/report/chart"
 	"github.com/simccl/simccl/topo"
 )
 
 // cells are drawings that are tables: every number is in its cell.
 
 // heat shows the predicted time of every rival at every size against the best.
-func heat(points []Point, rivals []Rival) markup {
+func heat(points []point, rivals []rival) markup {
 	if len(points) == 0 || len(rivals) == 0 {
 		return ""
 	}
-	var s svg.Drawing
+	var s chart.Drawing
 	s.WriteString(`<table class="map"><thead><tr><th class="t" scope="col">algorithm and protocol</th>`)
 	for _, p := range points {
 		s.Add(`<th scope="col">%s</th>`, sizeName(p.Size))
@@ -33,7 +32,7 @@ func heat(points []Point, rivals []Rival) markup {
 	return markup(s.String())
 }
 
-func fastest(rivals []Rival, i int) float64 {
+func fastest(rivals []rival, i int) float64 {
 	best := math.Inf(1)
 	for _, r := range rivals {
 		if r.Times[i] > 0 {
@@ -51,7 +50,7 @@ func heatCell(t, best float64) string {
 	case t == best:
 		return fmt.Sprintf(`<td class="r0 won">best<small>%s us</small></td>`, brief(t))
 	}
-	return fmt.Sprintf(`<td class="r%d">×%s<small>%s us</small></td>`, html.Amount(math.Log10(t/best)),
+	return fmt.Sprintf(`<td class="r%d">×%s<small>%s us</small></td>`, Amount(math.Log10(t/best)),
 		brief(t/best), brief(t))
 }
 
@@ -68,10 +67,10 @@ func brief(v float64) string {
 
 // heatKey names the steps of the ramp.
 func heatKey() markup {
-	var s svg.Drawing
-	for i := range html.Steps {
-		name := fmt.Sprintf("to ×%.2g", math.Pow(10, float64(i+1)/html.Steps))
-		if i == html.Steps-1 {
+	var s chart.Drawing
+	for i := range steps {
+		name := fmt.Sprintf("to ×%.2g", math.Pow(10, float64(i+1)/steps))
+		if i == steps-1 {
 			name = "more"
 		}
 		s.Add(`<span><i class="r%d"></i>%s</span>`, i, name)
@@ -92,7 +91,7 @@ func matrix(s *topo.System) markup {
 		return ""
 	}
 	lo, hi := widths(s, ends)
-	var b svg.Drawing
+	var b chart.Drawing
 	b.WriteString(`<table class="map"><thead><tr><th class="t" scope="col">from</th>`)
 	for _, to := range ends {
 		b.Add(`<th scope="col">%s</th>`, text(s.Short(to)))
@@ -109,7 +108,7 @@ func matrix(s *topo.System) markup {
 				b.Add(`<td class="off">%s</td>`, p.Kind)
 			default:
 				b.Add(`<td class="r%d">%s<small>%.4g</small></td>`,
-					html.Amount(math.Log(float64(p.BW)/lo)/math.Log(hi/lo)), p.Kind, float64(p.BW))
+					Amount(math.Log(float64(p.BW)/lo)/math.Log(hi/lo)), p.Kind, float64(p.BW))
 			}
 		}
 		b.WriteString("</tr>\n")

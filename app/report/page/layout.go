@@ -7,20 +7,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/app/report/html"
-	"github.com/simccl/simccl/app/report/svg"
+	"github.com/simccl/simccl/app/report/chart"
 )
 
 // layout writes the page.
 type layout struct {
-	*Page
-	html.Doc
+	*page
+	doc
 	critical []phase
 	hasBest  bool
 }
 
 // text escapes words.
-func text(s string) string { return html.Text(s) }
+func text(s string) string { return Text(s) }
 
 func bandwidth(v float64) string {
 	if v == 0 {
@@ -30,19 +29,19 @@ func bandwidth(v float64) string {
 }
 
 // Bytes is the file.
-func (p *Page) Bytes() ([]byte, error) {
+func (p *page) Bytes() ([]byte, error) {
 	var out bytes.Buffer
 	err := p.Write(&out)
 	return out.Bytes(), err
 }
 
 // Write writes the file.
-func (p *Page) Write(w io.Writer) error {
-	l := &layout{Page: p, critical: critical(p.Timeline), hasBest: slices.ContainsFunc(p.Points,
-		func(x Point) bool { return x.Best != "" })}
+func (p *page) Write(w io.Writer) error {
+	l := &layout{page: p, critical: critical(p.Timeline), hasBest: slices.ContainsFunc(p.Points,
+		func(x point) bool { return x.Best != "" })}
 	channels := routes(p)
 	inputs, chips, chosen := buttons(channels)
-	l.Doc.Title, l.Doc.Command, l.Doc.Facts, l.Doc.CSS = p.Title, p.Command, p.Facts, chosen
+	l.doc.Title, l.doc.Command, l.doc.Facts, l.doc.CSS = p.Title, p.Command, p.Facts, chosen
 	l.Answer, l.Tiles = summary(p)
 	l.warnings()
 	l.curves()
@@ -57,7 +56,7 @@ func (p *Page) Write(w io.Writer) error {
 	l.timeline()
 	l.paths()
 	l.settings()
-	_, err := io.WriteString(w, l.Doc.Page())
+	_, err := io.WriteString(w, l.doc.Page())
 	return err
 }
 
@@ -92,7 +91,7 @@ func (l *layout) points() {
 		return
 	}
 	l.Section("results", "Results")
-	var t svg.Drawing
+	var t chart.Drawing
 	t.WriteString(
 		`<table><thead><tr><th>size</th><th class="t">choice</th><th>channels</th><th>time us</th><th>busbw GB/s</th><th>model us</th><th>model GB/s</th>`)
 	if l.hasBest {
@@ -101,7 +100,7 @@ func (l *layout) points() {
 	for _, m := range l.Measured {
 		t.Add(`<th>%[1]s us</th><th>%[1]s GB/s</th>`, text(m.Name))
 	}
-	banded := slices.ContainsFunc(l.Points, func(p Point) bool { return p.Least.BusBW > 0 })
+	banded := slices.ContainsFunc(l.Points, func(p point) bool { return p.Least.BusBW > 0 })
 	if banded {
 		t.WriteString("<th>slowest draw GB/s</th><th>fastest draw GB/s</th>")
 	}
@@ -129,7 +128,7 @@ func (l *layout) points() {
 		t.Add("<td>%s</td><td class=\"t\">%s</td></tr>\n", bandwidth(p.LimitBW), text(p.Link))
 	}
 	t.WriteString("</tbody></table>")
-	l.WriteString(html.Wide("Results", t.String()))
+	l.WriteString(wide("Results", t.String()))
 	for i := range l.Points {
 		p := &l.Points[i]
 		if p.Least.BusBW > 0 && (p.Most.BusBW > 1.01*p.Least.BusBW || i == len(l.Points)-1) {
@@ -146,7 +145,7 @@ func (l *layout) choices() {
 	l.Section("choices", "Who wins at which size")
 	l.Raw("<p>Time by NCCL's cost model against the best at a size: the darker (in dark mode the "+
 		"brighter), the slower. The best has a border.</p>\n<p class=\"key\">%s</p>\n", heatKey())
-	l.WriteString(html.Wide("Who wins at which size", string(drawn)))
+	l.WriteString(wide("Who wins at which size", string(drawn)))
 }
 
 func (l *layout) picture(drawn, inputs, chips markup, folded bool) {
@@ -166,7 +165,7 @@ func (l *layout) picture(drawn, inputs, chips markup, folded bool) {
 	}
 	l.Raw("</p>\n<p class=\"key\">%s</p>\n", loadKey())
 	l.Raw("<div class=\"map\">%s<div class=\"chips\">%s</div>%s</div>\n", inputs, chips,
-		html.Wide("Topology", string(drawn)))
+		wide("Topology", string(drawn)))
 }
 
 func (l *layout) loads() {
@@ -188,8 +187,8 @@ func (l *layout) loads() {
 	}
 }
 
-func (l *layout) load(name string, list []load) {
-	var t svg.Drawing
+func (l *layout) load(name string, list []linkUse) {
+	var t chart.Drawing
 	t.WriteString("<table><thead><tr><th>links</th><th class=\"t\">link</th><th>bytes of " +
 		"each</th><th>GB/s</th><th>needs at least</th><th class=\"t\">of the time</th></tr></thead><tbody>\n")
 	for _, x := range list {
@@ -198,14 +197,14 @@ func (l *layout) load(name string, list []load) {
 			x.Count, text(x.Name), grouped(x.Bytes), bandwidth(x.Capacity), x.Percent, min(100, x.Percent))
 	}
 	t.WriteString("</tbody></table>")
-	l.WriteString(html.Wide(name, t.String()))
+	l.WriteString(wide(name, t.String()))
 }
 
 func (l *layout) paths() {
 	if paths := matrix(l.System); paths != "" {
 		l.Section("paths", "Paths")
 		l.Raw("<p>From each row to each column: kind of path and GB/s; the darker (in dark mode the "+
-			"brighter), the faster.</p>\n%s", html.Wide("Paths", string(paths)))
+			"brighter), the faster.</p>\n%s", wide("Paths", string(paths)))
 	} else if l.Matrix != "" {
 		l.Section("paths", "Paths")
 		l.Raw("<details><summary>as text</summary><pre tabindex=\"0\">%s</pre></details>\n", text(l.Matrix))
@@ -217,7 +216,7 @@ func (l *layout) settings() {
 		return
 	}
 	l.Section("settings", "Settings in force")
-	var t svg.Drawing
+	var t chart.Drawing
 	t.WriteString("<table><thead><tr><th class=\"t\">variable</th><th class=\"t\">value</th><th " +
 		"class=\"t\">from</th><th class=\"t\">effect here</th></tr></thead><tbody>\n")
 	for _, s := range l.Settings {
@@ -226,5 +225,5 @@ func (l *layout) settings() {
 			text(s.Name), text(s.Value), text(s.Origin), text(s.Effect))
 	}
 	t.WriteString("</tbody></table>")
-	l.WriteString(html.Wide("Settings", t.String()))
+	l.WriteString(wide("Settings", t.String()))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// load is a line of the table of links: one link, or several that carried the same.
-type load struct {
+// linkUse is a line of the table of links: one link, or several that carried the same.
+type linkUse struct {
 	Name     string
 	Count    int
 	Bytes    units.Bytes
@@ -74,7 +74,7 @@ func Folded(r *exec.Result) bool {
 }
 
 // loads lists the fullest links, equal ones as one line.
-func loads(links []exec.LinkLoad, elapsed units.Time) (out []load, left int) {
+func loads(links []exec.LinkLoad, elapsed units.Time) (out []linkUse, left int) {
 	type group struct {
 		shape string
 		bytes units.Bytes
@@ -92,7 +92,7 @@ func loads(links []exec.LinkLoad, elapsed units.Time) (out []load, left int) {
 		if !ok {
 			n = len(out)
 			at[k] = n
-			out, names = append(out, load{Bytes: l.Bytes, Capacity: k.bw, Percent: 100 * share(l, elapsed)}),
+			out, names = append(out, linkUse{Bytes: l.Bytes, Capacity: k.bw, Percent: 100 * share(l, elapsed)}),
 				append(names, nil)
 		}
 		names[n] = append(names[n], l.Name)
@@ -100,7 +100,7 @@ func loads(links []exec.LinkLoad, elapsed units.Time) (out []load, left int) {
 	for i := range out {
 		out[i].Count, out[i].Name = len(names[i]), together(names[i])
 	}
-	slices.SortStableFunc(out, func(a, b load) int {
+	slices.SortStableFunc(out, func(a, b linkUse) int {
 		return cmp.Or(cmp.Compare(b.Percent, a.Percent), strings.Compare(a.Name, b.Name))
 	})
 	if n := len(out); n > loadsShown {

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/app/report/html"
-	"github.com/simccl/simccl/app/report/svg"
+	"github.com/simccl/simccl/app/report/chart"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/sim/congestion"
 	"github.com/simccl/simccl/trace"
@@ -89,9 +88,9 @@ func (l *layout) network() {
 			"<p>Columns are the ports with the deepest queues of those that several inputs feed, of all " +
 			"operations that were timed. A cell is a sender's share of what the port carried; the darker " +
 			"(in dark mode the brighter), the larger.</p>\n")
-		l.WriteString(html.Wide("Incast map", string(m)))
+		l.WriteString(wide("Incast map", string(m)))
 		l.Raw("<details><summary>Senders and receivers as a table</summary>%s</details>\n",
-			html.Wide("Streams", string(streams(crowded))))
+			wide("Streams", string(streamsDrawing(crowded))))
 	}
 	rows := portRows(f, l.Ports)
 	held := []string{"pauses", "were paused, by when they were paused first: so pauses are seen to spread",
@@ -104,23 +103,23 @@ func (l *layout) network() {
 			"<p>The ports with the deepest queues, then those that %s. Time is that of the operation "+
 			"below, from when its first rank begins: what ranks sent ahead in the operations before it is "+
 			"still in the queues then, and those after it are not drawn.</p>\n<p class=\"key\">%s</p>\n%s",
-			held[0], held[1], portKey(rows, l.Ports, held[2]), html.Wide("Queues and "+held[0], string(m)))
+			held[0], held[1], portKey(rows, l.Ports, held[2]), wide("Queues and "+held[0], string(m)))
 	}
 	if len(rows) > 0 {
 		l.Raw("<details%s><summary>Ports as a table</summary>%s</details>\n",
 			map[bool]string{true: " open"}[len(rows) <= most],
-			html.Wide("Ports", string(portTable(f, rows, l.Ports, held[2]))))
+			wide("Ports", string(portTable(f, rows, l.Ports, held[2]))))
 	}
 	if len(f.Held) > 0 {
 		l.Raw("<h3>Head-of-line blocking</h3>\n"+
 			"<p>Messages that waited on a paused link for a queue that they are not in, the longest "+
-			"first.</p>\n%s", html.Wide("Head-of-line blocking", string(heldTable(f))))
+			"first.</p>\n%s", wide("Head-of-line blocking", string(heldTable(f))))
 	}
 }
 
 // heldTable lists head-of-line blocking.
 func heldTable(f *congestion.Facts) markup {
-	var t svg.Drawing
+	var t chart.Drawing
 	t.WriteString(
 		`<table><thead><tr><th class="t">sender</th><th class="t">receiver</th><th>waited us</th><th class="t">on</th><th class="t">for the queue of</th></tr></thead><tbody>` + "\n")
 	for _, h := range f.Held {
@@ -193,7 +192,7 @@ func incast(all []crowdedPort) markup {
 		}
 	}
 	slices.SortFunc(rows, natural)
-	var s svg.Drawing
+	var s chart.Drawing
 	s.WriteString(`<table class="map"><thead><tr><th class="t" scope="col">sender</th>`)
 	for _, p := range all {
 		s.Add(`<th scope="col">%s<br><small>%d inputs</small><br><small>queue to %s</small></th>`,
@@ -208,7 +207,7 @@ func incast(all []crowdedPort) markup {
 				s.WriteString(`<td class="off">–</td>`)
 				continue
 			}
-			s.Add(`<td class="r%d">%.0f %%<small>%s</small></td>`, html.Amount(x/largest), 100*x,
+			s.Add(`<td class="r%d">%.0f %%<small>%s</small></td>`, Amount(x/largest), 100*x,
 				amount(int64(sum[[2]string{r, all[i].Name}])))
 		}
 		s.WriteString("</tr>\n")
@@ -240,9 +239,9 @@ func amount(n int64) string {
 // streamsListed are the pairs of ports of each crowded one that the table has.
 const streamsListed = 24
 
-// streams is the table behind the map.
-func streams(all []crowdedPort) markup {
-	var t svg.Drawing
+// streamsDrawing is the table behind the map.
+func streamsDrawing(all []crowdedPort) markup {
+	var t chart.Drawing
 	t.WriteString(
 		`<table><thead><tr><th class="t">port</th><th class="t">sender</th><th class="t">receiver</th><th>bytes</th></tr></thead><tbody>` + "\n")
 	for _, p := range all {
@@ -307,13 +306,13 @@ func portTimes(rows []string, log *ports) markup {
 	}
 	const left, w, row = 190.0, 1190.0, 22.0
 	x := func(t units.Time) float64 { return left + (w-left-12)*float64(t)/float64(end) }
-	var s svg.Drawing
+	var s chart.Drawing
 	high := 26 + row*float64(len(rows))
 	s.Add(`<svg class="time" viewBox="0 0 %g %.0f" style="min-width:%gpx" role="img" aria-label="queues and pauses over time">`, w, high, w)
 	s.Times(end.Micros(), "%g us", 13, 18, high-4, func(v float64) float64 { return x(units.FromMicros(v)) })
 	for i, name := range rows {
 		y := 22 + row*float64(i)
-		s.Add(`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-8, y+14, svg.Escape(name), left, w-12, y+row-1.5, y+row-1.5)
+		s.Add(`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-8, y+14, chart.EscapeXML(name), left, w-12, y+row-1.5, y+row-1.5)
 		if p := log.byName[name]; p != nil {
 			p.draw(&s, name, y, end, peak, x)
 		}
@@ -323,7 +322,7 @@ func portTimes(rows []string, log *ports) markup {
 }
 
 // draw draws a row: the deepest queue of each column, and below it the pauses.
-func (p *portLog) draw(s *svg.Drawing, name string, y float64, end units.Time, peak float64,
+func (p *portLog) draw(s *chart.Drawing, name string, y float64, end units.Time, peak float64,
 	x func(units.Time) float64) {
 	bins := p.bins(end)
 	at := func(c int) units.Time { return units.Time(float64(end) * float64(c) / portBins) }
@@ -331,7 +330,7 @@ func (p *portLog) draw(s *svg.Drawing, name string, y float64, end units.Time, p
 		if bins[c] <= 0 {
 			return -1
 		}
-		return html.Amount(bins[c] / peak)
+		return Amount(bins[c] / peak)
 	}
 	for c := 0; c < portBins; {
 		k, from, most := step(c), c, bins[c]
@@ -339,7 +338,7 @@ func (p *portLog) draw(s *svg.Drawing, name string, y float64, end units.Time, p
 			most = max(most, bins[c])
 		}
 		if k >= 0 {
-			s.Add(`<rect class="r%d" x="%.1f" y="%.1f" width="%.1f" height="12"><title>%s: queue to %s, %.4g to %.4g us</title></rect>`, k, x(at(from)), y+2, x(at(c))-x(at(from)), svg.Escape(name), amount(int64(most)), at(from).Micros(), at(c).Micros())
+			s.Add(`<rect class="r%d" x="%.1f" y="%.1f" width="%.1f" height="12"><title>%s: queue to %s, %.4g to %.4g us</title></rect>`, k, x(at(from)), y+2, x(at(c))-x(at(from)), chart.EscapeXML(name), amount(int64(most)), at(from).Micros(), at(c).Micros())
 		}
 	}
 	for i := 0; i < len(p.stops); { // pauses that the eye cannot part are one
@@ -347,7 +346,7 @@ func (p *portLog) draw(s *svg.Drawing, name string, y float64, end units.Time, p
 		for i++; i < len(p.stops) && x(p.stops[i][0])-x(to) < 1; i++ {
 			n, paused, to = n+1, paused+p.stops[i][1]-p.stops[i][0], p.stops[i][1]
 		}
-		s.Add(`<rect class="korange" x="%.1f" y="%.1f" width="%.1f" height="4"><title>%s: %d pauses, %.4g us of %.4g to %.4g us</title></rect>`, x(from), y+15, max(1, x(to)-x(from)), svg.Escape(name), n, paused.Micros(), from.Micros(), to.Micros())
+		s.Add(`<rect class="korange" x="%.1f" y="%.1f" width="%.1f" height="4"><title>%s: %d pauses, %.4g us of %.4g to %.4g us</title></rect>`, x(from), y+15, max(1, x(to)-x(from)), chart.EscapeXML(name), n, paused.Micros(), from.Micros(), to.Micros())
 	}
 }
 
@@ -381,10 +380,10 @@ func (l *ports) deepest(names ...string) (most float64) {
 
 // portKey names what the drawing shows; held, what kept ports from sending.
 func portKey(rows []string, log *ports, held string) markup {
-	var s svg.Drawing
+	var s chart.Drawing
 	peak := int64(log.deepest(rows...))
-	for i := range html.Steps {
-		s.Add(`<span><i class="r%d"></i>to %s</span>`, i, amount(peak*int64(i+1)/html.Steps))
+	for i := range steps {
+		s.Add(`<span><i class="r%d"></i>to %s</span>`, i, amount(peak*int64(i+1)/steps))
 	}
 	s.Add(`<span><i class="korange thin"></i>%s (thin)</span>`, held)
 	return markup(s.String())
@@ -392,7 +391,7 @@ func portKey(rows []string, log *ports, held string) markup {
 
 // portTable is the table behind it. held names what kept ports from sending.
 func portTable(f *congestion.Facts, rows []string, log *ports, held string) markup {
-	var t svg.Drawing
+	var t chart.Drawing
 	t.Add(`<table><thead><tr><th class="t">port</th><th>inputs</th><th>queue to</th><th>marks</th><th>%s us</th><th>pause frames</th><th>first at us</th><th class="t">behind the queue of</th></tr></thead><tbody>`+"\n", held)
 	number := func(ok bool, format string, v any) string {
 		if !ok {

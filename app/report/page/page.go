@@ -3,7 +3,6 @@ package page
 import (
 	"fmt"
 
-	"github.com/simccl/simccl/app/report/html"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/search"
@@ -13,21 +12,21 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Page is all that a report shows. Empty parts are left out.
-type Page struct {
+// page is all that a report shows. Empty parts are left out.
+type page struct {
 	Title    string
 	Command  string
 	Facts    []Fact
-	Points   []Point
-	Rivals   []Rival // rows of the cost map, over the sizes of Points
+	Points   []point
+	Rivals   []rival // rows of the cost map, over the sizes of Points
 	System   *topo.System
 	Host     string          // whose links are drawn: "node0"
 	Links    []exec.LinkLoad // of one operation of the last size
 	Folded   bool            // equivalent ranks were merged in it
 	Elapsed  units.Time      // of it
 	Graphs   search.Set      // of the System; their channels are drawn on it
-	Rings    []Ring
-	Trees    []Tree
+	Rings    []ring
+	Trees    []tree
 	NodeOf   []int32    // rank → node, for the rings' colours
 	Measured []Measured // on hardware
 	Matrix   string     // path matrix as text, for Systems too large to draw it
@@ -36,7 +35,7 @@ type Page struct {
 	Ports    *ports            // states of its ports over time; nil: none
 	Incast   string            // in words; empty: no port before a host holds the operation up
 	Crowd    string            // in words; empty: routes spread
-	Settings []Setting
+	Settings []setting
 	Warnings []string
 	Why      []*explain.Report      // of some sizes, by size
 	NoBest   string                 // why no other choices were simulated; empty: they were
@@ -44,11 +43,8 @@ type Page struct {
 	Trace    string                 // file with the trace, as the page names it; empty: none
 }
 
-// Fact is a line of the summary.
-type Fact = html.Fact
-
-// Point is one size of the sweep.
-type Point struct {
+// point is one size of the sweep.
+type point struct {
 	Size             units.Bytes
 	TimeUs, BusBW    float64 // simulated
 	ModelUs, ModelBW float64 // by NCCL's cost model; 0: it has none
@@ -65,20 +61,20 @@ type Point struct {
 	Draws       []string
 }
 
-// Rival is one algorithm and protocol with its predicted times, 0 where off.
-type Rival struct {
+// rival is one algorithm and protocol with its predicted times, 0 where off.
+type rival struct {
 	Name  string
 	Times []float64 // microseconds, by Point
 }
 
-// Ring is a channel's ring in rank order.
-type Ring struct {
+// ring is a channel's ring in rank order.
+type ring struct {
 	Channel int
 	Order   []int32
 }
 
-// Tree is a channel's tree, by parents.
-type Tree struct {
+// tree is a channel's tree, by parents.
+type tree struct {
 	Channel int
 	Up      []int32 // by rank: the rank above it, -1 at the root
 }
@@ -96,8 +92,8 @@ type Sample struct {
 	TimeUs, BusBW float64
 }
 
-// Setting is a variable in force.
-type Setting struct{ Name, Value, Origin, Effect string }
+// setting is a variable in force.
+type setting struct{ Name, Value, Origin, Effect string }
 
 // markup is HTML in which everything was escaped where it was put in.
 type markup string

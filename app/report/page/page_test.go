@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/app/report/svg"
+	"github.com/simccl/simccl/app/report/chart"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/rules"
@@ -24,31 +24,31 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-func sample() *Page {
+func sample() *page {
 	m := &trace.Memory{}
 	rec := nccl.New(m, nccl.Options{Detail: nccl.DetailStep})
 	rec.Steps(&nccl.Step{Rank: 0, Peer: 1, Bytes: 42, Transport: "SHM", Chunk: -1}, 0,
 		nccl.Phase{Wait: nccl.SendWait, Start: 0, End: 3 * units.Microsecond})
-	return &Page{Title: "all_reduce on <2> & more", Command: "simccl report", Host: "node0",
+	return &page{Title: "all_reduce on <2> & more", Command: "simccl report", Host: "node0",
 		Elapsed:  10 * units.Microsecond,
 		Facts:    []Fact{{Name: "ranks", Value: "2"}},
-		Trees:    []Tree{{0, []int32{-1, 0}}},
+		Trees:    []tree{{0, []int32{-1, 0}}},
 		Measured: []Measured{{"h100.txt", []Sample{{1024, 2.5, 0.4}, {1 << 20, 11, 95}}, nil}},
-		Points: []Point{{Size: 1024, TimeUs: 2, BusBW: 0.5, ModelUs: 1, ModelBW: 1, Choice: "RING/LL",
+		Points: []point{{Size: 1024, TimeUs: 2, BusBW: 0.5, ModelUs: 1, ModelBW: 1, Choice: "RING/LL",
 			Best: "TREE/LL", BestUs: 1.6, BestBW: 0.6, Setting: "NCCL_ALGO=Tree NCCL_PROTO=LL"},
 			{Size: 1 << 20, TimeUs: 10, BusBW: 100, ModelUs: 9, ModelBW: 110, LimitBW: 180,
 				Choice: "RING/LL128"}},
-		Rivals: []Rival{{"Ring LL", []float64{1, 90}}, {"Ring LL128", []float64{2, 9}},
+		Rivals: []rival{{"Ring LL", []float64{1, 90}}, {"Ring LL128", []float64{2, 9}},
 			{"Tree LL", []float64{0, 30}}},
 		Links: []exec.LinkLoad{{Name: "node0 GPU0→NVSwitch", Capacity: 100, Bytes: 500000},
 			{Name: "idle", Capacity: 1}},
-		Rings: []Ring{{0, []int32{0, 1}}, {1, []int32{0, 1}}}, NodeOf: []int32{0, 1}, Matrix: "GPU0 <X>",
+		Rings: []ring{{0, []int32{0, 1}}, {1, []int32{0, 1}}}, NodeOf: []int32{0, 1}, Matrix: "GPU0 <X>",
 		Timeline: m,
-		Settings: []Setting{{"NCCL_ALGO", "Ring", "--env", "honoured"}},
+		Settings: []setting{{"NCCL_ALGO", "Ring", "--env", "honoured"}},
 		Warnings: []string{"dgx.xml:3:4: odd"}}
 }
 
-func write(t *testing.T, p *Page) string {
+func write(t *testing.T, p *page) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := p.Write(&out); err != nil {
@@ -106,7 +106,7 @@ func wellFormed(t *testing.T, drawings []string) {
 }
 
 func TestEmptyPartsAreLeftOut(t *testing.T) {
-	got := write(t, &Page{Title: "nothing"})
+	got := write(t, &page{Title: "nothing"})
 	if strings.Contains(got, "<h2") || strings.Contains(got, "<svg") {
 		t.Errorf("an empty page has parts:\n%s", got)
 	}
@@ -132,7 +132,7 @@ func TestChannelsOnTheTopology(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := write(t, &Page{Title: "x", System: sys, Graphs: graphs})
+	got := write(t, &page{Title: "x", System: sys, Graphs: graphs})
 	wellFormed(t, regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(got, -1))
 	for _, want := range []string{`<label for="r0-7">ring 7</label>`, `id="g-r1-0"`,
 		"tree 0, hop 1: GPU0 ↔ GPU", "ring 0, hop 1: mlx5_0 → GPU0, 48 GB/s over PIX",
@@ -154,7 +154,7 @@ func TestCirclesOfNodes(t *testing.T) {
 	for i := range nodeOf {
 		nodeOf[i], order[i] = int32(i/perNode), int32(i)
 	}
-	got := string(circles([]Ring{{0, order}}, nil, nodeOf).Rings)
+	got := string(circles([]ring{{0, order}}, nil, nodeOf).Rings)
 	if n := strings.Count(got, `<path class="hop`); n != ranks/perNode ||
 		strings.Count(got, `<path class="tip`) != n {
 		t.Errorf("%d lines between %d nodes", n, ranks/perNode)
@@ -182,7 +182,7 @@ func TestDrawing(t *testing.T) {
 	text := Drawing(s)
 	wellFormed(t, []string{text})
 	for _, g := range s.Of(topo.GPU) {
-		if !strings.Contains(text, svg.Escape(s.Name(g))) {
+		if !strings.Contains(text, chart.EscapeXML(s.Name(g))) {
 			t.Errorf("the drawing lacks %s", s.Name(g))
 		}
 	}
@@ -224,10 +224,10 @@ func TestSummary(t *testing.T) {
 
 // Runs of sizes with one better choice are one advice.
 func TestGains(t *testing.T) {
-	p := func(size units.Bytes, now, then float64, setting string) Point {
-		return Point{Size: size, TimeUs: now, BestUs: then, Setting: setting}
+	p := func(size units.Bytes, now, then float64, setting string) point {
+		return point{Size: size, TimeUs: now, BestUs: then, Setting: setting}
 	}
-	got := gains([]Point{p(1, 10, 10, ""), p(2, 12, 10, "a"), p(4, 11, 10, "a"), p(8, 11, 10, "b"),
+	got := gains([]point{p(1, 10, 10, ""), p(2, 12, 10, "a"), p(4, 11, 10, "a"), p(8, 11, 10, "b"),
 		p(16, 10.1, 10, "b"), p(32, 11, 10, "b")})
 	var text []string
 	for i := range got {
@@ -241,7 +241,7 @@ func TestGains(t *testing.T) {
 // No line leaves its plot: every point of every curve lies inside; a bound above the curves is a mark at the
 // edge.
 func TestCurvesStayInside(t *testing.T) {
-	points := []Point{{Size: 8, TimeUs: 5, BusBW: 0.001, LimitBW: 40}, {Size: 4096, TimeUs: 9, BusBW: 0.8,
+	points := []point{{Size: 8, TimeUs: 5, BusBW: 0.001, LimitBW: 40}, {Size: 4096, TimeUs: 9, BusBW: 0.8,
 		ModelUs: 1e4, ModelBW: 0.01, LimitBW: 608}, {Size: 1 << 30, TimeUs: 7e3, BusBW: 150, LimitBW: 3000}}
 	bw, times := curves(points, []Measured{{"m", []Sample{{1, 1, 1e6}, {4096, 0.5, 900}, {1 << 31, 1, 1}},
 		nil}})

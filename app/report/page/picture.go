@@ -7,19 +7,18 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/simccl/simccl/app/report/machine"
-	"github.com/simccl/simccl/app/report/svg"
+	"github.com/simccl/simccl/app/report/chart"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/topo"
 )
 
 // drawing draws one System as package machine lays it out.
 type drawing struct {
-	svg.Drawing
-	*machine.Layout
+	chart.Drawing
+	*machineLayout
 	s     *topo.System
 	loads map[string]*exec.LinkLoad
-	page  *Page
+	page  *page
 	drawn [kindsOfLinks][]float64 // bandwidths of links of a kind, GB/s, of a machine without loads
 }
 
@@ -68,7 +67,7 @@ func (d *drawing) kinds(height float64) float64 {
 			x, y = 8, y+20
 		}
 		d.Add(`<path class="link %s" stroke-width="3" d="M%.0f %.0fh24"/><text x="%.0f" y="%.0f">%s</text>`,
-			linkClass[k], x, y-4, x+30, y, svg.Escape(label))
+			linkClass[k], x, y-4, x+30, y, chart.EscapeXML(label))
 		x += long
 	}
 	if y > height {
@@ -79,7 +78,7 @@ func (d *drawing) kinds(height float64) float64 {
 
 // loadKey names the steps.
 func loadKey() markup {
-	var s svg.Drawing
+	var s chart.Drawing
 	for i := range loadSteps {
 		s.Add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="l%d" stroke-width="%.1f" d="M0 6H30"/></svg>%d to %d %%</span>`, i, loadWidth((float64(i)+.5)/loadSteps), 100*i/loadSteps, 100*(i+1)/loadSteps)
 	}
@@ -88,11 +87,11 @@ func loadKey() markup {
 	return markup(s.String())
 }
 
-func picture(p *Page, channels []route) markup {
+func picture(p *page, channels []route) markup {
 	if p.System == nil {
 		return ""
 	}
-	d := &drawing{Layout: machine.Of(p.System), s: p.System, page: p}
+	d := &drawing{machineLayout: LayOut(p.System), s: p.System, page: p}
 	d.loads, _ = Loads(p.System, p.Host, p.Links, p.Folded)
 	d.edges()
 	d.routeLayers(channels)
@@ -136,8 +135,8 @@ func (d *drawing) edges() {
 		if most >= 0 {
 			style = fmt.Sprintf(`class="link l%d" stroke-width="%.1f"`, loadStep(most), loadWidth(most))
 		}
-		d.Add(`<path %s fill="none" d="%s"><title>%s</title></path>`, style, line.Path(machine.Point{}),
-			svg.Escape(strings.Join(tips, "\n")))
+		d.Add(`<path %s fill="none" d="%s"><title>%s</title></path>`, style, line.Path(BoxPoint{}),
+			chart.EscapeXML(strings.Join(tips, "\n")))
 	}
 }
 
@@ -159,7 +158,7 @@ func (d *drawing) node(id topo.NodeID) {
 	for _, b := range d.Boxes[id] {
 		d.Add(`<g class="node %s"><rect x="%.1f" y="%.1f" width="%g" height="%g" rx="5"%s/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text><title>%s</title></g>`,
 			kindClass[n.Kind], b.X-b.W/2, b.Y-b.H/2, b.W, b.H, look,
-			b.X, b.Y+4, svg.Escape(machine.Label(d.s, id)),
-			svg.Escape(tip))
+			b.X, b.Y+4, chart.EscapeXML(LabelOf(d.s, id)),
+			chart.EscapeXML(tip))
 	}
 }

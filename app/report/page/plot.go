@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/app/report/svg"
+	"github.com/simccl/simccl/app/report/chart"
 	"github.com/simccl/simccl/units"
 )
 
@@ -28,8 +28,8 @@ var marks = []string{"M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z", "M-4 -4H4V
 const drawnLast = 3
 
 // lines lists what the curves show, the most important last, on top.
-func lines(points []Point, measured []Measured) []series {
-	of := func(value func(Point) (us, bw float64)) (out []Sample) {
+func lines(points []point, measured []Measured) []series {
+	of := func(value func(point) (us, bw float64)) (out []Sample) {
 		for _, p := range points {
 			us, bw := value(p)
 			out = append(out, Sample{p.Size, us, bw})
@@ -39,18 +39,18 @@ func lines(points []Point, measured []Measured) []series {
 	choice := func(i int) string { return points[i].Choice }
 	out := []series{
 		{class: "limit", name: "bound: the limiting link always busy",
-			points: of(func(p Point) (float64, float64) { return 0, p.LimitBW }), what: func(i int) string {
+			points: of(func(p point) (float64, float64) { return 0, p.LimitBW }), what: func(i int) string {
 				return points[i].Link
 			}},
 		{class: "model", name: "NCCL's cost model", short: "NCCL's model",
-			points: of(func(p Point) (float64, float64) {
+			points: of(func(p point) (float64, float64) {
 				return p.ModelUs, p.ModelBW
 			}), what: choice},
 		{class: "best", name: "best of all choices", short: "best choice",
-			points: of(func(p Point) (float64, float64) {
+			points: of(func(p point) (float64, float64) {
 				return p.BestUs, p.BestBW
 			}), what: func(i int) string { return points[i].Best }},
-		{class: "sim", name: "simulated", short: "simulated", points: of(func(p Point) (float64, float64) {
+		{class: "sim", name: "simulated", short: "simulated", points: of(func(p point) (float64, float64) {
 			return p.TimeUs, p.BusBW
 		}), what: choice},
 	}
@@ -72,7 +72,7 @@ func lines(points []Point, measured []Measured) []series {
 // axis maps values to a side of a plot. All values that are drawn lie on it; a bound above it is a mark at
 // its edge.
 type axis struct {
-	svg.Scale
+	chart.Scale
 	ticks []float64
 }
 
@@ -83,7 +83,7 @@ const (
 )
 
 // sizes is the axis of sizes, in powers of two.
-func sizes(points []Point) axis {
+func sizes(points []point) axis {
 	lo, hi := math.Log2(float64(max(points[0].Size, 1))), math.Log2(float64(max(points[0].Size, 2)))
 	for _, p := range points {
 		lo, hi = min(lo, math.Log2(float64(max(p.Size, 1)))), max(hi, math.Log2(float64(p.Size)))
@@ -91,7 +91,7 @@ func sizes(points []Point) axis {
 	if hi-lo < 0.5 {
 		hi = lo + 0.5
 	}
-	a := axis{Scale: svg.Scale{Lo: math.Exp2(lo), Hi: math.Exp2(hi), From: plotLeft, To: plotW - plotRight,
+	a := axis{Scale: chart.Scale{Lo: math.Exp2(lo), Hi: math.Exp2(hi), From: plotLeft, To: plotW - plotRight,
 		Log: true}}
 	every := max(1, math.Ceil((hi-lo)/7))
 	for e := math.Ceil(lo - 1e-9); e <= hi+1e-9; e += every {
@@ -113,12 +113,12 @@ func values(all []series, of func(Sample) float64, log bool) axis {
 			}
 		}
 	}
-	a := axis{Scale: svg.Scale{From: plotH - plotLow, To: plotTop, Log: log}}
+	a := axis{Scale: chart.Scale{From: plotH - plotLow, To: plotTop, Log: log}}
 	if hi == 0 {
 		lo, hi = 1, 1
 	}
 	if !log {
-		step := svg.Step(hi / 6)
+		step := chart.Step(hi / 6)
 		a.Hi = math.Ceil(hi/step-1e-9) * step
 		for v := 0.0; v <= a.Hi*1.001; v += step {
 			a.ticks = append(a.ticks, v)
@@ -153,7 +153,7 @@ func values(all []series, of func(Sample) float64, log bool) axis {
 
 // curves draws bus bandwidth over size, and beside it the time on two logarithmic axes,
 // without the bound, which at small sizes is far below all times.
-func curves(points []Point, measured []Measured) (bandwidths, times markup) {
+func curves(points []point, measured []Measured) (bandwidths, times markup) {
 	if len(points) < 2 {
 		return "", ""
 	}
@@ -165,7 +165,7 @@ func curves(points []Point, measured []Measured) (bandwidths, times markup) {
 		plot(points, all[1:], "time by size", "time us", true)
 }
 
-func plot(points []Point, all []series, label, unit string, time bool) markup {
+func plot(points []point, all []series, label, unit string, time bool) markup {
 	of := func(s Sample) float64 {
 		if time {
 			return s.TimeUs
@@ -173,14 +173,14 @@ func plot(points []Point, all []series, label, unit string, time bool) markup {
 		return s.BusBW
 	}
 	x, y := sizes(points), values(all, of, time)
-	var s svg.Drawing
+	var s chart.Drawing
 	s.Add(`<svg class="plot" viewBox="0 0 %g %g" role="img" aria-label="%s">`, plotW, plotH, label)
 	for _, v := range y.ticks {
 		s.Add(`<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%g</text>`, plotLeft, plotW-plotRight, y.At(v), y.At(v), plotLeft-6, y.At(v)+4, v)
 	}
 	for _, v := range x.ticks {
 		s.Add(`<line class="grid" x1="%.1f" x2="%.1f" y1="%g" y2="%g"/><text x="%.1f" y="%g" text-anchor="middle">%s</text>`, x.At(v), x.At(v), plotH-plotLow, plotH-plotLow+4, x.At(v), plotH-plotLow+19,
-			svg.Escape(strings.NewReplacer(" ", "", "iB", "").Replace(sizeName(units.Bytes(v)))))
+			chart.EscapeXML(strings.NewReplacer(" ", "", "iB", "").Replace(sizeName(units.Bytes(v)))))
 	}
 	s.Add(`<text class="soft" x="%g" y="%g" text-anchor="middle">size (binary units)</text><text class="soft" transform="translate(15 %g) rotate(-90)" text-anchor="middle">%s</text>`, (plotLeft+plotW)/2, plotH-8, (plotH-plotLow)/2, unit)
 	for i := range points {
@@ -202,7 +202,7 @@ func plot(points []Point, all []series, label, unit string, time bool) markup {
 const bandWidth = 4.0
 
 // band draws a bar from the slowest to the fastest draw of hashed routes.
-func (p *Point) band(x, y axis, of func(Sample) float64) markup {
+func (p *point) band(x, y axis, of func(Sample) float64) markup {
 	a, b := of(p.Least), of(p.Most)
 	if a <= 0 || b <= 0 {
 		return ""
@@ -211,7 +211,7 @@ func (p *Point) band(x, y axis, of func(Sample) float64) markup {
 	return markup(
 		fmt.Sprintf(`<rect class="band" x="%.1f" y="%.1f" width="%g" height="%.1f"><title>%s</title></rect>`,
 			at-bandWidth, top, 2*bandWidth, max(1, low-top),
-			svg.Escape(fmt.Sprintf("%s, draws of hashed routes: %.2f to %.2f GB/s, %.2f to %.2f us",
+			chart.EscapeXML(fmt.Sprintf("%s, draws of hashed routes: %.2f to %.2f GB/s, %.2f to %.2f us",
 				sizeName(p.Size),
 				p.Least.BusBW, p.Most.BusBW, p.Most.TimeUs, p.Least.TimeUs))))
 }
@@ -220,7 +220,7 @@ func (p *Point) band(x, y axis, of func(Sample) float64) markup {
 // value.
 func (l *series) draw(x, y axis, of func(Sample) float64) markup {
 	var path strings.Builder
-	var dots svg.Drawing
+	var dots chart.Drawing
 	cmd := "M"
 	for i, p := range l.points {
 		v, size := of(p), float64(max(p.Size, 1))
@@ -237,7 +237,7 @@ func (l *series) draw(x, y axis, of func(Sample) float64) markup {
 			dots.Add(`<circle class="dot %s" cx="%.1f" cy="%.1f" r="%g">`, l.class, x.At(size), y.At(v),
 				map[bool]float64{true: 3.2, false: 2.2}[l.class == "sim"])
 		}
-		dots.Add(`<title>%s</title></%s>`, svg.Escape(l.hint(i)), map[bool]string{true: "path",
+		dots.Add(`<title>%s</title></%s>`, chart.EscapeXML(l.hint(i)), map[bool]string{true: "path",
 			false: "circle"}[l.marks > 0])
 	}
 	if path.Len() == 0 {
@@ -272,8 +272,8 @@ func (l *series) hint(i int) string {
 }
 
 // key names the curves that have values.
-func key(points []Point, measured []Measured) markup {
-	var s svg.Drawing
+func key(points []point, measured []Measured) markup {
+	var s chart.Drawing
 	for _, l := range lines(points, measured) {
 		var any bool
 		for _, p := range l.points {
@@ -295,7 +295,7 @@ func key(points []Point, measured []Measured) markup {
 		}
 		s.Add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="line %s" d="M0 6H30"/></svg>%s</span>`, l.class, text(name))
 	}
-	if slices.ContainsFunc(points, func(p Point) bool { return p.Least.BusBW > 0 }) {
+	if slices.ContainsFunc(points, func(p point) bool { return p.Least.BusBW > 0 }) {
 		s.Add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><rect class="band" x="11" y="0" width="8" height="12"/></svg>slowest to fastest draw of hashed routes</span>`)
 	}
 	return markup(s.String())

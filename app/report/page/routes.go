@@ -5,8 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/simccl/simccl/app/report/machine"
-	"github.com/simccl/simccl/app/report/svg"
+	"github.com/simccl/simccl/app/report/chart"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
 )
@@ -39,7 +38,7 @@ const (
 )
 
 // routes lists the channels of every graph that has some.
-func routes(p *Page) []route {
+func routes(p *page) []route {
 	if p.System == nil {
 		return nil
 	}
@@ -136,14 +135,14 @@ func (d *drawing) routeLayers(all []route) {
 			}
 			path := d.s.Path(h.from, h.to)
 			d.Add(`<path d="%s"><title>%s, hop %d: %s %s %s, %.4g GB/s over %s</title></path>`, shape,
-				svg.Escape(r.Name), i+1,
-				svg.Escape(d.s.Short(h.from)), word, svg.Escape(d.s.Short(h.to)), h.bw, path.Kind)
+				chart.EscapeXML(r.Name), i+1,
+				chart.EscapeXML(d.s.Short(h.from)), word, chart.EscapeXML(d.s.Short(h.to)), h.bw, path.Kind)
 			if !h.both {
 				d.tip(&path)
 			}
 		}
 		if whole.Len() > 0 {
-			d.Add(`<path d="%s"><title>%s, %d hops</title></path>`, whole.String(), svg.Escape(r.Name), len(r.hops))
+			d.Add(`<path d="%s"><title>%s, %d hops</title></path>`, whole.String(), chart.EscapeXML(r.Name), len(r.hops))
 		}
 		d.WriteString(`</g>`)
 	}
@@ -174,9 +173,9 @@ func (d *drawing) along(h hop) string {
 		}
 		from, to := line.Points[0], line.Points[len(line.Points)-1]
 		dx, dy := to[0]-from[0], to[1]-from[1]
-		by := machine.Point{-dy / math.Hypot(dx, dy) * aside, dx / math.Hypot(dx, dy) * aside}
+		by := BoxPoint{-dy / math.Hypot(dx, dy) * aside, dx / math.Hypot(dx, dy) * aside}
 		if h.both {
-			by = machine.Point{}
+			by = BoxPoint{}
 		}
 		path := line.Path(by)
 		if b.Len() > 0 { // on from the device before
@@ -193,12 +192,12 @@ func buttons(all []route) (inputs, labels markup, rules string) {
 	if len(all) == 0 {
 		return "", "", ""
 	}
-	var in, lab, css svg.Drawing
+	var in, lab, css chart.Drawing
 	in.Add(`<input type="radio" name="route" id="r-load" checked>`)
 	lab.Add(`<label for="r-load">load</label>`)
 	for _, r := range all {
 		in.Add(`<input type="radio" name="route" id="%s">`, r.Key)
-		lab.Add(`<label for="%s">%s</label>`, r.Key, svg.Escape(r.Name))
+		lab.Add(`<label for="%s">%s</label>`, r.Key, chart.EscapeXML(r.Name))
 		css.Add("#%[1]s:checked~.wide #g-%[1]s{display:inline}#%[1]s:checked~.chips "+
 			"label[for=%[1]s]{background:var(--alt);color:var(--on)}#%[1]s:focus-visible~.chips "+
 			"label[for=%[1]s]{outline:2px solid var(--sim);outline-offset:2px}", r.Key)

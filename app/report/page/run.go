@@ -25,11 +25,11 @@ import (
 // Of draws a run whose Rows have ended. program is the version of the program, and
 // cancelled ends the search for the critical path.
 func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program string,
-	cancelled func() error) (*Page, error) {
+	cancelled func() error) (*page, error) {
 	d := &drawn{Running: r, lines: r.Lines(), rows: rows, cancelled: cancelled}
 	d.lines = d.lines[:d.first()]
 	c, site := r.Site.Comm, r.Site
-	p := &Page{Title: fmt.Sprintf("%s on %d × %s", r.Name(), site.Cluster.NHosts(), site.Name)}
+	p := &page{Title: fmt.Sprintf("%s on %d × %s", r.Name(), site.Cluster.NHosts(), site.Name)}
 	launch := r.Spec.Engine.Launch
 	if launch == "" {
 		launch = "eager"
@@ -150,8 +150,8 @@ func (f *firstRanks) Emit(e *trace.Event) {
 }
 
 // points fills the curves and the cost map.
-func (d *drawn) points(p *Page) error {
-	rivals := map[[2]uint8]*Rival{}
+func (d *drawn) points(p *page) error {
+	rivals := map[[2]uint8]*rival{}
 	for i, l := range d.lines {
 		if l.Count == 0 {
 			continue
@@ -162,7 +162,7 @@ func (d *drawn) points(p *Page) error {
 		}
 		row := &d.rows[i]
 		f := &row.Facts
-		x := Point{Size: l.Shown, TimeUs: row.Out.Time.Micros(), BusBW: row.Out.BusBW, LimitBW: f.Expect,
+		x := point{Size: l.Shown, TimeUs: row.Out.Time.Micros(), BusBW: row.Out.BusBW, LimitBW: f.Expect,
 			Choice: f.Algo, Channels: f.Channels, Link: f.Limit}
 		if dr := f.Draws; dr != nil {
 			x.Least, x.Most = Sample{l.Shown, dr.MostUs, dr.LeastBusBW},
@@ -194,13 +194,13 @@ func (d *drawn) points(p *Page) error {
 }
 
 // addRivals adds the model's times of one size, the n-th of so many.
-func addRivals(rivals map[[2]uint8]*Rival, o *scenario.Outcome, n, of int) {
+func addRivals(rivals map[[2]uint8]*rival, o *scenario.Outcome, n, of int) {
 	for _, a := range coll.Algorithms() {
 		for _, pr := range coll.Protocols() {
 			k := [2]uint8{uint8(a), uint8(pr)}
 			if t := o.Choice.Times[a][pr]; t > 0 {
 				if rivals[k] == nil {
-					rivals[k] = &Rival{Name: fmt.Sprintf("%s %s", a, pr), Times: make([]float64, n, of)}
+					rivals[k] = &rival{Name: fmt.Sprintf("%s %s", a, pr), Times: make([]float64, n, of)}
 				}
 				rivals[k].Times = append(rivals[k].Times, float64(t))
 			}
@@ -210,7 +210,7 @@ func addRivals(rivals map[[2]uint8]*Rival, o *scenario.Outcome, n, of int) {
 
 // best simulates the rivals of every size. Times of the formula have none: there
 // NCCL's choice is the best but for its own exceptions.
-func (d *drawn) best(ctx context.Context, p *Page) error {
+func (d *drawn) best(ctx context.Context, p *page) error {
 	switch {
 	case d.Site.Comm.NRanks > bestRanks:
 		p.NoBest = fmt.Sprintf("the page simulates other choices up to %d ranks; simccl run … --columns "+
@@ -253,7 +253,7 @@ func (d *drawn) best(ctx context.Context, p *Page) error {
 
 // why explains the choice at the smallest size, the one with the most regret and the
 // largest.
-func (d *drawn) why(p *Page) error {
+func (d *drawn) why(p *page) error {
 	var lines []scenario.Line
 	for _, l := range d.lines {
 		if l.Count > 0 {
@@ -286,7 +286,7 @@ func (d *drawn) why(p *Page) error {
 }
 
 // machine fills in what does not depend on the operation.
-func (d *drawn) machine(p *Page) {
+func (d *drawn) machine(p *page) {
 	site := d.Site
 	host := site.Cluster.Host(0)
 	p.System, p.Host, p.NodeOf = host.Systems[0], "node0", site.Comm.NodeOf
@@ -297,15 +297,15 @@ func (d *drawn) machine(p *Page) {
 	}
 	p.Graphs = site.Comm.Domains[0].Graphs
 	for i, c := range site.Comm.Channels {
-		p.Rings = append(p.Rings, Ring{Channel: i, Order: c.Order})
-		t := Tree{Channel: i, Up: make([]int32, len(c.Tree))}
+		p.Rings = append(p.Rings, ring{Channel: i, Order: c.Order})
+		t := tree{Channel: i, Up: make([]int32, len(c.Tree))}
 		for rank, links := range c.Tree {
 			t.Up[rank] = links.Up
 		}
 		p.Trees = append(p.Trees, t)
 	}
 	for _, row := range config.EnvRows(site.Config, site.Facts(), false) {
-		p.Settings = append(p.Settings, Setting{Name: row.Name, Value: row.Value, Origin: row.Origin,
+		p.Settings = append(p.Settings, setting{Name: row.Name, Value: row.Value, Origin: row.Origin,
 			Effect: row.Effect})
 	}
 	for _, c := range site.Cluster.Classes {

@@ -3,8 +3,7 @@ package page
 import (
 	"fmt"
 
-	"github.com/simccl/simccl/app/report/html"
-	"github.com/simccl/simccl/app/report/svg"
+	"github.com/simccl/simccl/app/report/chart"
 )
 
 // worthwhile is the least gain that is advised, as for the command advise.
@@ -12,14 +11,14 @@ const worthwhile = 1.03
 
 // gain is a run of sizes at which another choice than NCCL's is faster.
 type gain struct {
-	first, last *Point
+	first, last *point
 	setting     string
 	least, most float64 // time as chosen over the best
 	sizes       int
 }
 
 // gains lists them, the largest gain of each with its setting.
-func gains(points []Point) (out []gain) {
+func gains(points []point) (out []gain) {
 	open := false
 	for i := range points {
 		p := &points[i]
@@ -39,7 +38,7 @@ func gains(points []Point) (out []gain) {
 }
 
 // regret is the time of NCCL's choice over that of the best; 0: not known.
-func (p *Point) regret() float64 {
+func (p *point) regret() float64 {
 	if p.BestUs <= 0 {
 		return 0
 	}
@@ -64,7 +63,7 @@ func (g *gain) faster() string {
 const latencies = 64 << 10
 
 // summary is the top of the page: the answer, and a figure for each question.
-func summary(p *Page) (answer string, tiles []html.Tile) {
+func summary(p *page) (answer string, tiles []tile) {
 	if len(p.Points) == 0 {
 		return "", nil
 	}
@@ -86,14 +85,14 @@ func summary(p *Page) (answer string, tiles []html.Tile) {
 		}
 		answer = fmt.Sprintf("busbw reaches %.1f GB/s%s at %s; %s", peak.BusBW, band, sizeName(peak.Size),
 			answer)
-		tiles = append(tiles, html.Tile{Name: "Peak busbw", Value: fmt.Sprintf("%.1f GB/s", peak.BusBW),
+		tiles = append(tiles, tile{Name: "Peak busbw", Value: fmt.Sprintf("%.1f GB/s", peak.BusBW),
 			Note: "at " + sizeName(peak.Size) + " with " + peak.Choice})
 	}
 	name := "Latency"
 	if least.Size > latencies {
 		name = "Time of the least size"
 	}
-	tiles = append(tiles, html.Tile{Name: name, Value: fmt.Sprintf("%.2f us", least.TimeUs), Note: "at " +
+	tiles = append(tiles, tile{Name: name, Value: fmt.Sprintf("%.2f us", least.TimeUs), Note: "at " +
 		sizeName(least.Size) + " with " + least.Choice})
 	if t, ok := limiting(p, last); ok {
 		tiles = append(tiles, t)
@@ -102,7 +101,7 @@ func summary(p *Page) (answer string, tiles []html.Tile) {
 }
 
 // limiting is the tile of the fullest link at the last size.
-func limiting(p *Page, last *Point) (html.Tile, bool) {
+func limiting(p *page, last *point) (tile, bool) {
 	if all, _ := loads(p.Links, p.Elapsed); len(all) > 0 {
 		x := all[0]
 		note := fmt.Sprintf("its bytes need %.0f %% of the time at %s", x.Percent, sizeName(last.Size))
@@ -110,17 +109,17 @@ func limiting(p *Page, last *Point) (html.Tile, bool) {
 		if x.Count > 1 {
 			name = fmt.Sprintf("%d × %s", x.Count, name)
 		}
-		return html.Tile{Name: "Limiting link", Value: name, Note: note}, true
+		return tile{Name: "Limiting link", Value: name, Note: note}, true
 	}
 	if last.Link == "" || last.Link == "-" {
-		return html.Tile{}, false
+		return tile{}, false
 	}
-	return html.Tile{Name: "Limiting link", Value: last.Link, Note: "at " + sizeName(last.Size)}, true
+	return tile{Name: "Limiting link", Value: last.Link, Note: "at " + sizeName(last.Size)}, true
 }
 
-func regretTile(p *Page) html.Tile {
-	t := html.Tile{Name: "What NCCL's choice costs", Value: "not simulated", Note: p.NoBest, Alt: true}
-	var worst *Point
+func regretTile(p *page) tile {
+	t := tile{Name: "What NCCL's choice costs", Value: "not simulated", Note: p.NoBest, Alt: true}
+	var worst *point
 	for i := range p.Points {
 		if x := &p.Points[i]; x.regret() > 0 && (worst == nil || x.regret() > worst.regret()) {
 			worst = x
@@ -138,8 +137,8 @@ func regretTile(p *Page) html.Tile {
 	return t
 }
 
-func adviceTile(p *Page) html.Tile {
-	t := html.Tile{Name: "Advice", Alt: true}
+func adviceTile(p *page) tile {
+	t := tile{Name: "Advice", Alt: true}
 	all := gains(p.Points)
 	switch {
 	case p.NoBest != "":
@@ -172,21 +171,21 @@ func (l *layout) advice() {
 	l.Raw("<p>Algorithms and protocols that are at least 3 %% faster than NCCL's choice, as simulated. A " +
 		"variable holds at every size of the job and may cost time at others; a tuner file takes the best " +
 		"at each size: <code>simccl advise … --write-tuner FILE</code>.</p>\n")
-	var t svg.Drawing
+	var t chart.Drawing
 	t.WriteString(
 		`<table><thead><tr><th class="t">sizes</th><th class="t">setting</th><th>faster by</th><th>us now</th><th>us then</th></tr></thead><tbody>`)
 	for i := range all {
 		g := &all[i]
 		t.Add(`<tr><td class="t">%s</td><td class="t"><code>%s</code></td><td>%s</td><td>%s</td><td>%s</td></tr>`, g.at(), text(g.setting), g.faster(),
-			span(g, func(p *Point) float64 { return p.TimeUs }),
-			span(g, func(p *Point) float64 { return p.BestUs }))
+			span(g, func(p *point) float64 { return p.TimeUs }),
+			span(g, func(p *point) float64 { return p.BestUs }))
 	}
 	t.WriteString(`</tbody></table>`)
-	l.WriteString(html.Wide("Advice", t.String()))
+	l.WriteString(wide("Advice", t.String()))
 }
 
 // span is a value at the first and the last size of a gain.
-func span(g *gain, of func(*Point) float64) string {
+func span(g *gain, of func(*point) float64) string {
 	if g.first == g.last {
 		return fmt.Sprintf("%.2f", of(g.first))
 	}

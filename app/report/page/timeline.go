@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/app/report/html"
-	"github.com/simccl/simccl/app/report/svg"
+	"github.com/simccl/simccl/app/report/chart"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
@@ -180,15 +179,15 @@ func (s *strip) at(column int) activity {
 	return most
 }
 
-// timeline draws the rows, the busiest connections of each rank only.
-func timeline(m *trace.Memory) markup {
+// timelineDrawing draws the rows, the busiest connections of each rank only.
+func timelineDrawing(m *trace.Memory) markup {
 	all, end := strips(m)
 	if len(all) == 0 {
 		return ""
 	}
 	const left, w, row = 190.0, 1190.0, 18.0
 	x := func(us float64) float64 { return left + (w-left-12)*us/end.Micros() }
-	var rows svg.Drawing
+	var rows chart.Drawing
 	y, process, more := 22.0, "", 0
 	var drawn [stepRow + 1]int
 	rest := func() {
@@ -203,7 +202,7 @@ func timeline(m *trace.Memory) markup {
 		if s.process != process {
 			rest()
 			process = s.process
-			rows.Add(`<text class="head" x="4" y="%.1f">%s</text>`, y+15, svg.Escape(s.process))
+			rows.Add(`<text class="head" x="4" y="%.1f">%s</text>`, y+15, chart.EscapeXML(s.process))
 			y += row + 6
 		}
 		if drawn[s.order[2]]++; drawn[s.order[2]] > rowsShown {
@@ -211,12 +210,12 @@ func timeline(m *trace.Memory) markup {
 			continue
 		}
 		rows.Add(
-			`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-8, y+13, svg.Escape(s.name), left, w-12, y+row-.5, y+row-.5)
+			`<text x="%g" y="%.1f" text-anchor="end">%s</text><line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left-8, y+13, chart.EscapeXML(s.name), left, w-12, y+row-.5, y+row-.5)
 		s.draw(&rows, y, row, left, w-12, end)
 		y += row
 	}
 	rest()
-	var s svg.Drawing
+	var s chart.Drawing
 	s.Add(`<svg class="time" viewBox="0 0 %g %.0f" style="min-width:%gpx" role="img" aria-label="timeline">`,
 		w, y+6, w)
 	s.Times(end.Micros(), "%g us", 13, 18, y, x)
@@ -225,7 +224,7 @@ func timeline(m *trace.Memory) markup {
 }
 
 // draw draws a row: equal columns that follow each other are one bar.
-func (s *strip) draw(to *svg.Drawing, y, row, left, right float64, end units.Time) {
+func (s *strip) draw(to *chart.Drawing, y, row, left, right float64, end units.Time) {
 	at := func(c int) float64 { return left + (right-left)*float64(c)/timeColumns }
 	us := func(c int) float64 { return end.Micros() * float64(c) / timeColumns }
 	for c := 0; c < timeColumns; {
@@ -241,13 +240,13 @@ func (s *strip) draw(to *svg.Drawing, y, row, left, right float64, end units.Tim
 			continue
 		}
 		to.Add(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%g"><title>%s</title></rect>`,
-			look[a].class, at(from), y+2, at(c)-at(from), row-5, svg.Escape(tip))
+			look[a].class, at(from), y+2, at(c)-at(from), row-5, chart.EscapeXML(tip))
 	}
 }
 
 // timelineKey names what the drawing shows.
 func timelineKey() markup {
-	var s svg.Drawing
+	var s chart.Drawing
 	for a := activities - 1; a > nothing; a-- {
 		s.Add(`<span><i class="%s"></i>%s</span>`, look[a].class, look[a].name)
 	}
@@ -258,7 +257,7 @@ func timelineKey() markup {
 // connections is the table behind the timeline.
 func connections(m *trace.Memory) markup {
 	all, _ := strips(m)
-	var t svg.Drawing
+	var t chart.Drawing
 	names := []string{"SendWait", "SendPeerWait", "SendGpuWait", "RecvWait", "RecvFlushWait", "RecvGpuWait"}
 	t.WriteString(
 		`<table><thead><tr><th class="t">rank</th><th class="t">connection</th><th>steps</th><th>bytes</th>`)
@@ -333,7 +332,7 @@ func critical(m *trace.Memory) []phase {
 
 // timeline writes the critical path and the first ranks' rows.
 func (l *layout) timeline() {
-	drawn := timeline(l.Timeline)
+	drawn := timelineDrawing(l.Timeline)
 	if drawn == "" {
 		return
 	}
@@ -341,7 +340,7 @@ func (l *layout) timeline() {
 	if len(l.critical) > 0 {
 		l.Raw("<p>The critical path is what the end waited for: each step began when the one before it was " +
 			"done.</p>\n")
-		var t svg.Drawing
+		var t chart.Drawing
 		t.WriteString(
 			`<table><thead><tr><th class="t">on the critical path</th><th class="t">which is</th><th>steps</th><th>us</th><th>share</th><th class="t">of all</th></tr></thead><tbody>` + "\n")
 		for _, c := range l.critical {
@@ -351,13 +350,13 @@ func (l *layout) timeline() {
 				text(c.Name), c.Words, c.Steps, c.Us, c.Percent, c.Class, c.Percent)
 		}
 		t.WriteString("</tbody></table>")
-		l.WriteString(html.Wide("Critical path", t.String()))
+		l.WriteString(wide("Critical path", t.String()))
 	}
 	l.Raw("<p>The first ranks, a row a connection, the busiest first. Where several steps are in flight, a "+
 		"row shows the one that does most.</p>\n<p class=\"key\">%s</p>\n%s", timelineKey(),
-		html.Wide("Timeline", string(drawn)))
+		wide("Timeline", string(drawn)))
 	l.Raw("<details><summary>Connections as a table</summary><p>Sums over the steps in flight, which "+
-		"overlap.</p>%s</details>\n", html.Wide("Connections", string(connections(l.Timeline))))
+		"overlap.</p>%s</details>\n", wide("Connections", string(connections(l.Timeline))))
 	switch {
 	case l.Trace != "":
 		l.Raw("<p>Every step is in the trace: <a href=\"%s\">%s</a>, for ui.perfetto.dev or "+

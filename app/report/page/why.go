@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/simccl/simccl/app/report/html"
-	"github.com/simccl/simccl/app/report/svg"
+	"github.com/simccl/simccl/app/report/chart"
 	"github.com/simccl/simccl/explain"
 )
 
@@ -31,7 +30,7 @@ func (l *layout) why() {
 			}
 			l.Raw("</p>\n")
 		}
-		l.WriteString(html.Wide("Rivals at "+sizeName(r.Size), string(rivals(r))))
+		l.WriteString(wide("Rivals at "+sizeName(r.Size), string(rivals(r))))
 		l.Raw("</details>\n")
 	}
 }
@@ -47,7 +46,7 @@ func taken(r *explain.Report) string {
 
 // rivals is the table of one size; protocols that are off for one reason are one row.
 func rivals(r *explain.Report) markup {
-	var t svg.Drawing
+	var t chart.Drawing
 	t.WriteString(
 		`<table><thead><tr><th class="t">algorithm</th><th class="t">protocol</th><th>time us</th><th>slower</th><th>latency us</th><th>GB/s</th><th class="t">why not</th></tr></thead><tbody>`)
 	if r.Choice != nil {
@@ -80,7 +79,7 @@ func rivals(r *explain.Report) markup {
 	return markup(t.String())
 }
 
-func timed(s *svg.Drawing, c *explain.Cell, class, why string) {
+func timed(s *chart.Drawing, c *explain.Cell, class, why string) {
 	slower := "–"
 	if c.Slower > 0 {
 		slower = fmt.Sprintf("×%.2f", c.Slower)

@@ -8,6 +8,26 @@
 //	go run ./dev/cmd/accuracy vendors page > docs/results/ACCURACY-GPUS.md
 //
 // It is run in the repository's root; the published tables are in ../shared.
+//
+// serving simulates published times of kernels of serving and prints how far off they are, by kind and
+// kernel, halves apart: the half that classes were fitted to, and the other. A row is of the first half where
+// the SHA-1 hash of its list's name and its size is even. Eager calls, pushes, PCIe, GB200 and what goes
+// between nodes were set by all rows.
+//
+//	go run ./dev/cmd/accuracy serving ../shared/reference/serving.json
+//
+// judge says how well simccl diagnose does:
+//
+//	judge tables             published tables: as expected; the same 1.7 times as slow from 1 MiB on, and
+//	                         cut like those of cuts: slower
+//	judge cuts               of several nodes, cut to 1/2, 1/4 and 1/8 of the plateau: what is suspected
+//	judge causes             causes that maintainers found
+//	judge faults -draws 10   faults that the simulator makes, and none
+//	judge regimes            what published tables say of the errors of classes: the "regimes" of
+//	                         sim/gpu/networks and of classes that no fit made
+//
+// -half fit is the half of the tables and causes that rules may be chosen on, held the other (the hash of
+// accuracy.Fitted). Each answer is a line of JSON in -log, which a second run goes on from.
 package main
 
 import (
@@ -27,6 +47,16 @@ import (
 )
 
 func main() {
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == "judge":
+		os.Args = os.Args[1:]
+		judge()
+		return
+	case len(os.Args) > 1 && os.Args[1] == "serving":
+		os.Args = os.Args[1:]
+		serving()
+		return
+	}
 	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "accuracy:", err)
 		os.Exit(1)
@@ -35,7 +65,7 @@ func main() {
 
 var errUsage = errors.New("usage: accuracy show SET,… | fit QUANTITY,… | public PREFIX,… | vendors " +
 	"GPU,…|all|page [flags]; " +
-	"-h after one of them lists its flags")
+	"-h after one of them lists its flags; accuracy judge QUESTION; accuracy serving FILE")
 
 // command is what the flags say.
 type command struct {

@@ -1,6 +1,3 @@
-// Package table is a table of typed columns: what the writers of files take.
-//
-// What it must not know: where values come from, files.
 package table
 
 // Kind is the type of a column's values.
