@@ -24,8 +24,9 @@ type NS3Scenario struct {
 	Carried int // bytes in each frame for congestion control
 }
 
-// LoadNS3 reads a configuration and the files that it names. A relative name is searched in the configuration's
-// directory, then in the working directory, as in ns-3. Errors: *fail.FileError, *packet.UnsupportedError.
+// LoadNS3 reads a configuration and the files that it names. A relative name is searched in the
+// configuration's directory, then in the working directory, as in ns-3. Errors: *fail.FileError,
+// *packet.UnsupportedError.
 func LoadNS3(config string, read func(name string) ([]byte, error)) (*NS3Scenario, error) {
 	data, err := read(config)
 	if err != nil {

@@ -197,7 +197,10 @@ func TestErrorsHavePlaces(t *testing.T) {
 			"c/topo.txt:3:1: no marking for links of 100000000000 bit/s"},
 	} {
 		files := map[string]string{"c/config.txt": c.config, "c/topo.txt": c.topo, "c/flow.txt": c.flow}
-		_, err := LoadNS3("c/config.txt", func(name string) ([]byte, error) { return []byte(files[name]), nil })
+		_, err := LoadNS3("c/config.txt", func(name string) ([]byte, error) {
+			return []byte(files[name]),
+				nil
+		})
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}

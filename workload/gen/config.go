@@ -67,8 +67,8 @@ type published struct {
 	SSMConv    int64  `json:"conv_kernel"`
 }
 
-// ParseModel parses a Hugging Face config.json. A file without model_type is a decoder like Llama. Errors are of
-// package fail and have a position.
+// ParseModel parses a Hugging Face config.json. A file without model_type is a decoder like Llama. Errors
+// are of package fail and have a position.
 func ParseModel(data []byte, file string) (*Model, error) {
 	var x published
 	places := map[string]int64{}

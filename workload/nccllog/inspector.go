@@ -128,9 +128,9 @@ func field(s *jsonscan.Scanner, r *InspectorRecord, key []byte) (err error) {
 	return err
 }
 
-// InspectorProgram converts records to a program: every collective once, in the order of each communicator, on all its
-// ranks, with the longest time that a rank recorded. A communicator smaller than the largest one is assumed
-// to consist of the first ranks: records do not list members.
+// InspectorProgram converts records to a program: every collective once, in the order of each communicator,
+// on all its ranks, with the longest time that a rank recorded. A communicator smaller than the largest one
+// is assumed to consist of the first ranks: records do not list members.
 func InspectorProgram(list []InspectorRecord) (p *workload.Program, notes []string, err error) {
 	type id struct {
 		comm   string

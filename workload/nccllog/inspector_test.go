@@ -47,7 +47,8 @@ func TestReadme(t *testing.T) {
 }
 
 const inspectorSmall = `{"header": {"id": "0x1", "rank": 0, "n_ranks": 4}, "coll_perf": {"coll": "AllGather", "coll_sn": 2, "coll_msg_size_bytes": 4096, "coll_exec_time_us": 7}}
-{"header": {"id": "0x2", "rank": 0, "n_ranks": 2}, "coll_perf": {"coll": "Broadcast", "coll_sn": 1, "coll_msg_size_bytes": 4096, "coll_exec_time_us": 7}}`
+{"header": {"id": "0x2", "rank": 0, "n_ranks": 2}, "coll_perf": {"coll": "Broadcast", "coll_sn": 1,
+	"coll_msg_size_bytes": 4096, "coll_exec_time_us": 7}}`
 
 // TestInspectorSmall: a smaller communicator, and faults.
 func TestInspectorSmall(t *testing.T) {
@@ -70,8 +71,9 @@ func TestInspectorSmall(t *testing.T) {
 		`{"header": 1}`: "f:1:14: the record before this place has no call",
 		`{"header" 1}`:  "f:1:11: ':' is expected here",
 	} {
-		if _, _, err := ReadInspector(strings.NewReader(text), "f"); err == nil || !strings.Contains(err.Error(),
-			want) {
+		if _, _, err := ReadInspector(strings.NewReader(text), "f"); err == nil ||
+			!strings.Contains(err.Error(),
+				want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}

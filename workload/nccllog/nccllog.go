@@ -5,9 +5,9 @@
 // have the order of the lines. Pointers are private to a process: communicators of several processes are the
 // same if their commId is or, after a split, if the parent, the number of the split and the color are.
 //
-// NCCL's Inspector writes JSON objects one after the other, each a call of one rank with the time that it took
-// (inspector.go). It leaves out calls below 8 KiB by default, so it is a measurement to compare with rather than
-// a job.
+// NCCL's Inspector writes JSON objects one after the other, each a call of one rank with the time that it
+// took (inspector.go). It leaves out calls below 8 KiB by default, so it is a measurement to compare with
+// rather than a job.
 //
 // What it must not know: files, machines.
 //

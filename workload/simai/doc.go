@@ -7,11 +7,11 @@
 // the forward pass and of input gradients are awaited at once, those of weight gradients at the end.
 //
 // AICB's logs of operations are read too (aicb.go): CSV with one call of a group a line and the time that the
-// call took when recorded. A log shows one rank; all ranks do the same, each in its own groups. msg_size is the
-// size as nccl-tests defines it; _elapsed_time is in milliseconds.
+// call took when recorded. A log shows one rank; all ranks do the same, each in its own groups. msg_size is
+// the size as nccl-tests defines it; _elapsed_time is in milliseconds.
 //
-// Ranks lie in tensor, expert, data and pipeline parallel groups (grid.go): rank = (pipeline · D + data) · T +
-// tensor, as Megatron does; an expert group is E neighbours of a data group.
+// Ranks lie in tensor, expert, data and pipeline parallel groups (grid.go): rank = (pipeline · D + data) · T
+// + tensor, as Megatron does; an expert group is E neighbours of a data group.
 //
 // What it must not know: files, machines.
 //

@@ -53,7 +53,8 @@ func newGrid(p *workload.Program, ranks, tensor, expert, pipeline int) (*Grid, e
 			ranks, tensor, pipeline, expert), "each is at least 1"}
 	}
 	if ranks%(tensor*pipeline) != 0 {
-		return nil, &GridError{fmt.Sprintf("%d ranks are no multiple of %d (tensor) times %d (pipeline)", ranks,
+		return nil, &GridError{fmt.Sprintf("%d ranks are no multiple of %d (tensor) times %d (pipeline)",
+			ranks,
 			tensor, pipeline), "give a number of ranks that is"}
 	}
 	g := &Grid{Tensor: tensor, Expert: expert, Data: ranks / (tensor * pipeline), Pipeline: pipeline, p: p,

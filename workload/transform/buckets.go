@@ -46,8 +46,9 @@ func buckets(p *workload.Program, s Variant) (notes []string, err error) {
 			&VariantError{setting,
 				"the recording is of FSDP, which reduces gradients unit by unit and has no buckets", ofFSDP}
 	case len(found) == 0:
-		return nil, &VariantError{setting, "the recording has no all_reduce of gradients: none is of a data " +
-			"parallel group and beside other work",
+		return nil, &VariantError{setting,
+			"the recording has no all_reduce of gradients: none is of a data " +
+				"parallel group and beside other work",
 			"give a recording of DDP, or make one with workload gen --dp"}
 	case !overlapped && !s.NoSync:
 		return nil,

@@ -119,7 +119,8 @@ func takeApart(p *workload.Program, rank int, comms []int, index int, in interva
 }
 
 // repipe rewrites the list of a rank with another schedule.
-func repipe(p *workload.Program, rank int, comms []int, index int, order PipelineSchedule, microbatches int) error {
+func repipe(p *workload.Program, rank int, comms []int, index int, order PipelineSchedule,
+	microbatches int) error {
 	src := p.Lists[rank].Steps
 	e := &emitter{rewriter: newRewriter(src), p: p, comms: comms}
 	places := map[int]int{}

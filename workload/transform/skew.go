@@ -22,7 +22,8 @@ func skew(p *workload.Program, share []float64) error {
 			continue
 		}
 		if n := p.Comms[comm].Size(p.Ranks()); n != len(share) {
-			return &VariantError{setting, fmt.Sprintf("the expert group %s has %d ranks", p.Comms[comm].Name, n),
+			return &VariantError{setting, fmt.Sprintf("the expert group %s has %d ranks",
+				p.Comms[comm].Name, n),
 				fmt.Sprintf("write %d shares, one for each rank of the group", n)}
 		}
 		found = true

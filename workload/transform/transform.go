@@ -3,7 +3,8 @@
 // A Variant changes those properties of a recorded training step that can be changed without a new recording:
 // the buckets of DDP, whether gradients are reduced at all, the schedule and number of microbatches of a
 // pipeline, and how evenly tokens are distributed over experts. Its steps are the recorded ones, moved,
-// repeated, omitted or scaled; a change that the recording does not permit is a *VariantError with the reason.
+// repeated, omitted or scaled; a change that the recording does not permit is a *VariantError with the
+// reason.
 //
 // A transformation makes a new program; the old one stays as it is.
 //

@@ -131,7 +131,8 @@ func shares(text, value string) (list []float64, err error) {
 	}
 	if len(list) < 2 || !(sum > 0) || math.IsInf(sum, 0) {
 		return nil,
-			&VariantError{text, "no shares", "write skew=40,30,20,10: a number for each rank of an expert group"}
+			&VariantError{text, "no shares",
+				"write skew=40,30,20,10: a number for each rank of an expert group"}
 	}
 	for i := range list {
 		list[i] /= sum
@@ -144,7 +145,8 @@ func (s *Variant) Any() bool {
 	return s.Bucket > 0 || s.NoSync || s.Schedule != asRecorded || s.Microbatches > 0 || s.Skew != nil
 }
 
-// ApplyVariant returns the changed program and leaves p unchanged. notes lists what was inferred. Errors are of type
+// ApplyVariant returns the changed program and leaves p unchanged. notes lists what was inferred. Errors are
+// of type
 // *Error.
 func ApplyVariant(p *workload.Program, s Variant) (q *workload.Program, notes []string, err error) {
 	q = separate(p)

@@ -214,7 +214,8 @@ func (w *writer) path() {
 			class = "kblue"
 		}
 		w.raw("<tr><td class=\"t\">%s</td><td>%s</td><td>%.1f %%</td><td class=\"t wide2\"><div "+
-			"class=\"bar\"><div class=\"%s\" style=\"width:%.1f%%\"></div></div></td></tr>\n", jobText(s.What),
+			"class=\"bar\"><div class=\"%s\" style=\"width:%.1f%%\"></div></div></td></tr>\n",
+			jobText(s.What),
 			ms(s.Us), 100*s.Us/total, class, 100*s.Us/total)
 	}
 	w.raw("</tbody></table></div>\n")
@@ -238,7 +239,8 @@ func (w *writer) groups() {
 		w.raw("<tr><td class=\"t\">%s</td><td "+
 			"class=\"t\">%s</td><td>%d</td><td>%.4g</td><td>%s</td><td>%s</td><td>%s</td><td "+
 			"class=\"t\"><div class=\"bar\"><div class=\"kblue\" "+
-			"style=\"width:%.1f%%\"></div></div></td></tr>\n", jobText(g.Name), jobText(g.Kind), g.Ranks, g.Calls,
+			"style=\"width:%.1f%%\"></div></div></td></tr>\n", jobText(g.Name), jobText(g.Kind), g.Ranks,
+			g.Calls,
 			replay.Megabytes(g.BytesPerRank), ms(g.BusyUs), ms(g.ExposedUs),
 			min(100, 100*g.ExposedUs/max(r.IterationUs, 1e-9)))
 	}

@@ -92,7 +92,8 @@ func loads(links []exec.LinkLoad, elapsed units.Time) (out []linkUse, left int) 
 		if !ok {
 			n = len(out)
 			at[k] = n
-			out, names = append(out, linkUse{Bytes: l.Bytes, Capacity: k.bw, Percent: 100 * share(l, elapsed)}),
+			out, names = append(out, linkUse{Bytes: l.Bytes, Capacity: k.bw, Percent: 100 * share(l,
+				elapsed)}),
 				append(names, nil)
 		}
 		names[n] = append(names[n], l.Name)

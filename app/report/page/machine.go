@@ -21,8 +21,8 @@ type Box struct {
 	H float64 `json:"h"`
 }
 
-// boxLine joins two devices: straight from point to point, or an arc, of which the second point is what it bends
-// to (a quadratic Bézier curve). Links are those between the two, in both directions.
+// boxLine joins two devices: straight from point to point, or an arc, of which the second point is what it
+// bends to (a quadratic Bézier curve). Links are those between the two, in both directions.
 type boxLine struct {
 	A, B   topo.NodeID
 	Links  []topo.LinkID

@@ -1,5 +1,5 @@
-// Package table has tables of typed columns, and writes one as a Parquet file (parquet.apache.org/docs, format
-// 2.x): flat, every column optional, values PLAIN, pages compressed with gzip. What
+// Package table has tables of typed columns, and writes one as a Parquet file (parquet.apache.org/docs,
+// format 2.x): flat, every column optional, values PLAIN, pages compressed with gzip. What
 // readers need beyond that (dictionaries, statistics, nesting) it does not write.
 //
 // What it must not know: where a table comes from, files.
