@@ -86,7 +86,8 @@ func costLaid(e *engine.Engine) cost {
 	c := cost{conns: float64(len(e.Conns))}
 	for i := range e.Groups {
 		g := &e.Groups[i]
-		c.pieces += float64(g.Job.Plan.NumOps(&g.Program) * int64(max(1, g.Program.Slices)) * int64(g.Job.Kernels))
+		n := g.Job.Plan.NumOps(&g.Program) * int64(max(1, g.Program.Slices))
+		c.pieces += float64(n * int64(g.Job.Kernels))
 	}
 	return c
 }

@@ -531,8 +531,8 @@ func TestHeadsWithOtherLastChunksAreNear(t *testing.T) {
 	exact, _ := simulatePlan(t, c, cfg, req, trace.Discard)
 	off := math.Abs(float64(near.Elapsed)/float64(exact.Elapsed) - 1)
 	if a := near.Account; a.Method != exec.Near || off > a.Margin || near.Events*4 > exact.Events {
-		t.Errorf("%v of %d events (%v), exactly %v of %d: %.2f %%", near.Elapsed, near.Events, a, exact.Elapsed,
-			exact.Events, 100*off)
+		t.Errorf("%v of %d events (%v), exactly %v of %d: %.2f %%", near.Elapsed, near.Events, a,
+			exact.Elapsed, exact.Events, 100*off)
 	}
 }
 
