@@ -36,8 +36,8 @@ const (
 	meshPower, meshPowerSmall      = 4, 3
 	smallTransfer, meshPiecesSmall = 32 << 10, 8.0
 
-	// nvlsTreeTimes is of NVLSTree over a network, whose ranks of a node all wait for each of
-	// its heads: pieces of 128 to 512 ranks took 1.9 to 2.7 times the above.
+	// nvlsTreeTimes is of NVLSTree where ranks run one by one, those of a node all waiting for each of
+	// its heads: pieces of 64 to 512 ranks took 1.9 to 2.7 times the above.
 	nvlsTreeTimes = 2.3
 
 	// A frame takes frameTime from host to host: as much again where frameCrowd connections take turns at a
@@ -60,18 +60,6 @@ const (
 	mostInsisted = 32 << 30
 )
 
-// A run to its end is refused where it has more than maxSteps steps because the operation is large: where
-// some program has more than maxOps ops, and that not only because there are many ranks, each of which makes
-// ringOps of them. Bytes in a steady state add time in proportion, so a smaller size shows the bandwidth too.
-const (
-	maxSteps = 10_000_000
-	maxOps   = 4096
-	ringOps  = 8
-)
-
-// stepTime is what a step of a run to its end takes, in which little recurs.
-const stepTime = 6 * units.Microsecond
-
 // cost is what a run will take.
 type cost struct {
 	pieces float64 // slices of Simple and ops of LL and LL128, of all groups and kernels
@@ -79,17 +67,18 @@ type cost struct {
 	conns  float64 // that are laid out
 	mesh   float64 // 0, or as how many pieces one of all to all over shared cables counts
 	times  float64 // 0, or by how much more than its pieces and crowd say a run takes
-	// longest is how many ops the longest program has; 0 where none was looked at.
-	longest int64
 }
 
 // costOf forecasts a run: of a quotient by what is laid out, of every rank by the
 // programs of the first.
-func (x *Executor) costOf(p *plan.Plan, e *engine.Engine, q *fold.Quotient) cost {
-	if q != nil {
-		return costLaid(e)
+func (x *Executor) costOf(p *plan.Plan, e *engine.Engine, q *fold.Quotient) (c cost) {
+	if c = costLaid(e); q == nil {
+		c = x.costOfAll(p, int64(e.Jobs[0].Kernels))
 	}
-	return x.costOfAll(p, int64(e.Jobs[0].Kernels))
+	if p.Req.Algo == coll.NVLSTree && !x.plain() {
+		c.times = nvlsTreeTimes
+	}
+	return c
 }
 
 // costLaid forecasts a run of what is laid out.
@@ -97,9 +86,8 @@ func costLaid(e *engine.Engine) cost {
 	c := cost{conns: float64(len(e.Conns))}
 	for i := range e.Groups {
 		g := &e.Groups[i]
-		n := g.Job.Plan.NumOps(&g.Program)
-		c.longest = max(c.longest, n)
-		c.pieces += float64(n * int64(max(1, g.Program.Slices)) * int64(g.Job.Kernels))
+		n := g.Job.Plan.NumOps(&g.Program) * int64(max(1, g.Program.Slices))
+		c.pieces += float64(n * int64(g.Job.Kernels))
 	}
 	return c
 }
@@ -109,9 +97,6 @@ func (x *Executor) costOfAll(p *plan.Plan, kernels int64) cost {
 	_, all := pieces(p)
 	c := cost{pieces: float64(all) * float64(kernels), conns: float64(p.NumConns()) * float64(p.Sharing()),
 		crowd: crowdOf(p)}
-	for _, pr := range p.Programs(0) {
-		c.longest = max(c.longest, p.NumOps(&pr))
-	}
 	if x.cfg.Fabric != nil && p.ConnsPerRank() == 0 {
 		c.crowd *= switchCrowd
 		x, beyond := c.crowd/meshCrowd, max(1, c.crowd/meshCrowd/meshSeen)
@@ -214,14 +199,10 @@ func (c cost) refuse(p *plan.Plan) error {
 	}
 }
 
-// affordable refuses what would take minutes for no more insight. FoldExact and
-// Unfolded run at any cost.
+// affordable refuses what would take minutes for no more insight: bytes in a steady state add time in
+// proportion, so a smaller size shows the bandwidth too. FoldExact and Unfolded run at any cost.
 func (x *Executor) affordable(p *plan.Plan, c cost) error {
-	if x.cfg.Fold == FoldExact || x.cfg.Fold == Unfolded {
-		return nil
-	}
-	steps := int64(c.pieces)
-	if steps <= x.afford || c.longest <= max(x.affordOps, ringOps*int64(p.Comm.NRanks)) {
+	if x.cfg.Fold == FoldExact || x.cfg.Fold == Unfolded || c.time() <= x.afford {
 		return nil
 	}
 	l := p.Layout(0)
@@ -231,9 +212,9 @@ func (x *Executor) affordable(p *plan.Plan, c cost) error {
 	}
 	return &exec.NotImplementedError{
 		Feature: fmt.Sprintf("%v of %d bytes, step by step", p.Req.Func, size),
-		Missing: fmt.Sprintf("its %d steps would take some %d minutes of a processor; take a %d times "+
+		Missing: fmt.Sprintf("its %.3g steps would take some %s of a processor; take a %d times "+
 			"smaller size or larger chunks, or insist with %s",
-			steps, max(1, units.Time(steps)*stepTime/(60*units.Second)), (steps+x.afford-1)/x.afford, insist),
+			c.pieces, roughly(c.time()), (c.time()+x.afford-1)/x.afford, insist),
 	}
 }
 

@@ -27,7 +27,7 @@ func TestCostIsRefused(t *testing.T) {
 	for _, tc := range []struct {
 		bytes   units.Bytes
 		refused bool
-	}{{1 << 40, true}, {1 << 38, true}, {1 << 30, false}} {
+	}{{1 << 40, true}, {1 << 39, false}, {1 << 30, false}} {
 		p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Count: int64(tc.bytes), Type: coll.Int8,
 			Algo: coll.Ring, Proto: coll.LL, Channels: 2, Warps: 16})
 		if err != nil {

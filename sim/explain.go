@@ -41,7 +41,7 @@ func (x *Executor) forecast(ctx context.Context, m *method) (exec.Account, error
 			}
 		}
 		c := x.costOf(p, e, q)
-		if c.times = m.cost.times; q == nil {
+		if q == nil {
 			err = x.refuseUnlaid(p, e, c, m.instead == nil)
 		} else if m.instead == nil {
 			err = x.affordable(p, c)

@@ -516,6 +516,26 @@ func TestNearRingsOfFewRanks(t *testing.T) {
 	}
 }
 
+// Heads whose last chunks differ are represented by the first where that saves much: all_reduce of NVLS
+// trees of a size that no eight heads divide equally, of fewer ranks than fold nearly otherwise.
+func TestHeadsWithOtherLastChunksAreNear(t *testing.T) {
+	c, systems := nodes(t, "dgx-h100+nvls.n2", 10, comm.Params{})
+	req, _, err := c.Request(comm.Op{Func: coll.AllReduce, Count: 20_000_003, Type: coll.Float32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Algo, req.Proto = coll.NVLSTree, coll.Simple
+	cfg := sim.Config{Systems: systems, Launch: sim.Graph}
+	near, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+	cfg.Fold = sim.FoldExact
+	exact, _ := simulatePlan(t, c, cfg, req, trace.Discard)
+	off := math.Abs(float64(near.Elapsed)/float64(exact.Elapsed) - 1)
+	if a := near.Account; a.Method != exec.Near || off > a.Margin || near.Events*4 > exact.Events {
+		t.Errorf("%v of %d events (%v), exactly %v of %d: %.2f %%", near.Elapsed, near.Events, a,
+			exact.Elapsed, exact.Events, 100*off)
+	}
+}
+
 // Rings that cost little are exact where no two nodes are equivalent, too: all_gather and
 // reduce_scatter of 1 GiB on three nodes.
 func TestRingsThatCostLittleAreExact(t *testing.T) {

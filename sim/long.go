@@ -22,13 +22,11 @@ import (
 //
 // docs/results/REDUCTIONS.md has how far off that is.
 
-// A run whose cost is at most wholeTime is simulated whole, an exact quotient up to
-// exactTimes that. The parts of a longer one cost about wholeTime together, and have at
-// least leastTurns turns and leastLoops iterations.
+// A run whose cost is at most wholeTime is simulated whole. The parts of a longer one cost about wholeTime
+// together, and have at least leastParts turns and leastLoops iterations.
 const (
 	wholeTime  = units.Second
-	exactTimes = 4
-	leastTurns = 4
+	leastParts = 4 // turns of a ring, or chunks of a transfer
 	leastLoops = 8
 	// littleOf is how many hundredths of wholeTime a part of an operation over plain hosts may cost
 	// whose states may not recur; all of it is simulated where that costs twice as much at most. An
@@ -58,12 +56,10 @@ func (x *Executor) mayShorten(p *plan.Plan, sink trace.Sink) bool {
 		x.steadyNetwork()
 }
 
-// fast reports whether all of an operation in lockstep is simulated: an exact quotient is taken
-// for more.
+// fast reports whether all of an operation in lockstep is simulated.
 func (x *Executor) fast(m *method) bool {
 	m.cost = x.costOf(m.whole, m.e, m.q)
-	t := m.cost.time()
-	return t <= x.whole || m.q != nil && t <= exactTimes*x.whole && m.q.Account().Method == exec.Folded
+	return m.cost.time() <= x.whole
 }
 
 // long proposes some turns and iterations of an operation in lockstep; nil where that saves less
@@ -80,11 +76,14 @@ func (x *Executor) long(_ context.Context, whole *method) (*method, error) {
 		}
 		c = c.part(3, iterations)
 	}
-	if ran := max(leastTurns, c.fit(turns, x.whole)); 3*ran <= turns {
+	if ran := max(leastParts, c.fit(turns, x.whole)); 3*ran <= turns {
 		m.Blocks = exec.Part{Ran: ran, Of: turns}
 		c = c.part(ran*3/2, turns)
 	}
-	return x.priced(m, whole, c), nil
+	if 2*c.time() > whole.cost.time() {
+		return nil, nil
+	}
+	return priced(m, c), nil
 }
 
 // loops proposes some iterations of what has no turns.
@@ -92,7 +91,7 @@ func (x *Executor) loops(whole *method, all int64) (*method, error) {
 	m, c := partly(whole), whole.cost
 	some, margin := max(x.leastLoops(m.whole), c.fit(all, x.whole)), x.loopMargin(m.whole)
 	if 3*some > all {
-		some, margin = x.fewLoops(m.whole, c), fewLoopsMargin
+		some, margin = x.fewLoops(m.whole, c), widestMargin
 	}
 	if some > 0 && 3*some <= all {
 		if err := m.shorten(some, all, margin); err != nil {
@@ -100,7 +99,7 @@ func (x *Executor) loops(whole *method, all int64) (*method, error) {
 		}
 		c = c.part(some*3/2, all)
 	}
-	return x.priced(m, whole, c), nil
+	return priced(m, c), nil
 }
 
 // little reports whether all of an operation over plain hosts is simulated without another look.
@@ -118,19 +117,23 @@ func (x *Executor) settling(ctx context.Context, whole *method) (*method, error)
 		return x.long(ctx, whole)
 	}
 	m, c := partly(whole), whole.cost
-	some := max(chainDepth, (depth(m.whole)+3)/4*4, c.fit(all, x.whole*littleOf/100)/4*4)
-	if 2*some > all || chain && whole.q != nil && whole.q.Account().Method == exec.Near {
+	d := depth(m.whole)
+	if chain && whole.q != nil {
+		d = min(d, 2*int64(len(whole.e.Devices)))
+	}
+	some := max(chainDepth, (d+3)/4*4, c.fit(all, x.whole*littleOf/100)/4*4)
+	if 2*some > all {
 		return nil, nil
 	}
-	if err := m.shorten(some, all, slowMargin); err != nil || m.full == nil {
+	if err := m.shorten(some, all, wideMargin); err != nil || m.full == nil {
 		return nil, err
 	}
 	if chain { // settled once as many iterations are in progress as there are ranks
-		return x.priced(m, whole, c.part(some*3/2, all)), nil
+		return priced(m, c.part(some*3/2, all)), nil
 	}
 	var err error
 	m.quarter, err = m.whole.Shorten(some/4, true)
-	return x.priced(m, whole, c.part(some*7/4, all)), err
+	return priced(m, c.part(some*7/4, all)), err
 }
 
 // partly is a method without jitter that leaves nothing out yet.
@@ -138,12 +141,8 @@ func partly(whole *method) *method {
 	return &method{whole: whole.whole, rest: whole.whole, byCost: true}
 }
 
-// priced is a method with its cost; nil where it leaves nothing out. What NVLSTree over a network
-// takes longer than its pieces say holds of the whole, too.
-func (x *Executor) priced(m, whole *method, c cost) *method {
-	if m.whole.Req.Algo == coll.NVLSTree && x.cfg.Fabric != nil {
-		c.times, whole.cost.times = nvlsTreeTimes, nvlsTreeTimes
-	}
+// priced is a method with its cost; nil where it leaves nothing out.
+func priced(m *method, c cost) *method {
 	if m.cost = c; !m.parted() {
 		return nil
 	}
@@ -174,7 +173,7 @@ func (x *Executor) leastLoops(p *plan.Plan) int64 {
 	d := depth(p)
 	switch {
 	case p.Req.Func.IsP2P():
-		return leastChunks
+		return leastParts
 	case p.Req.Algo == coll.NVLSTree:
 		d *= 2
 	case p.Req.Func.Rooted() && x.cfg.Fabric == nil:
@@ -193,22 +192,15 @@ func (x *Executor) fewLoops(p *plan.Plan, c cost) int64 {
 	return max(leastLoops, depth(p)/2*2)
 }
 
-// chainDepth is how many iterations of a chain show its pace, and leastChunks how many
-// chunks of every transfer.
-const (
-	chainDepth  = 32
-	leastChunks = 4
-)
+// chainDepth is how many iterations of a chain show its pace.
+const chainDepth = 32
 
 // account says how the time of an operation was found of which more iterations or turns than ran
 // are given the mean time of those.
 func (m *method) account(from exec.Account, more int64, skipped units.Time) exec.Account {
 	margin := max(windowMargin, m.Margin)
 	if m.byCost && from.Method == exec.Near {
-		from.Margin += windowMargin
-		if m.Margin == slowMargin {
-			from.Margin += slowMargin - windowMargin
-		}
+		from.Margin += margin
 		const mean = "%s; %d more turns or iterations are given the mean time of those simulated"
 		from.Note = fmt.Sprintf(mean, from.Note, more)
 		return from
@@ -220,22 +212,14 @@ func (m *method) account(from exec.Account, more int64, skipped units.Time) exec
 		Skipped: skipped, ByCost: m.byCost, Reduction: exec.Reduction{Ranks: from.Reduction.Ranks}}
 }
 
-// Margins are more than was seen: 4 % of NVLSTree, whose buffers fill slowly, 8 % of it where
-// few iterations are simulated, 5 % of what settles slowly over plain hosts, where whole runs
-// are too long to compare with, 12 % of sends and receives whose buffers are too small to
-// saturate a link, 0.3 % otherwise, and 2 % of the rest.
-const (
-	nvlsTreeMargin = 0.05
-	fewLoopsMargin = 0.15
-	slowMargin     = 0.08
-	chunkMargin    = 0.15
-)
+// nvlsTreeMargin is that of NVLSTree, whose buffers fill slowly: 4 % were seen.
+const nvlsTreeMargin = 0.05
 
 // loopMargin is the margin of some iterations of a plan.
 func (x *Executor) loopMargin(p *plan.Plan) float64 {
 	switch {
 	case p.Req.Func.IsP2P():
-		return chunkMargin
+		return widestMargin
 	case p.Req.Algo == coll.NVLSTree:
 		return nvlsTreeMargin
 	}

@@ -48,7 +48,7 @@ func within(t testing.TB, c *comm.Comm, cfg sim.Config, p *plan.Plan, limit unit
 		t.Fatal(err)
 	}
 	if x.Within(limit); limit < units.FromMicros(1e4) {
-		x.Afford(2000, 1)
+		x.Afford(units.FromMicros(5e4))
 	}
 	r, err := x.Run(context.Background(), exec.One(p), trace.Discard)
 	if err != nil {

@@ -195,7 +195,7 @@ func (x *Executor) execute(ctx context.Context, m *method, sink trace.Sink) (exe
 		if err != nil {
 			return exec.Result{Wrong: -1}, err
 		}
-		return x.resultOf(m, t.clone()), nil
+		return x.resultOf(m, t.clone())
 	}
 	if m.e == nil {
 		if err := x.layWhole(ctx, m, sink); err != nil {
@@ -219,11 +219,11 @@ func (x *Executor) execute(ctx context.Context, m *method, sink trace.Sink) (exe
 	if err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
-	res := x.resultOf(m, all)
-	if t != nil {
+	res, err := x.resultOf(m, all)
+	if t != nil && err == nil {
 		t.Finish(&res)
 	}
-	return res, nil
+	return res, err
 }
 
 // errTried ends a run that was to come to a steady state.
@@ -259,17 +259,20 @@ func (x *Executor) try(ctx context.Context, m *method) (exec.Result, error) {
 	if err != nil {
 		return exec.Result{Wrong: -1}, err
 	}
-	return x.resultOf(m, t), nil
+	return x.resultOf(m, t)
 }
 
 // resultOf is what a tally says of one operation, and how it was found.
-func (x *Executor) resultOf(m *method, t *tally) exec.Result {
+func (x *Executor) resultOf(m *method, t *tally) (exec.Result, error) {
+	if err := x.drifted(t); err != nil {
+		return exec.Result{Wrong: -1}, err
+	}
 	r := x.result(m.whole, t)
 	r.Account = m.accounted(t.account)
 	if m.whole.Req.Sums {
 		x.sums(&r, &m.whole.Req)
 	}
-	return r
+	return r, nil
 }
 
 // sums adds the kernel that reduces what an AllToAll brought (device/reduce_scatter.h:20 of RCCL 2.30.4):

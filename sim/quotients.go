@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/fold"
 	"github.com/simccl/simccl/units"
@@ -50,7 +51,7 @@ func (x *Executor) quotient(e *engine.Engine, mode Folding, times float64) (*fol
 	c := fold.Config{Systems: x.cfg.Systems, Fabric: x.cfg.Fabric, Faults: x.cfg.Faults,
 		Slow: x.cfg.slowness()}
 	all := c.Proposals(j.Plan)
-	near := x.nearBy(mode, j, times)
+	near := x.nearBy(mode, e, times)
 	if slices.ContainsFunc(all, near) {
 		slices.SortStableFunc(all, inOrder(mode, j, near, times))
 	}
@@ -65,21 +66,27 @@ func (x *Executor) quotient(e *engine.Engine, mode Folding, times float64) (*fol
 	return nil, nil
 }
 
-// nearBy says which proposals are enough where they are near: how far off they are is known on
-// ideal networks.
-func (x *Executor) nearBy(mode Folding, j *engine.Job, times float64) func(p *fold.Proposal) bool {
-	few := func(p *fold.Proposal) bool { return p.Margin > 0 && p.Few }
-	switch {
-	case x.cfg.Fabric != nil, mode == FoldExact:
-	case mode == FoldNear, mode == FoldAuto && rankByRank(j, times).time() > exactTime &&
-		j.Plan.Comm.NRanks > UnfoldedRanks:
-		return func(p *fold.Proposal) bool { return p.Margin > 0 && !(p.Chain && x.chains) }
-	case mode == FoldAuto && rankByRank(j, times).time() > exactTime:
-		return few
-	case mode == sameDraws && rankByRank(j, 1).pieces > fewWork*float64(j.Kernels):
-		return few
+// nearBy says which proposals are enough where they are near, if they save half: how far off they are is
+// known on ideal networks.
+func (x *Executor) nearBy(mode Folding, e *engine.Engine, times float64) func(p *fold.Proposal) bool {
+	j := e.Jobs[0]
+	every, drawn := rankByRank(j, times), mode == sameDraws || e.Jitter != (gpu.JitterCost{})
+	some := every.time() > exactTime
+	if mode == sameDraws {
+		some = rankByRank(j, 1).pieces > fewWork*float64(j.Kernels)
 	}
-	return func(*fold.Proposal) bool { return false }
+	return func(p *fold.Proposal) bool {
+		switch {
+		case x.cfg.Fabric != nil, mode == FoldExact, p.Margin == 0:
+			return false
+		case mode == FoldNear:
+			return !(p.Chain && x.chains)
+		case !some, p.Chain && x.chains, mode == FoldAuto && 2*priceOf(j, p, times) > every.time(),
+			drawn && (p.Chain || j.Plan.Req.Algo != coll.Ring):
+			return false
+		}
+		return p.Few || mode == FoldAuto && j.Plan.Comm.NRanks > UnfoldedRanks
+	}
 }
 
 // rankByRank is about what a run of every rank costs beside quotients.
@@ -93,14 +100,17 @@ func rankByRank(j *engine.Job, times float64) cost {
 		conns: float64(int64(len(all)) * ranks)}
 }
 
+// priceOf is about what a run of a proposal takes.
+func priceOf(j *engine.Job, p *fold.Proposal, times float64) units.Time {
+	return cost{pieces: float64(p.Slices) * times * float64(j.Kernels), conns: float64(p.Parts)}.time()
+}
+
 // inOrder puts exact quotients that cost little first, then near ones that take at most half of
 // wholeTime, the cheapest of the other near ones, and other exact ones. One that is near where it is not
 // exact is not left for another.
 func inOrder(mode Folding, j *engine.Job, near func(*fold.Proposal) bool,
 	times float64) func(a, b *fold.Proposal) int {
-	price := func(p *fold.Proposal) units.Time {
-		return cost{pieces: float64(p.Slices) * times * float64(j.Kernels), conns: float64(p.Parts)}.time()
-	}
+	price := func(p *fold.Proposal) units.Time { return priceOf(j, p, times) }
 	cheap := func(p *fold.Proposal) bool {
 		switch mode {
 		case FoldNear:

@@ -130,8 +130,7 @@ type Executor struct {
 	flowsOnly bool       // a run of Packets ends with errNeedsFrames once frames are needed
 	share     int64      // what has more pieces than that shares its jitter; below 0 for mostToDraw
 	parts     int        // most that a run was handled in
-	// Of more steps than afford a run is refused where a program has more ops than affordOps.
-	afford, affordOps int64
+	afford    units.Time // of a processor: what costs more is refused
 }
 
 var _ exec.Executor = (*Executor)(nil)
@@ -155,8 +154,7 @@ func New(cfg Config) (*Executor, error) {
 		return nil, &ConfigError{"Packets", "needs a Fabric, whose cables carry the frames"}
 	}
 	cfg.Systems = merged(cfg.Systems)
-	x := &Executor{cfg: cfg, windows: cfg.Windows, whole: wholeTime, share: -1, afford: maxSteps,
-		affordOps: maxOps}
+	x := &Executor{cfg: cfg, windows: cfg.Windows, whole: wholeTime, share: -1, afford: mostTime}
 	if x.windows == nil {
 		x.windows = new(Windows)
 	}
@@ -298,9 +296,25 @@ type tally struct {
 	events      int64
 	jitters     bool
 	account     exec.Account
+	drift       units.Time // of a chain, how long its middle takes where that is not known well
 }
 
-// tallyOf reads a finished run; errDrifts where that does not give the time of all of it.
+// drifted widens the margin of a chain whose middle takes another time than its head says; errDrifts where
+// that does not give the time of all of it.
+func (x *Executor) drifted(t *tally) error {
+	if t.drift == 0 {
+		return nil
+	}
+	margin, tooMuch := fold.DriftMargin(t.drift, t.first)
+	if tooMuch && x.cfg.Fold != FoldNear {
+		return errDrifts
+	}
+	least, _ := fold.DriftMargin(0, t.first)
+	t.account.Margin += margin - least
+	return nil
+}
+
+// tallyOf reads a finished run.
 func (x *Executor) tallyOf(e *engine.Engine, fold *fold.Quotient) (*tally, error) {
 	t := &tally{kernels: int(e.Jobs[0].Kernels), finish: make([]units.Time, len(e.Devices)), events: e.Events,
 		jitters: e.Jitter != (gpu.JitterCost{})}
@@ -312,10 +326,7 @@ func (x *Executor) tallyOf(e *engine.Engine, fold *fold.Quotient) (*tally, error
 	if fold != nil {
 		var first, last units.Time
 		t.finish, first, last = fold.Finish(t.finish, t.kernels)
-		t.first, t.last = t.first+first, t.last+last
-		if fold.Drifts() && x.cfg.Fold != FoldNear {
-			return nil, errDrifts
-		}
+		t.first, t.last, t.drift = t.first+first, t.last+last, fold.Drift()
 	}
 	t.account = account(e, fold)
 	for _, l := range e.Wire.Loads() { // of all simulated operations

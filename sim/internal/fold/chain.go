@@ -78,7 +78,7 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 			return nil
 		}
 	}
-	s := &symmetry{home: make([]int32, n), skipped: k, margin: chainMargin,
+	s := &symmetry{home: make([]int32, n), skipped: k, margin: chainMargin, few: true,
 		approximation: "nodes in the middle of the chain are assumed to behave as those before them"}
 	for node := range s.home {
 		switch at := k.place[node]; {
@@ -194,15 +194,6 @@ func (k *omittedChain) later(end []units.Time) units.Time {
 		k.drifts = k.drifts || math.Abs(float64(end[at]-end[at-2]-two)) > steady*float64(two)
 	}
 	return two * units.Time(k.tail-k.head) / 2
-}
-
-// margin is by how much a chain's time may be off of which the middle takes so much.
-func (k *omittedChain) margin(middle, all units.Time) float64 {
-	if !k.drifts {
-		return chainMargin
-	}
-	less := driftsLess * float64(middle) / float64(max(1, all))
-	return max(chainMargin, less/(1-less))
 }
 
 // finish sets when every rank ends, whose nodes end as the simulated ones do,

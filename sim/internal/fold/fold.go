@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/sim/param"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/units"
 )
 
 // Config is what decides which ranks are equivalent, other than the plan.
@@ -132,9 +133,17 @@ func (c *Config) Lay(e *engine.Engine, j *engine.Job, of *Proposal, near bool) (
 	return nil, nil
 }
 
-// Drifts reports whether a run showed that nodes in the middle of a chain do not do what those before
-// them do, so that the time of all may be off by more than driftsMargin.
-func (q *Quotient) Drifts() bool { return q.skipped != nil && q.margin > driftsMargin }
+// Drift is how long the middle of a chain takes whose nodes do not do what those before them do; 0 of all
+// else.
+func (q *Quotient) Drift() units.Time { return q.drift }
+
+// DriftMargin is by how much a time may be off of which a middle that drifts takes so much, and whether that
+// is too much.
+func DriftMargin(middle, all units.Time) (margin float64, tooMuch bool) {
+	less := driftsLess * float64(middle) / float64(max(1, all))
+	margin = max(chainMargin, less/(1-less))
+	return margin, margin > driftsMargin
+}
 
 // Account reports how a folded run's times came about.
 func (q *Quotient) Account() exec.Account {

@@ -74,10 +74,9 @@ func (t *trees) nearSymmetry(depths bool) *symmetry {
 	}
 	places := int32(c.MaxLocalRanks)
 	if p.Req.Algo != coll.Tree {
-		if !t.headsEquivalent() {
-			return nil
-		}
-		places, s.heads = 1, int32(len(c.NVLS[p.Split.ChannelLo].Heads))
+		places = 1
+		t.mergeHeads(s)
+		s.few = false
 	}
 	sets := t.sets(s)
 	for n := range s.home {

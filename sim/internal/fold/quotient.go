@@ -2,7 +2,6 @@ package fold
 
 import (
 	"math"
-	"slices"
 
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
@@ -29,6 +28,7 @@ type Quotient struct {
 	plan     *plan.Plan
 	exact    bool
 	meets    bool             // every send has its receive
+	drift    units.Time       // see Drift
 	per      int32            // connection ids of a rank on a channel, of all operations
 	members  []conns          // by operation of the kernel
 	lo       int32            // the first channel
@@ -412,7 +412,9 @@ func (q *Quotient) Finish(ends []units.Time, operations int) (ranks []units.Time
 	if q.skipped != nil {
 		first = q.skipped.finish(q.plan.Comm.NodeOf, ranks)
 		last = q.skipped.last(q.channelsLater(), operations)
-		q.margin = q.skipped.margin(first, slices.Max(ranks))
+		if q.skipped.drifts {
+			q.drift = first
+		}
 	}
 	return ranks, first, last
 }

@@ -153,6 +153,24 @@ func (t *trees) headsEquivalent() bool {
 		func(pr *plan.Program) bool { return equalChunks(p, pr, heads) })
 }
 
+// headsMargin is by how much a quotient that merges heads whose chunks differ may be off: they do so in the
+// last iteration alone, of which the first head has the most.
+const headsMargin = 0.03
+
+// mergeHeads has the heads of each NVLS channel represented by the first.
+func (t *trees) mergeHeads(s *symmetry) {
+	s.heads = int32(len(t.p.Comm.NVLS[t.p.Split.ChannelLo].Heads))
+	if t.headsEquivalent() {
+		return
+	}
+	s.equivalent, s.unequal, s.few = false, false, true
+	s.margin += headsMargin
+	if s.approximation != "" {
+		s.approximation += ", "
+	}
+	s.approximation += "heads are treated as equivalent, though their last chunks differ"
+}
+
 // propose proposes quotients: by channels, heads and mirrored nodes, by
 // channels alone, and the near one. Faults leave no two nodes equal, and none
 // of the ranks of a node. Slow ports touch some channels only, which in the near one
@@ -281,10 +299,8 @@ func (t *trees) symmetry(round, mirror bool) *symmetry {
 	s.judge(p)
 	places := int32(c.MaxLocalRanks)
 	if p.Req.Algo != coll.Tree && round {
-		if !t.headsEquivalent() {
-			return nil
-		}
-		places, s.heads = 1, int32(len(c.NVLS[p.Split.ChannelLo].Heads))
+		places = 1
+		t.mergeHeads(s)
 	}
 	n := int32(c.NNodes)
 	trees := int32(len(t.parent))
