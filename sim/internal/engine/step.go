@@ -405,9 +405,10 @@ func (e *Engine) drain(g *Group) units.Time {
 	return e.Cost.drain
 }
 
-// flush is by how much the fence behind an op's last slice outlasts it.
+// flush is by how much the fence behind an op's last slice outlasts it. Of stores through a multicast
+// address, multicast_slice has it.
 func (e *Engine) flush(g *Group) units.Time {
-	if g.Route == g.local {
+	if g.Route == g.local || g.pass.Multicast {
 		return 0
 	}
 	return units.Time(e.Class.Simple.Flush * float64(e.Queue.Now-g.begun))
