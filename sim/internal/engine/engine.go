@@ -78,7 +78,8 @@ type Group struct {
 	count   uint32     // pieces so far, for the jitter's stream
 	Free    units.Time // when the group can start its next piece
 	wake    units.Time // time of the pending evTry, -1 without one
-	// Of the connections that the next piece waits for so many are ready, from a time on.
+	// Of the connections that the next piece waits for so many are ready, from a time on: before any is,
+	// from when the piece in progress began.
 	metAt units.Time
 	met   int32
 	Route wire.RouteID
@@ -104,7 +105,6 @@ type Group struct {
 	bound    wire.Rate   // and its rate, of LL and LL128
 	Program  plan.Program
 	Joint    wire.RouteID // of ops with several peers, -1 where there are none
-	begun    units.Time   // when the piece in progress began
 	perRound int32        // ops that one primitive of NCCL was cut into
 	held     heldSlice
 	drift    float64         // static share of this channel

@@ -68,7 +68,7 @@ func (g *Group) appendState(dst []int64, now units.Time) []int64 {
 		dst = appendIDs(dst, h.peers())
 	}
 	if g.state == opening || g.state == moving {
-		dst = append(dst, int64(now-g.begun))
+		dst = append(dst, int64(now-g.metAt))
 	}
 	for _, x := range g.round {
 		dst = append(dst, int64(x.conn), int64(x.chunk%g.perRound), int64(x.bytes))

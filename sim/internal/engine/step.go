@@ -117,11 +117,11 @@ func (g *Group) pieceBytes(slice int32) units.Bytes {
 // no overhead.
 func (e *Engine) begin(gi int32) (joins bool) {
 	g := &e.Groups[gi]
-	g.streams, g.begun = g.posted && e.Queue.Now == g.Free, e.Queue.Now
+	g.streams = g.posted && e.Queue.Now == g.Free
 	if g.Bytes = g.pieceBytes(g.slice); g.idle {
 		g.Bytes = 0
 	}
-	g.state, g.met, g.metAt = opening, 0, 0
+	g.state, g.met, g.metAt = opening, 0, e.Queue.Now
 	g.count++
 	if e.Observer != nil {
 		e.Observer.Piece(PieceEvent{Point: PieceBegun, Group: gi})
@@ -411,7 +411,7 @@ func (e *Engine) flush(g *Group) units.Time {
 	if g.Route == g.local || g.pass.Multicast {
 		return 0
 	}
-	return units.Time(e.Class.Simple.Flush * float64(e.Queue.Now-g.begun))
+	return units.Time(e.Class.Simple.Flush * float64(e.Queue.Now-g.metAt))
 }
 
 // heldSlice is a slice whose flag is not up yet.
