@@ -38,6 +38,11 @@ const (
 	// combine). Medians of 2 x H200, testdata/measured/h200x2/2026-11-30.
 	routeHost   = 1600 * units.Microsecond
 	permuteHost = 1080 * units.Microsecond
+	// What it takes for a scan of states beside that many operators, forward and backward: mamba_ssm's Triton
+	// kernels are launched from Python, a backward pass is Python, too. Medians of one H200,
+	// testdata/measured/h200x1/layers.
+	scanHost         = 1170 * units.Microsecond
+	scanBackwardHost = 3180 * units.Microsecond
 )
 
 // routed reports whether tokens are sorted by their experts, so that the host asks how many each one has
@@ -50,6 +55,11 @@ func (g *generator) routing(t units.Time) units.Time {
 	if !g.c.routed() {
 		return 0
 	}
+	return g.hostTime(t)
+}
+
+// hostTime is what a host of the launch that is asked for takes for what the default's takes t.
+func (g *generator) hostTime(t units.Time) units.Time {
 	return units.Time(float64(t) * (float64(g.c.Launch) / float64(DefaultLaunch)))
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -175,6 +176,48 @@ func TestStagesAreTheJob(t *testing.T) {
 	}
 }
 
+// TestHostOfScans: the host takes for a state space layer what was measured of one of Megatron-Core, forward and
+// backward.
+func TestHostOfScans(t *testing.T) {
+	file, err := os.Open("../../testdata/measured/h200x1/layers/layers.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var forward, backward []float64
+	for lines := json.NewDecoder(file); ; {
+		var line struct {
+			Case  string
+			Layer map[string]float64 `json:"layer_us"`
+		}
+		if err := lines.Decode(&line); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if line.Case == "mamba" {
+			forward = append(forward, line.Layer["issue_forward"])
+			backward = append(backward, line.Layer["issue_backward"])
+		}
+	}
+	layers := func(n int) units.Time {
+		c := small()
+		c.GlobalBatch, c.Launch = 2, DefaultLaunch // one microbatch
+		c.Pattern, c.Layers = strings.Repeat("M", n), int64(n)
+		c.SSMHeads, c.SSMHeadDim, c.SSMGroups, c.SSMState, c.SSMConv = 8, 16, 1, 16, 4
+		return elapsed(t, makeJob(t, c))
+	}
+	want := median(forward) + median(backward)
+	if got := (layers(6) - layers(2)).Micros() / 4; math.Abs(got/want-1) > 0.03 {
+		t.Errorf("a layer takes the host %.0f us, measured %.0f", got, want)
+	}
+}
+
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
 // TestHostOfRouting: what the host takes for a router and for sorting tokens is what was measured of
 // Megatron-Core on two ranks; what lies beside the products of experts is what two local experts take without
 // two fourteenths of what sixteen take more.
@@ -205,17 +248,13 @@ func TestHostOfRouting(t *testing.T) {
 			parts[name] = append(parts[name], us)
 		}
 	}
-	median := func(name string) float64 {
-		slices.Sort(parts[name])
-		return parts[name][len(parts[name])/2]
-	}
-	few, many := median("2 experts"), median("16 experts")
+	few, many := median(parts["2 experts"]), median(parts["16 experts"])
 	for _, x := range []struct {
 		name string
 		got  units.Time
 		want float64
-	}{{"router", routeHost, median("route") + median("preprocess")},
-		{"sorting", permuteHost, median("dispatch") + median("combine") + median("postprocess") +
+	}{{"router", routeHost, median(parts["route"]) + median(parts["preprocess"])},
+		{"sorting", permuteHost, median(parts["dispatch"]) + median(parts["combine"]) + median(parts["postprocess"]) +
 			few - (many-few)/7}} {
 		if math.Abs(x.got.Micros()/x.want-1) > 0.05 {
 			t.Errorf("%s: %v, measured %.0f us", x.name, x.got, x.want)

@@ -173,7 +173,7 @@ func (g *generator) blocks(of LayerKind) (out []block) {
 	c := g.c
 	if of == ssm {
 		return []block{{what: "state space", first: []string{"ssm_in"}, then: []string{"ssm_out"},
-			between: func(w *writer, k kind) { w.compute(g.scanOp(k)) }}}
+			between: (*writer).scan}}
 	}
 	if of.Attention() {
 		first := []string{"qkv"}
@@ -194,6 +194,16 @@ func (g *generator) blocks(of LayerKind) (out []block) {
 		}
 	}
 	return out
+}
+
+// scan is what lies between the matrices of a state space layer.
+func (w *writer) scan(k kind) {
+	host := scanHost
+	if k == backward {
+		host = scanBackwardHost
+	}
+	w.launches(w.g.hostTime(host))
+	w.compute(w.g.scanOp(k))
 }
 
 // layer is a layer's forward pass.
