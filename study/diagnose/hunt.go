@@ -146,7 +146,8 @@ func (h *hunt) bench(ctx context.Context) error {
 }
 
 func newHunt(q *work, b *bench, es []expected) *hunt {
-	h := &hunt{work: q, b: b, es: es, known: map[string]float64{}, slower: q.rep.Verdict == Slower}
+	h := &hunt{work: q, b: b, es: es, known: map[string]float64{},
+		slower: q.rep.Verdict == Slower || b.endsSlower(es)}
 	for i, row := range b.table.rows {
 		h.every = append(h.every, math.Log(row.us/es[i].us))
 	}
@@ -159,6 +160,18 @@ func newHunt(q *work, b *bench, es []expected) *hunt {
 	h.before = doubt{0.08, median(h.spread)}
 	h.anchor()
 	return h
+}
+
+// plateau is the size from which on bandwidths hardly rise.
+const plateau = 256 << 20
+
+// endsSlower reports whether the last two sizes of a table's plateau are slower than expected, which is a lack
+// of bandwidth whatever most sizes are.
+func (b *bench) endsSlower(es []expected) bool {
+	rows := b.table.rows
+	last := len(rows) - 1
+	return last > 0 && rows[last-1].bytes >= plateau && judge(rows[last-1].us, es[last-1].least, es[last-1].most) == Slower &&
+		judge(rows[last].us, es[last].least, es[last].most) == Slower
 }
 
 // anchor chooses the rows at which suspects are tried first.
@@ -179,7 +192,6 @@ func (h *hunt) anchor() {
 // sample spreads rows over the table, the smallest, the farthest off and the last that counts among
 // them: beyond plateau sizes that are off as much as it say nothing new.
 func (h *hunt) sample() (out []int) {
-	const plateau = 256 << 20
 	rows := h.b.table.rows
 	n := len(rows)
 	for n > 2 && rows[n-2].bytes >= plateau && math.Abs(h.every[n-1]-h.every[n-2]) < 0.05 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 )
 
 // What the right suspect leaves of measured over simulated times, as ln, is of two kinds: scatter from
@@ -141,11 +142,28 @@ func byScore(a, b tried) int { return cmp.Compare(a.score, b.score) }
 var found = map[string]float64{"wrong-hca": 3, "numa": 1, "slow-node": 1, "acs": 1, "channels": 1, "mtu": 1}
 
 // common is ln of how much likelier a kind is than the mean of all kinds, before anything of a machine is
-// known: by the rule of succession, since eight reports say little.
+// known: the mean of a multinomial distribution under Jeffreys' prior, by which reports are few and kinds not
+// equally frequent.
 func common(kind string) float64 {
-	const kinds, reports = 30, 8
-	return math.Log((found[kind] + 1) * kinds / (reports + kinds))
+	const unseen = 0.5
+	kinds, reports := float64(numKinds()), 0.0
+	for _, n := range found { //lint:sorted a sum of whole numbers
+		reports += n
+	}
+	return math.Log((found[kind] + unseen) * kinds / (reports + unseen*kinds))
 }
+
+// numKinds is how many kinds of suspects there are.
+var numKinds = sync.OnceValue(func() int {
+	kinds := map[string]bool{}
+	for kind := range found { //lint:sorted a set
+		kinds[kind] = true
+	}
+	for _, c := range everyKind() {
+		kinds[c.kind] = true
+	}
+	return len(kinds)
+})
 
 // judged are the kinds of suspects, best first, each by the best of its suspects; that there are several of
 // equal curves makes a kind no less likely. Where the machine is slower as a whole the likeliest few are

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -56,6 +57,29 @@ func TestSlowerMachineHasSuspects(t *testing.T) {
 		h.slower = verdict == Slower
 		if got := h.judged([]tried{part}); len(got) != want {
 			t.Errorf("%s: %d suspects, want %d", verdict, len(got), want)
+		}
+	}
+}
+
+// TestSlowPlateauIsSlower: a table whose last two sizes are slower lacks bandwidth, also where most sizes are as
+// expected; one size, or sizes before the plateau, say nothing of the kind.
+func TestSlowPlateauIsSlower(t *testing.T) {
+	for _, c := range []struct {
+		first int64 // bytes of four rows, doubling
+		us    [4]float64
+		want  bool
+	}{
+		{128 << 20, [4]float64{1, 1, 2, 2}, true},
+		{128 << 20, [4]float64{1, 1, 1, 2}, false},
+		{128 << 20, [4]float64{1, 1, 2, 1}, false},
+		{32 << 20, [4]float64{1, 1, 2, 2}, false},
+	} {
+		b := &bench{table: &table{}}
+		for i, us := range c.us {
+			b.table.rows = append(b.table.rows, row{bytes: c.first << i, us: us})
+		}
+		if got := b.endsSlower(slices.Repeat([]expected{{0.8, 1, 1.3, ""}}, 4)); got != c.want {
+			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }
@@ -222,8 +246,9 @@ func TestKindsAreAsLikelyAsTheyWereFound(t *testing.T) {
 		sum += math.Exp(common(kind))
 		never++
 	}
-	if sum += (30 - never) * math.Exp(common("qp")); math.Abs(sum-30) > 1e-9 {
-		t.Errorf("30 kinds are as likely as %g", sum)
+	kinds := float64(numKinds())
+	if sum += (kinds - never) * math.Exp(common("qp")); math.Abs(sum-kinds) > 1e-9 {
+		t.Errorf("%g kinds are as likely as %g", kinds, sum)
 	}
 	of := []float64{0, 0, 0, 0.3, 0.7, 0.7, 0.7, 0.7}
 	h := curve(0.02, -0.03, 0.01, 0.32, 0.68, 0.73, 0.69, 0.71)

@@ -53,6 +53,14 @@ func (d document) nics() (n int) {
 	return n
 }
 
+// joined reports whether NVLink carries all between the nodes, as in a rack: a part of their NICs means nothing.
+func (d document) joined() bool {
+	intra, _ := d.system("intra").(string)
+	per, _ := d.system("gpus_per_node").(float64)
+	env, _ := d["env"].(map[string]any)
+	return strings.Contains(intra, "NVL72") && d.nodes()*int(per) <= 72 && env["NCCL_MNNVL_ENABLE"] != "0"
+}
+
 // with is the document with times changed, of the only rows that it keeps.
 func (d document) with(change func(r judgePoint) judgePoint) document {
 	out := maps.Clone(d)
@@ -97,7 +105,7 @@ func trialsOf(kind string, shared fs.FS, from, draws int) ([]trial, error) {
 			slower[called] = cut
 			if kind == "cuts" {
 				t := d.trial(called, diagnose.Slower, d.with(cut))
-				if n := d.nics(); n == 0 || n%int(part) == 0 {
+				if n := d.nics(); !d.joined() && (n == 0 || n%int(part) == 0) {
 					t.kinds = []string{"wrong-hca", "nic-down"} // a part of the NICs are whole ones
 				}
 				out = append(out, t)
