@@ -63,7 +63,7 @@ func (m *Site) wholeConfig(spec *Spec) (sim.Config, error) {
 		return sim.Config{}, err
 	}
 	cfg := sim.Config{Comm: whole.Layout, Systems: whole.Systems(), Class: m.Class(), PerThread: perThread,
-		Seed: spec.seed(), Fold: foldingOf(spec.Engine.Fold),
+		Seed: spec.seed(), Fold: foldingOf(spec.Engine.Fold), Budget: m.budget,
 		NoSkip: spec.Engine.Skip == "off", NoJitter: spec.Engine.Jitter == "off"}
 	// of the latter the host's time comes on top
 	if spec.Engine.Launch == "graph" || spec.Engine.Blocking > 0 {

@@ -62,6 +62,9 @@ type Options struct {
 	// Workers is how many points are simulated at a time, or, of fewer points, how many
 	// processors they use together; 0: all of them. It does not change results.
 	Workers int
+	// Budget is what a simulated operation may take of a processor by forecast, 0 for a minute; what would
+	// take more is refused.
+	Budget units.Time
 	// Planner, if not nil, makes the plans of a run of f in NCCL's place: those of a schedule of
 	// others. Such a run folds no ranks, since a schedule need not treat them equal.
 	Planner func(site *Site, f coll.Func) (Planner, error)
@@ -88,13 +91,14 @@ type Site struct {
 	Digest  string          // SHA-256 of the topologies' bytes, hexadecimal
 
 	class    func() *gpu.Class
-	graphs   []byte // of NCCL_GRAPH_FILE
-	rows     []byte // of NCCL_TUNER_CONFIG_FILE
-	named    bool   // the topology is that of a file, not the built-in one
-	measured bool   // the class is that of a file
-	split    *split // nil where all ranks are one communicator
-	plugin   string // whose settings hold where the user has none
-	kind     string // network class that the Spec or the machines' names say
+	graphs   []byte     // of NCCL_GRAPH_FILE
+	rows     []byte     // of NCCL_TUNER_CONFIG_FILE
+	named    bool       // the topology is that of a file, not the built-in one
+	measured bool       // the class is that of a file
+	split    *split     // nil where all ranks are one communicator
+	plugin   string     // whose settings hold where the user has none
+	kind     string     // network class that the Spec or the machines' names say
+	budget   units.Time // of a simulated operation
 
 	textsMu sync.Mutex
 	texts   map[[2]bool][]byte // of classText
@@ -164,7 +168,7 @@ func Layout(spec *Spec, opt Options) (*Site, error) {
 }
 
 func layout(spec *Spec, opt *Options) (*loader, error) {
-	l := &loader{spec: spec, opt: opt, site: &Site{}}
+	l := &loader{spec: spec, opt: opt, site: &Site{budget: opt.Budget}}
 	var c checks
 	c.machine(&spec.Machine)
 	c.env(spec.NCCL.Env)

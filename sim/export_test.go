@@ -18,9 +18,6 @@ func (x *Executor) Share(pieces int64) { x.share = pieces }
 // Parts is in how many parts a run was handled at most.
 func (x *Executor) Parts() int { return x.parts }
 
-// Afford sets from what forecast on a run is refused.
-func (x *Executor) Afford(t units.Time) { x.afford = t }
-
 // Frames forecasts how many frames a run of so many operations has, and its steps.
 func (x *Executor) Frames(p *plan.Plan, kernels int64) (frames, steps float64, took units.Time) {
 	frames, c, took := x.frames(p, kernels)

@@ -42,14 +42,14 @@ func leafSpine(t testing.TB, hosts, perLeaf int, oversub float64, seed uint64) *
 // within runs a plan of which no more than so much is simulated.
 func within(t testing.TB, c *comm.Comm, cfg sim.Config, p *plan.Plan, limit units.Time) exec.Result {
 	t.Helper()
-	cfg.Comm = c.Layout
+	if cfg.Comm = c.Layout; limit < units.FromMicros(1e4) {
+		cfg.Budget = units.FromMicros(5e4)
+	}
 	x, err := sim.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x.Within(limit); limit < units.FromMicros(1e4) {
-		x.Afford(units.FromMicros(5e4))
-	}
+	x.Within(limit)
 	r, err := x.Run(context.Background(), exec.One(p), trace.Discard)
 	if err != nil {
 		t.Fatal(err)

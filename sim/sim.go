@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,6 +74,9 @@ type Config struct {
 	Windows *Windows
 	// Fold says whether equal ranks and channels are simulated once.
 	Fold Folding
+	// Budget is what a run may take of a processor by forecast, 0 for a minute: what would take more is
+	// refused, but by FoldExact and Unfolded.
+	Budget units.Time
 	// Fabric is the network between the hosts; nil: ports share max-min, and
 	// switches do not block.
 	Fabric *fabric.Fabric
@@ -154,7 +158,7 @@ func New(cfg Config) (*Executor, error) {
 		return nil, &ConfigError{"Packets", "needs a Fabric, whose cables carry the frames"}
 	}
 	cfg.Systems = merged(cfg.Systems)
-	x := &Executor{cfg: cfg, windows: cfg.Windows, whole: wholeTime, share: -1, afford: mostTime}
+	x := &Executor{cfg: cfg, windows: cfg.Windows, whole: wholeTime, share: -1, afford: cmp.Or(cfg.Budget, mostTime)}
 	if x.windows == nil {
 		x.windows = new(Windows)
 	}

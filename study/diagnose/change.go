@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/internal/bounded"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/units"
 )
 
 // trial is a machine in the making: a bench's Spec that a suspect changes, with files of its own.
@@ -51,10 +52,14 @@ func (o over) ReadLimited(name string, limit int64) ([]byte, error) {
 	return bounded.ReadFS(o, name, limit)
 }
 
+// perTrial is what a suspect may cost at one size by forecast: more than a hundred sizes of suspects are
+// simulated for a table.
+const perTrial = 4 * units.Second
+
 // ready loads the changed machine.
 func (t *trial) ready() (*scenario.Running, error) {
 	opt := t.opt
-	opt.Files, opt.Warn = over{t.opt.Files, t.files}, nil
+	opt.Files, opt.Warn, opt.Budget = over{t.opt.Files, t.files}, nil, perTrial
 	r, err := scenario.Prepare(t.spec, opt)
 	if err != nil {
 		return nil, err

@@ -3,12 +3,14 @@ package diagnose
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/sim"
 )
 
@@ -255,6 +257,9 @@ func (h *hunt) ratiosOf(ctx context.Context, t *tried, places []int) []float64 {
 	}
 	outs, err := h.on.simulate(ctx, r, rows)
 	if err != nil {
+		if _, dear := errors.AsType[*exec.NotImplementedError](err); dear {
+			h.note("not tried, as its simulation takes too long or is not possible: %s", t.kind)
+		}
 		return nil
 	}
 	ratio := make([]float64, len(outs))
