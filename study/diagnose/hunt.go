@@ -119,7 +119,7 @@ func (h *hunt) bench(ctx context.Context) error {
 	if nodes := h.on.spec.Machine.Nodes; site.Comm.NRanks > many && n < site.Comm.NNodes &&
 		site.Network == nil &&
 		len(nodes) == 1 {
-		nodes[0].Count = n
+		nodes[0].Count = nodes[0].Count * n / site.Comm.NNodes // hosts, of which a domain has several
 	}
 	if err := h.on.prepare(); err != nil || h.on.run.Site.Comm.NRanks != h.on.run.Site.Comm.NNodes*per {
 		h.on.spec.Machine.Nodes = h.b.spec.Machine.Nodes // a part of the machine is none by itself
