@@ -32,17 +32,20 @@ const (
 	// loopLaunch is what a further kernel takes that a loop in C++ launches, as Transformer Engine does
 	// for the products of experts one by one: cudaLaunchKernel itself.
 	loopLaunch = 5 * units.Microsecond
-	// What the host of that launch takes for experts that a router chooses, in a pass forward and in one
-	// backward each, as Megatron-Core 0.20 does it without a graph: the router with what it prepares (the
-	// choice, its loss, tokens of each expert), and tokens sorted, sent and joined (preprocess, dispatch and
-	// combine). Medians of 2 x H200, testdata/measured/h200x2/2026-11-30.
-	routeHost   = 1600 * units.Microsecond
-	permuteHost = 1080 * units.Microsecond
-	// What it takes for a scan of states beside that many operators, forward and backward: mamba_ssm's Triton
+	// What a host takes for experts that a router chooses, in a pass forward and in one backward each, as
+	// Megatron-Core 0.20 does it without a graph: the router with what it prepares (the choice, its loss,
+	// tokens of each expert), and tokens sorted, sent and joined (preprocess, dispatch and combine). Medians of
+	// 2 x H200, testdata/measured/h200x2/2026-11-30, whose host took routedLaunch for an operator.
+	routeHost    = 1600 * units.Microsecond
+	permuteHost  = 1080 * units.Microsecond
+	routedLaunch = 23 * units.Microsecond
+	// What a host takes for a scan of states beside its operators, forward and backward: mamba_ssm's Triton
 	// kernels are launched from Python, a backward pass is Python, too. Medians of one H200,
-	// testdata/measured/h200x1/layers.
-	scanHost         = 1170 * units.Microsecond
-	scanBackwardHost = 3180 * units.Microsecond
+	// testdata/measured/h200x1/layers, whose host took scanLaunch for an operator: a layer with attention took
+	// it 33 us a kernel, the host above 30.
+	scanHost         = 1280 * units.Microsecond
+	scanBackwardHost = 3310 * units.Microsecond
+	scanLaunch       = 25 * units.Microsecond
 )
 
 // routed reports whether tokens are sorted by their experts, so that the host asks how many each one has
@@ -55,12 +58,12 @@ func (g *generator) routing(t units.Time) units.Time {
 	if !g.c.routed() {
 		return 0
 	}
-	return g.hostTime(t)
+	return g.hostTime(t, routedLaunch)
 }
 
-// hostTime is what a host of the launch that is asked for takes for what the default's takes t.
-func (g *generator) hostTime(t units.Time) units.Time {
-	return units.Time(float64(t) * (float64(g.c.Launch) / float64(DefaultLaunch)))
+// hostTime is what a host of the launch that is asked for takes for what one of another launch takes t.
+func (g *generator) hostTime(t, of units.Time) units.Time {
+	return units.Time(float64(t) * (float64(g.c.Launch) / float64(of)))
 }
 
 // launching is what the host takes to launch a computation of so many kernels beside its products.

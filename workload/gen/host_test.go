@@ -202,7 +202,7 @@ func TestHostOfScans(t *testing.T) {
 	}
 	layers := func(n int) units.Time {
 		c := small()
-		c.GlobalBatch, c.Launch = 2, DefaultLaunch // one microbatch
+		c.GlobalBatch, c.Launch = 2, scanLaunch // one microbatch
 		c.Pattern, c.Layers = strings.Repeat("M", n), int64(n)
 		c.SSMHeads, c.SSMHeadDim, c.SSMGroups, c.SSMState, c.SSMConv = 8, 16, 1, 16, 4
 		return elapsed(t, makeJob(t, c))
@@ -231,12 +231,16 @@ func TestHostOfRouting(t *testing.T) {
 	for lines := json.NewDecoder(file); ; {
 		var line struct {
 			EP, Local int
+			Plain     []float64          `json:"layer"` // us forward and backward, kernels
 			Parts     map[string]float64 `json:"parts_us"`
 		}
 		if err := lines.Decode(&line); err == io.EOF {
 			break
 		} else if err != nil {
 			t.Fatal(err)
+		}
+		if p := line.Plain; p != nil {
+			parts["operator"] = append(parts["operator"], (p[0]+p[1])/p[2])
 		}
 		if line.EP != 2 {
 			continue
@@ -253,7 +257,8 @@ func TestHostOfRouting(t *testing.T) {
 		name string
 		got  units.Time
 		want float64
-	}{{"router", routeHost, median(parts["route"]) + median(parts["preprocess"])},
+	}{{"an operator", routedLaunch, median(parts["operator"])},
+		{"router", routeHost, median(parts["route"]) + median(parts["preprocess"])},
 		{"sorting", permuteHost, median(parts["dispatch"]) + median(parts["combine"]) + median(parts["postprocess"]) +
 			few - (many-few)/7}} {
 		if math.Abs(x.got.Micros()/x.want-1) > 0.05 {
@@ -272,7 +277,7 @@ func TestHostWaitsForRouters(t *testing.T) {
 		c.Times = uniform(10*units.Millisecond, 10*units.Millisecond, 10*units.Millisecond)
 		c.Launch = 0
 		alone := elapsed(t, makeJob(t, c))
-		c.Launch = DefaultLaunch
+		c.Launch = routedLaunch
 		return elapsed(t, makeJob(t, c)) - alone
 	}
 	const layers = 8
