@@ -140,10 +140,14 @@ func (s same) without(places []*Place) []*Place {
 
 // show prints the survivors and the count, and with -cited the rules that they are of.
 func show(w io.Writer, all []row, o *options) (survivors int) {
-	tested := 0
+	tested, open := 0, 0
 	for i := range all {
 		r := &all[i]
-		if r.Verdict == unusable {
+		if r.Verdict == undecided {
+			open++
+			fmt.Fprintf(w, "%s: %s\n\t%s\n", r.Verdict, &r.Place, r.Key())
+		}
+		if r.Verdict == unusable || r.Verdict == undecided {
 			continue
 		}
 		if tested++; r.Verdict == dies {
@@ -156,6 +160,9 @@ func show(w io.Writer, all []row, o *options) (survivors int) {
 		fmt.Fprintf(w, "%s: %s\n\t%s\n", r.Verdict, &r.Place, r.Key())
 	}
 	fmt.Fprintf(w, "%d of %d mutants survive\n", survivors, tested)
+	if open > 0 {
+		fmt.Fprintf(w, "%d more are undecided: the tests of what imports them were not asked\n", open)
+	}
 	if o.cited {
 		showHeld(w, all)
 	}
@@ -170,7 +177,7 @@ func showHeld(w io.Writer, all []row) {
 	mutants, rules := make([]int, len(ranks)), make([]int, len(ranks))
 	for i := range all {
 		r := &all[i]
-		if r.Verdict == unusable {
+		if r.Verdict == unusable || r.Verdict == undecided {
 			continue
 		}
 		held := slices.Index(ranks, cmp.Or(r.Held, byNone))

@@ -109,8 +109,9 @@ type row struct {
 const (
 	dies      = "dies"
 	survives  = "survives"
-	unusable  = "does not compile" // neither counts
-	forgotten = "no tests"         // a survivor, too
+	undecided = "importers not asked" // its package's tests survived: a later call goes on there
+	unusable  = "does not compile"    // neither counts
+	forgotten = "no tests"            // a survivor, too
 )
 
 func (o *options) run(ctx context.Context, file string) (survivors int, err error) {
@@ -140,10 +141,13 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 		return 0, err
 	}
 	defer f.Close()
-	done := map[string]bool{}
+	done, pending := map[string]bool{}, map[string]*row{}
 	counted := 0
-	for i := range f.All {
-		if done[f.All[i].Key()] = true; f.All[i].Verdict != unusable {
+	for _, r := range latest(f.All) {
+		done[r.Key()] = r.Verdict != undecided
+		if r.Verdict == undecided {
+			pending[r.Key()] = &r
+		} else if r.Verdict != unusable {
 			counted++
 		}
 	}
@@ -170,18 +174,34 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 			}
 			break
 		}
-		n, err := o.testAll(ctx, m, batch, f)
+		n, err := o.testAll(ctx, m, batch, pending, f)
 		if err != nil {
 			return 0, err
 		}
 		counted += n
 	}
-	return show(os.Stdout, f.All, o), f.Close()
+	return show(os.Stdout, latest(f.All), o), f.Close()
+}
+
+// latest are rows without those that a later one of the same mutant replaces.
+func latest(all []row) []row {
+	at := map[string]int{}
+	var rows []row
+	for i := range all {
+		if j, ok := at[all[i].Key()]; ok {
+			rows[j] = all[i]
+			continue
+		}
+		at[all[i].Key()] = len(rows)
+		rows = append(rows, all[i])
+	}
+	return rows
 }
 
 // testAll tests places and says how many compile: first by the tests of their packages, which are the
-// cheapest and notice most, then what is left by those of importers.
-func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place,
+// cheapest and notice most, then what is left by those of importers. Pending are those that an earlier call
+// left there.
+func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place, pending map[string]*row,
 	f *reductions.Resumed[row]) (counted int, err error) {
 	var s *suite
 	if o.given == "" {
@@ -204,6 +224,11 @@ func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place
 	for _, p := range places {
 		var r *row
 		done := true
+		if before := pending[p.Key()]; before != nil && p.id > 0 {
+			before.Place, before.Verdict = *p, survives
+			later = append(later, before)
+			continue
+		}
 		if p.id > 0 {
 			r, done, err = s.near(ctx, p)
 		} else if o.met {
@@ -211,10 +236,16 @@ func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place
 		} else {
 			r, err = alone(ctx, m, o, p)
 		}
-		if err == nil && done {
+		if err != nil {
+			break
+		}
+		if done {
 			err = add(r)
-		} else if err == nil {
+		} else {
 			later = append(later, r)
+			left := *r
+			left.Verdict = undecided
+			err = f.Add(&left)
 		}
 		if err != nil {
 			break

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,8 +48,8 @@ const (
 
 // A mode of tests without a mutant: which ones it meets, and how long it takes a processor.
 type mode struct {
-	fails bool         // or takes longer than importers may
-	meets map[int]bool // all where that is nil
+	fails bool             // or takes longer than importers may
+	meets map[int][]string // by mutant, tests that were seen to; all mutants are met where that is nil
 	usual time.Duration
 }
 
@@ -129,7 +130,7 @@ func (s *suite) usual(ctx context.Context, t *tests, pkg string, of which, far i
 	if far > 0 {
 		most = s.o.seconds
 	}
-	by, took, err := s.run(ctx, t, pkg, of, -1, 10*time.Minute, most)
+	by, took, err := s.run(ctx, t, pkg, of, asked{id: -1, limit: 10 * time.Minute, most: most})
 	if err != nil {
 		return nil, err
 	}
@@ -137,15 +138,35 @@ func (s *suite) usual(ctx context.Context, t *tests, pkg string, of which, far i
 	if err != nil {
 		return nil, err
 	}
-	*m = mode{fails: by != "", meets: map[int]bool{}, usual: took}
-	for _, id := range strings.Fields(string(met)) {
-		n, _ := strconv.Atoi(id)
-		m.meets[n] = true
-	}
+	*m = mode{fails: by != "", meets: meetings(string(met)), usual: took}
 	if by != "" && (most == 0 || took.Seconds() < 0.9*most) {
 		fmt.Fprintf(os.Stderr, "mutants: %s fails without any: %s\n", pkg, by)
 	}
 	return m, nil
+}
+
+// meetings reads what the helper notes: a mutant a line, and the test that met it where one is known.
+func meetings(text string) map[int][]string {
+	meets := map[int][]string{}
+	for line := range strings.Lines(text) {
+		id, test, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, _ := strconv.Atoi(id)
+		if tests := meets[n]; test != "" && !slices.Contains(tests, test) {
+			meets[n] = append(tests, test)
+		} else if tests == nil {
+			meets[n] = []string{}
+		}
+	}
+	return meets
+}
+
+// asked is what is asked of tests: with a mutant, 0 for none; of these names alone, or without these, as
+// go test -run and -skip have them; for how long, and for so many seconds of a processor, 0 for any.
+type asked struct {
+	id         int
+	only, skip string
+	limit      time.Duration
+	most       float64
 }
 
 // bounded gives a test so much address space (KiB), for a mutant may allocate without an end, and so many
@@ -154,24 +175,25 @@ const bounded = `ulimit -v 16000000; ulimit -t "$1"; shift; exec "$0" "$@"`
 
 var failing = regexp.MustCompile(`(?m)^(?:\s*--- FAIL: (\S+)|panic: (.*))`)
 
-// run runs tests with a mutant, 0 for none, and says which one fails, and what it took of processors. Random
-// tests draw the same for each. most are the seconds of a processor that they may take, 0 for any.
-func (s *suite) run(ctx context.Context, t *tests, pkg string, of which, id int, limit time.Duration,
-	most float64) (by string, took time.Duration, err error) {
-	if err := os.WriteFile(s.file("on"), []byte(strconv.Itoa(id)), 0o600); err != nil {
+// run runs tests and says which one fails, and what it took of processors. Random tests draw the same for
+// each mutant.
+func (s *suite) run(ctx context.Context, t *tests, pkg string, of which, a asked) (by string,
+	took time.Duration, err error) {
+	if err := os.WriteFile(s.file("on"), []byte(strconv.Itoa(a.id)), 0o600); err != nil {
 		return "", 0, err
 	}
-	seconds, tests := "unlimited", s.o.tests
+	seconds, tests := "unlimited", cmp.Or(a.only, s.o.tests)
 	if of == stories {
 		tests = "Conversations"
 	}
-	if most > 0 {
-		seconds = strconv.Itoa(int(math.Ceil(most)))
+	if a.most > 0 {
+		seconds = strconv.Itoa(int(math.Ceil(a.most)))
 	}
-	within, cancel := context.WithTimeout(ctx, limit)
+	within, cancel := context.WithTimeout(ctx, a.limit)
 	defer cancel()
 	cmd := exec.CommandContext(within, "sh", "-c", bounded, t.program, seconds, "-test.failfast",
-		"-test.timeout", limit.String(), "-test.short="+strconv.FormatBool(of != whole), "-test.run", tests)
+		"-test.timeout", a.limit.String(), "-test.short="+strconv.FormatBool(of != whole), "-test.run", tests,
+		"-test.skip", a.skip)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = s.m.Packages[pkg].Dir, append(os.Environ(), "RAPID_SEED=1"),
 		10*time.Second
 	out, err := cmd.CombinedOutput()
@@ -183,7 +205,7 @@ func (s *suite) run(ctx context.Context, t *tests, pkg string, of which, id int,
 	case ctx.Err() != nil:
 		return "", took, context.Canceled
 	case within.Err() != nil:
-		return "no end within " + limit.String(), took, nil
+		return "no end within " + a.limit.String(), took, nil
 	case errors.As(err, &exit):
 		if f := failing.FindSubmatch(out); f != nil {
 			return strings.TrimSpace(string(bytes.Join(f[1:], nil))), took, nil
@@ -242,7 +264,7 @@ func (s *suite) near(ctx context.Context, p *Place) (r *row, done bool, err erro
 	}
 	for _, pkg := range rings[0] {
 		for _, of := range []which{short, whole} {
-			if !s.asked(pkg) {
+			if !s.mayRun(pkg) {
 				continue
 			}
 			took, err := s.dies(ctx, r, pkg, of, time.Hour, 0)
@@ -260,7 +282,7 @@ func (s *suite) far(ctx context.Context, r *row) error {
 	spent := 0.0
 	for _, ring := range s.m.Rings([]string{r.pkg(s.m)})[1:] {
 		for _, pkg := range ring {
-			if !s.asked(pkg) {
+			if !s.mayRun(pkg) {
 				continue
 			}
 			took, err := s.dies(ctx, r, pkg, short,
@@ -285,8 +307,8 @@ const (
 	byNone     = "by none"
 )
 
-// asked reports whether -by has a package.
-func (s *suite) asked(pkg string) bool {
+// mayRun reports whether -by has a package.
+func (s *suite) mayRun(pkg string) bool {
 	return s.o.by == nil || slices.Contains(s.o.by, strings.TrimPrefix(pkg, s.m.Path+"/"))
 }
 
@@ -295,7 +317,7 @@ func (s *suite) story(ctx context.Context, r *row, name string, rings [][]string
 	for _, ring := range rings {
 		for _, pkg := range ring {
 			_, none := os.Stat(filepath.Join(s.m.Packages[pkg].Dir, "testdata", "rules"))
-			if none != nil || !s.asked(pkg) || name != pkg && !strings.HasPrefix(name, pkg+"/") {
+			if none != nil || !s.mayRun(pkg) || name != pkg && !strings.HasPrefix(name, pkg+"/") {
 				continue
 			}
 			took, err := s.dies(ctx, r, pkg, stories, time.Hour, 0)
@@ -323,18 +345,30 @@ func (s *suite) dies(ctx context.Context, r *row, pkg string, of which, left tim
 		return 0, err
 	}
 	r.Verdict = survives
-	if usual.meets != nil && !usual.meets[r.id] || far > 0 && usual.usual > left {
+	first, met := usual.meets[r.id]
+	if usual.meets != nil && !met || far > 0 && usual.usual > left {
 		return 0, nil
 	}
 	if s.o.met && (of == stories || s.o.tests != "") {
 		r.Verdict, r.By = dies, "meets it: "+pkg
 		return 0, nil
 	}
-	limit, most := 20*time.Minute, 0.0
+	a := asked{id: r.id, limit: 20 * time.Minute}
 	if usual.meets != nil { // a busy machine may take ten times as long
-		limit, most = time.Minute+10*usual.usual, 10+5*usual.usual.Seconds()
+		a.limit, a.most = time.Minute+10*usual.usual, 10+5*usual.usual.Seconds()
 	}
-	by, spent, err := s.run(ctx, t, pkg, of, r.id, limit, most)
+	by, spent := "", time.Duration(0)
+	if len(first) > 0 && of != stories && s.o.tests == "" { // those that meet it, then the others
+		a.only = "^(" + strings.Join(first, "|") + ")$"
+		if by, spent, err = s.run(ctx, t, pkg, of, a); err == nil && by == "" {
+			a.only, a.skip = "", a.only
+		}
+	}
+	if err == nil && by == "" {
+		var rest time.Duration
+		by, rest, err = s.run(ctx, t, pkg, of, a)
+		spent += rest
+	}
 	if by != "" {
 		r.Verdict, r.By = dies, by
 	}
