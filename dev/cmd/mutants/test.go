@@ -175,8 +175,11 @@ const bounded = `ulimit -v 16000000; ulimit -t "$1"; shift; exec "$0" "$@"`
 
 var failing = regexp.MustCompile(`(?m)^(?:\s*--- FAIL: (\S+)|panic: (.*))`)
 
-// run runs tests and says which one fails, and what it took of processors. Random tests draw the same for
-// each mutant.
+// ofRapid makes random tests draw the same for each mutant, and end at the first failure: nobody reads what it
+// shrinks to, which takes half a minute, nor the file of it.
+var ofRapid = []string{"RAPID_SEED=1", "RAPID_SHRINKTIME=1ms", "RAPID_NOFAILFILE=true"}
+
+// run runs tests and says which one fails, and what it took of processors.
 func (s *suite) run(ctx context.Context, t *tests, pkg string, of which, a asked) (by string,
 	took time.Duration, err error) {
 	if err := os.WriteFile(s.file("on"), []byte(strconv.Itoa(a.id)), 0o600); err != nil {
@@ -194,8 +197,7 @@ func (s *suite) run(ctx context.Context, t *tests, pkg string, of which, a asked
 	cmd := exec.CommandContext(within, "sh", "-c", bounded, t.program, seconds, "-test.failfast",
 		"-test.timeout", a.limit.String(), "-test.short="+strconv.FormatBool(of != whole), "-test.run", tests,
 		"-test.skip", a.skip)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = s.m.Packages[pkg].Dir, append(os.Environ(), "RAPID_SEED=1"),
-		10*time.Second
+	cmd.Dir, cmd.Env, cmd.WaitDelay = s.m.Packages[pkg].Dir, append(os.Environ(), ofRapid...), 10*time.Second
 	out, err := cmd.CombinedOutput()
 	if p := cmd.ProcessState; p != nil {
 		took = p.UserTime() + p.SystemTime()
