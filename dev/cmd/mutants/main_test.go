@@ -89,6 +89,26 @@ func TestDrawsGoOn(t *testing.T) {
 	}
 }
 
+// TestDrawsAreApart: equal changes of one function are drawn as far apart as any others.
+func TestDrawsAreApart(t *testing.T) {
+	var places []*Place
+	for i := range 400 {
+		places = append(places, &Place{File: "p.go", Func: fmt.Sprintf("f%d", i/4), Kind: sign, Old: "+",
+			New: "-", Nth: 1 + i%4})
+	}
+	o := options{seed: 1}
+	twins, before := 0, ""
+	for p := range o.draws(places) {
+		if p.Func == before {
+			twins++
+		}
+		before = p.Func
+	}
+	if twins > 12 { // 3 of 399 on average
+		t.Errorf("%d of 400 draws are of the function before", twins)
+	}
+}
+
 func ofKind(keys []string, kind string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return !strings.Contains(k, kind) })
 }
