@@ -156,11 +156,12 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 	}
 	for counted < o.n && ctx.Err() == nil {
 		var batch []*Place
+		var drawn []*Place // and those that are done: what is compiled is the same for each call
 		for p := range o.draws(places) {
 			if counted+len(batch) >= o.n {
 				break
 			}
-			if !done[p.Key()] {
+			if drawn = append(drawn, p); !done[p.Key()] {
 				done[p.Key()] = true
 				batch = append(batch, p)
 			}
@@ -174,7 +175,7 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 			}
 			break
 		}
-		n, err := o.testAll(ctx, m, batch, pending, f)
+		n, err := o.testAll(ctx, m, drawn, batch, pending, f)
 		if err != nil {
 			return 0, err
 		}
@@ -200,12 +201,12 @@ func latest(all []row) []row {
 
 // testAll tests places and says how many compile: first by the tests of their packages, which are the
 // cheapest and notice most, then what is left by those of importers. Pending are those that an earlier call
-// left there.
-func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place, pending map[string]*row,
-	f *reductions.Resumed[row]) (counted int, err error) {
+// left there; drawn are places with those that earlier calls decided.
+func (o *options) testAll(ctx context.Context, m *golist.Module, drawn, places []*Place,
+	pending map[string]*row, f *reductions.Resumed[row]) (counted int, err error) {
 	var s *suite
 	if o.given == "" {
-		if s, err = switchedSuite(m, o, places); err != nil {
+		if s, err = switchedSuite(m, o, drawn); err != nil {
 			return 0, err
 		}
 		defer s.close()

@@ -162,7 +162,7 @@ func TestVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options{seconds: 60}
-	if _, err := o.testAll(t.Context(), m, places, nil, f); err != nil {
+	if _, err := o.testAll(t.Context(), m, places, places, nil, f); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
@@ -206,7 +206,7 @@ func TestUndecidedGoOn(t *testing.T) {
 		t.Errorf("%d survivors: %s", n, b.String())
 	}
 	pending := map[string]*row{places[0].Key(): &f.All[0]}
-	if _, err := o.testAll(t.Context(), m, places[:1], pending, f); err != nil {
+	if _, err := o.testAll(t.Context(), m, places, places[:1], pending, f); err != nil {
 		t.Fatal(err)
 	}
 	if r := latest(f.All); len(r) != 1 || r[0].Verdict != dies || r[0].By != "TestNine" {
@@ -362,7 +362,8 @@ func TestRulesAreHeldByTheNearest(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options{seconds: 60, cited: true, each: 2}
-	if _, err := o.testAll(t.Context(), m, slices.Collect(o.draws(places)), nil, f); err != nil {
+	drawn := slices.Collect(o.draws(places))
+	if _, err := o.testAll(t.Context(), m, drawn, drawn, nil, f); err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder

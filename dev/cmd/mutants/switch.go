@@ -271,7 +271,7 @@ func switchedSuite(m *golist.Module, o *options, places []*Place) (*suite, error
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSuite(m, o, true)
+	s, err := newSuite(m, o, places)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,8 +54,21 @@ type mode struct {
 	usual time.Duration
 }
 
-func newSuite(m *golist.Module, o *options, switched bool) (*suite, error) {
-	dir, err := os.MkdirTemp("", "mutants-")
+// newSuite makes a suite. The names of a switched one's files, which its programs have in them, are by the
+// places, so that a later call of the same draws finds what is compiled in the cache of the go command.
+func newSuite(m *golist.Module, o *options, places []*Place) (*suite, error) {
+	switched := places != nil
+	dir, err := "", error(nil)
+	if switched {
+		h := sha256.New()
+		for _, p := range places {
+			fmt.Fprintln(h, m.Packages[p.pkg(m)].Dir, p.Key())
+		}
+		dir = filepath.Join(os.TempDir(), fmt.Sprintf("mutants-%x", h.Sum(nil)[:8]))
+		err = os.MkdirAll(dir, 0o755)
+	} else {
+		dir, err = os.MkdirTemp("", "mutants-")
+	}
 	return &suite{m: m, o: o, dir: dir, switched: switched, compiled: map[string]*tests{}}, err
 }
 
@@ -223,7 +237,7 @@ func alone(ctx context.Context, m *golist.Module, o *options, p *Place) (*row, e
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSuite(m, o, false)
+	s, err := newSuite(m, o, nil)
 	if err != nil {
 		return nil, err
 	}
