@@ -152,7 +152,9 @@ func TestVerdicts(t *testing.T) {
 		"b/b.go": "package b\n\nimport \"example.com/m/a\"\n\nfunc G() int { return a.F(9) }\n",
 		"b/b_test.go": "package b\n\nimport \"testing\"\n\nfunc TestNine(t *testing.T) {\n" +
 			"\tif G() != 4 {\n\t\tt.Fatal()\n\t}\n}\n",
-		"alone/alone.go": "package alone\n\nfunc H() int { return 1 }\n",
+		"alone/alone.go":  "package alone\n\nfunc H() int { return 1 }\n",
+		"bad/bad.go":      "package bad\n\nfunc I(a int) int { return a + a }\n",
+		"bad/bad_test.go": testOf("bad", "TestBad", "I(1) != 3"),
 	})
 	places = slices.DeleteFunc(places, func(p *Place) bool {
 		return p.Kind != sign && p.Kind != shifted && p.Old != "n = 3" && p.Func != "H" && p.Func != "limit"
@@ -167,9 +169,13 @@ func TestVerdicts(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, r := range latest(f.All) {
-		got[r.Kind+" "+r.Old+" → "+r.New] = r.Verdict + " " + r.By
+		key := r.Kind + " " + r.Old + " → " + r.New
+		if r.Kind == sign {
+			key += " " + r.Func
+		}
+		got[key] = r.Verdict + " " + r.By
 	}
-	for key, want := range map[string]string{"sign + → -": "dies TestOne",
+	for key, want := range map[string]string{"sign + → - F": "dies TestOne", "sign + → - I": "no tests ",
 		"comparison shifted > → >=":  "survives ",
 		"statement removed n = 3 → ": "dies TestNine", "number 1 → 2": "no tests ",
 		"number 1 → 0": "no tests ", "number 3 → 2": "survives ", "number 3 → 4": "survives "} {

@@ -28,6 +28,7 @@ type suite struct {
 	o        *options
 	dir      string // of its files
 	switched bool
+	places   map[string]int    // how many a package has
 	compiled map[string]*tests // by package
 }
 
@@ -69,7 +70,12 @@ func newSuite(m *golist.Module, o *options, places []*Place) (*suite, error) {
 	} else {
 		dir, err = os.MkdirTemp("", "mutants-")
 	}
-	return &suite{m: m, o: o, dir: dir, switched: switched, compiled: map[string]*tests{}}, err
+	s := &suite{m: m, o: o, dir: dir, switched: switched, places: map[string]int{},
+		compiled: map[string]*tests{}}
+	for _, p := range places {
+		s.places[p.pkg(m)]++
+	}
+	return s, err
 }
 
 // replace puts texts in the places of files.
@@ -356,6 +362,9 @@ func (s *suite) dies(ctx context.Context, r *row, pkg string, of which, left tim
 	if err != nil || t.none {
 		return 0, err
 	}
+	if s.places[pkg] == 1 && far == 0 && !s.o.met && t.modes[of] == nil {
+		return s.first(ctx, t, r, pkg, of)
+	}
 	usual, err := s.usual(ctx, t, pkg, of, far)
 	if err != nil || usual.fails {
 		return 0, err
@@ -387,6 +396,32 @@ func (s *suite) dies(ctx context.Context, r *row, pkg string, of which, left tim
 	}
 	if by != "" {
 		r.Verdict, r.By = dies, by
+	}
+	return math.Round(spent.Seconds()*10) / 10, err
+}
+
+// first runs the tests of a package with its only mutant. What they do without it matters where they fail alone:
+// then the one that fails must pass without.
+func (s *suite) first(ctx context.Context, t *tests, r *row, pkg string, of which) (took float64, err error) {
+	a := asked{id: r.id, limit: 20 * time.Minute, most: 300}
+	by, spent, err := s.run(ctx, t, pkg, of, a)
+	if err == nil && by == "" {
+		r.Verdict = survives
+	} else if err == nil {
+		a.id = 0
+		if test, _, _ := strings.Cut(by, "/"); strings.HasPrefix(test, "Test") {
+			a.only = "^" + test + "$"
+		}
+		was, more, err := s.run(ctx, t, pkg, of, a)
+		if spent += more; err != nil {
+			return 0, err
+		}
+		if was == "" {
+			r.Verdict, r.By = dies, by
+		} else {
+			t.modes[of] = &mode{fails: true}
+			fmt.Fprintf(os.Stderr, "mutants: %s fails without any: %s\n", pkg, was)
+		}
 	}
 	return math.Round(spent.Seconds()*10) / 10, err
 }
