@@ -1,15 +1,15 @@
 // Command mutants changes the code in one place at a time and runs the tests: a change that none of them
 // notices is a rule that no test holds.
 //
-//	go run ./dev/cmd/mutants [-seed N] [-n N] [-in ROOMS] [-cited] [-each N] [-met] [-given TABLE]
+//	go run ./dev/cmd/mutants [-seed N] [-n N] [-in ROOMS] [-cited] [-each N] [-met] [-near] [-given TABLE]
 //	    [-seconds S] FILE
 //
 // Places are drawn by the seed from the code of the rooms, each kind of change equally often: an integer by
 // one more or less, a condition negated, a comparison shifted, "and" for "or", a sign, a statement taken
 // out. A mutant has to die by the tests of its package, the short ones first, or by the short tests of those
 // that import it, the nearest first, as long as these take S seconds of a processor in all. -by and -run
-// bound both, to see what the cases of a rule decide alone. FILE gets a line for each mutant; a later call
-// goes on where it ends.
+// bound both, to see what the cases of a rule decide alone; -near asks no importers, which a later call does
+// of what is undecided. FILE gets a line for each mutant; a later call goes on where it ends.
 //
 // All that are drawn are compiled into the tests once, each behind a switch (switch.go), and tests run first
 // without any, to see which they meet: others need not run. What cannot be switched, as a constant that an
@@ -60,6 +60,7 @@ func main() {
 	by := flag.String("by", "", "packages to run tests of alone, with commas")
 	flag.BoolVar(&o.met, "met", false,
 		"with -cited, what a story meets (with -run, a test) counts as dead, and is not run")
+	flag.BoolVar(&o.near, "near", false, "leave what the tests of its package let live undecided")
 	flag.BoolVar(&o.list, "list", false, "print what would be drawn, and test nothing")
 	flag.Parse()
 	if flag.NArg() != 1 {
@@ -94,6 +95,7 @@ type options struct {
 	tests       string
 	seconds     float64
 	cited, list bool
+	near        bool // no importers
 	met         bool // only what can be switched
 }
 
@@ -179,7 +181,9 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 		if err != nil {
 			return 0, err
 		}
-		counted += n
+		if counted += n; o.near {
+			break
+		}
 	}
 	return show(os.Stdout, latest(f.All), o), f.Close()
 }
@@ -253,7 +257,7 @@ func (o *options) testAll(ctx context.Context, m *golist.Module, drawn, places [
 		}
 	}
 	for _, r := range later {
-		if err == nil {
+		if err == nil && !o.near {
 			if err = s.far(ctx, r); err == nil {
 				err = add(r)
 			}
