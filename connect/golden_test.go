@@ -168,7 +168,7 @@ func diffChannels(c *connect.Layout, w *refChannels) string {
 // TestChannelsAreNCCLs joins the graphs that NCCL 2.28.9 found and compares
 // the channels with those it made (graph/connect.cc, init.cc).
 func TestChannelsAreNCCLs(t *testing.T) {
-	refs := golden.All(t)
+	refs := golden.Few(golden.All(t), 3)
 	equal := 0
 	for i := range refs {
 		r := &refs[i]

@@ -15,6 +15,7 @@ import (
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/decl"
+	"github.com/simccl/simccl/topo/fabric"
 )
 
 // trays are the files of a rack: tray.xml, and sick0.xml to sick3.xml without the NVLinks of one GPU.
@@ -226,5 +227,37 @@ func TestHostsOfDomainsAreNotPlaced(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(),
 		"NVLink domains of 18 hosts, which a list does not place") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestAListSaysHowManyHosts: as many as network.hosts lists where the machine's one kind of node has no
+// number; a number has to be that of the list.
+func TestAListSaysHowManyHosts(t *testing.T) {
+	n, err := fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: 4, Nets: 8, Gbit: 400, PerLeaf: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{"net.json": {Data: n.Format()},
+		"hosts.txt": {Data: []byte(n.HostName(3) + "\n" + n.HostName(0) + "\n" + n.HostName(2) + "\n")}}
+	for _, x := range []struct {
+		nodes []scenario.Nodes
+		want  string
+	}{{nil, ""}, {[]scenario.Nodes{{Topo: "dgx-h100"}}, ""}, {[]scenario.Nodes{{Topo: "dgx-h100", Count: 3}}, ""},
+		{[]scenario.Nodes{{Topo: "dgx-h100", Count: 2}}, "3 hosts are listed and the machine has 2"},
+		{[]scenario.Nodes{{Topo: "dgx-h100", Count: 1}, {Topo: "dgx-a100", Count: 1}},
+			"3 hosts are listed and the machine has 2"}} {
+		site, err := scenario.Load(&scenario.Spec{Workload: scenario.Workload{Op: "all_reduce"},
+			Machine: scenario.Machine{Nodes: x.nodes}, Network: scenario.Network{Fabric: "net.json",
+				Hosts: "hosts.txt"}}, scenario.Options{Files: files})
+		switch {
+		case x.want != "":
+			if err == nil || !strings.Contains(err.Error(), x.want) {
+				t.Errorf("%+v: %v, want %s", x.nodes, err, x.want)
+			}
+		case err != nil:
+			t.Errorf("%+v: %v", x.nodes, err)
+		case site.Comm.NNodes != 3:
+			t.Errorf("%+v: %d nodes, want 3", x.nodes, site.Comm.NNodes)
+		}
 	}
 }

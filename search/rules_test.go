@@ -263,3 +263,28 @@ func TestNetsOfPolicy(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchNeedsAGPUAndACPU: one graph alone is refused as all of them are (search.cc:991).
+func TestSearchNeedsAGPUAndACPU(t *testing.T) {
+	for _, c := range []struct {
+		kind topo.NodeKind
+		want string
+	}{{topo.CPU, "search: the system has no GPU"}, {topo.GPU, "search: the system has no CPU"}} {
+		node := topo.Node{Kind: c.kind}
+		if c.kind == topo.GPU {
+			node.GPU = &topo.GPUInfo{}
+		}
+		s := topo.Assemble(rules.Default(), []topo.Node{node}, nil, func(from, base topo.NodeID) topo.Path {
+			return topo.Path{Kind: topo.PathLOC, BW: 5000}
+		})
+		p := search.Params{Rules: rules.Default()}
+		g, err := search.Compute(s, search.Want{ID: search.RingID, Pattern: search.RingPattern, MinChannels: 1,
+			MaxChannels: 2}, p)
+		if err == nil || err.Error() != c.want || g != nil {
+			t.Errorf("%v alone: %+v, %v, want %s", c.kind, g, err, c.want)
+		}
+		if _, err := search.All(s, p); err == nil || err.Error() != c.want {
+			t.Errorf("%v alone, all graphs: %v, want %s", c.kind, err, c.want)
+		}
+	}
+}

@@ -14,7 +14,7 @@ import (
 
 // TestConforms runs the suite of all executors on the simulator.
 func TestConforms(t *testing.T) {
-	exectest.Conform(t, []int{1, 2}, func(t *testing.T, nodes int) exectest.Subject {
+	exectest.Conform(t, golden.Few([]int{2, 1}, 2), func(t *testing.T, nodes int) exectest.Subject {
 		for _, r := range golden.Own(t) {
 			if r.Nodes != nodes || len(r.Env) > 0 || r.Multicast || r.Name == "" {
 				continue

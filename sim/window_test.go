@@ -8,6 +8,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
@@ -100,7 +101,7 @@ func TestWindowsAreTheWholeRun(t *testing.T) {
 			t.Skip("-short: a window of NVLS has 64 iterations")
 		}
 		below, beyond := 0, 0
-		for _, steps := range []int64{1, 2, 4, 9, 16, 27} {
+		for _, steps := range golden.Few([]int64{2, 1, 4, 16, 9, 27}, 3) { // one within a window, one beyond
 			req := w.request(t, c, steps)
 			got := atOnce(t, c, cfg, req)
 			all := cfg
@@ -160,11 +161,11 @@ func TestWindowsOfFewGroups(t *testing.T) {
 // Blocks of a window are aligned as those of the whole: copies of what is not are slower.
 func TestWindowsOfBlocksThatAreNotAligned(t *testing.T) {
 	oneGoroutine(t)
-	for _, w := range []windowCase{
+	for _, w := range golden.Few([]windowCase{
 		{"dgx-h100.n2", 1, coll.AllToAll, 0, coll.Simple, 1<<19 + 1},
 		{"dgx-h100.n2", 1, coll.AllGather, coll.Ring, coll.Simple, 1<<16 + 1},
 		{"dgx-h100.n2", 1, coll.ReduceScatter, coll.Ring, coll.Simple, 1<<16 + 1},
-	} {
+	}, 2) {
 		c, systems := nodes(t, w.machine, w.nodes, smallBuffers())
 		class := sim.ClassOf(systems[0])
 		cfg := sim.Config{Systems: systems, Class: &class, Launch: sim.Graph, Kernels: 1, Seed: 1}

@@ -219,9 +219,9 @@ func wholeGzip(text string) bool {
 // long command, drawn over the time that it takes: it ends with 130 or 143, leaves
 // no file that is not whole, and what was there before stays.
 func TestSignalsEndEveryCommand(t *testing.T) {
-	moments := 20
-	if testing.Short() {
-		moments = 2
+	commands, moments := longCommands, 20
+	if testing.Short() { // of each way to write files one, and three that write none
+		commands, moments = golden.Few(longCommands, 3), 2
 	}
 	if golden.UnderRace {
 		t.Skip("commands of their own processes share nothing; without the race detector")
@@ -229,7 +229,7 @@ func TestSignalsEndEveryCommand(t *testing.T) {
 	root := t.TempDir()
 	prepare(t, root)
 	dir := filepath.Join(root, "here")
-	for i, c := range longCommands {
+	for i, c := range commands {
 		t.Run(c.name, func(t *testing.T) {
 			placeFiles(t, dir, c.files)
 			begun := time.Now()

@@ -126,7 +126,7 @@ func (p *rcclTable) setting(tab *table, bytes int64) []string {
 func TestRCCLTables(t *testing.T) {
 	const most, worst = .15, .30 // of the median, of a size
 	compared := 0
-	for _, p := range rcclTables() {
+	for _, p := range golden.Few(rcclTables(), 4) {
 		d := Data{Tables: os.DirFS(filepath.Join(golden.Root(t), "..", "shared", p.dir))}
 		tab, err := d.table(p.file)
 		if err != nil {

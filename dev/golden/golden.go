@@ -54,6 +54,19 @@ func Bytes(t testing.TB, file string, got []byte) {
 		file, diff.Diff(file, want, "got", got))
 }
 
+// Few is a list, with -short every n-th of it, from the first: short tests keep the rule, the full ones the
+// breadth.
+func Few[T any](list []T, n int) []T {
+	if !testing.Short() {
+		return list
+	}
+	var few []T
+	for i := 0; i < len(list); i += n {
+		few = append(few, list[i])
+	}
+	return few
+}
+
 func write(t testing.TB, file string, got []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

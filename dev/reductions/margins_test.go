@@ -32,6 +32,9 @@ func TestNearRingsKeepUnequalChannelsApart(t *testing.T) {
 // TestNearTreesKeepOtherChunksApart: a channel with less of the operation may have smaller chunks, and more
 // of them. Represented by the others it came out 31 % too short.
 func TestNearTreesKeepOtherChunksApart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 816 ranks without folding take ten seconds")
+	}
 	held(t, "all_reduce --topo gb200-nvl72-2tray --nodes 102 --sizes 9980946 --launch graph --fold near")
 }
 

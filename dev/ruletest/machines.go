@@ -411,6 +411,9 @@ func (m *machine) route(d *datadriven.TestData) string {
 		return []string{"P2P", "SHM"}[r.Transport]
 	}
 	name := func(net int32) string {
+		if net < 0 {
+			return "no net"
+		}
 		n := m.sys.Nodes[m.sys.Of(topo.NET)[net]].Net
 		if m.sys.NHosts > 1 {
 			return fmt.Sprintf("%s of host %d", n.Name, n.Host)

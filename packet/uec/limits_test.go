@@ -50,3 +50,20 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestCachedPortsFitAByte: the cache of egress ports has a byte for each, 0 for none, so that switches with more
+// ports go without, as do flows and paths that it has no room for.
+func TestCachedPortsFitAByte(t *testing.T) {
+	for _, x := range []struct {
+		perLeaf, spines, paths int
+		cached                 bool
+	}{{4, 4, 64, true}, {200, 54, 64, true}, {54, 200, 64, true}, {200, 55, 64, false}, {200, 200, 64, false},
+		{4, 4, outsRoom / 2, true}, {4, 4, outsRoom, false}} {
+		n := small()
+		n.PerLeaf, n.Spines = x.perLeaf, x.spines
+		e := build(n, []Flow{{Dst: 1, Bytes: 1000, ID: 1}}, &Config{Paths: x.paths, MTU: 4150})
+		if (e.outs != nil) != x.cached {
+			t.Errorf("%+v: a cache of %d ports", x, len(e.outs))
+		}
+	}
+}

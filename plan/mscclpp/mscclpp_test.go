@@ -112,6 +112,8 @@ func TestPlusFaults(t *testing.T) {
 			"a second member"},
 		{"a channel that is not there", pulled, signal, strings.Replace(signal, "[0]", "[1]", 1),
 			"write a number from 0 to 0"},
+		{"a channel of another kind", pulled, signal, strings.Replace(signal, "memory", "port", 1),
+			"the thread block has no port channel"},
 	} {
 		text := c.text
 		if c.name == "no wait before the read" || c.name == "no nop behind a wait" {

@@ -308,8 +308,7 @@ func (f *finder) fourHives(id int) *search.Graph {
 		}
 	}
 	f.res.Kinds |= topo.Rome4P2H
-	ref := named(hives)
-	f.settle(ref)
+	ref := named(hives) // which has no options
 	return f.marked(Hives, ref, to, f.draw(id, ref.rings, to, false))
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/config"
+	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/scenario"
 )
 
@@ -80,17 +81,19 @@ func TestSoundMachineHasNoSuspect(t *testing.T) {
 // TestMadeFaultIsAmongTheFirstThree: what was changed on the simulated machine is found by the
 // curve alone.
 func TestMadeFaultIsAmongTheFirstThree(t *testing.T) {
-	for kind, change := range map[string]func(*scenario.Spec){
-		"nic-slow": func(s *scenario.Spec) { s.Network.Faults = []string{"nic=node0/0:slow=3.5"} },
-		"wrong-transport": func(s *scenario.Spec) {
+	for _, x := range golden.Few([]struct {
+		kind   string
+		change func(*scenario.Spec)
+	}{{"nic-slow", func(s *scenario.Spec) { s.Network.Faults = []string{"nic=node0/0:slow=3.5"} }},
+		{"wrong-transport", func(s *scenario.Spec) {
 			s.NCCL.Env = map[string]string{"NCCL_IB_DISABLE": "1"}
-		},
-		"no-gpudirect": func(s *scenario.Spec) {
+		}},
+		{"no-gpudirect", func(s *scenario.Spec) {
 			s.NCCL.Env = map[string]string{"NCCL_NET_GDR_LEVEL": "LOC"}
-		},
-	} {
-		s := small()
-		change(&s)
+		}},
+	}, 3) {
+		s, kind := small(), x.kind
+		x.change(&s)
 		r := diagnosed(t, small(), measured(t, s, 0.05))
 		found := false
 		for i := range min(3, len(r.Suspects)) {

@@ -180,8 +180,8 @@ func TestSocketInterfaces(t *testing.T) {
 		return []Interface{{"lo", true, true}, {"docker0", true, false}, {"ens3", false, true},
 			{"ens1", true, true}, {"virbr0", true, false}, {"ens2", true, false}}, nil
 	}}
-	for list, want := range map[string]string{"": "ens1 ens2 ens3", "ens2": "ens2", "=lo": "lo",
-		"^ens": "lo docker0 virbr0"} {
+	for list, want := range map[string]string{"": "ens1 ens2 ens3", "ens2": "ens2", "=lo": "lo", "lo": "lo",
+		"^ens": "lo docker0 virbr0", "ens1:1": "ens1", "e": "ens1 ens2 ens3"} { // a letter is no list
 		nets, err := m.socketPorts(Params{SocketIfname: list})
 		if err != nil {
 			t.Fatal(err)
@@ -194,8 +194,17 @@ func TestSocketInterfaces(t *testing.T) {
 			t.Errorf("NCCL_SOCKET_IFNAME=%s: %s, want %s", list, got, want)
 		}
 	}
-	if _, err := m.socketPorts(Params{SocketIfname: "bond9"}); !errors.Is(err, ErrUnsupported) {
-		t.Errorf("no such interface: %v", err)
+	for _, list := range []string{"bond9", "b9"} {
+		if _, err := m.socketPorts(Params{SocketIfname: list}); !errors.Is(err, ErrUnsupported) {
+			t.Errorf("no such interface: %v", err)
+		}
+	}
+	fails := errors.New("no interfaces")
+	for _, given := range []error{nil, fails} {
+		m.Interfaces = func() ([]Interface, error) { return nil, given }
+		if nets, err := m.socketPorts(Params{SocketIfname: "b"}); nets != nil || !errors.Is(err, given) {
+			t.Errorf("without interfaces (%v): %v, %v", given, nets, err)
+		}
 	}
 }
 

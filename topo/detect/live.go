@@ -14,19 +14,23 @@ func Live() (*Host, error) {
 	return &Host{Tree: Root(), GPUs: NVML, Interfaces: addressed, Hostname: host}, nil
 }
 
-// addressed lists running interfaces with an IP address; IPv6 loopback does
-// not count (misc/socket.cc:144-165).
+// addressed lists the machine's interfaces.
 func addressed() ([]Interface, error) {
 	all, err := net.Interfaces()
 	if err != nil {
 		return nil, err
 	}
-	var out []Interface
+	return withAddresses(all, (*net.Interface).Addrs), nil
+}
+
+// withAddresses lists running interfaces with an IP address; IPv6 loopback does
+// not count (misc/socket.cc:144-165).
+func withAddresses(all []net.Interface, of func(*net.Interface) ([]net.Addr, error)) (out []Interface) {
 	for _, i := range all {
 		if i.Flags&net.FlagRunning == 0 {
 			continue
 		}
-		addrs, err := i.Addrs()
+		addrs, err := of(&i)
 		if err != nil {
 			continue
 		}
@@ -41,5 +45,5 @@ func addressed() ([]Interface, error) {
 			out = append(out, at)
 		}
 	}
-	return out, nil
+	return out
 }

@@ -3,6 +3,8 @@ package machine
 import (
 	"strings"
 	"testing"
+
+	"github.com/simccl/simccl/topo/decl"
 )
 
 const small = `{"name": "x", "cpu": "milan", "numa": [{"id": 0, "cores": "0-3,36"}], "gpu": {"kind": "a100-sxm"},
@@ -117,5 +119,31 @@ func TestSocketsWithoutASpeedHave10Gigabits(t *testing.T) {
 	if _, err := addPort(&Device{PCI: pci, Name: "mlx5_0"}, 0, ""); err == nil ||
 		!strings.Contains(err.Error(), "name the nearest with --nic-kind") {
 		t.Error(err)
+	}
+}
+
+// TestKindOfAGPU: the one that is named, where there is such a kind; else that of its PCI device, then of its
+// name.
+func TestKindOfAGPU(t *testing.T) {
+	gpu := func(device, model string) *Device {
+		e := &decl.Element{Name: "pci"}
+		e.Set("busid", "0000:1b:00.0")
+		e.Set("device", device)
+		return &Device{PCI: e, Model: model}
+	}
+	h100 := gpuKinds["h100-sxm"].pci.device
+	for _, c := range []struct {
+		d           *Device
+		given, want string
+	}{{gpu(h100, ""), "", "h100-sxm"}, {gpu(h100, ""), "a100-sxm", "a100-sxm"},
+		{gpu(h100, ""), "a100-smx", "--gpu-kind: "}, {gpu("0xffff", ""), "", "of device 0xffff is not known"},
+		{gpu("", ""), "", "the kind of GPU is not said"}} {
+		got, err := gpuOf(c.d, c.given)
+		if err != nil {
+			got = err.Error()
+		}
+		if err == nil && got != c.want || !strings.Contains(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.given, got, c.want)
+		}
 	}
 }

@@ -127,3 +127,31 @@ func TestStatsOfNCCLProfiler(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLaunchIsUntilTheFirstKernel: an operation waits for its kernel from its begin to that of the first one
+// of its rank, unless the trace says how long, or no kernel begins while it runs.
+func TestLaunchIsUntilTheFirstKernel(t *testing.T) {
+	at := func(start, end units.Time) *slice { return &slice{start: start, end: end} }
+	said := at(2, 30)
+	said.reported, said.terms[nccl.Launch] = true, 3
+	early, at0, atEnd, p2p, step := at(1, 30), at(7, 30), at(2, 7), at(4, 9), at(2, 30)
+	s := &side{slices: map[series][]*slice{
+		{pid: 1, cat: "GPU", thread: "b"}:  {at(9, 10)},
+		{pid: 1, cat: "GPU", thread: "a"}:  {at(7, 8), at(8, 9)},
+		{pid: 1, cat: "COLL"}:              {early, said, at0, atEnd},
+		{pid: 1, cat: "P2P"}:               {p2p},
+		{pid: 1, cat: "NET"}:               {step},
+		{pid: 2, cat: "COLL", name: "far"}: {at(1, 30)},
+	}}
+	s.launches()
+	for i, c := range []struct {
+		x    *slice
+		want units.Time
+		ok   bool
+	}{{early, 6, true}, {said, 3, true}, {at0, 0, true}, {atEnd, 0, false}, {p2p, 3, true}, {step, 0, false},
+		{s.slices[series{pid: 2, cat: "COLL", name: "far"}][0], 0, false}} {
+		if c.x.terms[nccl.Launch] != c.want || c.x.reported != c.ok {
+			t.Errorf("operation %d: %v, %t, want %v, %t", i, c.x.terms[nccl.Launch], c.x.reported, c.want, c.ok)
+		}
+	}
+}

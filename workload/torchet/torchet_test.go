@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/workload/internal/jsonscan"
 )
 
 func shared(t testing.TB, name string) []byte {
@@ -125,4 +126,15 @@ func FuzzRead(f *testing.F) {
 			_ = p.Lint()
 		}
 	})
+}
+
+// TestListsOfOtherNodesAreNotKept: shapes and types of a node that is not about communication are passed over.
+func TestListsOfOtherNodesAreNotKept(t *testing.T) {
+	for _, wanted := range []bool{false, true} {
+		r := reader{s: jsonscan.New(strings.NewReader("[[1, 2], []]"), "x.json")}
+		var to []any
+		if err := r.listIf(wanted, &to); err != nil || (to != nil) != wanted {
+			t.Errorf("wanted %t: %v, %v", wanted, to, err)
+		}
+	}
 }

@@ -84,7 +84,11 @@ func replayed(t *testing.T, words ...string) map[string]any {
 // TestReplayIsItsSimulation: a made job takes in replay what it takes in run --scenario, in every figure:
 // iterations, bounds, groups, calls, memory, the GPU that it was made for.
 func TestReplayIsItsSimulation(t *testing.T) {
-	for seed := range uint64(12) {
+	seeds := uint64(12)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 41))
 		file, machine := made(t, random(r)), []string{"dgx-h100", "dgx-b200", "dgx-a100"}[r.IntN(3)]
 		a := replayed(t, file, "--topo", machine, "--nodes", "1")

@@ -1,15 +1,15 @@
 // Command mutants changes the code in one place at a time and runs the tests: a change that none of them
 // notices is a rule that no test holds.
 //
-//	go run ./dev/cmd/mutants [-seed N] [-n N] [-in ROOMS] [-cited] [-each N] [-met] [-given TABLE]
+//	go run ./dev/cmd/mutants [-seed N] [-n N] [-in ROOMS] [-cited] [-each N] [-met] [-near] [-given TABLE]
 //	    [-seconds S] FILE
 //
 // Places are drawn by the seed from the code of the rooms, each kind of change equally often: an integer by
 // one more or less, a condition negated, a comparison shifted, "and" for "or", a sign, a statement taken
 // out. A mutant has to die by the tests of its package, the short ones first, or by the short tests of those
 // that import it, the nearest first, as long as these take S seconds of a processor in all. -by and -run
-// bound both, to see what the cases of a rule decide alone. FILE gets a line for each mutant; a later call
-// goes on where it ends.
+// bound both, to see what the cases of a rule decide alone; -near asks no importers, which a later call does
+// of what is undecided. FILE gets a line for each mutant; a later call goes on where it ends.
 //
 // All that are drawn are compiled into the tests once, each behind a switch (switch.go), and tests run first
 // without any, to see which they meet: others need not run. What cannot be switched, as a constant that an
@@ -60,6 +60,7 @@ func main() {
 	by := flag.String("by", "", "packages to run tests of alone, with commas")
 	flag.BoolVar(&o.met, "met", false,
 		"with -cited, what a story meets (with -run, a test) counts as dead, and is not run")
+	flag.BoolVar(&o.near, "near", false, "leave what the tests of its package let live undecided")
 	flag.BoolVar(&o.list, "list", false, "print what would be drawn, and test nothing")
 	flag.Parse()
 	if flag.NArg() != 1 {
@@ -94,6 +95,7 @@ type options struct {
 	tests       string
 	seconds     float64
 	cited, list bool
+	near        bool // no importers
 	met         bool // only what can be switched
 }
 
@@ -109,8 +111,9 @@ type row struct {
 const (
 	dies      = "dies"
 	survives  = "survives"
-	unusable  = "does not compile" // neither counts
-	forgotten = "no tests"         // a survivor, too
+	undecided = "importers not asked" // its package's tests survived: a later call goes on there
+	unusable  = "does not compile"    // neither counts
+	forgotten = "no tests"            // a survivor, too
 )
 
 func (o *options) run(ctx context.Context, file string) (survivors int, err error) {
@@ -140,10 +143,13 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 		return 0, err
 	}
 	defer f.Close()
-	done := map[string]bool{}
+	done, pending := map[string]bool{}, map[string]*row{}
 	counted := 0
-	for i := range f.All {
-		if done[f.All[i].Key()] = true; f.All[i].Verdict != unusable {
+	for _, r := range latest(f.All) {
+		done[r.Key()] = r.Verdict != undecided
+		if r.Verdict == undecided {
+			pending[r.Key()] = &r
+		} else if r.Verdict != unusable {
 			counted++
 		}
 	}
@@ -152,11 +158,12 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 	}
 	for counted < o.n && ctx.Err() == nil {
 		var batch []*Place
+		var drawn []*Place // and those that are done: what is compiled is the same for each call
 		for p := range o.draws(places) {
 			if counted+len(batch) >= o.n {
 				break
 			}
-			if !done[p.Key()] {
+			if drawn = append(drawn, p); !done[p.Key()] {
 				done[p.Key()] = true
 				batch = append(batch, p)
 			}
@@ -170,22 +177,40 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 			}
 			break
 		}
-		n, err := o.testAll(ctx, m, batch, f)
+		n, err := o.testAll(ctx, m, drawn, batch, pending, f)
 		if err != nil {
 			return 0, err
 		}
-		counted += n
+		if counted += n; o.near {
+			break
+		}
 	}
-	return show(os.Stdout, f.All, o), f.Close()
+	return show(os.Stdout, latest(f.All), o), f.Close()
+}
+
+// latest are rows without those that a later one of the same mutant replaces.
+func latest(all []row) []row {
+	at := map[string]int{}
+	var rows []row
+	for i := range all {
+		if j, ok := at[all[i].Key()]; ok {
+			rows[j] = all[i]
+			continue
+		}
+		at[all[i].Key()] = len(rows)
+		rows = append(rows, all[i])
+	}
+	return rows
 }
 
 // testAll tests places and says how many compile: first by the tests of their packages, which are the
-// cheapest and notice most, then what is left by those of importers.
-func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place,
-	f *reductions.Resumed[row]) (counted int, err error) {
+// cheapest and notice most, then what is left by those of importers. Pending are those that an earlier call
+// left there; drawn are places with those that earlier calls decided.
+func (o *options) testAll(ctx context.Context, m *golist.Module, drawn, places []*Place,
+	pending map[string]*row, f *reductions.Resumed[row]) (counted int, err error) {
 	var s *suite
 	if o.given == "" {
-		if s, err = switchedSuite(m, o, places); err != nil {
+		if s, err = switchedSuite(m, o, drawn); err != nil {
 			return 0, err
 		}
 		defer s.close()
@@ -204,6 +229,11 @@ func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place
 	for _, p := range places {
 		var r *row
 		done := true
+		if before := pending[p.Key()]; before != nil && p.id > 0 {
+			before.Place, before.Verdict = *p, survives
+			later = append(later, before)
+			continue
+		}
 		if p.id > 0 {
 			r, done, err = s.near(ctx, p)
 		} else if o.met {
@@ -211,17 +241,23 @@ func (o *options) testAll(ctx context.Context, m *golist.Module, places []*Place
 		} else {
 			r, err = alone(ctx, m, o, p)
 		}
-		if err == nil && done {
+		if err != nil {
+			break
+		}
+		if done {
 			err = add(r)
-		} else if err == nil {
+		} else {
 			later = append(later, r)
+			left := *r
+			left.Verdict = undecided
+			err = f.Add(&left)
 		}
 		if err != nil {
 			break
 		}
 	}
 	for _, r := range later {
-		if err == nil {
+		if err == nil && !o.near {
 			if err = s.far(ctx, r); err == nil {
 				err = add(r)
 			}

@@ -89,6 +89,26 @@ func TestDrawsGoOn(t *testing.T) {
 	}
 }
 
+// TestDrawsAreApart: equal changes of one function are drawn as far apart as any others.
+func TestDrawsAreApart(t *testing.T) {
+	var places []*Place
+	for i := range 400 {
+		places = append(places, &Place{File: "p.go", Func: fmt.Sprintf("f%d", i/4), Kind: sign, Old: "+",
+			New: "-", Nth: 1 + i%4})
+	}
+	o := options{seed: 1}
+	twins, before := 0, ""
+	for p := range o.draws(places) {
+		if p.Func == before {
+			twins++
+		}
+		before = p.Func
+	}
+	if twins > 12 { // 3 of 399 on average
+		t.Errorf("%d of 400 draws are of the function before", twins)
+	}
+}
+
 func ofKind(keys []string, kind string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return !strings.Contains(k, kind) })
 }
@@ -132,7 +152,9 @@ func TestVerdicts(t *testing.T) {
 		"b/b.go": "package b\n\nimport \"example.com/m/a\"\n\nfunc G() int { return a.F(9) }\n",
 		"b/b_test.go": "package b\n\nimport \"testing\"\n\nfunc TestNine(t *testing.T) {\n" +
 			"\tif G() != 4 {\n\t\tt.Fatal()\n\t}\n}\n",
-		"alone/alone.go": "package alone\n\nfunc H() int { return 1 }\n",
+		"alone/alone.go":  "package alone\n\nfunc H() int { return 1 }\n",
+		"bad/bad.go":      "package bad\n\nfunc I(a int) int { return a + a }\n",
+		"bad/bad_test.go": testOf("bad", "TestBad", "I(1) != 3"),
 	})
 	places = slices.DeleteFunc(places, func(p *Place) bool {
 		return p.Kind != sign && p.Kind != shifted && p.Old != "n = 3" && p.Func != "H" && p.Func != "limit"
@@ -142,20 +164,103 @@ func TestVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options{seconds: 60}
-	if _, err := o.testAll(t.Context(), m, places, f); err != nil {
+	if _, err := o.testAll(t.Context(), m, places, places, nil, f); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for _, r := range f.All {
-		got[r.Kind+" "+r.Old+" → "+r.New] = r.Verdict + " " + r.By
+	for _, r := range latest(f.All) {
+		key := r.Kind + " " + r.Old + " → " + r.New
+		if r.Kind == sign {
+			key += " " + r.Func
+		}
+		got[key] = r.Verdict + " " + r.By
 	}
-	for key, want := range map[string]string{"sign + → -": "dies TestOne",
+	for key, want := range map[string]string{"sign + → - F": "dies TestOne", "sign + → - I": "no tests ",
 		"comparison shifted > → >=":  "survives ",
 		"statement removed n = 3 → ": "dies TestNine", "number 1 → 2": "no tests ",
 		"number 1 → 0": "no tests ", "number 3 → 2": "survives ", "number 3 → 4": "survives "} {
 		if got[key] != want {
 			t.Errorf("%s: %q, want %q", key, got[key], want)
 		}
+	}
+}
+
+// TestUndecidedGoOn: a mutant that the tests of its package let live is in the file before importers are
+// asked, and a later call asks these alone.
+func TestUndecidedGoOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it compiles tests of several mutants")
+	}
+	m, places := module(t, map[string]string{
+		"go.mod":      "module example.com/m\n\ngo 1.26\n",
+		"a/a.go":      "package a\n\nfunc F(n int) int {\n\treturn n + n\n}\n",
+		"a/a_test.go": testOf("a", "TestOwn", "F(1) != 2"),
+		"b/b.go":      "package b\n\nimport \"example.com/m/a\"\n\nfunc G() int { return a.F(9) }\n",
+		"b/b_test.go": testOf("b", "TestNine", "G() != 18"),
+	})
+	f, err := reductions.Resume[row](filepath.Join(t.TempDir(), "rows"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Add(&row{Place: *places[0], Verdict: undecided}); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	o := options{seconds: 60}
+	if n := show(&b, latest(f.All), &o); n != 0 || !strings.Contains(b.String(), "\n0 of 0 mutants survive\n"+
+		"1 more are undecided") {
+		t.Errorf("%d survivors: %s", n, b.String())
+	}
+	pending := map[string]*row{places[0].Key(): &f.All[0]}
+	if _, err := o.testAll(t.Context(), m, places, places[:1], pending, f); err != nil {
+		t.Fatal(err)
+	}
+	if r := latest(f.All); len(r) != 1 || r[0].Verdict != dies || r[0].By != "TestNine" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// testOf is a file with a test that fails where a condition holds.
+func testOf(pkg, name, fails string) string {
+	return fmt.Sprintf("package %s\n\nimport \"testing\"\n\nfunc %s(t *testing.T) {\n\tif %s {\n\t\tt.Fatal()\n"+
+		"\t}\n}\n", pkg, name, fails)
+}
+
+// TestMeetingsAreOfTests: of a mutant the tests that meet it are known, those below a function of the test,
+// too, and run before the others.
+func TestMeetingsAreOfTests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it compiles tests")
+	}
+	m, places := module(t, map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.26\n",
+		"a.go":   "package a\n\nfunc F(n int) int { return n + n }\n\nfunc G(n int) int { return -n }\n",
+		"a_test.go": testOf("a", "TestOther", "G(1) != -1") +
+			"\nfunc TestFirst(t *testing.T) { t.Run(\"sub\", func(*testing.T) { F(1) }) }\n" +
+			"\nfunc TestLoop(t *testing.T) {\n\tfor range 9 {\n\t\tF(2)\n\t}\n}\n",
+	})
+	o := &options{}
+	s, err := switchedSuite(m, o, places)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	compiled, err := s.of(t.Context(), "example.com/m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mode, err := s.usual(t.Context(), compiled, "example.com/m", short, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[int][]string{}
+	for _, p := range places {
+		if want[p.id] = []string{"TestFirst", "TestLoop"}; p.Func == "G" {
+			want[p.id] = []string{"TestOther"}
+		}
+	}
+	if diff := cmp.Diff(want, mode.meets); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -263,11 +368,12 @@ func TestRulesAreHeldByTheNearest(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options{seconds: 60, cited: true, each: 2}
-	if _, err := o.testAll(t.Context(), m, slices.Collect(o.draws(places)), f); err != nil {
+	drawn := slices.Collect(o.draws(places))
+	if _, err := o.testAll(t.Context(), m, drawn, drawn, nil, f); err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	showHeld(&b, f.All)
+	showHeld(&b, latest(f.All))
 	if want := "no case: a/a.go D a.cc:4\nby a story: 1 rules, 2 mutants\n" +
 		"by another test of its package: 1 rules, 2 mutants\n" +
 		"by a test of what imports it: 1 rules, 2 mutants\n" +

@@ -174,12 +174,16 @@ func (s *source) wrap(p *Place, text string) string {
 }
 
 // helper is what the switched files of a package call: which mutant is on is in a file, since tests clear
-// the environment of programs that they start. In a run without one, the mutants that are met are listed.
+// the environment of programs that they start. In a run without one, the mutants that are met are listed,
+// with the test on whose stack they are: at the first call, the second, the fourth and so on, so that the
+// tests that come later have their turn, and a loop costs next to nothing.
 const helper = `package %s
 
 import (
 	"os"
+	runtime_ "runtime"
 	"strconv"
+	strings_ "strings"
 	"sync/atomic"
 )
 
@@ -189,16 +193,33 @@ var mutantOn_ = func() int {
 	return n
 }()
 
-var mutantMet_ [%d]atomic.Bool
+var mutantMet_ [%d]atomic.Uint64
 
 func mutant_(id int) bool {
-	if mutantOn_ < 0 && mutantMet_[id].CompareAndSwap(false, true) {
-		if f, err := os.OpenFile(%q, os.O_APPEND|os.O_WRONLY, 0o600); err == nil {
-			f.WriteString(strconv.Itoa(id) + "\n")
-			f.Close()
+	if mutantOn_ < 0 {
+		if n := mutantMet_[id].Add(1); n&(n-1) == 0 {
+			mutantNote_(id)
 		}
 	}
 	return id == mutantOn_
+}
+
+func mutantNote_(id int) {
+	var calls [256]uintptr
+	test := ""
+	frames := runtime_.CallersFrames(calls[:runtime_.Callers(2, calls[:])])
+	for more := true; more && test == ""; {
+		var f runtime_.Frame
+		f, more = frames.Next()
+		path := strings_.Split(f.Function[strings_.LastIndex(f.Function, "/")+1:], ".")
+		if len(path) > 1 && strings_.HasPrefix(path[1], "Test") && strings_.HasSuffix(f.File, "_test.go") {
+			test = path[1]
+		}
+	}
+	if f, err := os.OpenFile(%q, os.O_APPEND|os.O_WRONLY, 0o600); err == nil {
+		f.WriteString(strconv.Itoa(id) + " " + test + "\n")
+		f.Close()
+	}
 }
 
 func mutantPick_[T any](id int, is, mutant T) T {
@@ -220,7 +241,7 @@ type switcher struct {
 func newSwitcher(m *golist.Module, packages []string) (*switcher, error) {
 	type listed struct{ ImportPath, Export string }
 	all, err := golist.Packages[listed](golist.Query{Flags: []string{"-deps", "-export"},
-		Patterns: append(packages, "os", "strconv", "sync/atomic")}) // the three are of the helper
+		Patterns: append(packages, "os", "runtime", "strconv", "strings", "sync/atomic")}) // the helper's
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +271,7 @@ func switchedSuite(m *golist.Module, o *options, places []*Place) (*suite, error
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSuite(m, o, true)
+	s, err := newSuite(m, o, places)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +28,7 @@ type suite struct {
 	o        *options
 	dir      string // of its files
 	switched bool
+	places   map[string]int    // how many a package has
 	compiled map[string]*tests // by package
 }
 
@@ -47,14 +50,32 @@ const (
 
 // A mode of tests without a mutant: which ones it meets, and how long it takes a processor.
 type mode struct {
-	fails bool         // or takes longer than importers may
-	meets map[int]bool // all where that is nil
+	fails bool             // or takes longer than importers may
+	meets map[int][]string // by mutant, tests that were seen to; all mutants are met where that is nil
 	usual time.Duration
 }
 
-func newSuite(m *golist.Module, o *options, switched bool) (*suite, error) {
-	dir, err := os.MkdirTemp("", "mutants-")
-	return &suite{m: m, o: o, dir: dir, switched: switched, compiled: map[string]*tests{}}, err
+// newSuite makes a suite. The names of a switched one's files, which its programs have in them, are by the
+// places, so that a later call of the same draws finds what is compiled in the cache of the go command.
+func newSuite(m *golist.Module, o *options, places []*Place) (*suite, error) {
+	switched := places != nil
+	dir, err := "", error(nil)
+	if switched {
+		h := sha256.New()
+		for _, p := range places {
+			fmt.Fprintln(h, m.Packages[p.pkg(m)].Dir, p.Key())
+		}
+		dir = filepath.Join(os.TempDir(), fmt.Sprintf("mutants-%x", h.Sum(nil)[:8]))
+		err = os.MkdirAll(dir, 0o755)
+	} else {
+		dir, err = os.MkdirTemp("", "mutants-")
+	}
+	s := &suite{m: m, o: o, dir: dir, switched: switched, places: map[string]int{},
+		compiled: map[string]*tests{}}
+	for _, p := range places {
+		s.places[p.pkg(m)]++
+	}
+	return s, err
 }
 
 // replace puts texts in the places of files.
@@ -129,7 +150,7 @@ func (s *suite) usual(ctx context.Context, t *tests, pkg string, of which, far i
 	if far > 0 {
 		most = s.o.seconds
 	}
-	by, took, err := s.run(ctx, t, pkg, of, -1, 10*time.Minute, most)
+	by, took, err := s.run(ctx, t, pkg, of, asked{id: -1, limit: 10 * time.Minute, most: most})
 	if err != nil {
 		return nil, err
 	}
@@ -137,15 +158,35 @@ func (s *suite) usual(ctx context.Context, t *tests, pkg string, of which, far i
 	if err != nil {
 		return nil, err
 	}
-	*m = mode{fails: by != "", meets: map[int]bool{}, usual: took}
-	for _, id := range strings.Fields(string(met)) {
-		n, _ := strconv.Atoi(id)
-		m.meets[n] = true
-	}
+	*m = mode{fails: by != "", meets: meetings(string(met)), usual: took}
 	if by != "" && (most == 0 || took.Seconds() < 0.9*most) {
 		fmt.Fprintf(os.Stderr, "mutants: %s fails without any: %s\n", pkg, by)
 	}
 	return m, nil
+}
+
+// meetings reads what the helper notes: a mutant a line, and the test that met it where one is known.
+func meetings(text string) map[int][]string {
+	meets := map[int][]string{}
+	for line := range strings.Lines(text) {
+		id, test, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, _ := strconv.Atoi(id)
+		if tests := meets[n]; test != "" && !slices.Contains(tests, test) {
+			meets[n] = append(tests, test)
+		} else if tests == nil {
+			meets[n] = []string{}
+		}
+	}
+	return meets
+}
+
+// asked is what is asked of tests: with a mutant, 0 for none; of these names alone, or without these, as
+// go test -run and -skip have them; for how long, and for so many seconds of a processor, 0 for any.
+type asked struct {
+	id         int
+	only, skip string
+	limit      time.Duration
+	most       float64
 }
 
 // bounded gives a test so much address space (KiB), for a mutant may allocate without an end, and so many
@@ -154,26 +195,29 @@ const bounded = `ulimit -v 16000000; ulimit -t "$1"; shift; exec "$0" "$@"`
 
 var failing = regexp.MustCompile(`(?m)^(?:\s*--- FAIL: (\S+)|panic: (.*))`)
 
-// run runs tests with a mutant, 0 for none, and says which one fails, and what it took of processors. Random
-// tests draw the same for each. most are the seconds of a processor that they may take, 0 for any.
-func (s *suite) run(ctx context.Context, t *tests, pkg string, of which, id int, limit time.Duration,
-	most float64) (by string, took time.Duration, err error) {
-	if err := os.WriteFile(s.file("on"), []byte(strconv.Itoa(id)), 0o600); err != nil {
+// ofRapid makes random tests draw the same for each mutant, and end at the first failure: nobody reads what it
+// shrinks to, which takes half a minute, nor the file of it.
+var ofRapid = []string{"RAPID_SEED=1", "RAPID_SHRINKTIME=1ms", "RAPID_NOFAILFILE=true"}
+
+// run runs tests and says which one fails, and what it took of processors.
+func (s *suite) run(ctx context.Context, t *tests, pkg string, of which, a asked) (by string,
+	took time.Duration, err error) {
+	if err := os.WriteFile(s.file("on"), []byte(strconv.Itoa(a.id)), 0o600); err != nil {
 		return "", 0, err
 	}
-	seconds, tests := "unlimited", s.o.tests
+	seconds, tests := "unlimited", cmp.Or(a.only, s.o.tests)
 	if of == stories {
 		tests = "Conversations"
 	}
-	if most > 0 {
-		seconds = strconv.Itoa(int(math.Ceil(most)))
+	if a.most > 0 {
+		seconds = strconv.Itoa(int(math.Ceil(a.most)))
 	}
-	within, cancel := context.WithTimeout(ctx, limit)
+	within, cancel := context.WithTimeout(ctx, a.limit)
 	defer cancel()
 	cmd := exec.CommandContext(within, "sh", "-c", bounded, t.program, seconds, "-test.failfast",
-		"-test.timeout", limit.String(), "-test.short="+strconv.FormatBool(of != whole), "-test.run", tests)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = s.m.Packages[pkg].Dir, append(os.Environ(), "RAPID_SEED=1"),
-		10*time.Second
+		"-test.timeout", a.limit.String(), "-test.short="+strconv.FormatBool(of != whole), "-test.run", tests,
+		"-test.skip", a.skip)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = s.m.Packages[pkg].Dir, append(os.Environ(), ofRapid...), 10*time.Second
 	out, err := cmd.CombinedOutput()
 	if p := cmd.ProcessState; p != nil {
 		took = p.UserTime() + p.SystemTime()
@@ -183,7 +227,7 @@ func (s *suite) run(ctx context.Context, t *tests, pkg string, of which, id int,
 	case ctx.Err() != nil:
 		return "", took, context.Canceled
 	case within.Err() != nil:
-		return "no end within " + limit.String(), took, nil
+		return "no end within " + a.limit.String(), took, nil
 	case errors.As(err, &exit):
 		if f := failing.FindSubmatch(out); f != nil {
 			return strings.TrimSpace(string(bytes.Join(f[1:], nil))), took, nil
@@ -199,7 +243,7 @@ func alone(ctx context.Context, m *golist.Module, o *options, p *Place) (*row, e
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSuite(m, o, false)
+	s, err := newSuite(m, o, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +286,7 @@ func (s *suite) near(ctx context.Context, p *Place) (r *row, done bool, err erro
 	}
 	for _, pkg := range rings[0] {
 		for _, of := range []which{short, whole} {
-			if !s.asked(pkg) {
+			if !s.mayRun(pkg) {
 				continue
 			}
 			took, err := s.dies(ctx, r, pkg, of, time.Hour, 0)
@@ -260,7 +304,7 @@ func (s *suite) far(ctx context.Context, r *row) error {
 	spent := 0.0
 	for _, ring := range s.m.Rings([]string{r.pkg(s.m)})[1:] {
 		for _, pkg := range ring {
-			if !s.asked(pkg) {
+			if !s.mayRun(pkg) {
 				continue
 			}
 			took, err := s.dies(ctx, r, pkg, short,
@@ -285,8 +329,8 @@ const (
 	byNone     = "by none"
 )
 
-// asked reports whether -by has a package.
-func (s *suite) asked(pkg string) bool {
+// mayRun reports whether -by has a package.
+func (s *suite) mayRun(pkg string) bool {
 	return s.o.by == nil || slices.Contains(s.o.by, strings.TrimPrefix(pkg, s.m.Path+"/"))
 }
 
@@ -295,7 +339,7 @@ func (s *suite) story(ctx context.Context, r *row, name string, rings [][]string
 	for _, ring := range rings {
 		for _, pkg := range ring {
 			_, none := os.Stat(filepath.Join(s.m.Packages[pkg].Dir, "testdata", "rules"))
-			if none != nil || !s.asked(pkg) || name != pkg && !strings.HasPrefix(name, pkg+"/") {
+			if none != nil || !s.mayRun(pkg) || name != pkg && !strings.HasPrefix(name, pkg+"/") {
 				continue
 			}
 			took, err := s.dies(ctx, r, pkg, stories, time.Hour, 0)
@@ -318,25 +362,66 @@ func (s *suite) dies(ctx context.Context, r *row, pkg string, of which, left tim
 	if err != nil || t.none {
 		return 0, err
 	}
+	if s.places[pkg] == 1 && far == 0 && !s.o.met && t.modes[of] == nil {
+		return s.first(ctx, t, r, pkg, of)
+	}
 	usual, err := s.usual(ctx, t, pkg, of, far)
 	if err != nil || usual.fails {
 		return 0, err
 	}
 	r.Verdict = survives
-	if usual.meets != nil && !usual.meets[r.id] || far > 0 && usual.usual > left {
+	first, met := usual.meets[r.id]
+	if usual.meets != nil && !met || far > 0 && usual.usual > left {
 		return 0, nil
 	}
 	if s.o.met && (of == stories || s.o.tests != "") {
 		r.Verdict, r.By = dies, "meets it: "+pkg
 		return 0, nil
 	}
-	limit, most := 20*time.Minute, 0.0
+	a := asked{id: r.id, limit: 20 * time.Minute}
 	if usual.meets != nil { // a busy machine may take ten times as long
-		limit, most = time.Minute+10*usual.usual, 10+5*usual.usual.Seconds()
+		a.limit, a.most = time.Minute+10*usual.usual, 10+5*usual.usual.Seconds()
 	}
-	by, spent, err := s.run(ctx, t, pkg, of, r.id, limit, most)
+	by, spent := "", time.Duration(0)
+	if len(first) > 0 && of != stories && s.o.tests == "" { // those that meet it, then the others
+		a.only = "^(" + strings.Join(first, "|") + ")$"
+		if by, spent, err = s.run(ctx, t, pkg, of, a); err == nil && by == "" {
+			a.only, a.skip = "", a.only
+		}
+	}
+	if err == nil && by == "" {
+		var rest time.Duration
+		by, rest, err = s.run(ctx, t, pkg, of, a)
+		spent += rest
+	}
 	if by != "" {
 		r.Verdict, r.By = dies, by
+	}
+	return math.Round(spent.Seconds()*10) / 10, err
+}
+
+// first runs the tests of a package with its only mutant. What they do without it matters where they fail alone:
+// then the one that fails must pass without.
+func (s *suite) first(ctx context.Context, t *tests, r *row, pkg string, of which) (took float64, err error) {
+	a := asked{id: r.id, limit: 20 * time.Minute, most: 300}
+	by, spent, err := s.run(ctx, t, pkg, of, a)
+	if err == nil && by == "" {
+		r.Verdict = survives
+	} else if err == nil {
+		a.id = 0
+		if test, _, _ := strings.Cut(by, "/"); strings.HasPrefix(test, "Test") {
+			a.only = "^" + test + "$"
+		}
+		was, more, err := s.run(ctx, t, pkg, of, a)
+		if spent += more; err != nil {
+			return 0, err
+		}
+		if was == "" {
+			r.Verdict, r.By = dies, by
+		} else {
+			t.modes[of] = &mode{fails: true}
+			fmt.Fprintf(os.Stderr, "mutants: %s fails without any: %s\n", pkg, was)
+		}
 	}
 	return math.Round(spent.Seconds()*10) / 10, err
 }

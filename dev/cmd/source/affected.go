@@ -17,7 +17,7 @@ import (
 
 func affectedPackages() {
 	base := flag.String("base", "main", "revision that the change is against")
-	seconds := flag.Float64("seconds", 150,
+	seconds := flag.Float64("seconds", 100,
 		"that the tests of farther packages may take in all, by the table")
 	flag.Parse()
 	files, known := flag.Args(), true
@@ -53,7 +53,8 @@ func changed(dir, base string) (files []string, known bool) {
 	return strings.Fields(diff + "\n" + fresh), ok && fine
 }
 
-// affected prints the packages of a change.
+// affected prints the packages of a change, and of one of which some tests alone read it the name and these
+// tests, as go test -run has them.
 func affected(dir string, w, left io.Writer, files []string, known bool, seconds float64) error {
 	if !known {
 		return everything(w, left, "the change is unknown")
@@ -63,14 +64,19 @@ func affected(dir string, w, left io.Writer, files []string, known bool, seconds
 		return err
 	}
 	var change []string
+	reads := false
 	for _, f := range files {
-		of, ok := touched(m, f)
+		of, read, ok := touched(m, f)
+		reads = reads || read
 		if !ok {
 			return everything(w, left, f+" may be read by any package")
 		}
 		change = append(change, of...)
 	}
-	affectedPrint(w, left, m.Path, m.Rings(change), seconds)
+	whole := affectedPrint(w, left, m.Path, m.Rings(change), seconds)
+	if reads && !slices.Contains(whole, m.Path+"/"+reader) {
+		fmt.Fprintln(w, m.Path+"/"+reader, readers)
+	}
 	return nil
 }
 
@@ -81,37 +87,40 @@ func everything(w, left io.Writer, why string) error {
 }
 
 // elsewhere are files that no package holds: the packages whose tests read them, or none where a step of
-// its own holds them.
+// its own holds them, and whether the tests of pages do.
 var elsewhere = []struct {
 	prefix string
-	by     []string
+	by     string
+	pages  bool
 }{
-	{"docs/", []string{"dev/docs", "cmd/simccl"}}, {"README.md", []string{"dev/docs", "cmd/simccl"}},
-	{"CONTRIBUTING.md", []string{"dev/docs", "cmd/simccl"}}, {"Makefile", []string{"cmd/simccl"}},
-	{"CHANGELOG.md", []string{"dev/docs"}}, {"SECURITY.md", []string{"dev/docs"}}, {"LICENSE", nil},
-	{".ci/", nil}, {".github/", nil}, {".gitignore", nil}, {"Containerfile", nil}, {"scripts/", nil},
-	{"tools/", nil}, {"web/", nil},
+	{"docs/", "dev/docs", true}, {"README.md", "dev/docs", true}, {"CONTRIBUTING.md", "dev/docs", true},
+	{"Makefile", "", true}, {"CHANGELOG.md", "dev/docs", false}, {"SECURITY.md", "dev/docs", false},
+	{"LICENSE", "", false}, {".ci/", "", false}, {".github/", "", false}, {".gitignore", "", false},
+	{"Containerfile", "", false}, {"scripts/", "", false}, {"tools/", "", false}, {"web/", "", false},
 }
 
+// The tests that read pages, of a package whose others take minutes and read none.
+const reader, readers = "cmd/simccl", "Documented|NoCommandIsOnlyText"
+
 // touched names the packages whose tests a file changes at once: the one in whose folder, or below, it lies.
-func touched(m *golist.Module, file string) (of []string, known bool) {
+func touched(m *golist.Module, file string) (of []string, pages, known bool) {
 	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
 		if p := m.Path + "/" + dir; m.Packages[p] != nil {
-			return []string{p}, true
+			return []string{p}, false, true
 		}
 	}
 	if strings.HasSuffix(file, ".go") {
-		return []string{m.Path}, !strings.Contains(file, "/")
+		return []string{m.Path}, false, !strings.Contains(file, "/")
 	}
 	for _, e := range elsewhere {
 		if file == e.prefix || strings.HasSuffix(e.prefix, "/") && strings.HasPrefix(file, e.prefix) {
-			for _, p := range e.by {
-				of = append(of, m.Path+"/"+p)
+			if e.by != "" {
+				of = []string{m.Path + "/" + e.by}
 			}
-			return of, true
+			return of, e.pages, true
 		}
 	}
-	return nil, false
+	return nil, false, false
 }
 
 //go:embed seconds.txt
@@ -131,7 +140,7 @@ func costs(table string) map[string]float64 {
 }
 
 // affectedPrint lists rings of packages, those that take least first in each.
-func affectedPrint(w, left io.Writer, module string, rings [][]string, seconds float64) {
+func affectedPrint(w, left io.Writer, module string, rings [][]string, seconds float64) (listed []string) {
 	table := costs(secondsTable)
 	cost := func(p string) float64 {
 		return cmp.Or(table[strings.TrimPrefix(p, module+"/")], 1)
@@ -147,6 +156,8 @@ func affectedPrint(w, left io.Writer, module string, rings [][]string, seconds f
 				seconds -= s
 			}
 			fmt.Fprintln(w, p)
+			listed = append(listed, p)
 		}
 	}
+	return listed
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -65,20 +66,49 @@ func TestBoundLeavesFartherOnes(t *testing.T) {
 	}
 }
 
-// Everything is tested where the change is unknown or any package may read the file; pages are of their
-// tests.
+// Everything is tested where the change is unknown or any package may read the file; pages are of the tests
+// that read them, and of no others of the program.
 func TestUnknownIsEverything(t *testing.T) {
+	const pages = "cmd/simccl Documented|NoCommandIsOnlyText\n"
 	for _, c := range []struct {
 		known bool
 		file  string
 		want  string
 	}{
 		{false, "", "./...\n"}, {true, "go.mod", "./...\n"}, {true, "testdata/x.xml", "./...\n"},
-		{true, "gone/gone.go", "./...\n"}, {true, ".ci/run", ""},
+		{true, "gone/gone.go", "./...\n"}, {true, ".ci/run", ""}, {true, "docs/A.md", pages},
+		{true, "Makefile", pages},
 	} {
 		if got, _ := ofChange(t, 100, c.known, c.file); got != c.want {
 			t.Errorf("%s: %q, want %q", c.file, got, c.want)
 		}
+	}
+}
+
+// TestReadersAreThere: the tests that read pages are those of the program that name them.
+func TestReadersAreThere(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("../../..", reader, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, found := regexp.MustCompile(readers), 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range regexp.MustCompile(`(?m)^func (Test\w+)(?s:.*?)^}`).FindAllStringSubmatch(string(text),
+			-1) {
+			switch reads := strings.Contains(test[0], "range documents(t)"); {
+			case reads != run.MatchString(test[1]):
+				t.Errorf("%s: %s reads pages: %t; -run %s says otherwise", file, test[1], reads, readers)
+			case reads:
+				found++
+			}
+		}
+	}
+	if found < 3 {
+		t.Errorf("%d tests of %s read pages, want 3", found, reader)
 	}
 }
 

@@ -1,6 +1,9 @@
 package datasheet
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestFind: names as drivers, clouds and people write them, and what must not be taken
 // for another GPU.
@@ -26,6 +29,34 @@ func TestFind(t *testing.T) {
 			g.Memory <= 0 || g.Capacity < 20 || g.CapacityBytes() < 20<<30 || g.Link <= 0 ||
 			g.Link > FastestLink() {
 			t.Errorf("%s: %+v, %v", name, g, ok)
+		}
+	}
+}
+
+// TestFiguresAgree: NVLinks have 25 GB/s in one direction, 50 from the B200 on; without any it is PCIe with
+// 16 lanes. From the A100 on TF32 has half the rate of BF16.
+func TestFiguresAgree(t *testing.T) {
+	links := map[string]float64{"GB300": 18, "GB200": 18, "GH200": 18, "B300": 18, "B200": 18, "H200": 18, "H20": 18,
+		"H100": 18, "H800": 8, "H800 PCIe": 8, "H100 PCIe": 12, "H100 NVL": 12, "A100": 12, "A100 80GB PCIe": 12,
+		"A100 PCIe": 12, "A100 40GB": 12, "A800": 8, "V100": 6}
+	pcie := map[string]float64{"L40S": 32, "L4": 32, "RTX 4090": 32, "A10G": 32, "RTX PRO 6000": 64}
+	halves := map[string]bool{"V100": true, "L40S": true, "RTX PRO 6000": true} // V100 has no TF32
+	for _, g := range gpus {
+		if strings.HasPrefix(g.Name, "MI") {
+			continue
+		}
+		want := 25 * links[g.Name]
+		if strings.Contains(g.Name, "B") && links[g.Name] == 18 {
+			want *= 2
+		}
+		if links[g.Name] == 0 {
+			want = pcie[g.Name]
+		}
+		if g.Link != want || want == 0 {
+			t.Errorf("%s: %v GB/s to other GPUs, want %v", g.Name, g.Link, want)
+		}
+		if off := g.Matrix - 2*g.Single; !halves[g.Name] && (off < -1 || off > 1) {
+			t.Errorf("%s: %v TFLOP/s in TF32 of %v in BF16", g.Name, g.Single, g.Matrix)
 		}
 	}
 }
