@@ -44,7 +44,7 @@ var small = scenario.Spec{Machine: scenario.Machine{GPUs: 2, Nodes: []scenario.N
 func options() scenario.Options { return scenario.Options{Settings: config.Sources{NoEnv: true}} }
 
 var documents = []document{
-	{"scenario.v1", "a scenario file of simccl (docs/SCENARIOS.md)", reflect.TypeFor[scenario.Spec](),
+	{"scenario.v1", "a scenario file of simccl (docs/SWEEPS.md)", reflect.TypeFor[scenario.Spec](),
 		func(*testing.T) any { return json.RawMessage(small.JSON()) }},
 	{"result.v1", "a result of simccl's library and of sweeps (docs/LIBRARY.md)",
 		reflect.TypeFor[scenario.Result](), func(t *testing.T) any {

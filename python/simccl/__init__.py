@@ -34,7 +34,7 @@ STATUS = {1: "internal", 2: "device", 3: "nccl", 4: "timeout", 5: "not implement
 
 
 class Spec(TypedDict, total=False):
-    """A run as data: docs/SCENARIOS.md lists the members of each part."""
+    """A run as data: docs/SWEEPS.md#scenario-files lists the members of each part."""
 
     machine: Mapping[str, Any]
     nccl: Mapping[str, Any]
