@@ -158,7 +158,8 @@ func New(cfg Config) (*Executor, error) {
 		return nil, &ConfigError{"Packets", "needs a Fabric, whose cables carry the frames"}
 	}
 	cfg.Systems = merged(cfg.Systems)
-	x := &Executor{cfg: cfg, windows: cfg.Windows, whole: wholeTime, share: -1, afford: cmp.Or(cfg.Budget, mostTime)}
+	x := &Executor{cfg: cfg, windows: cfg.Windows, whole: wholeTime, share: -1,
+		afford: cmp.Or(cfg.Budget, mostTime)}
 	if x.windows == nil {
 		x.windows = new(Windows)
 	}

@@ -336,6 +336,6 @@ func (c *Class) bySize() string {
 	if c.Source != Published || n[0] == 0 || n[1] == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (sizes that no fit saw: %.1f %% below 1 MiB, %.1f %% from there)",
+	return fmt.Sprintf(" (held out: %.1f %% below 1 MiB, %.1f %% from there)",
 		100*off[0]/float64(n[0]), 100*off[1]/float64(n[1]))
 }

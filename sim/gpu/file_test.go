@@ -182,7 +182,7 @@ func TestSummarySaysTheErrorsOfSmallAndLargeSizes(t *testing.T) {
 		{Op: "a", From: 512, To: 4096, Points: 1, Mean: .02}, {Op: "b", From: 512, To: 4096, Points: 3,
 			Mean: .06},
 		{Op: "a", From: 1 << 20, To: 1 << 29, Points: 2, Mean: .03}}}
-	const want = "machine class x: published tables, times within about 5 % (sizes that no fit saw: 5.0 % " +
+	const want = "machine class x: published tables, times within about 5 % (held out: 5.0 % " +
 		"below " +
 		"1 MiB, 3.0 % from there)"
 	if got := c.Summary(NoNetwork); got != want {
