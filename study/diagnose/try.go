@@ -257,7 +257,7 @@ func (h *hunt) ratiosOf(ctx context.Context, t *tried, places []int) []float64 {
 	}
 	outs, err := h.on.simulate(ctx, r, rows)
 	if err != nil {
-		if _, dear := errors.AsType[*exec.NotImplementedError](err); dear {
+		if _, costly := errors.AsType[*exec.NotImplementedError](err); costly {
 			h.note("not tried, as its simulation takes too long or is not possible: %s", t.kind)
 		}
 		return nil
