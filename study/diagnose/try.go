@@ -118,7 +118,7 @@ func digits(f float64) float64 {
 
 // deep is how many curves are simulated at all sampled sizes, and apart by how much less likely than the best
 // they may be at the anchors, as ln.
-const deep, apart = 10, 6
+const deep, apart = 16, 9
 
 // promising are the candidates that are simulated at all sampled sizes, of those that are sorted.
 func (h *hunt) promising(left []tried) (out []tried) {
