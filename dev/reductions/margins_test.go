@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/units"
 )
 
@@ -27,6 +28,43 @@ func TestNearRingsKeepUnequalChannelsApart(t *testing.T) {
 	const sockets = " --env NCCL_PROTO=LL --env NCCL_IB_DISABLE=1 --sizes 5000000 --launch graph --fold near"
 	held(t, "all_gather --nodes 13"+sockets)
 	held(t, "all_gather --nodes 20"+sockets)
+}
+
+// TestNearRingsLoadLinksAsWholeOnes: a link is crossed by as many flows as the fullest of those that it
+// represents. Of channels kept apart each had links of its own, with 5 of 14 flows: 8 % too fast.
+func TestNearRingsLoadLinksAsWholeOnes(t *testing.T) {
+	held(t, "all_reduce --nodes 17 --sizes 537220000 --multicast off --launch graph --fold near")
+}
+
+// TestNearTreesKnowBelowWhichGPUChildrenAre: a node sends to its two children from two GPUs, one after the
+// other. Taken for one kind they were sent to at once, each at half the rate: up to 16 % too slow.
+func TestNearTreesKnowBelowWhichGPUChildrenAre(t *testing.T) {
+	held(t, "all_reduce --topo aws-p4d.24xlarge --nodes 64 --sizes 8388608 --launch graph --fold near")
+	held(t, "all_reduce --topo aws-p4d.24xlarge --nodes 183 --sizes 8388608 --fault rank=1114:slow=1.5 "+
+		"--launch graph --fold near")
+}
+
+// TestNearHeadsAndChainsAreOfLockstepAlone: with jitter, ranks that are nearly equivalent draw for
+// themselves, and a chain's that are so exactly share their draws. Near ones shared them, the parts of a
+// window folded in different ways then, and some panicked.
+func TestNearHeadsAndChainsAreOfLockstepAlone(t *testing.T) {
+	var s Sites
+	for _, x := range []struct {
+		request Request
+		draws   exec.Draws
+	}{
+		{"all_reduce --nodes 9 -g 7 --sizes 1G --env NCCL_ALGO=NVLSTree", exec.OwnDraws},
+		{"broadcast -g 2 --nodes 36 --sizes 64G", exec.SharedDraws},
+	} {
+		drawn, err := s.method(context.Background(), x.request)
+		if err != nil || drawn.Reduction.Ranks == exec.Near || drawn.Reduction.Draws != x.draws {
+			t.Errorf("%s: %v, %v", x.request, drawn, err)
+		}
+		off, err := s.method(context.Background(), x.request+" --jitter off")
+		if err != nil || off.Reduction.Ranks != exec.Near && off.Method != exec.Near {
+			t.Errorf("%s --jitter off: %v, %v", x.request, off, err)
+		}
+	}
 }
 
 // TestNearTreesKeepOtherChunksApart: a channel with less of the operation may have smaller chunks, and more

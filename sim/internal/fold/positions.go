@@ -9,8 +9,9 @@ import (
 )
 
 // position is a node's place in a tree over nodes: how far from its deepest leaf and
-// from the root, and with how many children.
-type position struct{ height, depth, kids int32 }
+// from the root, with how many children, and below which GPU of its parent's chain: a parent
+// sends to its children from two GPUs, one after the other.
+type position struct{ height, depth, kids, below int32 }
 
 // positions are a node's places in the tree of a channel and in the other one.
 // A node that is like no other has its number + 1 in alone, one with a straggler the
@@ -189,6 +190,11 @@ func (t *trees) kindsOfPositions(first []int32, depths bool) (kind [][]int32, re
 	kids := make([][][]int32, len(t.parent))
 	for tree, parent := range t.parent {
 		all[tree], kids[tree] = positionsIn(parent)
+		for n := range all[tree] {
+			if t.below != nil {
+				all[tree][n].below = t.below[tree][n]
+			}
+		}
 	}
 	known := map[positions]int32{}
 	classOf := func(tree, node int32) (id int32, fresh bool) {

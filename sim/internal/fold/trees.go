@@ -18,6 +18,7 @@ type trees struct {
 	parent [][]int32 // tree, node → node above it, -1 at the root
 	tree   []int32   // channel of the split → tree
 	place  [][]int32 // channel of the split, rank → its place in the node's chain
+	below  [][]int32 // tree, node → place of the rank above it in that one's chain; nil: all are below one
 	// node → its slowest straggler, or the user of its slow port, + 1, 0 without; nil where there are none
 	slow  []int32
 	alone []bool  // node → it is like no other; nil: none is but those in slow
@@ -33,14 +34,17 @@ func treesOf(p *plan.Plan) *trees {
 		if !ok {
 			return nil
 		}
+		place := t.places(int32(ch))
+		if place == nil {
+			return nil
+		}
 		k := slices.IndexFunc(t.parent, func(o []int32) bool { return slices.Equal(o, parent) })
 		if k < 0 {
 			k = len(t.parent)
 			t.parent = append(t.parent, parent)
-		}
-		place := t.places(int32(ch))
-		if place == nil {
-			return nil
+			if p.Req.Algo == coll.Tree { // all below a head of NVLS are below that rank
+				t.below = append(t.below, t.belowOn(int32(ch), place))
+			}
 		}
 		t.tree, t.place = append(t.tree, int32(k)), append(t.place, place)
 	}
@@ -86,6 +90,17 @@ func (t *trees) parents(ch int32) (parent []int32, ok bool) {
 		}
 	}
 	return parent, roots == 1
+}
+
+// belowOn returns the place of the rank above every node on a channel, 0 of the root.
+func (t *trees) belowOn(ch int32, place []int32) []int32 {
+	out := make([]int32, t.p.Comm.NNodes)
+	for r := range place {
+		if up := t.above(ch, int32(r)); up >= 0 && t.p.Comm.NodeOf[up] != t.p.Comm.NodeOf[r] {
+			out[t.p.Comm.NodeOf[r]] = place[up]
+		}
+	}
+	return out
 }
 
 // places returns how far down its node's chain every rank is; with NVLS
