@@ -209,3 +209,22 @@ func TestNVLSTuningLine(t *testing.T) {
 		}
 	}
 }
+
+// TestOneRankHasNoTables: of times and thresholds there is nothing to print for it (tuning.cc:505,
+// init.cc:1242), and the first of two prints both.
+func TestOneRankHasNoTables(t *testing.T) {
+	for nodes, want := range map[int]bool{1: false, 2: true} {
+		c, _, err := parity.BuildFor("2.28.9", golden.Root(t, "testdata", "topos", "gh200.xml"), nodes, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, thresholds := false, false
+		for _, l := range ncclog.OfRank(c, 0) {
+			table = table || strings.Contains(l.Text, "MaxBw") || strings.Contains(l.Text, "Max NThreads")
+			thresholds = thresholds || strings.HasPrefix(l.Text, "threadThresholds")
+		}
+		if c.NRanks != nodes || table != want || thresholds != want {
+			t.Errorf("%d ranks: table %t, thresholds %t, want %t", c.NRanks, table, thresholds, want)
+		}
+	}
+}

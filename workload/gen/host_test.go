@@ -52,6 +52,28 @@ func TestHostLaunches(t *testing.T) {
 	}
 }
 
+// TestGraphsOfLayersEndWithThem: of a stage whose backward pass ends with a layer the host still launches the
+// optimizer, which is in no graph of a layer.
+func TestGraphsOfLayersEndWithThem(t *testing.T) {
+	c := small()
+	c.GlobalBatch, c.PP, c.Graphs, c.Launch = 2, 2, LayerGraphs, 10*units.Microsecond // one microbatch
+	c.Times = uniform(0, 0, 0)
+	p := makeJob(t, c).Program()
+	// the embedding forward and backward, the head forward, with 4 kernels, and backward, with 5; of each stage
+	// the optimizer, and a send and a receive
+	for rank, want := range []units.Time{(1 + 1 + 1 + 2) * c.Launch, (5 + 6 + 1 + 2) * c.Launch} {
+		host := units.Time(0)
+		for _, s := range p.Lists[p.Of[rank]].Steps {
+			if s.Kind == workload.Compute && s.Stream == workload.HostStream {
+				host += s.Time
+			}
+		}
+		if host != want {
+			t.Errorf("stage %d: the host takes %v, want %v", rank, host, want)
+		}
+	}
+}
+
 // TestGradientsAreAdded: products of gradients of weights add to those of the microbatches before, in the
 // type of gradients; with one microbatch, or where shards are reduced each time, they are written.
 func TestGradientsAreAdded(t *testing.T) {
