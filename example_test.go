@@ -122,7 +122,7 @@ func Example_compare() {
 	fmt.Printf("from %d bytes %s becomes %s:\n%s\n", first.From, first.A, first.B, first.Why[0])
 	// Output:
 	// from 4 bytes Tree LL becomes Ring LL:
-	// Tree LL is off in B: NCCL_ALGO=Ring leaves it out; NCCL_ALGO without that entry
+	// Tree LL is off in B: NCCL_ALGO=Ring leaves it out; leave NCCL_ALGO unset, or name it there
 }
 
 // Many sizes without a trace, each plan proven before it is run.

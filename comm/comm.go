@@ -220,10 +220,10 @@ func (c *Comm) tuningInput() tuning.Input {
 		in.NVLSOff = tuning.Reason{Rule: fmt.Sprintf("NVLS needs sm_90 and a GPU is sm_%d", c.MinSM),
 			At: rules.AtNVLSSwitch}
 	case !c.Multicast:
-		in.NVLSOff = tuning.Reason{Rule: "NVLink multicast is off", Setting: "--multicast on",
+		in.NVLSOff = tuning.Reason{Rule: "NVLink multicast is off", Setting: "write --multicast on",
 			At: rules.AtNVLSMulticast}
 	case c.Params.Connect.NVLSEnable.Or(2) == 0:
-		in.NVLSOff = tuning.Reason{Rule: "NVLS is switched off", Setting: "NCCL_NVLS_ENABLE=2",
+		in.NVLSOff = tuning.Reason{Rule: "NVLS is switched off", Setting: "set NCCL_NVLS_ENABLE=2",
 			At: rules.AtNVLSEnable}
 	default:
 		in.NVLSOff = c.noNVLSGraph()
@@ -238,8 +238,8 @@ func (c *Comm) tuningInput() tuning.Input {
 	} else {
 		in.CollNet.Off = tuning.Reason{Rule: c.CollNet.Off, At: c.CollNet.OffAt}
 		if !c.Params.Connect.CollNet {
-			in.CollNet.Off.Setting = "NCCL_COLLNET_ENABLE=1 with such a plugin, which SIMCCL_COLLNET=1 " +
-				"supposes"
+			in.CollNet.Off.Setting = "set NCCL_COLLNET_ENABLE=1 with such a plugin (SIMCCL_COLLNET=1 " +
+				"simulates one)"
 		}
 	}
 	return in

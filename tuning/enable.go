@@ -274,7 +274,7 @@ func (m *Model) enable(f coll.Func, a coll.Algorithm, p coll.Protocol) {
 	}
 	if m.EnabledAlgos[f][a] == 0 {
 		add(Reason{Rule: "NCCL_ALGO=" + m.Params.Algo.Value + " leaves it out",
-			Setting: "NCCL_ALGO without that entry", At: rules.AtAlgoList})
+			Setting: "leave NCCL_ALGO unset, or name it there", At: rules.AtAlgoList})
 	}
 	if m.In.NNodes == 1 && a == coll.NVLSTree {
 		add(Reason{Rule: "NVLSTree joins nodes and there is one", At: rules.AtNVLSTreeNodes})
@@ -294,7 +294,7 @@ func (m *Model) enable(f coll.Func, a coll.Algorithm, p coll.Protocol) {
 	switch m.EnabledProtos[f][p] {
 	case 0:
 		add(Reason{Rule: "NCCL_PROTO=" + m.Params.Proto.Value + " leaves it out",
-			Setting: "NCCL_PROTO without that entry", At: rules.AtProtoList})
+			Setting: "leave NCCL_PROTO unset, or name it there", At: rules.AtProtoList})
 	case 2:
 		for _, r := range m.ll128Unsafe(a) {
 			add(r)
