@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/gpu"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/fold"
@@ -116,7 +115,7 @@ func inOrder(mode Folding, j *engine.Job, near func(*fold.Proposal) bool,
 		case FoldNear:
 			return false
 		case sameDraws:
-			return !large(j.Plan, p.Slices, p.Parts)
+			return p.Slices <= fewWork
 		}
 		return price(p) <= exactTime
 	}
@@ -139,25 +138,7 @@ func inOrder(mode Folding, j *engine.Job, near func(*fold.Proposal) bool,
 	}
 }
 
-// Who shares jitter is decided by slices of a kernel: of a ring of more than fewWork, ranks
-// do that are nearly equivalent, but where an exact quotient has fewer, of an all_reduce
-// no more than reduceWork, or manyWork where one part represents manyByOne.
-const (
-	fewWork    = 1 << 14
-	reduceWork = 1 << 16
-	manyWork   = 1 << 17
-	manyByOne  = 8
-)
-
-// large reports whether nearly equivalent ranks share jitter, though there is an exact quotient
-// of so many slices and parts.
-func large(p *plan.Plan, work, parts int64) bool {
-	most := int64(fewWork)
-	switch {
-	case parts*manyByOne <= int64(p.Comm.NRanks)*int64(p.Split.NChannels):
-		most = manyWork
-	case p.Req.Func == coll.AllReduce:
-		most = reduceWork
-	}
-	return work > most
-}
+// fewWork is of how many slices of a kernel, of a ring that draws jitter, ranks that are nearly equivalent
+// share their draws, where no exact quotient has fewer: half a window's. Limits of their own for all_reduce and
+// for parts that represent many were within 0.7 %, less than another seed changes.
+const fewWork = windowWork / 2

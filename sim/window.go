@@ -38,7 +38,7 @@ import (
 const (
 	windowPieces  = 256
 	windowWork    = 1 << 15
-	windowWorkP2P = 1 << 14
+	windowWorkP2P = windowWork / 2
 	windowNVLS    = 64
 )
 

@@ -66,11 +66,26 @@ func (e *Engine) sliceOverhead(g *Group) units.Time {
 		over += e.Class.Simple.P2PSlice
 	}
 	if e.Class.Simple.Loop > 0 {
-		over += e.Class.LoopsOverhead(g.pass, int(g.Program.Workers), int64(g.Bytes), g.pack)
+		over += e.loopsOverhead(g)
 	}
 	over /= float64(g.perRound) // the barriers of all heads' pieces are one, their loops are not
 	if g.inRounds() && g.Plan.Req.Algo.IsNVLS() {
 		over += e.Class.Simple.Staged
 	}
 	return units.FromMicros(over)
+}
+
+// loopsOverhead is that of a group's slice, found once a size where its kind is kept.
+func (e *Engine) loopsOverhead(g *Group) float64 {
+	find := func() float64 {
+		return e.Class.LoopsOverhead(g.pass, int(g.Program.Workers), int64(g.Bytes), g.pack)
+	}
+	if g.kind < 0 {
+		return find()
+	}
+	l := &e.kinds[g.kind].loops[(g.Bytes/16^g.Bytes/(16*keptSizes))%keptSizes]
+	if l.size != g.Bytes+1 {
+		*l = loops{g.Bytes + 1, find()}
+	}
+	return l.over
 }

@@ -11,14 +11,13 @@ import (
 )
 
 // Nodes of a long chain that are simulated: those behind the root, by when every
-// node does what the one before it does, later by the same time, and those at
-// the end. Both are even, for rings that run through every second node the
+// node does what the one before it does, later by the same time; at the end there
+// are edge. Both are even, for rings that run through every second node the
 // opposite direction. Of reduce more: with fewer, 16 MiB on 28 to 48 nodes came out
 // up to 4 % slower than they are, for 1 %.
 const (
 	broadcastHead = 12
 	reduceHead    = 20
-	chainTail     = 4
 )
 
 // The last 8 nodes of the head show on each channel whether those in the middle follow each other at equal
@@ -60,11 +59,11 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 	default:
 		return nil
 	}
-	if n < head+chainTail+3 {
+	if n < head+edge+3 {
 		return nil
 	}
 	k := &omittedChain{head: head, order: nodeOrder(p, p.Split.ChannelLo), place: make([]int32, n),
-		tail: n - chainTail - n%2, waits: waits(p)}
+		tail: n - edge - n%2, waits: waits(p)}
 	for ch := p.Split.ChannelLo; ch <= p.Split.ChannelHi; ch++ {
 		if o := nodeOrder(p, ch); len(o) != len(k.order) || !slices.Equal(o, k.order) {
 			return nil

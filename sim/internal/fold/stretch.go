@@ -16,12 +16,9 @@ import (
 // of long stretches out: the ranks that remain run all their ops, which are as many
 // as the whole ring has, on a ring that is shorter.
 
-// Nodes of a stretch that are simulated at either end of it. Both are even, for
-// rings that run through every second node the opposite direction.
-const (
-	stretchHead = 4
-	stretchTail = 4
-)
+// edge is how many nodes are simulated at either end of a stretch, and behind the middle of a chain. It is
+// even, for rings that run through every second node the opposite direction.
+const edge = 4
 
 // omittedRun is a run of equal nodes along a ring; those at places from to up to
 // before its tail are left out.
@@ -192,8 +189,8 @@ func (x *Config) stretches(p *plan.Plan, order []int32) ([]int32, []omittedRun) 
 		for j < n && equal(i, j) && (j < i+2 || sameWithin(p, order[j], order[j-2])) {
 			j++
 		}
-		if left := j - i - stretchHead - stretchTail; left >= 2 {
-			out = append(out, omittedRun{i + stretchHead, i + stretchHead + left - left%2})
+		if left := j - i - 2*edge; left >= 2 {
+			out = append(out, omittedRun{i + edge, i + edge + left - left%2})
 		}
 		i = j
 	}
