@@ -101,7 +101,8 @@ func TestSeveralNodesNeedNets(t *testing.T) {
 			l.Domains = append(l.Domains, connect.Domain{System: s})
 		}
 		var none *connect.NoNetError
-		if err := l.CheckNets(); errors.As(err, &none) != (x.want >= 0) || none != nil && none.Node != x.want {
+		err := l.CheckNets()
+		if errors.As(err, &none) != (x.want >= 0) || none != nil && none.Node != x.want {
 			t.Errorf("%d nodes: %v, want node %d", len(x.systems), err, x.want)
 		}
 	}

@@ -53,7 +53,8 @@ func TestGapsAndLatencies(t *testing.T) {
 // alone where it is inside of that one.
 func TestLaunchExecutesTheCallsBeforeIt(t *testing.T) {
 	comm := func(start, dur, count int64) kineto.Comm {
-		return kineto.Comm{Start: start, Dur: dur, Name: "allreduce", Type: "Float", In: count, Out: count, Group: -1}
+		return kineto.Comm{Start: start, Dur: dur, Name: "allreduce", Type: "Float", In: count, Out: count,
+			Group: -1}
 	}
 	for _, x := range []struct {
 		launched int64

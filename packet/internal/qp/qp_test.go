@@ -84,7 +84,8 @@ func TestCNPsGoAheadOfAcknowledgements(t *testing.T) {
 	var flows []int32
 	for i := q.Head; i != q.Tail; i++ {
 		f := q.At(i)
-		if flows = append(flows, f.Flow); f.Flow >= 10 && (f.Flags != cnpFlags || f.Route != 7 || f.Size != 64) {
+		flows = append(flows, f.Flow)
+		if f.Flow >= 10 && (f.Flags != cnpFlags || f.Route != 7 || f.Size != 64) {
 			t.Errorf("%+v", f)
 		}
 	}

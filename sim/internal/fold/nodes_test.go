@@ -19,7 +19,8 @@ func TestNodesAreEqual(t *testing.T) {
 		ranks   [][]int32
 		want    bool
 	}{{[]*topo.System{a, a}, [][]int32{two, two}, true}, {[]*topo.System{a, b}, [][]int32{two, two}, false},
-		{[]*topo.System{a, a}, [][]int32{two, one}, false}, {[]*topo.System{a, b}, [][]int32{two, one}, false}} {
+		{[]*topo.System{a, a}, [][]int32{two, one}, false},
+		{[]*topo.System{a, b}, [][]int32{two, one}, false}} {
 		if got := equalNodes(&connect.Layout{NodeRanks: x.ranks}, x.systems); got != x.want {
 			t.Errorf("%v: %t, want %t", x.ranks, got, x.want)
 		}
@@ -32,8 +33,10 @@ func TestTreesHaveOneRoot(t *testing.T) {
 		up   []int32 // by rank, of nodes of two
 		want []int32
 		ok   bool
-	}{{[]int32{-1, 0, 0, 2, 2, 4}, []int32{-1, 0, 1}, true}, {[]int32{-1, 0, 0, 2, 0, 4}, []int32{-1, 0, 0}, true},
-		{[]int32{2, 0, -1, 2, 2, 4}, []int32{1, -1, 1}, true}, {[]int32{-1, 0, -1, 2, 2, 4}, []int32{-1, -1, 1}, false},
+	}{{[]int32{-1, 0, 0, 2, 2, 4}, []int32{-1, 0, 1}, true},
+		{[]int32{-1, 0, 0, 2, 0, 4}, []int32{-1, 0, 0}, true},
+		{[]int32{2, 0, -1, 2, 2, 4}, []int32{1, -1, 1}, true},
+		{[]int32{-1, 0, -1, 2, 2, 4}, []int32{-1, -1, 1}, false},
 		{[]int32{-1, 0, 0, 2, 2, 0}, nil, false}, {[]int32{2, 0, 4, 2, 0, 4}, []int32{1, 2, 0}, false}} {
 		l := &connect.Layout{NRanks: 6, NNodes: 3, NodeOf: []int32{0, 0, 1, 1, 2, 2},
 			Channels: []connect.Channel{{}}}
