@@ -64,7 +64,7 @@ func TestBoundByTimers(t *testing.T) {
 }
 
 // TestCNPsGoAheadOfAcknowledgements: of a marked frame a CNP goes back, before the acknowledgements that wait
-// and behind the CNPs; none within the gap of its queue pair. The frame's mark is gone in any case.
+// and behind the CNPs; none within the gap of its queue pair. The frame's mark is cleared in any case.
 func TestCNPsGoAheadOfAcknowledgements(t *testing.T) {
 	q := &frames.Ring{Buf: make([]frames.Frame, 8)}
 	for flow := range int32(3) {
