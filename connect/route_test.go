@@ -1,6 +1,7 @@
 package connect_test
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -8,6 +9,8 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/dev/parity"
+	"github.com/simccl/simccl/rules"
+	"github.com/simccl/simccl/topo"
 )
 
 func build(t testing.TB, name string, nodes int, env ...string) *comm.Comm {
@@ -81,5 +84,26 @@ func TestRoutes(t *testing.T) {
 				t.Errorf("%d to %d: %+v, want %+v", tt.src, tt.dst, got, tt.want)
 			}
 		})
+	}
+}
+
+// TestSeveralNodesNeedNets: one node does without any; of several each needs one.
+func TestSeveralNodesNeedNets(t *testing.T) {
+	bare := topo.Assemble(rules.Default(), []topo.Node{{Kind: topo.GPU, GPU: &topo.GPUInfo{}}}, nil,
+		func(from, base topo.NodeID) topo.Path { return topo.Path{} })
+	own := build(t, "dgx-h100", 1).Domains[0].System
+	for _, x := range []struct {
+		systems []*topo.System
+		want    int // the node without, -1 for none
+	}{{[]*topo.System{bare}, -1}, {[]*topo.System{own, own}, -1}, {[]*topo.System{own, bare}, 1}} {
+		l := &connect.Layout{NNodes: len(x.systems)}
+		for _, s := range x.systems {
+			l.Domains = append(l.Domains, connect.Domain{System: s})
+		}
+		var none *connect.NoNetError
+		err := l.CheckNets()
+		if errors.As(err, &none) != (x.want >= 0) || none != nil && none.Node != x.want {
+			t.Errorf("%d nodes: %v, want node %d", len(x.systems), err, x.want)
+		}
 	}
 }

@@ -242,7 +242,8 @@ func TestAListSaysHowManyHosts(t *testing.T) {
 	for _, x := range []struct {
 		nodes []scenario.Nodes
 		want  string
-	}{{nil, ""}, {[]scenario.Nodes{{Topo: "dgx-h100"}}, ""}, {[]scenario.Nodes{{Topo: "dgx-h100", Count: 3}}, ""},
+	}{{nil, ""}, {[]scenario.Nodes{{Topo: "dgx-h100"}}, ""},
+		{[]scenario.Nodes{{Topo: "dgx-h100", Count: 3}}, ""},
 		{[]scenario.Nodes{{Topo: "dgx-h100", Count: 2}}, "3 hosts are listed and the machine has 2"},
 		{[]scenario.Nodes{{Topo: "dgx-h100", Count: 1}, {Topo: "dgx-a100", Count: 1}},
 			"3 hosts are listed and the machine has 2"}} {

@@ -278,8 +278,8 @@ func TestSearchNeedsAGPUAndACPU(t *testing.T) {
 			return topo.Path{Kind: topo.PathLOC, BW: 5000}
 		})
 		p := search.Params{Rules: rules.Default()}
-		g, err := search.Compute(s, search.Want{ID: search.RingID, Pattern: search.RingPattern, MinChannels: 1,
-			MaxChannels: 2}, p)
+		g, err := search.Compute(s, search.Want{ID: search.RingID, Pattern: search.RingPattern,
+			MinChannels: 1, MaxChannels: 2}, p)
 		if err == nil || err.Error() != c.want || g != nil {
 			t.Errorf("%v alone: %+v, %v, want %s", c.kind, g, err, c.want)
 		}

@@ -3,7 +3,6 @@ package workload
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/units"
@@ -192,7 +191,7 @@ func (l *linter) works() {
 		l.add(-1, -1, "there are %d factors for %d ranks", len(p.Factor), len(p.Of))
 	}
 	for r, f := range p.Factor {
-		if !(f > 0 && f <= MaxFactor) || math.IsNaN(f) {
+		if !(f > 0 && f <= MaxFactor) { // nor NaN
 			l.add(-1, -1, "rank %d has a factor of %g; it must be above 0, at most %g", r, f,
 				float64(MaxFactor))
 		}

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -253,6 +254,26 @@ func TestKernelsInPlaceOfNCCL(t *testing.T) {
 			!strings.Contains(err.Error(), "p:7:39: ") || !strings.Contains(err.Error(),
 			"write kernel=vllm") {
 			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// TestFactorsOfRanks: each rank has one, above 0 and at most a million.
+func TestFactorsOfRanks(t *testing.T) {
+	for _, x := range []struct {
+		factors []float64
+		want    string
+	}{{[]float64{1, MaxFactor}, ""}, {[]float64{1}, "there are 1 factors for 2 ranks"},
+		{[]float64{1, 0}, "rank 1 has a factor of 0;"}, {[]float64{-2, 1}, "rank 0 has a factor of -2;"},
+		{[]float64{1, 2 * MaxFactor}, "rank 1 has a factor of 2e+06;"},
+		{[]float64{math.NaN(), 1}, "rank 0 has a factor of NaN;"}} {
+		p := One(2, Call{Func: coll.AllReduce, Type: coll.Float32, Count: 4})
+		p.Factor = x.factors
+		switch err := p.Lint(); {
+		case x.want == "" && err != nil:
+			t.Errorf("%v: %v", x.factors, err)
+		case x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want)):
+			t.Errorf("%v: %v, want %s", x.factors, err, x.want)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 //	      nvlink 21 count=4   to the GPU at 21; "nvlink switch", "nvlink cpu"
 //	      xgmi 21             likewise, of a GPU of AMD (gcn=gfx942 arch=38911)
 //	      c2c bw=44712
-//	    pcilink 20              in a switch: a link to the switch at 20, which has one back where it says so, too
+//	    pcilink 20              in a switch: a link to the switch at 20, without one back
 //	    card 12               a PCI device with a <nic>
 //	      net mlx5_0 speed=200000
 //
@@ -144,7 +144,8 @@ func (w *writer) open(depth int, words []string) error {
 	case "c2c":
 		add("c2c", attributes{{"bw", "44712"}, {"count", "10"}}.with(given...))
 	default:
-		return fmt.Errorf("no element %q; write cpu, switch, gpu, card, net, nvlink, xgmi, pcilink or c2c", name)
+		return fmt.Errorf("no element %q; write cpu, switch, gpu, card, net, nvlink, xgmi, c2c or pcilink",
+			name)
 	}
 	w.stack = append(w.stack, e)
 	return nil

@@ -51,8 +51,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestCachedPortsFitAByte: the cache of egress ports has a byte for each, 0 for none, so that switches with more
-// ports go without, as do flows and paths that it has no room for.
+// TestCachedPortsFitAByte: the cache of egress ports has a byte for each, 0 for none, so that switches with
+// more ports go without, as do flows and paths that it has no room for.
 func TestCachedPortsFitAByte(t *testing.T) {
 	for _, x := range []struct {
 		perLeaf, spines, paths int

@@ -49,7 +49,8 @@ func TestRingsOfTheLastHosts(t *testing.T) {
 			res: &Result{Model: None}}
 		got, want := f.take(search.RingID, at, ref, to, false), f.draw(search.RingID, c.rings, to, c.reverse)
 		if !slices.EqualFunc(got.Intra, want.Intra, slices.Equal) || got.NChannels == 0 || f.res.Model != at {
-			t.Errorf("host %d of %d, forwards %t: %v, want %v", c.index, c.count, c.forwards, got.Intra, want.Intra)
+			t.Errorf("host %d of %d, forwards %t: %v, want %v", c.index, c.count, c.forwards, got.Intra,
+				want.Intra)
 		}
 	}
 	if rings := [][]string{ref.rings, ref.tail1, ref.tail2}; slices.Equal(rings[0], rings[1]) ||

@@ -1,6 +1,7 @@
 package logcheck
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -88,6 +89,22 @@ func TestLostGPUs(t *testing.T) {
 		if !strings.Contains(s, "GPU/0-2000 (") || strings.HasSuffix(s, "(0)") ||
 			strings.HasSuffix(s, "(2)") {
 			t.Errorf("%q", s)
+		}
+	}
+}
+
+// TestLinesThatAreLeftOutAreCounted: those that the reader could not put together, and those that the
+// comparison left out.
+func TestLinesThatAreLeftOutAreCounted(t *testing.T) {
+	for _, x := range []struct{ torn, left int }{{0, 0}, {3, 2}, {0, 4}} {
+		rep := &Report{Version: "2.28.9", left: x.left}
+		rep.preface(Input{Log: &ncclog.Log{Version: "2.28.9", Torn: x.torn}})
+		want := ""
+		if n := x.torn + x.left; n > 0 {
+			want = fmt.Sprintf("%d lines were written over by another process and are left out", n)
+		}
+		if got := strings.Join(rep.Notes, "; "); got != want {
+			t.Errorf("%+v: %q, want %q", x, got, want)
 		}
 	}
 }

@@ -214,7 +214,8 @@ func TestNVLSTuningLine(t *testing.T) {
 // init.cc:1242), and the first of two prints both.
 func TestOneRankHasNoTables(t *testing.T) {
 	for nodes, want := range map[int]bool{1: false, 2: true} {
-		c, _, err := parity.BuildFor("2.28.9", golden.Root(t, "testdata", "topos", "gh200.xml"), nodes, false, nil)
+		c, _, err := parity.BuildFor("2.28.9", golden.Root(t, "testdata", "topos", "gh200.xml"), nodes, false,
+			nil)
 		if err != nil {
 			t.Fatal(err)
 		}

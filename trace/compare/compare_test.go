@@ -151,7 +151,8 @@ func TestLaunchIsUntilTheFirstKernel(t *testing.T) {
 	}{{early, 6, true}, {said, 3, true}, {at0, 0, true}, {atEnd, 0, false}, {p2p, 3, true}, {step, 0, false},
 		{s.slices[series{pid: 2, cat: "COLL", name: "far"}][0], 0, false}} {
 		if c.x.terms[nccl.Launch] != c.want || c.x.reported != c.ok {
-			t.Errorf("operation %d: %v, %t, want %v, %t", i, c.x.terms[nccl.Launch], c.x.reported, c.want, c.ok)
+			t.Errorf("operation %d: %v, %t, want %v, %t", i, c.x.terms[nccl.Launch], c.x.reported, c.want,
+				c.ok)
 		}
 	}
 }

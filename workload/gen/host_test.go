@@ -59,8 +59,8 @@ func TestGraphsOfLayersEndWithThem(t *testing.T) {
 	c.GlobalBatch, c.PP, c.Graphs, c.Launch = 2, 2, LayerGraphs, 10*units.Microsecond // one microbatch
 	c.Times = uniform(0, 0, 0)
 	p := makeJob(t, c).Program()
-	// the embedding forward and backward, the head forward, with 4 kernels, and backward, with 5; of each stage
-	// the optimizer, and a send and a receive
+	// the embedding forward and backward, the head forward, with 4 kernels, and backward, with 5; of each
+	// stage the optimizer, and a send and a receive
 	for rank, want := range []units.Time{(1 + 1 + 1 + 2) * c.Launch, (5 + 6 + 1 + 2) * c.Launch} {
 		host := units.Time(0)
 		for _, s := range p.Lists[p.Of[rank]].Steps {

@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/simccl/simccl/workload/kineto"
@@ -44,6 +45,32 @@ func TestGapsAndLatencies(t *testing.T) {
 		if r.gap != c.wantGap || r.latency != c.wantLatency {
 			t.Errorf("%s: gap %d, latency %d, want %d and %d", c.name, r.gap, r.latency, c.wantGap,
 				c.wantLatency)
+		}
+	}
+}
+
+// TestLaunchExecutesTheCallsBeforeIt: all since the launch before, where it comes after them, and the last
+// alone where it is inside of that one.
+func TestLaunchExecutesTheCallsBeforeIt(t *testing.T) {
+	comm := func(start, dur, count int64) kineto.Comm {
+		return kineto.Comm{Start: start, Dur: dur, Name: "allreduce", Type: "Float", In: count, Out: count,
+			Group: -1}
+	}
+	for _, x := range []struct {
+		launched int64
+		want     []int64
+	}{{99, nil}, {100, []int64{1}}, {130, []int64{2}}, {169, []int64{2}}, {170, []int64{1, 2}},
+		{180, []int64{1, 2}}} {
+		r := newRank(&kineto.Trace{World: 2, Names: []string{"k"}, Comms: []kineto.Comm{comm(100, 10, 1),
+			comm(120, 50, 2), comm(200, 10, 3)}})
+		r.ops = []gpuOp{{op: &kineto.Op{Class: kineto.NCCL}, call: &kineto.Call{Start: x.launched}}}
+		r.assign(nil)
+		var got []int64
+		for _, c := range r.ops[0].comms {
+			got = append(got, c.call.Count)
+		}
+		if !slices.Equal(got, x.want) {
+			t.Errorf("launched at %d: calls of %v elements, want %v", x.launched, got, x.want)
 		}
 	}
 }

@@ -128,7 +128,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestListsOfOtherNodesAreNotKept: shapes and types of a node that is not about communication are passed over.
+// TestListsOfOtherNodesAreNotKept: shapes and types of a node that is not about communication are passed
+// over.
 func TestListsOfOtherNodesAreNotKept(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		r := reader{s: jsonscan.New(strings.NewReader("[[1, 2], []]"), "x.json")}

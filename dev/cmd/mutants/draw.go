@@ -43,8 +43,8 @@ func (o *options) draws(places []*Place) iter.Seq[*Place] {
 	}
 }
 
-// byHash orders texts by the seed. FNV would do but for texts that differ in their last letters alone, as equal
-// changes of one function do: their hashes are neighbours, so that one drawn would bring the others.
+// byHash orders texts by the seed. FNV would do but for texts that differ in their last letters alone, as
+// equal changes of one function do: their hashes are neighbours, so that one drawn would bring the others.
 func (o *options) byHash(a, b string) int {
 	hash := func(s string) uint64 {
 		h := sha256.Sum256(fmt.Appendf(nil, "%d %s", o.seed, s))

@@ -121,22 +121,9 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 	if err != nil {
 		return 0, err
 	}
-	places, err := placesIn(m, o.in)
+	places, err := o.placesOf(m)
 	if err != nil {
 		return 0, err
-	}
-	same, err := equivalents(equivalentTable)
-	if err != nil {
-		return 0, err
-	}
-	if bad := same.unknown(places, o.in); len(bad) > 0 {
-		return 0, fmt.Errorf("equivalent.txt: no such place: %s", bad[0])
-	}
-	places = same.without(places)
-	if o.given != "" {
-		if places, err = givenPlaces(o.given); err != nil {
-			return 0, err
-		}
 	}
 	f, err := reductions.Resume[row](file)
 	if err != nil {
@@ -157,8 +144,7 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 		counted = 0
 	}
 	for counted < o.n && ctx.Err() == nil {
-		var batch []*Place
-		var drawn []*Place // and those that are done: what is compiled is the same for each call
+		var batch, drawn []*Place // with those that are done: what is compiled is the same for each call
 		for p := range o.draws(places) {
 			if counted+len(batch) >= o.n {
 				break
@@ -186,6 +172,25 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 		}
 	}
 	return show(os.Stdout, latest(f.All), o), f.Close()
+}
+
+// placesOf are the places that draws are of: without equivalents, or those of the table that is given.
+func (o *options) placesOf(m *golist.Module) ([]*Place, error) {
+	places, err := placesIn(m, o.in)
+	if err != nil {
+		return nil, err
+	}
+	same, err := equivalents(equivalentTable)
+	if err != nil {
+		return nil, err
+	}
+	if bad := same.unknown(places, o.in); len(bad) > 0 {
+		return nil, fmt.Errorf("equivalent.txt: no such place: %s", bad[0])
+	}
+	if o.given != "" {
+		return givenPlaces(o.given)
+	}
+	return same.without(places), nil
 }
 
 // latest are rows without those that a later one of the same mutant replaces.

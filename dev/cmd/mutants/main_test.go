@@ -222,8 +222,8 @@ func TestUndecidedGoOn(t *testing.T) {
 
 // testOf is a file with a test that fails where a condition holds.
 func testOf(pkg, name, fails string) string {
-	return fmt.Sprintf("package %s\n\nimport \"testing\"\n\nfunc %s(t *testing.T) {\n\tif %s {\n\t\tt.Fatal()\n"+
-		"\t}\n}\n", pkg, name, fails)
+	return fmt.Sprintf("package %s\n\nimport \"testing\"\n\nfunc %s(t *testing.T) {\n\tif %s {\n"+
+		"\t\tt.Fatal()\n\t}\n}\n", pkg, name, fails)
 }
 
 // TestMeetingsAreOfTests: of a mutant the tests that meet it are known, those below a function of the test,

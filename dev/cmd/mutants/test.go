@@ -28,7 +28,7 @@ type suite struct {
 	o        *options
 	dir      string // of its files
 	switched bool
-	places   map[string]int    // how many a package has
+	places   map[string]int    // by package, their number
 	compiled map[string]*tests // by package
 }
 
@@ -195,8 +195,8 @@ const bounded = `ulimit -v 16000000; ulimit -t "$1"; shift; exec "$0" "$@"`
 
 var failing = regexp.MustCompile(`(?m)^(?:\s*--- FAIL: (\S+)|panic: (.*))`)
 
-// ofRapid makes random tests draw the same for each mutant, and end at the first failure: nobody reads what it
-// shrinks to, which takes half a minute, nor the file of it.
+// ofRapid makes random tests draw the same for each mutant, and end at the first failure: to shrink
+// its input takes half a minute, and neither that nor its file is read.
 var ofRapid = []string{"RAPID_SEED=1", "RAPID_SHRINKTIME=1ms", "RAPID_NOFAILFILE=true"}
 
 // run runs tests and says which one fails, and what it took of processors.
@@ -400,8 +400,8 @@ func (s *suite) dies(ctx context.Context, r *row, pkg string, of which, left tim
 	return math.Round(spent.Seconds()*10) / 10, err
 }
 
-// first runs the tests of a package with its only mutant. What they do without it matters where they fail alone:
-// then the one that fails must pass without.
+// first runs the tests of a package with its only mutant. What they do without it matters where they fail
+// alone: then the one that fails must pass without.
 func (s *suite) first(ctx context.Context, t *tests, r *row, pkg string, of which) (took float64, err error) {
 	a := asked{id: r.id, limit: 20 * time.Minute, most: 300}
 	by, spent, err := s.run(ctx, t, pkg, of, a)

@@ -91,14 +91,14 @@ func TestReadersAreThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	functions := regexp.MustCompile(`(?m)^func (Test\w+)(?s:.*?)^}`)
 	run, found := regexp.MustCompile(readers), 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, test := range regexp.MustCompile(`(?m)^func (Test\w+)(?s:.*?)^}`).FindAllStringSubmatch(string(text),
-			-1) {
+		for _, test := range functions.FindAllStringSubmatch(string(text), -1) {
 			switch reads := strings.Contains(test[0], "range documents(t)"); {
 			case reads != run.MatchString(test[1]):
 				t.Errorf("%s: %s reads pages: %t; -run %s says otherwise", file, test[1], reads, readers)

@@ -1,9 +1,11 @@
 package qp
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/simccl/simccl/packet/cc"
+	"github.com/simccl/simccl/packet/internal/frames"
 )
 
 // TestForget: a receiver that knows a flow which has ended at its sender begins anew, once, and only with
@@ -58,5 +60,36 @@ func TestBoundByTimers(t *testing.T) {
 			t.Errorf("6,000 bytes in flight, rate %d after an event that was planned %d ps before: the "+
 				"window before or after the cut holds", s.Rate.Rate, age)
 		}
+	}
+}
+
+// TestCNPsGoAheadOfAcknowledgements: of a marked frame a CNP goes back, before the acknowledgements that wait
+// and behind the CNPs; none within the gap of its queue pair. The frame's mark is cleared in any case.
+func TestCNPsGoAheadOfAcknowledgements(t *testing.T) {
+	q := &frames.Ring{Buf: make([]frames.Frame, 8)}
+	for flow := range int32(3) {
+		q.Push(&frames.Frame{Flow: flow, Flags: frames.Ack})
+	}
+	r := &Receiver{Back: 7}
+	for i, at := range []int64{100, 130, 149, 150} {
+		f := &frames.Frame{Flow: int32(10 + i), At: at, Flags: frames.CE}
+		if i == 1 {
+			f.Flags = 0
+		}
+		SendCNP(r, f, &cc.Params{CNPGap: 50, CNPBytes: 64}, q)
+		if f.Flags != 0 {
+			t.Errorf("frame %d keeps its mark", i)
+		}
+	}
+	var flows []int32
+	for i := q.Head; i != q.Tail; i++ {
+		f := q.At(i)
+		flows = append(flows, f.Flow)
+		if f.Flow >= 10 && (f.Flags != cnpFlags || f.Route != 7 || f.Size != 64) {
+			t.Errorf("%+v", f)
+		}
+	}
+	if want := []int32{10, 13, 0, 1, 2}; !slices.Equal(flows, want) {
+		t.Errorf("flows %v, want %v", flows, want)
 	}
 }

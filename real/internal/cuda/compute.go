@@ -45,16 +45,10 @@ func NewCompute(k *Kernels, stop *Stop, lib *BlasLib, size units.Bytes) (c *Comp
 	return c, err
 }
 
-// fill writes half-precision floats between 1 and 2 with random bits: the power of a product, and so the
-// GPU's clock rate, depends on the data.
+// fill writes floats with random bits: the power of a product, and so the GPU's clock rate, depends on the
+// data.
 func (c *Compute) fill(p Ptr) error {
-	const one, fraction = 0x3c00, 0x3ff
-	text := make([]byte, min(c.size, 1<<20))
-	rng := rand.New(rand.NewPCG(1, uint64(c.size)))
-	for i := 0; i+1 < len(text); i += 2 {
-		v := one | rng.Uint32()&fraction | rng.Uint32()&0x8000
-		text[i], text[i+1] = byte(v), byte(v>>8)
-	}
+	text := randomHalves(min(c.size, 1<<20), uint64(c.size))
 	for at := units.Bytes(0); at < c.size; at += units.Bytes(len(text)) {
 		n := min(units.Bytes(len(text)), c.size-at)
 		if err := c.k.dev.Upload(p+Ptr(at), text[:n]); err != nil {
@@ -62,6 +56,18 @@ func (c *Compute) fill(p Ptr) error {
 		}
 	}
 	return nil
+}
+
+// randomHalves are so many bytes of half-precision floats from 1 to 2, of either sign, by a seed.
+func randomHalves(size units.Bytes, seed uint64) []byte {
+	const one, fraction, sign = 0x3c00, 0x3ff, 0x8000
+	text := make([]byte, size)
+	rng := rand.New(rand.NewPCG(1, seed))
+	for i := 0; i+1 < len(text); i += 2 {
+		v := one | rng.Uint32()&fraction | rng.Uint32()&sign
+		text[i], text[i+1] = byte(v), byte(v>>8)
+	}
+	return text
 }
 
 // addThreads is the number of threads of a block of an addition.

@@ -29,3 +29,24 @@ func TestPiecesCoverTheBuffer(t *testing.T) {
 		}
 	}
 }
+
+// TestHalvesHaveRandomBits: half-precision floats from 1 to 2, of either sign, of which each bit of the
+// fraction is set in half.
+func TestHalvesHaveRandomBits(t *testing.T) {
+	text := randomHalves(20001, 3)
+	set := make([]int, 16)
+	for i := 0; i+1 < len(text); i += 2 {
+		v := int(text[i]) | int(text[i+1])<<8
+		if v>>10&0x1f != 15 {
+			t.Fatalf("%#x at %d is not between 1 and 2", v, i)
+		}
+		for b := range set {
+			set[b] += v >> b & 1
+		}
+	}
+	for b, n := range set {
+		if (b < 10 || b == 15) && (n < 4500 || n > 5500) {
+			t.Errorf("bit %d is set in %d of 10000", b, n)
+		}
+	}
+}
