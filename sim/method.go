@@ -100,12 +100,14 @@ func (x *Executor) layWhole(ctx context.Context, m *method, sink trace.Sink) (er
 // drawnPolicy is that of an operation with jitter: w is its window.
 func (x *Executor) drawnPolicy(w *method) policy {
 	by := policy{
-		enough:    func(whole *method) bool { return w.full == nil || x.cheap(whole) },
+		enough:    func(whole *method) bool { return w.full == nil || x.cheap(whole, w) },
 		proposals: []proposal{func(context.Context, *method) (*method, error) { return w, nil }},
 		whole:     "it has no more iterations than a window",
 		instead:   "no state recurs under jitter, and a window shows the mean iteration",
 	}
 	switch {
+	case w.full != nil && x.windowMargin(w.whole) <= windowMargin:
+		by.whole = "all of it takes little, and a window would be short"
 	case w.full != nil:
 		by.whole = "all of it takes little, and a window's margin is wide"
 	case w.whole.Iterations() == 0:

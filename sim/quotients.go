@@ -139,6 +139,6 @@ func inOrder(mode Folding, j *engine.Job, near func(*fold.Proposal) bool,
 }
 
 // fewWork is of how many slices of a kernel, of a ring that draws jitter, ranks that are nearly equivalent
-// share their draws, where no exact quotient has fewer: half a window's. Limits of their own for all_reduce and
-// for parts that represent many were within 0.7 %, less than another seed changes.
+// share their draws, where no exact quotient has fewer: half a window's. With limits of their own for
+// all_reduce, and for parts that represent many, times were within 0.7 %, less than another seed changes.
 const fewWork = windowWork / 2
