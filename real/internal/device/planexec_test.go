@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -15,8 +16,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Executor runs plans on the GPUs of this process: rank r on GPUs[r], with kernels that interpret a plan's
-// programs. It implements exec.Executor.
+// Executor is an exec.Executor of one plan, for the suite that all executors pass: it runs a plan on the GPUs of
+// this process, rank r on GPUs[r].
 type Executor struct {
 	Driver *cuda.Driver
 	GPUs   []int // several ranks may share one
@@ -52,10 +53,7 @@ func (e *Executor) Run(ctx context.Context, job exec.Job, sink trace.Sink) (exec
 		return res, &exec.UnsupportedError{Feature: "plan on GPUs", Needs: fmt.Sprintf("%d GPUs", n),
 			Found: fmt.Sprintf("%d", len(e.GPUs))}
 	}
-	limit := e.Timeout
-	if limit == 0 {
-		limit = 2 * time.Minute
-	}
+	limit := cmp.Or(e.Timeout, 2*time.Minute)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	op := OpOf(p)
