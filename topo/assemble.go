@@ -292,8 +292,8 @@ type pciClass struct {
 
 // pciClasses maps class prefixes to node kinds, tried in this order
 // (topo.cc:431).
-var pciClasses = []pciClass{{decl.PCIBridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS}, {"0x068001", CPU},
-	{"0x03", GPU},
+var pciClasses = []pciClass{{decl.PCIBridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS},
+	{"0x068001", CPU}, {"0x03", GPU},
 	{"0x02", NIC}}
 
 func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {

@@ -1,8 +1,8 @@
 //go:build linux && (amd64 || arm64)
 
 // Package realtest provides hardware, or a substitute, to tests: the RDMA devices of this machine, and a CUDA
-// driver of the kernels compiled for the CPU (driver.cu). That moves real data with the same sources that GPUs
-// run, and fails where a test requests it.
+// driver of the kernels compiled for the CPU (driver.cu). That moves real data with the same sources that
+// GPUs run, and fails where a test requests it.
 package realtest
 
 import (

@@ -341,8 +341,8 @@ func (d *divider) middleStage() {
 func (d *divider) firstStage() *VariantError {
 	st, n, b := d.st, -1, -1
 	for i, s := range d.segments {
-		if k := d.kernels(s); slices.Contains(d.after(i), sendForward) && !slices.Contains(d.before(i), recvBackward) && k > 0 &&
-			(n < 0 || k < n) {
+		if k := d.kernels(s); slices.Contains(d.after(i), sendForward) &&
+			!slices.Contains(d.before(i), recvBackward) && k > 0 && (n < 0 || k < n) {
 			n = k
 		}
 	}

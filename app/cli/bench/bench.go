@@ -1,6 +1,6 @@
 // Package bench has the commands about measured times: bench and bench verbs, which measure and verify
-// operations on hardware; and calibrate, class, overlap and diagnose, about the machine classes that are fitted
-// to them.
+// operations on hardware; and calibrate, class, overlap and diagnose, about the machine classes that are
+// fitted to them.
 //
 // What it must not know: how a backend runs an operation, how times are predicted and judged.
 package bench

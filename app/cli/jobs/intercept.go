@@ -299,8 +299,8 @@ func interceptFailure(err error) error {
 	return err
 }
 
-// interceptVerdict returns the error of the command's result, which determines the exit status. Without data a
-// program may fail because it uses what it did not receive: PyTorch's DDP compares the shapes of gathered
+// interceptVerdict returns the error of the command's result, which determines the exit status. Without data
+// a program may fail because it uses what it did not receive: PyTorch's DDP compares the shapes of gathered
 // parameters.
 func interceptVerdict(res *intercept.Result, data bool) error {
 	switch {
@@ -344,8 +344,8 @@ func (o *InterceptOptions) write(a *cli.App, r *calls.Record) error {
 }
 
 // simulate runs the record as a job of its own.
-func (o *InterceptOptions) simulate(ctx context.Context, a *cli.App, r *interceptReport, res *intercept.Result,
-	m *interceptMachine) error {
+func (o *InterceptOptions) simulate(ctx context.Context, a *cli.App, r *interceptReport,
+	res *intercept.Result, m *interceptMachine) error {
 	if res.Calls == 0 || o.NoRun {
 		return nil
 	}

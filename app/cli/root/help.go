@@ -89,8 +89,8 @@ func unknownHelp(at *cobra.Command, word string) error {
 	return fail.Usage("help %s: no command or topic; there are %s", word, strings.Join(known, ", "))
 }
 
-// helpColumns returns the width of a page printed to w: COLUMNS of the environment, else the terminal's width,
-// else 80.
+// helpColumns returns the width of a page printed to w: COLUMNS of the environment, else the terminal's
+// width, else 80.
 func helpColumns(w io.Writer, environ []string) int {
 	n := terminal.Width(w)
 	for _, kv := range environ {
@@ -106,8 +106,8 @@ func helpColumns(w io.Writer, environ []string) int {
 	return max(narrowest, min(n, widest))
 }
 
-// HelpPage returns the help of a command for a terminal with a number of columns. If the command declares most
-// used flags, the first screen ends with them and the rest of the text follows.
+// HelpPage returns the help of a command for a terminal with a number of columns. If the command declares
+// most used flags, the first screen ends with them and the rest of the text follows.
 func HelpPage(c *cobra.Command, columns int) string {
 	if c.IsAdditionalHelpTopicCommand() {
 		return prose(strings.TrimRight(c.Long, "\n"), columns) + "\n"

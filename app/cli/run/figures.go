@@ -10,7 +10,8 @@ import (
 	"github.com/simccl/simccl/study/packetrun"
 )
 
-// networkFigures are the drawings that a run has: those of no flow that ended, or of no samples, are left out.
+// networkFigures are the drawings that a run has: those of no flow that ended, or of no samples, are left
+// out.
 func networkFigures(r *packetrun.Report) (out []chart.Named) {
 	add := func(file, title, text, x, y string, curves []packetrun.Curve) *chart.Chart {
 		var all []chart.Sample

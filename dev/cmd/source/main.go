@@ -29,8 +29,8 @@
 // has not seen the code says what each does, and the code shows how many of the answers are right. Comments
 // that do so are good.
 //
-// lint prints where the module breaks the rules of the house (dev/lint), and ends with status 1 where it does;
-// with -shape it prints the shape of the tree.
+// lint prints where the module breaks the rules of the house (dev/lint), and ends with status 1 where it
+// does; with -shape it prints the shape of the tree.
 package main
 
 import "github.com/simccl/simccl/dev/subcommand"

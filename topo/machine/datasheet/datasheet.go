@@ -87,7 +87,8 @@ func Find(name string) (GPU, bool) {
 		return r == ' ' || r == '-' || r == '_'
 	})
 	for _, g := range gpus {
-		if !slices.ContainsFunc(strings.Fields(g.words), func(w string) bool { return !slices.Contains(words, w) }) {
+		absent := func(w string) bool { return !slices.Contains(words, w) }
+		if !slices.ContainsFunc(strings.Fields(g.words), absent) {
 			return g.GPU, true
 		}
 	}
