@@ -3,8 +3,8 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -63,7 +63,7 @@ func Load(s Sources) (*Config, []Warning, error) {
 	c := &Config{values: vals, unread: map[string]Value{}, Rules: r, Topo: topo.ParamsOf(r),
 		Search: search.Params{Rules: r}, Connect: connect.Params{Rules: r}, Tuning: tuning.Params{Rules: r},
 		IB: netcfg.IB{Service: &service}}
-	for _, name := range sortedNames(vals) {
+	for _, name := range slices.Sorted(maps.Keys(vals)) {
 		v := byName[name]
 		if err := refuse(r, name, vals[name]); err != nil {
 			return nil, warns, err
@@ -110,9 +110,6 @@ var byName = func() map[string]*Var {
 	}
 	return m
 }()
-
-// Lookup returns the variable of a name, nil where no release of NCCL has it.
-func Lookup(name string) *Var { return byName[name] }
 
 // Value returns what the sources said of a variable; its Origin is Default
 // where they said nothing.
@@ -218,15 +215,6 @@ func levelNames() []string {
 	for k := topo.PathLOC; k <= topo.PathSYS; k++ {
 		names = append(names, k.String())
 	}
-	return names
-}
-
-func sortedNames(m map[string]Value) []string {
-	names := make([]string, 0, len(m))
-	for n := range m { //lint:sorted
-		names = append(names, n)
-	}
-	sort.Strings(names)
 	return names
 }
 

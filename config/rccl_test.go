@@ -15,12 +15,12 @@ import (
 // TestEveryVariableOfRCCL: each of RCCL's own variables is honoured, says with its place in RCCL's source
 // why it changes nothing, or is refused by type where its value would change a decision; none only warns.
 func TestEveryVariableOfRCCL(t *testing.T) {
-	source, err := os.ReadFile(golden.Root(t, "config", "rccl.go"))
+	source, err := os.ReadFile(golden.Root(t, "config", "rccl.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := map[string]bool{}
-	for _, m := range regexp.MustCompile(`\{"(RCCL_[A-Z0-9_]+)", [FNTP]`).FindAllSubmatch(source, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^(RCCL_[A-Z0-9_]+) \|`).FindAllSubmatch(source, -1) {
 		names[string(m[1])] = true
 	}
 	if len(names) < 65 {

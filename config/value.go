@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/simccl/simccl/internal/cnum"
 )
 
 // ParseNumber reads a number as NCCL does, by strtoll with base 0: blanks, a
@@ -23,7 +25,7 @@ func ParseNumber(s string) (v int64, rest string, ok bool) {
 	base := uint64(10)
 	if i < len(s) && s[i] == '0' {
 		base = 8
-		if i+2 < len(s) && (s[i+1] == 'x' || s[i+1] == 'X') && digit(s[i+2]) < 16 {
+		if i+2 < len(s) && (s[i+1] == 'x' || s[i+1] == 'X') && cnum.Digit(s[i+2]) < 16 {
 			base = 16
 			i += 2
 		}
@@ -34,8 +36,8 @@ func ParseNumber(s string) (v int64, rest string, ok bool) {
 	}
 	var u uint64
 	start, over := i, false
-	for ; i < len(s) && digit(s[i]) < base; i++ {
-		d := digit(s[i])
+	for ; i < len(s) && cnum.Digit(s[i]) < base; i++ {
+		d := cnum.Digit(s[i])
 		if u > (limit-d)/base {
 			over = true
 			continue
@@ -51,18 +53,6 @@ func ParseNumber(s string) (v int64, rest string, ok bool) {
 		return int64(-u), s[i:], true
 	}
 	return int64(u), s[i:], true
-}
-
-func digit(c byte) uint64 {
-	switch {
-	case c >= '0' && c <= '9':
-		return uint64(c - '0')
-	case c >= 'a' && c <= 'f':
-		return uint64(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return uint64(c-'A') + 10
-	}
-	return math.MaxUint64
 }
 
 // numberTrouble words what is odd about a number that NCCL takes in silence.

@@ -101,12 +101,11 @@ func viewNet(sys *topo.System, gpu, net topo.NodeID, a *topo.Access, p *Params) 
 type router struct {
 	c      *Layout
 	p      *Params
-	access *topo.Access
 	byNode []*wiring
 }
 
 func newRouter(c *Layout, a *topo.Access, p *Params) *router {
-	r := &router{c: c, p: p, access: a, byNode: make([]*wiring, c.NNodes)}
+	r := &router{c: c, p: p, byNode: make([]*wiring, c.NNodes)}
 	made := map[*topo.System]*wiring{}
 	for n := range c.Domains {
 		sys := c.Domains[n].System

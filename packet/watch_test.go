@@ -66,11 +66,11 @@ func TestHeadOfLine(t *testing.T) {
 	b := r.Blocked[0]
 	if b.Flow != 4 || b.Link != [2]int32{7, 8} || b.Behind != [2]int32{8, 5} || b.Time.Micros() < 100 ||
 		b.Time.Micros() > end {
-		t.Errorf("%v; all %v", b.String(), r.Blocked)
+		t.Errorf("%v; all %v", b, r.Blocked)
 	}
 	for _, b := range r.Blocked[1:] {
 		if b.Flow != 4 {
-			t.Errorf("%v: all others use the port", b.String())
+			t.Errorf("%v: all others use the port", b)
 		}
 	}
 	c.Routing = Routing{} // the same without the incast: no flow waits

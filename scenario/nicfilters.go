@@ -19,7 +19,7 @@ func idleFilters(cfg *config.Config, files []fabric.Member, cl *fabric.Cluster, 
 				"InfiniBand or RoCE", name, text, cfg.Value(name).Origin))
 		default:
 			report(fmt.Errorf("%s=%s (%s): %s matches nothing; there are %s", name, text,
-				cfg.Value(name).Origin, strings.Join(entries, ", "), some(there)))
+				cfg.Value(name).Origin, strings.Join(entries, ", "), config.Listed(there)))
 		}
 	}
 	if v := cfg.Text("NCCL_IB_HCA"); v.Value != "" {
@@ -38,13 +38,4 @@ func idleFilters(cfg *config.Config, files []fabric.Member, cl *fabric.Cluster, 
 		entries, there := topo.UnmatchedInterfaces(systems, v.Value)
 		warn("NCCL_SOCKET_IFNAME", v.Value, entries, there)
 	}
-}
-
-// some lists the first names of many.
-func some(names []string) string {
-	const shown = 16
-	if len(names) > shown {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
-	}
-	return strings.Join(names, ", ")
 }

@@ -65,17 +65,6 @@ var names = [NumGraphs]string{RingID: "ring", TreeID: "tree", CollNetChainID: "c
 // ErrNoGPU is returned for a System without GPUs.
 var ErrNoGPU = errors.New("search: the system has no GPU")
 
-// Compute searches one graph as ncclTopoCompute does (search.cc:991). The
-// graphs of one System influence each other slightly (see All), so a full
-// decision comes from All.
-func Compute(sys *topo.System, want Want, p Params) (*Graph, error) {
-	e, err := prepareEngine(sys, p)
-	if err != nil {
-		return nil, err
-	}
-	return e.compute(want, p)
-}
-
 // All searches the five graphs with the channel limits by which NCCL's init
 // ties them together (init.cc:1015-1058): the tree gets exactly the ring's
 // channels, and so does the CollNet chain.

@@ -13,3 +13,14 @@ func AllToTheLetter(sys *topo.System, p Params) (Set, error) {
 	e.exactFloat = true
 	return e.all(p)
 }
+
+// Compute searches one graph as ncclTopoCompute does (search.cc:991). The
+// graphs of one System influence each other slightly (see All), so a full
+// decision comes from All.
+func Compute(sys *topo.System, want Want, p Params) (*Graph, error) {
+	e, err := prepareEngine(sys, p)
+	if err != nil {
+		return nil, err
+	}
+	return e.compute(want, p)
+}

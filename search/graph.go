@@ -86,11 +86,8 @@ type Graph struct {
 type Attempt struct {
 	BWIntra, BWInter     units.GBps
 	TypeIntra, TypeInter topo.PathKind
-	Pattern              Pattern
 	SameChannels         bool
-	CrossNIC             int
 	Channels             int    // found
-	Steps                int64  // spent
 	Stop                 string // "perfect", "exhausted", "budget", "none"
 	// Repeated: the settings permit no route that an earlier attempt did not,
 	// so the outcome was taken over instead of searched again.

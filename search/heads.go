@@ -9,7 +9,7 @@ import (
 // fromNets looks for a channel from each net, one after the other (search.cc:676).
 func (e *engine) fromNets(toNet, toFirst int) {
 	t := &e.cur
-	list := e.nets.starts(t.typeInter)
+	list := e.nets.list(t.typeInter, 0)
 	heads := t.pattern == NVLSPattern || t.pattern == CollNetDirect
 	whole := float32(int32(t.bwInter)) // NCCL keeps it in an int: 17.5 counts as 17
 	headTried := false

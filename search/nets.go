@@ -1,8 +1,6 @@
 package search
 
-import (
-	"github.com/simccl/simccl/topo"
-)
+import "github.com/simccl/simccl/topo"
 
 // netTable is what the search needs of nets, computed once: NCCL computes
 // it again at every channel.
@@ -98,10 +96,6 @@ func (t *netTable) group(nets []topo.NodeID) {
 		t.host = append(t.host, uint8(a.Ident>>56))
 	}
 }
-
-// starts lists the nets to start a channel from, best first, when paths up to
-// kind are allowed (search.cc:508).
-func (t *netTable) starts(kind topo.PathKind) []int32 { return t.list(kind, 0) }
 
 // returns lists the nets by which GPU g may leave, best first.
 func (t *netTable) returns(kind topo.PathKind, g int) []int32 { return t.list(kind, g+1) }

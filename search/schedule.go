@@ -236,7 +236,6 @@ func (s *schedule) attempt() {
 	if e.cur.sameChannels {
 		e.budget = budgetSame
 	}
-	before := e.steps
 	s.left -= int64(e.budget)
 	e.cur.nChannels, e.found = 0, 0
 	e.prepare()
@@ -249,8 +248,7 @@ func (s *schedule) attempt() {
 	a := Attempt{
 		BWIntra: units.GBps(e.cur.bwIntra), BWInter: units.GBps(e.cur.bwInter),
 		TypeIntra: e.sys.Rank(e.cur.typeIntra), TypeInter: e.sys.Rank(e.cur.typeInter),
-		Pattern: e.cur.pattern, SameChannels: e.cur.sameChannels, CrossNIC: e.cur.crossNIC,
-		Channels: e.found, Steps: e.steps - before, Repeated: repeated,
+		SameChannels: e.cur.sameChannels, Channels: e.found, Repeated: repeated,
 	}
 	switch {
 	case e.budget == -1:

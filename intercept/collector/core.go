@@ -164,14 +164,12 @@ type process struct {
 	memory   Memory
 	launcher int // its rank as the launcher says, -1 unknown
 	ended    bool
-	clean    bool
 	devices  map[int]*device
 	latest   int64
 	queue    []*op // host functions that have to run
 	running  map[int64]*op
 	calls    int
 	events   map[uint64]*event
-	number   int
 	live     *live
 	mover    bool
 	threads  map[int]*thread // by number
@@ -268,7 +266,7 @@ func (c *Core) processOf(pid, own, launcher int, first bool) *process {
 		}
 	}
 	p := &process{pid: pid, own: own, launcher: launcher, devices: map[int]*device{},
-		running: map[int64]*op{}, events: map[uint64]*event{}, number: len(c.procs),
+		running: map[int64]*op{}, events: map[uint64]*event{},
 		threads: map[int]*thread{}, live: &live{segments: map[uint64]*op{}, tickets: map[uint64]int{}}}
 	c.procs = append(c.procs, p)
 	return p

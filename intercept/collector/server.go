@@ -156,7 +156,6 @@ func (c *Core) dispatch(t *thread, q *request) (reply, func() (reply, bool)) {
 	case reqHello:
 		return refuse(internalError, "a second greeting"), nil
 	case reqBye:
-		t.p.clean = true
 		return reply{}, nil
 	case reqInit:
 		t.worked = true
@@ -187,7 +186,7 @@ func (c *Core) dispatch(t *thread, q *request) (reply, func() (reply, bool)) {
 	if q.kind >= reqSegment && q.kind <= reqAstray {
 		return c.liveRequest(t, q)
 	}
-	return reply{}, c.later(t, q)
+	return reply{}, func() (reply, bool) { return c.streamRequest(t, q) }
 }
 
 // liveRequest is one of a process on real devices.
@@ -207,12 +206,6 @@ func (c *Core) liveRequest(t *thread, q *request) (reply, func() (reply, bool)) 
 		return c.astray(t.p), nil
 	}
 	return reply{}, c.attend(t, q)
-}
-
-// later tries a request about streams until it can be answered; what it does, it does
-// once.
-func (c *Core) later(t *thread, q *request) func() (reply, bool) {
-	return func() (reply, bool) { return c.streamRequest(t, q) }
 }
 
 // finalized waits until a member's launches have ended.

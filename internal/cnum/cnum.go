@@ -19,7 +19,7 @@ func Int(s string) (n int64, ok bool) {
 	}
 	base := uint64(10)
 	switch {
-	case len(t) > 2 && t[0] == '0' && (t[1] == 'x' || t[1] == 'X') && digit(t[2]) < 16:
+	case len(t) > 2 && t[0] == '0' && (t[1] == 'x' || t[1] == 'X') && Digit(t[2]) < 16:
 		base, t = 16, t[2:]
 	case len(t) > 0 && t[0] == '0':
 		base = 8
@@ -35,7 +35,7 @@ func Int(s string) (n int64, ok bool) {
 // Hex parses like C's strtoull with base 16.
 func Hex(s string) uint64 {
 	t := strings.TrimLeft(s, " \t\n\v\f\r")
-	if len(t) > 2 && t[0] == '0' && (t[1] == 'x' || t[1] == 'X') && digit(t[2]) < 16 {
+	if len(t) > 2 && t[0] == '0' && (t[1] == 'x' || t[1] == 'X') && Digit(t[2]) < 16 {
 		t = t[2:]
 	}
 	v, _ := digits(t, 16, 1<<64-1)
@@ -45,7 +45,7 @@ func Hex(s string) uint64 {
 // digits reads the leading digits of a base, saturating at limit.
 func digits(t string, base, limit uint64) (v uint64, rest string) {
 	for t != "" {
-		d := digit(t[0])
+		d := Digit(t[0])
 		if d >= base {
 			break
 		}
@@ -59,7 +59,8 @@ func digits(t string, base, limit uint64) (v uint64, rest string) {
 	return v, t
 }
 
-func digit(c byte) uint64 {
+// Digit is the value of a digit, also of a hexadecimal one; 99 of what is none.
+func Digit(c byte) uint64 {
 	switch {
 	case c >= '0' && c <= '9':
 		return uint64(c - '0')

@@ -16,11 +16,6 @@ type Blocked struct {
 	Time   units.Time
 }
 
-func (b *Blocked) String() string {
-	return fmt.Sprintf("flow %d waited %v on link %d > %d, paused for the queue of port %d > %d that it "+
-		"does not use", b.Flow, b.Time, b.Link[0], b.Link[1], b.Behind[0], b.Behind[1])
-}
-
 // Ring formats a cycle of nodes link by link.
 func Ring(nodes []int32) string {
 	var b strings.Builder
@@ -37,8 +32,4 @@ func Ring(nodes []int32) string {
 type Deadlock struct {
 	At    units.Time // first observation
 	Nodes []int32
-}
-
-func (d *Deadlock) String() string {
-	return fmt.Sprintf("deadlock at %v, links pause each other in a cycle: %s", d.At, Ring(d.Nodes))
 }

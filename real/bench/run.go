@@ -29,7 +29,6 @@ type Run struct {
 	back   Backend
 	about  About
 	model  Model
-	make   NewModel
 	asks   bool // this process makes predictions
 	points []point
 	rivals regrets // set if the column regret is requested
@@ -43,7 +42,7 @@ type Run struct {
 
 // New prepares a run. It fails if the spec does not fit the ranks.
 func New(spec *Spec, t *team.Team, back Backend, model NewModel, began time.Time) (*Run, error) {
-	r := &Run{spec: spec, team: t, back: back, about: back.About(), make: model, began: began}
+	r := &Run{spec: spec, team: t, back: back, about: back.About(), began: began}
 	r.asks = t.Rank == 0 && spec.wants(func(c *Column) bool { return c.Predicts })
 	var err error
 	if r.points, err = spec.points(r.ranks()); err != nil {

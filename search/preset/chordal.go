@@ -25,7 +25,7 @@ func (f *finder) chordal(id int) *search.Graph {
 	f.res.Kinds |= topo.ChordalRing
 	d := drawing{m: f.m, id: id, gpus: ids}
 	g := d.graph(chordalRings[:])
-	if nets := sys.Of(topo.NET); len(nets) > 0 && !f.m.alone() {
+	if nets := sys.Of(topo.NET); len(nets) > 0 && len(f.m.gpus) != f.m.nRanks {
 		n := min(len(nets), g.NChannels)
 		g.NChannels, g.Intra, g.Inter, g.IntraNets = n, g.Intra[:n], g.Inter[:n], g.IntraNets[:n]
 		f.fromNets(g)

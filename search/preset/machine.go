@@ -19,9 +19,6 @@ type machine struct {
 	toCPU  int // most hops from a GPU to its CPU
 }
 
-// alone reports whether the communicator has no other GPUs than the machine's.
-func (m *machine) alone() bool { return len(m.gpus) == m.nRanks }
-
 // rome reports whether the processors are of the kind that most models are of.
 func (m *machine) rome() bool {
 	return m.cpu.Arch == topo.ArchX86 && m.cpu.Vendor == topo.VendorAMD && m.cpu.Model == topo.ModelRome

@@ -21,22 +21,21 @@ var text string
 
 // model is one of them.
 type model struct {
-	name     string
-	line     int // of graph/rome_models.cc of RCCL 2.30.4, and of 2.28.3 but for GIO
-	cpus     int
-	links    int
-	pattern  string
-	gpus     []device
-	nics     []device
-	xgmi     []uint8         // links from GPU to GPU, row by row
-	near     []topo.PathKind // kinds of paths from NIC to GPU, row by row
-	options  map[string]string
-	rings    []string
-	tail2    []string // of the host before last
-	tail1    []string // of the last host
-	rails    []string
-	trees    []string
-	treeText bool // trees are given, though maybe none
+	name    string
+	line    int // of graph/rome_models.cc of RCCL 2.30.4, and of 2.28.3 but for GIO
+	cpus    int
+	links   int
+	pattern string
+	gpus    []device
+	nics    []device
+	xgmi    []uint8         // links from GPU to GPU, row by row
+	near    []topo.PathKind // kinds of paths from NIC to GPU, row by row
+	options map[string]string
+	rings   []string
+	tail2   []string // of the host before last
+	tail1   []string // of the last host
+	rails   []string
+	trees   []string
 }
 
 // device is a GPU or a NIC.
@@ -135,7 +134,6 @@ func (m *model) read(word, rest string) {
 	case "rail":
 		m.rails = append(m.rails, rest)
 	case "tree":
-		m.treeText = true
 		if rest != "" {
 			m.trees = append(m.trees, rest)
 		}

@@ -7,6 +7,7 @@
 package preset
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -206,9 +207,7 @@ func (r *Result) Rivals() (list []Rival, others int) {
 		} else if _, ok := m.fitByNUMA(ref); !ok && why == "" {
 			why = gpusDiffer
 		}
-		if why == "" {
-			why = "fits as well, after the model that is taken"
-		}
+		why = cmp.Or(why, "fits as well, after the model that is taken")
 		list = append(list, Rival{ref.name, ref.line, why})
 	}
 	return list, others

@@ -19,15 +19,15 @@ type drawing struct {
 	reverse bool
 }
 
-// place is what a text says of one ring: its GPUs, and the NIC before and behind each, -1 for none.
+// place is what a text says of one ring: its GPUs, and how many NICs it names.
 type place struct {
-	gpus, nics []int
-	named      int // NICs
+	gpus  []int
+	named int // NICs
 }
 
 // parse reads "N0 0 2 3 1 N1". nics is where the NICs are kept from ring to ring, as RCCL does.
 func (d *drawing) parse(text string, nics []int) place {
-	p := place{nics: nics}
+	var p place
 	at := 0
 	for _, w := range strings.Fields(text) {
 		number, isNIC := strings.CutPrefix(w, "N")

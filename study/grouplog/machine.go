@@ -23,8 +23,7 @@ type Machine struct {
 
 // member is a communicator over some ranks of the world.
 type member struct {
-	name  string  // world, halves, strides
-	ranks []int32 // of the world
+	name string // world, halves, strides
 	*comm.Comm
 	class *gpu.Class
 }
@@ -69,7 +68,7 @@ func (m *Machine) member(name string, ranks []int32, share bool) (*member, error
 	if c := m.comms[at]; c != nil {
 		return c, nil
 	}
-	out := &member{name: name, ranks: ranks, Comm: m.site.Comm, class: m.site.Class()}
+	out := &member{name: name, Comm: m.site.Comm, class: m.site.Class()}
 	if len(ranks) < m.site.Comm.NRanks {
 		part, err := m.site.Cluster.Subset(ranks, m.site.Config.Topo)
 		if err != nil {

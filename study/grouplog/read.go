@@ -16,7 +16,6 @@ type Group struct {
 	Number int
 	Mode   string // plain, reg, win, split0, split1 (the file's word)
 	Tasks  []Task
-	Line   int
 	// Lines is NCCL's log lines about the group, TimeUs the shortest measured time; empty and 0 if the file
 	// has none.
 	Lines  []Printed
@@ -140,7 +139,7 @@ func (r *reader) group(text string, f []string) error {
 	default:
 		return r.bad(column(text, f, 3), "%q is no mode; plain, reg, win, split0 and split1 are", f[3])
 	}
-	r.groups = append(r.groups, Group{Number: n, Mode: f[3], Line: r.line})
+	r.groups = append(r.groups, Group{Number: n, Mode: f[3]})
 	return nil
 }
 

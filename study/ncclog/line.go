@@ -21,9 +21,6 @@ const (
 	Net
 )
 
-// String returns the subsystem's name in NCCL_DEBUG_SUBSYS.
-func (s Subsystem) String() string { return [...]string{"INIT", "GRAPH", "TUNING", "ENV", "NET"}[s] }
-
 // Line is one INFO line without its prefix.
 type Line struct {
 	Sub  Subsystem
@@ -35,19 +32,8 @@ func Prefix(host string, pid, tid, dev int) string {
 	return fmt.Sprintf("%s:%d:%d [%d] NCCL INFO ", host, pid, tid, dev)
 }
 
-// Write writes the lines that all ranks log during the creation of the communicator, rank by rank. Simulated
-// hosts are node0, node1, …, and every rank is a process whose id is the rank. subs selects subsystems; none
-// selects all.
-func Write(w io.Writer, c *comm.Comm, subs ...Subsystem) error {
-	for r := range int32(c.NRanks) {
-		if err := WriteRank(w, c, r, subs...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// WriteRank writes the log lines of one rank, restricted to subs if there are any.
+// WriteRank writes the lines that a rank logs during the creation of the communicator, restricted to subs if
+// there are any. Simulated hosts are node0, node1, …, and every rank is a process whose id is the rank.
 func WriteRank(w io.Writer, c *comm.Comm, rank int32, subs ...Subsystem) error {
 	return write(w, RankPrefix(c, rank), OfRank(c, rank), subs)
 }

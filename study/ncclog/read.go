@@ -33,8 +33,6 @@ type Log struct {
 	Pieces []Text
 	// Removed lists the envelopes that were removed from the text (envelope.Text).
 	Removed []string
-	// Excerpt: no line contains Init START; ranks were inferred from other lines.
-	Excerpt bool
 	// Unplaced is the number of choices whose communicator's creation is not logged.
 	Unplaced int
 }
@@ -69,7 +67,6 @@ type Rank struct {
 	Rank, CUDADev, NVMLDev        int
 	BusID                         int64 // as NCCL prints it, hexadecimal 17000
 	NNodes, LocalRanks, LocalRank int   // 0 where no line says so
-	MNNVL                         bool
 	Multicast                     Known
 	// GDR reports whether NETs support GPUDirect RDMA, by number and by name, from the lines "GPU Direct RDMA
 	// Enabled …".
@@ -126,7 +123,6 @@ type Route struct {
 	Via           string // P2P, SHM, NET
 	Net           int    // index after NET/NAME/, -1 where there is none
 	GDR           bool
-	Shared        bool
 }
 
 var (
@@ -491,8 +487,7 @@ func (k *Rank) nets(text string) bool {
 // ofRank parses a line about one rank.
 func (r *reader) ofRank(rank *Rank, text string) {
 	if m := placeLine().FindStringSubmatch(text); m != nil {
-		rank.NNodes, rank.LocalRanks, rank.LocalRank, rank.MNNVL = num(m[1]), num(m[2]), num(m[3]),
-			m[4] == "1"
+		rank.NNodes, rank.LocalRanks, rank.LocalRank = num(m[1]), num(m[2]), num(m[3])
 		return
 	}
 	if m := filledNet().FindStringSubmatch(text); m != nil {
@@ -514,8 +509,7 @@ func (r *reader) ofRank(rank *Rank, text string) {
 	if m := connLine().FindStringSubmatch(text); m != nil {
 		route := Route{Text: r.at(text), Channel: num(m[1]), Conn: num(m[2]), Src: int32(num(m[3])),
 			Dst:     int32(num(m[4])),
-			Receive: m[5] == "[receive] ", Via: m[6], Net: -1, GDR: strings.Contains(m[8], "GDRDMA"),
-			Shared: strings.Contains(m[8], "Shared")}
+			Receive: m[5] == "[receive] ", Via: m[6], Net: -1, GDR: strings.Contains(m[8], "GDRDMA")}
 		if m[7] != "" {
 			route.Net = num(m[7])
 		}

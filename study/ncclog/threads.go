@@ -90,7 +90,6 @@ var (
 // adopt creates ranks for threads whose initialisation is not logged, from their other lines: Init COMPLETE,
 // "comm … rank …", rings and trees.
 func (r *reader) adopt() {
-	r.log.Excerpt = len(r.log.Comms) == 0
 	for _, thread := range r.order {
 		o := r.orphans[thread]
 		k := o.of()

@@ -16,16 +16,12 @@ import (
 type Places struct {
 	GPUs, NICs []*decl.Element
 	Unsaid     []*decl.Element // functions without a class and with nothing below them
-	Equipped   int             // GPUs that the file has
 }
 
 // PlacesOf collects the empty PCI functions of a tree by class, sorted by bus id.
 func PlacesOf(root *decl.Element) *Places {
 	p := &Places{}
 	root.Walk(func(e *decl.Element, _ []*decl.Element) {
-		if e.Name == "gpu" {
-			p.Equipped++
-		}
 		if e.Name != "pci" || len(e.Children) > 0 {
 			return
 		}

@@ -7,6 +7,7 @@
 package nccl
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/simccl/simccl/trace"
@@ -112,9 +113,7 @@ type Recorder struct {
 
 // New returns a Recorder for a sink; with trace.Discard every method returns immediately.
 func New(sink trace.Sink, opt Options) *Recorder {
-	if opt.Mask == 0 {
-		opt.Mask = MaskAll
-	}
+	opt.Mask = cmp.Or(opt.Mask, MaskAll)
 	return &Recorder{sink: sink, opt: opt, off: sink == trace.Discard, args: make([]trace.Arg, 0, 24)}
 }
 
@@ -149,7 +148,6 @@ func (r *Recorder) on(d Detail, mask uint32, rank int) bool {
 
 // rankTracks caches the track ids of one rank, plus one; 0 means not registered yet.
 type rankTracks struct {
-	info    Rank
 	known   bool
 	base    trace.Track
 	threads map[int64]trace.TrackID
@@ -173,7 +171,6 @@ func (r *Recorder) AddRank(info Rank) {
 		return
 	}
 	t := r.rank(info.Rank)
-	t.info = info
 	name := fmt.Sprintf("rank %d · node %d · GPU %d", info.Rank, info.Node, info.GPU)
 	if info.BusID != "" {
 		name += " (" + info.BusID + ")"

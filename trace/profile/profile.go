@@ -61,7 +61,6 @@ type span struct {
 type operation struct {
 	start, end             units.Time
 	name, algorithm, proto string
-	bytes                  int64
 }
 
 type rank struct {
@@ -138,8 +137,7 @@ func (w *Writer) Emit(e *trace.Event) {
 	switch e.Cat {
 	case "COLL", "P2P":
 		op := operation{start: e.Start, end: e.Start + e.Dur, name: e.Name}
-		op.algorithm, op.proto, op.bytes = text(e.Args, "Algorithm"), text(e.Args, "Protocol"),
-			number(e.Args, "bytes")
+		op.algorithm, op.proto = text(e.Args, "Algorithm"), text(e.Args, "Protocol")
 		t.rank.ops = append(t.rank.ops, op)
 	case "GPU":
 		t.rank.spans = append(t.rank.spans, span{e.Start, e.Start + e.Dur, -1})

@@ -10,7 +10,6 @@ import (
 
 // maker converts the events of one rank to a list of steps.
 type maker struct {
-	r     *Record
 	p     *workload.Program
 	steps []workload.Step
 	last  map[int]int32 // by stream: the step that a host waiting for the stream waits for
@@ -42,7 +41,7 @@ func (r *Record) Timed() (*workload.Program, [][][2]int32) {
 	known := map[string]int32{}
 	index := map[callKey]int32{}
 	for rank, list := range r.Events {
-		m := maker{r: r, p: p, last: map[int]int32{}, host: map[int]int32{}, marks: map[int]bool{}}
+		m := maker{p: p, last: map[int]int32{}, host: map[int]int32{}, marks: map[int]bool{}}
 		m.run(list, index)
 		key := fmt.Sprint(m.steps)
 		at, ok := known[key]

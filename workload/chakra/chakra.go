@@ -12,9 +12,7 @@
 // comm_size (bytes that one rank puts in): astra-sim 518bd51.
 package chakra
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Type is the kind of a node, with the schema's numbers.
 type Type int32
@@ -74,7 +72,6 @@ type Node struct {
 	Src, Dst   int32
 	Tag        int32
 	Group      string // pg_name; empty for all ranks
-	Priority   int32
 	Own        own
 }
 

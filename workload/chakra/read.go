@@ -124,8 +124,6 @@ func (n *Node) set(a *attribute) {
 		n.Dst = clamp(a.num)
 	case "comm_tag":
 		n.Tag = clamp(a.num)
-	case "comm_priority":
-		n.Priority = clamp(a.num)
 	case "pg_name":
 		n.Group = a.text
 		if a.kind != 29 && a.kind != 31 {

@@ -73,8 +73,7 @@ type attribute struct {
 	name string
 	num  int64
 	text string
-	list []byte // of lists: the message
-	kind int    // number of the field
+	kind int // number of the field
 }
 
 func readAttribute(msg []byte) (a attribute, err error) {
@@ -102,8 +101,6 @@ func readAttribute(msg []byte) (a attribute, err error) {
 			a.num = int64(v)
 		case 29, 31:
 			a.text = string(b)
-		default:
-			a.list = b
 		}
 		return nil
 	})

@@ -26,10 +26,10 @@ type Dump struct {
 	Entries []Entry
 }
 
-// Group is a process group of torch.distributed with its name, description and members.
+// Group is a process group of torch.distributed with its name and members.
 type Group struct {
-	Name, Desc string
-	Ranks      []int32
+	Name  string
+	Ranks []int32
 }
 
 // Entry is a recorded call of a process group.
@@ -37,9 +37,7 @@ type Entry struct {
 	Record     int64
 	Group      string // name
 	Desc       string
-	Seq        int64 // of collectives
-	P2PSeq     int64
-	Op         int64
+	Seq        int64  // of collectives
 	Name       string // all_reduce, send, recv, coalesced … without nccl:
 	Src, Dst   int32  // of send and recv, ranks in the group
 	P2P        bool
@@ -121,7 +119,6 @@ func groups(pg tree) (out []Group) {
 	for _, name := range sorted(pg) {
 		g, _ := pg[name].(tree)
 		x := Group{Name: name}
-		x.Desc, _ = g["desc"].(string)
 		switch r := g["ranks"].(type) {
 		case string: // "[0, 1]"
 			for part := range strings.SplitSeq(strings.Trim(r, "[] "), ",") {
@@ -150,8 +147,7 @@ func newEntry(e tree) (x Entry, problem string) {
 			return x, "has no " + key
 		}
 	}
-	x.Record, x.Seq, x.P2PSeq, x.Op = integer(e["record_id"]), integer(e["collective_seq_id"]),
-		integer(e["p2p_seq_id"]), integer(e["op_id"])
+	x.Record, x.Seq = integer(e["record_id"]), integer(e["collective_seq_id"])
 	x.Created = integer(e["time_created_ns"])
 	x.State, _ = e["state"].(string)
 	x.P2P, _ = e["is_p2p"].(bool)

@@ -9,7 +9,7 @@ import (
 // TestParameters: each model by name has as many parameters as its publisher says: exactly, where the
 // number is exact, within a half of the last digit and what is left out otherwise.
 func TestParameters(t *testing.T) {
-	for _, p := range Models() {
+	for _, p := range table() {
 		m, ok := FindModel(p.Name)
 		if !ok {
 			t.Errorf("%s is not found", p.Name)
@@ -63,7 +63,7 @@ func TestConfigErrors(t *testing.T) {
 
 // FuzzParse: no config.json makes Parse panic, and what it takes has parameters.
 func FuzzParse(f *testing.F) {
-	for _, p := range Models() {
+	for _, p := range table() {
 		f.Add([]byte(p.Config))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

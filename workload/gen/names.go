@@ -31,9 +31,6 @@ var table = sync.OnceValue(func() (list []modelPublished) {
 	return list
 })
 
-// Models returns the named models in the order of their names.
-func Models() []modelPublished { return table() }
-
 // ModelNames lists the names that Find accepts.
 func ModelNames() (out []string) {
 	for _, p := range table() {

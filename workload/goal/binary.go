@@ -28,7 +28,7 @@ func ReadBinary(in io.Reader, file string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	r := binaryReader{file: file, b: b}
+	r := binaryReader{file: file}
 	if !RecogniseBinary(b) || len(b) < 14 {
 		return nil, r.fail(0, fmt.Sprintf("it begins with the number %d in eight bytes", magic),
 			"this is no binary GOAL schedule")
@@ -55,7 +55,6 @@ func ReadBinary(in io.Reader, file string) (*File, error) {
 
 type binaryReader struct {
 	file string
-	b    []byte
 }
 
 func (r *binaryReader) fail(at int64, hint, format string, args ...any) error {

@@ -14,12 +14,11 @@ type event struct {
 	cat, name, tid []byte
 	ts, dur        int64
 	hasTs, hasDur  bool
-	stream, device int64
+	stream         int64
 	hasStream      bool
 	corr, external int64
 	blocks, thread int64
 	bytes          int64
-	perSM          float64
 	regs, shared   int64
 	waitOn, evID   int64
 	record         int64
@@ -95,8 +94,6 @@ func (r *reader) arg(key []byte) (err error) {
 	case "stream":
 		e.stream, err = r.s.Int()
 		e.hasStream = true
-	case "device":
-		e.device, err = r.s.Int()
 	case "correlation":
 		e.corr, err = r.s.Int()
 	case "External id", "external id":
@@ -107,8 +104,6 @@ func (r *reader) arg(key []byte) (err error) {
 		e.thread, err = r.product()
 	case "bytes":
 		e.bytes, err = r.s.Int()
-	case "blocks per SM":
-		e.perSM, err = r.s.Float()
 	case "registers per thread":
 		e.regs, err = r.s.Int()
 	case "shared memory":
@@ -161,11 +156,6 @@ func (r *reader) commArg(key []byte) (err error) {
 		if n, err = r.int32(); n >= 0 {
 			e.comm.Root = n
 		}
-	case "Seq":
-		e.comm.Seq, err = r.s.Int()
-	case "Is asynchronized op":
-		t, err = r.s.Text()
-		e.comm.Async = string(t) == "true" || string(t) == "1" || string(t) == "True"
 	default:
 		return r.s.Skip()
 	}
@@ -271,17 +261,14 @@ func (r *reader) timed() bool {
 
 func (r *reader) keepOp() {
 	e := &r.e
-	o := Op{Start: e.ts, Dur: e.dur, Corr: uint32(e.corr), External: uint32(e.external), Name: r.name(e.name),
-		Stream: int32(e.stream),
-		Blocks: int32(e.blocks), Threads: int32(e.thread), Bytes: e.bytes, BlocksSM: float32(e.perSM),
-		Device: uint8(e.device),
+	o := Op{Start: e.ts, Dur: e.dur, Corr: uint32(e.corr), Name: r.name(e.name), Stream: int32(e.stream),
+		Blocks: int32(e.blocks), Threads: int32(e.thread), Bytes: e.bytes,
 		Shared: int32(min(e.shared, 1<<30)), Regs: uint16(min(max(e.regs, 0), 1<<16-1))}
 	if !e.hasStream {
 		n, _ := jsonscan.ParseInt(bytes.TrimPrefix(e.tid, []byte("stream ")))
 		o.Stream = int32(n)
 	}
 	o.Class = class(string(e.cat), r.t.Names[o.Name])
-	o.Host = o.Class == Memcpy && bytes.Contains(e.name, []byte("Pageable"))
 	if e.hasComm {
 		r.keepComm()
 		o.Comm = int32(len(r.t.Comms))

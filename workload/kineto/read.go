@@ -190,9 +190,7 @@ func (r *reader) group(g Group) int32 {
 		k.Ranks, k.Cut = g.Ranks, g.Cut
 	}
 	k.Size = max(k.Size, g.Size)
-	if k.Desc == "" {
-		k.Desc = g.Desc
-	}
+	k.Desc = cmp.Or(k.Desc, g.Desc)
 	return i
 }
 

@@ -64,19 +64,15 @@ const (
 type Op struct {
 	Start, Dur int64  // ns
 	Corr       uint32 // of the runtime call that launched it; 0 none
-	External   uint32 // identifier of the framework's operator; 0 none
 	Name       int32  // index into Names
 	Stream     int32
-	Blocks     int32 // of the grid; 0 unknown
-	Threads    int32 // of a block
-	Bytes      int64 // of copies and fills
-	Comm       int32 // index+1 into Trace.Comms of the arguments on the kernel itself; 0 none
-	BlocksSM   float32
+	Blocks     int32  // of the grid; 0 unknown
+	Threads    int32  // of a block
+	Bytes      int64  // of copies and fills
+	Comm       int32  // index+1 into Trace.Comms of the arguments on the kernel itself; 0 none
 	Shared     int32  // bytes of shared memory of a block
 	Regs       uint16 // registers of a thread
 	Class      Class
-	Device     uint8
-	Host       bool // a copy between pageable host memory and the GPU
 }
 
 // CallKind is the kind of a runtime call: a launch, an event call or a synchronization.
@@ -130,8 +126,6 @@ type Comm struct {
 	Group      int32 // index into Groups; -1 unknown
 	Root       int32 // root or peer, a rank of the group; -1 unknown
 	Size       int32 // members of the group; 0 unknown
-	Seq        int64
-	Async      bool
 }
 
 // Step is an iteration as the profiler's schedule marks it.

@@ -61,8 +61,8 @@ func TestLaunchExecutesTheCallsBeforeIt(t *testing.T) {
 		want     []int64
 	}{{99, nil}, {100, []int64{1}}, {130, []int64{2}}, {169, []int64{2}}, {170, []int64{1, 2}},
 		{180, []int64{1, 2}}} {
-		r := newRank(&kineto.Trace{World: 2, Names: []string{"k"}, Comms: []kineto.Comm{comm(100, 10, 1),
-			comm(120, 50, 2), comm(200, 10, 3)}})
+		r := &rank{streams: map[int32]*stream{}, threads: map[int32]*thread{}, t: &kineto.Trace{World: 2,
+			Names: []string{"k"}, Comms: []kineto.Comm{comm(100, 10, 1), comm(120, 50, 2), comm(200, 10, 3)}}}
 		r.ops = []gpuOp{{op: &kineto.Op{Class: kineto.NCCL}, call: &kineto.Call{Start: x.launched}}}
 		r.assign(nil)
 		var got []int64

@@ -86,15 +86,6 @@ func Register(f *pflag.FlagSet, table ...Group) {
 	}
 }
 
-// Title puts all flags without a group into one with this title.
-func Title(f *pflag.FlagSet, title string) {
-	f.VisitAll(func(flag *pflag.Flag) {
-		if len(flag.Annotations[group]) == 0 {
-			_ = f.SetAnnotation(flag.Name, group, []string{title})
-		}
-	})
-}
-
 // Titles of groups that several commands have.
 const (
 	Machine = "Machine"

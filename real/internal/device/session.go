@@ -1,6 +1,6 @@
 // Package device measures collectives on the GPUs of this process, alone or as one of several processes
 // joined by real/internal/bootstrap: NCCL's own, the free algorithms of real/internal/cuda, and plans
-// executed by kernels (Planned, Executor). Every GPU has a goroutine on a thread of its own. Results are
+// executed by kernels (Planned). Every GPU has a goroutine on a thread of its own. Results are
 // checked on the GPU to the last element.
 //
 // A failure on any rank ends the others' waits, including those of kernels: nothing hangs, and no

@@ -1,6 +1,7 @@
 package ibv
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -199,9 +200,7 @@ func (n *Net) Devices() ([]transport.Properties, error) {
 	var out []transport.Properties
 	for _, v := range n.virt {
 		p := &n.phys[v.ports[0]]
-		q := transport.Properties{Name: v.name, PCIPath: p.card, GUID: p.dev.GUID, Port: p.port,
-			MaxComms: p.dev.MaxQP,
-			MaxRecvs: transport.MaxRecvs, Regs: true, Ports: v.ports}
+		q := transport.Properties{Name: v.name, Port: p.port, MaxRecvs: transport.MaxRecvs}
 		for _, i := range v.ports {
 			q.Mbps += n.phys[i].near.Port.Mbps
 		}
@@ -237,10 +236,7 @@ func (n *Net) Listen(dev int) (transport.Listener, error) {
 	if dev < 0 || dev >= len(n.virt) {
 		return nil, fmt.Errorf("listen: no RDMA device %d, there are %d", dev, len(n.virt))
 	}
-	host := n.set.Host
-	if host == "" {
-		host = "127.0.0.1"
-	}
+	host := cmp.Or(n.set.Host, "127.0.0.1")
 	ln, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package sock
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -136,7 +137,7 @@ func (c *conn) inline(size int) int {
 }
 
 func (c *conn) give(r *request) error {
-	putSize(c.msg, r.size)
+	binary.LittleEndian.PutUint32(c.msg, uint32(r.size))
 	n := copy(c.msg[header:], r.buf[:c.inline(r.size)])
 	seen := c.begin(r, len(c.socks)-1, header+n)
 	_, err := c.control().Write(c.msg[:header+n])
@@ -148,7 +149,7 @@ func (c *conn) take(r *request) error {
 	if _, err := io.ReadFull(c.control(), c.msg[:header]); err != nil {
 		return err
 	}
-	r.size = getSize(c.msg)
+	r.size = int(binary.LittleEndian.Uint32(c.msg))
 	if r.size > len(r.buf) {
 		return &transport.TruncatedError{Tag: r.tag, Sent: r.size, Room: len(r.buf)}
 	}

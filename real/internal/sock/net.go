@@ -2,7 +2,6 @@ package sock
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -52,10 +51,8 @@ func (n *Net) Name() string { return "Socket" }
 // Devices lists the interfaces in use.
 func (n *Net) Devices() ([]transport.Properties, error) {
 	var out []transport.Properties
-	for k, i := range n.ifs {
-		out = append(out, transport.Properties{Name: i.Name, PCIPath: "/sys/class/net/" + i.Name + "/device",
-			GUID: uint64(k),
-			Mbps: speed(i.Name), MaxComms: 65536, MaxRecvs: 1})
+	for _, i := range n.ifs {
+		out = append(out, transport.Properties{Name: i.Name, Mbps: speed(i.Name), MaxRecvs: 1})
 	}
 	return out, nil
 }
@@ -233,6 +230,3 @@ func (n *Net) tune(c net.Conn) {
 
 // header is the size in bytes of a message's size on the control socket.
 const header = 4
-
-func putSize(b []byte, n int) { binary.LittleEndian.PutUint32(b, uint32(n)) }
-func getSize(b []byte) int    { return int(binary.LittleEndian.Uint32(b)) }

@@ -34,16 +34,9 @@ func (e *TruncatedError) Error() string {
 // Properties describe a device (ncclNetProperties_v11_t).
 type Properties struct {
 	Name     string
-	PCIPath  string
-	GUID     uint64
 	Mbps     int
 	Port     int
-	MaxComms int
 	MaxRecvs int
-	// Regs reports whether memory must be registered before use.
-	Regs bool
-	// Ports are the devices of which a fused one consists, or itself if not fused; nil if the net fuses none.
-	Ports []int
 }
 
 // Handle is the address for a peer to connect to; it travels through the bootstrap.
