@@ -85,10 +85,10 @@ func (p *parser) closeRow() {
 	}
 }
 
-// upToNCCL is the part of a line before a line of NCCL's log that was written into
-// it without a break. Host names stick to the last column, whose right end
-// decides; size is where that of the first column is, before the line where the row
-// began in one before.
+// upToNCCL returns the part of a row before a line of NCCL's log that follows it without a line break. The
+// name of the host at the beginning of the log line may stick to the row's last value, as in
+// "0.00node1:77:88": the right end of the column decides where the value ends. size is the right end of the
+// first column, below 0 where the row began on the line before.
 func (l *layout) upToNCCL(line string, size int) string {
 	at := ncclLine().FindStringIndex(line)
 	if at == nil {

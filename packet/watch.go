@@ -61,8 +61,8 @@ func (e *engine) stall() *Stall {
 	return s
 }
 
-// lostResume returns the ends of a link that is still paused though its neighbour has resumed it (the RESUME
-// was lost); -1, -1: none.
+// lostResume returns the paused and the far end of the first link that is still paused though the far end has
+// sent RESUME, which was lost; -1, -1 if there is none.
 func (e *engine) lostResume() [2]int32 {
 	for i := range e.switches {
 		if x := port.LostResume(e.links, e.switches[i].in, e.switches[i].Stopped); x != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// TestBudgetRefusesWhatCostsMore: an operation whose forecast is above Options.Budget is refused; without one a
-// minute is the limit.
+// TestBudgetRefusesWhatCostsMore: an operation whose forecast is above Options.Budget is refused; without
+// one a minute is the limit.
 func TestBudgetRefusesWhatCostsMore(t *testing.T) {
 	spec := Spec{Machine: Machine{Nodes: []Nodes{{Topo: "dgx-h100", Count: 4}}},
 		Network:  Network{Faults: []string{"nic=node0/0:slow=3"}},

@@ -33,7 +33,8 @@ func (w *Workload) ofCounts() ([]Size, error) {
 	return []Size{{Asked: units.Bytes(p.Count()*int64(p.Ranks())) * types[0].Size(), Exact: true}}, nil
 }
 
-// divide gives a line of an all_to_all_v the counts by pair, where its parts are unequal.
+// divide sets a row's counts by pair of ranks from the workload's counts (all_to_all_v); where they are
+// equal it leaves them unset.
 func (r *Running) divide(l *Line, parts *pairs.Source) (err error) {
 	n := r.Site.Comm.NRanks
 	if l.Pairs, l.Count, err = parts.Of(n, l.Count, l.Type); err != nil {

@@ -377,7 +377,7 @@ func (x *Executor) part(ctx context.Context, p *plan.Plan, m *method) (*tally, e
 	return x.windows.ran.Get(x.keyOf(p, m), func() (*tally, error) { return x.tally(ctx, m, p) })
 }
 
-// keyOf is what sets a part of a method's operation apart from others of the Config.
+// keyOf returns what distinguishes a part of an operation, simulated by a method, from others of the Config.
 func (x *Executor) keyOf(p *plan.Plan, m *method) windowKey {
 	key := x.keyOfOne(p, m)
 	for _, o := range p.Members() {

@@ -147,8 +147,8 @@ func (w *walker) clear() {
 	}
 }
 
-// keepLists writes every path out in full, for a walk from another base into
-// the same table.
+// keepLists writes out the links of every path that the walk so far has as a chain of its last links, since
+// a walk from another node that follows overwrites the chains.
 func (w *walker) keepLists() {
 	if w.lists != nil {
 		return

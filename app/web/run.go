@@ -195,6 +195,8 @@ type Explained struct {
 	Text string `json:"text"`
 }
 
+// explain returns an Explained: why NCCL chooses its algorithm and protocol for the query's operation and
+// size.
 func (s *Service) explain(ctx context.Context, q *Query, _ Emit) (any, error) {
 	r, x, err := s.running(ctx, &q.Spec)
 	if err != nil {

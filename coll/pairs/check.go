@@ -59,7 +59,7 @@ func (s *Source) Faults(w With) (out []Fault) {
 	return out
 }
 
-// Placed is Matrix that says where in a list of rows an error is: "[1][2]".
+// Placed is Matrix, and says at which row and column an error is, as "[1][2]".
 func Placed(rows [][]int64) (p *coll.Pairs, where string, err error) {
 	p, err = Matrix(rows)
 	var bad *coll.PairError

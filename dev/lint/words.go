@@ -195,7 +195,7 @@ func camelWords(name string) string {
 	return b.String()
 }
 
-// CheckWords reports phrases in README.md and the documents below docs.
+// CheckWords reports the phrases of the list of denied words in README.md and the pages below docs.
 func CheckWords(fsys fs.FS) ([]Finding, error) {
 	var found []Finding
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {

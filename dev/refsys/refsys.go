@@ -94,7 +94,8 @@ func PathKind(t testing.TB, name string) topo.PathKind {
 	return 0
 }
 
-// Ident reads "NET/0-d" as NCCL's number.
+// Ident returns NCCL's 64-bit id of a node of the topology, system<<56 | id, by its printed name, as
+// "NET/0-d": both numbers are hexadecimal.
 func Ident(t testing.TB, name string) uint64 {
 	host, id, ok := strings.Cut(name[strings.IndexByte(name, '/')+1:], "-")
 	h, err1 := strconv.ParseUint(host, 16, 8)

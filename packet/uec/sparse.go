@@ -116,7 +116,8 @@ func (e *engine) sendIdle(x *port, f *frame) {
 	}
 }
 
-// portOf returns a frame's egress port at a switch of a two-tier network.
+// portOf returns a frame's egress port at switch v of a two-tier network, hosts and leaves numbered first:
+// the host's port at its leaf, the leaf's at a spine, and else the uplink of the frame's path.
 func (e *engine) portOf(v int, f *frame) uint16 {
 	to := e.goals[f.goal()]
 	if v >= e.spines {

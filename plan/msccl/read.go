@@ -193,6 +193,7 @@ func (r *reader) block(a *attrs) {
 		Channel: int(a.number("chan", 0, 1023))}, r.pos)
 }
 
+// step reads a <step> into the thread block before it, and records in a what MSCCL would not run.
 func (r *reader) step(a *attrs) {
 	blocks := r.s.Blocks[len(r.s.GPUs)-1]
 	b := &blocks[len(blocks)-1]

@@ -165,13 +165,13 @@ func newHunt(q *work, b *bench, es []expected) *hunt {
 // plateau is the size from which on bandwidths hardly rise.
 const plateau = 256 << 20
 
-// endsSlower reports whether the last two sizes of a table's plateau are slower than expected, which is a lack
-// of bandwidth whatever most sizes are.
+// endsSlower reports whether the last two sizes of a table's plateau are slower than expected, which is a
+// lack of bandwidth whatever most sizes are.
 func (b *bench) endsSlower(es []expected) bool {
 	rows := b.table.rows
 	last := len(rows) - 1
-	return last > 0 && rows[last-1].bytes >= plateau && judge(rows[last-1].us, es[last-1].least, es[last-1].most) == Slower &&
-		judge(rows[last].us, es[last].least, es[last].most) == Slower
+	slower := func(i int) bool { return judge(rows[i].us, es[i].least, es[i].most) == Slower }
+	return last > 0 && rows[last-1].bytes >= plateau && slower(last-1) && slower(last)
 }
 
 // anchor chooses the rows at which suspects are tried first.

@@ -57,8 +57,8 @@ func (h *hunt) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// lockstep has suspects tried without jitter, where it is simulated at all: large sizes take up to forty times
-// as long with it, and a ratio of times changes by a tenth at most. What it returns puts jitter back.
+// lockstep has suspects tried without jitter, where it is simulated at all: large sizes take up to forty
+// times as long with it, and a ratio of times changes by a tenth at most. What it returns puts jitter back.
 func (h *hunt) lockstep(ctx context.Context) (back func(), err error) {
 	on, base := h.on, h.base
 	if on.run.Site.Comm.NRanks > sim.JitterRanks || on.spec.Engine.Jitter == "off" {

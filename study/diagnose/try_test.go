@@ -61,8 +61,8 @@ func TestSlowerMachineHasSuspects(t *testing.T) {
 	}
 }
 
-// TestSlowPlateauIsSlower: a table whose last two sizes are slower lacks bandwidth, also where most sizes are as
-// expected; one size, or sizes before the plateau, say nothing of the kind.
+// TestSlowPlateauIsSlower: a table whose last two sizes are slower lacks bandwidth, also where most sizes are
+// as expected; one size, or sizes before the plateau, say nothing of the kind.
 func TestSlowPlateauIsSlower(t *testing.T) {
 	for _, c := range []struct {
 		first int64 // bytes of four rows, doubling

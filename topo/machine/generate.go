@@ -144,6 +144,7 @@ func pci(id pciID, bus, gen string) *decl.Element {
 		width)
 }
 
+// gpu adds the next GPU of the description below on, a <pci> with a <gpu>.
 func (g *generator) gpu(on *decl.Element) {
 	k, dev := gpuKinds[g.spec.GPU.Kind], g.made
 	if g.made++; len(g.spec.GPU.Devs) > 0 {

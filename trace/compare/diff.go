@@ -449,7 +449,7 @@ func (s *Step) why(b *strings.Builder) {
 	}
 }
 
-// textReasons writes the attribution of the differences.
+// textReasons writes by category and name of a slice what the difference of the two traces consists of.
 func (d *Differences) textReasons(b *strings.Builder) {
 	if len(d.Reasons) == 0 || d.Equal() {
 		return

@@ -161,8 +161,8 @@ func (m *machine) run() (any, error) {
 // pickle can refer to one value any number of times.
 type unboxer struct{ n int }
 
-// unbox replaces the unpickler's boxes (mutable lists) in a value by plain ones. It leaves out stack frames,
-// and returns nil beyond its bounds.
+// unbox replaces the unpickler's boxes (mutable lists) in a value by plain lists. It leaves out stack frames
+// ("frames" of an entry); what is nested deeper than maxNest, or comes after maxStack values, is nil.
 func (u *unboxer) unbox(v any, depth int) any {
 	if u.n++; depth > maxNest || u.n > maxStack {
 		return nil

@@ -41,8 +41,8 @@ const (
 	routedLaunch = 23 * units.Microsecond
 	// What a host takes for a scan of states beside its operators, forward and backward: mamba_ssm's Triton
 	// kernels are launched from Python, a backward pass is Python, too. Medians of one H200,
-	// testdata/measured/h200x1/layers, whose host took scanLaunch for an operator: a layer with attention took
-	// it 33 us a kernel, the host above 30.
+	// testdata/measured/h200x1/layers, whose host took scanLaunch for an operator: a layer with attention
+	// took it 33 us a kernel, the host above 30.
 	scanHost         = 1280 * units.Microsecond
 	scanBackwardHost = 3310 * units.Microsecond
 	scanLaunch       = 25 * units.Microsecond

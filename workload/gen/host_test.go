@@ -198,8 +198,8 @@ func TestStagesAreTheJob(t *testing.T) {
 	}
 }
 
-// TestHostOfScans: the host takes for a state space layer what was measured of one of Megatron-Core, forward and
-// backward.
+// TestHostOfScans: the host takes for a state space layer what was measured of one of Megatron-Core, forward
+// and backward.
 func TestHostOfScans(t *testing.T) {
 	file, err := os.Open("../../testdata/measured/h200x1/layers/layers.jsonl")
 	if err != nil {
@@ -281,8 +281,8 @@ func TestHostOfRouting(t *testing.T) {
 		want float64
 	}{{"an operator", routedLaunch, median(parts["operator"])},
 		{"router", routeHost, median(parts["route"]) + median(parts["preprocess"])},
-		{"sorting", permuteHost, median(parts["dispatch"]) + median(parts["combine"]) + median(parts["postprocess"]) +
-			few - (many-few)/7}} {
+		{"sorting", permuteHost, median(parts["dispatch"]) + median(parts["combine"]) +
+			median(parts["postprocess"]) + few - (many-few)/7}} {
 		if math.Abs(x.got.Micros()/x.want-1) > 0.05 {
 			t.Errorf("%s: %v, measured %.0f us", x.name, x.got, x.want)
 		}

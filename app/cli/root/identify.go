@@ -127,7 +127,8 @@ func special(m fs.FileMode) string {
 	return "a device"
 }
 
-// head reads the beginning of a file. It ends when the command is interrupted.
+// head reads the first bytes of a file, as many as decide what it is. It ends when the command is
+// interrupted.
 func head(a *cli.App, open func() (fs.File, error), name string) ([]byte, error) {
 	type result struct {
 		data []byte

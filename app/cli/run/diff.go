@@ -97,7 +97,8 @@ func (o *DiffOptions) Run(ctx context.Context, a *cli.App) error {
 	return err
 }
 
-// compare loads both sides and compares them.
+// compare loads the machines of --a and --b, simulates the operations and sizes on each, and returns where
+// decisions and times differ.
 func (o *DiffOptions) compare(ctx context.Context, a *cli.App) (*diff.Document, error) {
 	ops, err := diff.Ops(o.Ops)
 	if err != nil {

@@ -23,6 +23,7 @@ type FabricOptions struct {
 	given  *pflag.FlagSet // of a command line; nil: the values alone count
 }
 
+// fabricCommand is simccl topo fabric: it lays out a network between nodes, or reads that of a site.
 func fabricCommand(a *cli.App) *cobra.Command {
 	var o FabricOptions
 	p := &o.Layout

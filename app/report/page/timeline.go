@@ -158,7 +158,8 @@ func (s *strip) add(e *trace.Event, end units.Time) {
 	}
 }
 
-// at is what a column of a row shows.
+// at returns the activity that a column of a row shows: the first in order of importance that fills it, or
+// else the one with the largest share; nothing below a quarter.
 func (s *strip) at(column int) activity {
 	most, share := nothing, 0.0
 	for a := activities - 1; a > nothing; a-- {

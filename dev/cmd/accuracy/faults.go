@@ -65,7 +65,7 @@ func (m *made) factor() float64 { return math.Round(10*(2+4*m.rnd.Float64())) / 
 // one of a list.
 func one[T any](m *made, list ...T) T { return list[m.rnd.IntN(len(list))] }
 
-// far reports NICs and more than one node.
+// far reports whether the machine has several nodes and NICs between them.
 func (m *made) far() bool { return m.nodes > 1 && len(m.nics) > 0 }
 
 // among are the faults that the simulator makes, with its own options.

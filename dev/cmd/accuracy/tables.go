@@ -53,7 +53,8 @@ func (d document) nics() (n int) {
 	return n
 }
 
-// joined reports whether NVLink carries all between the nodes, as in a rack: a part of their NICs means nothing.
+// joined reports whether NVLink carries all between the nodes, as in a rack: a part of their NICs means
+// nothing.
 func (d document) joined() bool {
 	intra, _ := d.system("intra").(string)
 	per, _ := d.system("gpus_per_node").(float64)

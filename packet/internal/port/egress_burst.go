@@ -19,9 +19,10 @@ type Burst struct {
 	Calendar *tiebreak.Calendar
 }
 
-// Send transmits frames in order, up to the first that does not start before End or whose transmission time
-// is not cached. The loop calls no function, so that its state stays in registers. A frame that finds the
-// port idle is caused by its own arrival, any other by the end of the transmission before it.
+// Send transmits frames in order (Sent says how many), up to the first that does not start before End or
+// whose transmission time is not cached. The loop calls no function, so that its state stays in registers.
+// A frame that finds the port idle is caused by its own arrival, any other by the end of the transmission
+// before it.
 func (p *Burst) Send(some []frames.Frame) {
 	var row []tiebreak.Entry
 	var by, step tiebreak.Number // cause of the transmission in progress

@@ -197,7 +197,8 @@ func LostResume(links []Link, in []int32, stopped func(port, class int) bool) *L
 	return nil
 }
 
-// resumes reports whether a RESUME of a class is on the cable or may be in the control queue.
+// resumes reports whether a RESUME for a priority class (its number) is on the cable towards the far end,
+// or may still be in the control queue before it.
 func (l *Link) resumes(class uint32) bool {
 	for i := l.Wire.Head; i != l.Wire.Tail; i++ {
 		if f := l.Wire.At(i); f.Flow < 0 && f.Flags&frames.Resume != 0 && f.Psn == class {

@@ -127,8 +127,9 @@ func (s *Sender) GivesUp(now int64, most int32) bool {
 	return true
 }
 
-// Again schedules the retransmission of all frames in flight: go-back-N at once (returning their number), or
-// selectively, where each missing frame is found later.
+// Again schedules the retransmission of all frames in flight. Go-back-N sends them all again and returns
+// their number; selective repeat returns 0 and sends each again when its turn comes, unless it was
+// acknowledged since.
 func (s *Sender) Again(selective bool) int64 {
 	if selective {
 		s.Gapped = true

@@ -98,7 +98,7 @@ func (e *Engine) BlocksGap(p *plan.Plan) units.Time {
 	return units.FromMicros(e.Class.BlockGap * float64(max(0, blocksOf(p)-1)))
 }
 
-// blocksOf is how many thread blocks the kernel of the rank that has most to do has.
+// blocksOf returns the most thread blocks that a kernel of any rank of a plan has.
 func blocksOf(p *plan.Plan) int {
 	blocks, channel := 0, int32(-1)
 	for _, pr := range p.AppendPrograms(nil, p.Req.Root) {

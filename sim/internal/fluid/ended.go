@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/sim/wire"
 )
 
-// ended is a flow that is through, with what it would have left.
+// ended is a flow whose last byte was sent, with the work that it would have left if it went on.
 type ended struct {
 	own  int32
 	id   wire.FlowID

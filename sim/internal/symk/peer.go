@@ -235,8 +235,8 @@ func (w *traffic) multicast(mv *peer.Move, bytes float64) error {
 	return err
 }
 
-// across puts bytes on the way between GPUs of two nodes, each by the nets nearest to it, in
-// equal parts.
+// across adds bytes to the load of the links between GPUs of two nodes: at each end an equal part through
+// each of the nets nearest to the GPU. It fails where a GPU reaches no net.
 func (w *traffic) across(src, dst int32, bytes float64) error {
 	for _, end := range []struct {
 		rank int32
