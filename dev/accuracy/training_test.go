@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -167,7 +168,10 @@ func TestTraining(t *testing.T) {
 	if err := json.Unmarshal(data, &rows); err != nil {
 		t.Fatal(err)
 	}
-	only := os.Getenv("SIMCCL_TRAINING_ONLY")
+	only, err := regexp.Compile(os.Getenv("SIMCCL_TRAINING_ONLY"))
+	if err != nil {
+		t.Fatal("SIMCCL_TRAINING_ONLY: ", err)
+	}
 	known := map[string]*replay.Report{} // by machine and configuration, which many rows share
 	var all []trained
 	for i := range rows {
@@ -175,7 +179,7 @@ func TestTraining(t *testing.T) {
 		h := fnv.New32a()
 		h.Write([]byte(p.Name))
 		of := int(h.Sum32() % 2)
-		if half != "all" && fmt.Sprint(of) != half || only != "" && !strings.Contains(p.Name, only) {
+		if half != "all" && fmt.Sprint(of) != half || !only.MatchString(p.Name) {
 			continue
 		}
 		c, why := p.config()

@@ -136,6 +136,7 @@ func (w *writer) layerBackward(of LayerKind, both bool) {
 	blocks := w.g.blocks(of)
 	for n := range blocks {
 		b := &blocks[len(blocks)-1-n]
+		w.recompute(b)
 		if b.experts {
 			w.expertsBackward(both)
 			continue

@@ -69,9 +69,9 @@ func (c *Config) ranges() *Error {
 			"write --experts 8 --top-k 2"}
 	case !(c.Capacity > 0 && c.Capacity <= 1000):
 		return &Error{"capacity", fmt.Sprintf("%g", c.Capacity), "write 1, or more for room that is not used"}
-	case c.Recompute && c.Selective:
-		return &Error{"recompute", "a layer done again has its attention done again",
-			"write full or selective"}
+	case c.Recompute && c.Modules != 0:
+		return &Error{"recompute", "a layer done again has its parts done again",
+			"write full or " + c.Modules.String()}
 	case c.Type.Size() == 0 || c.GradType.Size() == 0 || c.Type == coll.Int8:
 		return &Error{"dtype", "no type of parameters", "write bfloat16, half or float"}
 	case !(c.GPU.FLOPS > 0 && c.GPU.Memory > 0 && c.GPU.Efficiency > 0 && c.GPU.Efficiency <= 1 &&

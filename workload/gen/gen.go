@@ -87,13 +87,11 @@ type Config struct {
 	// Ring passes keys and values around (Liu et al., Ring Attention, 2023); otherwise
 	// they are gathered.
 	Ring bool
-	// Recompute: a layer's forward pass is done again in its backward pass, all of it.
+	// Recompute: a layer's forward pass is done again in its backward pass, all of it; Modules: parts of it.
 	Recompute bool
-	// Fit: Recompute where the job does not fit into the GPU's memory otherwise, and does so.
+	Modules   Modules
+	// Fit: of those the least with which the job fits into the GPU's memory.
 	Fit bool
-	// Selective: only attention's scores and values are computed again, a tenth of the
-	// operations for most of the memory (Korthikanti et al., 2022, section 5).
-	Selective bool
 
 	// Phase is training, or a step of serving MicroBatch requests of Length tokens. DPAttention divides
 	// the requests among tensor parallel ranks, each of which has all heads. AllReduce is the kernel that
@@ -141,8 +139,10 @@ type Job struct {
 	Fullest      int   // rank whose memory Folded has
 	Traffic      []Traffic
 	Operations   []Operation
-	// Recomputed is what the fullest GPU would hold where Config.Fit has set Recompute; 0: it has not.
+	// Recomputed is what the fullest GPU would hold where Config.Fit has set what is computed again, Again in
+	// the words of --recompute; 0: it has not.
 	Recomputed units.Bytes
+	Again      string
 	// FromRoofline are operations that the times of the Config do not have, but a class or a roofline.
 	FromRoofline []string
 }
@@ -225,6 +225,9 @@ func Make(c Config) (*Job, error) {
 	g.p.Memory = memory
 	j := &Job{Folded: g.p, Fullest: rank, Microbatches: g.whole, Params: g.allParams(), Traffic: g.traffic(),
 		Operations: g.operations, Recomputed: recomputed}
+	if j.Again = c.Modules.String(); c.Recompute {
+		j.Again = "full"
+	}
 	for _, o := range g.operations {
 		if len(c.Times) > 0 && o.Source != fromFile {
 			j.FromRoofline = append(j.FromRoofline, o.Name)

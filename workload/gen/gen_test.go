@@ -185,7 +185,7 @@ func TestSelective(t *testing.T) {
 				return attention, others, calls
 			}
 			_, plain, calls := count(c)
-			c.Selective = true
+			c.Modules = CoreAttention
 			ops, again, same := count(c)
 			ranks := 2 * cp * 2
 			layers, micro := int(c.Layers)/2, int(c.GlobalBatch/c.MicroBatch)
@@ -195,7 +195,7 @@ func TestSelective(t *testing.T) {
 		}
 	}
 	c := small()
-	c.Recompute, c.Selective = true, true
+	c.Recompute, c.Modules = true, CoreAttention
 	if _, err := Make(c); err == nil || !strings.Contains(err.Error(), "--recompute") {
 		t.Error(err)
 	}
@@ -366,7 +366,9 @@ func TestAny(t *testing.T) {
 		c.Experts, c.TopK, c.EP = pick("experts", 0, 4), 2, pick("ep", 1, 2)
 		c.Recompute = rapid.Bool().Draw(t, "recompute")
 		c.Tied = rapid.Bool().Draw(t, "tied")
-		c.Selective = !c.Recompute && rapid.Bool().Draw(t, "selective")
+		if !c.Recompute {
+			c.Modules = Modules(rapid.IntRange(0, 1<<len(moduleNames)-1).Draw(t, "modules"))
+		}
 		c.Ring, c.NoOverlap, c.Gated = rapid.Bool().Draw(t, "ring"), rapid.Bool().Draw(t, "late"),
 			rapid.Bool().Draw(t, "gated")
 		c.Bucket = units.Bytes(pick("bucket", 1, 10<<10, 25<<20))

@@ -166,13 +166,17 @@ type block struct {
 	first, then []string // before and after what lies between
 	between     func(w *writer, k kind)
 	experts     bool
+	normed      bool // it begins with the norm of its input
 }
+
+// Blocks that are computed again by themselves.
+const feedForward, sharedExpert = "feed-forward", "shared expert"
 
 // blocks are the parts of a layer.
 func (g *generator) blocks(of LayerKind) (out []block) {
 	c := g.c
 	if of == ssm {
-		return []block{{what: "state space", first: []string{"ssm_in"}, then: []string{"ssm_out"},
+		return []block{{what: "state space", first: []string{"ssm_in"}, then: []string{"ssm_out"}, normed: true,
 			between: func(w *writer, k kind) { w.compute(g.scanOp(k)) }}}
 	}
 	if of.Attention() {
@@ -180,16 +184,16 @@ func (g *generator) blocks(of LayerKind) (out []block) {
 		if c.KVRank > 0 {
 			first = []string{"qkv_down", "q_up", "kv_up"}
 		}
-		out = append(out, block{what: "attention", first: first, then: []string{"proj"},
+		out = append(out, block{what: "attention", first: first, then: []string{"proj"}, normed: true,
 			between: func(w *writer, k kind) { w.attention(of, k) }})
 	}
 	if of.HasFFN() {
-		out = append(out, block{what: "feed-forward", first: []string{"up"}, then: []string{"down"}})
+		out = append(out, block{what: feedForward, first: []string{"up"}, then: []string{"down"}, normed: true})
 	}
 	if of.HasExperts() {
-		out = append(out, block{what: "experts", experts: true})
+		out = append(out, block{what: "experts", experts: true, normed: true})
 		if c.SharedFFN > 0 {
-			out = append(out, block{what: "shared expert", first: []string{"shared_up"},
+			out = append(out, block{what: sharedExpert, first: []string{"shared_up"},
 				then: []string{"shared_down"}})
 		}
 	}
@@ -203,25 +207,30 @@ func (w *writer) layer(of LayerKind) {
 			w.experts()
 			continue
 		}
-		w.enter(b.what)
-		for _, name := range b.first {
-			w.matrix(name, forward)
-		}
-		if b.between != nil {
-			b.between(w, forward)
-		}
-		for i, name := range b.then {
-			if last := i == len(b.then)-1; last && w.g.c.TPOverlap {
-				wait := w.wait // the product's
-				w.wait = append([]int32{}, wait...)
-				w.leave(b.what)
-				w.soon, w.wait = append(w.soon, w.wait[len(wait):]...), wait
-			}
-			w.matrix(name, forward)
-		}
-		if !w.g.c.TPOverlap {
+		w.block(&b)
+	}
+}
+
+// block is the forward pass of a part of a layer without experts.
+func (w *writer) block(b *block) {
+	w.enter(b.what)
+	for _, name := range b.first {
+		w.matrix(name, forward)
+	}
+	if b.between != nil {
+		b.between(w, forward)
+	}
+	for i, name := range b.then {
+		if last := i == len(b.then)-1; last && w.g.c.TPOverlap {
+			wait := w.wait // the product's
+			w.wait = append([]int32{}, wait...)
 			w.leave(b.what)
+			w.soon, w.wait = append(w.soon, w.wait[len(wait):]...), wait
 		}
+		w.matrix(name, forward)
+	}
+	if !w.g.c.TPOverlap {
+		w.leave(b.what)
 	}
 }
 
@@ -294,7 +303,7 @@ func (w *writer) attention(of LayerKind, k kind) {
 // attentionPart is attention of 1/parts of the keys, in a backward pass after its forward
 // pass where that is done again.
 func (w *writer) attentionPart(of LayerKind, k kind, parts int) {
-	if k == backward && w.g.c.Selective {
+	if k == backward && w.g.c.Modules.has(CoreAttention) {
 		w.compute(w.g.attentionOp(of, forward, parts))
 	}
 	w.compute(w.g.attentionOp(of, k, parts))

@@ -61,22 +61,6 @@ func (c *Config) held() workload.Memory {
 	return m
 }
 
-// fit sets Recompute where Fit asks for it and the job fits only so, and returns what it would hold
-// otherwise.
-func (c *Config) fit() units.Bytes {
-	if !c.Fit || c.Recompute || c.GPU.Capacity == 0 {
-		return 0
-	}
-	whole := c.held().Total()
-	if whole <= c.GPU.Capacity {
-		return 0
-	}
-	if c.Recompute = true; c.held().Total() > c.GPU.Capacity {
-		c.Recompute, whole = false, 0
-	}
-	return whole
-}
-
 // states are parameters, gradients and the optimizer of a rank.
 func (w *writer) states() (m workload.Memory) {
 	c := w.g.c
@@ -128,10 +112,8 @@ func (w *writer) activations() int64 {
 			switch {
 			case u.kind == 'h':
 				head[chunk] += g.kept(u)
-			case u.kind == 'l' && g.c.Recompute:
-				beside = max(beside, g.inner(u.layer)+g.layerActivations(u.layer)-g.kept(u))
 			case u.kind == 'l':
-				beside = max(beside, g.inner(u.layer))
+				beside = max(beside, g.inner(u.layer)+g.layerActivations(u.layer, 0)-g.kept(u))
 			}
 		}
 	}
@@ -169,7 +151,7 @@ func (g *generator) kept(u unit) float64 {
 	if g.c.Recompute {
 		return s.part * s.h * s.size // its input (section 5)
 	}
-	return g.layerActivations(u.layer)
+	return g.layerActivations(u.layer, g.c.Modules)
 }
 
 // inner are the bytes of the gradients that a layer's backward pass has at a time: of what lies before and
@@ -204,16 +186,23 @@ func (g *generator) operand() float64 {
 // Recomputation, 2022, section 4.1 to 4.2, tensor by tensor, which is s·b·h·(10 + 24/t) bytes and
 // s·b·h·34/t with sequence parallelism for 16 bits, four hidden sizes of a feed-forward network and as
 // many heads of keys as of queries; less 2 for masks of dropout, which is not made. Scores of attention,
-// 5·a·s²·b, are not kept, as by flash attention (Dao et al., 2022, section 3.1), but their sums are.
-func (g *generator) layerActivations(of LayerKind) (bytes float64) {
+// 5·a·s²·b, are not kept, as by flash attention (Dao et al., 2022, section 3.1), but their sums are. What is computed again is not kept
+// but for its input.
+func (g *generator) layerActivations(of LayerKind, again Modules) (bytes float64) {
 	s, c, in := g.shape(), g.c, g.operand()
 	norm := s.part * s.h * (s.size + in) // inputs of the norm and of the first product
+	if again.has(Norms) {
+		norm = s.part * s.h * s.size
+	}
 	if of == ssm {
 		inner := float64(c.Inner()) / s.tp
 		return norm + s.tokens*(2*float64(c.SSMInput())/s.tp*s.size+inner*(s.size+in))
 	}
 	if of.Attention() {
-		bytes += norm + s.tokens*(s.qkv*s.size+s.values*in) + 4*s.tokens*s.heads // sums of 32 bits
+		bytes += norm + s.tokens*s.values*in + 4*s.tokens*s.heads // sums of 32 bits
+		if !again.has(LatentUp) || c.KVRank == 0 {
+			bytes += s.tokens * s.qkv * s.size
+		}
 		if in < s.size {
 			bytes += s.tokens * s.values * s.size // attention's output, beside what the product has of it
 		}
@@ -222,17 +211,27 @@ func (g *generator) layerActivations(of LayerKind) (bytes float64) {
 		}
 	}
 	switch {
+	case of.HasFFN() && again.has(FeedForward):
+		bytes += norm
 	case of.HasFFN():
 		bytes += norm + s.tokens*s.ffn*(s.up*s.size+in) // before and after the activation function
+	case of.HasExperts() && again.has(MoE):
+		bytes += norm
 	case of.HasExperts():
 		x, f := float64(c.ExpertInput()), float64(c.ExpertSize())
 		bytes += norm + 4*s.part*float64(c.Experts) // of the router
-		if in < s.size {
-			bytes += s.routed * (x*in + x*s.size + f*(s.up*s.size+in))
-		} else {
-			bytes += s.routed * (2*x + (s.up+1)*f) * s.size // tokens of experts, before and after
+		after := f * in                             // the activation function's output, the second product's input
+		if again.has(ExpertActivation) {
+			after = 0
 		}
-		bytes += s.tokens * float64(c.SharedFFN) / s.tp * (s.up*s.size + in)
+		if in < s.size {
+			bytes += s.routed * (x*in + x*s.size + f*s.up*s.size + after)
+		} else {
+			bytes += s.routed * ((2*x+s.up*f)*s.size + after) // tokens of experts, before and after
+		}
+		if !again.has(SharedExpert) {
+			bytes += s.tokens * float64(c.SharedFFN) / s.tp * (s.up*s.size + in)
+		}
 		bytes += 2 * s.part * float64(c.Latent) * s.size
 	}
 	return bytes

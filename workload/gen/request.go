@@ -18,7 +18,7 @@ type Words struct {
 	Precision string // of layers' matrix products: bf16
 	Schedule  string // 1f1b, interleaved with several stages a rank
 	CP        string // how keys and values come: ring or all-gather
-	Recompute string // auto, none, selective or full
+	Recompute string // auto, none, full, selective or modules of Megatron-Core
 	Graphs    string
 }
 
@@ -53,10 +53,18 @@ func (w *Words) Apply(c *Config) error {
 		return err
 	}
 	c.Ring = i == 0
-	if i, err = word("recompute", w.Recompute, "auto", "none", "selective", "full"); err != nil {
-		return err
+	m, parts := parseModules(w.Recompute)
+	if w.Recompute == "selective" { // Korthikanti et al., 2022, section 5
+		m, parts = CoreAttention, true
 	}
-	c.Fit, c.Selective, c.Recompute = i == 0, i == 2, i == 3
+	if !parts {
+		if i, err = word("recompute", w.Recompute, "auto", "none", "full", "selective",
+			"or some of "+strings.Join(moduleNames[:], ",")); err != nil {
+			return err
+		}
+		c.Fit, c.Recompute = i == 0, i == 2
+	}
+	c.Modules = m
 	if i, err = word("cuda-graphs", w.Graphs, GraphWords()...); err != nil {
 		return err
 	}
@@ -102,7 +110,7 @@ type Request struct {
 	Precision string `json:"precision,omitempty"` // of layers' matrix products: bf16
 	Schedule  string `json:"schedule,omitempty"`  // 1f1b, interleaved with several stages a rank
 	CPMode    string `json:"cpMode,omitempty"`    // how keys and values come: ring or all-gather
-	Recompute string `json:"recompute,omitempty"` // auto, none, selective or full
+	Recompute string `json:"recompute,omitempty"` // auto, none, full, selective or modules of Megatron-Core
 	Graphs    string `json:"cudaGraphs,omitempty"`
 }
 

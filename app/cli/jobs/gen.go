@@ -121,8 +121,8 @@ func (o *WorkloadGenOptions) division() flags.Group {
 		flags.Of(&m.CP, "cp", "", 1, "context parallel ranks"),
 		flags.Of(&o.CP, "cp-mode", "", "ring", "`HOW` keys and values come: ring or all-gather"),
 		flags.Of(&o.Recompute, "recompute", "", "auto",
-			"`WHAT` of a layer's forward pass is done again in its backward pass: "+
-				"none, selective (attention), full, or auto: full where the job fits only so"),
+			"`WHAT` of a layer's forward pass is done again in its backward pass: none, full, selective "+
+				"(core_attn), some of "+gen.AllModules.String()+", or auto: the least with which the job fits"),
 		flags.Of(&m.Iterations, "iterations", "", 1, "iterations"))
 }
 
@@ -347,8 +347,7 @@ func (o *WorkloadGenOptions) Run(_ context.Context, a *cli.App) error {
 		Notes: notes(&c, j)}
 	if j.Recomputed > 0 {
 		r.Notes = append([]string{fmt.Sprintf("layers are computed again in the backward pass (--recompute "+
-			"full): "+
-			"otherwise the fullest GPU would hold %.1f GB of %.1f", float64(j.Recomputed)/(1<<30),
+			"%s): otherwise the fullest GPU would hold %.1f GB of %.1f", j.Again, float64(j.Recomputed)/(1<<30),
 			float64(c.GPU.Capacity)/(1<<30))}, r.Notes...)
 	}
 	if p := r.Memory.Problem(c.GPU.Name); p != "" {

@@ -1,0 +1,83 @@
+package gen
+
+import (
+	"testing"
+
+	"github.com/simccl/simccl/workload"
+)
+
+// TestModulesAgain: a module that is computed again does its forward operations and calls once more a layer and
+// microbatch, and nothing else; what it makes is not kept.
+func TestModulesAgain(t *testing.T) {
+	base := named(t, "deepseek-v2-lite")
+	base.Layers, base.Pattern = 2, "fe" // of a dense layer and one of experts
+	base.EP, base.DP, base.GlobalBatch, base.Launch = 2, 2, 4, 0
+	count := func(c Config) (ops map[string]int, calls int, held float64) {
+		j := makeJob(t, c)
+		p := j.Program()
+		ops = map[string]int{}
+		for _, s := range p.Lists[0].Steps {
+			switch {
+			case s.Kind == workload.Issue:
+				calls++
+			case s.Work > 0:
+				ops[p.Works[s.Work-1].Name]++
+			}
+		}
+		return ops, calls, float64(j.Folded.Memory.Activations)
+	}
+	plain, calls, held := count(base)
+	for m, x := range map[Modules]struct {
+		more  []string // operations, once a microbatch
+		calls int
+	}{
+		Norms:            {[]string{"norm_again", "norm_again", "norm_again", "norm_again"}, 0},
+		ExpertActivation: {[]string{"expert_activation"}, 0},
+		LatentUp:         {[]string{"q_up", "kv_up", "q_up", "kv_up"}, 0},
+		FeedForward:      {[]string{"up", "down"}, 0},
+		MoE:              {[]string{"router", "expert_up", "expert_down", "shared_up", "shared_down"}, 2},
+		SharedExpert:     {[]string{"shared_up", "shared_down"}, 0},
+	} {
+		c := base
+		c.Modules = m
+		ops, more, less := count(c)
+		for name, n := range ops {
+			want := plain[name]
+			for _, again := range x.more {
+				if again == name {
+					want += 2 // microbatches
+				}
+			}
+			if n != want {
+				t.Errorf("%v: %s %d times, want %d", m, name, n, want)
+			}
+		}
+		if more != calls+2*x.calls {
+			t.Errorf("%v: %d calls, want %d more than %d", m, more, 2*x.calls, calls)
+		}
+		if less >= held {
+			t.Errorf("%v: %.0f bytes of activations, %.0f without", m, less, held)
+		}
+	}
+}
+
+// TestLeastThatFits: of what can be computed again a job does the least with which it fits.
+func TestLeastThatFits(t *testing.T) {
+	c := named(t, "nemotron-3-nano-30b-a3b")
+	c.Seq, c.EP, c.DP, c.FSDP, c.Fit = 8192, 8, 16, 1, true
+	c.GlobalBatch = 16
+	for _, want := range []string{"", "moe_act,layernorm,mla_up_proj", "layernorm,mla_up_proj,mlp,moe", "full"} {
+		d := c
+		for d.GPU.Capacity = 200 << 30; d.GPU.Capacity > 10<<30; d.GPU.Capacity -= 1 << 30 {
+			if j := makeJob(t, d); j.Again == want {
+				if j.Folded.Memory.Total() > d.GPU.Capacity {
+					t.Errorf("%s does not fit", want)
+				}
+				break
+			}
+		}
+		if d.GPU.Capacity <= 10<<30 {
+			t.Errorf("no size of memory asks for %q", want)
+		}
+	}
+}
