@@ -1,6 +1,7 @@
 package accuracy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/plan/peer"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/replay"
 	"github.com/simccl/simccl/units"
@@ -36,6 +38,8 @@ type trainingRow struct {
 	Recipe                                         json.RawMessage
 	PeakAlloc                                      float64 `json:"peak_alloc_gib"`
 	PeakMem                                        float64 `json:"peak_mem_gib"`
+	Notes                                          string
+	Dispatcher                                     string `json:"moe_dispatcher"`
 	Model                                          struct {
 		Name                      string
 		Layers                    int64
@@ -70,6 +74,10 @@ var trainedOn = map[string]struct {
 }{"H100": {"dgx-h100", 8}, "H200": {"dgx-h200", 8}, "B200": {"dgx-b200", 8}, "B300": {"hgx-b300-8", 8},
 	"GB200": {"gb200-nvl72", 4}, "GB300": {"gb300-nvl72", 4}, "A100-80G": {"dgx-a100", 8},
 	"H800": {"hgx-h800-8", 8}, "H100 96GB HBM2e, 500 W limit": {"dgx-h100", 8}}
+
+// ofNetwork are machines that a row's network names.
+var ofNetwork = map[string]string{"32 x EFA 100 Gb/s per node (p5)": "aws-p5.48xlarge",
+	"16 x EFA 400 Gb/s per node (p6-b300)": "aws-p6-b300.48xlarge"}
 
 // config is the job of a row; "" why not otherwise.
 func (p *trainingRow) config() (c gen.Config, why string) {
@@ -113,11 +121,11 @@ func (p *trainingRow) config() (c gen.Config, why string) {
 	} else {
 		c.Virtual = 1
 	}
-	if p.LocalBatch != "" && c.PP > 1 {
-		c.MicroBatch = 1
-	}
 	c.Ring, c.SequenceParallel = true, c.TP > 1
 	c.TPOverlap = strings.HasPrefix(p.Framework, "Megatron-Bridge, NeMo") // its performance recipes' default
+	if p.Framework == "torchtitan" {
+		p.torchtitan(&c)
+	}
 	if c.DP*c.CP > 1 {
 		c.FSDP = 1
 	}
@@ -125,7 +133,10 @@ func (p *trainingRow) config() (c gen.Config, why string) {
 		c.FSDP = 3
 	}
 	c.Recompute = strings.HasPrefix(p.Recompute, "full")
-	c.Fit = p.Recompute == ""                          // it is not stated
+	c.Fit = p.Recompute == "" // it is not stated
+	if p.Recompute == "selective" && c.Experts > 0 {
+		c.Modules = gen.CoreAttention // Megatron-Core's default of recompute_modules
+	}
 	if strings.HasPrefix(p.Framework, "Megatron-LM") { // --accumulate-allreduce-grads-in-fp32
 		c.GradType = coll.Float32
 	}
@@ -136,10 +147,61 @@ func (p *trainingRow) config() (c gen.Config, why string) {
 		c.Precision = workload.FP8
 	}
 	p.host(&c)
-	gpu := strings.Fields(p.GPU)[0]
-	c.GPU, _ = gen.Peak(gpu, c.Type)
-	c.Class, _ = compute.Find(gpu)
+	p.recipe(&c)
+	c.GPU, _ = gen.Peak(p.GPU, c.Type)
+	c.Class, _ = compute.Find(p.GPU)
+	if p.Framework == "torchtitan" { // torch of 2024 and 2025 without cuDNN's attention
+		c.Class, _ = c.Class.WithFlash2()
+	}
+	if strings.Contains(p.GPU, "500 W limit") {
+		c.Class, _ = c.Class.Limited(500)
+	}
 	return c, ""
+}
+
+// torchtitan sets what its rows' notes and its defaults say: with stages as many microbatches of a rank's batch
+// as there are stages of the model, of which interleaved schedules give each rank two
+// (torchtitan @9dec370, parallelisms/pipelining_utils.py).
+func (p *trainingRow) torchtitan(c *gen.Config) {
+	c.TPOverlap = strings.Contains(p.Notes, "syncTP")
+	if c.PP == 1 {
+		return
+	}
+	if strings.Contains(p.Notes, "schedule Interleaved") {
+		c.Schedule, c.Virtual = gen.Interleaved, 2
+	}
+	c.MicroBatch = max(p.MBS/int64(c.PP*c.Virtual), 1)
+}
+
+// recipe sets how tokens go to experts and what is computed again where a row's recipe or framework states it.
+func (p *trainingRow) recipe(c *gen.Config) {
+	var r struct {
+		Settings struct {
+			Modules     *[]string `json:"model.recompute_modules"`
+			Granularity any       `json:"model.recompute_granularity"`
+			Backend     string    `json:"model.moe_flex_dispatcher_backend"`
+		}
+	}
+	if len(p.Recipe) > 0 {
+		if err := json.Unmarshal(p.Recipe, &r); err != nil {
+			return
+		}
+	}
+	if m := r.Settings.Modules; m != nil {
+		words, stated := gen.Words{Recompute: cmp.Or(strings.Join(*m, ","), "none")}, gen.Config{}
+		if err := words.Apply(&stated); err == nil { // other names are of models that are not made
+			c.Modules, c.Fit = stated.Modules, false
+		}
+	}
+	if c.Dispatch = r.Settings.Backend; strings.Contains(p.Framework, "DeepEP") {
+		c.Dispatch = peer.DeepEP
+	}
+	// Megatron Bridge @067f987, perf_recipes: its recipes of MXFP8 with experts of Qwen 3, DeepSeek and GPT-OSS
+	// launch the whole iteration by a graph, tokens by HybridEP
+	if _, version, _ := strings.Cut(p.Framework, "NeMo container "); version >= "26.06" && c.Experts > 0 &&
+		c.SSMHeads == 0 && p.Precision == "MXFP8" {
+		c.Graphs, c.Dispatch = gen.FullGraphs, peer.HybridEP
+	}
 }
 
 // host is what launches the kernels of a row.
@@ -189,7 +251,7 @@ func TestTraining(t *testing.T) {
 		}
 		same := c
 		same.Class = nil // the GPU says it
-		key := fmt.Sprintf("%s %d %+v", p.GPU, p.GPUs, same)
+		key := fmt.Sprintf("%s %s %d %+v", p.GPU, p.Network, p.GPUs, same)
 		r := known[key]
 		if r == nil {
 			if r, err = trainRow(t, p, c); err != nil {
@@ -308,6 +370,9 @@ func trainRow(t *testing.T, p *trainingRow, c gen.Config) (*replay.Report, error
 	}
 	b := trainedOn[p.GPU]
 	nodes := int(max(p.GPUs/b.gpus, 1))
+	if topo := ofNetwork[p.Network]; topo != "" {
+		b.topo = topo
+	}
 	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: b.topo, Count: nodes}}}}
 	if b.gpus == 4 && nodes > 16 {
 		spec.Machine.NVLinkDomain = 16

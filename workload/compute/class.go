@@ -29,13 +29,18 @@ type Class struct {
 	Gap float64 `json:"gap_us"`
 	// Kernel is the minimum time of a kernel in a CUDA graph, however little it moves, in microseconds.
 	Kernel float64 `json:"kernel_us"`
-	// Sustained is the fraction of the matrix rate that remains while the GPU is at its power limit.
+	// Sustained is the fraction of the matrix rate that remains while the GPU is at its power limit; Power
+	// is the data sheet's limit in watts, 0 unknown.
 	Sustained float64            `json:"sustained"`
+	Power     float64            `json:"power_w,omitempty"`
 	Products  map[string]Product `json:"products"` // by precision: bf16, fp8, nvfp4, tf32
 	Forward   Attention          `json:"attention_forward"`
 	Backward  Attention          `json:"attention_backward"`
-	Decode    Decode             `json:"decode"`
-	Memory    Memory             `json:"memory"`
+	// FlashAttention-2, where newer kernels were measured; zero: nothing is known.
+	Flash2Forward  Attention `json:"flash2_forward,omitzero"`
+	Flash2Backward Attention `json:"flash2_backward,omitzero"`
+	Decode         Decode    `json:"decode"`
+	Memory         Memory    `json:"memory"`
 }
 
 // Product is the rate of matrix products of one precision.

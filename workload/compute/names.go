@@ -71,6 +71,8 @@ func (c *Class) check(p *jsonfile.Places) error {
 		{"attention_forward.efficiency", c.Forward.Efficiency, 0, 1},
 		{"attention_backward.peak_tflops", c.Backward.Peak, 0, 1e6},
 		{"attention_backward.efficiency", c.Backward.Efficiency, 0, 1},
+		{"power_w", c.Power, 0, 1e5}, {"flash2_forward.efficiency", c.Flash2Forward.Efficiency, 0, 1},
+		{"flash2_backward.efficiency", c.Flash2Backward.Efficiency, 0, 1},
 	} {
 		if !(x.v >= x.least && x.v <= x.to) {
 			return p.Fail(x.path, fmt.Sprintf("write a number from %g to %g", x.least, x.to), "%g", x.v)
@@ -143,6 +145,12 @@ func (c *Class) complete(g *datasheet.GPU) *Class {
 	fill(&out.Decode.Memory, from.Decode.Memory)
 	fill(&out.Decode.Start, from.Decode.Start)
 	fill(&out.Sustained, from.Sustained)
+	if from.Forward.Peak == out.Forward.Peak || from.Forward.Peak == g.Matrix { // the same chip
+		fill(&out.Power, from.Power)
+		if out.Flash2Forward.Efficiency == 0 {
+			out.Flash2Forward, out.Flash2Backward = from.Flash2Forward, from.Flash2Backward
+		}
+	}
 	fill(&out.Memory.Peak, g.Memory)
 	fill(&out.Memory.Stream, from.Memory.Stream)
 	fill(&out.Memory.Norm, from.Memory.Norm)

@@ -163,10 +163,10 @@ func (w *writer) expertsBackward(both bool) {
 	}
 	w.captured = false
 	w.launches(w.g.routing(permuteHost))
-	w.exchange("combine, backward")
+	w.exchange(combining + backwards)
 	w.product("expert_down", "", both)
 	w.product("expert_up", "", both)
-	w.exchange("dispatch, backward")
+	w.exchange(dispatching + backwards)
 	w.captured = captured
 	if latent {
 		w.product("latent_down", "", both)

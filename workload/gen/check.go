@@ -69,6 +69,9 @@ func (c *Config) ranges() *Error {
 			"write --experts 8 --top-k 2"}
 	case !(c.Capacity > 0 && c.Capacity <= 1000):
 		return &Error{"capacity", fmt.Sprintf("%g", c.Capacity), "write 1, or more for room that is not used"}
+	case c.byKernel() && c.Capacity != 1:
+		return &Error{"capacity", fmt.Sprintf("%s sends each token where it goes and no room beside", c.Dispatch),
+			"leave it out, or write --dispatch " + ByNCCL}
 	case c.Recompute && c.Modules != 0:
 		return &Error{"recompute", "a layer done again has its parts done again",
 			"write full or " + c.Modules.String()}

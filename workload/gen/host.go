@@ -32,12 +32,13 @@ const (
 	// loopLaunch is what a further kernel takes that a loop in C++ launches, as Transformer Engine does
 	// for the products of experts one by one: cudaLaunchKernel itself.
 	loopLaunch = 5 * units.Microsecond
-	// What the host of that launch takes for experts that a router chooses, in a pass forward and in one
-	// backward each, as Megatron-Core 0.20 does it without a graph: the router with what it prepares (the
-	// choice, its loss, tokens of each expert), and tokens sorted, sent and joined (preprocess, dispatch and
-	// combine). Medians of 2 x H200, testdata/measured/h200x2/2026-11-30.
-	routeHost   = 1600 * units.Microsecond
-	permuteHost = 1080 * units.Microsecond
+	// What a host takes for experts that a router chooses, in a pass forward and in one backward each, as
+	// Megatron-Core 0.20 does it without a graph: the router with what it prepares (the choice, its loss,
+	// tokens of each expert), and tokens sorted, sent and joined (preprocess, dispatch and combine). Medians of
+	// 2 x H200, testdata/measured/h200x2/2026-11-30, whose host took routedLaunch for an operator.
+	routeHost    = 1600 * units.Microsecond
+	permuteHost  = 1080 * units.Microsecond
+	routedLaunch = 23 * units.Microsecond
 )
 
 // routed reports whether tokens are sorted by their experts, so that the host asks how many each one has
@@ -50,7 +51,7 @@ func (g *generator) routing(t units.Time) units.Time {
 	if !g.c.routed() {
 		return 0
 	}
-	return units.Time(float64(t) * (float64(g.c.Launch) / float64(DefaultLaunch)))
+	return units.Time(float64(t) * (float64(g.c.Launch) / float64(routedLaunch)))
 }
 
 // launching is what the host takes to launch a computation of so many kernels beside its products.

@@ -188,12 +188,16 @@ func TestHostOfRouting(t *testing.T) {
 	for lines := json.NewDecoder(file); ; {
 		var line struct {
 			EP, Local int
+			Plain     []float64          `json:"layer"` // us forward and backward, kernels
 			Parts     map[string]float64 `json:"parts_us"`
 		}
 		if err := lines.Decode(&line); err == io.EOF {
 			break
 		} else if err != nil {
 			t.Fatal(err)
+		}
+		if p := line.Plain; p != nil {
+			parts["operator"] = append(parts["operator"], (p[0]+p[1])/p[2])
 		}
 		if line.EP != 2 {
 			continue
@@ -214,7 +218,8 @@ func TestHostOfRouting(t *testing.T) {
 		name string
 		got  units.Time
 		want float64
-	}{{"router", routeHost, median("route") + median("preprocess")},
+	}{{"an operator", routedLaunch, median("operator")},
+		{"router", routeHost, median("route") + median("preprocess")},
 		{"sorting", permuteHost, median("dispatch") + median("combine") + median("postprocess") +
 			few - (many-few)/7}} {
 		if math.Abs(x.got.Micros()/x.want-1) > 0.05 {
@@ -233,7 +238,7 @@ func TestHostWaitsForRouters(t *testing.T) {
 		c.Times = uniform(10*units.Millisecond, 10*units.Millisecond, 10*units.Millisecond)
 		c.Launch = 0
 		alone := elapsed(t, makeJob(t, c))
-		c.Launch = DefaultLaunch
+		c.Launch = routedLaunch
 		return elapsed(t, makeJob(t, c)) - alone
 	}
 	const layers = 8

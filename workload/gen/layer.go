@@ -251,19 +251,25 @@ func (w *writer) experts() {
 		w.launches(w.g.routing(permuteHost))
 		w.launched(false)
 	}
-	w.exchange("dispatch")
+	w.exchange(dispatching)
 	w.matrix("expert_up", forward)
 	w.matrix("expert_down", forward)
-	w.exchange("combine")
+	w.exchange(combining)
 	if w.g.c.Latent > 0 {
 		w.matrix("latent_up", forward)
 	}
 }
 
-// exchange sends tokens to their experts, or back.
+// exchange sends tokens to their experts, or back: by alltoall, or by a kernel of package peer, whose gradients
+// go the other way.
 func (w *writer) exchange(what string) {
-	tokens := int64(w.g.shape().routed+0.999999) / int64(w.g.c.EP)
-	w.blocking(expert, what, coll.AllToAll, max(tokens, 1)*w.g.c.ExpertInput())
+	c := w.g.c
+	tokens := int64(w.g.shape().routed+0.999999) / int64(c.EP)
+	if c.byKernel() {
+		w.kernel = c.expertKernel(int64(w.g.shape().part), what == combining || what == dispatching+backwards)
+	}
+	w.blocking(expert, what, coll.AllToAll, max(tokens, 1)*c.ExpertInput())
+	w.kernel = workload.Kernel{}
 }
 
 // keys are the elements of the keys and values of a rank's part of the sequence.

@@ -46,6 +46,9 @@ const (
 	ByNCCL = "nccl"
 )
 
+// What an exchange of tokens is for.
+const dispatching, combining, backwards = "dispatch", "combine", ", backward"
+
 // serving makes a step of serving of what the options say: MicroBatch requests of Length tokens, of one
 // replica.
 func (c *Config) serving() error {
@@ -426,9 +429,7 @@ func (w *writer) toExperts(combine bool) {
 		what = "combine"
 	}
 	if c.Dispatch != ByNCCL {
-		w.kernel = workload.Kernel{Name: c.Dispatch, Combine: combine,
-			Args: [6]int64{int64(c.Experts), int64(c.TopK), c.ExpertInput(), tokens, int64(c.Groups),
-				int64(c.TopKGroups)}}
+		w.kernel = c.expertKernel(tokens, combine)
 		if !combine {
 			typ = coll.Float8e4m3
 		}
@@ -436,6 +437,17 @@ func (w *writer) toExperts(combine bool) {
 	each := max((tokens*int64(c.TopK)+int64(c.EP)-1)/int64(c.EP), 1)
 	w.then(w.issue(expert, what, coll.AllToAll, typ, each*c.ExpertInput(), 0, w.wait...))
 	w.kernel = workload.Kernel{}
+}
+
+// expertKernel is the kernel of Dispatch for so many tokens of each rank.
+func (c *Config) expertKernel(tokens int64, combine bool) workload.Kernel {
+	return workload.Kernel{Name: c.Dispatch, Combine: combine, Args: [6]int64{int64(c.Experts), int64(c.TopK),
+		c.ExpertInput(), tokens, int64(c.Groups), int64(c.TopKGroups)}}
+}
+
+// byKernel reports whether a training's tokens go to their experts by a kernel that is not NCCL's.
+func (c *Config) byKernel() bool {
+	return c.Phase == Train && c.EP > 1 && c.Dispatch != "" && c.Dispatch != Gathered && c.Dispatch != ByNCCL
 }
 
 // state is what a state space layer computes beside its products: a scan of prompts, or a step of each

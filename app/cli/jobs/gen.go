@@ -35,6 +35,8 @@ type WorkloadGenOptions struct {
 	GPU        string  // whose class, or roofline
 	Class      string  // a file in place of the GPU's class
 	Efficiency float64 // 0: the class says it
+	Attention  string
+	Power      float64 // W; 0: the data sheet's
 	Memory     float64 // fraction of the memory's peak bandwidth
 	Times      string  // a file in place of the roofline
 	Launch     float64 // of an operator, in microseconds
@@ -143,7 +145,8 @@ func (o *WorkloadGenOptions) serving() flags.Group {
 		flags.Of(&m.AllReduce, "all-reduce", "", peer.VLLM, "`KERNEL` that sums up what --tp ranks have: "+
 			strings.Join(append(peer.AllReduceKernels(), gen.ByNCCL), ", ")),
 		flags.Of(&m.Dispatch, "dispatch", "", gen.Gathered,
-			"`HOW` tokens go to experts with --dp-attention: "+
+			"`HOW` tokens go to experts, in training "+gen.ByNCCL+" unless it says a kernel, in serving with "+
+				"--dp-attention: "+
 				strings.Join(append([]string{gen.Gathered, gen.ByNCCL}, peer.ExpertKernels()...), ", ")),
 		flags.Of(&m.Prompt, "prompt-tokens", "", 0,
 			"with --phase decode tokens of prompts that a step processes too (chunked prefill)"))
@@ -155,6 +158,9 @@ func (o *WorkloadGenOptions) cost() flags.Group {
 		flags.Of(&o.GPU, "gpu", "", "h100", "times are of this `GPU`: "+strings.Join(gen.GPUs(), ", ")),
 		flags.Of(&o.Class, "compute-class", "", "", "class of the GPU from a `FILE`, which simccl calibrate "+
 			"compute writes"),
+		flags.Of(&o.Attention, "attention", "", "newest", "`KERNELS` of attention: newest (cuDNN's, "+
+			"FlashAttention-3) or flash-2 (FlashAttention-2, which PyTorch has of its own)"),
+		flags.Of(&o.Power, "power-limit", "", 0.0, "the GPU's limit of power in `WATTS` (default: the data sheet's)"),
 		flags.Of(&o.Efficiency, "efficiency", "", 0.0,
 			"a roofline in place of the class: what matrix products reach of the peak"),
 		flags.Of(&o.Memory, "memory-efficiency", "", 0.0,
@@ -281,6 +287,37 @@ func (o *WorkloadGenOptions) named(a *cli.App) (*gen.Model, error) {
 	return m, nil
 }
 
+// variant applies the kernels of attention and the limit of power to the class.
+func (o *WorkloadGenOptions) variant(c *gen.Config) error {
+	ok := c.Class != nil
+	switch o.Attention {
+	case "newest":
+		ok = true
+	case "flash-2":
+		if ok {
+			c.Class, ok = c.Class.WithFlash2()
+		}
+	default:
+		return fail.Usage("--attention %s: write newest or flash-2", o.Attention)
+	}
+	if !ok {
+		return fail.Usage("--attention flash-2: its times are known of Hopper's class alone; leave it out")
+	}
+	if o.Power == 0 {
+		return nil
+	}
+	if c.Class == nil || c.Class.Power == 0 {
+		return fail.Usage("--power-limit %g: the class of %s has no limit of power to compare with; leave it out",
+			o.Power, o.GPU)
+	}
+	limited, ok := c.Class.Limited(o.Power)
+	if !ok {
+		return fail.Usage("--power-limit %g: write %g to %g", o.Power, c.Class.Power/2, c.Class.Power)
+	}
+	c.Class = limited
+	return nil
+}
+
 // times sets how computation times are found: by a class, or by a roofline if efficiencies are given.
 func (o *WorkloadGenOptions) times(a *cli.App, c *gen.Config) (err error) {
 	var ok bool
@@ -305,6 +342,9 @@ func (o *WorkloadGenOptions) times(a *cli.App, c *gen.Config) (err error) {
 			c.GPU.MemoryEfficiency)
 	default:
 		c.Class, _ = compute.Find(o.GPU)
+	}
+	if err := o.variant(c); err != nil {
+		return err
 	}
 	if o.Times != "" {
 		data, err := a.ReadAs(o.Times, process.MaxSettings, inputs.OperationTimes)

@@ -6,7 +6,8 @@
 // Source: NVIDIA's data sheets (V100, A100, A10G as of AWS g5, L4, L40S, H100, H200, H20, GH200, B200, GB200,
 // B300, GB300) and the Ada whitepaper of the RTX 4090; rates of dense BF16 with FP32 accumulation, for V100
 // of FP16 and, as it has no TF32, of FP32. For boards of several GPUs the figure is one GPU's share (HGX B200
-// and B300: 36 PFLOPS with sparsity on eight). Memory of GH200 is that with HBM3, of V100 the larger of its
+// and B300: 36 PFLOPS with sparsity on eight). Memory of GH200 is that with HBM3, of the H100 of 96 GB
+// HBM2e as torchtitan's benchmarks state it, of V100 the larger of its
 // two sizes. AMD's data sheets (MI210, MI250, MI250X, MI300A, MI300X, MI325X, MI350X, MI355X): of MI250 and
 // MI250X the figure is one GCD's half. Matrix is compute units x operations a clock x the highest clock: 104
 // (MI210, a GCD of MI250) or 110 x 1,024 x 1.7 GHz, 228 and 304 x 2,048 x 2.1, 256 x 4,096 x 2.2 (MI350X) or
@@ -59,6 +60,7 @@ var gpus = []struct {
 	{"h800", GPU{"H800", 989.4, 494.7, 3350, 200, 80}},
 	{"h100 pcie", GPU{"H100 PCIe", 756, 378, 2000, 300, 80}},
 	{"h100 nvl", GPU{"H100 NVL", 835.5, 417.5, 3900, 300, 94}},
+	{"h100 96gb", GPU{"H100 96GB", 989.4, 494.7, 2400, 450, 96}},
 	{"h100", GPU{"H100", 989.4, 494.7, 3350, 450, 80}},
 	{"a800", GPU{"A800", 312, 156, 2039, 200, 80}},
 	{"a100 80gb pcie", GPU{"A100 80GB PCIe", 312, 156, 1935, 300, 80}},
