@@ -95,21 +95,7 @@ func (p *trainingRow) config() (c gen.Config, why string) {
 	case p.Task == "LoRA":
 		return c, "LoRA"
 	}
-	m := &p.Model
-	c.Model = gen.Model{Name: m.Name, Layers: m.Layers, Hidden: m.Hidden, Heads: m.Heads,
-		KVHeads: m.KVHeads, FFN: m.FFN, Vocab: max(m.Vocab, 51200), HeadDim: m.HeadDim, Gated: true,
-		Experts: m.Experts, TopK: max(m.Top, 1), ExpertFFN: m.MoE, SharedFFN: m.Shared, QRank: m.QRank,
-		KVRank: m.KVRank, NopeDim: m.Nope, RopeDim: m.Rope, ValueDim: m.Value}
-	if m.Dense > 0 {
-		c.Pattern = strings.Repeat("f", int(m.Dense)) + strings.Repeat("e", int(m.Layers-m.Dense))
-	}
-	if m.Vocab == 0 {
-		c.Gated = false
-	}
-	if name := knownModels[m.Name]; name != "" {
-		found, _ := gen.FindModel(name)
-		c.Model = *found
-	} else if m.Hidden == 0 || strings.Contains(m.Name, "V4") {
+	if !p.sizes(&c) {
 		return c, "model"
 	}
 	c.Seq, c.MicroBatch, c.GlobalBatch = p.Seq, p.MBS, p.GBS
@@ -148,6 +134,34 @@ func (p *trainingRow) config() (c gen.Config, why string) {
 	}
 	p.host(&c)
 	p.recipe(&c)
+	p.gpu(&c)
+	return c, ""
+}
+
+// sizes are those of a row's model; false where it is not made.
+func (p *trainingRow) sizes(c *gen.Config) bool {
+	m := &p.Model
+	c.Model = gen.Model{Name: m.Name, Layers: m.Layers, Hidden: m.Hidden, Heads: m.Heads,
+		KVHeads: m.KVHeads, FFN: m.FFN, Vocab: max(m.Vocab, 51200), HeadDim: m.HeadDim, Gated: true,
+		Experts: m.Experts, TopK: max(m.Top, 1), ExpertFFN: m.MoE, SharedFFN: m.Shared, QRank: m.QRank,
+		KVRank: m.KVRank, NopeDim: m.Nope, RopeDim: m.Rope, ValueDim: m.Value}
+	if m.Dense > 0 {
+		c.Pattern = strings.Repeat("f", int(m.Dense)) + strings.Repeat("e", int(m.Layers-m.Dense))
+	}
+	if m.Vocab == 0 {
+		c.Gated = false
+	}
+	if name := knownModels[m.Name]; name != "" {
+		found, _ := gen.FindModel(name)
+		c.Model = *found
+	} else if m.Hidden == 0 || strings.Contains(m.Name, "V4") {
+		return false
+	}
+	return true
+}
+
+// gpu sets the class of a row's GPU.
+func (p *trainingRow) gpu(c *gen.Config) {
 	c.GPU, _ = gen.Peak(p.GPU, c.Type)
 	c.Class, _ = compute.Find(p.GPU)
 	if p.Framework == "torchtitan" { // torch of 2024 and 2025 without cuDNN's attention
@@ -156,11 +170,10 @@ func (p *trainingRow) config() (c gen.Config, why string) {
 	if strings.Contains(p.GPU, "500 W limit") {
 		c.Class, _ = c.Class.Limited(500)
 	}
-	return c, ""
 }
 
-// torchtitan sets what its rows' notes and its defaults say: with stages as many microbatches of a rank's batch
-// as there are stages of the model, of which interleaved schedules give each rank two
+// torchtitan sets what its rows' notes and its defaults say: with stages as many microbatches of a rank's
+// batch as there are stages of the model, of which interleaved schedules give each rank two
 // (torchtitan @9dec370, parallelisms/pipelining_utils.py).
 func (p *trainingRow) torchtitan(c *gen.Config) {
 	c.TPOverlap = strings.Contains(p.Notes, "syncTP")
@@ -173,7 +186,8 @@ func (p *trainingRow) torchtitan(c *gen.Config) {
 	c.MicroBatch = max(p.MBS/int64(c.PP*c.Virtual), 1)
 }
 
-// recipe sets how tokens go to experts and what is computed again where a row's recipe or framework states it.
+// recipe sets how tokens go to experts and what is computed again where a row's recipe or framework states
+// it.
 func (p *trainingRow) recipe(c *gen.Config) {
 	var r struct {
 		Settings struct {
@@ -196,8 +210,8 @@ func (p *trainingRow) recipe(c *gen.Config) {
 	if c.Dispatch = r.Settings.Backend; strings.Contains(p.Framework, "DeepEP") {
 		c.Dispatch = peer.DeepEP
 	}
-	// Megatron Bridge @067f987, perf_recipes: its recipes of MXFP8 with experts of Qwen 3, DeepSeek and GPT-OSS
-	// launch the whole iteration by a graph, tokens by HybridEP
+	// Megatron Bridge @067f987, perf_recipes: its recipes of MXFP8 with experts of Qwen 3, DeepSeek and
+	// GPT-OSS launch the whole iteration by a graph, tokens by HybridEP
 	if _, version, _ := strings.Cut(p.Framework, "NeMo container "); version >= "26.06" && c.Experts > 0 &&
 		c.SSMHeads == 0 && p.Precision == "MXFP8" {
 		c.Graphs, c.Dispatch = gen.FullGraphs, peer.HybridEP

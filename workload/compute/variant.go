@@ -9,10 +9,10 @@ const floor = 0.2
 // leastLimit is the lowest limit of power that Limited takes, as a fraction of the data sheet's.
 const leastLimit = 0.5
 
-// Limited returns the class at a limit of power in watts below the data sheet's. Products that are at the limit
-// of power then clock lower: what they take above the floor goes as the cube of the clock, since voltage
-// follows it (P = C·V²·f). Memory and short kernels are as fast as before. ok is false where the class has no
-// data sheet's limit, or the limit is less than half of it.
+// Limited returns the class at a limit of power in watts below the data sheet's. Products that are at the
+// limit of power then clock lower: what they take above the floor goes as the cube of the clock, since
+// voltage follows it (P = C·V²·f). Memory and short kernels are as fast as before. ok is false where the
+// class has no data sheet's limit, or the limit is less than half of it.
 func (c *Class) Limited(watts float64) (out *Class, ok bool) {
 	if c.Power == 0 || watts < leastLimit*c.Power || watts > 2*c.Power {
 		return nil, false

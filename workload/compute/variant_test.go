@@ -7,8 +7,8 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// TestLimitOfPower: below the data sheet's limit long products take as much longer as the cube root of what is
-// left above the floor; at it, or above, nothing changes, and memory is as fast as before.
+// TestLimitOfPower: below the data sheet's limit long products take as much longer as the cube root of what
+// is left above the floor; at it, or above, nothing changes, and memory is as fast as before.
 func TestLimitOfPower(t *testing.T) {
 	c, _ := Find("H100")
 	product := workload.Work{Shape: workload.Shape{Op: workload.ProductShape, M: 16384, N: 16384, K: 16384},

@@ -62,6 +62,11 @@ func (c *Config) ranges() *Error {
 	switch {
 	case c.FSDP < 0 || c.FSDP > 3:
 		return &Error{"fsdp", fmt.Sprintf("%d is no stage of ZeRO", c.FSDP), "write 0 (none), 1, 2 or 3"}
+	case c.Shard < 0 || c.Shard > 0 && (c.FSDP == 0 || c.DP*c.CP%c.Shard != 0):
+		return &Error{"shard", fmt.Sprintf("%d of %d data and context parallel ranks with --fsdp %d", c.Shard,
+			c.DP*c.CP, c.FSDP), "write a divisor of --dp times --cp, and --fsdp 1, 2 or 3"}
+	case c.Shard > 0 && c.Experts > 0:
+		return &Error{"shard", "hybrid sharding of experts is not made", "leave --shard out"}
 	case c.Prefetch < 0 || c.Prefetch > 1000:
 		return &Error{"prefetch", fmt.Sprintf("%d layers", c.Prefetch), "write a number from 0 to 1000"}
 	case c.Experts < 0 || c.Experts > 1<<16 || c.Experts > 0 && (c.TopK < 1 || c.TopK > c.Experts):
@@ -70,7 +75,7 @@ func (c *Config) ranges() *Error {
 	case !(c.Capacity > 0 && c.Capacity <= 1000):
 		return &Error{"capacity", fmt.Sprintf("%g", c.Capacity), "write 1, or more for room that is not used"}
 	case c.byKernel() && c.Capacity != 1:
-		return &Error{"capacity", fmt.Sprintf("%s sends each token where it goes and no room beside", c.Dispatch),
+		return &Error{"capacity", c.Dispatch + " sends each token where it goes and no room beside",
 			"leave it out, or write --dispatch " + ByNCCL}
 	case c.Recompute && c.Modules != 0:
 		return &Error{"recompute", "a layer done again has its parts done again",

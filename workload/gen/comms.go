@@ -41,15 +41,16 @@ const (
 	back       // pipeline, backward
 	ends       // first and last stage, which have one embedding
 	caches     // ranks that decode, and those that filled a cache
+	replicas   // of a part of what Shard ranks divide
 	numGroups
 )
 
 // streams of the groups: each has one, as calls of a communicator run one by one; those
 // of pipelines have one to send and one to receive.
-var streams = [numGroups]int32{1, 2, 3, 4, 5, 6, 8, 10, 11}
+var streams = [numGroups]int32{1, 2, 3, 4, 5, 6, 8, 10, 11, 12}
 
 var groupNames = [numGroups]string{"tp", "cp", "ep", "dp", "edp", "pp-forward", "pp-backward", "embedding",
-	"kv"}
+	"kv", "replicas"}
 
 // index numbers the communicator of a family that a rank is in, and the rank within it;
 // a rank that is in none has -1.
@@ -68,7 +69,11 @@ func (g *generator) index(f group, p place) (comm, member, size int) {
 	case expert:
 		return p.pp*(c.perStage()/c.EP) + p.within(c)/c.EP, p.within(c) % c.EP, c.EP
 	case data:
-		return p.pp*c.TP + p.tp, p.dp*c.CP + p.cp, c.DP * c.CP
+		all, n := c.DP*c.CP/c.shard(), p.dp*c.CP+p.cp
+		return (p.pp*c.TP+p.tp)*all + n/c.shard(), n % c.shard(), c.shard()
+	case replicas:
+		n := p.dp*c.CP + p.cp
+		return (p.pp*c.TP+p.tp)*c.shard() + n%c.shard(), n / c.shard(), c.DP * c.CP / c.shard()
 	case expertData:
 		return p.pp*c.EP + p.within(c)%c.EP, p.within(c) / c.EP, c.perStage() / c.EP
 	case ends:
@@ -86,10 +91,18 @@ func (g *generator) index(f group, p place) (comm, member, size int) {
 	return (p.dp*c.CP+p.cp)*c.TP + p.tp, p.pp, c.PP
 }
 
+// shard is the number of ranks among which ZeRO divides.
+func (c *Config) shard() int {
+	if c.Shard == 0 {
+		return c.DP * c.CP
+	}
+	return c.Shard
+}
+
 // comms makes the communicators of more than one rank.
 func (g *generator) comms() {
 	kinds := [numGroups]workload.CommKind{workload.TP, workload.CP, workload.EP, workload.DP, workload.DP,
-		workload.PP, workload.PP, workload.NoKind, workload.NoKind}
+		workload.PP, workload.PP, workload.NoKind, workload.NoKind, workload.DP}
 	if g.c.FSDP > 0 {
 		kinds[data], kinds[expertData] = workload.FSDP, workload.FSDP
 	}
@@ -252,6 +265,8 @@ func (g *generator) formula(k trafficKey) string {
 		return part + "·k·capacity"
 	case k.family == ends:
 		return "vocab·h/tp·size"
+	case k.family == replicas:
+		return "parameters·size/shard"
 	case k.family == data || k.family == expertData:
 		return "parameters·size"
 	}

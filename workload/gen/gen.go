@@ -77,6 +77,9 @@ type Config struct {
 	// FSDP is the stage of ZeRO: 0 none, 1 the optimizer's state is divided, 2 gradients
 	// too, 3 parameters too (Rajbhandari et al., 2020; Zhao et al., 2023).
 	FSDP int
+	// Shard is among how many data and context parallel neighbours ZeRO divides; each of them sums its part
+	// up with those of the other groups (hybrid sharding: Zhao et al., 2023, section 3.2.2). 0: among all.
+	Shard int
 	// Prefetch is how many layers ahead parameters are gathered.
 	Prefetch int
 	// EP divides the Experts of each layer among the ranks of a stage. Capacity multiplies what each pair

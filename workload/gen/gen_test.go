@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -499,5 +500,43 @@ func TestLossOfDividedVocabulary(t *testing.T) {
 		if got, _ := sum(makeJob(t, c), "tp", "all_reduce", "loss"); got != want {
 			t.Errorf("divided by %d: %d bytes, want %d", tp, got, want)
 		}
+	}
+}
+
+// TestHybridSharding: gradients are scattered and parameters gathered among neighbours, and each part is
+// summed up with those of other groups; each rank holds an N-th of the neighbours' N. A group of all is FSDP.
+func TestHybridSharding(t *testing.T) {
+	for _, stage := range []int{1, 2, 3} {
+		c := small()
+		c.DP, c.FSDP, c.Prefetch, c.GlobalBatch = 8, stage, 1, 16
+		whole := makeJob(t, c)
+		c.Shard = 8
+		if same := makeJob(t, c); same.Folded.Format() != whole.Folded.Format() {
+			t.Errorf("ZeRO %d: a group of all ranks differs", stage)
+		}
+		c.Shard = 4
+		j := makeJob(t, c)
+		p := j.Program()
+		for _, comm := range p.Comms {
+			switch {
+			case comm.Name == "dp1" && !slices.Equal(comm.Ranks, []int32{4, 5, 6, 7}),
+				comm.Name == "replicas1" && !slices.Equal(comm.Ranks, []int32{1, 5}):
+				t.Errorf("%s: %v", comm.Name, comm.Ranks)
+			}
+		}
+		scattered, _ := sum(j, "dp", "reduce_scatter", "gradients")
+		summed, _ := sum(j, "replicas", "all_reduce", "gradients")
+		if scattered == 0 || summed != scattered/4 {
+			t.Errorf("ZeRO %d: %d bytes summed up of %d scattered among 4", stage, summed, scattered)
+		}
+		a, b := whole.Folded.Memory.Optimizer, j.Folded.Memory.Optimizer
+		if math.Abs(float64(b)/float64(a)-2) > 0.01 {
+			t.Errorf("ZeRO %d: %v of the optimizer's state, %v among twice as many", stage, b, a)
+		}
+	}
+	c := small()
+	c.DP, c.Shard = 8, 4
+	if _, err := Make(c); err == nil || !strings.Contains(err.Error(), "--shard") {
+		t.Error(err)
 	}
 }

@@ -34,8 +34,8 @@ const (
 	loopLaunch = 5 * units.Microsecond
 	// What a host takes for experts that a router chooses, in a pass forward and in one backward each, as
 	// Megatron-Core 0.20 does it without a graph: the router with what it prepares (the choice, its loss,
-	// tokens of each expert), and tokens sorted, sent and joined (preprocess, dispatch and combine). Medians of
-	// 2 x H200, testdata/measured/h200x2/2026-11-30, whose host took routedLaunch for an operator.
+	// tokens of each expert), and tokens sorted, sent and joined (preprocess, dispatch and combine). Medians
+	// of 2 x H200, testdata/measured/h200x2/2026-11-30, whose host took routedLaunch for an operator.
 	routeHost    = 1600 * units.Microsecond
 	permuteHost  = 1080 * units.Microsecond
 	routedLaunch = 23 * units.Microsecond

@@ -176,8 +176,8 @@ const feedForward, sharedExpert = "feed-forward", "shared expert"
 func (g *generator) blocks(of LayerKind) (out []block) {
 	c := g.c
 	if of == ssm {
-		return []block{{what: "state space", first: []string{"ssm_in"}, then: []string{"ssm_out"}, normed: true,
-			between: func(w *writer, k kind) { w.compute(g.scanOp(k)) }}}
+		return []block{{what: "state space", first: []string{"ssm_in"}, then: []string{"ssm_out"},
+			normed: true, between: func(w *writer, k kind) { w.compute(g.scanOp(k)) }}}
 	}
 	if of.Attention() {
 		first := []string{"qkv"}
@@ -188,7 +188,8 @@ func (g *generator) blocks(of LayerKind) (out []block) {
 			between: func(w *writer, k kind) { w.attention(of, k) }})
 	}
 	if of.HasFFN() {
-		out = append(out, block{what: feedForward, first: []string{"up"}, then: []string{"down"}, normed: true})
+		out = append(out, block{what: feedForward, first: []string{"up"}, then: []string{"down"},
+			normed: true})
 	}
 	if of.HasExperts() {
 		out = append(out, block{what: "experts", experts: true, normed: true})
@@ -260,8 +261,8 @@ func (w *writer) experts() {
 	}
 }
 
-// exchange sends tokens to their experts, or back: by alltoall, or by a kernel of package peer, whose gradients
-// go the other way.
+// exchange sends tokens to their experts, or back: by alltoall, or by a kernel of package peer, whose
+// gradients go the other way.
 func (w *writer) exchange(what string) {
 	c := w.g.c
 	tokens := int64(w.g.shape().routed+0.999999) / int64(c.EP)

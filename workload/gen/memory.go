@@ -186,8 +186,8 @@ func (g *generator) operand() float64 {
 // Recomputation, 2022, section 4.1 to 4.2, tensor by tensor, which is s·b·h·(10 + 24/t) bytes and
 // s·b·h·34/t with sequence parallelism for 16 bits, four hidden sizes of a feed-forward network and as
 // many heads of keys as of queries; less 2 for masks of dropout, which is not made. Scores of attention,
-// 5·a·s²·b, are not kept, as by flash attention (Dao et al., 2022, section 3.1), but their sums are. What is computed again is not kept
-// but for its input.
+// 5·a·s²·b, are not kept, as by flash attention (Dao et al., 2022, section 3.1), but their sums are. What is
+// computed again is not kept but for its input.
 func (g *generator) layerActivations(of LayerKind, again Modules) (bytes float64) {
 	s, c, in := g.shape(), g.c, g.operand()
 	norm := s.part * s.h * (s.size + in) // inputs of the norm and of the first product
@@ -220,7 +220,7 @@ func (g *generator) layerActivations(of LayerKind, again Modules) (bytes float64
 	case of.HasExperts():
 		x, f := float64(c.ExpertInput()), float64(c.ExpertSize())
 		bytes += norm + 4*s.part*float64(c.Experts) // of the router
-		after := f * in                             // the activation function's output, the second product's input
+		after := f * in                             // of the activation function, the second product's input
 		if again.has(ExpertActivation) {
 			after = 0
 		}

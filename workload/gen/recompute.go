@@ -11,9 +11,9 @@ import (
 // Megatron-Core's recompute_modules (megatron/core/transformer/transformer_config.py, core_v0.15.0).
 type Modules uint8
 
-// What is computed again: attention's scores and values, the activation function of experts, norms, what makes
-// heads of latent vectors (MLA), a dense feed-forward network, all of a layer of experts (router, dispatch,
-// products, combine and the shared expert), or the shared expert alone.
+// What is computed again: attention's scores and values, the activation function of experts, norms, what
+// makes heads of latent vectors (MLA), a dense feed-forward network, all of a layer of experts (router,
+// dispatch, products, combine and the shared expert), or the shared expert alone.
 const (
 	CoreAttention Modules = 1 << iota
 	ExpertActivation
@@ -73,7 +73,8 @@ func (c *Config) fit() units.Bytes {
 		return 0
 	}
 	before := c.Modules
-	for _, more := range []Modules{Norms | ExpertActivation | LatentUp, Norms | LatentUp | MoE | FeedForward} {
+	for _, more := range []Modules{Norms | ExpertActivation | LatentUp,
+		Norms | LatentUp | MoE | FeedForward} {
 		if c.Modules = before | more; c.held().Total() <= room {
 			return whole
 		}

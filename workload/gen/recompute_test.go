@@ -1,13 +1,15 @@
 package gen
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/simccl/simccl/workload"
 )
 
-// TestModulesAgain: a module that is computed again does its forward operations and calls once more a layer and
-// microbatch, and nothing else; what it makes is not kept.
+// TestModulesAgain: a module that is computed again does its forward operations and calls once more a layer
+// and microbatch, and nothing else; what it makes is not kept.
 func TestModulesAgain(t *testing.T) {
 	base := named(t, "deepseek-v2-lite")
 	base.Layers, base.Pattern = 2, "fe" // of a dense layer and one of experts
@@ -66,7 +68,8 @@ func TestLeastThatFits(t *testing.T) {
 	c := named(t, "nemotron-3-nano-30b-a3b")
 	c.Seq, c.EP, c.DP, c.FSDP, c.Fit = 8192, 8, 16, 1, true
 	c.GlobalBatch = 16
-	for _, want := range []string{"", "moe_act,layernorm,mla_up_proj", "layernorm,mla_up_proj,mlp,moe", "full"} {
+	for _, want := range []string{"", "moe_act,layernorm,mla_up_proj", "layernorm,mla_up_proj,mlp,moe",
+		"full"} {
 		d := c
 		for d.GPU.Capacity = 200 << 30; d.GPU.Capacity > 10<<30; d.GPU.Capacity -= 1 << 30 {
 			if j := makeJob(t, d); j.Again == want {
@@ -79,5 +82,32 @@ func TestLeastThatFits(t *testing.T) {
 		if d.GPU.Capacity <= 10<<30 {
 			t.Errorf("no size of memory asks for %q", want)
 		}
+	}
+}
+
+// TestDispatchByKernel: in training tokens go to experts by the kernel that is asked for, on each way with
+// its direction: dispatch and gradients of combine to the experts, combine and gradients of dispatch back.
+func TestDispatchByKernel(t *testing.T) {
+	c := named(t, "deepseek-v3")
+	c.Layers, c.Pattern, c.MTP = 1, "e", 0
+	c.EP, c.DP, c.GlobalBatch, c.Dispatch = 8, 8, 8, "deepep"
+	p := makeJob(t, c).Program()
+	var ways []bool
+	for _, s := range p.Lists[0].Steps {
+		if call := &p.Calls[s.Call]; s.Kind == workload.Issue && p.Comms[call.Comm].Kind == workload.EP {
+			want := workload.Kernel{Name: "deepep", Combine: call.Kernel.Combine,
+				Args: [6]int64{256, 8, 7168, c.MicroBatch * c.Seq, 8, 4}}
+			if call.Kernel != want {
+				t.Errorf("%v, want %v", call.Kernel, want)
+			}
+			ways = append(ways, call.Kernel.Combine)
+		}
+	}
+	if want := []bool{false, true, false, true}; !slices.Equal(ways, want) {
+		t.Errorf("combines are %v, want %v", ways, want)
+	}
+	c.Capacity = 2
+	if _, err := Make(c); err == nil || !strings.Contains(err.Error(), "--capacity") {
+		t.Error(err)
 	}
 }

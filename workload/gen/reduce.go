@@ -63,11 +63,23 @@ func (r *reduction) issue(b part) {
 	w := r.w
 	r.made = append(r.made, b)
 	if w.g.c.FSDP == 1 {
-		r.add(w.issue(b.family(), "gradients", coll.ReduceScatter, w.g.c.GradType,
-			share(b.elements, int64(max(w.size[b.family()], 1))), 0, w.wait...))
+		r.scatter(b.family(), b.elements)
 		return
 	}
 	r.add(w.issue(b.family(), "gradients", coll.AllReduce, w.g.c.GradType, b.elements, 0, w.wait...))
+}
+
+// scatter sums gradients up, each rank those of its part, and with the ranks that have the same part.
+func (r *reduction) scatter(f group, elements int64) {
+	w := r.w
+	n := share(elements, int64(max(w.size[f], 1)))
+	step := w.issue(f, "gradients", coll.ReduceScatter, w.g.c.GradType, n, 0, w.wait...)
+	deps := w.wait
+	if step >= 0 {
+		deps = []int32{step}
+	}
+	r.add(step)
+	r.add(w.issue(replicas, "gradients", coll.AllReduce, w.g.c.GradType, n, 0, deps...))
 }
 
 func (r *reduction) add(step int32) {
@@ -155,8 +167,6 @@ func (s *sharding) before(i int) {
 func (s *sharding) reduce(u unit) {
 	w := s.w
 	for k, n := range []int64{u.dense, u.experts} {
-		f := part{experts: k == 1}.family()
-		w.grads.add(w.issue(f, "gradients", coll.ReduceScatter, w.g.c.GradType,
-			share(n, int64(max(w.size[f], 1))), 0, w.wait...))
+		w.grads.scatter(part{experts: k == 1}.family(), n)
 	}
 }

@@ -118,13 +118,17 @@ func (o *WorkloadGenOptions) division() flags.Group {
 			"reduce gradients after the backward pass, not beside it"),
 		flags.Of(&m.FSDP, "fsdp", "", 0,
 			"stage of ZeRO: 1 (optimizer), 2 (and gradients), 3 (and parameters)"),
+		flags.Of(&m.Shard, "shard", "", 0,
+			"data and context parallel ranks among which --fsdp divides, which sum up with those of other "+
+				"groups (hybrid sharding, HSDP); 0: all"),
 		flags.Of(&m.Prefetch, "prefetch", "", 1, "layers whose parameters are gathered ahead"),
 		flags.Of(&m.EP, "ep", "", 1, "expert parallel ranks, of those of a stage (tp x cp x dp)"),
 		flags.Of(&m.CP, "cp", "", 1, "context parallel ranks"),
 		flags.Of(&o.CP, "cp-mode", "", "ring", "`HOW` keys and values come: ring or all-gather"),
 		flags.Of(&o.Recompute, "recompute", "", "auto",
 			"`WHAT` of a layer's forward pass is done again in its backward pass: none, full, selective "+
-				"(core_attn), some of "+gen.AllModules.String()+", or auto: the least with which the job fits"),
+				"(core_attn), some of "+gen.AllModules.String()+
+				", or auto: the least with which the job fits"),
 		flags.Of(&m.Iterations, "iterations", "", 1, "iterations"))
 }
 
@@ -145,8 +149,8 @@ func (o *WorkloadGenOptions) serving() flags.Group {
 		flags.Of(&m.AllReduce, "all-reduce", "", peer.VLLM, "`KERNEL` that sums up what --tp ranks have: "+
 			strings.Join(append(peer.AllReduceKernels(), gen.ByNCCL), ", ")),
 		flags.Of(&m.Dispatch, "dispatch", "", gen.Gathered,
-			"`HOW` tokens go to experts, in training "+gen.ByNCCL+" unless it says a kernel, in serving with "+
-				"--dp-attention: "+
+			"`HOW` tokens go to experts, in training "+gen.ByNCCL+
+				" unless it says a kernel, in serving with --dp-attention: "+
 				strings.Join(append([]string{gen.Gathered, gen.ByNCCL}, peer.ExpertKernels()...), ", ")),
 		flags.Of(&m.Prompt, "prompt-tokens", "", 0,
 			"with --phase decode tokens of prompts that a step processes too (chunked prefill)"))
@@ -160,7 +164,8 @@ func (o *WorkloadGenOptions) cost() flags.Group {
 			"compute writes"),
 		flags.Of(&o.Attention, "attention", "", "newest", "`KERNELS` of attention: newest (cuDNN's, "+
 			"FlashAttention-3) or flash-2 (FlashAttention-2, which PyTorch has of its own)"),
-		flags.Of(&o.Power, "power-limit", "", 0.0, "the GPU's limit of power in `WATTS` (default: the data sheet's)"),
+		flags.Of(&o.Power, "power-limit", "", 0.0,
+			"the GPU's limit of power in `WATTS` (default: the data sheet's)"),
 		flags.Of(&o.Efficiency, "efficiency", "", 0.0,
 			"a roofline in place of the class: what matrix products reach of the peak"),
 		flags.Of(&o.Memory, "memory-efficiency", "", 0.0,
@@ -307,8 +312,8 @@ func (o *WorkloadGenOptions) variant(c *gen.Config) error {
 		return nil
 	}
 	if c.Class == nil || c.Class.Power == 0 {
-		return fail.Usage("--power-limit %g: the class of %s has no limit of power to compare with; leave it out",
-			o.Power, o.GPU)
+		return fail.Usage("--power-limit %g: the class of %s has no limit of power; leave it out", o.Power,
+			o.GPU)
 	}
 	limited, ok := c.Class.Limited(o.Power)
 	if !ok {
@@ -387,7 +392,8 @@ func (o *WorkloadGenOptions) Run(_ context.Context, a *cli.App) error {
 		Notes: notes(&c, j)}
 	if j.Recomputed > 0 {
 		r.Notes = append([]string{fmt.Sprintf("layers are computed again in the backward pass (--recompute "+
-			"%s): otherwise the fullest GPU would hold %.1f GB of %.1f", j.Again, float64(j.Recomputed)/(1<<30),
+			"%s): otherwise the fullest GPU would hold %.1f GB of %.1f", j.Again,
+			float64(j.Recomputed)/(1<<30),
 			float64(c.GPU.Capacity)/(1<<30))}, r.Notes...)
 	}
 	if p := r.Memory.Problem(c.GPU.Name); p != "" {
