@@ -49,7 +49,7 @@ func TestNearRingsLoadLinksAsWholeOnes(t *testing.T) {
 }
 
 // TestNearTreesKnowBelowWhichGPUChildrenAre: a node sends to its two children from two GPUs, one after the
-// other. Taken for one kind they were sent to at once, each at half the rate: up to 16 % too slow.
+// other. Treated as one kind they were sent to at once, each at half the rate: up to 16 % too slow.
 func TestNearTreesKnowBelowWhichGPUChildrenAre(t *testing.T) {
 	held(t, "all_reduce --topo aws-p4d.24xlarge --nodes 64 --sizes 8388608 --launch graph --fold near")
 	held(t, "all_reduce --topo aws-p4d.24xlarge --nodes 183 --sizes 8388608 --fault rank=1114:slow=1.5 "+

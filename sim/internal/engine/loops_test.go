@@ -19,7 +19,8 @@ func TestLoopsAreKeptBySize(t *testing.T) {
 	for range 2 {
 		for _, bytes := range []units.Bytes{0, 16, 4096, 4096 + 16*keptSizes, 100_000, 100_001, 1 << 20} {
 			for k, pass := range []gpu.Pass{loads, copies} {
-				g := &Group{Program: plan.Program{Workers: 512}, Bytes: bytes, pass: pass, pack: 16, kind: int8(k)}
+				g := &Group{Program: plan.Program{Workers: 512}, Bytes: bytes, pass: pass, pack: 16,
+					kind: int8(k)}
 				want := class.LoopsOverhead(pass, 512, int64(bytes), 16)
 				if got := e.loopsOverhead(g); got != want {
 					t.Errorf("%d bytes of kind %d: %v us, want %v", bytes, k, got, want)
