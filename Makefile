@@ -54,7 +54,7 @@ build: ## bin/simccl, without cgo: NVML, CUDA, NCCL and verbs are opened at run 
 
 .PHONY: house
 house: ## the shape of the house: packages, lines, imports that lead up or in circles
-	@$(GO) run ./dev/cmd/houselint -shape .
+	@$(GO) run ./dev/cmd/source lint -shape .
 
 .PHONY: api
 api: ## the exported names of the promised packages against dev/api: what went, or has another type, fails (docs/LIBRARY.md)
@@ -121,7 +121,7 @@ plugin: ## bin/libnccl-profiler-simccl.so: NCCL's own events as a trace (needs g
 
 .PHONY: shim
 shim: build ## bin/simccl-shim: the libraries that intercepted programs load (needs a C compiler); without it intercept builds them on first use
-	$(GO) run ./intercept/shim/build bin/simccl-shim $(CC)
+	$(GO) run ./dev/cmd/release -shim bin/simccl-shim -cc $(CC)
 
 # Packages whose tests take longest go first, so that no other processor waits for them.
 LONGEST   = $(if $(filter ./...,$(PKG)),./sim ./cmd/simccl ./real/internal/device)
@@ -155,7 +155,7 @@ cgo: ## vet, staticcheck and the tests of what is written twice, as built with c
 
 .PHONY: lint
 lint: fmt-check ## gofmt, vet, staticcheck, and the rules of the house
-	@bad=0; for check in "$(GO) vet ./..." "$(TOOL) staticcheck ./..." "$(GO) run ./dev/cmd/houselint ."; do \
+	@bad=0; for check in "$(GO) vet ./..." "$(TOOL) staticcheck ./..." "$(GO) run ./dev/cmd/source lint ."; do \
 		echo "$$check"; $$check || bad=1; done; exit $$bad
 
 .PHONY: fmt-check

@@ -55,7 +55,7 @@ func (c *Comm) Symmetric() *sym.Comm {
 	s.GIN = p.GIN || c.gin()
 	s.DirectP2P, s.DirectNVLink = c.direct()
 	for node := range c.Domains {
-		s.PerNode = gcd(s.PerNode, len(c.NodeRanks[node]))
+		s.PerNode = connect.GCD(s.PerNode, len(c.NodeRanks[node]))
 		for _, n := range c.Domains[node].System.Of(topo.NET) {
 			s.FusedNICs = s.FusedNICs || len(c.Domains[node].System.Nodes[n].Net.Fused) > 0
 		}
@@ -68,13 +68,6 @@ func (c *Comm) gin() bool {
 	return !slices.ContainsFunc(c.Domains, func(d connect.Domain) bool {
 		return len(d.System.Of(topo.GIN)) == 0
 	})
-}
-
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // GINWarning names the kernels that NCCL would choose for an operation in symmetric windows if GPUs drove the

@@ -69,9 +69,10 @@ var bound = func() map[string]bool {
 	return m
 }()
 
-// reasons are those that several variables share; in the tables @name stands for them.
+// reasons are those that several variables share; in the tables @name means one.
 var reasons = map[string]string{
-	"initTime":  "it changes how a communicator starts and how long that takes, and starting is not simulated",
+	"initTime": "it changes how a communicator starts and how long that takes, and starting is not " +
+		"simulated",
 	"logging":   "it changes what NCCL prints; simccl prints its own",
 	"hostSide":  "it concerns the host's threads and memory; no decision and no modelled time depends on it",
 	"noReg":     "every rank is a process of its own",
@@ -102,8 +103,8 @@ var vars = rows("variables.txt", ncclTable)
 //go:embed variables.txt
 var ncclTable string
 
-// rows reads a table: a line a variable, whose columns are the fields of Var. The last two are one: "no effect"
-// or "not supported" and the reason, of which @name is one of reasons.
+// rows reads a table: a line a variable, whose columns are the fields of Var. The last two are one: "no
+// effect" or "not supported" and the reason, of which @name is one of reasons.
 func rows(file, text string) (list []Var) {
 	n := 0
 	for line := range strings.Lines(text) {

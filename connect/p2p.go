@@ -187,13 +187,14 @@ func (c *Layout) p2pGroup(p *Params) {
 	size = max(size, 1)
 	for _, ranks := range c.NodeRanks {
 		if n := len(ranks); n%size != 0 {
-			size = gcd(size, n)
+			size = GCD(size, n)
 		}
 	}
 	c.P2PGroupSize = size
 }
 
-func gcd(a, b int) int {
+// GCD is the greatest common divisor of two counts.
+func GCD(a, b int) int {
 	for b != 0 {
 		a, b = b, a%b
 	}

@@ -125,27 +125,13 @@ func (j *joiner) trees() error {
 	case most > 0 && j.n > most:
 		return j.halfTrees()
 	}
-	ends := make([]treeEnds, c.NNodes)
 	for ch := range j.n {
 		if err := j.p.poll(); err != nil {
 			return err
 		}
-		chain := make([]TreeLinks, c.NRanks)
-		for node := range c.Domains {
-			order, base, err := j.intra(node, search.TreeID, ch)
-			if err != nil {
-				return err
-			}
-			ends[node] = endsOf(order, base, c.Domains[node].Graphs[search.TreeID].Pattern)
-			up := int32(none)
-			for i, local := range order {
-				r := base + int32(local)
-				chain[r] = TreeLinks{Up: up, Down: [3]int32{none, none, none}}
-				if i+1 < len(order) {
-					chain[r].Down[0] = base + int32(order[i+1])
-				}
-				up = r
-			}
+		chain, ends, err := j.chains(func(int) int { return ch })
+		if err != nil {
+			return err
 		}
 		second := append([]TreeLinks(nil), chain...)
 		for node := range c.Domains {

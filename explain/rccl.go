@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -56,10 +57,7 @@ func (r *Report) presetText(b *strings.Builder) {
 	case p == nil:
 		return
 	case p.Model == "":
-		note := p.Note
-		if note == "" {
-			note = "RCCL has no model of it, and searches"
-		}
+		note := cmp.Or(p.Note, "RCCL has no model of it, and searches")
 		fmt.Fprintf(b, "\nMachine: %s\n", cited(note, p.Source))
 	default:
 		fmt.Fprintf(b, "\nMachine: RCCL takes rings and trees of %s, found by %s\n", cited(p.Model, p.Source),

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/comm"
@@ -102,11 +103,7 @@ func different(c *comm.Comm) []domain {
 	var out []domain
 	for i := range c.Domains {
 		d := &c.Domains[i]
-		seen := false
-		for _, o := range out {
-			seen = seen || o.System == d.System
-		}
-		if !seen {
+		if !slices.ContainsFunc(out, func(o domain) bool { return o.System == d.System }) {
 			out = append(out, domain{d.System, d.Graphs})
 		}
 	}

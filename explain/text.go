@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -251,10 +252,7 @@ func (r *Report) refusedText(b *strings.Builder) {
 	b.WriteString("\nRefused paths:\n")
 	rows := [][]string{{"what", "who", "rule", "setting"}}
 	for _, f := range r.Refused {
-		set := f.Setting
-		if set == "" {
-			set = "none changes it"
-		}
+		set := cmp.Or(f.Setting, "none changes it")
 		rows = append(rows, []string{f.What, someOf(f.Pairs), cited(f.Rule, f.Source), set})
 	}
 	table(b, rows, "llll")

@@ -7,6 +7,7 @@ package intercept
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,10 +114,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	stop := make(chan struct{})
 	served := make(chan error, 1)
 	go func() { served <- core.Serve(l) }()
-	limit := o.Limit
-	if limit == 0 {
-		limit = DefaultLimit
-	}
+	limit := cmp.Or(o.Limit, DefaultLimit)
 	go core.Watch(stop, limit)
 	reported := make(chan struct{})
 	go func() { defer close(reported); o.report(core, stop) }()

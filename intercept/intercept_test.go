@@ -22,11 +22,11 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/dev/golden"
-	"github.com/simccl/simccl/dev/mpitest"
 	"github.com/simccl/simccl/dev/site"
 	"github.com/simccl/simccl/intercept"
 	"github.com/simccl/simccl/intercept/collector"
 	"github.com/simccl/simccl/intercept/shim"
+	"github.com/simccl/simccl/internal/require"
 	"github.com/simccl/simccl/job"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/workload"
@@ -262,7 +262,7 @@ func TestOpenMPI(t *testing.T) {
 	}
 	m, table := two(t), example(t, "table")
 	want := intercepted(t, m, nil, table)
-	env := append(mpitest.Env(t), "NCCL_COMM_ID=127.0.0.1:29")
+	env := append(require.MPIEnv(t), "NCCL_COMM_ID=127.0.0.1:29")
 	r := intercepted(t, m, func(o *intercept.Options) { o.Env = append(o.Env, env...) },
 		mpirun, "--oversubscribe", "-n", "16", "-x", "NCCL_COMM_ID", table)
 	r.want(t, want.out)
@@ -389,7 +389,7 @@ func TestRanks(t *testing.T) {
 	}
 	for _, command := range commands {
 		r := intercepted(t, m, func(o *intercept.Options) {
-			o.Data, o.Env = true, append(o.Env, mpitest.Env(t)...)
+			o.Data, o.Env = true, append(o.Env, require.MPIEnv(t)...)
 		}, command...)
 		r.want(t, "right\n")
 		if len(r.warnings) > 0 {

@@ -146,7 +146,7 @@ func (c *costing) find(ctx context.Context) ([]streams.Cost, error) {
 			costs[i].Empty = true
 			continue
 		}
-		if c.opt.free(call.Comm) {
+		if int(call.Comm) < len(c.opt.Free) && c.opt.Free[call.Comm] {
 			costs[i] = atOnce(call.Func)
 			continue
 		}

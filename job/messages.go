@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/simccl/simccl/workload"
@@ -36,9 +37,7 @@ func issues(p *workload.Program, rank int32, issuer []int32) (others bool) {
 		if s.Kind != workload.Issue || !message(p.Calls[s.Call].Func) {
 			continue
 		}
-		if issuer[s.Call] == 0 {
-			issuer[s.Call] = rank + 1
-		}
+		issuer[s.Call] = cmp.Or(issuer[s.Call], rank+1)
 		others = others || issuer[s.Call] != rank+1
 	}
 	return others

@@ -55,9 +55,6 @@ type Options struct {
 	Observe bool
 }
 
-// free reports whether the calls of a communicator take no time.
-func (o *Options) free(comm int32) bool { return int(comm) < len(o.Free) && o.Free[comm] }
-
 // Call is the outcome of a program's call, by its index.
 type Call struct {
 	Alone    units.Time // time by itself; 0 if it launches no kernel, and with Step

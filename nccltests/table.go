@@ -2,6 +2,7 @@ package nccltests
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -110,10 +111,7 @@ func (t *Table) Preface(line string) { fmt.Fprintf(t.w, "# %s\n", line) }
 
 // Start writes the header (util.cu, writeDeviceReport and writeResultHeader).
 func (t *Table) Start(c *Config, devices []Device) {
-	version := c.TestsVersion
-	if version == "" {
-		version = Version
-	}
+	version := cmp.Or(c.TestsVersion, Version)
 	step, kind := c.StepBytes, "bytes"
 	if c.StepFactor > 1 {
 		step, kind = c.StepFactor, "factor"

@@ -9,8 +9,8 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/dev/golden"
-	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
@@ -169,7 +169,7 @@ func TestTransfersOfManyRanksAreRefused(t *testing.T) {
 	}
 	_, systems := dgx(t, 2)
 	const nodes = 1 << 16
-	c := plantest.Plain(8, nodes, 16)
+	c := draw.Plain(8, nodes, 16)
 	all := make([]*topo.System, nodes)
 	for i := range all {
 		all[i] = systems[0]

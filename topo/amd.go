@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/termtext"
-	"github.com/simccl/simccl/topo/internal/pcie"
+	"github.com/simccl/simccl/topo/decl"
 )
 
 // Models of AMD's processors with RCCL's numbers (include/graph.h:96 of RCCL 2.30.4).
@@ -24,7 +24,7 @@ func amdModel(family, model int) CPUModel {
 }
 
 // amdClasses maps PCI classes to kinds of nodes in RCCL's order (graph/topo.cc:528 of RCCL 2.30.4).
-var amdClasses = []pciClass{{pcie.BridgeClass, PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU},
+var amdClasses = []pciClass{{decl.PCIBridgeClass, PCI}, {"0x068000", NVS}, {"0x068001", CPU}, {"0x03", GPU},
 	{"0x02", NIC}, {"0x120000", GPU}}
 
 func (d *draft) classKind(class string) NodeKind {

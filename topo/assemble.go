@@ -8,7 +8,6 @@ import (
 	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo/decl"
-	"github.com/simccl/simccl/topo/internal/pcie"
 	"github.com/simccl/simccl/topo/internal/view"
 	"github.com/simccl/simccl/units"
 )
@@ -46,7 +45,6 @@ type vertex struct {
 	id    uint64
 	edges []edge
 	from  *Element // the declaration
-	numa  int64
 }
 
 type edge struct {
@@ -187,7 +185,6 @@ func (d *draft) addCPU(e *Element) {
 	host := d.host(e)
 	v := d.add(CPU, ident(host, numa), e)
 	v.CPU = readCPU(e, numa, &d.rules.Topo)
-	v.numa = numa
 	for _, c := range e.Children {
 		switch c.Name {
 		case "pci":
@@ -295,8 +292,8 @@ type pciClass struct {
 
 // pciClasses maps class prefixes to node kinds, tried in this order
 // (topo.cc:431).
-var pciClasses = []pciClass{{pcie.BridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS}, {"0x068001", CPU},
-	{"0x03", GPU},
+var pciClasses = []pciClass{{decl.PCIBridgeClass, PCI}, {"0x080100", PCI}, {"0x068000", NVS},
+	{"0x068001", CPU}, {"0x03", GPU},
 	{"0x02", NIC}}
 
 func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {
@@ -339,7 +336,7 @@ func (d *draft) addPCI(e *Element, parent *vertex, host int, numa int64) {
 		return
 	}
 	speed, _ := e.Get("link_speed")
-	bw, _ := pcie.Bandwidth(e.Int("link_width", 0), speed)
+	bw, _ := decl.PCIBandwidth(e.Int("link_width", 0), speed)
 	connect(v, parent, LinkPCI, float32(bw))
 	connect(parent, v, LinkPCI, float32(bw))
 }

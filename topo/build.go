@@ -1,6 +1,7 @@
 package topo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sort"
@@ -170,10 +171,7 @@ func (h *Host) split(d *draft, p *Params) error {
 		g := whole.Nodes[n].GPU
 		h.GPUs[g.Rank] = *g
 	}
-	nRanks := p.NRanks
-	if nRanks == 0 {
-		nRanks = len(h.GPUs)
-	}
+	nRanks := cmp.Or(p.NRanks, len(h.GPUs))
 	systems, err := complete(whole, p, nRanks)
 	if err != nil {
 		return d.locate(err)

@@ -75,3 +75,18 @@ func (d *draft) addGIN(e *Element, nic *vertex, host, dev int) {
 	connect(nic, v, LinkNET, bw)
 	connect(v, nic, LinkNET, bw)
 }
+
+// MaxNVLinks returns the number of NVLinks that NCCL queries on a GPU of compute capability sm (xml.cc:789).
+func MaxNVLinks(sm int) int {
+	switch {
+	case sm < 60:
+		return 0
+	case sm < 70:
+		return 4
+	case sm < 80:
+		return 6
+	case sm < 90:
+		return 12
+	}
+	return 18
+}

@@ -14,7 +14,7 @@ import (
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/topo"
-	topodoc "github.com/simccl/simccl/topo/doc"
+	topodoc "github.com/simccl/simccl/topo/show"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/units"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/topo/doc"
+	"github.com/simccl/simccl/topo/show"
 )
 
 var logLine = regexp.MustCompile(`^(\S+ \[\d+\]) NCCL INFO (.*)$`)
@@ -74,7 +74,7 @@ func TestLogsShowTheSameSystem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := doc.Log(h.Systems[0], 0)
+		got := show.Log(h.Systems[0], 0)
 		equal := 0
 		for _, want := range logs {
 			if slices.Equal(want, got) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/topo/doc"
+	"github.com/simccl/simccl/topo/show"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
@@ -124,9 +124,9 @@ func TestAddressesDoNotMatter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		strip := func(s *topo.System) doc.PathsSection {
-			d := doc.Paths(s)
-			for _, m := range [][][]doc.PathEntry{d.GPUGPU, d.GPUNet, d.NetGPU, d.GPUCPU, d.GPUNVS,
+		strip := func(s *topo.System) show.PathsSection {
+			d := show.Paths(s)
+			for _, m := range [][][]show.PathEntry{d.GPUGPU, d.GPUNet, d.NetGPU, d.GPUCPU, d.GPUNVS,
 				d.NetCPU} {
 				for _, row := range m {
 					for i := range row {
@@ -200,7 +200,7 @@ func TestBuildTwiceIsTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(doc.System(a.Systems[0]), doc.System(b.Systems[0])); d != "" {
+		if d := cmp.Diff(show.System(a.Systems[0]), show.System(b.Systems[0])); d != "" {
 			t.Errorf("%s: %s", m, d)
 		}
 		if after := string(topoxml.Write(spec.Root)); after != before {

@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/dev/golden"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
-	topodoc "github.com/simccl/simccl/topo/doc"
+	topodoc "github.com/simccl/simccl/topo/show"
 )
 
 // rcclHost builds the machine of a reference of RCCL.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/coll"
@@ -482,7 +483,7 @@ func (m *Model) WhyOff(o Op, a coll.Algorithm, p coll.Protocol) []Reason {
 	}
 	rs := append([]Reason(nil), m.off[o.Func][a][p]...)
 	if m.absent(o.Func, a, p).Rule == "" {
-		if r := m.barred(o, a); r.Rule != "" && !contains(rs, r) {
+		if r := m.barred(o, a); r.Rule != "" && !slices.Contains(rs, r) {
 			rs = append(rs, r)
 		}
 		if m.cost != nil {
@@ -495,13 +496,4 @@ func (m *Model) WhyOff(o Op, a coll.Algorithm, p coll.Protocol) []Reason {
 		rs[i].Source = m.Params.Rules.Cite(rs[i].At)
 	}
 	return rs
-}
-
-func contains(rs []Reason, r Reason) bool {
-	for _, x := range rs {
-		if x == r {
-			return true
-		}
-	}
-	return false
 }

@@ -268,7 +268,7 @@ func (m *Model) enable(f coll.Func, a coll.Algorithm, p coll.Protocol) {
 	}
 	var why []Reason
 	add := func(r Reason) {
-		if r.Rule != "" && !contains(m.off[f][a][p], r) {
+		if r.Rule != "" && !slices.Contains(m.off[f][a][p], r) {
 			why = append(why, r)
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -120,4 +121,30 @@ func Given(from, to *cobra.Command) []string {
 		words = append(words, "--"+f.Name+"="+f.Value.String())
 	})
 	return words
+}
+
+// Runner is a command's options: its flags and arguments as values.
+type Runner interface {
+	Run(ctx context.Context, a *App) error
+}
+
+// RunWith is the RunE of a command whose arguments are a list of its options.
+func RunWith(a *App, o Runner, list *[]string) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		*list = args
+		return o.Run(cmd.Context(), a)
+	}
+}
+
+// RunWithOne is the RunE of a command whose argument is a value of its options.
+func RunWithOne(a *App, o Runner, value *string) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		*value = args[0]
+		return o.Run(cmd.Context(), a)
+	}
+}
+
+// RunOf is the RunE of a command without flags of its own, whose options are made of its arguments.
+func RunOf(a *App, of func(args []string) Runner) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error { return of(args).Run(cmd.Context(), a) }
 }

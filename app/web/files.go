@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"maps"
 	"strings"
 
 	"github.com/simccl/simccl/internal/bounded"
@@ -13,8 +12,6 @@ import (
 
 // files are what a page holds, by base name. They are an fs.FS.
 type files map[string][]byte
-
-func (f files) clone() files { return maps.Clone(f) }
 
 // Open opens a file; folders there are none.
 func (f files) Open(name string) (fs.File, error) {

@@ -8,12 +8,13 @@ import (
 	"github.com/simccl/simccl/app/report/page"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/explain/words"
+	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"
 	"github.com/simccl/simccl/topo/lint"
+	"github.com/simccl/simccl/units"
 )
 
 // Hello lists what the page offers: machines, releases, operations, columns.
@@ -27,8 +28,8 @@ type Hello struct {
 	Machines   []MachineEntry `json:"machines"`
 	Settings   []SettingEntry `json:"settings"`
 	Networks   Networks       `json:"networks"`
-	Words      []words.Word   `json:"words"` // the glossary
-	Walk       []words.Word   `json:"walk"`  // one all_reduce from call to wire
+	Words      []explain.Word `json:"words"` // the glossary
+	Walk       []explain.Word `json:"walk"`  // one all_reduce from call to wire
 }
 
 // MachineEntry is a built-in machine.
@@ -47,7 +48,7 @@ type SettingEntry struct {
 
 func (s *Service) hello(context.Context, *Query, Emit) (any, error) {
 	h := Hello{Program: s.program, Release: rules.Default().Release.String(), Networks: networks(),
-		Words: words.All(), Walk: words.Walk()}
+		Words: explain.Words(), Walk: explain.Walk()}
 	for _, r := range rules.Known() {
 		h.Releases = append(h.Releases, r.String())
 	}
@@ -308,7 +309,7 @@ func (s *Service) model(ctx context.Context, q *Query, _ Emit) (any, error) {
 		if choice.Warps > 0 {
 			name, channels, us = choice.Algo.String()+" "+choice.Proto.String(), choice.MaxChannels,
 				float64(choice.TimeUs)
-			_, bus = coll.Bandwidth(r.Func(), l.Count, l.Type, x.site.Comm.NRanks, micros(us))
+			_, bus = coll.Bandwidth(r.Func(), l.Count, l.Type, x.site.Comm.NRanks, units.FromMicros(us))
 			for _, a := range coll.Algorithms() {
 				for _, p := range coll.Protocols() {
 					if t := choice.Times[a][p]; t > 0 {

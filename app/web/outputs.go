@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,9 +86,7 @@ func (s *Service) declared(ctx context.Context, spec *scenario.Spec) (*decl.Spec
 		name = spec.Machine.Nodes[0].Topo
 	}
 	parsed, err := scenario.Topology(name, s.options(ctx, nil))
-	if name == "" {
-		name = "dgx-h100"
-	}
+	name = cmp.Or(name, "dgx-h100")
 	if err == nil && parsed.Root == nil {
 		err = errors.New(name + ": no system element")
 	}

@@ -20,9 +20,6 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// micros is microseconds as a Time.
-func micros(us float64) units.Time { return units.FromMicros(us) }
-
 // Progress is the share of a call that is done.
 type Progress struct {
 	Share float64 `json:"share"`

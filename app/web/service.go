@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -190,7 +191,7 @@ func (s *Service) options(ctx context.Context, warn func(error)) scenario.Option
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return scenario.Options{Files: s.files.clone(), Program: s.program, Warn: warn, Cancelled: ctx.Err,
+	return scenario.Options{Files: maps.Clone(s.files), Program: s.program, Warn: warn, Cancelled: ctx.Err,
 		Workers: 1}
 }
 

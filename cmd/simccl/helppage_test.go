@@ -9,7 +9,6 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/flags"
-	"github.com/simccl/simccl/app/cli/help"
 	"github.com/simccl/simccl/app/cli/root"
 	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/packet"
@@ -36,7 +35,7 @@ func pages() []*cobra.Command {
 func TestHelpFitsTerminal(t *testing.T) {
 	for _, c := range pages() {
 		for _, columns := range []int{80, 120} {
-			for line := range strings.Lines(help.Page(c, columns)) {
+			for line := range strings.Lines(root.HelpPage(c, columns)) {
 				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > columns {
 					t.Errorf("%s: %d columns on a terminal of %d: %s", c.CommandPath(), n, columns, line)
 				}
@@ -85,7 +84,7 @@ func TestLettersOfNCCLTests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		page := help.Page(c, 80)
+		page := root.HelpPage(c, 80)
 		for _, letter := range "tgbeifnmwNpcodrzyTGCSaRxJDVMuIK" {
 			if f := c.Flags().ShorthandLookup(string(letter)); f == nil || f.Hidden ||
 				!strings.Contains(page, "\n  -"+string(letter)+", --"+f.Name) {
@@ -108,7 +107,7 @@ func TestFirstScreen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		screen := strings.Join(strings.SplitAfter(help.Page(c, 80), "\n")[:24], "")
+		screen := strings.Join(strings.SplitAfter(root.HelpPage(c, 80), "\n")[:24], "")
 		for _, w := range wanted {
 			if !strings.Contains(screen, w) {
 				t.Errorf("the first screen of %s has no %q:\n%s", name, w, screen)

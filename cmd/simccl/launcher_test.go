@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/dev/mpitest"
+	"github.com/simccl/simccl/internal/require"
 )
 
 // launchers start ranks as their users do, all of this machine: MPICH also as if
@@ -51,7 +51,7 @@ func launch(t *testing.T, program string, args []string) *rankProcess {
 	t.Helper()
 	p := &rankProcess{Cmd: exec.Command(program, args...), ended: make(chan error, 1)}
 	p.Stdout, p.Stderr = &p.out, &p.err
-	p.Env = append(p.Environ(), mpitest.Env(t)...)
+	p.Env = append(p.Environ(), require.MPIEnv(t)...)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}

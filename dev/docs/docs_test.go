@@ -1,4 +1,5 @@
-// Package docs tests the Go code that the documentation shows.
+// Package docs tests the Go code that the documentation shows, and docs/schemas: JSON Schemas of what simccl
+// reads and prints, made from the Go types and held against real documents.
 package docs
 
 import (

@@ -1,6 +1,6 @@
-// Package draw makes the random inputs that tests of several packages share: communicators and requests
-// (Layout, Request, Pairs), programs of ranks (NewProgram), places in a host (Place). What a test draws for
-// itself alone is in its own file.
+// Package draw makes the inputs that tests of several packages share: simple communicators and requests to
+// test plans with (Plain, Kernels), random ones (Layout, Request, Pairs), programs of ranks (NewProgram),
+// places in a host (Place). What a test draws for itself alone is in its own file.
 package draw
 
 // Place is where a device of a random host is: which NUMA node, host bridge, tree of switches and switch it

@@ -7,7 +7,6 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
-	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
@@ -55,7 +54,7 @@ func Layout(t *rapid.T, s Shape) *connect.Layout {
 }
 
 func randomChannel(t *rapid.T, n int) connect.Channel {
-	order := rapid.Permutation(plantest.UpTo(n)).Draw(t, "ring")
+	order := rapid.Permutation(UpTo(n)).Draw(t, "ring")
 	zero := 0
 	for i, r := range order {
 		if r == 0 {
@@ -69,7 +68,7 @@ func randomChannel(t *rapid.T, n int) connect.Channel {
 	for i, r := range ch.Order {
 		ch.Ring[r] = connect.RingLinks{Prev: ch.Order[(i+n-1)%n], Next: ch.Order[(i+1)%n]}
 	}
-	joined := rapid.Permutation(plantest.UpTo(n)).Draw(t, "tree")
+	joined := rapid.Permutation(UpTo(n)).Draw(t, "tree")
 	kids := make([]int, n)
 	for i, r := range joined {
 		ch.Tree[r] = connect.TreeLinks{Up: -1, Down: [3]int32{-1, -1, -1}}
@@ -229,10 +228,10 @@ func meetsHeads(c *connect.Layout, r *plan.Request) bool {
 func randomCollNet(t *rapid.T, c *connect.Layout) {
 	per := c.NRanks / c.NNodes
 	if rapid.Bool().Draw(t, "headsOfNVLS") {
-		plantest.GiveCollNet(c, plantest.UpTo(len(c.NVLS[0].Heads)))
+		GiveCollNet(c, UpTo(len(c.NVLS[0].Heads)))
 		return
 	}
-	plantest.GiveCollNet(c, rapid.Permutation(plantest.UpTo(per)).Draw(t,
+	GiveCollNet(c, rapid.Permutation(UpTo(per)).Draw(t,
 		"heads")[:rapid.IntRange(1, per).Draw(t, "nHeads")])
 	// NVLS keeps the heads that its channels have.
 	h := len(c.NVLS[0].Heads)

@@ -61,16 +61,12 @@ func CheckFiles(fsys fs.FS, tracked []string) ([]Finding, error) {
 			return nil, err
 		case format != "":
 			report("a program is committed (%s); git rm --cached it and add its name to .gitignore", format)
-		case info.Size() > maxTracked && !inTestdata(name):
+		case info.Size() > maxTracked && !strings.Contains("/"+path.Dir(name)+"/", "/testdata/"):
 			report("%d bytes are committed, more than %d; keep recorded data below testdata, and what is "+
 				"built out of git", info.Size(), maxTracked)
 		}
 	}
 	return found, nil
-}
-
-func inTestdata(name string) bool {
-	return strings.Contains("/"+path.Dir(name)+"/", "/testdata/")
 }
 
 // programFormat names the executable format of a file by its first bytes: ELF,

@@ -5,7 +5,7 @@
 // the table that nothing uses.
 //
 // It works on source text and type information alone (go/parser, go/types with
-// the build's own export data); the command dev/cmd/houselint prints what
+// the build's own export data); `go run ./dev/cmd/source lint` prints what
 // it finds, and each rule is held by tests on snippets that break it.
 package lint
 

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/importer"
@@ -75,10 +76,7 @@ func list(dir string, patterns []string) ([]*listed, error) {
 }
 
 func read(fset *token.FileSet, imp types.Importer, l *listed) (*Package, error) {
-	rel := strings.TrimPrefix(strings.TrimPrefix(l.ImportPath, l.Module.Path), "/")
-	if rel == "" {
-		rel = "."
-	}
+	rel := cmp.Or(strings.TrimPrefix(strings.TrimPrefix(l.ImportPath, l.Module.Path), "/"), ".")
 	p := &Package{Path: rel, Fset: fset}
 	var built []*ast.File
 	add := func(names []string, test, isBuilt bool) error {

@@ -55,7 +55,7 @@ func (s *state) declared(f *File, g *ast.GenDecl) {
 				s.r.report(f, id.Pos(), "state",
 					"%s guards a state of the package; give the state to a value that the caller owns",
 					id.Name)
-			case id.IsExported() && !isError(o.Type()):
+			case id.IsExported() && !types.Identical(o.Type(), types.Universe.Lookup("error").Type()):
 				s.r.report(f, id.Pos(), "state",
 					"exported variable %s can be assigned by any importer; make it a function or a constant",
 					id.Name)
@@ -126,6 +126,3 @@ func guards(t types.Type) bool {
 	return ok && n.Obj().Pkg() != nil && (n.Obj().Pkg().Path() == "sync" ||
 		n.Obj().Pkg().Path() == "sync/atomic")
 }
-
-// isError reports whether a type is error.
-func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }

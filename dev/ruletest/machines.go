@@ -19,8 +19,8 @@ import (
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/topo/doc"
 	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/topo/show"
 	topoxml "github.com/simccl/simccl/topo/xml"
 	"github.com/simccl/simccl/tuning"
 	"github.com/simccl/simccl/units"
@@ -137,7 +137,7 @@ func (m *machine) hosts(t *testing.T, d *datadriven.TestData) (string, error) {
 			of.Keep = append(of.Keep, local)
 		}
 	}
-	if !more(d) {
+	if !(Word(d, 0) == "more" || Word(d, 1) == "more") {
 		m.of = nil
 	}
 	m.of = append(m.of, of)
@@ -166,8 +166,6 @@ func (m *machine) hosts(t *testing.T, d *datadriven.TestData) (string, error) {
 	}
 	return said, nil
 }
-
-func more(d *datadriven.TestData) bool { return Word(d, 0) == "more" || Word(d, 1) == "more" }
 
 // read takes the host of the lines, of a file by name, or the one before.
 func (m *machine) read(t *testing.T, d *datadriven.TestData) error {
@@ -214,7 +212,7 @@ func (m *machine) nets(*datadriven.TestData) string {
 }
 
 func (m *machine) log(*datadriven.TestData) string {
-	return strings.ReplaceAll(strings.Join(doc.Log(m.sys, 0), "\n"), " \n", "\n")
+	return strings.ReplaceAll(strings.Join(show.Log(m.sys, 0), "\n"), " \n", "\n")
 }
 
 var kindsByWord = map[string]topo.NodeKind{"gpu": topo.GPU, "net": topo.NET, "cpu": topo.CPU,

@@ -10,7 +10,6 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/coll/num"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/units"
@@ -40,7 +39,7 @@ func NewData(p *plan.Plan) *Data {
 			d.Input[r], d.Output[r] = poison(l.Input), poison(l.Output)
 		}
 		for i := range len(d.Input[r]) / int(p.Req.Type.Size()) {
-			num.Put(p.Req.Type, d.Input[r], i, InputValue(p, r, int64(i)))
+			coll.PutElement(p.Req.Type, d.Input[r], i, InputValue(p, r, int64(i)))
 		}
 	}
 	return d
@@ -86,10 +85,10 @@ func (d *Data) Expect(rank int32) []byte {
 			at := int64(from.Off/size) + i
 			k := int(int64(off/size) + i)
 			if from.Rank != plan.AllRanks {
-				num.Put(typ, want, k, InputValue(p, from.Rank, at))
+				coll.PutElement(typ, want, k, InputValue(p, from.Rank, at))
 				continue
 			}
-			num.Put(typ, want, k, reference(p, at))
+			coll.PutElement(typ, want, k, reference(p, at))
 		}
 	})
 	return want
@@ -136,7 +135,7 @@ func (d *Data) Wrong() (count int64, first string) {
 			}
 			if count++; count == 1 {
 				first = fmt.Sprintf("rank %d element %d is %v, should be %v", r, i,
-					num.Get(typ, d.Output[r], i), num.Get(typ, want, i))
+					coll.Element(typ, d.Output[r], i), coll.Element(typ, want, i))
 			}
 		}
 	}
@@ -171,7 +170,7 @@ func (d *Data) Write(rank int32, at plan.Ref, n units.Bytes, v []byte) error {
 // Reduce combines two payloads by the plan's reduction.
 func (d *Data) Reduce(_ *plan.Op, a, b []byte) ([]byte, error) {
 	sum := bytes.Clone(a)
-	return sum, num.Reduce(d.Plan.Req.Type, d.Plan.Req.Op, sum, b)
+	return sum, coll.ReduceElements(d.Plan.Req.Type, d.Plan.Req.Op, sum, b)
 }
 
 // Post divides an average's sum.
@@ -180,6 +179,6 @@ func (d *Data) Post(_ *plan.Op, v []byte) ([]byte, error) {
 		return v, nil
 	}
 	v = bytes.Clone(v)
-	num.Divide(d.Plan.Req.Type, v, d.Plan.Comm.NRanks)
+	coll.DivideElements(d.Plan.Req.Type, v, d.Plan.Comm.NRanks)
 	return v, nil
 }

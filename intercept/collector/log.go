@@ -13,8 +13,6 @@ import (
 	"github.com/simccl/simccl/workload/calls"
 )
 
-func clampTime(ps int64) units.Time { return min(max(units.Time(ps), 0), workload.MaxTime) }
-
 // host is what a thread did since a GPU's last event, waits excluded.
 func (r *rank) host(t *thread) units.Time { return r.since(t, t.now) }
 

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/job"
@@ -231,12 +232,7 @@ func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int, 
 func (c *Core) stage(t *thread, u *unit) {
 	var streams []*stream
 	for i := range u.ops {
-		s := u.m.dev.stream(u.ops[i].stream)
-		known := false
-		for _, x := range streams {
-			known = known || x == s
-		}
-		if !known {
+		if s := u.m.dev.stream(u.ops[i].stream); !slices.Contains(streams, s) {
 			streams = append(streams, s)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/coll/num"
 )
 
 // dataMemory is that of a process, by address.
@@ -97,13 +96,13 @@ func reduceData(typ coll.DataType, red coll.RedOp, in []reduceInput, n int64, to
 				return err
 			}
 			if r > 0 {
-				if err := num.Reduce(typ, red, sum, one); err != nil {
+				if err := coll.ReduceElements(typ, red, sum, one); err != nil {
 					return err
 				}
 			}
 		}
 		if red == coll.Avg {
-			num.Divide(typ, sum, len(in))
+			coll.DivideElements(typ, sum, len(in))
 		}
 		for _, p := range to {
 			if err := p.write(at, sum); err != nil {
@@ -126,6 +125,6 @@ func (x *reduceInput) scaled(typ coll.DataType, at int64, b []byte) error {
 			return err
 		}
 	}
-	num.Scale(typ, b, scalar)
+	coll.ScaleElements(typ, b, scalar)
 	return nil
 }

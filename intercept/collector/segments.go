@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/calls"
 )
 
@@ -35,7 +37,7 @@ func (c *Core) segmentDone(t *thread, q *request) reply {
 		delete(t.p.live.segments, id)
 		o.took, o.timed = took, true
 		if r := c.known(o.st.dev); r != nil && o.record >= 0 {
-			r.events[o.record].Time = clampTime(took)
+			r.events[o.record].Time = min(max(units.Time(took), 0), workload.MaxTime)
 		}
 		if o.arrived {
 			c.segmentEnds(o)

@@ -7,6 +7,7 @@
 package shim
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -82,9 +83,7 @@ func fresh(dir string) bool {
 // once: each finished library replaces the one before as a whole. With names it compiles
 // those alone.
 func Build(dir, cc string, names ...string) error {
-	if cc == "" {
-		cc = "cc"
-	}
+	cc = cmp.Or(cc, "cc")
 	path, err := exec.LookPath(cc)
 	if err != nil {
 		return &Error{"the C compiler " + cc + " is not there, and intercept builds its libraries with one",

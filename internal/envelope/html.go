@@ -55,7 +55,7 @@ func (t *Text) html() {
 	case strings.HasPrefix(first, "<"):
 		return
 	}
-	if isJSON(first) {
+	if strings.HasPrefix(first, "{") || strings.HasPrefix(first, "[{") {
 		return
 	}
 	for i := range t.Lines {

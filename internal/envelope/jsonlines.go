@@ -1,6 +1,7 @@
 package envelope
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -12,10 +13,6 @@ var members = [...]string{"log", "MESSAGE", "message", "msg", "textPayload", "li
 
 // dockerPiece is the length at which Docker splits a line; the rest follows in the next object.
 const dockerPiece = 16 << 10
-
-func isJSON(first string) bool {
-	return strings.HasPrefix(first, "{") || strings.HasPrefix(first, "[{")
-}
 
 // jsonLines extracts lines from log objects, one per line. It applies only if every line that is not blank is
 // one.
@@ -46,9 +43,7 @@ func (t *Text) jsonLines() {
 		}
 		have := goes[stream]
 		if delete(goes, stream); more {
-			if have == 0 {
-				have = len(out)
-			}
+			have = cmp.Or(have, len(out))
 			goes[stream] = have
 		}
 	}

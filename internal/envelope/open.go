@@ -34,12 +34,9 @@ func (t *Text) String() string {
 	return b.String()
 }
 
-// has reports whether an envelope of this kind was removed.
-func (t *Text) has(what string) bool { return slices.Contains(t.Removed, what) }
-
 func (t *Text) removed(what string) {
 	t.again = true
-	if !t.has(what) {
+	if !slices.Contains(t.Removed, what) {
 		t.Removed = append(t.Removed, what)
 	}
 }

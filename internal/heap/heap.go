@@ -1,4 +1,5 @@
-// Package heap is a binary min-heap of values that define their order (Before).
+// Package heap is a binary min-heap of values that define their order (Before), and the topological order
+// that one gives (Order).
 //
 // In: values. What it must not know: what they are.
 package heap

@@ -3,6 +3,7 @@
 package iflist
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -126,4 +127,16 @@ func Unmatched(list string, devices []Device) (entries, names []string) {
 		}
 	}
 	return entries, names
+}
+
+// Compare orders names with numbers at their ends as people count: mlx5_2 comes before mlx5_10.
+func Compare(a, b string) int {
+	stem := func(s string) (string, int) {
+		t := strings.TrimRight(s, "0123456789")
+		n, _ := strconv.Atoi(s[len(t):])
+		return t, n
+	}
+	as, an := stem(a)
+	bs, bn := stem(b)
+	return cmp.Or(strings.Compare(as, bs), cmp.Compare(an, bn))
 }

@@ -1,6 +1,6 @@
 // Package require ends tests on machines without the required hardware or software: by a skip that names it,
 // or by a failure if SIMCCL_REQUIRE lists it (SIMCCL_REQUIRE=cuda,nccl,ib), so that a machine meant for such
-// tests cannot pass without running them.
+// tests cannot pass without running them. MPIEnv is the environment of those that start mpirun.
 package require
 
 import (
@@ -14,11 +14,6 @@ import (
 // names lists the valid words of SIMCCL_REQUIRE; others fail the test.
 var names = []string{"cuda", "nccl", "ib", "rxe", "shared", "chromium"}
 
-// listed reports whether SIMCCL_REQUIRE contains a word.
-func listed(what string) bool {
-	return slices.Contains(strings.Split(os.Getenv("SIMCCL_REQUIRE"), ","), what)
-}
-
 // Skip skips a test that needs something absent, or fails it if it is required; why is what was found
 // instead.
 func Skip(t testing.TB, what string, why any) {
@@ -29,7 +24,7 @@ func Skip(t testing.TB, what string, why any) {
 				strings.Join(names, ","))
 		}
 	}
-	if listed(what) {
+	if slices.Contains(strings.Split(os.Getenv("SIMCCL_REQUIRE"), ","), what) {
 		t.Fatalf("SIMCCL_REQUIRE requires %s: %v", what, why)
 	}
 	t.Skipf("needs %s: %v", what, why)

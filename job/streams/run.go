@@ -347,7 +347,7 @@ func (r *run) beginCompute(t int32) {
 func (r *run) setRate(t int32, rate float64) {
 	x := &r.tasks[t]
 	rate = math.Max(rate, 1e-9)
-	if rate == x.rate && r.timers.has(t) {
+	if rate == x.rate && r.timers.at[t] >= 0 {
 		return
 	}
 	r.retarget(t, rate)

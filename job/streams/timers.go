@@ -18,9 +18,6 @@ type timer struct {
 // before orders by time, equal times by task, so that the order does not depend on the history of the heap.
 func (a timer) before(b timer) bool { return a.due < b.due || a.due == b.due && a.task < b.task }
 
-// has reports whether a task has an event scheduled.
-func (h *timers) has(t int32) bool { return h.at[t] >= 0 }
-
 // schedule sets the time of a task's next event.
 func (h *timers) schedule(t int32, due units.Time) {
 	i := h.at[t]

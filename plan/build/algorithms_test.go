@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/plan"
 )
 
@@ -26,8 +26,8 @@ func TestStreamsAreReused(t *testing.T) {
 	var used plan.Cursor
 	var op, want plan.Op
 	for _, nodes := range []int{1, 2} {
-		c := plantest.Plain(4, nodes, 2)
-		for _, r := range plantest.Kernels(nodes) {
+		c := draw.Plain(4, nodes, 2)
+		for _, r := range draw.Kernels(nodes) {
 			for _, count := range []int64{5, 70001} {
 				r.Count, r.Type, r.Channels = count, coll.Float32, 2
 				p, err := Plan(c, r)
@@ -59,8 +59,8 @@ func TestStreamsAreReused(t *testing.T) {
 // three ops of a program only, unless its role varies them.
 func TestRolesKeepTheirConns(t *testing.T) {
 	for _, s := range [][3]int{{4, 1, 2}, {2, 3, 2}, {1, 5, 1}} {
-		c := plantest.Plain(s[0], s[1], s[2])
-		for _, r := range plantest.Kernels(s[1]) {
+		c := draw.Plain(s[0], s[1], s[2])
+		for _, r := range draw.Kernels(s[1]) {
 			r.Count, r.Type, r.Channels = 3_000_000, coll.Float32, s[2]
 			p, err := Plan(c, r)
 			if err != nil {

@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 )
 
 func benchPlan(tb testing.TB, f coll.Func, a coll.Algorithm, count int64, nodes int) *plan.Plan {
 	tb.Helper()
-	p, err := Plan(plantest.Plain(8, nodes, 16), plan.Request{Func: f, Algo: a, Proto: coll.Simple,
+	p, err := Plan(draw.Plain(8, nodes, 16), plan.Request{Func: f, Algo: a, Proto: coll.Simple,
 		Count: count, Type: coll.Float32, Channels: 16, Warps: 17})
 	if err != nil {
 		tb.Fatal(err)
@@ -53,7 +53,7 @@ func BenchmarkCursor(b *testing.B) {
 }
 
 func BenchmarkBuild(b *testing.B) {
-	c := plantest.Plain(8, 128, 16)
+	c := draw.Plain(8, 128, 16)
 	r := plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Count: 1 << 28,
 		Type: coll.Float32, Channels: 16, Warps: 17}
 	b.ReportAllocs()
@@ -91,7 +91,7 @@ func TestCursorDoesNotAllocate(t *testing.T) {
 
 // BenchmarkAtScale: what a folding simulation asks of a plan of 102,400 ranks.
 func BenchmarkAtScale(b *testing.B) {
-	c := plantest.Plain(8, 12800, 16)
+	c := draw.Plain(8, 12800, 16)
 	for _, bm := range []struct {
 		name string
 		a    coll.Algorithm

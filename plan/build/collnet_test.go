@@ -9,8 +9,8 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/dev/golden"
-	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/export"
 	"github.com/simccl/simccl/units"
@@ -44,7 +44,7 @@ func TestStripedSplitsAreNCCLs(t *testing.T) {
 		{coll.NVLS, 1 << 30, 16, 8, 8, 4 << 20, 128 << 10, true, 32768, 4194304, 256},
 		{coll.NVLS, 16 << 30, 24, 4, 4, 4 << 20, 512 << 10, false, 524288, 50331648, 342},
 	} {
-		c := plantest.Plain(tc.perNode, 2, tc.channels)
+		c := draw.Plain(tc.perNode, 2, tc.channels)
 		c.BuffSizes[coll.Simple], c.NVLSChunkSize = tc.buffer, tc.nvls
 		s, err := Split(c, plan.Request{Func: coll.AllReduce, Count: tc.bytes / 4, Type: coll.Float32,
 			Algo: tc.algo, Proto: coll.Simple,
@@ -87,8 +87,8 @@ func TestCollNetGroups(t *testing.T) {
 		{coll.AllGather, coll.NVLS, 8, 8, 0, "gather 256/256, send 192/160, broadcast 192/160"},
 		{coll.ReduceScatter, coll.NVLS, 8, 8, 0, "recv 192/192, scatter 256/224, reduce 192/160"},
 	} {
-		c := plantest.Plain(tc.perNode, 2, 1)
-		plantest.GiveCollNet(c, plantest.UpTo(tc.heads))
+		c := draw.Plain(tc.perNode, 2, 1)
+		draw.GiveCollNet(c, draw.UpTo(tc.heads))
 		v := &c.NVLS[0]
 		v.Heads = v.Heads[:tc.heads]
 		for r := range v.HeadIndex {
@@ -125,7 +125,7 @@ func TestCollNetPlansToLookAt(t *testing.T) {
 		{coll.AllGather, coll.CollNetDirect, 6000},
 		{coll.ReduceScatter, coll.NVLS, 3000},
 	} {
-		p, err := Plan(plantest.Plain(2, 2, 2), plan.Request{Func: tc.f, Count: tc.count, Type: coll.Float32,
+		p, err := Plan(draw.Plain(2, 2, 2), plan.Request{Func: tc.f, Count: tc.count, Type: coll.Float32,
 			Algo: tc.algo, Proto: coll.Simple, Channels: 2, Warps: 20})
 		if err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func TestCollNetPlansToLookAt(t *testing.T) {
 // TestNetStepsCoverTheBlocks: the network takes every byte of every block
 // once, and whole chunks in all-reduce, however little the data.
 func TestNetStepsCoverTheBlocks(t *testing.T) {
-	c := plantest.Plain(2, 3, 10)
+	c := draw.Plain(2, 3, 10)
 	p, err := Plan(c, plan.Request{Func: coll.AllReduce, Count: 2, Type: coll.Float32, Algo: coll.NVLS,
 		Proto: coll.Simple, Channels: 10, Warps: 20})
 	if err != nil {
@@ -183,11 +183,11 @@ func TestCollNetRefusals(t *testing.T) {
 		return plan.Request{Func: f, Count: 1000, Type: coll.Float32, Algo: a, Proto: coll.Simple,
 			Channels: 1, Warps: 20}
 	}
-	few := plantest.Plain(4, 2, 1)
-	plantest.GiveCollNet(few, plantest.UpTo(2))
-	off := plantest.Plain(4, 2, 1)
+	few := draw.Plain(4, 2, 1)
+	draw.GiveCollNet(few, draw.UpTo(2))
+	off := draw.Plain(4, 2, 1)
 	off.CollNet = connect.CollNet{}
-	lost := plantest.Plain(4, 2, 1)
+	lost := draw.Plain(4, 2, 1)
 	lost.CollNet.NetHeads = [][]int32{{1, 0, 2, 3}, {4, 5, 6, 7}}
 	for _, tc := range []struct {
 		c    *connect.Layout
@@ -196,9 +196,9 @@ func TestCollNetRefusals(t *testing.T) {
 	}{
 		{off, req(coll.AllReduce, coll.CollNetChain), "has no CollNet"},
 		{off, req(coll.AllReduce, coll.NVLS), "between nodes NVLS needs CollNet"},
-		{plantest.Plain(4, 2, 1), req(coll.AllGather, coll.CollNetChain), "only all_reduce"},
-		{plantest.Plain(4, 2, 1), req(coll.Broadcast, coll.CollNetDirect), "no rooted operations"},
-		{plantest.Plain(9, 2, 1), req(coll.AllReduce, coll.CollNetDirect), "9 ranks"},
+		{draw.Plain(4, 2, 1), req(coll.AllGather, coll.CollNetChain), "only all_reduce"},
+		{draw.Plain(4, 2, 1), req(coll.Broadcast, coll.CollNetDirect), "no rooted operations"},
+		{draw.Plain(9, 2, 1), req(coll.AllReduce, coll.CollNetDirect), "9 ranks"},
 		{few, req(coll.AllGather, coll.CollNetDirect), "every rank must reach the network"},
 		{lost, req(coll.ReduceScatter, coll.CollNetDirect), "not the same head"},
 	} {
@@ -213,7 +213,7 @@ func TestCollNetRefusals(t *testing.T) {
 	for _, tc := range []struct {
 		c *connect.Layout
 		r plan.Request
-	}{{lost, req(coll.AllReduce, coll.CollNetDirect)}, {plantest.Plain(4, 2, 1), few12}} {
+	}{{lost, req(coll.AllReduce, coll.CollNetDirect)}, {draw.Plain(4, 2, 1), few12}} {
 		if _, err := Plan(tc.c, tc.r); !errors.As(err, &bad) {
 			t.Errorf("%v with %v and %d warps: %v; want a RequestError", tc.r.Func, tc.r.Algo, tc.r.Warps,
 				err)

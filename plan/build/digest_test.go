@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/dev/golden"
-	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/export"
 )
@@ -21,8 +21,8 @@ import (
 func TestPlansKeepTheirDigests(t *testing.T) {
 	var b strings.Builder
 	for _, s := range [][3]int{{4, 1, 2}, {3, 2, 2}, {2, 3, 4}, {1, 5, 1}} {
-		c := plantest.Plain(s[0], s[1], s[2])
-		for _, r := range plantest.Kernels(s[1]) {
+		c := draw.Plain(s[0], s[1], s[2])
+		for _, r := range draw.Kernels(s[1]) {
 			for i, count := range []int64{3, 4099, 70001} {
 				r.Count, r.Channels, r.InPlace = count, s[2], i == 1
 				r.Type = []coll.DataType{coll.Float32, coll.Int8, coll.BFloat16}[i]

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 )
@@ -12,7 +12,7 @@ import (
 // TestMessages: one message between two ranks is a plan that moves its bytes, and
 // nothing else; ranks that are none are refused.
 func TestMessages(t *testing.T) {
-	c := plantest.Plain(4, 2, 8)
+	c := draw.Plain(4, 2, 8)
 	for _, m := range [][2]int32{{0, 1}, {1, 0}, {2, 7}, {5, 5}} {
 		for _, count := range []int64{1, 1 << 20} {
 			p, err := Plan(c, plan.Request{Func: coll.Send, Count: count, Type: coll.Float32, Root: m[0],

@@ -6,7 +6,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/sendrecv"
+	"github.com/simccl/simccl/plan/internal/channels"
 )
 
 // messages generates the programs of a list of messages, as p2p does for operations with a fixed pattern.
@@ -25,9 +25,9 @@ func Messages(c *connect.Layout, req plan.Request, list []plan.Message, lists []
 	error) {
 	req = plan.Request{Func: coll.SendRecv, Type: coll.Int8, Params: req.Params, Direct: req.Direct}
 	for _, own := range lists {
-		req.Count = max(req.Count, sendrecv.Sent(list, own))
+		req.Count = max(req.Count, channels.Sent(list, own))
 	}
-	sizer, err := sendrecv.NewSizer(c, req.Params, "send/recv")
+	sizer, err := channels.NewSizer(c, req.Params, "send/recv")
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (g *messages) worksOf(rank int32) []work {
 	open := make([]place, g.comm.P2PChannels)
 	for i := range g.lists[rank] {
 		x := &g.lists[rank][i]
-		w := work{send: sendrecv.Transfer{Bytes: -1}, recv: sendrecv.Transfer{Bytes: -1}}
+		w := work{send: channels.Transfer{Bytes: -1}, recv: channels.Transfer{Bytes: -1}}
 		if x.Send >= 0 {
 			w.send = g.Message(&g.list[x.Send], g.fixed, int(x.Round), false)
 		}

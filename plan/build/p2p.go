@@ -9,17 +9,16 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/internal/channels"
-	"github.com/simccl/simccl/plan/internal/sendrecv"
 	"github.com/simccl/simccl/units"
 )
 
 // p2p generates the programs of operations made of sends and receives.
 type p2p struct {
 	base
-	*sendrecv.Sizer
+	*channels.Sizer
 	peersPerRank int64 // number of destinations per source with connection ids of their own
 	// fixed, in a shortened plan, is the division that all transfers use whatever their bytes; else nil.
-	fixed  *sendrecv.Transfer
+	fixed  *channels.Transfer
 	turned int32 // ranks of a node if ids are shared (plan.SharingGenerator), else 0
 }
 
@@ -29,7 +28,7 @@ func newP2P(b base) (plan.Generator, error) {
 	if r := &b.req; r.Count == 0 && r.Func != coll.SendRecv && r.Func != coll.Send {
 		return noOps{}, nil
 	}
-	sizer, err := sendrecv.NewSizer(b.comm, b.req.Params, b.req.Func.String())
+	sizer, err := channels.NewSizer(b.comm, b.req.Params, b.req.Func.String())
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +67,12 @@ func equalNodes(c *connect.Layout) bool {
 }
 
 // transfers returns a rank's send and receive in a round.
-func (g *p2p) transfers(rank int32, round int) (send, recv sendrecv.Transfer) {
+func (g *p2p) transfers(rank int32, round int) (send, recv channels.Transfer) {
 	to, from := g.Peers(rank, round)
 	n := int32(g.comm.NRanks)
 	bytes, step := g.req.Count*int64(g.req.Type.Size()), g.req.BlockStep()
 	root := g.req.Root
-	send, recv = sendrecv.Transfer{Peer: to, Bytes: -1}, sendrecv.Transfer{Peer: from, Bytes: -1}
+	send, recv = channels.Transfer{Peer: to, Bytes: -1}, channels.Transfer{Peer: from, Bytes: -1}
 	switch g.req.Func {
 	case coll.SendRecv:
 		if to == (rank+1)%n {
@@ -84,7 +83,7 @@ func (g *p2p) transfers(rank int32, round int) (send, recv sendrecv.Transfer) {
 		}
 	case coll.AllToAll:
 		if g.req.Pairs != nil {
-			sendrecv.PairTransfers(g.req.Pairs, int64(g.req.Type.Size()), rank, &send, &recv)
+			channels.PairTransfers(g.req.Pairs, int64(g.req.Type.Size()), rank, &send, &recv)
 			break
 		}
 		send.Bytes, send.Off, send.At = bytes, int64(to)*step, int64(rank)*step
@@ -131,7 +130,7 @@ func (g *p2p) transfers(rank int32, round int) (send, recv sendrecv.Transfer) {
 }
 
 // size sets a transfer's protocol, parts and chunks.
-func (g *p2p) size(t *sendrecv.Transfer, src, dst int32, round int) {
+func (g *p2p) size(t *channels.Transfer, src, dst int32, round int) {
 	g.SizeAs(t, g.fixed, src, dst, round)
 }
 
@@ -141,7 +140,7 @@ type work struct {
 	index          int32 // within the batch; with P2PPieces, receives have even indexes and sends odd ones
 	part           int
 	idle           bool // no data is moved, though it occupies an index
-	send, recv     sendrecv.Transfer
+	send, recv     channels.Transfer
 	// Connections of the part; -1 if the rank does not send, or receive.
 	sendConn, recvConn int32
 }
@@ -284,7 +283,7 @@ func (g *p2p) warpsOf(n int) (send, recv int) {
 	if g.comm.Rules.Plan.P2PPieces {
 		return pieceWarps(n)
 	}
-	warps := sendrecv.Threads(g.comm) / int(g.lanes()) / n
+	warps := channels.Threads(g.comm) / int(g.lanes()) / n
 	if warps > 4 {
 		recv = (warps - 1) / 2
 		return recv + 1, recv
@@ -331,7 +330,7 @@ func (g *p2p) workPrograms(dst []plan.Program, rank int32, w *work, n int) []pla
 }
 
 // moves completes a program that moves part of a transfer over a connection.
-func (g *p2p) moves(pr plan.Program, t *sendrecv.Transfer, part int, conn int32) plan.Program {
+func (g *p2p) moves(pr plan.Program, t *channels.Transfer, part int, conn int32) plan.Program {
 	begin, end := t.Bounds(part)
 	proto, chunk := t.Cut(part)
 	pr.Proto = proto

@@ -9,7 +9,6 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/dev/draw"
-	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 )
@@ -19,7 +18,7 @@ import (
 // contradicts its counts is refused.
 func TestUnequalAlltoall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := plantest.Plain(rapid.IntRange(1, 4).Draw(t, "perNode"), rapid.IntRange(1, 3).Draw(t, "nodes"), 4)
+		c := draw.Plain(rapid.IntRange(1, 4).Draw(t, "perNode"), rapid.IntRange(1, 3).Draw(t, "nodes"), 4)
 		x := draw.Pairs(t, c.NRanks, 1<<rapid.IntRange(0, 18).Draw(t, "magnitude"))
 		r := plan.Request{Func: coll.AllToAll, Type: coll.DataType(rapid.IntRange(0, 9).Draw(t, "type")),
 			Count: x.Count(), Pairs: x}
@@ -75,7 +74,7 @@ func totalOf(x *coll.Pairs) (n int64) {
 // TestEqualCountsAreAlltoall: counts that are all the same give the programs of alltoall.
 func TestEqualCountsAreAlltoall(t *testing.T) {
 	for _, shape := range [][2]int{{4, 1}, {8, 1}, {4, 2}, {3, 2}} {
-		c := plantest.Plain(shape[0], shape[1], 4)
+		c := draw.Plain(shape[0], shape[1], 4)
 		for _, count := range []int64{1, 1000, 1 << 20} {
 			x, err := coll.NewPairs(c.NRanks, slices.Repeat([]int64{count}, c.NRanks*c.NRanks))
 			if err != nil || !x.Equal() {

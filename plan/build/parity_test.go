@@ -7,10 +7,10 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
-	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
-	"github.com/simccl/simccl/plan/internal/sendrecv"
+	"github.com/simccl/simccl/plan/internal/channels"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
 )
@@ -61,7 +61,7 @@ func TestSendRecvOrderIsNCCLs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, s := fnv.New64a(), sendrecv.NewRounds(c, r.Params)
+		h, s := fnv.New64a(), channels.NewRounds(c, r.Params)
 		for rank := range int32(c.NRanks) {
 			for k := range c.NRanks {
 				to, from := s.Peers(rank, k)
@@ -86,7 +86,7 @@ func TestSendRecvOrderIsNCCLs(t *testing.T) {
 // (enqueue.cc:890-899), the jump that measurements show there; up to 512 KiB
 // (32 times 16 KiB) it uses LL.
 func TestTransfersDouble(t *testing.T) {
-	c := plantest.Plain(4, 1, 32)
+	c := draw.Plain(4, 1, 32)
 	c.P2PChunkSize = 512 << 10
 	for _, tc := range []struct {
 		bytes    int64

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/plan"
 )
 
@@ -34,7 +34,7 @@ func TestPATIsNCCLs(t *testing.T) {
 		}
 		r := plan.Request{Func: f, Algo: coll.PAT, Proto: coll.Simple, Count: count, Type: coll.Float32,
 			Channels: 1, Warps: 16}
-		s, err := Split(plantest.Plain(1, n, 1), r)
+		s, err := Split(draw.Plain(1, n, 1), r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,25 +4,25 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/simccl/simccl/plan/internal/sendrecv"
+	"github.com/simccl/simccl/plan/internal/channels"
 )
 
 // pieces lists the works of a rank in releases where each send and receive piece has its own place in a batch
 // (P2PPieces; enqueue.cc:882 of v2.21.5).
 func (g *p2p) pieces(rank int32) []work {
 	var list []work
-	at := sendrecv.NewPlaces(g.comm.P2PChannels)
+	at := channels.NewPlaces(g.comm.P2PChannels)
 	g.eachRound(rank, func(round int) {
 		send, recv := g.transfers(rank, round)
 		for part := range max(send.Parts, recv.Parts) {
 			at.Begin(round)
 			if recv.Bytes >= 0 && part < recv.Parts {
-				w := g.half(rank, round, part, sendrecv.Transfer{Bytes: -1}, recv)
+				w := g.half(rank, round, part, channels.Transfer{Bytes: -1}, recv)
 				w.phase = at.Add(w.channel, recv.Peer, false)
 				list = append(list, w)
 			}
 			if send.Bytes >= 0 && part < send.Parts {
-				w := g.half(rank, round, part, send, sendrecv.Transfer{Bytes: -1})
+				w := g.half(rank, round, part, send, channels.Transfer{Bytes: -1})
 				w.phase = at.Add(w.channel, send.Peer, true)
 				if send.Peer == rank {
 					w.recv, w.idle = recv, g.req.InPlace
@@ -38,7 +38,7 @@ func (g *p2p) pieces(rank int32) []work {
 // receive.
 func (g *messages) pieceWorks(rank int32) []work {
 	var list []work
-	none := sendrecv.Transfer{Bytes: -1}
+	none := channels.Transfer{Bytes: -1}
 	for i := range g.lists[rank] {
 		x := &g.lists[rank][i]
 		for part, batch := range x.Batch {
@@ -64,7 +64,7 @@ func (g *messages) pieceWorks(rank int32) []work {
 
 // half returns the work of a part of a send or of a receive. The receive of a rank that sends to itself moves
 // no data.
-func (g *p2p) half(rank int32, round, part int, send, recv sendrecv.Transfer) work {
+func (g *p2p) half(rank int32, round, part int, send, recv channels.Transfer) work {
 	w := work{part: part, send: send, recv: recv, sendConn: -1, recvConn: -1}
 	if send.Bytes >= 0 {
 		w.channel = g.Channel(rank, send.Peer, round, part)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/rules"
 )
@@ -27,7 +27,7 @@ func TestPlacesOfPieces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := plantest.Plain(10, 1, 1)
+	c := draw.Plain(10, 1, 1)
 	c.Rules, c.MaxLocalRanks = old, 10
 	for _, x := range []struct {
 		inPlace bool

@@ -7,7 +7,6 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/dev/draw"
-	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 )
@@ -58,8 +57,8 @@ func TestEveryKernelAtAwkwardSizes(t *testing.T) {
 	shapes := [][3]int{{1, 1, 1}, {2, 1, 2}, {3, 1, 4}, {8, 1, 8}, {1, 5, 1}, {4, 2, 4}, {2, 8, 2}}
 	plans, ops := 0, int64(0)
 	for _, s := range shapes {
-		c := plantest.Plain(s[0], s[1], s[2])
-		for _, r := range plantest.Kernels(s[1]) {
+		c := draw.Plain(s[0], s[1], s[2])
+		for _, r := range draw.Kernels(s[1]) {
 			for i, count := range counts {
 				r.Count, r.Channels, r.InPlace = count, s[2], i%2 == 1
 				r.Type = []coll.DataType{coll.Float32, coll.Int8, coll.Float64, coll.BFloat16}[i%4]
@@ -91,7 +90,7 @@ func TestPATAtEverySize(t *testing.T) {
 		most = 20
 	}
 	for n := 2; n <= most; n++ {
-		c := plantest.Plain(1, n, 1)
+		c := draw.Plain(1, n, 1)
 		for _, f := range []coll.Func{coll.AllGather, coll.ReduceScatter} {
 			for _, count := range []int64{1, 100, 4096, 65536, 300001} {
 				for _, inPlace := range []bool{false, true} {

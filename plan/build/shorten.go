@@ -6,7 +6,6 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/internal/channels"
-	"github.com/simccl/simccl/plan/internal/sendrecv"
 	"github.com/simccl/simccl/units"
 )
 
@@ -45,7 +44,7 @@ func (b *base) Shorten(iterations int64, rest, apart bool) (r plan.Request, s pl
 
 // loop returns the division of the operation's transfers if all have whole steps and equal divisions; else
 // false.
-func (g *p2p) loop() (t sendrecv.Transfer, ok bool) {
+func (g *p2p) loop() (t channels.Transfer, ok bool) {
 	if g.req.Pairs != nil {
 		return t, false
 	}
@@ -79,8 +78,8 @@ func (g *p2p) Shorten(iterations int64, rest, apart bool) (r plan.Request, s pla
 }
 
 // loop is p2p's loop for messages of one size.
-func (g *messages) loop() (t sendrecv.Transfer, ok bool) {
-	bytes, ok := sendrecv.OneSize(g.list)
+func (g *messages) loop() (t channels.Transfer, ok bool) {
+	bytes, ok := channels.OneSize(g.list)
 	if !ok || g.comm.Rules.Plan.P2PPieces {
 		return t, false
 	}

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/units"
 )
@@ -19,7 +19,7 @@ func TestSlicesCoverThePayload(t *testing.T) {
 		r := plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple, Type: typ, Channels: 1,
 			Warps: 17,
 			Count: int64(rapid.IntRange(1, 1<<22).Draw(t, "count"))}
-		p, err := Plan(plantest.Plain(3, 1, 1), r)
+		p, err := Plan(draw.Plain(3, 1, 1), r)
 		if err != nil {
 			t.Fatal(err)
 		}

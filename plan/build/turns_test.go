@@ -9,7 +9,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
-	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/plan/export"
@@ -22,7 +22,7 @@ func TestRanksOfANodeTakeTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		per, nodes := rapid.SampledFrom([]int{2, 4, 8}).Draw(t, "perNode"), rapid.IntRange(2, 9).Draw(t,
 			"nodes")
-		c := plantest.Plain(per, nodes, 1<<rapid.IntRange(0, 4).Draw(t, "channels"))
+		c := draw.Plain(per, nodes, 1<<rapid.IntRange(0, 4).Draw(t, "channels"))
 		p, err := Plan(c, plan.Request{Func: coll.AllToAll, Algo: coll.Ring, Proto: coll.Simple,
 			Count: rapid.Int64Range(1, 1<<20).Draw(t, "count"), Type: coll.Float32, Warps: 16})
 		if err != nil {
@@ -69,7 +69,7 @@ func turned(c *connect.Layout, peer, by int32) int32 {
 // the first node; the programs of other nodes name them as well, and what would
 // need each by itself is refused.
 func TestManyConnectionsShareIDs(t *testing.T) {
-	c := plantest.Plain(8, 6000, 16)
+	c := draw.Plain(8, 6000, 16)
 	p, err := Plan(c, plan.Request{Func: coll.AllToAll, Algo: coll.Ring, Proto: coll.Simple, Count: 256,
 		Type: coll.Float32, Warps: 16})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/plan/export"
@@ -117,8 +117,8 @@ func meets(a, b []int32) bool {
 func TestCheckSeesEveryFault(t *testing.T) {
 	seen := map[string]int{}
 	for _, s := range [][3]int{{4, 1, 2}, {2, 2, 2}} {
-		c := plantest.Plain(s[0], s[1], s[2])
-		for _, r := range plantest.Kernels(s[1]) {
+		c := draw.Plain(s[0], s[1], s[2])
+		for _, r := range draw.Kernels(s[1]) {
 			r.Count, r.Type, r.Channels = 20000, coll.Float32, s[2]
 			p, err := build.Plan(c, r)
 			if err != nil {
@@ -201,7 +201,7 @@ func TestSumsTellSetsApart(t *testing.T) {
 
 // TestCheckSeesDeadlock: two ranks that both receive first.
 func TestCheckSeesDeadlock(t *testing.T) {
-	c := plantest.Plain(2, 1, 1)
+	c := draw.Plain(2, 1, 1)
 	p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple,
 		Count: 1000, Type: coll.Float32, Channels: 1, Warps: 16})
 	if err != nil {

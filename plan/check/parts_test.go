@@ -9,7 +9,6 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/dev/draw"
-	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/plan/export"
@@ -87,8 +86,8 @@ func TestRightPlansAreProvedByParts(t *testing.T) {
 // What is wrong with a ring or a chain on a rank that is looked at is seen.
 func TestTurnsShowEveryFault(t *testing.T) {
 	seen, chains := map[string]int{}, 0
-	c := plantest.Plain(2, 2, 2)
-	for _, r := range plantest.Kernels(2) {
+	c := draw.Plain(2, 2, 2)
+	for _, r := range draw.Kernels(2) {
 		r.Count, r.Type, r.Channels = 20000, coll.Float32, 2
 		p, err := build.Plan(c, r)
 		if err != nil {
@@ -137,7 +136,7 @@ func TestTurnsShowEveryFault(t *testing.T) {
 
 // A plan of a size or a place of its own is seen where its iterations should be equal.
 func TestIterationsThatDifferAreSeen(t *testing.T) {
-	c := plantest.Plain(2, 2, 1)
+	c := draw.Plain(2, 2, 1)
 	p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Algo: coll.Tree, Proto: coll.Simple,
 		Count: 4 << 20, Type: coll.Float32, Channels: 1, Warps: 16})
 	if err != nil {
@@ -221,7 +220,7 @@ func TestTransfersShowEveryFault(t *testing.T) {
 		"twice": func(list []plan.Program, i int) []plan.Program { return append(list, list[i]) },
 	}
 	for _, f := range []coll.Func{coll.AllToAll, coll.Gather, coll.Scatter, coll.SendRecv} {
-		c := plantest.Plain(2, 2, 2)
+		c := draw.Plain(2, 2, 2)
 		p, err := build.Plan(c, plan.Request{Func: f, Count: 5000, Type: coll.Float32})
 		if err != nil {
 			t.Fatal(err)
@@ -258,7 +257,7 @@ func TestTransfersShowEveryFault(t *testing.T) {
 // A rank of a scatter that has a batch behind another may wait for it, and so may the root
 // for that rank: what ends is then not shown by its transfers.
 func TestBatchesThatWaitAreSeen(t *testing.T) {
-	c := plantest.Plain(2, 2, 2)
+	c := draw.Plain(2, 2, 2)
 	p, err := build.Plan(c, plan.Request{Func: coll.Scatter, Count: 5000, Type: coll.Float32})
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +278,7 @@ func TestBatchesThatWaitAreSeen(t *testing.T) {
 // TestProofsAreKept: a plan with many iterations is proved by the same few as a larger
 // one, in place by others; and one whose iterations differ is proved whole.
 func TestProofsAreKept(t *testing.T) {
-	c := plantest.Plain(2, 2, 2)
+	c := draw.Plain(2, 2, 2)
 	var s Proofs
 	for i, of := range []struct {
 		mib     int64
@@ -329,7 +328,7 @@ func TestProofsAreKept(t *testing.T) {
 // is wrong, is run on some channels.
 func TestLargeTreesThatShapesDoNotProveAreProvedByChannels(t *testing.T) {
 	for _, perNode := range []int{1, 2} { // ranks are nodes, or nodes have several links up
-		c := plantest.Plain(perNode, 4400/perNode, 16)
+		c := draw.Plain(perNode, 4400/perNode, 16)
 		p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Algo: coll.Tree, Proto: coll.LL,
 			Count: 3 << 17, Type: coll.Float32, Channels: 16, Warps: 16})
 		if err != nil {

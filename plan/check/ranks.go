@@ -21,12 +21,9 @@ type listed struct {
 // union is that of two sets, of which 1 + the ids are a and b.
 type union struct{ a, b, id int32 }
 
-// keptUnions is how many unions are kept of n ranks: 16 rings of them have 16 n².
-func keptUnions(n int) int { return 1 << min(16, bits.Len(uint(16*n*n-1))) }
-
 // newListed returns the sets of each of n ranks alone, and that of all.
 func newListed(n int) (m *listed, all int32) {
-	m = &listed{byKey: map[string]int32{}, unions: make([]union, keptUnions(n))}
+	m = &listed{byKey: map[string]int32{}, unions: make([]union, 1<<min(16, bits.Len(uint(16*n*n-1))))}
 	words := (n + 63) / 64
 	whole := make([]uint64, words)
 	for r := range n {

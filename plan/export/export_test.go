@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/units"
@@ -21,8 +21,8 @@ import (
 // in some order (no cycle), with the bytes that the algorithm must move.
 func TestFlowsAreTheSends(t *testing.T) {
 	for _, s := range [][3]int{{4, 1, 2}, {2, 4, 2}} {
-		c := plantest.Plain(s[0], s[1], s[2])
-		for _, r := range plantest.Kernels(s[1]) {
+		c := draw.Plain(s[0], s[1], s[2])
+		for _, r := range draw.Kernels(s[1]) {
 			r.Count, r.Type, r.Channels = 40000, coll.Float32, s[2]
 			p, err := build.Plan(c, r)
 			if err != nil {
@@ -113,7 +113,7 @@ func acyclic(deps map[int64][]int64) bool {
 
 // TestFlowsCSV shows the file that SimCCL's users read.
 func TestFlowsCSV(t *testing.T) {
-	p, err := build.Plan(plantest.Plain(2, 2, 1), plan.Request{Func: coll.Broadcast, Algo: coll.Ring,
+	p, err := build.Plan(draw.Plain(2, 2, 1), plan.Request{Func: coll.Broadcast, Algo: coll.Ring,
 		Proto: coll.LL, Count: 10000, Type: coll.Float32, Root: 1, Channels: 1, Warps: 16})
 	if err != nil {
 		t.Fatal(err)
@@ -142,9 +142,9 @@ func TestGOALMatches(t *testing.T) {
 	recv := regexp.MustCompile(`^l(\d+): recv (\d+)b from (\d+) tag (\d+) cpu (\d+)$`)
 	req := regexp.MustCompile(`^l(\d+) requires l(\d+)$`)
 	for _, s := range [][3]int{{4, 1, 2}, {2, 4, 2}} {
-		for _, r := range plantest.Kernels(s[1]) {
+		for _, r := range draw.Kernels(s[1]) {
 			r.Count, r.Type, r.Channels = 10000, coll.Float32, s[2]
-			p, err := build.Plan(plantest.Plain(s[0], s[1], s[2]), r)
+			p, err := build.Plan(draw.Plain(s[0], s[1], s[2]), r)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/coll"
-	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 )
@@ -22,7 +22,7 @@ func text(t interface{ Fatal(...any) }, p *plan.Plan) string {
 // TestTextOfARing shows the form; testdata/ring2.plan is also the picture of
 // it for readers.
 func TestTextOfARing(t *testing.T) {
-	c := plantest.Plain(2, 1, 1)
+	c := draw.Plain(2, 1, 1)
 	p, err := build.Plan(c, plan.Request{Func: coll.AllReduce, Algo: coll.Ring, Proto: coll.Simple,
 		Count: 1024, Type: coll.Float32, Channels: 1, Warps: 17})
 	if err != nil {

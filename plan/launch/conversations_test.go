@@ -12,7 +12,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
-	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/dev/ruletest"
 	"github.com/simccl/simccl/plan/launch"
 	"github.com/simccl/simccl/plan/sym"
@@ -64,7 +64,7 @@ func layoutOf(d *datadriven.TestData) (*connect.Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := plantest.Plain(number(ruletest.Word(d, 0)), number(ruletest.Value(d, "nodes", "1")),
+	c := draw.Plain(number(ruletest.Word(d, 0)), number(ruletest.Value(d, "nodes", "1")),
 		number(ruletest.Value(d, "channels", "8")))
 	c.Rules = r
 	c.P2PChannelsPerPeer = number(ruletest.Value(d, "perpeer", fmt.Sprint(c.P2PChannelsPerPeer)))

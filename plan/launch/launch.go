@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
-	"github.com/simccl/simccl/plan/internal/sendrecv"
+	"github.com/simccl/simccl/plan/internal/channels"
 	"github.com/simccl/simccl/plan/sym"
 )
 
@@ -62,7 +62,7 @@ func Plan(c *Comm, calls []Call, mode Mode) ([]Kernel, error) {
 		return nil, err
 	}
 	if len(calls) == 1 && calls[0].p2p() && calls[0].Func.Valid() {
-		return append(kernels, Kernel{Threads: sendrecv.Threads(c.Layout), single: &calls[0]}), nil
+		return append(kernels, Kernel{Threads: channels.Threads(c.Layout), single: &calls[0]}), nil
 	}
 	mail, err := expand(n, calls)
 	if err != nil {
@@ -147,7 +147,7 @@ func (l *layout) done(n int) Kernel {
 // appendMail fills the kernel of l with as many sends and receives as it holds, appends it, and makes further
 // kernels of the rest.
 func appendMail(out []Kernel, l *layout, m *mail, mode Mode) ([]Kernel, error) {
-	sizer, err := sendrecv.NewSizer(l.c.Layout, l.c.Params, "send/recv")
+	sizer, err := channels.NewSizer(l.c.Layout, l.c.Params, "send/recv")
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func appendMail(out []Kernel, l *layout, m *mail, mode Mode) ([]Kernel, error) {
 			left += m.left[r]
 		}
 		if some {
-			k.Threads = max(k.Threads, sendrecv.Threads(l.c.Layout))
+			k.Threads = max(k.Threads, channels.Threads(l.c.Layout))
 		} else {
 			k.Exchanges, k.Messages = nil, nil
 		}

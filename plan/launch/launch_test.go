@@ -10,7 +10,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/connect"
-	"github.com/simccl/simccl/dev/plantest"
+	"github.com/simccl/simccl/dev/draw"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/check"
 	"github.com/simccl/simccl/plan/launch"
@@ -64,7 +64,7 @@ func calls(t *rapid.T, n int) []launch.Call {
 // end; the same again the second time.
 func TestGroupsAreWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		layout := plantest.Plain(rapid.IntRange(2, 5).Draw(t, "ranks"), rapid.IntRange(1, 2).Draw(t, "nodes"),
+		layout := draw.Plain(rapid.IntRange(2, 5).Draw(t, "ranks"), rapid.IntRange(1, 2).Draw(t, "nodes"),
 			1<<rapid.IntRange(0, 5).Draw(t, "channels"))
 		c := comm(layout)
 		list := calls(t, layout.NRanks)
@@ -92,7 +92,7 @@ func TestGroupsOfPieces(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		perNode := rapid.IntRange(2, 5).Draw(t, "ranks")
-		layout := plantest.Plain(perNode, rapid.IntRange(1, 2).Draw(t, "nodes"),
+		layout := draw.Plain(perNode, rapid.IntRange(1, 2).Draw(t, "nodes"),
 			1<<rapid.IntRange(0, 4).Draw(t, "channels"))
 		layout.Rules, layout.MaxLocalRanks = old, perNode
 		c := comm(layout)
@@ -221,7 +221,7 @@ func once(t *rapid.T, p *plan.Plan, pr *plan.Program, ends [][2]int) {
 // TestKernelsAreCut: a group of more works than a kernel's arguments name goes on in a
 // second kernel, collectives first.
 func TestKernelsAreCut(t *testing.T) {
-	c := comm(plantest.Plain(4, 1, 32))
+	c := comm(draw.Plain(4, 1, 32))
 	var list []launch.Call
 	for i := range 12 {
 		list = append(list, launch.Call{Func: coll.AllToAll, Type: coll.Float32, Count: 1 << 20},
@@ -244,7 +244,7 @@ func TestKernelsAreCut(t *testing.T) {
 
 // TestRefused: calls that contradict the group say which and why.
 func TestRefused(t *testing.T) {
-	c := comm(plantest.Plain(4, 1, 8))
+	c := comm(draw.Plain(4, 1, 8))
 	send := launch.Call{Func: coll.Send, Type: coll.Int8, Count: 5, Rank: 1, Peer: 2}
 	recv := launch.Call{Func: coll.Recv, Type: coll.Int8, Count: 5, Rank: 2, Peer: 1}
 	short := recv
@@ -287,7 +287,7 @@ func TestRefused(t *testing.T) {
 func FuzzPlan(f *testing.F) {
 	f.Add([]byte{4, 1, 100, 7, 0, 2, 8, 50, 3, 1})
 	f.Add([]byte{6, 6, 255, 2, 3, 9, 1, 0, 0, 0})
-	c := comm(plantest.Plain(4, 1, 8))
+	c := comm(draw.Plain(4, 1, 8))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var list []launch.Call
 		for ; len(data) >= 5 && len(list) < 64; data = data[5:] {

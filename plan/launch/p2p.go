@@ -5,7 +5,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/sendrecv"
+	"github.com/simccl/simccl/plan/internal/channels"
 	"github.com/simccl/simccl/units"
 )
 
@@ -126,7 +126,7 @@ type sweep struct{ round, epoch int }
 
 // p2p puts the sends and receives of a rank into a kernel, until it is full (scheduleP2pTasksToPlan,
 // enqueue.cc:1039). batches are the kernel's so far.
-func (l *layout) p2p(m *mail, sizer *sendrecv.Sizer, rank int32, batches *workBatches,
+func (l *layout) p2p(m *mail, sizer *channels.Sizer, rank int32, batches *workBatches,
 	at *sweep) []plan.Exchange {
 	var out []plan.Exchange
 	rules := &l.c.Layout.Rules.Plan
@@ -197,7 +197,7 @@ func (m *mail) bytes(i int32) int64 {
 }
 
 // parts returns the number of channels of a message; 0 for none.
-func parts(s *sendrecv.Sizer, list []plan.Message, i int32, round int) int {
+func parts(s *channels.Sizer, list []plan.Message, i int32, round int) int {
 	if i < 0 {
 		return 0
 	}

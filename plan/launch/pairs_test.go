@@ -8,7 +8,6 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/dev/draw"
-	"github.com/simccl/simccl/dev/plantest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/plan/launch"
@@ -36,7 +35,7 @@ func doings(p *plan.Plan, rank int32) (out []doing) {
 // by call.
 func TestUnequalAlltoallIsItsGroup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		layout := plantest.Plain(rapid.IntRange(2, 4).Draw(t, "ranks"), rapid.IntRange(1, 2).Draw(t, "nodes"),
+		layout := draw.Plain(rapid.IntRange(2, 4).Draw(t, "ranks"), rapid.IntRange(1, 2).Draw(t, "nodes"),
 			8)
 		x := draw.Pairs(t, layout.NRanks, 1<<rapid.IntRange(1, 20).Draw(t, "magnitude"))
 		if x.Count() == 0 {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/simccl/simccl/plan"
-	"github.com/simccl/simccl/plan/internal/sendrecv"
+	"github.com/simccl/simccl/plan/internal/channels"
 )
 
 // fifoWorks is the largest number of batches of a kernel in releases with pieces: half of the FIFO
@@ -14,9 +14,9 @@ const fifoWorks = 64 << 10 / 2
 // pieces puts the sends and receives of a rank into a kernel in releases where pieces have places of their
 // own: each exchange is a send or a receive (enqueue.cc:882 of v2.21.5). Error: *plan.UnsupportedError for a
 // group with more batches than a kernel holds.
-func (l *layout) pieces(m *mail, sizer *sendrecv.Sizer, rank int32, mode Mode) ([]plan.Exchange, int, error) {
+func (l *layout) pieces(m *mail, sizer *channels.Sizer, rank int32, mode Mode) ([]plan.Exchange, int, error) {
 	var out []plan.Exchange
-	at := sendrecv.NewPlaces(l.c.Layout.P2PChannels)
+	at := channels.NewPlaces(l.c.Layout.P2PChannels)
 	list := m.rounds(sizer, rank)
 	for m.left[rank] > 0 {
 		for _, round := range list {

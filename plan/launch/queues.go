@@ -3,7 +3,7 @@ package launch
 import (
 	"slices"
 
-	"github.com/simccl/simccl/plan/internal/sendrecv"
+	"github.com/simccl/simccl/plan/internal/channels"
 )
 
 // queues holds a rank's messages to, or from, its peers, in program order. Most ranks of a large communicator
@@ -78,7 +78,7 @@ func (q *queues) appendPeers(dst []int32) []int32 {
 }
 
 // rounds lists, in order, the rounds in which a rank sends or receives.
-func (m *mail) rounds(s *sendrecv.Sizer, rank int32) []int {
+func (m *mail) rounds(s *channels.Sizer, rank int32) []int {
 	var list []int
 	for _, to := range m.sends[rank].appendPeers(nil) {
 		list = append(list, s.Of(rank, to))

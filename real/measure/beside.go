@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -62,10 +63,7 @@ func (s *Set) beside(t *team.Team, back bench.Backend, dir string) error {
 		return team.Refuse("--sets %s: collectives beside compute are measured on GPUs", s.Name)
 	}
 	about := back.About()
-	group := strings.TrimPrefix(strings.TrimPrefix(s.Name, "beside"), "-")
-	if group == "" {
-		group = "def"
-	}
+	group := cmp.Or(strings.TrimPrefix(strings.TrimPrefix(s.Name, "beside"), "-"), "def")
 	var rows, alone strings.Builder
 	for _, w := range works {
 		if w.work.Product > 0 && !b.Products() {

@@ -19,9 +19,6 @@ import (
 // NCCL is the test of NCCL's pattern.
 const NCCL = ibv.OpNCCL
 
-// tests lists the names of the tests.
-func tests() []string { return []string{"write", "read", "send", NCCL} }
-
 // allSizes returns the sizes of -a: powers of two from 2 bytes to 8 MiB.
 func allSizes() []int {
 	var out []int

@@ -1,6 +1,8 @@
 //go:build linux && (amd64 || arm64)
 
-// Package realtest provides hardware, or a substitute, to tests of commands.
+// Package realtest provides hardware, or a substitute, to tests: the RDMA devices of this machine, and a CUDA
+// driver of the kernels compiled for the CPU (driver.cu). That moves real data with the same sources that
+// GPUs run, and fails where a test requests it.
 package realtest
 
 import (
@@ -10,7 +12,6 @@ import (
 	"github.com/simccl/simccl/config/netcfg"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/internal/require"
-	"github.com/simccl/simccl/real/internal/cuda/fake"
 	"github.com/simccl/simccl/real/internal/ibv"
 	"github.com/simccl/simccl/real/internal/verbs"
 )
@@ -19,7 +20,7 @@ import (
 // LD_LIBRARY_PATH. Without a C++ compiler the test is skipped.
 func FakeDriver(t testing.TB) string {
 	t.Helper()
-	return filepath.Dir(fake.Library(t))
+	return filepath.Dir(Library(t))
 }
 
 // NeedRDMA skips a test on a machine without RDMA.

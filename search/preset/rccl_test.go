@@ -15,7 +15,7 @@ import (
 	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/search/preset"
 	"github.com/simccl/simccl/topo"
-	topodoc "github.com/simccl/simccl/topo/doc"
+	topodoc "github.com/simccl/simccl/topo/show"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,9 +85,7 @@ const (
 // simulated over measured, linear beyond scale, with the start as a prior. The
 // search is gonum's Newton with the Hessian of Gauss and Newton.
 func Fit(ctx context.Context, points []Point, class gpu.Class, o Options) (*Result, error) {
-	if o.Holdout == 0 {
-		o.Holdout = 2
-	}
+	o.Holdout = cmp.Or(o.Holdout, 2)
 	var train []Point
 	held := 0
 	for _, p := range points {
@@ -106,10 +105,7 @@ func Fit(ctx context.Context, points []Point, class gpu.Class, o Options) (*Resu
 	if err := f.guess(o.Quantities); err != nil {
 		return nil, err
 	}
-	rounds := o.Rounds
-	if rounds == 0 {
-		rounds = 12
-	}
+	rounds := cmp.Or(o.Rounds, 12)
 	x, n, err := f.search(rounds, o.Round)
 	if err != nil {
 		return nil, err

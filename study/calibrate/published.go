@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -97,10 +98,7 @@ func (p *published) run(file string, s settings) (r *Run, why string, err error)
 	if err != nil {
 		return nil, "", &FileError{File: file, Problem: err.Error()}
 	}
-	per := p.System.Used
-	if per == 0 {
-		per = p.System.Of
-	}
+	per := cmp.Or(p.System.Used, p.System.Of)
 	r = &Run{File: file, Name: p.Name, Source: p.Source, GPU: p.System.GPU, Date: dateIn().FindString(p.Date),
 		Nodes: max(1, p.System.Nodes), PerNode: p.System.Of,
 		System: strings.Join([]string{p.System.NIC, p.System.Intra, p.System.Cloud}, "; ")}

@@ -9,31 +9,31 @@ import (
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/search/graphxml"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/topo/doc"
+	"github.com/simccl/simccl/topo/show"
 	topoxml "github.com/simccl/simccl/topo/xml"
 )
 
 // Document is everything that NCCL decides. System and Paths describe rank 0's System; Domains is set if NCCL
 // splits the host; Selection is absent for one rank, for which NCCL makes no choice.
 type Document struct {
-	NNodes      int               `json:"nNodes"`
-	GPUsPerNode int               `json:"gpusPerNode"`
-	NRanks      int               `json:"nRanks"`
-	Env         map[string]string `json:"env"`
-	Notes       []string          `json:"notes"`
-	TopoXML     string            `json:"topoXml"`
-	System      doc.SystemSection `json:"system"`
-	Paths       doc.PathsSection  `json:"paths"`
-	Graphs      []Graph           `json:"graphs"`
-	Domains     []Domain          `json:"domains,omitempty"`
-	GraphXML    string            `json:"graphXml"`
-	GraphsFinal []Graph           `json:"graphsFinal"`
-	Channels    Channels          `json:"channels"`
-	Tuning      Tuning            `json:"tuning"`
-	Selection   []Choice          `json:"selection,omitempty"`
-	RCCL        *RCCL             `json:"rccl,omitempty"`
-	Reference   string            `json:"reference"`
-	NCCLVersion string            `json:"ncclVersion"` // whose rules decided: "2.28.9"
+	NNodes      int                `json:"nNodes"`
+	GPUsPerNode int                `json:"gpusPerNode"`
+	NRanks      int                `json:"nRanks"`
+	Env         map[string]string  `json:"env"`
+	Notes       []string           `json:"notes"`
+	TopoXML     string             `json:"topoXml"`
+	System      show.SystemSection `json:"system"`
+	Paths       show.PathsSection  `json:"paths"`
+	Graphs      []Graph            `json:"graphs"`
+	Domains     []Domain           `json:"domains,omitempty"`
+	GraphXML    string             `json:"graphXml"`
+	GraphsFinal []Graph            `json:"graphsFinal"`
+	Channels    Channels           `json:"channels"`
+	Tuning      Tuning             `json:"tuning"`
+	Selection   []Choice           `json:"selection,omitempty"`
+	RCCL        *RCCL              `json:"rccl,omitempty"`
+	Reference   string             `json:"reference"`
+	NCCLVersion string             `json:"ncclVersion"` // whose rules decided: "2.28.9"
 }
 
 // Given supplies what the communicator does not contain: counts as the user gave them, settings, notes, and
@@ -56,7 +56,7 @@ func New(c *comm.Comm, g Given) (*Document, error) {
 	}
 	d := &Document{NNodes: g.Nodes, GPUsPerNode: g.GPUsPerNode, NRanks: c.NRanks, Env: g.Env, Notes: g.Notes,
 		TopoXML: g.TopoXML,
-		System:  doc.System(c.Searched), Paths: doc.Paths(d0.System),
+		System:  show.System(c.Searched), Paths: show.Paths(d0.System),
 		Graphs:   graphsOf(&d0.Graphs, d0.System, d0.Preset),
 		Domains:  domainsOf(c.Layout),
 		GraphXML: g.GraphXML, Channels: channelsOf(c), Tuning: tuningOf(c.Model), RCCL: rcclOf(c),

@@ -1,6 +1,7 @@
 package logcheck
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -175,9 +176,7 @@ func (rep *Report) torn(l *ncclog.Text, ours []string) bool {
 
 func (s *Section) differs(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if s.First == "" {
-		s.First = text
-	}
+	s.First = cmp.Or(s.First, text)
 	if len(s.Differences) < maxDifferences {
 		s.Differences = append(s.Differences, text)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/comm"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/topo/doc"
+	"github.com/simccl/simccl/topo/show"
 )
 
 // Head returns the lines that a rank logs before its graphs: version, settings, network, NETs, multicast and
@@ -95,7 +95,7 @@ func WriteInit(w io.Writer, c *comm.Comm, settings []Setting, subs ...Subsystem)
 	var before []string
 	for n := range c.Domains {
 		d := &c.Domains[n]
-		system := doc.Log(d.System, 0)
+		system := show.Log(d.System, 0)
 		if n > 0 && slices.Equal(system, before) {
 			continue
 		}

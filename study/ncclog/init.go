@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/connect"
 	"github.com/simccl/simccl/search"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/topo/doc"
+	"github.com/simccl/simccl/topo/show"
 )
 
 // lineSize is the size of NCCL's buffer for most lines (init.cc:1242, tuning.cc:505).
@@ -19,7 +19,7 @@ func OfRank(c *comm.Comm, rank int32) []Line {
 	var l log
 	node := c.NodeOf[rank]
 	d := &c.Domains[node]
-	for _, line := range doc.Log(d.System, int(d.First)) {
+	for _, line := range show.Log(d.System, int(d.First)) {
 		l.add(Graph, "%s", line)
 	}
 	for _, id := range [...]int{search.RingID, search.TreeID, search.CollNetChainID, search.CollNetDirectID,

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -170,10 +171,7 @@ func (r *Report) writeGroups(to io.Writer) error {
 			fmt.Fprintf(w, "… %d more\n", len(rows)-i)
 			break
 		}
-		kind := g.Kind
-		if kind == "" {
-			kind = "-"
-		}
+		kind := cmp.Or(g.Kind, "-")
 		fmt.Fprintf(w, "%s\t%s\t%d\t%.4g\t%s\t%.3f\t%.3f\n", g.Name, kind, g.Ranks, g.Calls,
 			Megabytes(g.BytesPerRank), g.BusyUs/1000, g.ExposedUs/1000)
 	}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/simccl/simccl/job"
@@ -50,9 +51,7 @@ func trained(p *workload.Program, gpu string, us float64) *Training {
 	}
 	perSecond := float64(m.Tokens) / us * 1e6 / float64(p.Ranks())
 	t := &Training{Model: m.Name, TokensPerSecond: perSecond, FLOPs: perSecond * float64(m.FLOPs)}
-	if t.Model == "" {
-		t.Model = "model"
-	}
+	t.Model = cmp.Or(t.Model, "model")
 	switch m.Phase {
 	case "prefill":
 		t.TTFTUs = us

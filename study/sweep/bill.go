@@ -3,7 +3,6 @@ package sweep
 import (
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo/fabric"
-	"github.com/simccl/simccl/units"
 )
 
 // Bill counts the parts of a machine's network. An ideal network has NICs and one cable each.
@@ -24,7 +23,7 @@ func billOf(s *scenario.Site) Bill {
 	var b Bill
 	for id := range s.Cluster.NPorts() {
 		b.NICs++
-		b.NICGbit += gbit(s.Cluster.Port(fabric.PortID(id)).BW)
+		b.NICGbit += 8 * float64(s.Cluster.Port(fabric.PortID(id)).BW)
 	}
 	if s.Network == nil {
 		b.Cables, b.CableGbit = b.NICs, b.NICGbit
@@ -47,8 +46,6 @@ func billOf(s *scenario.Site) Bill {
 	}
 	return b
 }
-
-func gbit(bw units.GBps) float64 { return 8 * float64(bw) }
 
 // Prices are the costs of parts, in one currency, here called USD.
 type Prices struct {

@@ -29,7 +29,7 @@ func NewExpr(text string, columns []string) (*Expr, error) {
 	}
 	e, err := parse(text)
 	if err == nil {
-		err = supported(e)
+		err = known(e, maxDepth)
 	}
 	if err != nil {
 		return nil, fail.Usage("%q is no column and no expression of columns: %v", text, err)

@@ -27,10 +27,6 @@ type keyer struct {
 	sums  map[string]string // by file name
 }
 
-func newKeyer(opt scenario.Options, about string) *keyer {
-	return &keyer{opt: opt, about: about, sums: map[string]string{}}
-}
-
 // key hashes a point, with contents in place of names of files.
 func (k *keyer) key(p *Point) (Key, error) {
 	if p.Network != nil {

@@ -84,7 +84,7 @@ func (r *Run) keys(ctx context.Context) (jobs []job, same int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	k := newKeyer(r.Options, about)
+	k := &keyer{opt: r.Options, about: about, sums: map[string]string{}}
 	defer func() { r.files = k.files() }()
 	all := make([]keyed, r.Spec.count())
 	if err := r.eachKey(ctx, k, all); err != nil {

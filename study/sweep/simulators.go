@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"path"
@@ -94,10 +95,7 @@ func vidur(rows []timed) (files []File, err error) {
 			byClass[r.class] = append(byClass[r.class], r)
 		}
 		for _, class := range classes {
-			device := vidurDevices[class]
-			if device == "" {
-				device = class
-			}
+			device := cmp.Or(vidurDevices[class], class)
 			data, err := vidurCSV(byClass[class], k.name)
 			if err != nil {
 				return nil, err

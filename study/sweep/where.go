@@ -36,7 +36,7 @@ func (p *specParser) where(s *Spec, n *yaml.Node) error {
 		}
 		e, err := parse(c.Value)
 		if err == nil {
-			err = supported(e)
+			err = known(e, maxDepth)
 		}
 		if err != nil {
 			var many scanner.ErrorList
@@ -80,9 +80,6 @@ func columnOf(name string) string {
 
 // maxDepth is the maximum nesting of parentheses.
 const maxDepth = 100
-
-// supported returns an error for syntax that evaluate does not support.
-func supported(e ast.Expr) error { return known(e, maxDepth) }
 
 func known(e ast.Expr, depth int) error {
 	if depth == 0 {

@@ -5,6 +5,7 @@
 package detect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -398,10 +399,7 @@ var archNames = map[string]string{"amd64": "x86_64", "arm64": "arm64", "ppc64le"
 // processor adds the CPUID attributes of x86, converting the kernel's family and model back to NCCL's, which
 // shift the extended family (xml.cc:527).
 func (b *builder) processor(e *topo.Element) {
-	arch := b.m.Arch
-	if arch == "" {
-		arch = runtime.GOARCH
-	}
+	arch := cmp.Or(b.m.Arch, runtime.GOARCH)
 	if name, ok := archNames[arch]; ok {
 		initial(e, "arch", name)
 	}

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/dev/golist"
+	"github.com/simccl/simccl/topo"
 )
 
 // TestLinksByComputeCapability: how many NVLinks NCCL asks for (xml.cc:789).
 func TestLinksByComputeCapability(t *testing.T) {
 	for sm, want := range map[int]int{50: 0, 59: 0, 60: 4, 69: 4, 70: 6, 79: 6, 80: 12, 89: 12, 90: 18,
 		120: 18} {
-		if got := maxLinks(sm); got != want {
+		if got := topo.MaxNVLinks(sm); got != want {
 			t.Errorf("sm_%d: %d, want %d", sm, got, want)
 		}
 	}

@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -58,25 +57,13 @@ func (m *Host) hcas() []HCA {
 	for _, e := range entries {
 		out = append(out, HCA{Name: e.Name(), MaxQP: usualMaxQP})
 	}
-	slices.SortStableFunc(out, func(a, b HCA) int { return byNumber(a.Name, b.Name) })
+	slices.SortStableFunc(out, func(a, b HCA) int { return iflist.Compare(a.Name, b.Name) })
 	return out
 }
 
 // usualMaxQP is assumed for a device whose limit of queue pairs cannot be queried: the limit of ConnectX-6
 // and -7.
 const usualMaxQP = 131072
-
-// byNumber compares names with numbers in them as people count: mlx5_2 comes
-// before mlx5_10.
-func byNumber(a, b string) int {
-	stem := func(s string) (string, int) {
-		t := strings.TrimRight(s, "0123456789")
-		return t, atoi(s[len(t):])
-	}
-	as, an := stem(a)
-	bs, bn := stem(b)
-	return cmp.Or(strings.Compare(as, bs), cmp.Compare(an, bn))
-}
 
 // ibPorts lists the active ports of RDMA devices that NCCL_IB_HCA selects (transport/net_ib.cc:711-800).
 func (m *Host) ibPorts(p Params) []netPort {
@@ -88,7 +75,7 @@ func (m *Host) ibPorts(p Params) []netPort {
 		if err != nil {
 			continue
 		}
-		slices.SortStableFunc(ports, func(a, b fs.DirEntry) int { return byNumber(a.Name(), b.Name()) })
+		slices.SortStableFunc(ports, func(a, b fs.DirEntry) int { return iflist.Compare(a.Name(), b.Name()) })
 		pci := ""
 		if r, err := m.Tree.RealPath(dir + "/device"); err == nil {
 			pci = mergedFunction(r, p.MergeVFs)

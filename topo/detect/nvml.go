@@ -2,21 +2,6 @@ package detect
 
 import "strings"
 
-// maxLinks returns the number of NVLinks that NCCL queries on a GPU of compute capability sm (xml.cc:789).
-func maxLinks(sm int) int {
-	switch {
-	case sm < 60:
-		return 0
-	case sm < 70:
-		return 4
-	case sm < 80:
-		return 6
-	case sm < 90:
-		return 12
-	}
-	return 18
-}
-
 // NVML field ids (nvml.h).
 const (
 	fieldNVLinkState = 165

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/simccl/simccl/topo"
 )
 
 // NVML lists the machine's GPUs through go-nvml (builds with cgo).
@@ -39,7 +41,7 @@ func readDevice(d nvml.Device, i int) GPU {
 		g.SM = 10*major + minor
 	}
 	g.Name, _ = d.GetName()
-	for l := range maxLinks(g.SM) {
+	for l := range topo.MaxNVLinks(g.SM) {
 		if ok, r := d.GetNvLinkCapability(l, capP2P); r != nvml.SUCCESS || ok == 0 ||
 			!linkActive(d, l, g.SM) {
 			continue

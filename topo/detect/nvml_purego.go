@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+
+	"github.com/simccl/simccl/topo"
 )
 
 // library is a handle of libnvidia-ml.so.1, opened at run time.
@@ -87,7 +89,7 @@ func (l library) device(d uintptr, i int) GPU {
 	if name := new(cell); l.call("nvmlDeviceGetName", d, name.addr(), 96) == 0 {
 		g.Name = name.text(0)
 	}
-	for k := range maxLinks(g.SM) {
+	for k := range topo.MaxNVLinks(g.SM) {
 		ok, far := new(cell), new(cell)
 		if l.call("nvmlDeviceGetNvLinkCapability", d, uintptr(k), capP2P, ok.addr()) != 0 || ok.u32(0) == 0 ||
 			!l.active(d, k, g.SM) {

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -165,9 +166,7 @@ func (r *reader) field(n *Network, key string, at int64) error {
 		return r.List(func(at int64) error {
 			c := Cable{at: at}
 			err := r.Decode(&c)
-			if c.Count == 0 {
-				c.Count = 1
-			}
+			c.Count = cmp.Or(c.Count, 1)
 			n.Cables = append(n.Cables, c)
 			return err
 		})

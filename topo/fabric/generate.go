@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -46,18 +47,10 @@ func Kinds() [][2]string {
 
 // Generate builds the switches and cables of a Layout. It returns a LayoutError if there is no such network.
 func Generate(p Layout) (*Network, error) {
-	if p.Oversub == 0 {
-		p.Oversub = 1
-	}
-	if p.PerLeaf == 0 {
-		p.PerLeaf = p.Hosts
-	}
-	if p.Ports == 0 {
-		p.Ports = 1
-	}
-	if p.Routing == "" {
-		p.Routing = ECMP
-	}
+	p.Oversub = cmp.Or(p.Oversub, 1)
+	p.PerLeaf = cmp.Or(p.PerLeaf, p.Hosts)
+	p.Ports = cmp.Or(p.Ports, 1)
+	p.Routing = cmp.Or(p.Routing, ECMP)
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -220,10 +213,7 @@ func (g *generator) fatTree() {
 	leaves, down := g.leaves("", func(host, port int) int { return host/p.PerLeaf*all + port },
 		func(int) bool { return true })
 	pods := (p.Hosts + p.PerLeaf - 1) / p.PerLeaf
-	cores := p.Spines
-	if cores == 0 {
-		cores = all
-	}
+	cores := cmp.Or(p.Spines, all)
 	var core []string
 	for c := range cores {
 		core = append(core, g.add("core%d", c))

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -247,9 +248,7 @@ func unlike(c, peer *cabled, peers int, verb, to string) (out []string) {
 		if to != "" {
 			what = c.name + " " + verb
 			for i, v := range said {
-				if v == "" {
-					v = "no"
-				}
+				v = cmp.Or(v, "no")
 				if said[i] = v + " cables " + to + " " + k; v == "1" {
 					said[i] = "1 cable " + to + " " + k
 				}

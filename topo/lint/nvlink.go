@@ -7,22 +7,8 @@ import (
 
 	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/termtext"
+	"github.com/simccl/simccl/topo"
 )
-
-// maxNVLinks returns the largest number of NVLinks of a GPU of compute capability sm (xml.cc:760).
-func maxNVLinks(sm int) int {
-	switch {
-	case sm < 60:
-		return 0
-	case sm < 70:
-		return 4
-	case sm < 80:
-		return 6
-	case sm < 90:
-		return 12
-	}
-	return 18
-}
 
 // gpuLinks is a GPU's declared NVLinks, counted by peer.
 type gpuLinks struct {
@@ -81,7 +67,7 @@ func (c *checker) ownLinks(g *gpuLinks) {
 	}
 	sort.Strings(targets)
 	g.targets = strings.Join(targets, " ")
-	if most := maxNVLinks(g.sm); !c.amd && g.sm > 0 && g.total > most {
+	if most := topo.MaxNVLinks(g.sm); !c.amd && g.sm > 0 && g.total > most {
 		c.say(Warning, "nvlink-count", g.it, "", fmt.Sprintf("%d NVLinks, an sm_%d chip has %d", g.total,
 			g.sm, most),
 			"count each link once; links to peers through a switch belong to the switch, not to each peer")

@@ -10,7 +10,7 @@ import (
 	"github.com/simccl/simccl/internal/cnum"
 	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/topo/internal/pcie"
+	"github.com/simccl/simccl/topo/decl"
 )
 
 // cpus checks NUMA numbers, affinities, and that NCCL recognises the CPU's vendor and model.
@@ -197,7 +197,7 @@ func (c *checker) links() {
 		w, hasW := it.e.Get("link_width")
 		s, hasS := it.e.Get("link_speed")
 		wide := it.e.Int("link_width", 0)
-		bw, known := pcie.Bandwidth(wide, s)
+		bw, known := decl.PCIBandwidth(wide, s)
 		switch {
 		case (hasW && w == "") || !hasW || wide == 0:
 			c.say(Warning, "width", it, "link_width", fmt.Sprintf("link_width is %s, NCCL takes 16 lanes",
@@ -227,7 +227,7 @@ func (c *checker) uplinks() {
 			continue
 		}
 		speed, _ := it.e.Get("link_speed")
-		bw, known := pcie.Bandwidth(it.e.Int("link_width", 0), speed)
+		bw, known := decl.PCIBandwidth(it.e.Int("link_width", 0), speed)
 		if !known || float32(bw) >= narrowUplink*below {
 			continue
 		}
@@ -256,7 +256,7 @@ func devicesBelow(port *topo.Element) (gbps float32, n int) {
 			child.Child("nic") != nil || strings.HasPrefix(class, "0x03") ||
 			strings.HasPrefix(class, "0x02")) {
 			speed, _ := child.Get("link_speed")
-			bw, _ := pcie.Bandwidth(child.Int("link_width", 0), speed)
+			bw, _ := decl.PCIBandwidth(child.Int("link_width", 0), speed)
 			sum, devices = float32(bw), 1
 		}
 		gbps, n = gbps+sum, n+devices
@@ -291,7 +291,7 @@ func (c *checker) gpuAttributes() {
 		}
 		if it.pci != nil {
 			speed, ok := it.pci.Get("link_speed")
-			bw, known := pcie.Bandwidth(it.pci.Int("link_width", 0), speed)
+			bw, known := decl.PCIBandwidth(it.pci.Int("link_width", 0), speed)
 			if ok && known && sm > 0 && float32(bw) < generation(sm) && sm != 121 {
 				c.say(Note, "gpu-link", it, "", fmt.Sprintf("its PCIe link has %g GB/s, an sm_%d chip can %g",
 					float32(bw), sm, generation(sm)),
@@ -316,7 +316,7 @@ func (c *checker) amdGPU(it item) {
 		return
 	}
 	speed, ok := it.pci.Get("link_speed")
-	bw, known := pcie.Bandwidth(it.pci.Int("link_width", 0), speed)
+	bw, known := decl.PCIBandwidth(it.pci.Int("link_width", 0), speed)
 	if ok && known && float32(bw) < most {
 		c.say(Note, "gpu-link", it, "", fmt.Sprintf("its PCIe link has %g GB/s, a %s GPU can %g", float32(bw),
 			arch, most), "check link_speed and link_width; a sleeping link shows less")
@@ -346,7 +346,7 @@ func (c *checker) nets() {
 			continue
 		}
 		speed, _ := it.pci.Get("link_speed")
-		bw, _ := pcie.Bandwidth(it.pci.Int("link_width", 0), speed)
+		bw, _ := decl.PCIBandwidth(it.pci.Int("link_width", 0), speed)
 		if need := float32(mbps) / 8000; float32(bw)*1.06 < need {
 			c.say(Warning, "net-link", it, "speed", fmt.Sprintf("a port of %g GB/s on a PCIe link of %g GB/s",
 				need, float32(bw)), "check link_speed and link_width of its <pci>")

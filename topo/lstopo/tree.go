@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/internal/fail"
+	"github.com/simccl/simccl/internal/iflist"
 	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/machine"
 )
@@ -267,7 +268,7 @@ func (b *builder) devices(top *object) error {
 		}
 	}
 	slices.SortStableFunc(nics, func(x, y *object) int {
-		return natural(x.osDevice(kind).attrs["name"], y.osDevice(kind).attrs["name"])
+		return iflist.Compare(x.osDevice(kind).attrs["name"], y.osDevice(kind).attrs["name"])
 	})
 	for _, o := range gpus {
 		e, err := b.function(o)
@@ -329,15 +330,4 @@ func guid(text string) string {
 		}
 	}
 	return ""
-}
-
-// natural compares names with numbers numerically: mlx5_2 is less than mlx5_10.
-func natural(a, b string) int {
-	split := func(s string) (string, int) {
-		head := strings.TrimRight(s, "0123456789")
-		return head, number(s[len(head):])
-	}
-	x, i := split(a)
-	y, j := split(b)
-	return cmp.Or(strings.Compare(x, y), cmp.Compare(i, j))
 }

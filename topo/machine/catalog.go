@@ -80,8 +80,9 @@ type nicKind struct {
 	latency float64 // us
 }
 
-func mellanox(class, device, sub, gen string) pciID {
-	return pciID{class, "0x15b3", device, "0x15b3", sub, gen}
+func connectX(class, device, sub, gen string, speed int) nicKind {
+	return nicKind{pci: pciID{class, "0x15b3", device, "0x15b3", sub, gen}, speed: speed, name: "mlx5_%d",
+		maxConn: 131072}
 }
 
 const (
@@ -90,24 +91,15 @@ const (
 )
 
 var nicKinds = map[string]nicKind{
-	"connectx-4": {pci: mellanox(infiniband, "0x1013", "0x0003", "3x16"), speed: 100000, name: "mlx5_%d",
-		maxConn: 131072},
-	"connectx-6": {pci: mellanox(infiniband, "0x101b", "0x0007", "4x16"), speed: 200000, name: "mlx5_%d",
-		maxConn: 131072},
-	"connectx-6-roce": {pci: mellanox(ethernet, "0x101d", "0x0016", "4x16"), speed: 100000, name: "mlx5_%d",
-		maxConn: 131072},
-	"connectx-7": {pci: mellanox(infiniband, "0x1021", "0x0023", "5x16"), speed: 400000, name: "mlx5_%d",
-		maxConn: 131072},
-	"connectx-7-roce": {pci: mellanox(ethernet, "0x1021", "0x0038", "5x16"), speed: 400000, name: "mlx5_%d",
-		maxConn: 131072},
-	"connectx-7-vf": {pci: mellanox(infiniband, "0x101e", "0x0101", "5x16"), speed: 400000, name: "mlx5_%d",
-		maxConn: 131072},
-	"connectx-8": {pci: mellanox(infiniband, "0x1023", "0x0041", "6x16"), speed: 800000, name: "mlx5_%d",
-		maxConn: 131072},
-	"connectx-8-roce": {pci: mellanox(ethernet, "0x1023", "0x0041", "6x16"), speed: 800000, name: "mlx5_%d",
-		maxConn: 131072},
-	"connectx-8-vf": {pci: mellanox(infiniband, "0x101e", "0x0101", "6x16"), speed: 800000, name: "mlx5_%d",
-		maxConn: 131072},
+	"connectx-4":      connectX(infiniband, "0x1013", "0x0003", "3x16", 100000),
+	"connectx-6":      connectX(infiniband, "0x101b", "0x0007", "4x16", 200000),
+	"connectx-6-roce": connectX(ethernet, "0x101d", "0x0016", "4x16", 100000),
+	"connectx-7":      connectX(infiniband, "0x1021", "0x0023", "5x16", 400000),
+	"connectx-7-roce": connectX(ethernet, "0x1021", "0x0038", "5x16", 400000),
+	"connectx-7-vf":   connectX(infiniband, "0x101e", "0x0101", "5x16", 400000),
+	"connectx-8":      connectX(infiniband, "0x1023", "0x0041", "6x16", 800000),
+	"connectx-8-roce": connectX(ethernet, "0x1023", "0x0041", "6x16", 800000),
+	"connectx-8-vf":   connectX(infiniband, "0x101e", "0x0101", "6x16", 800000),
 	"efa": {pci: pciID{ethernet, "0x1d0f", "0xefa1", "0x1d0f", "0xefa1", "5x16"}, speed: 100000,
 		name: "rdmap%ds0", maxConn: 262144, latency: 75},
 	"gvnic": {pci: pciID{ethernet, "0x1ae0", "0x0042", "0x1ae0", "0x0000", "5x16"}, speed: 200000,

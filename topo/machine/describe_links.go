@@ -98,9 +98,6 @@ func (d *describer) nicKind(e *decl.Element, nets []*decl.Element) (*NIC, error)
 	return n, nil
 }
 
-// isVirtual reports whether an NVLink leads to NVSwitches that the host does not see.
-func isVirtual(target string) bool { return strings.HasPrefix(target, "fffffff") }
-
 // nvlinks describes the NVLinks: to NVSwitches, or between pairs of GPUs.
 func (d *describer) nvlinks() error {
 	l := &d.spec.NVLink
@@ -116,7 +113,7 @@ func (d *describer) nvlinks() error {
 				between[[2]int{i, to}] += count
 			case !strings.HasPrefix(class, "0x0680") || class == "0x068001":
 				return cannot(e, "an NVLink to %s, of class %s", target, class)
-			case isVirtual(target):
+			case strings.HasPrefix(target, "fffffff"):
 				virtual += count
 			default:
 				own.Counts, own.Bus = append(own.Counts, count), append(own.Bus, target)

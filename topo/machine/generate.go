@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -133,9 +134,7 @@ func (g *generator) busID() string {
 
 // pci returns a function's element; gen replaces its own link.
 func pci(id pciID, bus, gen string) *decl.Element {
-	if gen == "" {
-		gen = id.gen
-	}
+	gen = cmp.Or(gen, id.gen)
 	speed, width, _ := link(gen)
 	if gen == unknownLink {
 		speed, width = "", "0"

@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,12 +72,12 @@ func (a *namer) collect(root *decl.Element) {
 	for i, id := range ids {
 		a.buses[id.key()] = fmt.Sprintf("%04x:%02x:00", i/255, 1+i%255)
 	}
-	for i, n := range sorted(names) {
+	for i, n := range slices.Sorted(maps.Keys(names)) {
 		a.names[n] = fmt.Sprintf("%s%0*d", driver(n), len(strconv.Itoa(len(names)-1)), i)
 	}
 	for attr, seen := range values { //lint:sorted each is filled by itself
 		a.numbers[attr] = map[string]string{}
-		list := sorted(seen)
+		list := slices.Sorted(maps.Keys(seen))
 		slices.SortStableFunc(list, func(x, y string) int { return compareHex(x, y) })
 		for i, v := range list {
 			a.numbers[attr][v] = fmt.Sprintf("0x%x", i+1)
@@ -93,15 +94,6 @@ func driver(name string) string {
 		}
 	}
 	return "net"
-}
-
-func sorted(set map[string]bool) []string {
-	out := make([]string, 0, len(set))
-	for v := range set {
-		out = append(out, v)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // compareHex orders numbers as strtoull with base 0 reads them.

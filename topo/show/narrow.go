@@ -34,7 +34,7 @@ func widest(text string) int {
 
 func narrow(b *strings.Builder, s *topo.System) {
 	gpus, nets := byRank(s), s.Of(topo.NET)
-	rates := newRates()
+	rates := &rates{seen: map[string]bool{}}
 	head := []string{""}
 	for _, g := range gpus {
 		head = append(head, fmt.Sprint(s.Nodes[g].GPU.Rank))
@@ -101,8 +101,6 @@ type rates struct {
 	seen map[string]bool
 	text []string
 }
-
-func newRates() *rates { return &rates{seen: map[string]bool{}} }
 
 // kind formats the kind of a path for a cell of the matrix, "X" on the diagonal.
 func (r *rates) kind(s *topo.System, from, to topo.NodeID) string {

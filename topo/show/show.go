@@ -1,6 +1,7 @@
 // Package show shows a machine as NCCL sees it: the matrix of paths, the
-// PCI tree with bandwidths, and a drawing for Graphviz. It reads a built
-// topo.Host and gives text; it prints nothing and decides nothing.
+// PCI tree with bandwidths, a drawing for Graphviz, the sections system and
+// paths of the decision document, and the lines of NCCL's INFO log. It reads a
+// built topo.Host and gives text; it prints nothing and decides nothing.
 package show
 
 import (
@@ -9,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/topo"
-	"github.com/simccl/simccl/topo/doc"
 )
 
 // Doc is the output of `topo show --json`: the machine's Systems (parts that NCCL keeps together) with system
@@ -22,9 +22,9 @@ type Doc struct {
 
 // Part is one System of the machine with its local ranks.
 type Part struct {
-	Ranks  []int             `json:"ranks"`
-	System doc.SystemSection `json:"system"`
-	Paths  doc.PathsSection  `json:"paths"`
+	Ranks  []int         `json:"ranks"`
+	System SystemSection `json:"system"`
+	Paths  PathsSection  `json:"paths"`
 }
 
 // JSON returns the Doc of a host.
@@ -34,7 +34,7 @@ func JSON(h *topo.Host) Doc {
 		d.Name = h.Spec.Name
 	}
 	for i, s := range h.Systems {
-		d.Parts = append(d.Parts, Part{Ranks: ranksOf(h, i), System: doc.System(s), Paths: doc.Paths(s)})
+		d.Parts = append(d.Parts, Part{Ranks: ranksOf(h, i), System: System(s), Paths: Paths(s)})
 	}
 	return d
 }

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/decl"
-	"github.com/simccl/simccl/topo/doc"
 	"github.com/simccl/simccl/topo/smi"
 )
 
@@ -29,7 +29,7 @@ func Write(w io.Writer, h *topo.Host, format string) error {
 		return err
 	case "dot", "nccl":
 		for _, s := range h.Systems {
-			text := strings.Join(doc.Log(s, 0), "\n") + "\n"
+			text := strings.Join(Log(s, 0), "\n") + "\n"
 			if format == "dot" {
 				text = Dot(s)
 			}
@@ -86,9 +86,7 @@ func Anonymize(root *topo.Element) *topo.Element {
 				continue
 			}
 			key := attr + v
-			if numbers[key] == 0 {
-				numbers[key] = len(numbers) + 1
-			}
+			numbers[key] = cmp.Or(numbers[key], len(numbers)+1)
 			e.Set(attr, fmt.Sprintf("0x%x", numbers[key]))
 		}
 	})

@@ -280,7 +280,7 @@ func (p *parser) known(q *quick, b []byte) string {
 	h *= 0x9e3779b97f4a7c15
 	s := &q.seen[h>>52]
 	if *s != string(b) {
-		*s = p.intern(b)
+		*s = p.names.Intern(b)
 	}
 	return *s
 }

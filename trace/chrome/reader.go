@@ -130,7 +130,7 @@ type parser struct {
 	words map[string]int64
 	// wordBytes is the memory of words.
 	wordBytes int
-	names     map[string]string
+	names     pack.Strings
 	whole     int64  // ts of the event being read: whole microseconds
 	pico      int64  // the rest in picoseconds
 	kept      int    // bytes of otherData stored
@@ -225,7 +225,7 @@ func (p *parser) object(member func(key string) error) error {
 		if len(t.text) > maxName {
 			return p.long(t, "a key")
 		}
-		key := p.intern(t.text)
+		key := p.names.Intern(t.text)
 		if t, err = p.lex.next(); err != nil || t.kind != tokColon {
 			return first(err, p.unexpected(t, ": after "+termtext.Quote(key, 0)))
 		}
@@ -239,22 +239,6 @@ func (p *parser) object(member func(key string) error) error {
 func (p *parser) long(t token, what string) error {
 	return &SyntaxError{t.line, t.col, fmt.Sprintf("%s of %d bytes, beginning %s; up to %d are read", what,
 		len(t.text), termtext.Quote(string(t.text[:maxName]), 40), maxName)}
-}
-
-// intern returns a shared copy of a short string, as traces repeat a few.
-func (p *parser) intern(b []byte) string {
-	if len(b) > 256 {
-		return string(b)
-	}
-	if s, ok := p.names[string(b)]; ok {
-		return s
-	}
-	if p.names == nil || len(p.names) > 1<<16 {
-		p.names = make(map[string]string)
-	}
-	s := string(b)
-	p.names[s] = s
-	return s
 }
 
 func (p *parser) events() error {
@@ -375,15 +359,15 @@ func (p *parser) member(key string) error {
 	case "dur":
 		p.duration(t)
 	case "cat":
-		e.Cat = p.intern(t.text)
+		e.Cat = p.names.Intern(t.text)
 	case "name":
-		e.Name = p.intern(t.text)
+		e.Name = p.names.Intern(t.text)
 	case "id":
 		e.ID = string(t.text)
 	case "cname":
 		e.Tint = pack.TintOf(t.text)
 	case "bp":
-		e.Bind = p.intern(t.text)
+		e.Bind = p.names.Intern(t.text)
 	}
 	return nil
 }
@@ -428,12 +412,12 @@ func (p *parser) value(key string) (trace.Arg, error) {
 	}
 	switch t.kind {
 	case tokString:
-		return trace.Str(key, p.intern(t.text)), nil
+		return trace.Str(key, p.names.Intern(t.text)), nil
 	case tokNumber:
-		return numeric(key, p.intern(t.text)), nil
+		return numeric(key, p.names.Intern(t.text)), nil
 	case tokWord:
 		p.bare(t)
-		return trace.Str(key, p.intern(t.text)), nil
+		return trace.Str(key, p.names.Intern(t.text)), nil
 	}
 	var text []byte
 	if err := p.copyValue(t, &text, 0); err != nil {

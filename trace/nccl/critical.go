@@ -96,9 +96,6 @@ func (l *pathSteps) add(s *pathStep) {
 	l.n++
 }
 
-// proxied reports whether the proxy or the NIC executed the wait: no kernel waits for its end.
-func (s *pathStep) proxied() bool { return s.network && (s.wait == SendPeerWait || s.wait == SendWait) }
-
 // sendOf returns the send that a receive waits for; with in-network reduction, the send of the rank that sent
 // last.
 func (p *pathSink) sendOf(s *pathStep) (int32, bool) {
@@ -322,7 +319,7 @@ func (p *pathSink) causes() (by []channelPath, final cause, err error) {
 			return nil, cause{}, err
 		}
 		s := p.steps.at(i)
-		if s.proxied() {
+		if s.network && (s.wait == SendPeerWait || s.wait == SendWait) {
 			continue
 		}
 		c := cause{s.end, i}

@@ -176,10 +176,7 @@ func (r *Recorder) Arrival(at units.Time, w *WorkRequest) {
 
 // args appends a request's arguments, in NCCL's order.
 func (t *nicTracks) args(a []trace.Arg, w *WorkRequest, opcode string) []trace.Arg {
-	device := w.Device
-	if device == "" {
-		device = t.port.Name
-	}
+	device := cmp.Or(w.Device, t.port.Name)
 	return append(a, trace.Str("device", device), trace.Int("qp_num", w.QPNum), trace.Str("opcode", opcode),
 		trace.Int("wr_id", w.ID), trace.Int("size", int64(w.Size)))
 }

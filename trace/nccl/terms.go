@@ -82,7 +82,7 @@ func (t *Terms) args(a []trace.Arg) []trace.Arg {
 			continue
 		}
 		sum += v
-		now := ticks(sum)
+		now := int64((sum + trace.Tick/2) / trace.Tick)
 		if n := now - before; n > 0 {
 			a = append(a, trace.Num(termKey[i], float64(n)/1000))
 		}
@@ -90,8 +90,6 @@ func (t *Terms) args(a []trace.Arg) []trace.Arg {
 	}
 	return a
 }
-
-func ticks(t units.Time) int64 { return int64((t + trace.Tick/2) / trace.Tick) }
 
 // ParseTerms reads the terms of a slice from its arguments; ok is false if it has none.
 func ParseTerms(args []trace.Arg) (t Terms, ok bool) {

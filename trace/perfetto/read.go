@@ -17,6 +17,7 @@ import (
 	"github.com/simccl/simccl/internal/protowire"
 	"github.com/simccl/simccl/internal/termtext"
 	"github.com/simccl/simccl/trace"
+	"github.com/simccl/simccl/trace/internal/pack"
 )
 
 // Limits of a file.
@@ -85,7 +86,7 @@ type reader struct {
 	offset    int64
 	next      int64 // offset after the packet
 	buf       []byte
-	names     map[string]string
+	names     pack.Strings
 	sequences map[uint64]*sequence
 	lanes     map[uint64]*lane
 	kept      int // number of strings and tracks stored
@@ -128,22 +129,6 @@ func (r *reader) settle() {
 func (r *reader) pass() error {
 	r.settle()
 	return r.to.Event(&r.event)
-}
-
-// intern returns a string of the file; short ones are shared.
-func (r *reader) intern(b []byte) string {
-	if len(b) > 256 {
-		return string(b)
-	}
-	if s, ok := r.names[string(b)]; ok {
-		return s
-	}
-	if r.names == nil || len(r.names) > 1<<16 {
-		r.names = make(map[string]string)
-	}
-	s := string(b)
-	r.names[s] = s
-	return s
 }
 
 func (r *reader) fail(format string, args ...any) error {
@@ -296,7 +281,7 @@ func (r *reader) str(b []byte) (string, error) {
 		return "", r.fail("a name of %d bytes, beginning %s; up to %d are read", len(b),
 			termtext.Quote(string(b[:maxName]), 40), maxName)
 	}
-	return r.intern(b), nil
+	return r.names.Intern(b), nil
 }
 
 func (r *reader) interned(s *sequence, data []byte) error {

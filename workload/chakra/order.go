@@ -3,7 +3,7 @@ package chakra
 import (
 	"fmt"
 
-	"github.com/simccl/simccl/workload/internal/order"
+	"github.com/simccl/simccl/internal/heap"
 )
 
 // order returns the nodes in topological order, and otherwise in the order of the file. It drops and notes
@@ -36,7 +36,7 @@ func (t *Trace) sorted(b *builder) ([]int32, error) {
 		at[t.Nodes[i].ID] = int32(i)
 	}
 	lost := 0
-	out, ok := order.Sort(len(t.Nodes), func(i int32, yield func(int32)) {
+	out, ok := heap.Order(len(t.Nodes), func(i int32, yield func(int32)) {
 		for _, ids := range [][]uint64{t.Nodes[i].Data, t.Nodes[i].Ctrl} {
 			for _, d := range ids {
 				if k, ok := at[d]; ok {

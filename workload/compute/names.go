@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -200,9 +201,7 @@ func products(c, from *Class) map[string]Product {
 }
 
 func fill[T int64 | float64](to *T, from T) {
-	if *to == 0 {
-		*to = from
-	}
+	*to = cmp.Or(*to, from)
 }
 
 // Format returns the file of a class.

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -216,9 +217,7 @@ func (x *published) model() *Model {
 		QRank: x.QRank, KVRank: x.KVRank, NopeDim: x.NopeDim, RopeDim: x.RopeDim, ValueDim: x.ValueDim,
 		SSMHeads: x.SSMHeads, SSMHeadDim: x.SSMHeadDim, SSMGroups: max(x.SSMGroups, 1), SSMState: x.SSMState,
 		SSMConv: x.SSMConv, QKVBias: x.Bias, OutBias: x.Bias, FFNBias: x.MLPBias}
-	if m.KVHeads == 0 {
-		m.KVHeads = m.Heads
-	}
+	m.KVHeads = cmp.Or(m.KVHeads, m.Heads)
 	for _, act := range []string{x.Act, x.HybridAct} { // SwiGLU is the rule
 		m.Gated = m.Gated && !slices.Contains([]string{"relu2", "gelu", "gelu_new", "relu"}, act)
 	}

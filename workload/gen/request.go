@@ -136,18 +136,14 @@ func (r Request) Config(ranks int, gpu string) (Config, error) {
 		FSDP: r.FSDP, TPOverlap: r.TPOverlap, Capacity: 1, Prefetch: 1, Iterations: 1, Bucket: 25 << 20,
 		Launch: DefaultLaunch}
 	c.SequenceParallel = c.TP > 1
-	if c.Seq == 0 {
-		c.Seq = 4096
-	}
+	c.Seq = cmp.Or(c.Seq, 4096)
 	each := c.TP * c.PP * c.CP
 	if c.DP == 0 {
 		if c.DP = ranks / each; c.DP < 1 || ranks%each != 0 {
 			return c, &Error{"tp", "tp, pp and cp do not divide the GPUs of the machine", "write other sizes"}
 		}
 	}
-	if c.GlobalBatch == 0 {
-		c.GlobalBatch = c.MicroBatch * int64(c.DP*c.PP)
-	}
+	c.GlobalBatch = cmp.Or(c.GlobalBatch, c.MicroBatch*int64(c.DP*c.PP))
 	w := r.words()
 	if err := w.Apply(&c); err != nil {
 		return c, err

@@ -12,7 +12,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/simccl/simccl/workload/internal/order"
+	"github.com/simccl/simccl/internal/heap"
 )
 
 // File is a GOAL schedule: one list of operations per rank.
@@ -85,7 +85,7 @@ const (
 // order sorts the operations of a rank so that each follows what it requires,
 // else as the file has them. ok is false when dependencies are a cycle.
 func (r *Rank) order() (list []int32, ok bool) {
-	return order.Sort(len(r.Ops), func(i int32, yield func(int32)) {
+	return heap.Order(len(r.Ops), func(i int32, yield func(int32)) {
 		for _, deps := range [][]uint32{r.Ops[i].Requires, r.Ops[i].Starts} {
 			for _, d := range deps {
 				yield(int32(d))

@@ -9,8 +9,8 @@ import (
 	"github.com/simccl/simccl/workload/calls"
 	"github.com/simccl/simccl/workload/chakra"
 	"github.com/simccl/simccl/workload/flight"
+	"github.com/simccl/simccl/workload/internal/torch"
 	"github.com/simccl/simccl/workload/nccllog"
-	"github.com/simccl/simccl/workload/torchet"
 )
 
 // json recognises what begins with a bracket or a brace.
@@ -63,7 +63,7 @@ func recorded(head []byte) Kind {
 		return ChromeTrace
 	case chakra.RecogniseJSON(head):
 		return ChakraJSON
-	case torchet.Recognise(head):
+	case torch.Recognise(head):
 		return TorchET
 	case flight.RecogniseJSON(head):
 		return FlightJSON

@@ -9,10 +9,10 @@ import (
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/chakra"
 	"github.com/simccl/simccl/workload/flight"
+	"github.com/simccl/simccl/workload/internal/torch"
 	"github.com/simccl/simccl/workload/nccllog"
 	"github.com/simccl/simccl/workload/rebuild"
 	"github.com/simccl/simccl/workload/simai"
-	"github.com/simccl/simccl/workload/torchet"
 )
 
 // MixedError is a set of files that are different jobs.
@@ -143,15 +143,9 @@ func (p *parts) recorded(j *Job) error {
 	}
 	j.Rebuilt, j.Program = res, res.Program
 	j.Notes = append(j.Notes, res.Notes...)
-	if j.Meta.GPU == "" {
-		j.Meta.GPU = res.GPU
-	}
-	if j.Meta.NCCL == "" {
-		j.Meta.NCCL = res.NCCL
-	}
-	if j.Meta.World == 0 {
-		j.Meta.World = len(res.Program.Of)
-	}
+	j.Meta.GPU = cmp.Or(j.Meta.GPU, res.GPU)
+	j.Meta.NCCL = cmp.Or(j.Meta.NCCL, res.NCCL)
+	j.Meta.World = cmp.Or(j.Meta.World, len(res.Program.Of))
 	return nil
 }
 
@@ -266,7 +260,7 @@ func (p *parts) etJob(j *Job) error {
 			ranks = max(ranks, t.World)
 		}
 	}
-	pr, notes, err := torchet.Program(list, ranks, p.o.Symmetric || p.o.Partial)
+	pr, notes, err := torch.Program(list, ranks, p.o.Symmetric || p.o.Partial)
 	j.Program, j.Notes = pr, append(j.Notes, notes...)
 	return err
 }

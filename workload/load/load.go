@@ -18,11 +18,11 @@ import (
 	"github.com/simccl/simccl/workload/chakra"
 	"github.com/simccl/simccl/workload/flight"
 	"github.com/simccl/simccl/workload/goal"
+	"github.com/simccl/simccl/workload/internal/torch"
 	"github.com/simccl/simccl/workload/kineto"
 	"github.com/simccl/simccl/workload/nccllog"
 	"github.com/simccl/simccl/workload/rebuild"
 	"github.com/simccl/simccl/workload/simai"
-	"github.com/simccl/simccl/workload/torchet"
 )
 
 // File is an input file: its name and how to open it.
@@ -71,7 +71,7 @@ type parts struct {
 	native  []*workload.Program
 	calls   []*calls.Record
 	kineto  []*kineto.Trace
-	et      []ranked[*torchet.Trace]
+	et      []ranked[*torch.Trace]
 	chakra  []ranked[*chakra.Trace]
 	groups  map[string][]int32
 	flight  []ranked[*flight.Dump]
@@ -218,8 +218,8 @@ func (p *parts) part(in io.Reader, name string, format Format) error {
 		p.kineto = append(p.kineto, t)
 		return err
 	case TorchET:
-		t, err := torchet.Read(in, name)
-		p.et = append(p.et, ranked[*torchet.Trace]{rankOf(name), name, t})
+		t, err := torch.Read(in, name)
+		p.et = append(p.et, ranked[*torch.Trace]{rankOf(name), name, t})
 		return err
 	case Chakra, ChakraJSON:
 		read := chakra.Read

@@ -26,10 +26,6 @@ type rank struct {
 	gap        int64 // between kernels that are queued, ns
 }
 
-func newRank(t *kineto.Trace) *rank {
-	return &rank{t: t, rank: max(t.Rank, 0), streams: map[int32]*stream{}, threads: map[int32]*thread{}}
-}
-
 // note adds a note for users, once.
 func (r *rank) note(format string, args ...any) {
 	if s := fmt.Sprintf(format, args...); !slices.Contains(r.notes, s) {

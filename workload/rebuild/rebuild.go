@@ -173,7 +173,7 @@ func (j *job) open(traces []*kineto.Trace) error {
 		if t.World == 0 {
 			j.world = max(j.world, largest(t.Groups))
 		}
-		r := newRank(t)
+		r := &rank{t: t, rank: max(t.Rank, 0), streams: map[int32]*stream{}, threads: map[int32]*thread{}}
 		if len(t.Ops) == 0 {
 			r.note("no operations of a GPU were recorded")
 		}

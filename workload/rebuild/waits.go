@@ -17,10 +17,7 @@ const (
 // waits finds what streams wait for and adds it to the operations that follow.
 func (r *rank) waits(n *WaitCounts) {
 	r.targets()
-	flags := false
-	for i := range r.records {
-		flags = flags || r.records[i].call.Flags
-	}
+	flags := slices.ContainsFunc(r.records, func(x record) bool { return x.call.Flags })
 	works := r.watchdogs()
 	used := map[int32]bool{} // sources that were waited for
 	for i := range r.pending {

@@ -1,6 +1,7 @@
 package simai
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/simccl/simccl/coll"
@@ -125,10 +126,7 @@ func (e *exporter) call(c *workload.Call) {
 	if c.Splits != nil {
 		e.lose("splits of alltoall")
 	}
-	name := e.name
-	if name == "" {
-		name = "layer"
-	}
+	name := cmp.Or(e.name, "layer")
 	e.row(clean(name), Pass{0, word, bytesOf(c, comm.Size(len(e.p.Of)))}, family)
 }
 

@@ -1,6 +1,7 @@
 package simai
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -77,10 +78,7 @@ func operation(word string, weight bool) (coll.Func, groupKind, error) {
 // Program converts a file to a program: on every rank a forward pass of the rows in order, then a backward
 // pass in reverse order. Notes of the file name what could not be converted.
 func (f *File) Program(o Options) (*workload.Program, error) {
-	ranks := o.Ranks
-	if ranks == 0 {
-		ranks = f.GPUs
-	}
+	ranks := cmp.Or(o.Ranks, f.GPUs)
 	if ranks == 0 {
 		ranks = max(8, f.Tensor)
 		f.note("the file does not say how many GPUs the job has; %d are assumed (--ranks)", ranks)

@@ -263,15 +263,6 @@ func (d *divider) way(s *workload.Step) (way, error) {
 	return w, nil
 }
 
-func has(batch []way, w way) bool {
-	for _, x := range batch {
-		if x == w {
-			return true
-		}
-	}
-	return false
-}
-
 // before and after return the types of the messages around segment i.
 func (d *divider) before(i int) []way {
 	if i == 0 {
@@ -336,9 +327,9 @@ func (d *divider) middleStage() {
 			st.tail = s
 		case i == 0:
 			st.head = s
-		case has(d.after(i), sendForward):
+		case slices.Contains(d.after(i), sendForward):
 			st.forward = append(st.forward, s)
-		case has(d.after(i), sendBackward):
+		case slices.Contains(d.after(i), sendBackward):
 			st.backward = append(st.backward, s)
 		}
 	}
@@ -350,17 +341,17 @@ func (d *divider) middleStage() {
 func (d *divider) firstStage() *VariantError {
 	st, n, b := d.st, -1, -1
 	for i, s := range d.segments {
-		if k := d.kernels(s); has(d.after(i), sendForward) && !has(d.before(i), recvBackward) && k > 0 &&
-			(n < 0 || k < n) {
+		if k := d.kernels(s); slices.Contains(d.after(i), sendForward) &&
+			!slices.Contains(d.before(i), recvBackward) && k > 0 && (n < 0 || k < n) {
 			n = k
 		}
 	}
 	for i, s := range d.segments[:len(d.segments)-1] {
-		if !has(d.before(i), recvBackward) {
+		if !slices.Contains(d.before(i), recvBackward) {
 			continue
 		}
 		k := d.kernels(s)
-		if has(d.after(i), sendForward) {
+		if slices.Contains(d.after(i), sendForward) {
 			k -= n
 		}
 		b = max(b, k)
@@ -370,7 +361,7 @@ func (d *divider) firstStage() *VariantError {
 			"on the first stage the last backward pass cannot be separated from the optimizer")
 	}
 	for i, s := range d.segments {
-		back, front := has(d.before(i), recvBackward), has(d.after(i), sendForward)
+		back, front := slices.Contains(d.before(i), recvBackward), slices.Contains(d.after(i), sendForward)
 		switch k := d.kernels(s); {
 		case back && front:
 			x, y := d.cut(s, k-n)
@@ -399,7 +390,7 @@ func (d *divider) firstStage() *VariantError {
 func (d *divider) lastStage() *VariantError {
 	st := d.st
 	for i, s := range d.segments {
-		front, back := has(d.before(i), recvForward), has(d.after(i), sendBackward)
+		front, back := slices.Contains(d.before(i), recvForward), slices.Contains(d.after(i), sendBackward)
 		switch {
 		case i == 0:
 			st.head = s

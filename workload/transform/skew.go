@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/units"
@@ -111,7 +112,7 @@ func (e *experts) pair(ranks []int32, steps [][]int, k int) {
 		to[m] = make([]int64, n)
 		left := total[m]
 		for x := range ranks {
-			to[m][x] = min(ceilShare(total[m], e.share[x]), left)
+			to[m][x] = min(int64(math.Round(float64(total[m])*e.share[x])), left)
 			if x == n-1 {
 				to[m][x] = left
 			}

@@ -171,7 +171,7 @@ func ApplyVariant(p *workload.Program, s Variant) (q *workload.Program, notes []
 		}
 		notes = append(notes, note...)
 	}
-	return Prune(q), notes, nil
+	return prune(q), notes, nil
 }
 
 // separate copies a program; each rank has a list of its own.
@@ -325,6 +325,3 @@ func (t *callTable) add(c workload.Call) int32 {
 	t.p.Calls = append(t.p.Calls, c)
 	return int32(len(t.p.Calls) - 1)
 }
-
-// ceilShare returns a share of a count, rounded to the nearest element.
-func ceilShare(n int64, share float64) int64 { return int64(math.Round(float64(n) * share)) }

@@ -1,7 +1,8 @@
-// Package bench implements the commands bench, which measures and verifies operations on hardware, and bench
-// verbs.
+// Package bench has the commands about measured times: bench and bench verbs, which measure and verify
+// operations on hardware; and calibrate, class, overlap and diagnose, about the machine classes that are
+// fitted to them.
 //
-// What it must not know: how a backend runs an operation.
+// What it must not know: how a backend runs an operation, how times are predicted and judged.
 package bench
 
 import (
@@ -80,10 +81,7 @@ Flags with a letter are nccl-tests' own, with its meaning.`,
   simccl bench all_reduce --backend sockets --nranks 4 -b 8 -e 64K -f 8
   simccl bench all_reduce --backend verbs --rank 1 --nranks 2 --root-address node0:29600`,
 		Args: cli.Exactly("OP"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			b.Op = args[0]
-			return b.Run(cmd.Context(), a)
-		}}
+		RunE: cli.RunWithOne(a, &b, &b.Op)}
 	b.Register(c)
 	c.AddCommand(verbs(a))
 	return c

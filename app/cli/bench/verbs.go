@@ -43,10 +43,7 @@ receive to its end. The peak is looked for up to 20000 messages and not of nccl.
   simccl bench verbs write nccl -d mlx5_0,mlx5_1 -a -q 4 --report_gbits
   simccl bench verbs --serve --listen node1 -d mlx5_0  # on node1
   simccl bench verbs node1 -d mlx5_0 -a -b  # on node0`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			v.Words = args
-			return v.Run(cmd.Context(), a)
-		}}
+		RunE: cli.RunWith(a, &v, &v.Words)}
 	c.Flags().SortFlags = false
 	v.register(c)
 	return c

@@ -8,7 +8,6 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/explain"
-	"github.com/simccl/simccl/explain/words"
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/study/congestion"
 	"github.com/simccl/simccl/tuning"
@@ -54,7 +53,7 @@ explain walk leads one all_reduce from call to wire.`,
 
 // wordOf returns the glossary word that the arguments form, "double binary tree" with or without quotes.
 func wordOf(args []string) string {
-	w, _ := words.Find(strings.Join(args, " "))
+	w, _ := explain.FindWord(strings.Join(args, " "))
 	return w.Name
 }
 
@@ -74,7 +73,7 @@ func arguments(cmd *cobra.Command, args []string) error {
 
 // Run prints the reasons. If NCCL cannot choose, it prints what is known and returns the error of tuning.
 func (o *ExplainOptions) Run(ctx context.Context, a *cli.App) error {
-	if w, ok := words.Find(o.Word); ok {
+	if w, ok := explain.FindWord(o.Word); ok {
 		if a.JSON {
 			return a.PrintJSON(w)
 		}

@@ -34,10 +34,7 @@ random ids: where the file has NCCL's lines, they show that order; else they
 follow each other as the calls do.`,
 		Example: `  simccl groups testdata/measured/h200x4/groups/plain2.txt --topo testdata/topos/h200x4-4.xml -g 2 --multicast off`,
 		Args:    cli.Exactly("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.File = args[0]
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE:    cli.RunWithOne(a, &o, &o.File)}
 	o.Machine.Register(c)
 	o.Machine.RegisterClass(c)
 	o.Machine.RegisterNetwork(c)

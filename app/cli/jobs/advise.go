@@ -77,10 +77,7 @@ Sizes are ` + least + ` to ` + most + `, factor 4, unless options say otherwise.
   simccl advise all_reduce --topo dgx-h100 --nodes 2 --sizes 1M --tuner tuner.csv --json
   simccl advise ep_dispatch --topo dgx-h200 --nodes 4 --experts 256 --top-k 8 --hidden 7168 --tokens 128`,
 		Args: cli.Exactly("OP|JOB"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.What = args[0]
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE: cli.RunWithOne(a, &o, &o.What)}
 	o.register(c)
 	return c
 }

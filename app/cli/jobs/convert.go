@@ -37,10 +37,7 @@ standard error.`,
 			"  simccl workload convert job.txt --to chakra -o job\n" +
 			"  simccl workload convert job.txt --to goal",
 		Args: someFiles,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Job.Names = args
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE: cli.RunWith(a, &o, &o.Job.Names)}
 	o.Job.Register(c)
 	c.Flags().StringVar(&o.To, "to", "native", "`FORMAT`: "+strings.Join(targets, ", "))
 	c.Flags().StringVarP(&o.Out, "out", "o", "",

@@ -182,9 +182,7 @@ func (o *WorkloadGenOptions) config(a *cli.App) (gen.Config, error) {
 	if c.Phase != gen.Train {
 		c.MicroBatch, c.Length = cmp.Or(o.Batch, c.MicroBatch), cmp.Or(c.Length, c.Seq)
 	}
-	if c.GlobalBatch == 0 {
-		c.GlobalBatch = c.MicroBatch * int64(max(c.DP, 1)) * int64(max(c.PP, 1))
-	}
+	c.GlobalBatch = cmp.Or(c.GlobalBatch, c.MicroBatch*int64(max(c.DP, 1))*int64(max(c.PP, 1)))
 	if err := o.Apply(&c); err != nil {
 		return c, fail.Argument(err)
 	}
@@ -240,9 +238,7 @@ func (o *WorkloadGenOptions) sizes(a *cli.App, given *gen.Model) error {
 		m.TopK = given.TopK
 	}
 	m.Gated, m.Tied = m.Gated || given.Gated, m.Tied || given.Tied
-	if m.KVHeads == 0 {
-		m.KVHeads = m.Heads
-	}
+	m.KVHeads = cmp.Or(m.KVHeads, m.Heads)
 	if m.FFN == 0 && m.ExpertFFN == 0 {
 		m.FFN = 4 * m.Hidden
 	}

@@ -127,10 +127,7 @@ of which ranks have no recording it shows the others.`,
 		Example: "  simccl workload show recording\n" +
 			"  simccl workload show recording/trace_rank0.json.gz --symmetric --json",
 		Args: someFiles,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Job.Names = args
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE: cli.RunWith(a, &o, &o.Job.Names)}
 	o.Job.Register(c)
 	return c
 }
@@ -169,10 +166,7 @@ network without delay. Exit status 7 when something is wrong. Calls that were re
 faster than the links of their GPU are a note.`,
 		Example: "  simccl workload lint recording",
 		Args:    someFiles,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Job.Names = args
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE:    cli.RunWith(a, &o, &o.Job.Names)}
 	o.Job.Register(c)
 	return c
 }
@@ -276,10 +270,7 @@ stay; calls without a partner go. The result is simccl's text.`,
 		Example: "  simccl workload slice recording --from ProfilerStep#1 -o step.txt\n" +
 			"  simccl workload slice step.txt --only 0",
 		Args: someFiles,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Job.Names = args
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE: cli.RunWith(a, &o, &o.Job.Names)}
 	o.Job.Register(c)
 	c.Flags().StringVar(&o.Only, "only", "", "keep the `RANKS`, as 0-3,8")
 	c.Flags().StringVar(&o.From, "from", "", "begin at the `MARK`, as ProfilerStep#1")
@@ -354,10 +345,7 @@ result is simccl's text.`,
 		Example: "  simccl workload scale ddp.txt --dp 16 -o large.txt\n" +
 			"  simccl workload scale recording --host 0.4 -o fast.txt",
 		Args: someFiles,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Job.Names = args
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE: cli.RunWith(a, &o, &o.Job.Names)}
 	o.Job.Register(c)
 	c.Flags().IntVar(&o.DP, "dp", 0, "make data parallel groups `N` ranks large")
 	c.Flags().Float64Var(&o.Host, "host", 1, "multiply the host's time by the `FACTOR`")

@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/explain/words"
+	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/plan/peer"
 	"github.com/simccl/simccl/rules/release"
@@ -121,7 +121,7 @@ func argumentChoices(use string) func(*cobra.Command, []string, string) ([]strin
 	case strings.HasPrefix(strings.TrimPrefix(args, "["), "OP"):
 		ops := operationChoices()
 		if strings.HasSuffix(args, "| WORD") {
-			ops = append(ops, words.Names()...)
+			ops = append(ops, explain.WordNames()...)
 		}
 		return func(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(given) > 0 && args[0] != '[' {

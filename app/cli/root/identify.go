@@ -1,6 +1,7 @@
 package root
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,10 +56,7 @@ without links; - is standard input; pipes and devices are not opened. Exit statu
 where a file is of no kind that simccl knows, 8 where one cannot be read.`,
 		Example: "  simccl identify dgx.xml nccl.log.gz measured.txt\n  simccl identify net.json --json\n" +
 			"  gunzip -c nccl.log.gz | simccl identify -",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o := IdentifyOptions{Names: args}
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE: cli.RunOf(a, func(args []string) cli.Runner { return &IdentifyOptions{Names: args} })}
 }
 
 // Run prints an entry for each file; files that cannot be read are reported in the error at the end.
@@ -228,9 +226,7 @@ func show(a *cli.App, entries []identifyEntry) error {
 		if n := len(e.Commands) - most; n > 0 {
 			taken += fmt.Sprintf(" and %d more (--json)", n)
 		}
-		if taken == "" {
-			taken = "-"
-		}
+		taken = cmp.Or(taken, "-")
 		kind := strings.Join(append([]string{e.Kind}, e.Also...), " + ")
 		if e.Note != "" {
 			taken += "; " + e.Note

@@ -16,12 +16,9 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/bench"
-	"github.com/simccl/simccl/app/cli/calibrate"
 	"github.com/simccl/simccl/app/cli/decide"
 	"github.com/simccl/simccl/app/cli/flags"
-	"github.com/simccl/simccl/app/cli/intercept"
 	"github.com/simccl/simccl/app/cli/jobs"
-	"github.com/simccl/simccl/app/cli/network"
 	"github.com/simccl/simccl/app/cli/root"
 	"github.com/simccl/simccl/app/cli/run"
 	"github.com/simccl/simccl/app/cli/schedule"
@@ -83,18 +80,18 @@ type runner interface {
 func optionsOf() map[string]runner {
 	return map[string]runner{
 		"advise": &jobs.AdviseOptions{}, "bench": &bench.Options{}, "bench verbs": &bench.VerbsOptions{},
-		"calibrate": &calibrate.CalibrateOptions{}, "calibrate check": &calibrate.CalibrateCheckOptions{},
-		"calibrate compute": &calibrate.CalibrateComputeOptions{},
-		"calibrate fit":     &calibrate.FitOptions{}, "calibrate measure": &calibrate.MeasureOptions{},
-		"calibrate set": &calibrate.SetOptions{}, "check": &decide.CheckOptions{},
-		"class check": &calibrate.ClassCheckOptions{}, "class diff": &calibrate.ClassDiffOptions{},
-		"class show": &calibrate.ClassShowOptions{}, "diff": &run.DiffOptions{}, "env": &decide.EnvOptions{},
+		"calibrate": &bench.CalibrateOptions{}, "calibrate check": &bench.CalibrateCheckOptions{},
+		"calibrate compute": &bench.CalibrateComputeOptions{},
+		"calibrate fit":     &bench.FitOptions{}, "calibrate measure": &bench.MeasureOptions{},
+		"calibrate set": &bench.SetOptions{}, "check": &decide.CheckOptions{},
+		"class check": &bench.ClassCheckOptions{}, "class diff": &bench.ClassDiffOptions{},
+		"class show": &bench.ClassShowOptions{}, "diff": &run.DiffOptions{}, "env": &decide.EnvOptions{},
 		"explain": &decide.ExplainOptions{}, "graph": &decide.GraphOptions{},
 		"groups":   &decide.GroupsOptions{},
-		"diagnose": &calibrate.DiagnoseOptions{}, "identify": &root.IdentifyOptions{},
+		"diagnose": &bench.DiagnoseOptions{}, "identify": &root.IdentifyOptions{},
 		"inspect":     &decide.InspectOptions{},
-		"intercept":   &intercept.Options{},
-		"network run": &network.Options{}, "overlap": &calibrate.OverlapOptions{},
+		"intercept":   &jobs.InterceptOptions{},
+		"network run": &run.NetworkOptions{}, "overlap": &bench.OverlapOptions{},
 		"plan":   &decide.PlanOptions{},
 		"replay": &jobs.ReplayOptions{}, "report": &run.ReportOptions{}, "run": &run.RunOptions{},
 		"scenario check": &run.ScenarioCheckOptions{}, "scenario show": &run.ScenarioShowOptions{},
@@ -191,8 +188,17 @@ func TestCommandsRunOptions(t *testing.T) {
 				slices.Contains([]string{"help.go", "root.go"}, filepath.Base(name)) {
 				return true
 			}
-			run, ok := kv.Value.(*ast.FuncLit)
-			if !ok || !endsInRun(run.Body) {
+			switch run := kv.Value.(type) {
+			case *ast.FuncLit:
+				ok = endsInRun(run.Body)
+			case *ast.CallExpr: // cli.RunWith and others, which end in Run
+				sel, is := run.Fun.(*ast.SelectorExpr)
+				ok = is && fmt.Sprint(sel.X) == "cli" &&
+					slices.Contains([]string{"RunWith", "RunWithOne", "RunOf"}, sel.Sel.Name)
+			default:
+				ok = false
+			}
+			if !ok {
 				t.Errorf("%s: RunE does not end in return o.Run(cmd.Context(), a)", at.Position(kv.Pos()))
 			}
 			found++

@@ -11,13 +11,9 @@ import (
 
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/cli/bench"
-	"github.com/simccl/simccl/app/cli/calibrate"
 	"github.com/simccl/simccl/app/cli/decide"
 	"github.com/simccl/simccl/app/cli/flags"
-	"github.com/simccl/simccl/app/cli/help"
-	"github.com/simccl/simccl/app/cli/intercept"
 	"github.com/simccl/simccl/app/cli/jobs"
-	"github.com/simccl/simccl/app/cli/network"
 	"github.com/simccl/simccl/app/cli/run"
 	"github.com/simccl/simccl/app/cli/schedule"
 	"github.com/simccl/simccl/app/cli/sweep"
@@ -34,15 +30,15 @@ import (
 func commands() []command {
 	all := []command{
 		{"run", run.Run}, {"inspect", decide.Inspect}, {"explain", decide.Explain},
-		{"diff", run.Diff}, {"diagnose", calibrate.Diagnose}, {"advise", jobs.Advise},
+		{"diff", run.Diff}, {"diagnose", bench.Diagnose}, {"advise", jobs.Advise},
 		{"topo", topo.Command},
 		{"graph", decide.Graph}, {"tune", decide.Tune}, {"plan", decide.Plan},
 		{"check", decide.Check}, {"scenario", run.Scenario}, {"replay", jobs.Replay},
-		{"sweep", sweep.Command}, {"overlap", calibrate.Overlap}, {"workload", jobs.Workload},
+		{"sweep", sweep.Command}, {"overlap", bench.Overlap}, {"workload", jobs.Workload},
 		{"env", decide.Env}, {"trace", trace.Command}, {"bench", bench.Command},
-		{"calibrate", calibrate.Calibrate}, {"report", run.Report}, {"identify", Identify},
-		{"groups", decide.Groups}, {"schedule", schedule.Command}, {"class", calibrate.Classes},
-		{"intercept", intercept.Command}, {"serve", Serve}, {"network", network.Command},
+		{"calibrate", bench.Calibrate}, {"report", run.Report}, {"identify", Identify},
+		{"groups", decide.Groups}, {"schedule", schedule.Command}, {"class", bench.Classes},
+		{"intercept", jobs.Intercept}, {"serve", Serve}, {"network", run.Network},
 		{"version", version}, {"exit-codes", exitCodes},
 	}
 	for _, t := range Topics() {
@@ -94,7 +90,7 @@ it takes, by simulating the very schedule. It needs no GPU.`,
 	root.Flags().BoolVarP(&asked, "version", "v", false, "print the version and the rules it follows")
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetGlobalNormalizationFunc(longNames)
-	help.Install(root, a)
+	InstallHelp(root, a)
 	for _, c := range commands() {
 		if one == "" || one == c.name {
 			root.AddCommand(c.make(a))

@@ -7,7 +7,7 @@ import (
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/report/sweep"
 	"github.com/simccl/simccl/config"
-	"github.com/simccl/simccl/explain/words"
+	"github.com/simccl/simccl/explain"
 	"github.com/simccl/simccl/packet"
 	"github.com/simccl/simccl/rules/release"
 	"github.com/simccl/simccl/sim/gpu"
@@ -59,7 +59,7 @@ func topicRows(rows ...[2]string) string {
 
 func glossaryTopic() string {
 	var rows [][2]string
-	for _, w := range words.All() {
+	for _, w := range explain.Words() {
 		rows = append(rows, [2]string{w.Name, strings.Join(w.Aliases, ", ")})
 	}
 	return `simccl explain WORD says what it means, in five lines, with a drawing where one says more:

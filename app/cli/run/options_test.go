@@ -6,9 +6,18 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/simccl/simccl/app/cli"
 	"github.com/simccl/simccl/app/process"
 )
+
+// unset are the options of a command line without flags.
+func unset() *RunOptions {
+	r := &RunOptions{}
+	r.Register(&cobra.Command{})
+	return r
+}
 
 // ran is what a run prints and the CSV file that it writes.
 func ran(t *testing.T, csv string, run func(a *cli.App) error) (table, rows string) {
@@ -37,7 +46,7 @@ func TestOptionsAreTheCommandLine(t *testing.T) {
 		return c.ExecuteContext(t.Context())
 	})
 	value, valueRows := ran(t, csv, func(a *cli.App) error {
-		o := New()
+		o := unset()
 		o.Op, o.Machine.GPUs, o.Machine.Nodes, o.Schedule, o.CSV = "all_reduce", 4, 1, schedule, csv
 		o.Test.Sizes, o.Test.Columns = "64K,96", "+algo,limit"
 		return o.Run(t.Context(), a)
@@ -50,7 +59,7 @@ func TestOptionsAreTheCommandLine(t *testing.T) {
 // TestSizesNeedNoCommandLine: a sweep that values describe is one, in two ways it is refused,
 // and of nothing it is nccl-tests' own where a command line asks for one.
 func TestSizesNeedNoCommandLine(t *testing.T) {
-	o := New()
+	o := unset()
 	if o.Test.Sized() {
 		t.Error("no sizes were asked for")
 	}

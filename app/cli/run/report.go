@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -36,9 +37,7 @@ options; with --trace the page links to the trace.`,
 func (o *ReportOptions) Run(ctx context.Context, a *cli.App) error {
 	quiet := *a
 	quiet.Out, quiet.JSON = io.Discard, false
-	if o.Outputs.Report == "" {
-		o.Outputs.Report = "report.html"
-	}
+	o.Outputs.Report = cmp.Or(o.Outputs.Report, "report.html")
 	s, err := o.Prepare(&quiet)
 	if err != nil {
 		return err

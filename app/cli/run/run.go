@@ -1,5 +1,5 @@
 // Package run has the commands that simulate one operation: run and its page (report), two runs compared
-// (diff), and runs as files (scenario).
+// (diff), runs as files (scenario), and networks simulated packet by packet without NCCL (network).
 //
 // What it must not know: how times are found.
 package run
@@ -84,13 +84,6 @@ it has one, runs as with replay.`,
 		}}
 	r.Register(c)
 	return c
-}
-
-// New returns Options with the defaults of a command line without flags.
-func New() *RunOptions {
-	r := &RunOptions{}
-	r.Register(&cobra.Command{})
-	return r
 }
 
 // Arguments checks the arguments: OP, or none if there is a scenario.

@@ -30,10 +30,7 @@ are called.`,
 		Example: "  simccl run all_reduce --nodes 4 --sizes 1M --save-scenario four.json\n" +
 			"  simccl scenario show four.json",
 		Args: cli.Exactly("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o := ScenarioShowOptions{args[0]}
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE: cli.RunOf(a, func(args []string) cli.Runner { return &ScenarioShowOptions{args[0]} })}
 }
 
 // Run prints the scenario.
@@ -60,10 +57,7 @@ func checkScenario(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "check FILE…", Short: "Check scenario files and the files they name",
 		Example: "  simccl run all_reduce --sizes 1M --save-scenario two.json && simccl scenario check " +
 			"two.json", Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o := ScenarioCheckOptions{args}
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE: cli.RunOf(a, func(args []string) cli.Runner { return &ScenarioCheckOptions{args} })}
 }
 
 // Run checks the files; --json prints the verdicts as a list.

@@ -115,10 +115,7 @@ func convert(a *cli.App) *cobra.Command {
 steps of two-sided connections. What that form cannot say is refused and named.`,
 		Example: "  simccl schedule convert testdata/schedules/packets2.json",
 		Args:    cli.Exactly("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o := ConvertOptions{args[0]}
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE:    cli.RunOf(a, func(args []string) cli.Runner { return &ConvertOptions{args[0]} })}
 }
 
 // Run proves the schedule and prints it.
@@ -147,10 +144,7 @@ func show(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "show FILE", Short: "Say what a schedule does",
 		Example: "  simccl schedule show testdata/schedules/hier2x2.xml",
 		Args:    cli.Exactly("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o := ShowOptions{args[0]}
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE:    cli.RunOf(a, func(args []string) cli.Runner { return &ShowOptions{args[0]} })}
 }
 
 // Run prints the schedule.
@@ -195,10 +189,7 @@ that each output chunk holds what the operation promises. Else it names the firs
 element that is wrong, and ends with exit status 7.`,
 		Example: "  simccl schedule check testdata/schedules/allpairs4.xml --json",
 		Args:    cli.Exactly("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o := CheckOptions{args[0]}
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE:    cli.RunOf(a, func(args []string) cli.Runner { return &CheckOptions{args[0]} })}
 }
 
 // Run proves the schedule, and fails with the first element that is wrong.

@@ -36,10 +36,7 @@ specification usd_h and usd_million are columns, too:
 It reports the best point, the front of cost and time, and what all points would take.`,
 		Example: "  simccl sweep search study.json --out results --goal time_us --points 10",
 		Args:    cli.Exactly("SPEC"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Spec = args[0]
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE:    cli.RunWithOne(a, &o, &o.Spec)}
 	f := c.Flags()
 	f.StringVar(&o.Out, "out", "", "folder `DIR` of the results")
 	f.StringVar(&o.Search.Goal, "goal", "time_us", "`COLUMN` or expression, the least is best")

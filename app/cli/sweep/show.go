@@ -52,10 +52,7 @@ Rows that fall on one place are drawn as their mean, in a figure with a bar from
 		Example: "  simccl sweep show results --x bytes --y busbw --by nodes\n" +
 			"  simccl sweep show results --kind heat --x size --by nodes -o results.html",
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Dirs = args
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE: cli.RunWith(a, &o, &o.Dirs)}
 	f := c.Flags()
 	f.StringVar(&o.X, "x", "",
 		"`COLUMN` or expression of the horizontal axis (default bytes; of a front usd_h; "+
@@ -166,7 +163,7 @@ func (o *ShowOptions) chart(a *cli.App, m *sweep.Merged) (*chart.Chart, error) {
 		err = fail.Usage("no row has a number as %s over %s%s; columns are %s", o.Y, o.X,
 			map[bool]string{true: " where " + o.Where}[o.Where != ""], strings.Join(m.ColumnNames(), ", "))
 	}
-	if names := over.names(); o.Kind != front && len(names) > 0 {
+	if names := slices.Sorted(maps.Keys(over.differ)); o.Kind != front && len(names) > 0 {
 		a.Warn("each point is a mean over %s too: separate them with --by or --where",
 			strings.Join(names, ", "))
 	}
@@ -196,8 +193,6 @@ func (x *mixed) add(s *chart.Sample, r *sweep.Record) {
 		}
 	}
 }
-
-func (x *mixed) names() []string { return slices.Sorted(maps.Keys(x.differ)) }
 
 // label returns the settings of a point, for tooltips.
 func label(r *sweep.Record) string {

@@ -93,10 +93,7 @@ from the variables of Slurm, Kubernetes, PBS, LSF, Grid Engine or an MPI launche
   simccl sweep study.json --out results
   simccl sweep study.json --out results --shard 1/2 --max-time 50m`,
 		Args: cli.Exactly("SPEC"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Spec = args[0]
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE: cli.RunWithOne(a, &o, &o.Spec)}
 	resume := true // always so
 	flags.Register(c.Flags(), flags.In("",
 		flags.Of(&o.Out, "out", "", "", "folder `DIR` of the results"),
@@ -207,10 +204,7 @@ func plan(a *cli.App) *cobra.Command {
 		Long:    "plan runs some points, spread over the sweep, and writes nothing.",
 		Example: "  simccl sweep plan study.json",
 		Args:    cli.Exactly("SPEC"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Spec = args[0]
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE:    cli.RunWithOne(a, &o, &o.Spec)}
 	c.Flags().IntVar(&o.Probes, "probes", 8, "run `N` points")
 	c.Flags().DurationVar(&o.Limit, "limit", 20*time.Second, "begin no probe after this time")
 	return c
@@ -301,10 +295,7 @@ a line a point, or a .csv, .parquet or .db (SQLite) with a row a size, for panda
 points are missing, unless --partial. Two results of one point must be equal.`,
 		Example: "  simccl sweep merge results -o all.csv",
 		Args:    cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Dirs = args
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE:    cli.RunWith(a, &o, &o.Dirs)}
 	c.Flags().StringVarP(&o.File, "output", "o", "",
 		"`FILE`.jsonl, .csv, .parquet or .db (default: lines of JSON on standard output)")
 	c.Flags().BoolVar(&o.Provenance, "with-provenance", false, "keep host, process and CPU time")
@@ -401,10 +392,7 @@ func status(a *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "status DIR", Short: "Show how far a sweep is",
 		Example: "  simccl sweep status results",
 		Args:    cli.Exactly("DIR"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o := StatusOptions{args[0]}
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE:    cli.RunOf(a, func(args []string) cli.Runner { return &StatusOptions{args[0]} })}
 }
 
 // Run prints the progress of the sweep.

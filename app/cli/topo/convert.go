@@ -1,6 +1,7 @@
 package topo
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"strings"
@@ -171,10 +172,7 @@ func (o *ConvertOptions) print(a *cli.App, h *anyhost.Host) error {
 	if h.Spec != nil {
 		return a.PrintJSON(h.Spec)
 	}
-	name := o.Machine.Topo
-	if name == "" {
-		name = builtin.DGXH100Name
-	}
+	name := cmp.Or(o.Machine.Topo, builtin.DGXH100Name)
 	base := filepath.Base(name)
 	s, err := machine.Describe(h.Root, strings.TrimSuffix(base, filepath.Ext(base)))
 	if err != nil {

@@ -20,12 +20,8 @@ func diff(a *cli.App) *cobra.Command {
 		Long: `diff says what two topologies declare differently: devices by bus id, nets by
 name, CPUs by NUMA number, anywhere in the file; order, ranks and host
 hashes do not count. Status 7 where there is a difference.`,
-		Example: "  simccl topo diff old.xml new.xml",
-		Args:    cli.Exactly("OLD", "NEW"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o := DiffOptions{Old: args[0], New: args[1]}
-			return o.Run(cmd.Context(), a)
-		}}
+		Example: "  simccl topo diff old.xml new.xml", Args: cli.Exactly("OLD", "NEW"),
+		RunE: cli.RunOf(a, func(args []string) cli.Runner { return &DiffOptions{args[0], args[1]} })}
 }
 
 // Run prints the differences, and fails where there are any.

@@ -24,10 +24,7 @@ links without width or speed, NVLinks of one side only, bus ids used twice, nets
 that no GPU reaches, what NCCL's parser cannot read; each with its place and a
 remedy. Status 7 where NCCL would fail, with --strict also for warnings.`,
 		Example: "  simccl topo lint dgx.xml",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Files = args
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE:    cli.RunWith(a, &o, &o.Files)}
 	c.Flags().BoolVar(&o.Strict, "strict", false, "warnings count as failure")
 	return c
 }

@@ -30,10 +30,7 @@ estimated; mean error); WORD restricts it to names and titles with that word.
 --json adds aliases, what is known of the network, and the source of each fact.`,
 		Example: "  simccl topo list azure\n  simccl run all_reduce --topo gb200-nvl72 --nodes 18 --sizes 1M",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o := ListOptions{strings.Join(args, "")}
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE:    cli.RunOf(a, func(args []string) cli.Runner { return &ListOptions{strings.Join(args, "")} })}
 }
 
 // Run prints the built-in machines whose name, alias or title has the word.
@@ -82,10 +79,7 @@ that the description leaves out are numbered by gen.`,
 		Example: "  simccl topo gen aws-p5en --spec > mine.json\n  simccl topo gen mine.json > mine.xml\n" +
 			"  simccl run all_reduce --topo mine.xml --nodes 2 --sizes 1M",
 		Args: cli.Exactly("SPEC.json|NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Machine = args[0]
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE: cli.RunWithOne(a, &o, &o.Machine)}
 	c.Flags().BoolVar(&o.Spec, "spec", false, "print the description of a built-in machine")
 	return c
 }
@@ -140,10 +134,7 @@ comments and whatever NCCL does not know. Order and equality of what NCCL
 compares are kept, so that it decides the same.`,
 		Example: "  simccl topo anonymize dgx.xml > public.xml",
 		Args:    cli.Exactly("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o := AnonymizeOptions{args[0]}
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE:    cli.RunOf(a, func(args []string) cli.Runner { return &AnonymizeOptions{args[0]} })}
 }
 
 // Run writes the topology without what identifies the machine (show.Nameless).

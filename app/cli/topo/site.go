@@ -124,10 +124,7 @@ missing, too few between two switches, a slower one. Exit status 7 where there
 is such.`,
 		Example: "  simccl topo fabric --from cables.csv > site.json; simccl topo fabric show site.json",
 		Args:    cli.Exactly("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o := FabricShowOptions{args[0]}
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE:    cli.RunOf(a, func(args []string) cli.Runner { return &FabricShowOptions{args[0]} })}
 }
 
 // readFabric reads a fabric file.
@@ -190,10 +187,7 @@ list for --hosts of run and diff, which give the times.`,
 			"  simccl topo fabric place site.json --hosts nodes.txt --print plugin > sorted.txt\n" +
 			"  simccl run all_reduce --fabric site.json --hosts sorted.txt --sizes 64M",
 		Args: cli.Exactly("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.File = args[0]
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE: cli.RunWithOne(a, &o, &o.File)}
 	c.Flags().StringVar(&o.Hosts, "hosts", "", "`LIST` of the job's hosts, in the order of ranks")
 	c.Flags().StringVar(&o.Print, "print", "", "write the hosts in an `ORDER`: given, plugin or packed")
 	return c

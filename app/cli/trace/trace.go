@@ -65,10 +65,7 @@ no trace.`,
 		Example: "  simccl run all_reduce --sizes 64K --trace sim.json.gz && simccl trace validate " +
 			"sim.json.gz",
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Files = args
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE: cli.RunWith(a, &o, &o.Files)}
 	o.Memory.register(c)
 	return c
 }
@@ -117,10 +114,7 @@ func stats(a *cli.App) *cobra.Command {
 	c := &cobra.Command{Use: "stats FILE", Short: "Add up a trace: slices by name, counters",
 		Args:    cli.Exactly("FILE"),
 		Example: "  simccl trace stats sim.json.gz",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.File = args[0]
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE:    cli.RunWithOne(a, &o, &o.File)}
 	o.Memory.register(c)
 	return c
 }
@@ -217,10 +211,7 @@ how certain that is, is in the file. So do NCCL's own events of several
 processes (our profiler plugin): times by the hosts' calendar clocks.`,
 		Example: "  simccl trace merge -o both.json.gz sim.json.gz real.json",
 		Args:    cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Files = args
-			return o.Run(cmd.Context(), a)
-		}}
+		RunE:    cli.RunWith(a, &o, &o.Files)}
 	o.Memory.register(c)
 	c.Flags().StringVarP(&o.Output, "output", "o", "",
 		"`file` to write (.json or .pftrace, also with .gz or .zst)")

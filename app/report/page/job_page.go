@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -210,9 +211,7 @@ func (w *writer) path() {
 			break
 		}
 		class := map[string]string{"compute": "kgreen", "host": "kolive", "waiting for SMs": "wait"}[s.What]
-		if class == "" {
-			class = "kblue"
-		}
+		class = cmp.Or(class, "kblue")
 		w.raw("<tr><td class=\"t\">%s</td><td>%s</td><td>%.1f %%</td><td class=\"t wide2\"><div "+
 			"class=\"bar\"><div class=\"%s\" style=\"width:%.1f%%\"></div></div></td></tr>\n",
 			jobText(s.What),

@@ -38,9 +38,6 @@ var linkClass = [kindsOfLinks]string{topo.LinkNVL: "nvl", topo.LinkC2C: "c2c", t
 
 const kindsOfLinks = int(topo.LinkNET) + 1
 
-// widthOf is a link's width by its bandwidth, GB/s.
-func (d *drawing) widthOf(bw float64) float64 { return 1.2 + 0.9*math.Log2(1+max(0, bw)/16) }
-
 // note keeps a link's bandwidth for the key.
 func (d *drawing) note(l *topo.Link) {
 	if bw := float64(l.BW); linkClass[l.Kind] != "" && !slices.Contains(d.drawn[l.Kind], bw) {
@@ -130,7 +127,7 @@ func (d *drawing) edges() {
 		style := `class="link idle"`
 		if l := &d.s.Links[best]; len(d.loads) == 0 { // a machine without an operation
 			style = fmt.Sprintf(`class="link %s" stroke-width="%.1f"`, linkClass[l.Kind],
-				d.widthOf(float64(l.BW)))
+				1.2+0.9*math.Log2(1+max(0, float64(l.BW))/16))
 		}
 		if most >= 0 {
 			style = fmt.Sprintf(`class="link l%d" stroke-width="%.1f"`, loadStep(most), loadWidth(most))

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,10 +31,7 @@ func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program s
 	d.lines = d.lines[:d.first()]
 	c, site := r.Site.Comm, r.Site
 	p := &page{Title: fmt.Sprintf("%s on %d × %s", r.Name(), site.Cluster.NHosts(), site.Name)}
-	launch := r.Spec.Engine.Launch
-	if launch == "" {
-		launch = "eager"
-	}
+	launch := cmp.Or(r.Spec.Engine.Launch, "eager")
 	p.Facts = []Fact{
 		{Name: "ranks", Value: fmt.Sprintf("%d, nodes %d", c.NRanks, c.NNodes)},
 		{Name: "channels", Value: fmt.Sprintf("%d; NVLS %d; send/recv %d", c.NChannels, c.NVLSChannels,

@@ -5,6 +5,7 @@
 package page
 
 import (
+	"cmp"
 	"compress/gzip"
 	"io"
 	"io/fs"
@@ -48,10 +49,7 @@ func Handler(page fs.FS) http.Handler {
 }
 
 func serve(w http.ResponseWriter, r *http.Request, page fs.FS) {
-	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
-	if name == "" {
-		name = "index.html"
-	}
+	name := cmp.Or(strings.TrimPrefix(path.Clean(r.URL.Path), "/"), "index.html")
 	packed, err := page.Open(name + ".gz")
 	if err != nil {
 		http.NotFound(w, r)

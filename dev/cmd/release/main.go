@@ -21,6 +21,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/simccl/simccl/intercept/shim"
 )
 
 // target is a system and its kind of processor.
@@ -56,7 +58,16 @@ func main() {
 	only := flag.String("only", "", "systems, linux/amd64,darwin/arm64 (default all)")
 	page := flag.Bool("page", false, "programs have the web page, which make web has built")
 	flags := flag.String("flags", "", "more flags of go build: the profile that make names")
+	libraries := flag.String("shim", "", "only compile the libraries of simccl intercept into this folder")
+	cc := flag.String("cc", "", "C compiler of -shim")
 	flag.Parse()
+	if *libraries != "" {
+		if err := buildShim(*libraries, *cc); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	r := &release{version: strings.TrimPrefix(*version, "v"), out: *out, page: *page,
 		flags: strings.Fields(*flags)}
 	if err := r.run(*only); err != nil {
@@ -67,6 +78,14 @@ func main() {
 		fmt.Println("the programs have no web page: simccl serve says how to build it (make release builds " +
 			"it where npm is)")
 	}
+}
+
+func buildShim(folder, cc string) error {
+	dir, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	return shim.Build(dir, cc)
 }
 
 func (r *release) run(only string) error {

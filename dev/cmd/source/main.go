@@ -4,6 +4,7 @@
 //	go run ./dev/cmd/source api [-write]
 //	go run ./dev/cmd/source crosscheck OS/ARCH PACKAGES...
 //	go run ./dev/cmd/source draw -n 40 -seed 1 [-types] packet sim/internal job
+//	go run ./dev/cmd/source lint [-summary] [-shape] DIR [PACKAGES]
 //
 // affected lists the packages whose full tests a change needs: those that it touches, and those that
 // import these, themselves or in their tests, the nearest first. A bound of time leaves the farther ones
@@ -27,11 +28,14 @@
 // draw draws functions, or with -types comments, by a seed and prints them without their bodies: a reader who
 // has not seen the code says what each does, and the code shows how many of the answers are right. Comments
 // that do so are good.
+//
+// lint prints where the module breaks the rules of the house (dev/lint), and ends with status 1 where it
+// does; with -shape it prints the shape of the tree.
 package main
 
 import "github.com/simccl/simccl/dev/subcommand"
 
 func main() {
 	subcommand.Run(map[string]func(){"affected": affectedPackages, "api": api, "crosscheck": crosscheck,
-		"draw": drawFuncs})
+		"draw": drawFuncs, "lint": lintHouse})
 }

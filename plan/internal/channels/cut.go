@@ -1,6 +1,8 @@
-// Package channels divides collectives over channels and into chunks, as NCCL's enqueue.cc does: the share of
-// each channel in a kernel's traffic, the chunks of a part, and the iterations of the loop over them. It
-// knows counts and sizes, but neither connections nor ops.
+// Package channels divides operations over channels and into chunks, as NCCL's enqueue.cc does. Of
+// collectives it has the share of each channel in a kernel's traffic, the chunks of a part, and the
+// iterations of the loop over them; of sends and receives the order in which ranks send to each other
+// (init.cc:768-838), and for each transfer the protocol, chunks and channels (enqueue.cc, proxy.cc). It knows
+// counts and sizes, but neither programs nor connections.
 package channels
 
 import (

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/real/internal/cuda/fake"
+	"github.com/simccl/simccl/real/realtest"
 )
 
 // madeUp opens GPU 0 of the driver of tests on this goroutine's thread.
-func madeUp(t *testing.T) (*Device, *fake.Control) {
+func madeUp(t *testing.T) (*Device, *realtest.Control) {
 	t.Helper()
-	path, control := fake.Open(t)
+	path, control := realtest.Open(t)
 	d, err := OpenFrom(path)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -457,10 +458,7 @@ func (t *Table) deal(progs []programRow, first, warps int) error {
 			return &exec.NotImplementedError{Feature: fmt.Sprintf("%d programs of a channel at once", k),
 				Missing: "a larger block"}
 		}
-		most := warps
-		if most == 0 {
-			most = 16
-		}
+		most := cmp.Or(warps, 16)
 		each, at, barrier := max((most-idle)/max(k-idle, 1), 1), 0, uint32(1) // barrier 0 is the block's
 		own := warps == 0 && t.flagged(progs[i:j], first+i)
 		for g := range progs[i:j] {

@@ -7,15 +7,15 @@ import (
 	"github.com/simccl/simccl/exec/exectest"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/real/internal/cuda"
-	"github.com/simccl/simccl/real/internal/cuda/fake"
+	"github.com/simccl/simccl/real/realtest"
 	"github.com/simccl/simccl/trace/nccl"
 	"github.com/simccl/simccl/units"
 )
 
 // driver opens the driver of tests.
-func driver(t *testing.T) (*cuda.Driver, *fake.Control) {
+func driver(t *testing.T) (*cuda.Driver, *realtest.Control) {
 	t.Helper()
-	path, control := fake.Open(t)
+	path, control := realtest.Open(t)
 	d, err := cuda.OpenFrom(path)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/real/internal/cuda"
-	"github.com/simccl/simccl/real/internal/cuda/fake"
+	"github.com/simccl/simccl/real/realtest"
 	"github.com/simccl/simccl/trace"
 )
 
@@ -37,7 +37,7 @@ func allReduce(t *testing.T, bytes int64) *Case {
 }
 
 // empty fails where a device's memory is still taken.
-func empty(t *testing.T, c *fake.Control) {
+func empty(t *testing.T, c *realtest.Control) {
 	t.Helper()
 	for dev := range 4 {
 		if n := c.Used(t, dev); n != 0 {
@@ -59,7 +59,7 @@ func TestShapesAreRightOnMadeUpGPUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	options := []Options{{Iters: 3, Warmup: 1, Check: 2}, {Iters: 3, Warmup: 1, Replays: 2, Check: 2}}
-	if fake.Sanitized() {
+	if realtest.Sanitized() {
 		options = []Options{{Iters: 1, Replays: 1, Check: 1}}
 	}
 	for _, bytes := range []int64{19_776, 300_012} {

@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/real/internal/cuda"
-	"github.com/simccl/simccl/real/internal/cuda/fake"
+	"github.com/simccl/simccl/real/realtest"
 )
 
 // TestOperationsWithARoot checks every shape of the operations in which
@@ -31,8 +31,8 @@ func TestOperationsWithARoot(t *testing.T) {
 		}
 		for _, f := range []coll.Func{coll.Broadcast, coll.Reduce, coll.Gather, coll.Scatter, coll.SendRecv} {
 			for root := range ranks {
-				if root > 0 && f == coll.SendRecv || root == 0 && f != coll.SendRecv || fake.Sanitized() &&
-					root != 1 {
+				if root > 0 && f == coll.SendRecv || root == 0 && f != coll.SendRecv ||
+					realtest.Sanitized() && root != 1 {
 					continue
 				}
 				for _, count := range counts {

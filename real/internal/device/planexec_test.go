@@ -16,8 +16,8 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Executor is an exec.Executor of one plan, for the suite that all executors pass: it runs a plan on the GPUs of
-// this process, rank r on GPUs[r].
+// Executor is an exec.Executor of one plan, for the suite that all executors pass: it runs a plan on the GPUs
+// of this process, rank r on GPUs[r].
 type Executor struct {
 	Driver *cuda.Driver
 	GPUs   []int // several ranks may share one

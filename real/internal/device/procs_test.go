@@ -21,7 +21,7 @@ import (
 	"github.com/simccl/simccl/plan/build"
 	"github.com/simccl/simccl/real/internal/bootstrap"
 	"github.com/simccl/simccl/real/internal/cuda"
-	"github.com/simccl/simccl/real/internal/cuda/fake"
+	"github.com/simccl/simccl/real/realtest"
 	"github.com/simccl/simccl/units"
 )
 
@@ -37,7 +37,7 @@ var limits = bootstrap.Options{Join: 10 * time.Minute, Op: 10 * time.Minute, Pin
 type play struct {
 	t     *testing.T
 	s     *Session
-	fake  *fake.Control
+	fake  *realtest.Control
 	ranks int
 	rank  int
 }
@@ -134,7 +134,7 @@ func kind(err error) string {
 // at its end: "" if it did not come to say anything.
 func together(t *testing.T, job string, ranks int) []string {
 	t.Helper()
-	fake.Library(t) // built once
+	realtest.Library(t) // built once
 	secret, err := bootstrap.NewSecret()
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/real/internal/cuda/fake"
+	"github.com/simccl/simccl/real/realtest"
 )
 
 // again starts this test binary anew with tests under GCC's address sanitizer,
@@ -20,7 +20,7 @@ func again(t *testing.T, tests string) (string, error) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, "-sanitize", "-test.run=^("+tests+")$")
-	cmd.Env = append(os.Environ(), fake.Sanitizer(t)...)
+	cmd.Env = append(os.Environ(), realtest.Sanitizer(t)...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -42,7 +42,7 @@ func TestKernelsKeepToTheirBuffers(t *testing.T) {
 
 // TestOneByteTooMany is written behind a buffer: the sanitized run must end.
 func TestOneByteTooMany(t *testing.T) {
-	if !fake.Sanitized() {
+	if !realtest.Sanitized() {
 		t.Skip("TestKernelsKeepToTheirBuffers runs it")
 	}
 	d, _ := driver(t)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"github.com/ebitengine/purego"
 
@@ -87,4 +88,17 @@ func (p Proc) CallErrno(args ...uintptr) (uintptr, syscall.Errno) {
 	}
 	r, _, errno := purego.SyscallN(uintptr(p), args...)
 	return r, syscall.Errno(errno)
+}
+
+// String copies a C string that a library owns.
+func String(p uintptr) string {
+	if p == 0 {
+		return ""
+	}
+	base := *(*unsafe.Pointer)(unsafe.Pointer(&p)) // C memory, not Go's
+	n := 0
+	for *(*byte)(unsafe.Add(base, n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice((*byte)(base), n))
 }

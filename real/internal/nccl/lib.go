@@ -158,24 +158,11 @@ func (l *Lib) check(call string, c Handle, code uintptr) error {
 	if n == 0 {
 		return nil
 	}
-	e := &Error{Call: call, Code: n, Text: text(l.fn.getErrorString.Call(uintptr(n)))}
+	e := &Error{Call: call, Code: n, Text: dl.String(l.fn.getErrorString.Call(uintptr(n)))}
 	if c != 0 {
-		e.Detail = text(l.fn.getLastError.Call(uintptr(c)))
+		e.Detail = dl.String(l.fn.getLastError.Call(uintptr(c)))
 	}
 	return e
-}
-
-// text copies a C string that the library owns.
-func text(p uintptr) string {
-	if p == 0 {
-		return ""
-	}
-	base := *(*unsafe.Pointer)(unsafe.Pointer(&p)) // C memory, not Go's
-	n := 0
-	for *(*byte)(unsafe.Add(base, n)) != 0 {
-		n++
-	}
-	return string(unsafe.Slice((*byte)(base), n))
 }
 
 // NewID returns a new unique id and starts its root in this process.

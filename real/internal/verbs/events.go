@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+
+	"github.com/simccl/simccl/real/internal/dl"
 )
 
 // Fault is the first fatal event of a device or a connection.
@@ -109,7 +111,7 @@ func (d *Device) drain() {
 	for int32(d.lib.fn.getAsyncEvent.Call(d.ctx, Pointer(ev))) == 0 {
 		kind := binary.LittleEndian.Uint32(ev[offEventType:])
 		d.watch.book(d.Name, kind, uintptr(binary.LittleEndian.Uint64(ev[:])),
-			cString(d.lib.fn.eventTypeStr.Call(uintptr(kind))))
+			dl.String(d.lib.fn.eventTypeStr.Call(uintptr(kind))))
 		// Last: the destroyer of the object waits for this.
 		d.lib.fn.ackAsyncEvent.Call(Pointer(ev))
 	}

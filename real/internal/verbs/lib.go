@@ -157,7 +157,7 @@ func (l *Lib) each(f func(dev uintptr, name string) error) error {
 	defer l.fn.freeDeviceList.Call(list)
 	for i := range int(*n) {
 		dev := peek[uintptr](list, 8*i)
-		if err := f(dev, cString(l.fn.getDeviceName.Call(dev))); err != nil {
+		if err := f(dev, dl.String(l.fn.getDeviceName.Call(dev))); err != nil {
 			return err
 		}
 	}

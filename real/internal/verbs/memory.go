@@ -77,15 +77,3 @@ var (
 func peek[T any](base uintptr, off int) T {
 	return *(*T)(unsafe.Add(*(*unsafe.Pointer)(unsafe.Pointer(&base)), off))
 }
-
-func cString(p uintptr) string {
-	if p == 0 {
-		return ""
-	}
-	base := *(*unsafe.Pointer)(unsafe.Pointer(&p))
-	n := 0
-	for *(*byte)(unsafe.Add(base, n)) != 0 {
-		n++
-	}
-	return string(unsafe.Slice((*byte)(base), n))
-}

@@ -298,7 +298,7 @@ func (q *QP) PostRecvInto(id uint64, addr uintptr, n int, lkey uint32) error {
 // Failure converts a bad completion into an error; verb names the posted operation.
 func (q *QP) Failure(verb string, wc *WC) error {
 	return &CompletionError{Verb: verb, Status: wc.Status,
-		Text:   cString(q.dev.lib.fn.wcStatusStr.Call(uintptr(wc.Status))),
+		Text:   dl.String(q.dev.lib.fn.wcStatusStr.Call(uintptr(wc.Status))),
 		Device: q.dev.Name, QP: wc.QP, Peer: q.peer, Vendor: wc.vendorErr, Notice: q.dev.watch.notice()}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/simccl/simccl/internal/iflist"
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo/decl"
-	"github.com/simccl/simccl/topo/internal/pcie"
 )
 
 // Port is the merge level of NICs that are ports of one card; NCCL gives it
@@ -264,7 +263,7 @@ func (v *Host) addVNIC(nets []*decl.Element, group []int, dev int, s *Settings) 
 	}
 	class, _ := parent.Get("class")
 	if parent.Name == "cpu" && s.Rules.Topo.FusedDevice ||
-		parent.Name == "pci" && (class == pcie.BridgeClass || s.Rules.Topo.FusedBelowCards) {
+		parent.Name == "pci" && (class == decl.PCIBridgeClass || s.Rules.Topo.FusedBelowCards) {
 		made, err := v.ownPCI(parent, ports[0])
 		if err != nil {
 			return err

@@ -6,7 +6,6 @@ import (
 
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/topo/decl"
-	"github.com/simccl/simccl/topo/internal/pcie"
 )
 
 // gap is an attribute that NCCL requires and a file does not have. A rank takes it from
@@ -53,7 +52,7 @@ func (v *Host) fillMissing() {
 		}
 	}
 	for _, e := range v.root.All("pci") {
-		class := pcie.BridgeClass
+		class := decl.PCIBridgeClass
 		switch {
 		case e.Child("gpu") != nil:
 			class = "0x03"

@@ -17,7 +17,10 @@
 // half of the Infinity Fabric links' rate in both directions.
 package datasheet
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // GPU is the peak rates and memory of one GPU model.
 type GPU struct {
@@ -84,15 +87,8 @@ func Find(name string) (GPU, bool) {
 		return r == ' ' || r == '-' || r == '_'
 	})
 	for _, g := range gpus {
-		all := true
-		for _, w := range strings.Fields(g.words) {
-			found := false
-			for _, have := range words {
-				found = found || have == w
-			}
-			all = all && found
-		}
-		if all {
+		absent := func(w string) bool { return !slices.Contains(words, w) }
+		if !slices.ContainsFunc(strings.Fields(g.words), absent) {
 			return g.GPU, true
 		}
 	}

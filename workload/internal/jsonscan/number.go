@@ -25,16 +25,7 @@ func ParseFloat(t []byte) (float64, bool) {
 
 // Float reads a number, also one in quotes; what is none is 0.
 func (s *Scanner) Float() (float64, error) {
-	switch s.Peek() {
-	case '{', '[':
-		return 0, s.Skip()
-	}
-	t, err := s.Text()
-	if err != nil {
-		return 0, err
-	}
-	f, _ := ParseFloat(t)
-	return f, nil
+	return number(s, ParseFloat)
 }
 
 // Ints reads an array of integers, also one written in a string: "[0, 1]". An

@@ -332,6 +332,11 @@ func (s *Scanner) Text() ([]byte, error) {
 // Int reads an integer, also one in quotes, one with a fraction (cut off), and
 // null or a word that is no number as 0.
 func (s *Scanner) Int() (int64, error) {
+	return number(s, ParseInt)
+}
+
+// number reads a number by parse, also one in quotes; what is none is 0.
+func number[T int64 | float64](s *Scanner, parse func(t []byte) (T, bool)) (T, error) {
 	switch s.Peek() {
 	case '{', '[':
 		return 0, s.Skip()
@@ -340,7 +345,7 @@ func (s *Scanner) Int() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, _ := ParseInt(t)
+	n, _ := parse(t)
 	return n, nil
 }
 

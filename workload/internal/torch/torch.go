@@ -1,9 +1,11 @@
-// Package torch translates what PyTorch's process groups call operations and types.
+// Package torch translates what PyTorch's process groups call operations and types, and reads its execution
+// traces: the operators of one rank with their inputs. Of these it keeps what a job's communication needs:
+// calls of process groups with their sizes, and the groups. An execution trace has no times.
 //
-// What it must not know: recordings.
+// What it must not know: files, machines.
 //
-// Source: PyTorch 2.5 to 2.11, torch/csrc/distributed/c10d (ProcessGroupNCCL.cpp,
-// ParamCommsUtils.hpp).
+// Source: PyTorch 2.1 to 2.11, torch/csrc/distributed/c10d (ProcessGroupNCCL.cpp, ParamCommsUtils.hpp) and
+// torch/csrc/profiler/standalone/execution_trace_observer.cpp; schemas 1.0.1 (members on the node) to 1.1.1.
 package torch
 
 import (
