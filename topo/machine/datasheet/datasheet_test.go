@@ -37,8 +37,8 @@ func TestFind(t *testing.T) {
 // 16 lanes. From the A100 on TF32 has half the rate of BF16.
 func TestFiguresAgree(t *testing.T) {
 	links := map[string]float64{"GB300": 18, "GB200": 18, "GH200": 18, "B300": 18, "B200": 18, "H200": 18,
-		"H20": 18, "H100": 18, "H100 96GB": 18, "H800": 8, "H800 PCIe": 8, "H100 PCIe": 12, "H100 NVL": 12, "A100": 12,
-		"A100 80GB PCIe": 12, "A100 PCIe": 12, "A100 40GB": 12, "A800": 8, "V100": 6}
+		"H20": 18, "H100": 18, "H100 96GB": 18, "H800": 8, "H800 PCIe": 8, "H100 PCIe": 12, "H100 NVL": 12,
+		"A100": 12, "A100 80GB PCIe": 12, "A100 PCIe": 12, "A100 40GB": 12, "A800": 8, "V100": 6}
 	pcie := map[string]float64{"L40S": 32, "L4": 32, "RTX 4090": 32, "A10G": 32, "RTX PRO 6000": 64}
 	halves := map[string]bool{"V100": true, "L40S": true, "RTX PRO 6000": true} // V100 has no TF32
 	for _, g := range gpus {
