@@ -95,8 +95,8 @@ func TestReadmeSaysWhatIsExact(t *testing.T) {
 	if !margins["3"] || !margins["5"] || len(margins) != 2 {
 		t.Errorf("margins %v, the README has 3 and 5 %%", margins)
 	}
-	inReadme(t, fmt.Sprintf("to simulate 102,400 ranks takes %.1f to %.1f s, and the output states the error "+
-		"that this adds, 3 or 5 %%.", least, most))
+	inReadme(t, fmt.Sprintf("to simulate 102,400 ranks takes %.1f to %.1f s, and the output states the "+
+		"error that this adds, 3 or 5 %%.", least, most))
 	inReadme(t, ring)
 }
 
