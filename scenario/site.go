@@ -63,7 +63,7 @@ type Options struct {
 	// processors they use together; 0: all of them. It does not change results.
 	Workers int
 	// Budget is what a simulated operation may take of a processor by forecast, 0 for a minute; what would
-	// take more is refused.
+	// take more is refused, but by Engine.Fold exact and off.
 	Budget units.Time
 	// Planner, if not nil, makes the plans of a run of f in NCCL's place: those of a schedule of
 	// others. Such a run folds no ranks, since a schedule need not treat them equal.
