@@ -125,3 +125,26 @@ func TestRankCountsNotThePlace(t *testing.T) {
 		t.Errorf("listed as %q", s)
 	}
 }
+
+// TestCutOfADomainAsksForNoNICs: a plateau between nodes that NVLink joins says nothing of their NICs; one of
+// more than a rack, or without MNNVL, does.
+func TestCutOfADomainAsksForNoNICs(t *testing.T) {
+	for _, x := range []struct {
+		intra string
+		nodes float64
+		env   map[string]any
+		want  bool
+	}{
+		{"NVLink5 NVL72 over IMEX", 4, nil, true},
+		{"NVLink5 NVL72 over IMEX", 18, nil, true},
+		{"NVLink5 NVL72; two racks", 32, nil, false},
+		{"NVLink5 NVL72", 4, map[string]any{"NCCL_MNNVL_ENABLE": "0"}, false},
+		{"NVLink4, NVSwitch", 4, nil, false},
+	} {
+		d := document{"env": x.env, "system": map[string]any{"intra": x.intra, "nodes": x.nodes,
+			"gpus_per_node": 4.0}}
+		if got := d.joined(); got != x.want {
+			t.Errorf("%s, %g nodes, %v: %v", x.intra, x.nodes, x.env, got)
+		}
+	}
+}
