@@ -33,11 +33,12 @@ ARGS(free);
 
 // Arena layout: epochs, flags (start and end of direct; pieces sent and done;
 // calls begun, of block 0 alone, behind which counts of pieces are; copies that came, of
-// block 0 alone: COPIED of free.go), word areas, line areas, pieces.
-enum { START, END, SENT, DONE, HERE, COPIED };
+// block 0 alone: COPIED of free.go; pieces of a relay), word areas, line areas, pieces.
+enum { START, END, SENT, DONE, HERE, COPIED, RELAYED };
 DEVICE u64 epochOf(u64 arena, u32 b) { return arena + 4 * b; }
 DEVICE u64 flagOf(u64 arena, int which, u32 b, int src) { return arena + 4096 + 4 * ((u64)(which * MAXB + b) * MAXR + src); }
 DEVICE u64 countOf(u64 arena, u32 b) { return arena + 40960 + 4 * b; }
+DEVICE u64 relayedOf(u64 arena, u32 b) { return arena + 40960 + 4 * (MAXB + b); }
 // Words with flags (LL) and lines with flags (LL128) have areas of their own:
 // a flag's place must never have held data, or old data could pass for a flag.
 DEVICE u64 wordsOf(u64 arena, u32 epoch) { return arena + 65536 + (epoch & 1) * (u64)WORD_HALF; }

@@ -224,10 +224,11 @@ GLOBAL BOUNDS(THREADS) void part_direct(Parts p) {
 }
 
 // part_relay broadcasts in shares of chunk bytes, one for each rank but the
-// root, in the order behind it. A peer gives a piece on once the root has told it.
+// root, in the order behind it. A peer gives a piece on once the root has told it. Its counts of pieces are
+// its own: push counts on what all peers have sent and taken, and here the root alone sends.
 GLOBAL BOUNDS(THREADS) void part_relay(Parts p) {
   const Args& a = p.a;
-  const u32 epoch = beginCall(a), base = *(volatile u32*)countOf(a.arena[a.rank], block());
+  const u32 epoch = beginCall(a), base = *(volatile u32*)relayedOf(a.arena[a.rank], block());
   const u64 turn = (u64)blocks() * a.piece, pieces = (a.chunk + turn - 1) / turn;
   const bool isRoot = a.rank == p.root;
   const int mine = (a.rank - p.root + a.n) % a.n - 1;
@@ -236,7 +237,7 @@ GLOBAL BOUNDS(THREADS) void part_relay(Parts p) {
   for (u64 k = 0; k < pieces; k++) {
     const u64 from = k * turn + block() * a.piece;
     if (!isRoot) {
-      const u64 flag = flagOf(a.arena[a.rank], SENT, block(), p.root);
+      const u64 flag = flagOf(a.arena[a.rank], RELAYED, block(), p.root);
       if (tid() == 0) {
         while ((int)(loadNow(flag) - (base + (u32)k + 1)) < 0)
           if (w.over()) break;
@@ -249,11 +250,11 @@ GLOBAL BOUNDS(THREADS) void part_relay(Parts p) {
       const u64 lo = minU(share * a.chunk, a.bytes), left = minU(a.chunk, a.bytes - lo), src = isRoot ? a.in[a.rank] : a.out[a.rank];
       if (q != p.root && from < left) copyPiece(a.out[q] + lo + from, src + lo + from, minU(a.piece, left - from), a.aligned);
     }
-    if (isRoot) tell(a, SENT, base + k + 1);
+    if (isRoot) tell(a, RELAYED, base + k + 1);
   }
   if (isRoot) keepOwn(p);
   syncBlock();
-  if (tid() == 0) *(volatile u32*)countOf(a.arena[a.rank], block()) = base + pieces;
+  if (tid() == 0) *(volatile u32*)relayedOf(a.arena[a.rank], block()) = base + pieces;
   meet(a, END, epoch, w);
   endCall(a, epoch);
 }
