@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -59,7 +60,7 @@ const perTrial = 4 * units.Second
 // ready loads the changed machine.
 func (t *trial) ready() (*scenario.Running, error) {
 	opt := t.opt
-	opt.Files, opt.Warn, opt.Budget = over{t.opt.Files, t.files}, nil, perTrial
+	opt.Files, opt.Warn, opt.Budget = over{t.opt.Files, t.files}, nil, cmp.Or(opt.Budget, perTrial)
 	r, err := scenario.Prepare(t.spec, opt)
 	if err != nil {
 		return nil, err

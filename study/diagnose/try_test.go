@@ -8,8 +8,10 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/topo/fabric"
+	"github.com/simccl/simccl/units"
 )
 
 // curve is a hunt on a table of sizes from 1 KiB by a factor of 4, with ln of measured to expected times.
@@ -255,5 +257,60 @@ func TestKindsAreAsLikelyAsTheyWereFound(t *testing.T) {
 	got := h.judged([]tried{suspect("qp", 1, of...), suspect("wrong-hca", 1, of...)})
 	if len(got) != 2 || got[0].kind != "wrong-hca" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// hunting is a hunt for what makes an all_reduce of 16 MiB slower on nodes of a kind.
+func hunting(t *testing.T, topo string, nodes int) *hunt {
+	t.Helper()
+	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: topo, Count: nodes}}},
+		Workload: scenario.Workload{Op: "all_reduce"}}
+	b := &bench{table: &table{fn: coll.AllReduce}, spec: spec, opt: options()}
+	if err := b.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	b.table.rows = []row{{bytes: 16 << 20, op: scenario.Operation{Type: coll.Float32,
+		Count: 4 << 20}}}
+	h := &hunt{work: &work{Request: &Request{}, m: &material{}, rep: &Report{}}, b: b, rows: []int{0},
+		known: map[string]float64{}}
+	if err := h.bench(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// TestSuspectThatCostsTooMuchIsLeftOut: a suspect whose simulation would take more of a processor than a
+// suspect may is not tried, and a note names it; another one is.
+func TestSuspectThatCostsTooMuchIsLeftOut(t *testing.T) {
+	for budget, costly := range map[units.Time]bool{0: false, units.FromMicros(1): true} {
+		h := hunting(t, "dgx-h100", 2)
+		h.on.opt.Budget = budget
+		c := &tried{candidate: candidate{kind: "channels", change: func(t *trial, _ float64) error {
+			t.env("NCCL_MAX_NCHANNELS=2")
+			return nil
+		}}, factor: 1}
+		got := h.ratiosOf(t.Context(), c, []int{0})
+		note := strings.Contains(strings.Join(h.rep.Notes, "\n"), "takes too long or is not possible: channels")
+		if (got == nil) != costly || note != costly {
+			t.Errorf("budget %v: ratios %v, notes %q", budget, got, h.rep.Notes)
+		}
+	}
+}
+
+// TestSuspectsAreTriedOnFewerNodes: of many ranks two nodes have at least 32 for suspects to be tried on, and
+// a node is a whole NVLink domain, whose trays stay together; a note says so.
+func TestSuspectsAreTriedOnFewerNodes(t *testing.T) {
+	for _, c := range []struct {
+		topo               string
+		hosts, nodes, want int // nodes as NCCL counts them, and those that suspects are tried on
+	}{{"dgx-h100", 8, 8, 4}, {"dgx-h100", 3, 3, 3}, {"gb200-nvl72", 72, 4, 2}} {
+		h := hunting(t, c.topo, c.hosts)
+		from, to := h.b.run.Site.Comm, h.on.run.Site.Comm
+		note := fmt.Sprintf("suspects were tried on %d of the %d nodes", c.want, c.nodes)
+		if from.NNodes != c.nodes || to.NNodes != c.want || to.NRanks/to.NNodes != from.NRanks/from.NNodes ||
+			strings.Contains(strings.Join(h.rep.Notes, "\n"), note) != (c.want < c.nodes) {
+			t.Errorf("%s: tried on %d of %d nodes, %d of %d ranks, notes %q", c.topo, to.NNodes, from.NNodes,
+				to.NRanks, from.NRanks, h.rep.Notes)
+		}
 	}
 }
