@@ -5,7 +5,7 @@ sets of processes that are all alive take turns, step by step the same jobs of t
 
 A set R is bare: --time record, whose calls return at once. A set N runs without simccl, with NCCL
 itself, which takes one rank a GPU: RANKS is at most the number of GPUs. Every other set is --time measured --data with the simccl
-of its FOLDER (bin). RANKS (4) is how many processes a set has, LENGTH (80) for how many seconds rounds
+of its FOLDER (bin). RANKS (4) is how many processes a set has, each on processors that are its rank's in every set, LENGTH (80) for how many seconds rounds
 go on. A mode with a dot is a variant of the script's (tp.batch2). A line a round and set has, for
 each rank, the mean time of its host for a step and the median step between CUDA's events, in ms of
 the program's clock. Then follow the means, each set's ratio to the first one, and for a step of a
@@ -18,6 +18,7 @@ import ctypes
 import json
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -126,7 +127,9 @@ def worker(script, out, modes):
 def start(name, folder, port, args, out):
     env = dict(os.environ, PAIRS_SET=name, WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), LOCAL_RANK="0", OMP_NUM_THREADS="4", NCCL_NVLS_ENABLE="0")
     gpu = "CUDA_VISIBLE_DEVICES=$r " if name == "N" else ""  # NCCL itself takes one rank a GPU
-    ranks = f"for r in $(seq 0 {RANKS - 1}); do RANK=$r {gpu}" + " ".join([sys.executable, *args]) + " & done; wait"
+    cores = max(1, min(8, os.cpu_count() // RANKS))  # of a rank, the same in each set: processors differ by a fifth
+    pin = f"taskset -c $((r * {cores}))-$((r * {cores} + {cores - 1})) " if shutil.which("taskset") else ""
+    ranks = f"for r in $(seq 0 {RANKS - 1}); do RANK=$r {gpu}{pin}" + " ".join([sys.executable, *args]) + " & done; wait"
     how = ["--time", "record"] if name == "R" else ["--time", "measured", "--data"]
     command = [f"{folder}/simccl", "intercept", "--topo", f"testdata/topos/h200x4-{max(RANKS, 2)}.xml", "--multicast", "off", "--devices", "real", *how, "--no-simulation", "--audit", "--timeout", "10m", "--"]
     with open(f"{out}/{name}.out", "w") as f:
