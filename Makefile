@@ -213,11 +213,12 @@ bench-once: ## each benchmark one time, to see that it runs
 	$(GO) test -short -timeout $(TESTTIME) -run '^$$' -bench . -benchtime 1x $(TESTFLAGS) $(ALLBENCH)
 
 .PHONY: bench-table
-bench-table: ## docs/results/BENCHMARKS.md from a run on this machine
-	$(GO) test $(HOT) -run '^$$' -bench . -benchmem -benchtime 300ms -count=3 -timeout 60m $(BENCHPKG) > dev/benchmarks/table.txt
+bench-table: ## docs/results/BENCHMARKS.md from a run on this machine, as benchstat prints it
+	$(GO) test $(HOT) -run '^$$' -bench . -benchmem -benchtime 150ms -count=6 -timeout 60m $(BENCHPKG) > dev/benchmarks/table.txt
 	sed -n '/^## Against the engine of/,$$p' docs/results/BENCHMARKS.md > dev/benchmarks/old.txt
-	$(GO) run ./dev/cmd/pages bench dev/benchmarks/table.txt "$(NOTE)" > docs/results/BENCHMARKS.md
-	{ echo; cat dev/benchmarks/old.txt; } >> docs/results/BENCHMARKS.md
+	{ sed '/^## /,$$d' docs/results/BENCHMARKS.md; echo '## Medians'; echo; echo '```'; $(TOOL) benchstat dev/benchmarks/table.txt; echo '```'; \
+		echo; cat dev/benchmarks/old.txt; } > dev/benchmarks/page.txt
+	mv dev/benchmarks/page.txt docs/results/BENCHMARKS.md
 
 .PHONY: bench-old
 bench-old: build ## the engine against that of an old binary, OLD=FILE, into docs/results/BENCHMARKS.md (minutes)

@@ -40,7 +40,7 @@ func heldNow(exact bool) int64 {
 	}
 	m := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(m)
-	return int64(m[0].Value.Uint64())
+	return int64(m[0].Value.Uint64()) - int64(len(ballast))
 }
 
 // KeepWithin sets Go's memory limit if the process may not use as much memory as Go's heap would grow to. It

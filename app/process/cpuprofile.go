@@ -7,33 +7,38 @@ import (
 	"github.com/simccl/simccl/internal/newfile"
 )
 
-// cpuProfile is a profile in the making. Until Start it is none.
-type cpuProfile struct{ file *newfile.File }
+// CPUProfile is a CPU profile of the process itself, a pprof file. A process has one at a time.
+type CPUProfile struct {
+	Name string // of the file; empty: none
+	file *newfile.File
+}
 
-// Start begins a profile that will be at path. A process has one at a time.
-func (p *cpuProfile) Start(path string) error {
-	f, err := newfile.Create(path)
+// Start starts the CPU profile; it does nothing without a name.
+func (c *CPUProfile) Start(p *Process) error {
+	if c.Name == "" {
+		return nil
+	}
+	f, err := newfile.Create(p.Path(c.Name))
 	if err != nil {
-		return fmt.Errorf("write a CPU profile: %w", err)
+		return fmt.Errorf("--cpuprofile: write a CPU profile: %w", err)
 	}
 	if err := pprof.StartCPUProfile(f); err != nil {
-		return fmt.Errorf("write the CPU profile %s: %w", path, f.Finish(err))
+		return fmt.Errorf("--cpuprofile: write the CPU profile %s: %w", c.Name, f.Finish(err))
 	}
-	p.file = f
+	c.file = f
 	return nil
 }
 
-// Stop writes the file and returns its name, "" where Start was not called or
-// failed.
-func (p *cpuProfile) Stop() (name string, err error) {
-	if p.file == nil {
-		return "", nil
+// Stop writes the profile: also of a command that failed, but not after a signal,
+// which leaves no file.
+func (c *CPUProfile) Stop(p *Process) error {
+	if c.file == nil {
+		return nil
 	}
 	pprof.StopCPUProfile()
-	f := p.file
-	p.file = nil
-	if err := f.Finish(nil); err != nil {
-		return "", fmt.Errorf("write the CPU profile %s: %w", f.Name(), err)
+	if err := c.file.Finish(nil); err != nil {
+		return fmt.Errorf("write the CPU profile %s: %w", c.Name, err)
 	}
-	return f.Name(), nil
+	p.Wrote(c.file.Name(), "go tool pprof shows it")
+	return nil
 }

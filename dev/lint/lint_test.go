@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -18,6 +19,7 @@ import (
 	"testing/fstest"
 
 	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/tools/go/packages"
 )
 
 // TestRules runs every rule over snippets: each archive of testdata holds files
@@ -29,11 +31,16 @@ func TestRules(t *testing.T) {
 	if err != nil || len(archives) == 0 {
 		t.Fatal("no snippets")
 	}
-	std, err := list(".", []string{"fmt", "maps", "math", "math/rand/v2", "os", "slices", "sort", "time",
-		"sync",
-		module + "/units", module + "/coll"})
+	fset := token.NewFileSet()
+	std, err := packages.Load(&packages.Config{Fset: fset, Mode: packages.NeedName | packages.NeedTypes},
+		"errors", "fmt", "maps", "math", "math/rand/v2", "os", "slices", "sort", "time", "sync",
+		module+"/units", module+"/coll")
 	if err != nil {
 		t.Fatal(err)
+	}
+	imp := imports{}
+	for _, p := range std {
+		imp[p.PkgPath] = p.Types
 	}
 	for _, file := range archives {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
@@ -41,12 +48,22 @@ func TestRules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkArchive(t, ar, std)
+			checkArchive(t, ar, fset, imp)
 		})
 	}
 }
 
-func checkArchive(t *testing.T, ar *txtar.Archive, std []*listed) {
+// imports are the packages that snippets import.
+type imports map[string]*types.Package
+
+func (i imports) Import(path string) (*types.Package, error) {
+	if i[path] == nil {
+		return nil, errors.New("list it in TestRules")
+	}
+	return i[path], nil
+}
+
+func checkArchive(t *testing.T, ar *txtar.Archive, fset *token.FileSet, imp types.Importer) {
 	var want []string
 	var found []Finding
 	var sources []txtar.File
@@ -61,7 +78,7 @@ func checkArchive(t *testing.T, ar *txtar.Archive, std []*listed) {
 		}
 	}
 	if len(sources) > 0 {
-		found = append(found, checkSources(t, sources, std)...)
+		found = append(found, checkSources(t, sources, fset, imp)...)
 	}
 	for i := range max(len(found), len(want)) {
 		switch {
@@ -81,8 +98,9 @@ func checkArchive(t *testing.T, ar *txtar.Archive, std []*listed) {
 	}
 }
 
-func checkSources(t *testing.T, sources []txtar.File, std []*listed) []Finding {
-	p := &Package{Fset: token.NewFileSet()}
+func checkSources(t *testing.T, sources []txtar.File, fset *token.FileSet, imp types.Importer) []Finding {
+	p := &Package{Fset: fset, Info: &types.Info{Types: map[ast.Expr]types.TypeAndValue{},
+		Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}}
 	var built []*ast.File
 	for _, f := range sources {
 		p.Path = path.Dir(f.Name)
@@ -98,8 +116,8 @@ func checkSources(t *testing.T, sources []txtar.File, std []*listed) []Finding {
 			built = append(built, syn)
 		}
 	}
-	var err error
-	if p.Info, err = typeCheck(p.Fset, exportData(p.Fset, std), "x", built); err != nil {
+	conf := types.Config{Importer: imp, FakeImportC: true}
+	if _, err := conf.Check("x", fset, built, p.Info); err != nil {
 		t.Fatal(err)
 	}
 	return Check(p)

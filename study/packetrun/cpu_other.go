@@ -6,5 +6,5 @@ import "time"
 
 var began = time.Now()
 
-// cpuSeconds returns the wall time where a process cannot ask for its CPU time.
-func cpuSeconds() float64 { return time.Since(began).Seconds() }
+// CPUSeconds returns the wall time where a process cannot ask for its CPU time.
+func CPUSeconds() float64 { return time.Since(began).Seconds() }

@@ -4,8 +4,8 @@ package packetrun
 
 import "syscall"
 
-// cpuSeconds returns the user and system time of this process.
-func cpuSeconds() float64 {
+// CPUSeconds returns the user and system time of this process.
+func CPUSeconds() float64 {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

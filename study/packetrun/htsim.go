@@ -66,7 +66,7 @@ func RunHtsim(h Htsim, o Options) (*Report, error) {
 	if o.Dry {
 		return &Report{}, nil
 	}
-	before := cpuSeconds()
+	before := CPUSeconds()
 	r, err := uec.Run(&x.Network, x.Flows, &c)
 	if err != nil {
 		return nil, refused(err)
@@ -74,7 +74,7 @@ func RunHtsim(h Htsim, o Options) (*Report, error) {
 	y := ofUEC(x, int(c.MTU), r)
 	y.Model, y.Seed = fmt.Sprintf("htsim's UEC, NSCC, %s", h.Balance), o.Seed
 	if o.Timing {
-		s := cpuSeconds() - before
+		s := CPUSeconds() - before
 		y.CPUSeconds = &s
 	}
 	return y, nil

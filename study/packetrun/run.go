@@ -123,7 +123,7 @@ func run(n *packet.Network, flows []packet.Flow, c *packet.Config, carried int, 
 		return &Report{}, nil
 	}
 	c.Seed, c.Workers, c.Poll, c.Every = o.Seed, o.Workers, o.Poll, units.FromMicros(o.EveryUs)
-	before := cpuSeconds()
+	before := CPUSeconds()
 	r, err := packet.Run(n, flows, c)
 	if err != nil {
 		return nil, refused(err)
@@ -133,7 +133,7 @@ func run(n *packet.Network, flows []packet.Flow, c *packet.Config, carried int, 
 		x.Unfinished = unfinished(n, flows, c, r)
 	}
 	if o.Timing {
-		s := cpuSeconds() - before
+		s := CPUSeconds() - before
 		x.CPUSeconds = &s
 	}
 	return x, nil

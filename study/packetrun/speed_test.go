@@ -153,9 +153,9 @@ func hopsTable(t *testing.T, m *meter) string {
 		var hops float64
 		var here []float64
 		there := m.seconds(t, func(int) float64 {
-			before := cpuSeconds()
+			before := CPUSeconds()
 			_, _, r := sim(t, n, flows, cfg)
-			took := cpuSeconds() - before
+			took := CPUSeconds() - before
 			hops, here = float64(r.DataPacketHops)/1e6, append(here, took)
 			return took
 		})

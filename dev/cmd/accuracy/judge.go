@@ -14,12 +14,12 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/simccl/simccl/config"
 	"github.com/simccl/simccl/dev/accuracy"
 	"github.com/simccl/simccl/scenario"
 	"github.com/simccl/simccl/study/diagnose"
+	"github.com/simccl/simccl/study/packetrun"
 )
 
 func judge() {
@@ -151,13 +151,13 @@ func (t *trial) ask(ctx context.Context, show func(string)) []answer {
 		return []answer{a}
 	}
 	req.NoSuspects, req.Options.Settings = t.slower != nil, config.Sources{NoEnv: true}
-	start := spent()
+	start := packetrun.CPUSeconds()
 	r, err := diagnose.New(ctx, req)
 	if err != nil {
 		a.Skipped = err.Error()
 		return []answer{a}
 	}
-	a.Seconds = math.Round(100*(spent()-start)) / 100
+	a.Seconds = math.Round(100*(packetrun.CPUSeconds()-start)) / 100
 	a.Verdict = r.Verdict
 	show(r.Text())
 	for _, s := range r.Suspects {
@@ -177,15 +177,6 @@ func (t *trial) ask(ctx context.Context, show func(string)) []answer {
 			}), Suspects: []string{}})
 	}
 	return out
-}
-
-// spent is the CPU time of this process so far, seconds.
-func spent() float64 {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return float64(u.Utime.Nano()+u.Stime.Nano()) * 1e-9
 }
 
 // answered reads a log.

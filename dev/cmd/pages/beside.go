@@ -2,11 +2,10 @@ package main
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/config"
@@ -71,34 +70,9 @@ func writeBeside(dir, file string) error {
 	return os.WriteFile(file, []byte(b.String()), 0o644)
 }
 
-// document is a decision, as far as it is compared.
-type document struct {
-	System struct {
-		GPUs []struct {
-			SM    int `json:"sm"`
-			Links []struct {
-				Type string  `json:"type"`
-				BW   float64 `json:"bw"`
-			} `json:"links"`
-		} `json:"gpus"`
-		Nets []struct {
-			BW      float64 `json:"bw"`
-			Latency float64 `json:"latency"`
-			GDR     int     `json:"gdr"`
-		} `json:"nets"`
-	} `json:"system"`
-	Graphs   []map[string]any `json:"graphs"`
-	Channels map[string]any   `json:"channels"`
-	Tuning   struct {
-		Latencies  [][][]float64 `json:"latencies"`
-		Bandwidths [][][]float64 `json:"bandwidths"`
-	} `json:"tuning"`
-	Selection []map[string]any `json:"selection"`
-}
-
 // decide is the decision on nodes of a machine, without what the plugin of a cloud sets: a
 // file does not say where it is.
-func decide(topo string, nodes int, opt scenario.Options) (*document, error) {
+func decide(topo string, nodes int, opt scenario.Options) (*decision.Document, error) {
 	opt.Settings = config.Sources{NoEnv: true}
 	spec := scenario.Spec{Machine: scenario.Machine{Nodes: []scenario.Nodes{{Topo: topo, Count: nodes}}},
 		Network: scenario.Network{Class: "infiniband"}}
@@ -106,82 +80,78 @@ func decide(topo string, nodes int, opt scenario.Options) (*document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", topo, err)
 	}
-	text, _, err := decision.Of(x.Comm, x.Cluster, x.Settings())
+	d, err := decision.New(x.Comm, decision.Given{})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", topo, err)
 	}
-	d := &document{}
-	return d, json.Unmarshal(text, d)
+	for i := range d.Graphs { // what these lead over is not compared
+		d.Graphs[i].Channels, d.Graphs[i].NHops = nil, 0
+	}
+	d.Channels.Ranks, d.Channels.RingOrder = decision.Channels{}.Ranks, nil
+	return d, nil
 }
 
 // sections says for each section how much is equal.
-func sections(a, b *document) []string {
-	equal := func(same bool) string { return map[bool]string{true: "equal", false: "differ"}[same] }
-	nets := func(d *document) string { return fmt.Sprint(d.System.Nets) }
-	out := []string{equal(reflect.DeepEqual(a.System.GPUs, b.System.GPUs)), equal(nets(a) == nets(b))}
+func sections(a, b *decision.Document) []string {
+	equal := func(of func(d *decision.Document) []string) string {
+		return map[bool]string{true: "equal", false: "differ"}[slices.Equal(of(a), of(b))]
+	}
+	ratio := func(of func(d *decision.Document) []string) string {
+		n, x, y := 0, of(a), of(b)
+		for i := range min(len(x), len(y)) {
+			if x[i] == y[i] {
+				n++
+			}
+		}
+		return fmt.Sprintf("%d of %d", n, max(len(x), len(y)))
+	}
+	out := []string{equal(gpus), equal(nets), ratio(graphs), equal(channels), ratio(costs), ratio(choices)}
 	if len(a.System.Nets) != len(b.System.Nets) {
 		out[1] = fmt.Sprintf("%d, there %d", len(a.System.Nets), len(b.System.Nets))
 	}
-	same := 0
-	for i, g := range a.Graphs {
-		if h := b.Graphs[i]; reflect.DeepEqual(without(g, "channels", "nHops"),
-			without(h, "channels", "nHops")) {
-			same++
-		}
-	}
-	out = append(out, fmt.Sprintf("%d of %d", same, len(a.Graphs)),
-		equal(reflect.DeepEqual(without(a.Channels, "ranks", "ringOrder"), without(b.Channels, "ranks",
-			"ringOrder"))))
-	out = append(out, ratio(cells(&a.Tuning.Latencies, &a.Tuning.Bandwidths),
-		cells(&b.Tuning.Latencies, &b.Tuning.Bandwidths)))
-	var x, y []string
-	for i := range max(len(a.Selection), len(b.Selection)) {
-		x, y = append(x, choice(a.Selection, i)), append(y, choice(b.Selection, i))
-	}
-	return append(out, ratio(x, y))
+	return out
 }
 
-func choice(list []map[string]any, i int) string {
-	if i >= len(list) {
-		return ""
-	}
-	c := list[i]
-	return fmt.Sprint(c["func"], c["size"], c["algo"], c["proto"], c["nChannels"])
-}
-
-// cells are the entries of tables that one of the protocols can have.
-func cells(tables ...*[][][]float64) []string {
-	var out []string
-	for _, t := range tables {
-		for _, f := range *t {
-			for _, a := range f {
-				for _, p := range a {
-					out = append(out, fmt.Sprint(p))
-				}
-			}
+func gpus(d *decision.Document) (out []string) {
+	for _, g := range d.System.GPUs {
+		for _, l := range g.Links {
+			out = append(out, fmt.Sprint(g.SM, l.Type, l.BW))
 		}
 	}
 	return out
 }
 
-// ratio counts what is equal, entry by entry.
-func ratio(a, b []string) string {
-	n := 0
-	for i := range a {
-		if i < len(b) && a[i] == b[i] {
-			n++
-		}
+func nets(d *decision.Document) (out []string) {
+	for _, n := range d.System.Nets {
+		out = append(out, fmt.Sprint(n.BW, n.Latency, n.GDR))
 	}
-	return fmt.Sprintf("%d of %d", n, max(len(a), len(b)))
+	return out
 }
 
-func without(m map[string]any, keys ...string) map[string]any {
-	out := map[string]any{}
-	for k, v := range m {
-		out[k] = v
+func graphs(d *decision.Document) (out []string) {
+	for _, g := range d.Graphs {
+		out = append(out, fmt.Sprintf("%+v", g))
 	}
-	for _, k := range keys {
-		delete(out, k)
+	return out
+}
+
+func channels(d *decision.Document) []string { return []string{fmt.Sprintf("%+v", d.Channels)} }
+
+// costs are the cells of latencies and bandwidths.
+func costs(d *decision.Document) []string {
+	return strings.Fields(fmt.Sprint(d.Tuning.Latencies, d.Tuning.Bandwidths))
+}
+
+func choices(d *decision.Document) (out []string) {
+	for _, c := range d.Selection {
+		text := fmt.Sprint(c.Func, c.Size)
+		if c.Chosen != nil {
+			text += c.Algo + c.Proto
+			if c.Chunking != nil {
+				text = fmt.Sprint(text, c.NChannels)
+			}
+		}
+		out = append(out, text)
 	}
 	return out
 }

@@ -1,13 +1,11 @@
 // Command pages writes pages of the documentation and tables of them:
 //
-//	go run ./dev/cmd/pages bench FILE [NOTE] > docs/results/BENCHMARKS.md
 //	go run ./dev/cmd/pages env docs/ENV.md
 //	go run ./dev/cmd/pages machines docs/results/MACHINES.md
 //	go run ./dev/cmd/pages own testdata/measured/h200x2/own-2026-11-23 2
 //	go run ./dev/cmd/pages upgrades testdata/topos docs/results/UPGRADES.md
 //
-// bench turns the output of `go test -bench` into tables: one a package, the median of repeated runs, times
-// in units for people. env is the table of variables. machines has the built-in machines with the source of
+// env is the table of variables. machines has the built-in machines with the source of
 // each fact; with -beside the table of them beside public files. own makes the table of
 // docs/results/HARDWARE.md that has every operation's fastest algorithm of ours beside NCCL, NCCL over
 // symmetric windows and PyTorch's symmetric memory, from the files of PARTS=own scripts/device.sh. upgrades
@@ -17,6 +15,6 @@ package main
 import "github.com/simccl/simccl/dev/subcommand"
 
 func main() {
-	subcommand.Run(map[string]func(){"bench": benchTable, "env": envPage, "machines": machinesPage,
+	subcommand.Run(map[string]func(){"env": envPage, "machines": machinesPage,
 		"own": ownTable, "upgrades": upgradesPage})
 }

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/simccl/simccl/dev/lint"
+	"golang.org/x/tools/go/packages"
 )
 
 const (
@@ -41,13 +41,17 @@ func run(write bool) error {
 	for _, p := range promised {
 		paths = append(paths, p.path)
 	}
-	packages, err := lint.Load(".", paths...)
+	all, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedTypes}, paths...)
 	if err != nil {
 		return err
 	}
+	byPath := map[string]*types.Package{}
+	for _, p := range all {
+		byPath[p.PkgPath] = p.Types
+	}
 	broken, unrecorded := 0, 0
 	for _, p := range promised {
-		now := apiList(find(packages, p.path))
+		now := apiList(byPath[p.path])
 		name := filepath.Join(folder, p.file)
 		if write {
 			if err := os.WriteFile(name, []byte(strings.Join(now, "\n")+"\n"), 0o644); err != nil {
@@ -76,18 +80,6 @@ func run(write bool) error {
 	case unrecorded > 0:
 		return fmt.Errorf("%d new names of the promised packages; record them in the same commit: make "+
 			"api-record", unrecorded)
-	}
-	return nil
-}
-
-// find returns the types of a package.
-func find(packages []*lint.Package, path string) *types.Package {
-	for _, p := range packages {
-		for _, o := range p.Info.Defs { //lint:sorted all definitions have the same package
-			if o != nil && o.Pkg() != nil && o.Pkg().Path() == path {
-				return o.Pkg()
-			}
-		}
 	}
 	return nil
 }
