@@ -2,11 +2,9 @@ package packet
 
 import (
 	"fmt"
-	"reflect"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -106,7 +104,7 @@ func (s *story) line(words []string) error {
 			if !ok {
 				value = "true"
 			}
-			if err := set(&f, name, value); err != nil {
+			if err := ruletest.Set(&f, name, value); err != nil {
 				return err
 			}
 		}
@@ -117,7 +115,14 @@ func (s *story) line(words []string) error {
 			s.config.CC = cc
 			return err
 		}
-		return set(&s.config, words[1], words[2])
+		if words[1] == "Marking" { // "100,20000,80000,0.2": Gbit/s, bytes, share
+			var m Marking
+			_, err := fmt.Sscanf(words[2], "%d,%d,%d,%g", &m.Rate, &m.KMin, &m.KMax, &m.PMax)
+			m.Rate *= 1e9
+			s.config.Marking = []Marking{m}
+			return err
+		}
+		return ruletest.Set(&s.config, words[1], words[2])
 	}
 	return nil
 }
@@ -134,42 +139,4 @@ func (s *story) node(name string) int32 {
 		s.net.Switch = append(s.net.Switch, s.net.Nodes > 10)
 	}
 	return int32(id)
-}
-
-// set sets a member by its path.
-func set(of any, path, value string) error {
-	v := reflect.ValueOf(of).Elem()
-	for name := range strings.SplitSeq(path, ".") {
-		if v = v.FieldByName(name); !v.IsValid() {
-			return fmt.Errorf("no member %s", name)
-		}
-	}
-	if v.Type() == reflect.TypeFor[units.Time]() {
-		d, err := time.ParseDuration(value)
-		v.SetInt(int64(d) * int64(units.Nanosecond))
-		return err
-	}
-	switch v.Kind() {
-	case reflect.Bool:
-		v.SetBool(value == "true")
-	case reflect.Float64:
-		f, err := strconv.ParseFloat(value, 64)
-		v.SetFloat(f)
-		return err
-	case reflect.Slice: // thresholds of marks, "100,400,1600,0.2": Gbit/s, bytes, share
-		var m Marking
-		_, err := fmt.Sscanf(value, "%d,%d,%d,%g", &m.Rate, &m.KMin, &m.KMax, &m.PMax)
-		m.Rate *= 1e9
-		v.Set(reflect.ValueOf([]Marking{m}))
-		return err
-	default:
-		n, err := strconv.ParseInt(value, 10, 64)
-		if v.CanUint() {
-			v.SetUint(uint64(n))
-		} else {
-			v.SetInt(n)
-		}
-		return err
-	}
-	return nil
 }

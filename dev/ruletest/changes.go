@@ -3,7 +3,11 @@ package ruletest
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
+	"time"
+
+	"github.com/simccl/simccl/units"
 )
 
 // Changes are the fields in which two values of one type differ, one a line: "CC.Window: 0 → 64000". Of a
@@ -58,4 +62,38 @@ func shown(v reflect.Value) string {
 		return fmt.Sprintf("%+v", v)
 	}
 	return fmt.Sprint(v)
+}
+
+// Set sets a field of what of points at, by its path: "Buffer.Bytes" to "65536", a time to "20us".
+func Set(of any, path, value string) error {
+	v := reflect.ValueOf(of).Elem()
+	for name := range strings.SplitSeq(path, ".") {
+		if v = v.FieldByName(name); !v.IsValid() {
+			return fmt.Errorf("no field %s", name)
+		}
+	}
+	if v.Type() == reflect.TypeFor[units.Time]() {
+		d, err := time.ParseDuration(value)
+		v.SetInt(int64(d) * int64(units.Nanosecond))
+		return err
+	}
+	switch {
+	case v.Kind() == reflect.Bool:
+		b, err := strconv.ParseBool(value)
+		v.SetBool(b)
+		return err
+	case v.CanFloat():
+		f, err := strconv.ParseFloat(value, 64)
+		v.SetFloat(f)
+		return err
+	case v.CanUint():
+		n, err := strconv.ParseUint(value, 10, 64)
+		v.SetUint(n)
+		return err
+	case v.CanInt():
+		n, err := strconv.ParseInt(value, 10, 64)
+		v.SetInt(n)
+		return err
+	}
+	return fmt.Errorf("%s is a %v, and no number", path, v.Type())
 }
