@@ -104,13 +104,14 @@ func (e *engine) buildNodes() {
 		h := host{node: int32(v), out: -1, in: -1, table: qp.NewReadyTable(places),
 			sports: map[int32]uint16{}, HostPort: port.HostPort{First: never, Timer: never,
 				Pacing: port.PacingPlan{Number: tiebreak.None}}}
+		acts := never // a host without a cable
 		if len(out) > 0 {
-			h.out, h.in = out[0], e.links[out[0]].Peer
+			acts, h.out, h.in = 0, out[0], e.links[out[0]].Peer
 			if e.hostRate == 0 {
 				e.hostRate = e.links[h.out].Rate
 			}
 		}
-		e.hosts, e.acts = append(e.hosts, h), append(e.acts, 0)
+		e.hosts, e.acts = append(e.hosts, h), append(e.acts, acts)
 		e.doors = append(e.doors, h.in)
 	}
 	e.routes, e.hostOf = route.New(e.net.Switch, ends), hostOf

@@ -245,6 +245,9 @@ func (s Spec) Clone() Spec {
 	s.Grid = slices.Clone(s.Grid)
 	for i := range s.Grid {
 		s.Grid[i].Values = slices.Clone(s.Grid[i].Values)
+		for j, v := range s.Grid[i].Values {
+			s.Grid[i].Values[j] = slices.Clone(v)
+		}
 	}
 	return s
 }

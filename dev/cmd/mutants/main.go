@@ -35,6 +35,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -96,6 +97,7 @@ type options struct {
 	seconds     float64
 	cited, list bool
 	near        bool // no importers
+	known       *meetings
 	met         bool // only what can be switched
 }
 
@@ -130,6 +132,12 @@ func (o *options) run(ctx context.Context, file string) (survivors int, err erro
 		return 0, err
 	}
 	defer f.Close()
+	met, err := reductions.Resume[meeting](strings.TrimSuffix(file, filepath.Ext(file)) + ".met.jsonl")
+	if err != nil {
+		return 0, err
+	}
+	defer met.Close()
+	o.known = &meetings{met}
 	done, pending := map[string]bool{}, map[string]*row{}
 	counted := 0
 	for _, r := range latest(f.All) {

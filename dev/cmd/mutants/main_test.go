@@ -245,11 +245,7 @@ func TestMeetingsAreOfTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.close()
-	compiled, err := s.of(t.Context(), "example.com/m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mode, err := s.usual(t.Context(), compiled, "example.com/m", short, 0)
+	mode, err := s.usual(t.Context(), s.of("example.com/m"), "example.com/m", short, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,12 +30,13 @@ type suite struct {
 	switched bool
 	places   map[string]int    // by package, their number
 	compiled map[string]*tests // by package
+	known    *meetings         // what earlier calls saw, nil where none is kept
 }
 
 // tests of a package.
 type tests struct {
-	program string
-	none    bool // they fail without a mutant, too, or take too long
+	program string // empty until one is needed
+	none    bool   // they do not compile
 	modes   map[which]*mode
 }
 
@@ -51,7 +52,7 @@ const (
 // A mode of tests without a mutant: which ones it meets, and how long it takes a processor.
 type mode struct {
 	fails bool             // or takes longer than importers may
-	meets map[int][]string // by mutant, tests that were seen to; all mutants are met where that is nil
+	meets map[int][]string // by mutant, tests that were seen to
 	usual time.Duration
 }
 
@@ -71,7 +72,7 @@ func newSuite(m *golist.Module, o *options, places []*Place) (*suite, error) {
 		dir, err = os.MkdirTemp("", "mutants-")
 	}
 	s := &suite{m: m, o: o, dir: dir, switched: switched, places: map[string]int{},
-		compiled: map[string]*tests{}}
+		compiled: map[string]*tests{}, known: o.known}
 	for _, p := range places {
 		s.places[p.pkg(m)]++
 	}
@@ -117,67 +118,62 @@ func (s *suite) goes(ctx context.Context, command string, args ...string) (wrong
 	return nil, err
 }
 
-// of compiles the tests of a package, once.
-func (s *suite) of(ctx context.Context, pkg string) (*tests, error) {
-	if t := s.compiled[pkg]; t != nil {
-		return t, nil
+// of are the tests of a package.
+func (s *suite) of(pkg string) *tests {
+	if s.compiled[pkg] == nil {
+		s.compiled[pkg] = &tests{modes: map[which]*mode{}}
 	}
-	t := &tests{program: s.file(fmt.Sprintf("%d.test", len(s.compiled))), modes: map[which]*mode{}}
-	wrong, err := s.goes(ctx, "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", t.program, pkg)
+	return s.compiled[pkg]
+}
+
+// compile compiles the tests of a package, once.
+func (s *suite) compile(ctx context.Context, t *tests, pkg string) error {
+	if t.program != "" || t.none {
+		return nil
+	}
+	program := s.file("of" + strings.ReplaceAll(strings.TrimPrefix(pkg, s.m.Path), "/", "-") + ".test")
+	wrong, err := s.goes(ctx, "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", program, pkg)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	t.program = program
 	if t.none = wrong != nil; t.none && s.switched {
 		fmt.Fprintf(os.Stderr, "mutants: tests of %s do not compile with the switches: %v\n", pkg, wrong)
 	}
-	s.compiled[pkg] = t
-	return t, nil
+	return nil
 }
 
 // usual runs tests without a mutant, once. Those of importers may take so long as importers may in all.
 func (s *suite) usual(ctx context.Context, t *tests, pkg string, of which, far int) (*mode, error) {
-	if t.modes[of] != nil || t.none {
+	if t.modes[of] != nil {
 		return t.modes[of], nil
 	}
-	m := &mode{usual: time.Minute}
-	if t.modes[of] = m; !s.switched {
+	m := &mode{}
+	t.modes[of] = m
+	if kept := s.known.find(s, pkg, of); kept != nil {
+		*m = mode{fails: kept.Fails, meets: kept.Meets, usual: kept.Usual}
 		return m, nil
 	}
 	if err := os.WriteFile(s.file("met"), nil, 0o600); err != nil {
 		return nil, err
 	}
-	most := 0.0
+	a := asked{id: -1, limit: 10 * time.Minute}
 	if far > 0 {
-		most = s.o.seconds
+		a.most = s.o.seconds
 	}
-	by, took, err := s.run(ctx, t, pkg, of, asked{id: -1, limit: 10 * time.Minute, most: most})
-	if err != nil {
-		return nil, err
+	by, took, err := s.run(ctx, t, pkg, of, a)
+	if err != nil || t.none {
+		return m, err
 	}
 	met, err := os.ReadFile(s.file("met"))
 	if err != nil {
 		return nil, err
 	}
-	*m = mode{fails: by != "", meets: meetings(string(met)), usual: took}
-	if by != "" && (most == 0 || took.Seconds() < 0.9*most) {
+	*m = mode{fails: by != "", meets: meetingsOf(string(met)), usual: took}
+	if by != "" && (a.most == 0 || took.Seconds() < 0.9*a.most) {
 		fmt.Fprintf(os.Stderr, "mutants: %s fails without any: %s\n", pkg, by)
 	}
-	return m, nil
-}
-
-// meetings reads what the helper notes: a mutant a line, and the test that met it where one is known.
-func meetings(text string) map[int][]string {
-	meets := map[int][]string{}
-	for line := range strings.Lines(text) {
-		id, test, _ := strings.Cut(strings.TrimSpace(line), " ")
-		n, _ := strconv.Atoi(id)
-		if tests := meets[n]; test != "" && !slices.Contains(tests, test) {
-			meets[n] = append(tests, test)
-		} else if tests == nil {
-			meets[n] = []string{}
-		}
-	}
-	return meets
+	return m, s.known.keep(s, pkg, of, m)
 }
 
 // asked is what is asked of tests: with a mutant, 0 for none; of these names alone, or without these, as
@@ -189,9 +185,10 @@ type asked struct {
 	most       float64
 }
 
-// bounded gives a test so much address space (KiB), for a mutant may allocate without an end, and so many
-// seconds of a processor.
-const bounded = `ulimit -v 16000000; ulimit -t "$1"; shift; exec "$0" "$@"`
+// bounded gives a test so much memory of its own (KiB), for a mutant may allocate without an end, and so many
+// seconds of a processor. Address space is not bounded: stacks of threads and shared blocks of the made-up CUDA
+// driver reserve more than 48 GB of it, and use little.
+const bounded = `ulimit -d 16000000; ulimit -t "$1"; shift; exec "$0" "$@"`
 
 var failing = regexp.MustCompile(`(?m)^(?:\s*--- FAIL: (\S+)|panic: (.*))`)
 
@@ -202,6 +199,9 @@ var ofRapid = []string{"RAPID_SEED=1", "RAPID_SHRINKTIME=1ms", "RAPID_NOFAILFILE
 // run runs tests and says which one fails, and what it took of processors.
 func (s *suite) run(ctx context.Context, t *tests, pkg string, of which, a asked) (by string,
 	took time.Duration, err error) {
+	if err := s.compile(ctx, t, pkg); err != nil || t.none {
+		return "", 0, err
+	}
 	if err := os.WriteFile(s.file("on"), []byte(strconv.Itoa(a.id)), 0o600); err != nil {
 		return "", 0, err
 	}
@@ -358,30 +358,25 @@ func (s *suite) story(ctx context.Context, r *row, name string, rings [][]string
 // dies runs the tests of a package with a mutant, if they meet it and are not longer than is left.
 func (s *suite) dies(ctx context.Context, r *row, pkg string, of which, left time.Duration,
 	far int) (took float64, err error) {
-	t, err := s.of(ctx, pkg)
-	if err != nil || t.none {
-		return 0, err
-	}
-	if s.places[pkg] == 1 && far == 0 && !s.o.met && t.modes[of] == nil {
+	t := s.of(pkg)
+	if !s.switched || s.places[pkg] == 1 && far == 0 && !s.o.met && t.modes[of] == nil {
 		return s.first(ctx, t, r, pkg, of)
 	}
 	usual, err := s.usual(ctx, t, pkg, of, far)
-	if err != nil || usual.fails {
+	if err != nil || t.none || usual.fails {
 		return 0, err
 	}
 	r.Verdict = survives
 	first, met := usual.meets[r.id]
-	if usual.meets != nil && !met || far > 0 && usual.usual > left {
+	if !met || far > 0 && usual.usual > left {
 		return 0, nil
 	}
 	if s.o.met && (of == stories || s.o.tests != "") {
 		r.Verdict, r.By = dies, "meets it: "+pkg
 		return 0, nil
 	}
-	a := asked{id: r.id, limit: 20 * time.Minute}
-	if usual.meets != nil { // a busy machine may take ten times as long
-		a.limit, a.most = time.Minute+10*usual.usual, 10+5*usual.usual.Seconds()
-	}
+	// a busy machine may take ten times as long
+	a := asked{id: r.id, limit: time.Minute + 10*usual.usual, most: 10 + 5*usual.usual.Seconds()}
 	by, spent := "", time.Duration(0)
 	if len(first) > 0 && of != stories && s.o.tests == "" { // those that meet it, then the others
 		a.only = "^(" + strings.Join(first, "|") + ")$"
@@ -397,31 +392,56 @@ func (s *suite) dies(ctx context.Context, r *row, pkg string, of which, left tim
 	if by != "" {
 		r.Verdict, r.By = dies, by
 	}
-	return math.Round(spent.Seconds()*10) / 10, err
+	return tenths(spent), err
 }
 
-// first runs the tests of a package with its only mutant. What they do without it matters where they fail
-// alone: then the one that fails must pass without.
+// first runs the tests of a package with its only mutant, or one that cannot be switched. What they do
+// without it matters where they fail alone: then the one that fails must pass without.
 func (s *suite) first(ctx context.Context, t *tests, r *row, pkg string, of which) (took float64, err error) {
+	if m := t.modes[of]; m != nil && m.fails {
+		return 0, nil
+	}
 	a := asked{id: r.id, limit: 20 * time.Minute, most: 300}
 	by, spent, err := s.run(ctx, t, pkg, of, a)
-	if err == nil && by == "" {
+	switch {
+	case err != nil || t.none:
+		return 0, err
+	case by == "":
 		r.Verdict = survives
-	} else if err == nil {
-		a.id = 0
-		if test, _, _ := strings.Cut(by, "/"); strings.HasPrefix(test, "Test") {
-			a.only = "^" + test + "$"
-		}
-		was, more, err := s.run(ctx, t, pkg, of, a)
-		if spent += more; err != nil {
-			return 0, err
-		}
-		if was == "" {
-			r.Verdict, r.By = dies, by
-		} else {
-			t.modes[of] = &mode{fails: true}
-			fmt.Fprintf(os.Stderr, "mutants: %s fails without any: %s\n", pkg, was)
-		}
+		return tenths(spent), nil
 	}
-	return math.Round(spent.Seconds()*10) / 10, err
+	a.id = 0
+	if test, _, _ := strings.Cut(by, "/"); strings.HasPrefix(test, "Test") {
+		a.only = "^" + test + "$"
+	}
+	was, more, err := s.without(ctx, t, pkg, of, a)
+	if err != nil {
+		return 0, err
+	}
+	if was == "" {
+		r.Verdict, r.By = dies, by
+	} else {
+		t.modes[of] = &mode{fails: true}
+		fmt.Fprintf(os.Stderr, "mutants: %s fails without any: %s\n", pkg, was)
+	}
+	return tenths(spent + more), nil
 }
+
+// without runs tests of a package without a mutant: where it cannot be switched off, of the source as it is.
+func (s *suite) without(ctx context.Context, t *tests, pkg string, of which, a asked) (by string,
+	took time.Duration, err error) {
+	if s.switched {
+		return s.run(ctx, t, pkg, of, a)
+	}
+	plain, err := newSuite(s.m, s.o, nil)
+	if err != nil {
+		return "", 0, err
+	}
+	defer plain.close()
+	if err := plain.replace(nil); err != nil {
+		return "", 0, err
+	}
+	return plain.run(ctx, plain.of(pkg), pkg, of, a)
+}
+
+func tenths(d time.Duration) float64 { return math.Round(d.Seconds()*10) / 10 }

@@ -296,8 +296,12 @@ func (s *Scanner) Number() ([]byte, error) {
 		return nil, s.end()
 	}
 	s.keep = s.pos
+	of := &bare
+	if digit(s.buf[s.pos]) { // so that 4x2 is 4, and x stands where a comma should
+		of = &numeric
+	}
 	for {
-		for s.pos < len(s.buf) && bare[s.buf[s.pos]] {
+		for s.pos < len(s.buf) && of[s.buf[s.pos]] {
 			s.pos++
 		}
 		if s.pos < len(s.buf) || !s.more() {
@@ -312,11 +316,14 @@ func (s *Scanner) Number() ([]byte, error) {
 	return s.buf[begin:s.pos], nil
 }
 
-// bare marks the bytes of numbers and of true, false and null.
-var bare = func() (t [256]bool) {
-	for c := range t {
-		t[c] = c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '+' ||
-			c == '.' || c == '_'
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+// numeric marks the bytes of a number that begins with a digit, bare those and of true, false, null, -Infinity.
+var numeric, bare = func() (n, t [256]bool) {
+	for i := range t {
+		c := byte(i)
+		n[i] = digit(c) || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
+		t[i] = n[i] || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
 	}
 	return
 }()

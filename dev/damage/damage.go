@@ -1,0 +1,65 @@
+// Package damage makes files wrong in one place at a time, for tests of readers: each number of a file becomes
+// none, and the reader must refuse it where it stands.
+package damage
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// File is a right file, and what reads it.
+type File struct {
+	Name, Text string
+	Read       func(text string) error
+	// Free says of a place in a line whether the reader may take any text there; nil: nowhere.
+	Free func(line string, at int) bool
+}
+
+// Quoted reports whether a place in a line is in a string.
+func Quoted(line string, at int) bool {
+	return strings.Count(strings.ReplaceAll(line[:at], `\"`, ""), `"`)%2 == 1
+}
+
+// most bounds the damages of a file; of more, every so many.
+const most = 150
+
+// number is one by itself: not a part of a name, a version or a time.
+var number = regexp.MustCompile(`(^|[\s,\[:>=("])(-?\d+(?:\.\d+)?)($|[\s,\]})"<])`)
+
+// Numbers checks that the file is read, and that it is refused at the line of any number of it that becomes
+// "4x2".
+func Numbers(t *testing.T, f File) {
+	t.Helper()
+	if err := f.Read(f.Text); err != nil {
+		t.Fatalf("%s: %v", f.Name, err)
+	}
+	type place struct{ line, from, to int }
+	var places []place
+	lines := strings.SplitAfter(f.Text, "\n")
+	for i, line := range lines {
+		for at := 0; ; {
+			m := number.FindStringSubmatchIndex(line[at:])
+			if m == nil {
+				break
+			}
+			from, to := at+m[4], at+m[5]
+			if at = to; f.Free == nil || !f.Free(line, from) {
+				places = append(places, place{i, from, to})
+			}
+		}
+	}
+	if len(places) == 0 {
+		t.Fatalf("%s: has no number", f.Name)
+	}
+	for k := 0; k < len(places); k += 1 + len(places)/most {
+		p := places[k]
+		bad := append([]string(nil), lines...)
+		bad[p.line] = lines[p.line][:p.from] + "4x2" + lines[p.line][p.to:]
+		err := f.Read(strings.Join(bad, ""))
+		if want := fmt.Sprintf("%s:%d:", f.Name, p.line+1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s%d: 4x2 for %s: %v", want, p.from+1, lines[p.line][p.from:p.to], err)
+		}
+	}
+}

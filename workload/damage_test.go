@@ -1,0 +1,18 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/dev/damage"
+)
+
+// TestNumbersThatAreNone: every number of a file is read, and what is none is refused at its line.
+func TestNumbersThatAreNone(t *testing.T) {
+	for name, text := range map[string]string{"pair": pair, "parallel": parallel, "folded": folded} {
+		damage.Numbers(t, damage.File{Name: name, Text: text, Read: func(text string) error {
+			_, err := Read(strings.NewReader(text), name)
+			return err
+		}, Free: damage.Quoted})
+	}
+}

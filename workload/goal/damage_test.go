@@ -1,0 +1,16 @@
+package goal
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/dev/damage"
+)
+
+// TestNumbersThatAreNone: every number of a file is read, and what is none is refused at its line.
+func TestNumbersThatAreNone(t *testing.T) {
+	damage.Numbers(t, damage.File{Name: "f", Text: small, Read: func(text string) error {
+		_, err := ReadText(strings.NewReader(text), "f")
+		return err
+	}})
+}
