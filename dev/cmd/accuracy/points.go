@@ -56,6 +56,31 @@ func (g *group) points() []point {
 	return nil
 }
 
+// linkRates are those of the GPUs' 16 PCIe lanes in each direction, in GB/s.
+var linkRates = map[string]float64{"L40S": 31.5, "RTX": 63}
+
+// overPCIe is what a framework takes between two GPUs without NVLink: the kernel that chooses between one
+// shot and two; NCCL where GPUs cannot access each other's memory (vLLM's CustomAllreduce asks), and in SGLang
+// 0.5.12, whose new kernel asks for NVLink and leaves the rest to NCCL (pull requests 24363 and 25650). That
+// GPUs cannot is told by the largest size, which is NCCL's in any case: through host memory it reaches less
+// than 0.4 of a link, peer to peer more than half. Of more GPUs all take NCCL.
+func (g *group) overPCIe(gpus int) string {
+	last := g.Rows[len(g.Rows)-1]
+	rate := number(last["bytes"]) / number(last["time_us"]) * 1e-3
+	switch {
+	case gpus > 2:
+		return ""
+	case rate < 0.4*linkRates[g.gpu()]:
+		return noPeers
+	case g.Framework == "sglang" && g.Version == "0.5.12":
+		return scenario.NCCLKernel
+	}
+	return scenario.VLLMKernel
+}
+
+// noPeers is NCCL through host memory.
+const noPeers = "nccl through the host"
+
 // kernel is what a framework takes: vLLM, and SGLang before 0.5.14, choose between one shot and
 // two; TensorRT-LLM and later SGLang push for little.
 func (g *group) kernel(gpus int, bytes int64) string {
@@ -68,8 +93,8 @@ func (g *group) kernel(gpus int, bytes int64) string {
 	case g.Framework == "vllm" && gpus == 8 && multimem > 0 && !strings.HasPrefix(g.Version, "0.14") &&
 		bytes >= multimem && bytes <= 64<<20:
 		return peer.MultimemCopy
-	case strings.HasPrefix(topologies[g.gpu()], "pcie") && gpus > 2:
-		return ""
+	case strings.HasPrefix(topologies[g.gpu()], "pcie") && bytes < 8<<20:
+		return g.overPCIe(gpus)
 	case newer && bytes < little && bytes < 8<<20:
 		return peer.OneShotPush
 	case newer, bytes >= 8<<20:
@@ -89,6 +114,13 @@ func (g *group) allReduce() (out []point) {
 		}
 		s.Workload = scenario.Workload{Op: "all_reduce", Sizes: []string{fmt.Sprint(bytes)},
 			Types: []string{"bfloat16"}, Kernel: kernel}
+		switch kernel {
+		case noPeers:
+			s.NCCL.Env = map[string]string{"NCCL_P2P_DISABLE": "1"}
+			fallthrough
+		case scenario.NCCLKernel:
+			s.Workload.Kernel = ""
+		}
 		s.Engine.Launch = g.Mode
 		out = append(out, point{class: "all_reduce " + kernel + " " + g.gpu() + " " + g.Mode,
 			key: g.Name + fmt.Sprint(bytes), measured: us, spec: s})
