@@ -59,7 +59,7 @@ func (c *checks) kernel(s *Spec) {
 	case w.Op == Dispatch || w.Op == Combine:
 		c.word("workload.kernel", w.Kernel, append(peer.ExpertKernels(), NCCLKernel)...)
 	case w.Op == KVCache:
-		c.word("workload.kernel", w.Kernel, "write")
+		c.word("workload.kernel", w.Kernel, peer.CacheWrite, peer.CacheRead)
 	case w.Op == coll.AllReduce.TestName():
 		c.word("workload.kernel", w.Kernel, append(peer.AllReduceKernels(), SymmetricKernel)...)
 	case w.Kernel != "":
@@ -226,7 +226,8 @@ func (m *Site) servingPlan(spec *Spec) (*peer.Plan, error) {
 					"%d and %d ranks are more than the machine's %d", s.FromTP, s.ToTP, n), Hint: "add nodes"}
 		}
 		return (&peer.Cache{From: s.FromTP, To: s.ToTP, Layers: int64(s.Layers), Tokens: int64(s.Tokens),
-			BlockTokens: int64(s.BlockTokens), Bytes: int64(s.KVBytes)}).Plan()
+			BlockTokens: int64(s.BlockTokens), Bytes: int64(s.KVBytes),
+			Read: w.Kernel == peer.CacheRead}).Plan()
 	}
 	element, err := w.element()
 	if err != nil {
@@ -248,10 +249,14 @@ func (o *Served) sum(p *peer.Plan, res *exec.Result, nodeOf []int32) {
 			if len(mv.Sources) > 1 && mv.Way != peer.Write { // a sum within a rank
 				continue
 			}
-			sent[mv.By] += bytes
+			by := mv.By
+			if mv.Way == peer.Read {
+				by = mv.Sources[0].Rank
+			}
+			sent[by] += bytes
 			total += bytes
-			if nodeOf[mv.By] != nodeOf[mv.To.Rank] {
-				remote[mv.By] += bytes
+			if nodeOf[by] != nodeOf[mv.To.Rank] {
+				remote[by] += bytes
 			}
 		}
 	}

@@ -201,7 +201,8 @@ func TestServeHybridEP(t *testing.T) {
 	}
 }
 
-// A large KV cache goes at the rate of all ports; a small one is as long as its posting.
+// A large KV cache goes at the rate of all ports; a small one is as long as its posting. Reads take the way
+// of their request more, and the ranks that hold the cache send as much as by writes.
 func TestServeCache(t *testing.T) {
 	s := Serving{FromTP: 8, ToTP: 8, Layers: 61, BlockTokens: 64, KVBytes: 1 << 17, Tokens: 4096}
 	w := Workload{Op: KVCache, Serving: s}
@@ -213,6 +214,15 @@ func TestServeCache(t *testing.T) {
 	if want := 8 * 50 * c.Net.Eff; math.Abs(out.GBps/want-1) > .01 || !out.Proven {
 		t.Errorf("%+v, want %.1f GB/s", out, want)
 	}
+	w.Kernel = "read"
+	read, err := Serve(context.Background(), servingSpec(w, 2, 0), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if more := read.Us - out.Us; math.Abs(more-c.Net.Wire) > .01 || !read.Proven || read.Remote != out.Remote {
+		t.Errorf("%+v takes %.2f us more than writes, want %.2f", read, more, c.Net.Wire)
+	}
+	w.Kernel = ""
 	w.Serving.BlockTokens, w.Serving.KVBytes = 1, 64
 	if out, err = Serve(context.Background(), servingSpec(w, 2, 0), Options{}); err != nil {
 		t.Fatal(err)

@@ -246,6 +246,12 @@ func TestCacheIsProven(t *testing.T) {
 		if err := p.Check(); err != nil {
 			t.Error(err)
 		}
+		c.Read = true
+		read, err := c.Plan()
+		if err != nil || read.Check() != nil || read.Kernel != CacheRead ||
+			read.Phases[0].Moves[0].By != p.Phases[0].Moves[0].To.Rank {
+			t.Errorf("reads of %+v: %+v, %v", tt, read, err)
+		}
 		sum := int64(0)
 		for _, part := range p.Parts {
 			sum += part.Bytes

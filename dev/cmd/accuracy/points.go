@@ -257,22 +257,37 @@ func (g *group) experts() (out []point) {
 }
 
 // cache are transfers between the GPUs of two nodes, at each list's best rate.
-func (g *group) cache() []point {
-	best := 0.0
-	for _, row := range g.Rows {
-		best = max(best, number(row["write"]))
-	}
+func (g *group) cache() (out []point) {
 	name := map[string]string{"32 x EFA 100 Gb/s (400 GB/s)": "aws-p5.48xlarge",
 		"16 x EFA 200 Gb/s (400 GB/s)": "aws-p5en.48xlarge",
 		"8 x EFA 400 Gb/s (400 GB/s)":  "aws-p6-b200.48xlarge",
 		"16 x EFA 400 Gb/s (800 GB/s)": "aws-p6-b300.48xlarge"}[g.Hardware.NIC]
-	if name == "" || g.Memory != "GPU to GPU" || best == 0 {
+	if name == "" || g.Memory != "GPU to GPU" {
 		return nil
 	}
+	for _, kernel := range []string{peer.CacheWrite, peer.CacheRead} {
+		best := 0.0
+		for _, row := range g.Rows {
+			best = max(best, number(row[kernel]))
+		}
+		if best == 0 {
+			continue
+		}
+		key := g.Name
+		if kernel == peer.CacheRead {
+			key += " " + kernel
+		}
+		out = append(out, point{class: "kv_transfer " + kernel + ", GPU memory", key: key,
+			measured: best, rate: true, spec: cacheSpec(name, kernel)})
+	}
+	return out
+}
+
+// cacheSpec is a transfer between two such nodes, of blocks of 1 MiB a rank.
+func cacheSpec(name, kernel string) scenario.Spec {
 	s := scenario.Spec{Format: scenario.FormatVersion}
 	s.Machine.Nodes = []scenario.Nodes{{Topo: name, Count: 2}}
-	s.Workload = scenario.Workload{Op: scenario.KVCache, Serving: scenario.Serving{FromTP: 8, ToTP: 8,
-		Layers:      64,
-		BlockTokens: 64, KVBytes: 1 << 17, Tokens: 1 << 12}} // blocks of 1 MiB a rank
-	return []point{{class: "kv_transfer write, GPU memory", key: g.Name, measured: best, rate: true, spec: s}}
+	s.Workload = scenario.Workload{Op: scenario.KVCache, Kernel: kernel, Serving: scenario.Serving{FromTP: 8,
+		ToTP: 8, Layers: 64, BlockTokens: 64, KVBytes: 1 << 17, Tokens: 1 << 12}}
+	return s
 }

@@ -174,17 +174,20 @@ func (m *Machine) elastic(t *peer.Tokens) float64 {
 // about as long.
 func norm4(a, b float64) float64 { return math.Pow(math.Pow(a, 4)+math.Pow(b, 4), 0.25) }
 
-// posted is the time of writes that hosts post, block by block: as long as their bytes, or
-// as their posting, and the wire.
+// posted is the time of writes or reads that hosts post, block by block: as long as their bytes, or as their
+// posting, and the wire, which a read's request takes before its bytes.
 func (m *Machine) posted(w *traffic, p *peer.Plan) (gap, busy float64) {
 	c := &m.Class.Peer
-	posts := make([]int64, p.Ranks)
+	posts, ways := make([]int64, p.Ranks), 1.0
 	for i := range p.Phases {
 		for _, mv := range p.Phases[i].Moves {
 			posts[mv.By] += p.Parts[mv.To.Part].Items
+			if mv.Way == peer.Read {
+				ways = 2
+			}
 		}
 	}
-	return c.Request + m.Class.Net.Wire, math.Max(w.fullest(), float64(slices.Max(posts))*c.Post)
+	return c.Request + ways*m.Class.Net.Wire, math.Max(w.fullest(), float64(slices.Max(posts))*c.Post)
 }
 
 // moves puts the bytes of moves on the links.
@@ -204,9 +207,9 @@ func (m *Machine) moves(w *traffic, p *peer.Plan, list []peer.Move) error {
 			bytes := float64(p.Parts[mv.To.Part].Bytes)
 			var err error
 			switch {
-			case mv.Way == peer.Write && m.Comm.NodeOf[s.Rank] != m.Comm.NodeOf[mv.To.Rank]:
+			case (mv.Way == peer.Write || mv.Way == peer.Read) && m.Comm.NodeOf[s.Rank] != m.Comm.NodeOf[mv.To.Rank]:
 				err = w.across(s.Rank, mv.To.Rank, bytes)
-			case mv.Way == peer.Load:
+			case mv.Way == peer.Load || mv.Way == peer.Read:
 				err = w.between(s.Rank, mv.To.Rank, bytes, 0)
 			default:
 				err = w.between(s.Rank, mv.To.Rank, 0, bytes)
