@@ -134,14 +134,20 @@ func (w *Workload) element() (int64, error) {
 		}
 		return 2, nil
 	}
+	if w.fp4() {
+		return 0, nil
+	}
 	types, err := w.AllTypes()
 	if err != nil || len(types) != 1 || types[0].Size() > 2 {
 		return 0, &FieldError{Path: "workload.types", Value: fmt.Sprint(w.Types),
 			Problem: "tokens have values of one " +
-				"or two bytes", Hint: "write f8e4m3 or bfloat16"}
+				"or two bytes, or are nvfp4", Hint: "write f8e4m3, bfloat16 or nvfp4"}
 	}
 	return int64(types[0].Size()), nil
 }
+
+// fp4 reports whether tokens move as NVFP4, which is no type of NCCL's.
+func (w *Workload) fp4() bool { return len(w.Types) == 1 && w.Types[0] == "nvfp4" }
 
 // Served is what an operation of serving came to.
 type Served struct {
@@ -236,7 +242,7 @@ func (m *Site) servingPlan(spec *Spec) (*peer.Plan, error) {
 	return (&peer.Experts{Kernel: cmp.Or(w.Kernel, peer.DeepEP), Combine: w.Op == Combine,
 		Experts: int64(s.Experts), TopK: int64(s.TopK), Hidden: int64(s.Hidden), Tokens: int64(s.Tokens),
 		Groups: int64(s.Groups), TopKGroups: int64(s.TopKGroups),
-		Element: element, SMs: s.SMs, GPUSMs: int(m.Class().Share.SMs), NodeOf: m.Comm.NodeOf}).Plan()
+		Element: element, FP4: w.fp4(), SMs: s.SMs, GPUSMs: int(m.Class().Share.SMs), NodeOf: m.Comm.NodeOf}).Plan()
 }
 
 // sum adds up what a plan's operation came to.
@@ -249,10 +255,7 @@ func (o *Served) sum(p *peer.Plan, res *exec.Result, nodeOf []int32) {
 			if len(mv.Sources) > 1 && mv.Way != peer.Write { // a sum within a rank
 				continue
 			}
-			by := mv.By
-			if mv.Way == peer.Read {
-				by = mv.Sources[0].Rank
-			}
+			by := mv.Sources[0].Rank
 			sent[by] += bytes
 			total += bytes
 			if nodeOf[by] != nodeOf[mv.To.Rank] {

@@ -135,6 +135,7 @@ func TestServingRefusals(t *testing.T) {
 		}
 	}
 	for name, s := range map[string]Spec{
+		"one-sided between nodes": servingSpec(Workload{Op: Dispatch, Kernel: "trtllm", Serving: ep}, 2, 0),
 		"7 experts": servingSpec(Workload{Op: Dispatch, Serving: bad(func(s *Serving) { s.Experts = 7 })}, 1,
 			0),
 	} {
@@ -181,6 +182,37 @@ func TestServeExperts(t *testing.T) {
 				t.Errorf("%s %s: %+v, %v", op, kernel, out, err)
 			}
 		}
+	}
+}
+
+// TensorRT-LLM's kernels within a node: all SMs store tokens of NVFP4, half a byte a value and a scale for 16,
+// once to each rank, or links bound them; a combine's loads are bound by links.
+func TestServeOneSided(t *testing.T) {
+	w := Workload{Op: Dispatch, Kernel: "trtllm", Types: []string{"nvfp4"}, Serving: Serving{Experts: 256,
+		TopK: 8, Groups: 8, TopKGroups: 8, Hidden: 7168, Tokens: 4096}}
+	c := gpu.NVSwitch90()
+	cost := c.Peer.OneSided
+	us := func(ranks int) *Served {
+		out, err := Serve(context.Background(), servingSpec(w, 1, ranks), Options{})
+		if err != nil || !out.Proven {
+			t.Fatal(out, err)
+		}
+		return out
+	}
+	eight := us(8)
+	each := int64(4096 * (7168/2 + 7168/16 + 8*(4+4)))
+	if eight.Bytes != 8*each {
+		t.Errorf("%d bytes, want %d", eight.Bytes, 8*each)
+	}
+	link := float64(7*each) / (eight.Us - cost.Dispatch - 3*cost.Meet) * 1e-3
+	w.Serving.Groups, w.Serving.TopKGroups = 2, 2
+	if want := cost.Dispatch + cost.Meet + 4096*cost.Token/132; math.Abs(us(2).Us/want-1) > .01 {
+		t.Errorf("2 ranks: %.2f us, want %.2f", us(2).Us, want)
+	}
+	w.Op, w.Types = Combine, nil
+	want := cost.Combine + 2*cost.Meet + 4096*7168*2/(link*1e3)
+	if got := us(2).Us; math.Abs(got/want-1) > .01 {
+		t.Errorf("combine of 2 ranks: %.2f us, want %.2f", got, want)
 	}
 }
 

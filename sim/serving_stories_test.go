@@ -98,12 +98,8 @@ func (s *story) served(t *testing.T, spec *scenario.Spec, b *strings.Builder) {
 			if p.Tokens == nil {
 				items = "blocks"
 			}
-			from := mv.By
-			if mv.Way == peer.Read {
-				from = mv.Sources[0].Rank
-			}
-			fmt.Fprintf(b, "  rank %d → %d  %-5v %4d %s, %7d B\n", from, mv.To.Rank, mv.Way, part.Items,
-				items, part.Bytes)
+			fmt.Fprintf(b, "  rank %d → %d  %-5v %4d %s, %7d B\n", mv.Sources[0].Rank, mv.To.Rank, mv.Way,
+				part.Items, items, part.Bytes)
 		}
 	}
 	s.loads(b)
@@ -120,7 +116,8 @@ func (s *story) servingPlan(w *scenario.Workload) (*peer.Plan, error) {
 	}
 	return (&peer.Experts{Kernel: w.Kernel, Combine: w.Op == scenario.Combine,
 		Experts: int64(v.Experts), TopK: int64(v.TopK), Hidden: int64(v.Hidden), Tokens: int64(v.Tokens),
-		Element: 1, SMs: v.SMs, GPUSMs: 132, NodeOf: s.running.Site.Comm.NodeOf}).Plan()
+		Element: map[bool]int64{false: 1, true: 2}[w.Op == scenario.Combine], SMs: v.SMs, GPUSMs: 132,
+		NodeOf: s.running.Site.Comm.NodeOf}).Plan()
 }
 
 // loads prints what the links carry, the fullest first: one by name, and how many have as much.

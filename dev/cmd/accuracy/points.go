@@ -142,6 +142,8 @@ func (g *group) expertKernel() string {
 		return peer.DeepEPLowLatency
 	case g.Library == "HybridEP":
 		return peer.HybridEP
+	case g.Kernel == "NVLinkOneSided":
+		return peer.OneSided
 	case !strings.HasPrefix(g.Library, "DeepEP") || g.TopK == 0:
 		return ""
 	case strings.Contains(g.Library, "V2"):
@@ -173,6 +175,12 @@ func (g *group) expertRows() []map[string]any {
 		return g.hybridRows()
 	}
 	rows := g.Rows
+	if g.Kernel == "NVLinkOneSided" {
+		for _, r := range rows {
+			r["tokens_per_rank"], r["dispatch_us"], r["combine_us"] = r["tokens"], r["alltoall_dispatch_us"],
+				r["alltoall_combine_us"]
+		}
+	}
 	if strings.HasSuffix(g.Library, "_CX7") { // DeepSeek-V3's sizes by its page
 		for _, r := range rows {
 			r["tokens_per_rank"] = float64(g.Tokens)
@@ -244,6 +252,11 @@ func (g *group) experts() (out []point) {
 				TopK: g.TopK, Hidden: g.Hidden, Tokens: tokens, SMs: int(number(row["dispatch_sms"]))}}
 			if nodes := ranks / 8; kernel == peer.DeepEPLowLatency {
 				s.Workload.Serving.SMs = 0
+			} else if kernel == peer.OneSided { // "balanced": each token's experts are of as many ranks as can be
+				s.Workload.Serving.Groups, s.Workload.Serving.TopKGroups = ranks, min(ranks, g.TopK)
+				if op == scenario.Dispatch {
+					s.Workload.Types = []string{g.DType}
+				}
 			} else if kernel == peer.DeepEP && nodes > 1 {
 				// DeepEP's test_internode.py, which AIConfigurator's collector is a copy of
 				s.Workload.Serving.Groups, s.Workload.Serving.TopKGroups = nodes, min(nodes, 4)

@@ -16,7 +16,7 @@ import (
 // group is a list of measurements of one source and machine.
 type group struct {
 	Name, Kind, Mode, Library, Memory string
-	Framework                         string
+	Framework, Kernel, DType          string
 	Version                           string `json:"framework_version"`
 	Hardware                          struct {
 		GPU   string

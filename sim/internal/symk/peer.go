@@ -15,6 +15,9 @@ import (
 // so that the busier of SMs and links bounds them. Errors as Kernel.
 func (m *Machine) Peer(p *peer.Plan) (Time, error) {
 	w := m.newTraffic()
+	if p.Kernel == peer.OneSided { // 2 ranks and 32 reach the same
+		w.crowdLoad, w.crowdStore = 0, 0
+	}
 	for i := range p.Phases {
 		if err := m.moves(w, p, p.Phases[i].Moves); err != nil {
 			return Time{}, err
@@ -120,6 +123,9 @@ func (m *Machine) chain(p *peer.Plan, ph *peer.Phase) float64 {
 // tokens is the time of a kernel that dispatches tokens or combines them.
 func (m *Machine) tokens(w *traffic, p *peer.Plan) (gap, busy float64) {
 	c, t := &m.Class.Peer, p.Tokens
+	if p.Kernel == peer.OneSided {
+		return m.oneSided(w, p)
+	}
 	cost := &c.Dispatch
 	switch {
 	case t.Combine && t.LowLatency:
@@ -157,6 +163,17 @@ func (m *Machine) tokens(w *traffic, p *peer.Plan) (gap, busy float64) {
 		return gap, math.Max(sms, links) + math.Min(sms, links)/math.Max(1, t.Chunks)
 	}
 	return gap, norm4(sms*max(1, m.Slow), links)
+}
+
+// oneSided is the time of TensorRT-LLM's alltoall: all SMs store tokens, and links carry them meanwhile; a
+// combine's loads are bound by links alone.
+func (m *Machine) oneSided(w *traffic, p *peer.Plan) (gap, busy float64) {
+	c, t := &m.Class.Peer.OneSided, p.Tokens
+	meet, links := float64(c.Meet*math.Log2(float64(p.Ranks))), w.fullest()/c.Share
+	if t.Combine {
+		return c.Combine + 2*meet, links
+	}
+	return c.Dispatch + meet, math.Max(links, float64(t.Count)*c.Token/float64(p.Blocks)*max(1, m.Slow))
 }
 
 // elastic is the time in which one SM reads and writes a rank's tokens in DeepEP 2: read once and by the rank
