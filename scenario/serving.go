@@ -59,7 +59,7 @@ func (c *checks) kernel(s *Spec) {
 	case w.Op == Dispatch || w.Op == Combine:
 		c.word("workload.kernel", w.Kernel, append(peer.ExpertKernels(), NCCLKernel)...)
 	case w.Op == KVCache:
-		c.word("workload.kernel", w.Kernel, "write")
+		c.word("workload.kernel", w.Kernel, peer.CacheWrite, peer.CacheRead)
 	case w.Op == coll.AllReduce.TestName():
 		c.word("workload.kernel", w.Kernel, append(peer.AllReduceKernels(), SymmetricKernel)...)
 	case w.Kernel != "":
@@ -134,14 +134,20 @@ func (w *Workload) element() (int64, error) {
 		}
 		return 2, nil
 	}
+	if w.fp4() {
+		return 0, nil
+	}
 	types, err := w.AllTypes()
 	if err != nil || len(types) != 1 || types[0].Size() > 2 {
 		return 0, &FieldError{Path: "workload.types", Value: fmt.Sprint(w.Types),
 			Problem: "tokens have values of one " +
-				"or two bytes", Hint: "write f8e4m3 or bfloat16"}
+				"or two bytes, or are nvfp4", Hint: "write f8e4m3, bfloat16 or nvfp4"}
 	}
 	return int64(types[0].Size()), nil
 }
+
+// fp4 reports whether tokens move as NVFP4, which is no type of NCCL's.
+func (w *Workload) fp4() bool { return len(w.Types) == 1 && w.Types[0] == "nvfp4" }
 
 // Served is what an operation of serving came to.
 type Served struct {
@@ -226,7 +232,8 @@ func (m *Site) servingPlan(spec *Spec) (*peer.Plan, error) {
 					"%d and %d ranks are more than the machine's %d", s.FromTP, s.ToTP, n), Hint: "add nodes"}
 		}
 		return (&peer.Cache{From: s.FromTP, To: s.ToTP, Layers: int64(s.Layers), Tokens: int64(s.Tokens),
-			BlockTokens: int64(s.BlockTokens), Bytes: int64(s.KVBytes)}).Plan()
+			BlockTokens: int64(s.BlockTokens), Bytes: int64(s.KVBytes),
+			Read: w.Kernel == peer.CacheRead}).Plan()
 	}
 	element, err := w.element()
 	if err != nil {
@@ -235,7 +242,7 @@ func (m *Site) servingPlan(spec *Spec) (*peer.Plan, error) {
 	return (&peer.Experts{Kernel: cmp.Or(w.Kernel, peer.DeepEP), Combine: w.Op == Combine,
 		Experts: int64(s.Experts), TopK: int64(s.TopK), Hidden: int64(s.Hidden), Tokens: int64(s.Tokens),
 		Groups: int64(s.Groups), TopKGroups: int64(s.TopKGroups),
-		Element: element, SMs: s.SMs, GPUSMs: int(m.Class().Share.SMs), NodeOf: m.Comm.NodeOf}).Plan()
+		Element: element, FP4: w.fp4(), SMs: s.SMs, GPUSMs: int(m.Class().Share.SMs), NodeOf: m.Comm.NodeOf}).Plan()
 }
 
 // sum adds up what a plan's operation came to.
@@ -248,10 +255,11 @@ func (o *Served) sum(p *peer.Plan, res *exec.Result, nodeOf []int32) {
 			if len(mv.Sources) > 1 && mv.Way != peer.Write { // a sum within a rank
 				continue
 			}
-			sent[mv.By] += bytes
+			by := mv.Sources[0].Rank
+			sent[by] += bytes
 			total += bytes
-			if nodeOf[mv.By] != nodeOf[mv.To.Rank] {
-				remote[mv.By] += bytes
+			if nodeOf[by] != nodeOf[mv.To.Rank] {
+				remote[by] += bytes
 			}
 		}
 	}

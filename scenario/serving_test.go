@@ -135,6 +135,7 @@ func TestServingRefusals(t *testing.T) {
 		}
 	}
 	for name, s := range map[string]Spec{
+		"one-sided between nodes": servingSpec(Workload{Op: Dispatch, Kernel: "trtllm", Serving: ep}, 2, 0),
 		"7 experts": servingSpec(Workload{Op: Dispatch, Serving: bad(func(s *Serving) { s.Experts = 7 })}, 1,
 			0),
 	} {
@@ -184,6 +185,37 @@ func TestServeExperts(t *testing.T) {
 	}
 }
 
+// TensorRT-LLM's kernels within a node: all SMs store tokens of NVFP4, half a byte a value and a scale for 16,
+// once to each rank, or links bound them; a combine's loads are bound by links.
+func TestServeOneSided(t *testing.T) {
+	w := Workload{Op: Dispatch, Kernel: "trtllm", Types: []string{"nvfp4"}, Serving: Serving{Experts: 256,
+		TopK: 8, Groups: 8, TopKGroups: 8, Hidden: 7168, Tokens: 4096}}
+	c := gpu.NVSwitch90()
+	cost := c.Peer.OneSided
+	us := func(ranks int) *Served {
+		out, err := Serve(context.Background(), servingSpec(w, 1, ranks), Options{})
+		if err != nil || !out.Proven {
+			t.Fatal(out, err)
+		}
+		return out
+	}
+	eight := us(8)
+	each := int64(4096 * (7168/2 + 7168/16 + 8*(4+4)))
+	if eight.Bytes != 8*each {
+		t.Errorf("%d bytes, want %d", eight.Bytes, 8*each)
+	}
+	link := float64(7*each) / (eight.Us - cost.Dispatch - 3*cost.Meet) * 1e-3
+	w.Serving.Groups, w.Serving.TopKGroups = 2, 2
+	if want := cost.Dispatch + cost.Meet + 4096*cost.Token/132; math.Abs(us(2).Us/want-1) > .01 {
+		t.Errorf("2 ranks: %.2f us, want %.2f", us(2).Us, want)
+	}
+	w.Op, w.Types = Combine, nil
+	want := cost.Combine + 2*cost.Meet + 4096*7168*2/(link*1e3)
+	if got := us(2).Us; math.Abs(got/want-1) > .01 {
+		t.Errorf("combine of 2 ranks: %.2f us, want %.2f", got, want)
+	}
+}
+
 // HybridEP's SMs look at each token that a node gets for each of its ranks: of two nodes, both of which get
 // all but a few tokens, as many as there are ranks. Between nodes two blocks are bound by that.
 func TestServeHybridEP(t *testing.T) {
@@ -201,7 +233,8 @@ func TestServeHybridEP(t *testing.T) {
 	}
 }
 
-// A large KV cache goes at the rate of all ports; a small one is as long as its posting.
+// A large KV cache goes at the rate of all ports; a small one is as long as its posting. Reads take the way
+// of their request more, and the ranks that hold the cache send as much as by writes.
 func TestServeCache(t *testing.T) {
 	s := Serving{FromTP: 8, ToTP: 8, Layers: 61, BlockTokens: 64, KVBytes: 1 << 17, Tokens: 4096}
 	w := Workload{Op: KVCache, Serving: s}
@@ -213,6 +246,15 @@ func TestServeCache(t *testing.T) {
 	if want := 8 * 50 * c.Net.Eff; math.Abs(out.GBps/want-1) > .01 || !out.Proven {
 		t.Errorf("%+v, want %.1f GB/s", out, want)
 	}
+	w.Kernel = "read"
+	read, err := Serve(context.Background(), servingSpec(w, 2, 0), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if more := read.Us - out.Us; math.Abs(more-c.Net.Wire) > .01 || !read.Proven || read.Remote != out.Remote {
+		t.Errorf("%+v takes %.2f us more than writes, want %.2f", read, more, c.Net.Wire)
+	}
+	w.Kernel = ""
 	w.Serving.BlockTokens, w.Serving.KVBytes = 1, 64
 	if out, err = Serve(context.Background(), servingSpec(w, 2, 0), Options{}); err != nil {
 		t.Fatal(err)

@@ -79,10 +79,7 @@ func (s *story) served(t *testing.T, spec *scenario.Spec, b *strings.Builder) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := spec.Workload.Serving
-	p, err := (&peer.Experts{Kernel: spec.Workload.Kernel, Combine: spec.Workload.Op == scenario.Combine,
-		Experts: int64(w.Experts), TopK: int64(w.TopK), Hidden: int64(w.Hidden), Tokens: int64(w.Tokens),
-		Element: 1, SMs: w.SMs, GPUSMs: 132, NodeOf: s.running.Site.Comm.NodeOf}).Plan()
+	p, err := s.servingPlan(&spec.Workload)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,12 +94,30 @@ func (s *story) served(t *testing.T, spec *scenario.Spec, b *strings.Builder) {
 		fmt.Fprintf(b, "\n%s\n", ph.Name)
 		for _, mv := range ph.Moves {
 			part := p.Parts[mv.To.Part]
-			fmt.Fprintf(b, "  rank %d → %d  %-5v %4d tokens, %7d B\n", mv.By, mv.To.Rank, mv.Way, part.Items,
-				part.Bytes)
+			items := "tokens"
+			if p.Tokens == nil {
+				items = "blocks"
+			}
+			fmt.Fprintf(b, "  rank %d → %d  %-5v %4d %s, %7d B\n", mv.Sources[0].Rank, mv.To.Rank, mv.Way,
+				part.Items, items, part.Bytes)
 		}
 	}
 	s.loads(b)
 	fmt.Fprintf(b, "\nalone     %.6f us\n", s.alone.Elapsed.Micros())
+}
+
+// servingPlan is the plan of a story's operation.
+func (s *story) servingPlan(w *scenario.Workload) (*peer.Plan, error) {
+	v := &w.Serving
+	if w.Op == scenario.KVCache {
+		return (&peer.Cache{From: v.FromTP, To: v.ToTP, Layers: int64(v.Layers), Tokens: int64(v.Tokens),
+			BlockTokens: int64(v.BlockTokens), Bytes: int64(v.KVBytes),
+			Read: w.Kernel == peer.CacheRead}).Plan()
+	}
+	return (&peer.Experts{Kernel: w.Kernel, Combine: w.Op == scenario.Combine,
+		Experts: int64(v.Experts), TopK: int64(v.TopK), Hidden: int64(v.Hidden), Tokens: int64(v.Tokens),
+		Element: map[bool]int64{false: 1, true: 2}[w.Op == scenario.Combine], SMs: v.SMs, GPUSMs: 132,
+		NodeOf: s.running.Site.Comm.NodeOf}).Plan()
 }
 
 // loads prints what the links carry, the fullest first: one by name, and how many have as much.

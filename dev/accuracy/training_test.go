@@ -123,6 +123,10 @@ func (p *trainingRow) config() (c gen.Config, why string) {
 	if p.Recompute == "selective" && c.Experts > 0 {
 		c.Modules = gen.CoreAttention // Megatron-Core's default of recompute_modules
 	}
+	if p.Framework == "torchtitan" && (strings.Contains(p.Recompute, "selective") ||
+		p.Recompute == "config default") { // train_configs/llama3_8b.toml: by operator
+		c.Modules = gen.Operators
+	}
 	if strings.HasPrefix(p.Framework, "Megatron-LM") { // --accumulate-allreduce-grads-in-fp32
 		c.GradType = coll.Float32
 	}

@@ -6,6 +6,13 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
+// Kernels of a transfer: RDMA writes of the prefill side (Mooncake's default), or reads of the decode side
+// (NIXL's in vLLM).
+const (
+	CacheWrite = "write"
+	CacheRead  = "read"
+)
+
 // Cache is a transfer of the KV cache of one request from the prefill ranks, which filled it, to the decode
 // ranks. Heads are spread evenly over the ranks of each side.
 type Cache struct {
@@ -14,6 +21,8 @@ type Cache struct {
 	BlockTokens int64 // tokens of a block of the cache
 	Bytes       int64 // keys and values of all heads, per token and layer
 	Tokens      int64 // of the request
+	// Read: the decode ranks read the blocks; otherwise the prefill ranks write them.
+	Read bool
 	// Behind: the prefill ranks come after the decode ranks.
 	Behind bool
 }
@@ -36,8 +45,11 @@ func (c *Cache) Plan() (*Plan, error) {
 		return no("%d tokens are no whole number of blocks of %d", c.Tokens, c.BlockTokens)
 	}
 	blocks := c.Tokens / c.BlockTokens * c.Layers
-	p := &Plan{Op: "kv_transfer", Kernel: "write", Ranks: c.From + c.To}
+	p := &Plan{Op: "kv_transfer", Kernel: CacheWrite, Ranks: c.From + c.To}
 	ph := Phase{Name: "blocks"}
+	if c.Read {
+		p.Kernel = CacheRead
+	}
 	pieces := max(from, to)
 	for i := range pieces {
 		src, dst := int32(i*from/pieces), int32(from+i*to/pieces)
@@ -49,8 +61,11 @@ func (c *Cache) Plan() (*Plan, error) {
 			Of: -1})
 		p.Has = append(p.Has, Place{src, In, part})
 		p.Goals = append(p.Goals, Goal{Place{dst, Out, part}, []int32{src}})
-		ph.Moves = append(ph.Moves, Move{By: src, Way: Write, Sources: []Place{{src, In, part}},
-			To: Place{dst, Out, part}})
+		move := Move{By: src, Way: Write, Sources: []Place{{src, In, part}}, To: Place{dst, Out, part}}
+		if c.Read {
+			move.By, move.Way = dst, Read
+		}
+		ph.Moves = append(ph.Moves, move)
 	}
 	p.Phases = []Phase{ph}
 	return p, nil

@@ -16,13 +16,17 @@ const (
 	// DeepEPV2 is DeepEP 2 (ElasticBuffer, hybrid mode), whose GPUs post writes by NCCL's device-initiated
 	// networking (GIN).
 	DeepEPV2 = "deepep-v2"
+	// OneSided is TensorRT-LLM's alltoall within an NVLink domain (NVLinkOneSided,
+	// cpp/tensorrt_llm/kernels/communicationKernels/moeAlltoAllKernels.cu): a block a token stores it once to
+	// each rank of its experts, and loads the results from there, between meetings by flags.
+	OneSided = "trtllm"
 	// PPLX is Perplexity's kernels, which send as DeepEP's of low latency.
 	PPLX = "pplx"
 )
 
 // ExpertKernels lists all of them.
 func ExpertKernels() []string {
-	return []string{DeepEP, DeepEPLowLatency, DeepEPV2, HybridEP, PPLX}
+	return []string{DeepEP, DeepEPLowLatency, DeepEPV2, HybridEP, OneSided, PPLX}
 }
 
 // perExpert reports whether a kernel sends a token once for each of its experts, to their ranks.
@@ -37,8 +41,9 @@ type Experts struct {
 	Groups, TopKGroups int64
 	// bytes of a transferred value: 1 for FP8, with a scale for each 128 values
 	Element int64
-	SMs     int // blocks of the kernel; 0: its default
-	GPUSMs  int // multiprocessors of a GPU
+	FP4     bool // NVFP4 in place of it: half a byte a value, with a scale of a byte for each 16 values
+	SMs     int  // blocks of the kernel; 0: its default
+	GPUSMs  int  // multiprocessors of a GPU
 	NodeOf  []int32
 }
 
@@ -48,6 +53,7 @@ const (
 	scaled      = 128
 	scaleBytes  = 4
 	indexBytes  = 8  // of a chosen expert's index, in dispatch of the normal kernels
+	wordBytes   = 4  // of the index in TensorRT-LLM's kernel
 	weightBytes = 4  // of its weight
 	headBytes   = 16 // of a message's header in the kernels that send per expert: the token's index, aligned
 )
@@ -77,10 +83,17 @@ func (e *Experts) blocks() int {
 // copyBytes returns the bytes of one transferred copy of a token.
 func (e *Experts) copyBytes() int64 {
 	b := e.Hidden * e.Element
-	if e.Element == 1 {
+	switch {
+	case e.FP4:
+		b = e.Hidden/2 + (e.Hidden+15)/16
+	case e.Element == 1:
 		b += (e.Hidden + scaled - 1) / scaled * scaleBytes
 	}
 	switch {
+	case e.Kernel == OneSided && e.Combine:
+		return b
+	case e.Kernel == OneSided:
+		return b + e.TopK*(wordBytes+weightBytes)
 	case e.perExpert() && e.Combine:
 		return b
 	case e.perExpert():
@@ -160,6 +173,10 @@ func (e *Experts) Plan() (*Plan, error) {
 		p.Blocks = int((e.Experts + int64(t.Groups) - 1) / int64(t.Groups))
 		b.direct()
 		return p, nil
+	case e.Kernel == OneSided && t.Remote:
+		return no("it stores into memory of one NVLink domain; between domains TensorRT-LLM takes DeepEP")
+	case e.Kernel == OneSided:
+		p.Blocks, p.Threads = cmp.Or(e.SMs, e.GPUSMs), 256
 	case t.Remote:
 		if err := b.rails(); err != nil {
 			return no("%v", err)
@@ -254,7 +271,11 @@ func (b *builder) give(from, to, part int32, at Buffer, way Way) Move {
 	} else if at == Out {
 		b.Goals = append(b.Goals, Goal{Place{to, at, part}, []int32{from}})
 	}
-	return Move{By: from, Way: way, Sources: []Place{{from, In, part}}, To: Place{to, at, part}}
+	by := from
+	if b.Experts.Kernel == OneSided && b.Combine {
+		by, way = to, Load
+	}
+	return Move{By: by, Way: way, Sources: []Place{{from, In, part}}, To: Place{to, at, part}}
 }
 
 // finish adds the phase that sums the results of each rank's tokens; from holds their places by rank; nil:

@@ -31,6 +31,9 @@ func TestPlansAreProven(t *testing.T) {
 			e.TopKGroups = rapid.Int64Range((e.TopK*e.Groups+e.Experts-1)/e.Experts, e.Groups).Draw(t,
 				"top k groups")
 		}
+		if e.Kernel == OneSided { // within one NVLink domain
+			clear(e.NodeOf)
+		}
 		p, err := e.Plan()
 		if len(nodeOf) < 2 {
 			var no *plan.UnsupportedError
@@ -245,6 +248,12 @@ func TestCacheIsProven(t *testing.T) {
 		}
 		if err := p.Check(); err != nil {
 			t.Error(err)
+		}
+		c.Read = true
+		read, err := c.Plan()
+		if err != nil || read.Check() != nil || read.Kernel != CacheRead ||
+			read.Phases[0].Moves[0].By != p.Phases[0].Moves[0].To.Rank {
+			t.Errorf("reads of %+v: %+v, %v", tt, read, err)
 		}
 		sum := int64(0)
 		for _, part := range p.Parts {

@@ -4,17 +4,18 @@ package peer
 type Way uint8
 
 // Ways. Load and Store are executed by a kernel's threads, over NVLink or PCIe; Write is an RDMA write
-// between nodes, posted by a GPU or a CPU. Multicast is a load that NVLink switches reduce and, if there are
+// between nodes, posted by a GPU or a CPU, Read an RDMA read that the destination posts. Multicast is a load that NVLink switches reduce and, if there are
 // several destinations, a store that they copy.
 const (
 	Load Way = iota
 	Store
 	Write
 	Multicast
+	Read
 )
 
 // String returns the way's name in listings.
-func (w Way) String() string { return [...]string{"load", "store", "write", "multicast"}[w] }
+func (w Way) String() string { return [...]string{"load", "store", "write", "multicast", "read"}[w] }
 
 // Buffer is one of a rank's buffers.
 type Buffer uint8

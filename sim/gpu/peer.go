@@ -30,8 +30,19 @@ type PeerCost struct {
 	HybridToken, HybridRank float64
 	// ElasticRead and ElasticWrite are what an SM reads and writes in DeepEP 2's kernels, in GB/s.
 	ElasticRead, ElasticWrite float64
+	// OneSided is what TensorRT-LLM's one-sided alltoall costs within an NVLink domain.
+	OneSided OneSidedCost
 	// Post is what a host takes to post a write of a block, Request a transfer's fixed cost.
 	Post, Request float64
+}
+
+// OneSidedCost is what a dispatch costs that stores into the ranks' memory, and a combine that loads from it.
+type OneSidedCost struct {
+	// Dispatch and Combine are the fixed costs of both, Meet what the meeting of all ranks adds for each
+	// doubling of their number, to a combine twice; Token is an SM's time for a token of a dispatch.
+	Dispatch, Combine, Meet, Token float64
+	// Share is what of a link's payload they reach.
+	Share float64
 }
 
 // TokenCost is what a kernel costs that dispatches tokens or combines them.
@@ -104,6 +115,16 @@ func peerQuantities(add adder) {
 		func(c *Class) *float64 { return &c.Peer.ElasticRead })
 	add("ep_elastic_write", "GB/s", tiny, 1e5, "DeepEP 2: what an SM writes",
 		func(c *Class) *float64 { return &c.Peer.ElasticWrite })
+	us("ep_onesided_dispatch", "TensorRT-LLM's one-sided alltoall: dispatch's fixed cost",
+		func(c *Class) *float64 { return &c.Peer.OneSided.Dispatch })
+	us("ep_onesided_combine", "TensorRT-LLM's one-sided alltoall: combine's fixed cost",
+		func(c *Class) *float64 { return &c.Peer.OneSided.Combine })
+	us("ep_onesided_meet", "the same: on top for each doubling of ranks, to a combine twice",
+		func(c *Class) *float64 { return &c.Peer.OneSided.Meet })
+	us("ep_onesided_token", "the same: an SM's time for a token of a dispatch",
+		func(c *Class) *float64 { return &c.Peer.OneSided.Token })
+	add("ep_onesided_share", "1", tiny, 2, "the same: share of a link's payload that its stores and loads reach",
+		func(c *Class) *float64 { return &c.Peer.OneSided.Share })
 	us("kv_post", "transfer of a KV cache: host's time to post a write of a block",
 		func(c *Class) *float64 { return &c.Peer.Post })
 	us("kv_request", "transfer of a KV cache: fixed cost of a request",

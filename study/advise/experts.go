@@ -81,7 +81,7 @@ func (q *Request) layout(ctx context.Context, site *scenario.Site) (Layout, erro
 		return err
 	}
 	counts := blocks
-	if kernel == scenario.NCCLKernel || kernel == peer.DeepEPLowLatency || kernel == peer.PPLX {
+	if slices.Contains([]string{scenario.NCCLKernel, peer.DeepEPLowLatency, peer.PPLX, peer.OneSided}, kernel) {
 		counts = []int{0}
 	}
 	for _, n := range counts {

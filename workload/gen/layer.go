@@ -240,7 +240,7 @@ func (w *writer) block(b *block) {
 		}
 		w.matrix(name, forward)
 	}
-	if !w.g.c.TPOverlap {
+	if !w.g.c.TPOverlap && len(b.then) > 0 {
 		w.leave(b.what)
 	}
 }

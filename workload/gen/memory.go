@@ -190,6 +190,13 @@ func (g *generator) operand() float64 {
 // computed again is not kept but for its input.
 func (g *generator) layerActivations(of LayerKind, again Modules) (bytes float64) {
 	s, c, in := g.shape(), g.c, g.operand()
+	if again.has(Operators) {
+		bytes = s.part*s.h*s.size + s.tokens*s.values*s.size + 4*s.tokens*s.heads
+		if c.Precision == workload.BF16 { // queries, values and the first matrix of the network
+			bytes += s.tokens * ((s.attn+s.qkv)/2 + s.ffn) * s.size
+		}
+		return bytes
+	}
 	norm := s.part * s.h * (s.size + in) // inputs of the norm and of the first product
 	if again.has(Norms) {
 		norm = s.part * s.h * s.size

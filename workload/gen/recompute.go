@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/simccl/simccl/units"
+	"github.com/simccl/simccl/workload"
 )
 
 // Modules are parts of a layer whose forward pass is done again in its backward pass, by the names of
@@ -22,13 +23,15 @@ const (
 	FeedForward
 	MoE
 	SharedExpert
+	// Operators is torchtitan's selective checkpointing by operator (operators), by itself.
+	Operators
 )
 
-// AllModules are all of them.
+// AllModules are all of Megatron-Core's.
 const AllModules = 2*SharedExpert - 1
 
 var moduleNames = [...]string{"core_attn", "moe_act", "layernorm", "mla_up_proj", "mlp", "moe",
-	"shared_experts"}
+	"shared_experts", "ops"}
 
 // has reports whether all of some modules are among m.
 func (m Modules) has(some Modules) bool { return m&some == some }
@@ -89,7 +92,11 @@ func (c *Config) fit() units.Bytes {
 // recompute computes a block's part of Modules once more, before its backward pass.
 func (w *writer) recompute(b *block) {
 	m, s := w.g.c.Modules, w.g.shape()
-	if m == 0 {
+	switch m {
+	case 0:
+		return
+	case Operators:
+		w.operators(b)
 		return
 	}
 	if m.has(Norms) && b.normed {
@@ -107,4 +114,44 @@ func (w *writer) recompute(b *block) {
 		w.matrix("q_up", forward)
 		w.matrix("kv_up", forward)
 	}
+}
+
+// operators computes a dense layer's block once more but for what torchtitan's selective checkpointing keeps
+// (torchtitan @5ae50d0, models/llama3/parallelize_llama.py, _save_list): attention's output and every first
+// of two products, so that the second, fourth and sixth of a layer are done again: keys, the projection and
+// the second matrix into the feed-forward network. Products of 8 bits (_scaled_mm) are not in its list.
+// Gathers of inputs and sums of outputs are made again, too. The last product is nobody's input.
+func (w *writer) operators(b *block) {
+	s, c := w.g.shape(), w.g.c
+	again := block{what: b.what}
+	kept := c.Precision == workload.BF16 // every first product
+	norm := 2 * s.part * s.h * s.size
+	switch {
+	case b.what == feedForward && !kept:
+		again.first = []string{"up"}
+	case b.what == feedForward:
+		again.between = func(w *writer, _ kind) {
+			w.compute(w.g.productAgain("gate_again", (s.up-1)*s.ffn, norm+(s.up+1)*s.tokens*s.ffn*s.size))
+		}
+	case kept:
+		again.then = []string{"proj"}
+		again.between = func(w *writer, _ kind) {
+			w.compute(w.g.productAgain("keys_again", (s.qkv-s.attn)/2, norm+2*s.tokens*s.qkv*s.size))
+		}
+	default:
+		again.first, again.then = []string{"qkv"}, []string{"proj"}
+	}
+	w.block(&again)
+}
+
+// productAgain is a product of all tokens by n columns, and bytes that norms and activation functions move.
+func (g *generator) productAgain(name string, n, extra float64) int32 {
+	s := g.shape()
+	k := kernel{extra: extra, kernels: 3}
+	if n > 0 {
+		k.p = product{s.tokens, n, s.h, 1}
+		k.shape = workload.Shape{Op: workload.ProductShape, M: whole(s.tokens), N: whole(n), K: whole(s.h),
+			Count: 1, Precision: g.c.Precision}
+	}
+	return g.operation(name, k)
 }

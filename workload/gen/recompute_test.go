@@ -1,6 +1,8 @@
 package gen
 
 import (
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -109,5 +111,55 @@ func TestDispatchByKernel(t *testing.T) {
 	c.Capacity = 2
 	if _, err := Make(c); err == nil || !strings.Contains(err.Error(), "--capacity") {
 		t.Error(err)
+	}
+}
+
+// TestOperatorsAgain: torchtitan's selective checkpointing does every second product of a layer again, of 8
+// bits all but the last, with its gathers and sums, and not attention; it is refused of other layers.
+func TestOperatorsAgain(t *testing.T) {
+	base := named(t, "llama-3.1-8b")
+	base.Layers, base.TP, base.SequenceParallel, base.GlobalBatch = 1, 2, true, 1
+	for precision, want := range map[workload.Precision][]string{
+		workload.BF16: {"keys_again", "proj", "gate_again"},
+		workload.FP8:  {"qkv", "proj", "up"},
+	} {
+		count := func(m Modules) (ops map[string]int, calls int, held float64) {
+			c := base
+			c.Precision, c.Modules = precision, m
+			j := makeJob(t, c)
+			ops = map[string]int{}
+			for _, s := range j.Program().Lists[0].Steps {
+				if s.Kind == workload.Issue {
+					calls++
+				} else if s.Work > 0 {
+					ops[j.Program().Works[s.Work-1].Name]++
+				}
+			}
+			return ops, calls, float64(j.Folded.Memory.Activations)
+		}
+		plain, calls, held := count(0)
+		again, more, less := count(Operators)
+		for _, name := range want {
+			plain[name]++
+		}
+		if !maps.Equal(plain, again) {
+			t.Errorf("%v: %v, want %v", precision, again, plain)
+		}
+		if more != calls+3 { // two gathers, one sum
+			t.Errorf("%v: %d calls, %d without", precision, more, calls)
+		}
+		if less >= held {
+			t.Errorf("%v: %.0f bytes of activations, %.0f without", precision, less, held)
+		}
+	}
+	for _, c := range []Config{named(t, "mixtral-8x7b"), named(t, "llama-3.1-8b")} {
+		c.Modules = Operators | Norms
+		if c.Experts > 0 {
+			c.Modules = Operators
+		}
+		var wrong *Error
+		if _, err := Make(c); !errors.As(err, &wrong) || wrong.Option != "recompute" {
+			t.Errorf("%s: %v", c.Name, err)
+		}
 	}
 }

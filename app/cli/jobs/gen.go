@@ -127,7 +127,8 @@ func (o *WorkloadGenOptions) division() flags.Group {
 		flags.Of(&o.CP, "cp-mode", "", "ring", "`HOW` keys and values come: ring or all-gather"),
 		flags.Of(&o.Recompute, "recompute", "", "auto",
 			"`WHAT` of a layer's forward pass is done again in its backward pass: none, full, selective "+
-				"(core_attn), some of "+strings.ReplaceAll(gen.AllModules.String(), ",", ", ")+
+				"(core_attn), ops (torchtitan's, by operator), some of "+
+				strings.ReplaceAll(gen.AllModules.String(), ",", ", ")+
 				", or auto: the least with which the job fits"),
 		flags.Of(&m.Iterations, "iterations", "", 1, "iterations"))
 }

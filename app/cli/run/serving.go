@@ -21,10 +21,10 @@ func (r *RunOptions) RegisterServing(c *cobra.Command) {
 	rows := []flags.Row{flags.Of(&r.Kernel, "kernel", "", "",
 		"`KERNEL` in place of NCCL's choice: of all_reduce "+strings.Join(peer.AllReduceKernels(), ", ")+
 			" or symmetric; of ep_dispatch and ep_combine "+strings.Join(peer.ExpertKernels(), ", ")+
-			" (default deepep) or nccl",
+			" (default deepep) or nccl; of kv_transfer "+peer.CacheWrite+" (default) or "+peer.CacheRead,
 		"workload.kernel")}
 	rows = append(append(rows, cli.ExpertRows(s)...),
-		flags.Of(&s.SMs, "sms", "", 0, "`N` blocks of the kernel (default 20; deepep-v2 12)",
+		flags.Of(&s.SMs, "sms", "", 0, "`N` blocks of the kernel (default 20; deepep-v2 12; trtllm all)",
 			"workload.serving.sms"),
 		flags.Of(&s.FromTP, "from-tp", "", 0, "kv_transfer: tensor parallelism `N` of prefill",
 			"workload.serving.fromTP"),

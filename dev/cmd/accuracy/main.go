@@ -11,8 +11,8 @@
 //
 // serving simulates published times of kernels of serving and prints how far off they are, by kind and
 // kernel, halves apart: the half that classes were fitted to, and the other. A row is of the first half where
-// the SHA-1 hash of its list's name and its size is even. Eager calls, pushes, PCIe, GB200 and what goes
-// between nodes were set by all rows.
+// the SHA-1 hash of its list's name and its size is even. Eager calls, pushes, RTX PRO 6000, GB200 and what
+// goes between nodes were set by all rows. "over" marks a kind that misses its bar in either half.
 //
 //	go run ./dev/cmd/accuracy serving ../shared/reference/serving.json
 //

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/simccl/simccl/dev/golden"
+	"github.com/simccl/simccl/scenario"
 )
 
 // call calls the command on the project's own files.
@@ -72,6 +73,32 @@ func TestMistakes(t *testing.T) {
 		}
 		if err := run(t.Context(), args, &out); err == nil {
 			t.Errorf("%v is accepted: %s", args, out.String())
+		}
+	}
+}
+
+// TestKernelOverPCIe: what frameworks take between two GPUs without NVLink.
+func TestKernelOverPCIe(t *testing.T) {
+	list := func(gpu, framework, version string, rate float64) *group {
+		g := &group{Framework: framework, Version: version,
+			Rows: []map[string]any{{"bytes": 1e9, "time_us": 1e6 / rate}}}
+		g.Hardware.GPU = gpu
+		return g
+	}
+	for _, c := range []struct {
+		of   *group
+		gpus int
+		want string
+	}{
+		{list("L40S", "sglang", "0.5.14", 18), 2, scenario.VLLMKernel},
+		{list("L40S", "sglang", "0.5.14", 18), 4, ""},
+		{list("L40S", "sglang", "0.5.12", 17), 2, scenario.NCCLKernel},
+		{list("RTX PRO 6000", "vllm", "0.24.0", 39), 2, scenario.VLLMKernel},
+		{list("RTX PRO 6000", "vllm", "0.19.0", 15), 2, noPeers},
+	} {
+		if got := c.of.kernel(c.gpus, 1<<16); got != c.want {
+			t.Errorf("%s %s %s, %d GPUs: %q, not %q", c.of.gpu(), c.of.Framework, c.of.Version, c.gpus, got,
+				c.want)
 		}
 	}
 }

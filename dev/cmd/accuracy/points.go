@@ -56,6 +56,31 @@ func (g *group) points() []point {
 	return nil
 }
 
+// linkRates are those of the GPUs' 16 PCIe lanes in each direction, in GB/s.
+var linkRates = map[string]float64{"L40S": 31.5, "RTX": 63}
+
+// overPCIe is what a framework takes between two GPUs without NVLink: the kernel that chooses between one
+// shot and two; NCCL where GPUs cannot access each other's memory (vLLM's CustomAllreduce asks), and in SGLang
+// 0.5.12, whose new kernel asks for NVLink and leaves the rest to NCCL (pull requests 24363 and 25650). That
+// GPUs cannot is told by the largest size, which is NCCL's in any case: through host memory it reaches less
+// than 0.4 of a link, peer to peer more than half. Of more GPUs all take NCCL.
+func (g *group) overPCIe(gpus int) string {
+	last := g.Rows[len(g.Rows)-1]
+	rate := number(last["bytes"]) / number(last["time_us"]) * 1e-3
+	switch {
+	case gpus > 2:
+		return ""
+	case rate < 0.4*linkRates[g.gpu()]:
+		return noPeers
+	case g.Framework == "sglang" && g.Version == "0.5.12":
+		return scenario.NCCLKernel
+	}
+	return scenario.VLLMKernel
+}
+
+// noPeers is NCCL through host memory.
+const noPeers = "nccl through the host"
+
 // kernel is what a framework takes: vLLM, and SGLang before 0.5.14, choose between one shot and
 // two; TensorRT-LLM and later SGLang push for little.
 func (g *group) kernel(gpus int, bytes int64) string {
@@ -68,8 +93,8 @@ func (g *group) kernel(gpus int, bytes int64) string {
 	case g.Framework == "vllm" && gpus == 8 && multimem > 0 && !strings.HasPrefix(g.Version, "0.14") &&
 		bytes >= multimem && bytes <= 64<<20:
 		return peer.MultimemCopy
-	case strings.HasPrefix(topologies[g.gpu()], "pcie") && gpus > 2:
-		return ""
+	case strings.HasPrefix(topologies[g.gpu()], "pcie") && bytes < 8<<20:
+		return g.overPCIe(gpus)
 	case newer && bytes < little && bytes < 8<<20:
 		return peer.OneShotPush
 	case newer, bytes >= 8<<20:
@@ -89,6 +114,13 @@ func (g *group) allReduce() (out []point) {
 		}
 		s.Workload = scenario.Workload{Op: "all_reduce", Sizes: []string{fmt.Sprint(bytes)},
 			Types: []string{"bfloat16"}, Kernel: kernel}
+		switch kernel {
+		case noPeers:
+			s.NCCL.Env = map[string]string{"NCCL_P2P_DISABLE": "1"}
+			fallthrough
+		case scenario.NCCLKernel:
+			s.Workload.Kernel = ""
+		}
 		s.Engine.Launch = g.Mode
 		out = append(out, point{class: "all_reduce " + kernel + " " + g.gpu() + " " + g.Mode,
 			key: g.Name + fmt.Sprint(bytes), measured: us, spec: s})
@@ -110,6 +142,8 @@ func (g *group) expertKernel() string {
 		return peer.DeepEPLowLatency
 	case g.Library == "HybridEP":
 		return peer.HybridEP
+	case g.Kernel == "NVLinkOneSided":
+		return peer.OneSided
 	case !strings.HasPrefix(g.Library, "DeepEP") || g.TopK == 0:
 		return ""
 	case strings.Contains(g.Library, "V2"):
@@ -141,6 +175,12 @@ func (g *group) expertRows() []map[string]any {
 		return g.hybridRows()
 	}
 	rows := g.Rows
+	if g.Kernel == "NVLinkOneSided" {
+		for _, r := range rows {
+			r["tokens_per_rank"], r["dispatch_us"], r["combine_us"] = r["tokens"], r["alltoall_dispatch_us"],
+				r["alltoall_combine_us"]
+		}
+	}
 	if strings.HasSuffix(g.Library, "_CX7") { // DeepSeek-V3's sizes by its page
 		for _, r := range rows {
 			r["tokens_per_rank"] = float64(g.Tokens)
@@ -212,6 +252,11 @@ func (g *group) experts() (out []point) {
 				TopK: g.TopK, Hidden: g.Hidden, Tokens: tokens, SMs: int(number(row["dispatch_sms"]))}}
 			if nodes := ranks / 8; kernel == peer.DeepEPLowLatency {
 				s.Workload.Serving.SMs = 0
+			} else if kernel == peer.OneSided { // "balanced": each token's experts are of as many ranks as can be
+				s.Workload.Serving.Groups, s.Workload.Serving.TopKGroups = ranks, min(ranks, g.TopK)
+				if op == scenario.Dispatch {
+					s.Workload.Types = []string{g.DType}
+				}
 			} else if kernel == peer.DeepEP && nodes > 1 {
 				// DeepEP's test_internode.py, which AIConfigurator's collector is a copy of
 				s.Workload.Serving.Groups, s.Workload.Serving.TopKGroups = nodes, min(nodes, 4)
@@ -225,22 +270,37 @@ func (g *group) experts() (out []point) {
 }
 
 // cache are transfers between the GPUs of two nodes, at each list's best rate.
-func (g *group) cache() []point {
-	best := 0.0
-	for _, row := range g.Rows {
-		best = max(best, number(row["write"]))
-	}
+func (g *group) cache() (out []point) {
 	name := map[string]string{"32 x EFA 100 Gb/s (400 GB/s)": "aws-p5.48xlarge",
 		"16 x EFA 200 Gb/s (400 GB/s)": "aws-p5en.48xlarge",
 		"8 x EFA 400 Gb/s (400 GB/s)":  "aws-p6-b200.48xlarge",
 		"16 x EFA 400 Gb/s (800 GB/s)": "aws-p6-b300.48xlarge"}[g.Hardware.NIC]
-	if name == "" || g.Memory != "GPU to GPU" || best == 0 {
+	if name == "" || g.Memory != "GPU to GPU" {
 		return nil
 	}
+	for _, kernel := range []string{peer.CacheWrite, peer.CacheRead} {
+		best := 0.0
+		for _, row := range g.Rows {
+			best = max(best, number(row[kernel]))
+		}
+		if best == 0 {
+			continue
+		}
+		key := g.Name
+		if kernel == peer.CacheRead {
+			key += " " + kernel
+		}
+		out = append(out, point{class: "kv_transfer " + kernel + ", GPU memory", key: key,
+			measured: best, rate: true, spec: cacheSpec(name, kernel)})
+	}
+	return out
+}
+
+// cacheSpec is a transfer between two such nodes, of blocks of 1 MiB a rank.
+func cacheSpec(name, kernel string) scenario.Spec {
 	s := scenario.Spec{Format: scenario.FormatVersion}
 	s.Machine.Nodes = []scenario.Nodes{{Topo: name, Count: 2}}
-	s.Workload = scenario.Workload{Op: scenario.KVCache, Serving: scenario.Serving{FromTP: 8, ToTP: 8,
-		Layers:      64,
-		BlockTokens: 64, KVBytes: 1 << 17, Tokens: 1 << 12}} // blocks of 1 MiB a rank
-	return []point{{class: "kv_transfer write, GPU memory", key: g.Name, measured: best, rate: true, spec: s}}
+	s.Workload = scenario.Workload{Op: scenario.KVCache, Kernel: kernel, Serving: scenario.Serving{FromTP: 8,
+		ToTP: 8, Layers: 64, BlockTokens: 64, KVBytes: 1 << 17, Tokens: 1 << 12}}
+	return s
 }

@@ -15,6 +15,9 @@ import (
 // so that the busier of SMs and links bounds them. Errors as Kernel.
 func (m *Machine) Peer(p *peer.Plan) (Time, error) {
 	w := m.newTraffic()
+	if p.Kernel == peer.OneSided { // 2 ranks and 32 reach the same
+		w.crowdLoad, w.crowdStore = 0, 0
+	}
 	for i := range p.Phases {
 		if err := m.moves(w, p, p.Phases[i].Moves); err != nil {
 			return Time{}, err
@@ -120,6 +123,9 @@ func (m *Machine) chain(p *peer.Plan, ph *peer.Phase) float64 {
 // tokens is the time of a kernel that dispatches tokens or combines them.
 func (m *Machine) tokens(w *traffic, p *peer.Plan) (gap, busy float64) {
 	c, t := &m.Class.Peer, p.Tokens
+	if p.Kernel == peer.OneSided {
+		return m.oneSided(w, p)
+	}
 	cost := &c.Dispatch
 	switch {
 	case t.Combine && t.LowLatency:
@@ -159,6 +165,17 @@ func (m *Machine) tokens(w *traffic, p *peer.Plan) (gap, busy float64) {
 	return gap, norm4(sms*max(1, m.Slow), links)
 }
 
+// oneSided is the time of TensorRT-LLM's alltoall: all SMs store tokens, and links carry them meanwhile; a
+// combine's loads are bound by links alone.
+func (m *Machine) oneSided(w *traffic, p *peer.Plan) (gap, busy float64) {
+	c, t := &m.Class.Peer.OneSided, p.Tokens
+	meet, links := float64(c.Meet*math.Log2(float64(p.Ranks))), w.fullest()/c.Share
+	if t.Combine {
+		return c.Combine + 2*meet, links
+	}
+	return c.Dispatch + meet, math.Max(links, float64(t.Count)*c.Token/float64(p.Blocks)*max(1, m.Slow))
+}
+
 // elastic is the time in which one SM reads and writes a rank's tokens in DeepEP 2: read once and by the rank
 // that passes them on; written into the buffer that is sent, into the own node's and to each rank.
 func (m *Machine) elastic(t *peer.Tokens) float64 {
@@ -174,17 +191,20 @@ func (m *Machine) elastic(t *peer.Tokens) float64 {
 // about as long.
 func norm4(a, b float64) float64 { return math.Pow(math.Pow(a, 4)+math.Pow(b, 4), 0.25) }
 
-// posted is the time of writes that hosts post, block by block: as long as their bytes, or
-// as their posting, and the wire.
+// posted is the time of writes or reads that hosts post, block by block: as long as their bytes, or as their
+// posting, and the wire, which a read's request takes before its bytes.
 func (m *Machine) posted(w *traffic, p *peer.Plan) (gap, busy float64) {
 	c := &m.Class.Peer
-	posts := make([]int64, p.Ranks)
+	posts, ways := make([]int64, p.Ranks), 1.0
 	for i := range p.Phases {
 		for _, mv := range p.Phases[i].Moves {
 			posts[mv.By] += p.Parts[mv.To.Part].Items
+			if mv.Way == peer.Read {
+				ways = 2
+			}
 		}
 	}
-	return c.Request + m.Class.Net.Wire, math.Max(w.fullest(), float64(slices.Max(posts))*c.Post)
+	return c.Request + ways*m.Class.Net.Wire, math.Max(w.fullest(), float64(slices.Max(posts))*c.Post)
 }
 
 // moves puts the bytes of moves on the links.
@@ -204,9 +224,9 @@ func (m *Machine) moves(w *traffic, p *peer.Plan, list []peer.Move) error {
 			bytes := float64(p.Parts[mv.To.Part].Bytes)
 			var err error
 			switch {
-			case mv.Way == peer.Write && m.Comm.NodeOf[s.Rank] != m.Comm.NodeOf[mv.To.Rank]:
+			case (mv.Way == peer.Write || mv.Way == peer.Read) && m.Comm.NodeOf[s.Rank] != m.Comm.NodeOf[mv.To.Rank]:
 				err = w.across(s.Rank, mv.To.Rank, bytes)
-			case mv.Way == peer.Load:
+			case mv.Way == peer.Load || mv.Way == peer.Read:
 				err = w.between(s.Rank, mv.To.Rank, bytes, 0)
 			default:
 				err = w.between(s.Rank, mv.To.Rank, 0, bytes)
