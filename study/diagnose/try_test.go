@@ -290,7 +290,8 @@ func TestSuspectThatCostsTooMuchIsLeftOut(t *testing.T) {
 			return nil
 		}}, factor: 1}
 		got := h.ratiosOf(t.Context(), c, []int{0})
-		note := strings.Contains(strings.Join(h.rep.Notes, "\n"), "takes too long or is not possible: channels")
+		note := strings.Contains(strings.Join(h.rep.Notes, "\n"),
+			"takes too long or is not possible: channels")
 		if (got == nil) != costly || note != costly {
 			t.Errorf("budget %v: ratios %v, notes %q", budget, got, h.rep.Notes)
 		}

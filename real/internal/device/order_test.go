@@ -8,8 +8,8 @@ import (
 	"github.com/simccl/simccl/real/internal/cuda"
 )
 
-// TestShapesInAnyOrder runs push, direct and relay behind each other in one session: the counts of pieces that
-// one leaves in the arenas are those that the next begins with.
+// TestShapesInAnyOrder runs push, direct and relay behind each other in one session: the counts of pieces
+// that one leaves in the arenas are those that the next begins with.
 func TestShapesInAnyOrder(t *testing.T) {
 	d, control := driver(t)
 	const ranks = 3
@@ -24,7 +24,8 @@ func TestShapesInAnyOrder(t *testing.T) {
 	}
 	var steps []step
 	for _, f := range []coll.Func{coll.AllReduce, coll.Broadcast} {
-		op := &Case{Func: f, Type: coll.Float32, Red: coll.Sum, Sizes: coll.CountSizes(f, 68_003, ranks), Blocks: 2}
+		op := &Case{Func: f, Type: coll.Float32, Red: coll.Sum, Sizes: coll.CountSizes(f, 68_003, ranks),
+			Blocks: 2}
 		for _, by := range s.FreeMethods(op) {
 			if shape, _ := by.shape(); shape == cuda.Push || shape == cuda.Relay || shape == cuda.Direct {
 				steps = append(steps, step{op, by})
@@ -36,7 +37,8 @@ func TestShapesInAnyOrder(t *testing.T) {
 			for _, x := range []step{a, b} {
 				m, err := s.Measure(context.Background(), x.op, x.by, Options{Iters: 2, Check: 1})
 				if err != nil || m.Wrong != 0 {
-					t.Fatalf("%v by %v behind %v by %v: %d wrong (%s), %v", x.op.Func, x.by, a.op.Func, a.by, m.Wrong, m.First, err)
+					t.Fatalf("%v by %v behind %v by %v: %d wrong (%s), %v", x.op.Func, x.by, a.op.Func, a.by,
+						m.Wrong, m.First, err)
 				}
 			}
 		}
