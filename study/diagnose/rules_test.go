@@ -211,7 +211,7 @@ func TestSuspectsConcernDevices(t *testing.T) {
 	of := map[string][]topo.NodeKind{"late-rank": {topo.GPU}, "setting": {topo.GPU}, "defect": {topo.GPU},
 		"pcie": {topo.PCI}, "acs": {topo.PCI}, "nvls-off": {topo.GPU, topo.NVS},
 		"p2p-pcie": {topo.GPU, topo.NVS},
-		"numa": {topo.CPU}, "host-memory": {topo.CPU}, "nic-slow": {topo.NET}, "qp": {topo.NET}}
+		"numa":     {topo.CPU}, "host-memory": {topo.CPU}, "nic-slow": {topo.NET}, "qp": {topo.NET}}
 	for kind, want := range of {
 		var got []topo.NodeKind
 		for _, k := range []topo.NodeKind{topo.GPU, topo.PCI, topo.CPU, topo.NET, topo.NVS} {
