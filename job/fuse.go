@@ -91,7 +91,7 @@ func batches(p *workload.Program, list int) map[int32][]batch {
 			}
 		case workload.GroupEnd:
 			if depth--; depth == 0 {
-				for comm, b := range open {
+				for comm, b := range open { //lint:sorted each communicator has a list of its own
 					if len(b.steps) > 0 {
 						out[comm] = append(out[comm], *b)
 					}

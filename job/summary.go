@@ -102,7 +102,7 @@ func (r *Result) Rank(rank int) RankSummary {
 			compute = append(compute, span{at.Begin, at.End})
 		}
 	}
-	for _, x := range streams {
+	for _, x := range streams { //lint:sorted the list is sorted below
 		out.Streams = append(out.Streams, *x)
 	}
 	slices.SortFunc(out.Streams, func(a, b StreamSummary) int { return cmp.Compare(a.Stream, b.Stream) })

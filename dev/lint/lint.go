@@ -4,8 +4,8 @@
 // the presence of documentation, wording (words.go), which files git may track, and permissions of
 // the table that nothing uses.
 //
-// It works on source text and type information alone (go/packages); `go run ./dev/cmd/source lint` prints what
-// it finds, and each rule is held by tests on snippets that break it.
+// It works on source text and type information alone (go/packages); `go run ./dev/cmd/source lint` prints
+// what it finds, and each rule is held by tests on snippets that break it.
 package lint
 
 import (

@@ -10,8 +10,8 @@ import (
 // the pure ones.
 var ordered = []string{"trace", "exec", "app/report", "config", "cmd"}
 
-// checkMapOrder reports a range over a map whose order could reach a result.
-// It knows harmless forms (see turn); all else needs "//lint:sorted reason".
+// checkMapOrder reports a range over a map, whose order could reach a result, but for keys
+// in slices.Sorted and similar functions; "//lint:sorted reason" says why it does not.
 func checkMapOrder(r *reporter) {
 	if !isPure(r.p.Path) && !isUnderAny(r.p.Path, ordered) {
 		return
@@ -28,17 +28,10 @@ func checkMapOrder(r *reporter) {
 					"slices.Sorted or say //lint:sorted and why the order cannot show")
 				return false
 			}
-			for _, list := range statementLists(n) {
-				for i, s := range list {
-					loop, ok := unlabel(s).(*ast.RangeStmt)
-					if !ok || !rangesOverMap(r.p.Info, loop) || excused[r.p.Fset.Position(loop.Pos()).Line] {
-						continue
-					}
-					if !orderless(r.p.Info, loop, list[i+1:]) {
-						r.report(f, loop.Pos(), "map-order", "range over a map in its random order; range "+
-							"over sorted keys or say //lint:sorted and why the order cannot show")
-					}
-				}
+			if loop, ok := n.(*ast.RangeStmt); ok && rangesOverMap(r.p.Info, loop) &&
+				!excused[r.p.Fset.Position(loop.Pos()).Line] {
+				r.report(f, loop.Pos(), "map-order", "range over a map in its random order; range over "+
+					"sorted keys or say //lint:sorted and why the order cannot show")
 			}
 			return true
 		})
@@ -52,29 +45,6 @@ func isUnderAny(path string, dirs []string) bool {
 		}
 	}
 	return false
-}
-
-// statementLists returns the lists of statements directly in n.
-func statementLists(n ast.Node) [][]ast.Stmt {
-	switch x := n.(type) {
-	case *ast.BlockStmt:
-		return [][]ast.Stmt{x.List}
-	case *ast.CaseClause:
-		return [][]ast.Stmt{x.Body}
-	case *ast.CommClause:
-		return [][]ast.Stmt{x.Body}
-	}
-	return nil
-}
-
-func unlabel(s ast.Stmt) ast.Stmt {
-	for {
-		l, ok := s.(*ast.LabeledStmt)
-		if !ok {
-			return s
-		}
-		s = l.Stmt
-	}
 }
 
 func rangesOverMap(info *types.Info, loop *ast.RangeStmt) bool {

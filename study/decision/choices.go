@@ -2,6 +2,7 @@ package decision
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -80,17 +81,11 @@ func (d *Differences) choices(want, got map[choiceKey]choice) {
 
 // unionChoices lists the keys of either table: the functions in NCCL's order, each by size.
 func unionChoices(want, got map[choiceKey]choice) []choiceKey {
-	var keys []choiceKey
-	for k := range want {
-		keys = append(keys, k)
-	}
-	for k := range got {
-		if _, ok := want[k]; !ok {
-			keys = append(keys, k)
-		}
-	}
+	both := map[choiceKey]choice{}
+	maps.Copy(both, want)
+	maps.Copy(both, got)
 	order := words(funcs)
-	slices.SortFunc(keys, func(a, b choiceKey) int {
+	return slices.SortedFunc(maps.Keys(both), func(a, b choiceKey) int {
 		if a.fn != b.fn {
 			if i, j := slices.Index(order, a.fn), slices.Index(order, b.fn); i != j {
 				return i - j
@@ -99,7 +94,6 @@ func unionChoices(want, got map[choiceKey]choice) []choiceKey {
 		}
 		return int(max(-1, min(1, a.size-b.size)))
 	})
-	return keys
 }
 
 // level ranks how much a choice differs.

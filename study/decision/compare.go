@@ -3,6 +3,7 @@ package decision
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 )
 
@@ -112,13 +113,8 @@ func sectionKeys[V any](w, g map[string]V) []string {
 
 // unionKeys lists the keys of either map in alphabetical order.
 func unionKeys[V any](w, g map[string]V) []string {
-	var keys []string
-	for k := range w {
-		keys = append(keys, k)
-	}
-	for k := range g {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
+	both := map[string]V{}
+	maps.Copy(both, w)
+	maps.Copy(both, g)
+	return slices.Sorted(maps.Keys(both))
 }

@@ -148,9 +148,7 @@ func (q *work) settings(b *bench) {
 			env[k] = v
 		}
 	}
-	for k, v := range q.logged {
-		env[k] = v
-	}
+	maps.Copy(env, q.logged)
 	maps.Copy(env, s.NCCL.Env)
 	if s.NCCL.Env = env; len(env) == 0 {
 		s.NCCL.Env = nil

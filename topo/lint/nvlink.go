@@ -2,6 +2,8 @@ package lint
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 
@@ -81,13 +83,8 @@ func (c *checker) isGPU(class string) bool {
 
 // mirrored finds links of one side only, or of another number than the peer's.
 func (c *checker) mirrored(g *gpuLinks, host map[int64]*gpuLinks) {
-	var peers []int64
-	for p := range g.toGPU { //lint:sorted
-		peers = append(peers, p)
-	}
-	sort.Slice(peers, func(i, j int) bool { return peers[i] < peers[j] })
 	own := cnum.BusID(g.it.bus)
-	for _, p := range peers {
+	for _, p := range slices.Sorted(maps.Keys(g.toGPU)) {
 		peer, ok := host[p]
 		switch back := 0; {
 		case !ok:

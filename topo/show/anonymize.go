@@ -64,12 +64,7 @@ func (a *namer) collect(root *decl.Element) {
 			}
 		}
 	})
-	ids := make([]busID, 0, len(devices))
-	for id := range devices {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, busID.compare)
-	for i, id := range ids {
+	for i, id := range slices.SortedFunc(maps.Keys(devices), busID.compare) {
 		a.buses[id.key()] = fmt.Sprintf("%04x:%02x:00", i/255, 1+i%255)
 	}
 	for i, n := range slices.Sorted(maps.Keys(names)) {

@@ -2,6 +2,7 @@ package chrome
 
 import (
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -110,12 +111,7 @@ func appendSync(b []byte, key string, list []ClockSync) []byte {
 
 func (w *Writer) leftOut(b []byte) []byte {
 	b = append(b, `,"left_out":{`...)
-	cats := make([]string, 0, len(w.left))
-	for c := range w.left {
-		cats = append(cats, c)
-	}
-	slices.Sort(cats)
-	for i, c := range cats {
+	for i, c := range slices.Sorted(maps.Keys(w.left)) {
 		if i > 0 {
 			b = append(b, ',')
 		}

@@ -48,11 +48,12 @@ func sameReading(t *testing.T, data []byte) {
 	for _, size := range []int{16, 100, 300} {
 		got := readAs(data, size)
 		if got.err != want.err || !reflect.DeepEqual(got.info, want.info) {
-			t.Fatalf("%.300q\nsmall window: %s %+v\nlarge: %s %+v", data, got.err, got.info, want.err, want.info)
+			t.Fatalf("%.300q\nsmall: %s %+v\nlarge: %s %+v", data, got.err, got.info, want.err, want.info)
 		}
 		for i := range min(len(got.events), len(want.events)) {
 			if got.events[i] != want.events[i] {
-				t.Fatalf("%.300q\nevent %d\nsmall window: %s\nlarge: %s", data, i, got.events[i], want.events[i])
+				t.Fatalf("%.300q\nevent %d\nsmall: %s\nlarge: %s", data, i, got.events[i],
+					want.events[i])
 			}
 		}
 		if len(got.events) != len(want.events) {

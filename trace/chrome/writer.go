@@ -466,7 +466,7 @@ func (w *Writer) zeroCounters() {
 		return
 	}
 	var open []counterKey
-	for k, c := range w.counters {
+	for k, c := range w.counters { //lint:sorted the list is sorted below
 		if !c.zero {
 			open = append(open, k)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -145,7 +146,7 @@ func load(r io.Reader, kept *trace.Budget) (*side, error) {
 			s.place(&list[i])
 		}
 	}
-	for _, list := range s.slices {
+	for _, list := range s.slices { //lint:sorted each list is sorted by itself
 		// Of slices with equal start the longer comes first, whatever the order in the file.
 		slices.SortStableFunc(list, func(a, b *slice) int {
 			return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
@@ -266,7 +267,7 @@ func Diff(a, b io.Reader, tolerance units.Time, kept *trace.Budget) (*Difference
 	}
 	d.Matched = len(met)
 	d.judge([2]*side{one, two}, met, tolerance.Micros())
-	for _, c := range kinds {
+	for _, c := range kinds { //lint:sorted the list is sorted below
 		d.Kinds = append(d.Kinds, *c)
 	}
 	slices.SortFunc(d.Kinds, func(a, b Change) int {
@@ -318,7 +319,7 @@ func (d *Differences) judge(sides [2]*side, met []pairing, tolerance float64) {
 		d.StartErr, d.DurErr = startErr/float64(len(met)), durErr/float64(len(met))
 	}
 	d.Terms, d.Reasons = all.list(steps), []Reason{}
-	for id, r := range reasons {
+	for id, r := range reasons { //lint:sorted the list is sorted below
 		r.Parts = sums[id].list(r.Slices)
 		d.Reasons = append(d.Reasons, *r)
 	}
@@ -375,21 +376,14 @@ func (d *Differences) consider(s Step, tolerance float64) {
 }
 
 func bothKeys(a, b map[series][]*slice) []series {
-	var keys []series
-	for k := range a {
-		keys = append(keys, k)
-	}
-	for k := range b {
-		if _, ok := a[k]; !ok {
-			keys = append(keys, k)
-		}
-	}
-	slices.SortFunc(keys, func(x, y series) int {
+	both := map[series][]*slice{}
+	maps.Copy(both, a)
+	maps.Copy(both, b)
+	return slices.SortedFunc(maps.Keys(both), func(x, y series) int {
 		return cmp.Or(cmp.Compare(x.pid, y.pid), strings.Compare(x.thread, y.thread),
 			strings.Compare(x.cat, y.cat),
 			strings.Compare(x.name, y.name), strings.Compare(x.peer, y.peer))
 	})
-	return keys
 }
 
 // Text writes the comparison for people; names are those of the two traces.

@@ -149,7 +149,7 @@ func newExplainer(sides [2]*side, pairs []pairing) *explainer {
 		p := &pairs[i]
 		x.kinds[kindKey{p.key.cat, p.key.name}].learn(p)
 	}
-	for _, k := range x.kinds {
+	for _, k := range x.kinds { //lint:sorted each is fitted by itself
 		k.fit()
 	}
 	return x

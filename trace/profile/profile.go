@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -310,10 +311,7 @@ func (r *rank) attribute(posted func(stack int32) bool, poll func() error) (shar
 		}
 	}
 	spend(last, 1<<62)
-	for s := range time {
-		shares = append(shares, s)
-	}
-	slices.SortFunc(shares, func(a, b share) int {
+	shares = slices.SortedFunc(maps.Keys(time), func(a, b share) int {
 		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(a.stack, b.stack))
 	})
 	return shares, time, nil

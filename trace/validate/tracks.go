@@ -2,6 +2,7 @@ package validate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/simccl/simccl/trace"
@@ -132,7 +133,7 @@ func (c *checker) waits(line, name int) {
 
 // sweepAll sweeps every track, up to its last start or to its end, and frees the checked events.
 func (c *checker) sweepAll(last bool) {
-	for _, k := range sortedKeys(c.tracks, func(a, b trackKey) int {
+	for _, k := range slices.SortedFunc(maps.Keys(c.tracks), func(a, b trackKey) int {
 		return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid))
 	}) {
 		c.sweep(k, c.tracks[k], last)

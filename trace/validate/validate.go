@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -231,22 +232,22 @@ func (c *checker) finish() {
 	c.settleOwn()
 	c.rep.Tracks = len(c.tracks)
 	c.sweepAll(true)
-	for _, k := range sortedKeys(c.tracks, func(a, b trackKey) int {
+	for _, k := range slices.SortedFunc(maps.Keys(c.tracks), func(a, b trackKey) int {
 		return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid))
 	}) {
 		for _, b := range c.tracks[k].open {
 			c.ours(b.line, "nesting", "begin of %s without an end", quoted(b.name))
 		}
 	}
-	for _, k := range sortedKeys(c.flows, flowKey.compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(c.flows), flowKey.compare) {
 		c.checkFlow(k, c.flows[k])
 	}
-	for _, k := range sortedKeys(c.counters, counterKey.compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(c.counters), counterKey.compare) {
 		if s := c.counters[k]; s.nonzero {
 			c.ours(s.line, "counter-end", "counter %s does not end at 0", quoted(k.name))
 		}
 	}
-	for _, k := range sortedKeys(c.async, strings.Compare) {
+	for _, k := range slices.Sorted(maps.Keys(c.async)) {
 		for _, b := range c.async[k] {
 			c.ours(b.line, "async", "begin of %s without an end", quoted(b.name))
 		}
@@ -258,13 +259,4 @@ func (c *checker) finish() {
 			m.Problem)
 	}
 	c.list()
-}
-
-func sortedKeys[K comparable, V any](m map[K]V, order func(a, b K) int) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, order)
-	return keys
 }

@@ -3,6 +3,7 @@ package rebuild
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/simccl/simccl/workload/kineto"
@@ -325,11 +326,4 @@ func (r *rank) syncCall(c *kineto.Call, th *thread, s *kineto.Sync) {
 }
 
 // streamOrder returns the numbers of the streams, sorted.
-func (r *rank) streamOrder() []int32 {
-	var out []int32
-	for s := range r.streams {
-		out = append(out, s)
-	}
-	slices.Sort(out)
-	return out
-}
+func (r *rank) streamOrder() []int32 { return slices.Sorted(maps.Keys(r.streams)) }
