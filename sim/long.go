@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/fold"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -22,17 +23,16 @@ import (
 //
 // docs/results/REDUCTIONS.md has how far off that is.
 
-// A run whose cost is at most wholeTime is simulated whole. The parts of a longer one cost about wholeTime
-// together, and have at least leastParts turns and leastLoops iterations.
+// A run over unequal hosts, networks or slow ports whose cost is at most wholeTime is simulated whole. The
+// parts of a longer one cost about wholeTime together, and have at least leastParts turns and leastLoops
+// iterations.
 const (
 	wholeTime  = units.Second
 	leastParts = 4 // turns of a ring, or chunks of a transfer
 	leastLoops = 8
-	// littleOf is how many hundredths of wholeTime a part of an operation over plain hosts may cost
-	// whose states may not recur; all of it is simulated where that costs twice as much at most. An
-	// event takes about eventTime, a piece two of them.
-	littleOf  = 35
-	eventTime = pieceTime * 2 / 3
+	// quickly is by how much less an operation between equal hosts may take: of a sweep of 32 sizes a dozen
+	// takes long, and all of them 4 s; over unequal hosts 15.
+	quickly = 5
 )
 
 // plain reports whether nothing sets ranks and links apart but the operation: hosts
@@ -105,7 +105,7 @@ func (x *Executor) loops(whole *method, all int64) (*method, error) {
 // little reports whether all of an operation over plain hosts is simulated without another look.
 func (x *Executor) little(m *method) bool {
 	m.cost = x.costOf(m.whole, m.e, m.q)
-	return m.cost.time() <= x.whole*2*littleOf/100
+	return m.cost.time() <= x.whole/quickly
 }
 
 // settling proposes some iterations of an operation over plain hosts whose states may recur nowhere,
@@ -121,7 +121,7 @@ func (x *Executor) settling(ctx context.Context, whole *method) (*method, error)
 	if chain && whole.q != nil {
 		d = min(d, 2*int64(len(whole.e.Devices)))
 	}
-	some := max(chainDepth, (d+3)/4*4, c.fit(all, x.whole*littleOf/100)/4*4)
+	some := max(chainDepth, (d+3)/4*4, c.fit(all, x.whole/quickly)/4*4)
 	if 2*some > all {
 		return nil, nil
 	}
@@ -212,16 +212,13 @@ func (m *method) account(from exec.Account, more int64, skipped units.Time) exec
 		Skipped: skipped, ByCost: m.byCost, Reduction: exec.Reduction{Ranks: from.Reduction.Ranks}}
 }
 
-// nvlsTreeMargin is that of NVLSTree, whose buffers fill slowly: 4 % were seen.
-const nvlsTreeMargin = 0.05
-
-// loopMargin is the margin of some iterations of a plan.
+// loopMargin is the margin of some iterations of a plan: of NVLSTree, whose buffers fill slowly, 4 % were seen.
 func (x *Executor) loopMargin(p *plan.Plan) float64 {
 	switch {
 	case p.Req.Func.IsP2P():
 		return widestMargin
 	case p.Req.Algo == coll.NVLSTree:
-		return nvlsTreeMargin
+		return fold.Within5
 	}
 	return windowMargin
 }
