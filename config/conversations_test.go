@@ -14,8 +14,8 @@ import (
 
 // TestConversations: variables in, the settings of rooms out.
 //
-//	set [release=V] [NAME]   variables, a case a line; with NAME the lines are values of it. What differs from
-//	                         a release without any is printed, and what a user is told
+//	set [release=V] [NAME]   variables, a case a line; with NAME the lines are values of it. What differs
+//	                         from a release without any is printed, and the warnings
 func TestConversations(t *testing.T) {
 	ruletest.Run(t, func() func(*testing.T, *datadriven.TestData) string {
 		return func(t *testing.T, d *datadriven.TestData) string {

@@ -1,5 +1,5 @@
-// Package damage makes files wrong in one place at a time, for tests of readers: each number of a file becomes
-// none, and the reader must refuse it where it stands.
+// Package damage makes files wrong in one place at a time, for tests of readers: each number of a file
+// becomes none, and the reader must refuse it there.
 package damage
 
 import (
@@ -58,7 +58,8 @@ func Numbers(t *testing.T, f File) {
 		bad := append([]string(nil), lines...)
 		bad[p.line] = lines[p.line][:p.from] + "4x2" + lines[p.line][p.to:]
 		err := f.Read(strings.Join(bad, ""))
-		if want := fmt.Sprintf("%s:%d:", f.Name, p.line+1); err == nil || !strings.Contains(err.Error(), want) {
+		if want := fmt.Sprintf("%s:%d:", f.Name, p.line+1); err == nil || !strings.Contains(err.Error(),
+			want) {
 			t.Errorf("%s%d: 4x2 for %s: %v", want, p.from+1, lines[p.line][p.from:p.to], err)
 		}
 	}

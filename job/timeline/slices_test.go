@@ -12,7 +12,9 @@ import (
 // first joined before.
 func TestJoinedSlices(t *testing.T) {
 	const apart = 10
-	slice := func(from, to units.Time, kind SliceKind, name string) Slice { return Slice{from, to, kind, name} }
+	slice := func(from, to units.Time, kind SliceKind, name string) Slice {
+		return Slice{from, to, kind, name}
+	}
 	for _, c := range []struct {
 		name       string
 		list, want []Slice

@@ -39,7 +39,8 @@ func TestOpsAreWellFormed(t *testing.T) {
 		{"less than nothing", func(op *plan.Op) { op.Bytes = -1 }, "negative size or steps out of reach"},
 		{"nothing", func(op *plan.Op) { op.Bytes = 0 }, "!negative size or steps out of reach"},
 		{"receives before", func(op *plan.Op) { op.RecvAhead = -1 }, "steps out of reach"},
-		{"receives in the last step", func(op *plan.Op) { op.RecvAhead = plan.FIFOSteps - 1 }, "!out of reach"},
+		{"receives in the last step", func(op *plan.Op) { op.RecvAhead = plan.FIFOSteps - 1 },
+			"!out of reach"},
 		{"receives too late", func(op *plan.Op) { op.RecvAhead = plan.FIFOSteps }, "steps out of reach"},
 		{"sends before", func(op *plan.Op) { op.SendAhead = -1 }, "steps out of reach"},
 		{"sends in the last step", func(op *plan.Op) { op.SendAhead = plan.FIFOSteps - 1 }, "!out of reach"},
@@ -49,7 +50,8 @@ func TestOpsAreWellFormed(t *testing.T) {
 		{"reads behind it", func(op *plan.Op) { op.Src.Off = bytes - op.Bytes + 1 }, "of a buffer of 16000"},
 		{"writes the end", func(op *plan.Op) { op.Dst.Off = bytes - op.Bytes }, "!touches"},
 		{"writes behind it", func(op *plan.Op) { op.Dst.Off = bytes - op.Bytes + 1 }, "of a buffer of 16000"},
-		{"more than a buffer", func(op *plan.Op) { op.Bytes, op.Dst.Off = bytes+1, 0 }, "of a buffer of 16000"},
+		{"more than a buffer", func(op *plan.Op) { op.Bytes, op.Dst.Off = bytes+1, 0 },
+			"of a buffer of 16000"},
 		{"no such connection", func(op *plan.Op) { op.To = []int32{99} }, "connection 99 does not exist"},
 	} {
 		list := export.List(p)

@@ -222,8 +222,8 @@ func TestUndecidedGoOn(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: a test that takes more than it may fails; what it reserves and does not touch is free, as
-// the address sanitizer does.
+// TestMemoryIsBounded: a test that takes more memory than it may fails; what it only reserves, as the address
+// sanitizer does, costs nothing.
 func TestMemoryIsBounded(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("-short, or no Linux: it compiles tests")
@@ -306,7 +306,8 @@ func TestMeetingsAreKept(t *testing.T) {
 		if (before != nil) != (changed != "a.go") {
 			t.Errorf("before %s changes: %v", changed, before)
 		}
-		if got := kept(); got == nil || got.Usual != time.Second || len(got.Meets) != 2 || got.Meets[1] == nil {
+		if got := kept(); got == nil || got.Usual != time.Second || len(got.Meets) != 2 ||
+			got.Meets[1] == nil {
 			t.Errorf("before %s changes: %+v", changed, got)
 		}
 		if err := os.WriteFile(changed, []byte("// "+changed), 0o600); err != nil {

@@ -77,8 +77,8 @@ const (
 	removed   = "statement removed"
 )
 
-// outside are rooms whose code is not drawn from unless it is named: what tests, and what prints. Packages of other
-// rooms that import testing are for tests, too.
+// outside are rooms whose code is not drawn from unless it is named: what tests, and what prints. Packages
+// of other rooms that import testing are for tests, too.
 var outside = []string{"app", "cmd", "dev", "examples", "tools"}
 
 // placesIn lists the places of the rooms, or of all but the outside ones, in files that this system compiles.

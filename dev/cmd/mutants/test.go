@@ -189,8 +189,8 @@ type asked struct {
 // bounded gives a test so many seconds of a processor.
 const bounded = `ulimit -t "$1"; shift; exec "$0" "$@"`
 
-// most is the memory that a test may take, for a mutant may allocate without an end. Limits of the system would
-// count what is reserved: by stacks of the made-up CUDA driver 48 GB, by the address sanitizer all there is.
+// most is the memory that a test may take, for a mutant may allocate without an end. Limits of the system
+// would count what is reserved: 48 GB by stacks of the fake CUDA driver, all there is by a sanitizer.
 const most = 12 << 30
 
 // watch kills a program that takes more.

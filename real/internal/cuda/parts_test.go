@@ -48,9 +48,10 @@ func meet(t *testing.T, n int, o *FreeOp, want func(src, dst int) uint64) {
 		sent, came := uint64(0), uint64(0)
 		for b := range n {
 			p, q := &all[a], &all[b]
-			if a != b && (p.size[b] != q.due[a] || p.size[b] > 0 && p.to[b] != q.at[a]) || p.size[b] != want(a, b) {
-				t.Errorf("%v of %d, root %d: %d sends %d %d bytes to %d, which waits for %d at %d; want %d", o.Func,
-					n, o.Root, a, b, p.size[b], p.to[b], q.due[a], q.at[a], want(a, b))
+			if a != b && (p.size[b] != q.due[a] || p.size[b] > 0 && p.to[b] != q.at[a]) ||
+				p.size[b] != want(a, b) {
+				t.Errorf("%v of %d, root %d: %d sends %d %d bytes to %d, which waits for %d at %d; want %d",
+					o.Func, n, o.Root, a, b, p.size[b], p.to[b], q.due[a], q.at[a], want(a, b))
 			}
 			if sorted := o.Func == coll.Scatter || o.uneven(); sorted && p.size[b] > 0 && p.from[b] != sent {
 				t.Errorf("%v of %d: %d sends %d from %d, want %d", o.Func, n, a, b, p.from[b], sent)
@@ -63,8 +64,8 @@ func meet(t *testing.T, n int, o *FreeOp, want func(src, dst int) uint64) {
 	}
 }
 
-// TestSharesCoverTheBuffer: with a second hop each rank but the root has a share of whole packs; the shares are
-// the same for all ranks, follow each other and cover the buffer.
+// TestSharesCoverTheBuffer: with a second hop each rank but the root has a share of whole packs; the shares
+// are the same for all ranks, follow each other and cover the buffer.
 func TestSharesCoverTheBuffer(t *testing.T) {
 	for _, n := range []int{3, 4, 8} {
 		for root := range n {
@@ -77,24 +78,12 @@ func TestSharesCoverTheBuffer(t *testing.T) {
 					share := (&Free{rank: r, n: n}).parts(reduces)
 					from, size := share.from[r], share.size[r]
 					if size > 0 && (from != at || at%16 != 0) {
-						t.Errorf("%d bytes of %d: rank %d's share begins at %d, not %d", bytes, n, r, from, at)
+						t.Errorf("%d bytes of %d: the share of %d begins at %d, not %d", bytes, n, r, from,
+							at)
 					}
 					at += size
 					for rank := range n {
-						f := &Free{rank: rank, n: n}
-						p, q := f.parts(reduces), f.parts(relays)
-						if p.from[r] != from || p.size[r] != size || rank == root && (p.at[r] != from || p.due[r] != size) {
-							t.Errorf("reduce: to rank %d the share of %d is %d at %d, not %d at %d", rank, r, p.size[r],
-								p.from[r], size, from)
-						}
-						of, has := q.at[r], q.due[r]
-						if rank == root || rank == r {
-							of, has = q.from[r], q.size[r]
-						}
-						if of != from || has != size {
-							t.Errorf("broadcast: to rank %d the share of %d is %d at %d, not %d at %d", rank, r, has, of,
-								size, from)
-						}
+						agree(t, &Free{rank: rank, n: n}, reduces, relays, r, from, size)
 					}
 				}
 				if at != uint64(bytes) {
@@ -105,8 +94,27 @@ func TestSharesCoverTheBuffer(t *testing.T) {
 	}
 }
 
-// TestShapesFitTheirArena: words take 16 bytes for 8, lines 128 for 120 in fours; of what two hops need there is
-// half, and with two ranks none.
+// agree checks that to a rank the share of another is the same in a reduction and in a broadcast.
+func agree(t *testing.T, f *Free, reduces, relays *FreeOp, of int, from, size uint64) {
+	t.Helper()
+	p, q := f.parts(reduces), f.parts(relays)
+	root := f.rank == reduces.Root
+	if p.from[of] != from || p.size[of] != size || root && (p.at[of] != from || p.due[of] != size) {
+		t.Errorf("reduce: to rank %d the share of %d is %d at %d, not %d at %d", f.rank, of, p.size[of],
+			p.from[of], size, from)
+	}
+	at, has := q.at[of], q.due[of]
+	if root || f.rank == of {
+		at, has = q.from[of], q.size[of]
+	}
+	if at != from || has != size {
+		t.Errorf("broadcast: to rank %d the share of %d is %d at %d, not %d at %d", f.rank, of, has, at, size,
+			from)
+	}
+}
+
+// TestShapesFitTheirArena: words take 16 bytes for 8, lines 128 for 120 in fours; of what two hops need there
+// is half, and with two ranks none.
 func TestShapesFitTheirArena(t *testing.T) {
 	for _, c := range []struct {
 		shape Shape
