@@ -16,11 +16,11 @@ import (
 //
 //	net     a line a cable, "cable 0 s0 100 1" from host 0 to switch 0 with 100 Gbit/s and 1 us, then a loss
 //	        where there is one; and a line a flow, "flow 0 1 50000" with prio=, at= (us) and after=flow
-//	run     the same with settings: "set Buffer.Credits 20000", "set CC dcqcn:cx7" or "fault 0 10 90 Down" of a
-//	        cable from one us to another; flows in its place where there are some. What differs from net's is
-//	        printed, with whole the whole of it
+//	run     the same with settings: "set Buffer.Credits 20000", "set CC dcqcn:cx7" or "fault 0 10 90 Down"
+//	        of a cable from one us to another, and flows in place of net's where there are some. What
+//	        differs from net's is printed
 //
-// Without settings frames have 1,000 bytes and 48 of headers, buffers 32 MiB, and nothing controls senders.
+// Without settings frames have 1,000 bytes and 48 of headers, buffers 4 MiB, and nothing controls senders.
 func TestConversations(t *testing.T) {
 	ruletest.Run(t, func() func(*testing.T, *datadriven.TestData) string {
 		var plain story
@@ -38,7 +38,7 @@ func TestConversations(t *testing.T) {
 			if d.Cmd == "net" {
 				plain, was = s, r
 			}
-			if r.Windows = 0; d.Cmd == "net" || ruletest.Word(d, 0) == "whole" {
+			if r.Windows = 0; d.Cmd == "net" {
 				return ruletest.Changes(&Result{}, r)
 			}
 			return ruletest.Changes(was, r)
@@ -80,7 +80,8 @@ func (s *story) line(words []string) error {
 		s.net.Cables = append(s.net.Cables, Cable{A: s.node(words[1]), B: s.node(words[2]),
 			Rate: int64(number(3) * 1e9), Delay: micros(4), Loss: number(5)})
 	case "flow":
-		f := Flow{Src: int32(number(1)), Dst: int32(number(2)), Bytes: int64(number(3)), Priority: 3, DstPort: 100}
+		f := Flow{Src: int32(number(1)), Dst: int32(number(2)), Bytes: int64(number(3)), Priority: 3,
+			DstPort: 100}
 		for _, w := range words[4:] {
 			key, value, _ := strings.Cut(w, "=")
 			n, err := strconv.ParseFloat(value, 64)

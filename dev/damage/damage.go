@@ -1,8 +1,9 @@
-// Package damage makes files wrong in one place at a time, for tests of readers: each number of a file becomes
-// none, and the reader must refuse it where it stands.
+// Package damage makes files wrong in one place at a time, for tests of readers: each number of a file
+// becomes none, and the reader must refuse it there.
 package damage
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -13,6 +14,8 @@ import (
 type File struct {
 	Name, Text string
 	Read       func(text string) error
+	// Instead is what a number becomes: "4x2", where that is no syntax at all a text in quotes.
+	Instead string
 	// Free says of a place in a line whether the reader may take any text there; nil: nowhere.
 	Free func(line string, at int) bool
 }
@@ -29,12 +32,13 @@ const most = 150
 var number = regexp.MustCompile(`(^|[\s,\[:>=("])(-?\d+(?:\.\d+)?)($|[\s,\]})"<])`)
 
 // Numbers checks that the file is read, and that it is refused at the line of any number of it that becomes
-// "4x2".
+// none.
 func Numbers(t *testing.T, f File) {
 	t.Helper()
 	if err := f.Read(f.Text); err != nil {
 		t.Fatalf("%s: %v", f.Name, err)
 	}
+	instead := cmp.Or(f.Instead, "4x2")
 	type place struct{ line, from, to int }
 	var places []place
 	lines := strings.SplitAfter(f.Text, "\n")
@@ -56,10 +60,11 @@ func Numbers(t *testing.T, f File) {
 	for k := 0; k < len(places); k += 1 + len(places)/most {
 		p := places[k]
 		bad := append([]string(nil), lines...)
-		bad[p.line] = lines[p.line][:p.from] + "4x2" + lines[p.line][p.to:]
+		bad[p.line] = lines[p.line][:p.from] + instead + lines[p.line][p.to:]
 		err := f.Read(strings.Join(bad, ""))
-		if want := fmt.Sprintf("%s:%d:", f.Name, p.line+1); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s%d: 4x2 for %s: %v", want, p.from+1, lines[p.line][p.from:p.to], err)
+		if want := fmt.Sprintf("%s:%d:", f.Name, p.line+1); err == nil || !strings.Contains(err.Error(),
+			want) {
+			t.Errorf("%s%d: %s for %s: %v", want, p.from+1, instead, lines[p.line][p.from:p.to], err)
 		}
 	}
 }

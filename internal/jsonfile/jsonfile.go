@@ -59,9 +59,9 @@ func (r *Reader) placed(err error, from int64) error {
 		return r.Fail(s.Offset-1, "", "not JSON: %v", err)
 	case errors.As(err, &t) && t.Field != "":
 		return r.Fail(from, "", "%s: %s where %s is expected", termtext.Short(t.Field, 0),
-			termtext.Short(t.Value, 0), kindOf(t.Type))
+			termtext.Short(t.Value, 0), KindOf(t.Type))
 	case errors.As(err, &t):
-		return r.Fail(from, "", "%s where %s is expected", termtext.Short(t.Value, 0), kindOf(t.Type))
+		return r.Fail(from, "", "%s where %s is expected", termtext.Short(t.Value, 0), KindOf(t.Type))
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return r.Fail(int64(len(r.data)), "", "the file ends too early")
 	}
@@ -71,8 +71,8 @@ func (r *Reader) placed(err error, from int64) error {
 	return r.Fail(from, "", "%s", termtext.Short(err.Error(), 0))
 }
 
-// kindOf names the JSON value that a Go type requires.
-func kindOf(t reflect.Type) string {
+// KindOf names the JSON value that a Go type requires.
+func KindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:
 		return "an object { … }"

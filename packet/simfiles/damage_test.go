@@ -36,8 +36,8 @@ func TestNumbersThatAreNone(t *testing.T) {
 			return err
 		}})
 	}
-	without := strings.Fields("USE_DYNAMIC_PFC_THRESHOLD PINT_LOG_BASE PINT_PROB ENABLE_TRACE QLEN_MON_START " +
-		"QLEN_MON_END FLOW_DEP") // keys without effect, as in the simulator
+	without := strings.Fields("USE_DYNAMIC_PFC_THRESHOLD PINT_LOG_BASE PINT_PROB ENABLE_TRACE " +
+		"QLEN_MON_START QLEN_MON_END FLOW_DEP") // keys without effect, as in the simulator
 	for _, dir := range []string{"hpcc_ls", "iv_victim_pfc", "linkdown", "roce16"} {
 		for _, name := range []string{"config.txt", "topo.txt", "flow.txt"} {
 			text, err := os.ReadFile(filepath.Join("testdata", dir, name))

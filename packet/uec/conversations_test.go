@@ -15,9 +15,9 @@ import (
 
 // TestConversations: a leaf-spine network and flows in, what became of them out.
 //
-//	run    settings and flows, one a line: "set Leaves 4" of the network or the simulation, "flow 0 4 100000"
-//	       with at= (us), after=flow and pool=, "pool 1 2" of flows that a pool's ends start, "shift 3 100000"
-//	       for a flow of each host to the host so many places on, "incast 5 100000" for flows to host 0
+//	run    settings and flows, one a line: "set Leaves 4" of the network or the simulation, "flow 0 4 1000"
+//	       with at= (us), after=flow and pool=, "pool 1 2" of flows that a pool's ends start, "shift 3 1000"
+//	       for a flow of each host to the host so many places on, "incast 5 1000" for flows to host 0
 //
 // Two leaves have four hosts each and four spines, at 100 Gbit/s and 1 us; senders have 64 paths, Mixed.
 func TestConversations(t *testing.T) {

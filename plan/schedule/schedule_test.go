@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,7 +32,8 @@ func TestChunksOfOperations(t *testing.T) {
 				t.Errorf("%s: %d elements: %v", word, bad, err)
 			}
 		}
-		if r, err := s.Request(3*want.unit, coll.Float32); err != nil || r.Count != 3*want.unit || !r.InPlace {
+		if r, err := s.Request(3*want.unit, coll.Float32); err != nil || r.Count != 3*want.unit ||
+			!r.InPlace {
 			t.Errorf("%s: %+v, %v", word, r, err)
 		}
 	}
@@ -40,25 +42,22 @@ func TestChunksOfOperations(t *testing.T) {
 	}
 }
 
-// racing is an all_gather of two GPUs. On GPU 1 block 1 copies a chunk to o 0, which block 0 overwrites by what
-// it receives once step dep of block 1 is done, then its own to o 1, and reads o 0 in its last step.
+// racing is an all_gather of two GPUs. On GPU 1 block 1 copies a chunk to o 0, which block 0 overwrites by
+// what it receives once step dep of block 1 is done, then its own to o 1, and reads last in its last step.
 func racing(dep, last string) string {
 	step := func(n, kind, src, dst, dep string) string {
-		has := ""
-		if dep != "" {
-			has = `" depid="1" deps="` + dep
-		} else {
-			has = `" depid="-1" deps="-1`
+		block := "1"
+		if dep == "" {
+			block, dep = "-1", "-1"
 		}
-		return `<step s="` + n + `" type="` + kind + `" srcbuf="` + src[:1] + `" srcoff="` + src[1:] + `" dstbuf="` +
-			dst[:1] + `" dstoff="` + dst[1:] + `" cnt="1` + has + `" hasdep="1"/>` + "\n"
+		return fmt.Sprintf(`<step s=%q type=%q srcbuf=%q srcoff=%q dstbuf=%q dstoff=%q cnt="1" depid=%q deps=%q `+
+			`hasdep="1"/>`+"\n", n, kind, src[:1], src[1:], dst[:1], dst[1:], block, dep)
 	}
 	block := func(id, peer, steps string) string {
-		return `<tb id="` + id + `" send="` + peer + `" recv="` + peer + `" chan="` + id + `">` + "\n" + steps +
-			"</tb>\n"
+		return fmt.Sprintf("<tb id=%q send=%q recv=%q chan=%q>\n%s</tb>\n", id, peer, peer, id, steps)
 	}
 	gpu := func(id, blocks string) string {
-		return `<gpu id="` + id + `" i_chunks="1" o_chunks="2" s_chunks="1">` + "\n" + blocks + "</gpu>\n"
+		return fmt.Sprintf(`<gpu id=%q i_chunks="1" o_chunks="2" s_chunks="1">`+"\n%s</gpu>\n", id, blocks)
 	}
 	return `<algo name="x" proto="Simple" nchannels="2" nchunksperloop="2" ngpus="2" coll="allgather" ` +
 		`inplace="0" outofplace="1" minBytes="0" maxBytes="0">` + "\n" +
@@ -69,16 +68,17 @@ func racing(dep, last string) string {
 				step("2", "cpy", last, "s0", ""))) + "</algo>"
 }
 
-// TestRaces: of two steps that touch a chunk, one of which writes, one waits for the other; two that read need
-// not.
+// TestRaces: of two steps that touch a chunk, one of which writes, one waits for the other; two that read
+// need not.
 func TestRaces(t *testing.T) {
 	for _, c := range []struct{ name, dep, last, want string }{
 		{"after the last", "2", "o0", ""},
 		{"what is read is another chunk", "0", "o1", ""},
 		{"two read the input", "0", "i0", ""},
 		{"before one that reads", "0", "o0",
-			"x.xml:14:1: gpu 1 tb 0 step 1: touches chunk 0 of o like tb 1 step 2, and nothing orders the two"},
-		{"before one that writes", "", "i0", "gpu 1 tb 1 step 0: touches chunk 0 of o like tb 0 step 1, and nothing orders the two"},
+			"x.xml:14:1: gpu 1 tb 0 step 1: touches chunk 0 of o like tb 1 step 2, and nothing orders"},
+		{"before one that writes", "", "i0",
+			"gpu 1 tb 1 step 0: touches chunk 0 of o like tb 0 step 1, and nothing orders"},
 	} {
 		s, err := msccl.Read([]byte(racing(c.dep, c.last)), "x.xml")
 		if err != nil {

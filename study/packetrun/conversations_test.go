@@ -16,9 +16,9 @@ import (
 
 // TestConversations: a traffic in, its flows out.
 //
-//	traffic KIND [hosts=4] [gbit=100] [bytes=] [load=] [span=us] [seed=1] [starts=us,us]   flows between hosts at
-//	        one switch, the last of which has no cable; starts are of flows that the traffic replaces. More
-//	        than 12 flows are counted, with their bytes
+//	traffic KIND [hosts=4] [gbit=100] [bytes=] [load=] [span=us] [seed=1] [starts=us,us]
+//	        flows between hosts at one switch, behind which one more host has no cable; starts are of flows
+//	        that the traffic replaces. More than 12 flows are counted, with their bytes
 func TestConversations(t *testing.T) {
 	ruletest.Run(t, func() func(*testing.T, *datadriven.TestData) string {
 		return func(t *testing.T, d *datadriven.TestData) string {

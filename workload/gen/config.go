@@ -3,6 +3,7 @@ package gen
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,8 +111,9 @@ func object(r *jsonfile.Reader, x *published, places map[string]int64) error {
 		if err != nil {
 			return r.Fail(at, "", "%v", err)
 		}
-		if err := json.Unmarshal(one, x); err != nil {
-			return r.Fail(at, "write what its publisher has", "%v", strings.TrimPrefix(err.Error(), "json: "))
+		if other := (*json.UnmarshalTypeError)(nil); errors.As(json.Unmarshal(one, x), &other) {
+			return r.Fail(at, "write what its publisher has", "%s: %s where %s is expected", key, other.Value,
+				jsonfile.KindOf(other.Type))
 		}
 		return nil
 	})
@@ -164,7 +166,9 @@ func (x *published) consistent(r *jsonfile.Reader, places map[string]int64) erro
 		return fail.NotYet("attention over compressed keys, and hyper-connections",
 			"a model of type deepseek_v4")
 	case experts > 1<<16:
-		return r.Fail(places["num_local_experts"], "write at most 65536", "%d experts", experts)
+		key := map[int64]string{x.LocalExperts: "num_local_experts", x.NumExperts: "num_experts",
+			x.Routed: "n_routed_experts"}[experts]
+		return r.Fail(places[key], "write at most 65536", "%s: %d", key, experts)
 	case experts > 0 && (x.TopK < 1 || x.TopK > experts):
 		return r.Fail(places["num_experts_per_tok"], fmt.Sprintf("write a number from 1 to %d", experts),
 			"num_experts_per_tok: %d of %d experts", x.TopK, experts)

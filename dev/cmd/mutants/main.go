@@ -9,7 +9,10 @@
 // out. A mutant has to die by the tests of its package, the short ones first, or by the short tests of those
 // that import it, the nearest first, as long as these take S seconds of a processor in all. -by and -run
 // bound both, to see what the cases of a rule decide alone; -near asks no importers, which a later call does
-// of what is undecided. FILE gets a line for each mutant; a later call goes on where it ends.
+// of what is undecided. FILE gets a line for each mutant; a later call goes on where it ends. Beside it,
+// FILE.met.jsonl keeps what tests meet (met.go).
+//
+// Code of app, cmd, dev, examples and tools is drawn only where -in names it.
 //
 // All that are drawn are compiled into the tests once, each behind a switch (switch.go), and tests run first
 // without any, to see which they meet: others need not run. What cannot be switched, as a constant that an

@@ -5,9 +5,11 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -217,6 +219,103 @@ func TestUndecidedGoOn(t *testing.T) {
 	}
 	if r := latest(f.All); len(r) != 1 || r[0].Verdict != dies || r[0].By != "TestNine" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestMemoryIsBounded: a test that takes more memory than it may fails; what it only reserves, as the address
+// sanitizer does, costs nothing.
+func TestMemoryIsBounded(t *testing.T) {
+	if testing.Short() || runtime.GOOS != "linux" {
+		t.Skip("-short, or no Linux: it compiles tests")
+	}
+	m, places := module(t, map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.26\n",
+		"a.go":   "package a\n\nfunc F(n int) int { return n + n }\n",
+		"a_test.go": `package a
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestReserve(t *testing.T) {
+	if _, err := syscall.Mmap(-1, 0, 1<<36, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second / 2)
+}
+
+func TestTake(t *testing.T) {
+	taken := make([]byte, 1<<28)
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		for i := 0; i < len(taken); i += 4096 {
+			taken[i]++
+		}
+	}
+}
+`})
+	s, err := switchedSuite(m, &options{}, places)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	s.memory = 1 << 27
+	for test, want := range map[string]string{"TestReserve": "", "TestTake": "example.com/m"} {
+		by, _, err := s.run(t.Context(), s.of("example.com/m"), "example.com/m", short,
+			asked{only: test, limit: time.Minute})
+		if err != nil || by != want {
+			t.Errorf("%s: %q, %v; want %q", test, by, err, want)
+		}
+	}
+}
+
+// TestMeetingsAreKept: what tests do without a mutant is known to a later call, until a file of their package
+// or of its testdata changes.
+func TestMeetingsAreKept(t *testing.T) {
+	m, places := module(t, map[string]string{
+		"go.mod":          "module example.com/m\n\ngo 1.26\n",
+		"a.go":            "package a\n\nfunc F(n int) int { return n + n }\n",
+		"testdata/x/y":    "",
+		"below/below.txt": "",
+	})
+	file := filepath.Join(t.TempDir(), "met")
+	kept := func() *meeting {
+		f, err := reductions.Resume[meeting](file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		s, err := newSuite(m, &options{known: &meetings{f}}, places)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.close()
+		if got := s.known.find(s, "example.com/m", short); got != nil {
+			return got
+		}
+		if err := s.known.keep(s, "example.com/m", short, &mode{meets: map[int][]string{1: {}, 2: {"TestA"}},
+			usual: time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		return nil
+	}
+	for _, changed := range []string{"a.go", "testdata/x/y", "new_test.go", "below/below.txt"} {
+		before := kept()
+		if (before != nil) != (changed != "a.go") {
+			t.Errorf("before %s changes: %v", changed, before)
+		}
+		if got := kept(); got == nil || got.Usual != time.Second || len(got.Meets) != 2 ||
+			got.Meets[1] == nil {
+			t.Errorf("before %s changes: %+v", changed, got)
+		}
+		if err := os.WriteFile(changed, []byte("// "+changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if now := kept(); (now == nil) != (changed != "below/below.txt") {
+			t.Errorf("after %s changed: %+v", changed, now)
+		}
 	}
 }
 

@@ -77,7 +77,8 @@ const (
 	removed   = "statement removed"
 )
 
-// outside are rooms whose code is not drawn from unless it is named: what tests, and what prints.
+// outside are rooms whose code is not drawn from unless it is named: what tests, and what prints. Packages
+// of other rooms that import testing are for tests, too.
 var outside = []string{"app", "cmd", "dev", "examples", "tools"}
 
 // placesIn lists the places of the rooms, or of all but the outside ones, in files that this system compiles.
@@ -90,7 +91,8 @@ func placesIn(m *golist.Module, rooms []string) ([]*Place, error) {
 	var names []string
 	for name := range m.Packages {
 		rel := strings.TrimPrefix(name, m.Path+"/")
-		if rooms == nil && !under(rel, outside) || under(rel, rooms) {
+		if rooms == nil && !under(rel, outside) && !slices.Contains(m.Packages[name].Imports, "testing") ||
+			under(rel, rooms) {
 			names = append(names, name)
 		}
 	}

@@ -31,6 +31,7 @@ type suite struct {
 	places   map[string]int    // by package, their number
 	compiled map[string]*tests // by package
 	known    *meetings         // what earlier calls saw, nil where none is kept
+	memory   int               // that a test may take
 }
 
 // tests of a package.
@@ -72,7 +73,7 @@ func newSuite(m *golist.Module, o *options, places []*Place) (*suite, error) {
 		dir, err = os.MkdirTemp("", "mutants-")
 	}
 	s := &suite{m: m, o: o, dir: dir, switched: switched, places: map[string]int{},
-		compiled: map[string]*tests{}, known: o.known}
+		compiled: map[string]*tests{}, known: o.known, memory: most}
 	for _, p := range places {
 		s.places[p.pkg(m)]++
 	}
@@ -185,10 +186,32 @@ type asked struct {
 	most       float64
 }
 
-// bounded gives a test so much memory of its own (KiB), for a mutant may allocate without an end, and so many
-// seconds of a processor. Address space is not bounded: stacks of threads and shared blocks of the made-up CUDA
-// driver reserve more than 48 GB of it, and use little.
-const bounded = `ulimit -d 16000000; ulimit -t "$1"; shift; exec "$0" "$@"`
+// bounded gives a test so many seconds of a processor.
+const bounded = `ulimit -t "$1"; shift; exec "$0" "$@"`
+
+// most is the memory that a test may take, for a mutant may allocate without an end. Limits of the system
+// would count what is reserved: 48 GB by stacks of the fake CUDA driver, all there is by a sanitizer.
+const most = 12 << 30
+
+// watch kills a program that takes more.
+func watch(ctx context.Context, p *os.Process, most int) {
+	for tick := time.NewTicker(100 * time.Millisecond); ; {
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		case <-tick.C:
+		}
+		var size, resident int
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.Pid))
+		if err != nil {
+			return // no Linux
+		}
+		if fmt.Sscan(string(text), &size, &resident); resident > most/os.Getpagesize() {
+			_ = p.Kill()
+		}
+	}
+}
 
 var failing = regexp.MustCompile(`(?m)^(?:\s*--- FAIL: (\S+)|panic: (.*))`)
 
@@ -218,7 +241,12 @@ func (s *suite) run(ctx context.Context, t *tests, pkg string, of which, a asked
 		"-test.timeout", a.limit.String(), "-test.short="+strconv.FormatBool(of != whole), "-test.run", tests,
 		"-test.skip", a.skip)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = s.m.Packages[pkg].Dir, append(os.Environ(), ofRapid...), 10*time.Second
-	out, err := cmd.CombinedOutput()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err = cmd.Start(); err == nil {
+		go watch(within, cmd.Process, s.memory)
+		err = cmd.Wait()
+	}
 	if p := cmd.ProcessState; p != nil {
 		took = p.UserTime() + p.SystemTime()
 	}
@@ -229,7 +257,7 @@ func (s *suite) run(ctx context.Context, t *tests, pkg string, of which, a asked
 	case within.Err() != nil:
 		return "no end within " + a.limit.String(), took, nil
 	case errors.As(err, &exit):
-		if f := failing.FindSubmatch(out); f != nil {
+		if f := failing.FindSubmatch(out.Bytes()); f != nil {
 			return strings.TrimSpace(string(bytes.Join(f[1:], nil))), took, nil
 		}
 		return pkg, took, nil

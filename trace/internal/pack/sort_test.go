@@ -60,6 +60,30 @@ func TestSortIsStable(t *testing.T) {
 	}
 }
 
+// TestResetBatchIsEmpty: a batch that was sorted and emptied has what comes after alone, in its own order.
+func TestResetBatchIsEmpty(t *testing.T) {
+	var memory Sorter
+	b := random(rand.New(rand.NewPCG(1, 1)), 300, 40, false)
+	memory.Sort(b)
+	if b.Reset(); b.Size() != 0 || len(b.Recs) != 0 {
+		t.Errorf("%d bytes, %d records", b.Size(), len(b.Recs))
+	}
+	for _, times := range [][]int64{{1, 2, 3}, {3, 1, 2}} {
+		b.Reset()
+		for _, at := range times {
+			off := len(b.Data)
+			b.Data = fmt.Append(b.Data, at)
+			b.Add(Key{TS: at}, 0, off)
+		}
+		memory.Sort(b)
+		for i := range times {
+			if got := string(b.Bytes(b.At(i))); got != fmt.Sprint(i+1) {
+				t.Errorf("%v: %s at %d", times, got, i)
+			}
+		}
+	}
+}
+
 // trickle gives few bytes at a time.
 type trickle struct{ io.Reader }
 

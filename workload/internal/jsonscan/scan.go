@@ -297,7 +297,7 @@ func (s *Scanner) Number() ([]byte, error) {
 	}
 	s.keep = s.pos
 	of := &bare
-	if digit(s.buf[s.pos]) { // so that 4x2 is 4, and x stands where a comma should
+	if digit(s.buf[s.pos]) { // so that 4x2 is 4, and x where a comma is expected
 		of = &numeric
 	}
 	for {
@@ -318,7 +318,7 @@ func (s *Scanner) Number() ([]byte, error) {
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// numeric marks the bytes of a number that begins with a digit, bare those and of true, false, null, -Infinity.
+// numeric marks the bytes of a number that begins with a digit, bare those, and those of words and -Infinity.
 var numeric, bare = func() (n, t [256]bool) {
 	for i := range t {
 		c := byte(i)

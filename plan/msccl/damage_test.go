@@ -1,0 +1,31 @@
+package msccl
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/simccl/simccl/dev/damage"
+)
+
+// TestNumbersThatAreNone: every number of a schedule is read, and what is none is refused at its line.
+func TestNumbersThatAreNone(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/schedules/*.xml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		damage.Numbers(t, damage.File{Name: name, Text: string(text),
+			Read: func(text string) error {
+				_, err := Read([]byte(text), name)
+				return err
+			}, Free: func(line string, at int) bool { // what depends on a step follows from depid
+				return strings.HasSuffix(line[:at], `hasdep="`)
+			}})
+	}
+}
