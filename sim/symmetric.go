@@ -135,7 +135,7 @@ func (x *Executor) lockstep(ctx context.Context, what string, slow bool) error {
 }
 
 func (x *Executor) machine() *symk.Machine {
-	return &symk.Machine{Comm: x.cfg.Comm, Systems: x.cfg.Systems, Class: &x.class, Set: x.cfg.Set,
+	return &symk.Machine{Comm: x.cfg.Comm, Systems: x.cfg.Systems, Class: &x.class, Set: x.cfg.Set, Place: x.cfg.Place,
 		Slow: slices.Max(append(x.cfg.slowness(), 1))}
 }
 
