@@ -135,8 +135,8 @@ func (x *Executor) lockstep(ctx context.Context, what string, slow bool) error {
 }
 
 func (x *Executor) machine() *symk.Machine {
-	return &symk.Machine{Comm: x.cfg.Comm, Systems: x.cfg.Systems, Class: &x.class, Set: x.cfg.Set, Place: x.cfg.Place,
-		Slow: slices.Max(append(x.cfg.slowness(), 1))}
+	return &symk.Machine{Comm: x.cfg.Comm, Systems: x.cfg.Systems, Class: &x.class, Set: x.cfg.Set,
+		Place: x.cfg.Place, Slow: slices.Max(append(x.cfg.slowness(), 1))}
 }
 
 // timed is the result of an operation that moves bytes in all and whose launch takes

@@ -574,8 +574,8 @@ func TestMessagesBesidePasses(t *testing.T) {
 	c.NoP2POverlap = true
 	after, same := passes(c)
 	if beside == 0 || after != 0 || calls != same {
-		t.Errorf("%d computations beside a receive, %d without overlap; %d and %d calls", beside, after, calls,
-			same)
+		t.Errorf("%d computations beside a receive, %d without overlap; %d and %d calls", beside, after,
+			calls, same)
 	}
 	c.Schedule, c.Virtual, c.NoP2POverlap = OneFOneB, 1, false
 	if after, _ := passes(c); after != 0 {
