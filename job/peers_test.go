@@ -109,3 +109,20 @@ func TestCacheBesideCollectives(t *testing.T) {
 		t.Errorf("both take %v, alone %v and %v", both, alone, over)
 	}
 }
+
+// TestKernelsOfServingHaveTheirOwnLinks: communicators of different GPUs share no link: experts of two nodes,
+// each among its own GPUs, take what those of one node take alone, and so do sums.
+func TestKernelsOfServingHaveTheirOwnLinks(t *testing.T) {
+	m, _ := machine(t, "dgx-h100.xml", 2)
+	for _, call := range []string{"alltoall bfloat16 sum 28672 kernel=deepep:256:8:7168:8192",
+		"all_reduce bfloat16 sum 1048576 kernel=two-shot"} {
+		program := func(second string) string {
+			return "workload 1\nranks 16\ncomm a 0-7\ncomm b 8-15\nlist x 0-7\n  call 0 a " + call +
+				"\nlist y 8-15\n  call 0 b " + second + "\n"
+		}
+		alone := run(t, m, program("all_reduce bfloat16 sum 8"), job.Options{}).Elapsed()
+		if both := run(t, m, program(call), job.Options{}).Elapsed(); both != alone {
+			t.Errorf("%s on two nodes takes %v, on one %v", call, both, alone)
+		}
+	}
+}

@@ -242,7 +242,8 @@ func (m *Site) servingPlan(spec *Spec) (*peer.Plan, error) {
 	return (&peer.Experts{Kernel: cmp.Or(w.Kernel, peer.DeepEP), Combine: w.Op == Combine,
 		Experts: int64(s.Experts), TopK: int64(s.TopK), Hidden: int64(s.Hidden), Tokens: int64(s.Tokens),
 		Groups: int64(s.Groups), TopKGroups: int64(s.TopKGroups),
-		Element: element, FP4: w.fp4(), SMs: s.SMs, GPUSMs: int(m.Class().Share.SMs), NodeOf: m.Comm.NodeOf}).Plan()
+		Element: element, FP4: w.fp4(), SMs: s.SMs, GPUSMs: int(m.Class().Share.SMs),
+		NodeOf: m.Comm.NodeOf}).Plan()
 }
 
 // sum adds up what a plan's operation came to.

@@ -185,8 +185,8 @@ func TestServeExperts(t *testing.T) {
 	}
 }
 
-// TensorRT-LLM's kernels within a node: all SMs store tokens of NVFP4, half a byte a value and a scale for 16,
-// once to each rank, or links bound them; a combine's loads are bound by links.
+// TensorRT-LLM's kernels within a node: all SMs store tokens of NVFP4, half a byte a value and a scale for
+// 16, once to each rank, or links bound them; a combine's loads are bound by links.
 func TestServeOneSided(t *testing.T) {
 	w := Workload{Op: Dispatch, Kernel: "trtllm", Types: []string{"nvfp4"}, Serving: Serving{Experts: 256,
 		TopK: 8, Groups: 8, TopKGroups: 8, Hidden: 7168, Tokens: 4096}}
@@ -251,7 +251,8 @@ func TestServeCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if more := read.Us - out.Us; math.Abs(more-c.Net.Wire) > .01 || !read.Proven || read.Remote != out.Remote {
+	more := read.Us - out.Us
+	if math.Abs(more-c.Net.Wire) > .01 || !read.Proven || read.Remote != out.Remote {
 		t.Errorf("%+v takes %.2f us more than writes, want %.2f", read, more, c.Net.Wire)
 	}
 	w.Kernel = ""

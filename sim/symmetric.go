@@ -136,7 +136,7 @@ func (x *Executor) lockstep(ctx context.Context, what string, slow bool) error {
 
 func (x *Executor) machine() *symk.Machine {
 	return &symk.Machine{Comm: x.cfg.Comm, Systems: x.cfg.Systems, Class: &x.class, Set: x.cfg.Set,
-		Slow: slices.Max(append(x.cfg.slowness(), 1))}
+		Place: x.cfg.Place, Slow: slices.Max(append(x.cfg.slowness(), 1))}
 }
 
 // timed is the result of an operation that moves bytes in all and whose launch takes

@@ -180,7 +180,7 @@ func (p *trainingRow) gpu(c *gen.Config) {
 // batch as there are stages of the model, of which interleaved schedules give each rank two
 // (torchtitan @9dec370, parallelisms/pipelining_utils.py).
 func (p *trainingRow) torchtitan(c *gen.Config) {
-	c.TPOverlap = strings.Contains(p.Notes, "syncTP")
+	c.TPOverlap, c.NoP2POverlap = strings.Contains(p.Notes, "syncTP"), true
 	if c.PP == 1 {
 		return
 	}

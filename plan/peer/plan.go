@@ -4,8 +4,8 @@ package peer
 type Way uint8
 
 // Ways. Load and Store are executed by a kernel's threads, over NVLink or PCIe; Write is an RDMA write
-// between nodes, posted by a GPU or a CPU, Read an RDMA read that the destination posts. Multicast is a load that NVLink switches reduce and, if there are
-// several destinations, a store that they copy.
+// between nodes, posted by a GPU or a CPU, Read an RDMA read that the destination posts. Multicast is a load
+// that NVLink switches reduce and, if there are several destinations, a store that they copy.
 const (
 	Load Way = iota
 	Store

@@ -123,7 +123,7 @@ func peerQuantities(add adder) {
 		func(c *Class) *float64 { return &c.Peer.OneSided.Meet })
 	us("ep_onesided_token", "the same: an SM's time for a token of a dispatch",
 		func(c *Class) *float64 { return &c.Peer.OneSided.Token })
-	add("ep_onesided_share", "1", tiny, 2, "the same: share of a link's payload that its stores and loads reach",
+	add("ep_onesided_share", "1", tiny, 2, "the same: share of a link's payload that it reaches",
 		func(c *Class) *float64 { return &c.Peer.OneSided.Share })
 	us("kv_post", "transfer of a KV cache: host's time to post a write of a block",
 		func(c *Class) *float64 { return &c.Peer.Post })

@@ -81,7 +81,8 @@ func (q *Request) layout(ctx context.Context, site *scenario.Site) (Layout, erro
 		return err
 	}
 	counts := blocks
-	if slices.Contains([]string{scenario.NCCLKernel, peer.DeepEPLowLatency, peer.PPLX, peer.OneSided}, kernel) {
+	switch kernel {
+	case scenario.NCCLKernel, peer.DeepEPLowLatency, peer.PPLX, peer.OneSided:
 		counts = []int{0}
 	}
 	for _, n := range counts {

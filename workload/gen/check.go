@@ -80,8 +80,10 @@ func (c *Config) ranges() *Error {
 	case c.Recompute && c.Modules != 0:
 		return &Error{"recompute", "a layer done again has its parts done again",
 			"write full or " + c.Modules.String()}
-	case c.Modules.has(Operators) && (c.Modules != Operators || c.Experts > 0 || c.KVRank > 0 || c.SSMHeads > 0):
-		return &Error{"recompute", "ops is made of dense layers, and by itself", "write other modules, or full"}
+	case c.Modules.has(Operators) && (c.Modules != Operators || c.Experts > 0 || c.KVRank > 0 ||
+		c.SSMHeads > 0):
+		return &Error{"recompute", "ops is made of dense layers, and by itself",
+			"write other modules, or full"}
 	case c.Type.Size() == 0 || c.GradType.Size() == 0 || c.Type == coll.Int8:
 		return &Error{"dtype", "no type of parameters", "write bfloat16, half or float"}
 	case !(c.GPU.FLOPS > 0 && c.GPU.Memory > 0 && c.GPU.Efficiency > 0 && c.GPU.Efficiency <= 1 &&

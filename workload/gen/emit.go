@@ -251,17 +251,25 @@ func (w *writer) iteration() {
 	w.grads = reduction{w: w}
 	w.fully = sharding{w: w}
 	split := g.c.Schedule == ZeroBubble
-	for _, a := range g.plan[w.at.pp] {
+	plan, next := g.plan[w.at.pp], int32(-1)
+	early := g.c.Schedule == Interleaved && !g.c.NoP2POverlap
+	for i, a := range plan {
 		first, last := w.stageEnds(a.chunk)
+		if a.kind != weights {
+			w.fully.begin(w.units(a.chunk), a.kind == forward, a.micro)
+		}
+		if !early || i == 0 {
+			next = w.receive(a)
+		}
+		w.then(next)
+		if early && i+1 < len(plan) { // what the next pass needs comes beside this one
+			next = w.receive(plan[i+1])
+		}
 		switch a.kind {
 		case forward:
-			w.fully.begin(w.units(a.chunk), true, a.micro)
-			w.receive(ahead, !first)
 			w.forward(a.chunk)
 			w.send(ahead, !last)
 		case backward:
-			w.fully.begin(w.units(a.chunk), false, a.micro)
-			w.receive(back, !last)
 			w.backward(a, !split)
 			w.send(back, !first)
 		case weights:
@@ -282,14 +290,17 @@ func (w *writer) stageEnds(chunk int) (first, last bool) {
 // message is what goes from stage to stage: the activations of a microbatch.
 func (w *writer) message() int64 { return int64(w.g.shape().part) * w.g.c.Hidden }
 
-func (w *writer) receive(f group, some bool) {
-	if some {
-		from := w.at.pp - 1
-		if f == back {
-			from = w.at.pp + 1
-		}
-		w.then(w.issue(f, "activations", coll.Recv, w.g.c.Type, w.message(), int32((from+w.g.c.PP)%w.g.c.PP)))
+// receive issues the receive of what a pass begins with; -1: it needs nothing.
+func (w *writer) receive(a action) int32 {
+	first, last := w.stageEnds(a.chunk)
+	f, from := ahead, w.at.pp-1
+	if a.kind == backward {
+		f, from = back, w.at.pp+1
 	}
+	if a.kind == weights || a.kind == forward && first || a.kind == backward && last {
+		return -1
+	}
+	return w.issue(f, "activations", coll.Recv, w.g.c.Type, w.message(), int32((from+w.g.c.PP)%w.g.c.PP))
 }
 
 func (w *writer) send(f group, some bool) {

@@ -74,6 +74,9 @@ type Config struct {
 	Bucket units.Bytes
 	// NoOverlap reduces gradients when the backward pass is over, not during it.
 	NoOverlap bool
+	// NoP2POverlap launches the receive of a pass of the interleaved schedule when the pass before it ends,
+	// not beside that one (Megatron-LM's --no-overlap-p2p-communication).
+	NoP2POverlap bool
 	// FSDP is the stage of ZeRO: 0 none, 1 the optimizer's state is divided, 2 gradients
 	// too, 3 parameters too (Rajbhandari et al., 2020; Zhao et al., 2023).
 	FSDP int

@@ -540,3 +540,45 @@ func TestHybridSharding(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestMessagesBesidePasses: the receive of an interleaved pass is launched before the pass that precedes it,
+// without overlap and with other schedules behind that pass; the calls are the same.
+func TestMessagesBesidePasses(t *testing.T) {
+	passes := func(c Config) (most, calls int) { // computations from a receive to what waits for it
+		p := makeJob(t, c).Program()
+
+		for _, l := range p.Lists {
+			between := map[int32]int{}
+			for i, s := range l.Steps {
+				if s.Kind == workload.Issue {
+					if calls++; p.Calls[s.Call].Func == coll.Recv {
+						between[int32(i)] = 0
+					}
+					continue
+				}
+				for r, n := range between {
+					if slices.Contains(s.Deps, r) {
+						most = max(most, n)
+						delete(between, r)
+					} else {
+						between[r] = n + 1
+					}
+				}
+			}
+		}
+		return most, calls
+	}
+	c := named(t, "llama-3.1-8b")
+	c.PP, c.Layers, c.GlobalBatch, c.Schedule, c.Virtual = 2, 8, 8, Interleaved, 2
+	beside, calls := passes(c)
+	c.NoP2POverlap = true
+	after, same := passes(c)
+	if beside == 0 || after != 0 || calls != same {
+		t.Errorf("%d computations beside a receive, %d without overlap; %d and %d calls", beside, after,
+			calls, same)
+	}
+	c.Schedule, c.Virtual, c.NoP2POverlap = OneFOneB, 1, false
+	if after, _ := passes(c); after != 0 {
+		t.Errorf("1F1B: %d computations beside a receive", after)
+	}
+}

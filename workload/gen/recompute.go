@@ -120,7 +120,7 @@ func (w *writer) recompute(b *block) {
 // (torchtitan @5ae50d0, models/llama3/parallelize_llama.py, _save_list): attention's output and every first
 // of two products, so that the second, fourth and sixth of a layer are done again: keys, the projection and
 // the second matrix into the feed-forward network. Products of 8 bits (_scaled_mm) are not in its list.
-// Gathers of inputs and sums of outputs are made again, too. The last product is nobody's input.
+// Gathers of inputs and sums of outputs are made again, too. No gradient needs the last product.
 func (w *writer) operators(b *block) {
 	s, c := w.g.shape(), w.g.c
 	again := block{what: b.what}

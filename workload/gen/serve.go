@@ -278,8 +278,8 @@ func (w *writer) serve() {
 	if c.KVFrom > 0 {
 		w.cache()
 	}
-	first, last := w.stageEnds(0)
-	w.receive(ahead, !first)
+	_, last := w.stageEnds(0)
+	w.then(w.receive(action{kind: forward}))
 	for _, u := range w.units(0) {
 		switch u.kind {
 		case 'e':

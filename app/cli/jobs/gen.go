@@ -111,6 +111,8 @@ func (o *WorkloadGenOptions) division() flags.Group {
 		flags.Of(&m.PP, "pp", "", 1, "pipeline stages"),
 		flags.Of(&o.Schedule, "schedule", "", "", "`ORDER` of microbatches: "+
 			strings.Join(gen.Schedules(), ", ")+" (default 1f1b, interleaved with --virtual 2 or more)"),
+		flags.Of(&m.NoP2POverlap, "no-p2p-overlap", "", false, "messages between interleaved stages come "+
+			"after the pass before, not beside it"),
 		flags.Of(&m.Virtual, "virtual", "", 0, "stages of a rank with --schedule interleaved (default 2)"),
 		flags.Of(&m.DP, "dp", "", 1, "data parallel ranks"),
 		flags.Of(&o.Bucket, "bucket", "", "25MB", "`SIZE` of a bucket of gradients"),

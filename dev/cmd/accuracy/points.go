@@ -60,10 +60,10 @@ func (g *group) points() []point {
 var linkRates = map[string]float64{"L40S": 31.5, "RTX": 63}
 
 // overPCIe is what a framework takes between two GPUs without NVLink: the kernel that chooses between one
-// shot and two; NCCL where GPUs cannot access each other's memory (vLLM's CustomAllreduce asks), and in SGLang
-// 0.5.12, whose new kernel asks for NVLink and leaves the rest to NCCL (pull requests 24363 and 25650). That
-// GPUs cannot is told by the largest size, which is NCCL's in any case: through host memory it reaches less
-// than 0.4 of a link, peer to peer more than half. Of more GPUs all take NCCL.
+// shot and two; NCCL where GPUs cannot access each other's memory (vLLM's CustomAllreduce asks), and in
+// SGLang 0.5.12, whose new kernel asks for NVLink and leaves the rest to NCCL (pull requests 24363 and
+// 25650). That GPUs cannot is seen in the largest size, which is NCCL's in any case: through host memory it
+// reaches less than 0.4 of a link, peer to peer more than half. Of more GPUs all take NCCL.
 func (g *group) overPCIe(gpus int) string {
 	last := g.Rows[len(g.Rows)-1]
 	rate := number(last["bytes"]) / number(last["time_us"]) * 1e-3
@@ -252,7 +252,8 @@ func (g *group) experts() (out []point) {
 				TopK: g.TopK, Hidden: g.Hidden, Tokens: tokens, SMs: int(number(row["dispatch_sms"]))}}
 			if nodes := ranks / 8; kernel == peer.DeepEPLowLatency {
 				s.Workload.Serving.SMs = 0
-			} else if kernel == peer.OneSided { // "balanced": each token's experts are of as many ranks as can be
+			} else if kernel == peer.OneSided {
+				// "balanced": each token's experts are of as many ranks as can be
 				s.Workload.Serving.Groups, s.Workload.Serving.TopKGroups = ranks, min(ranks, g.TopK)
 				if op == scenario.Dispatch {
 					s.Workload.Types = []string{g.DType}

@@ -224,7 +224,8 @@ func (m *Machine) moves(w *traffic, p *peer.Plan, list []peer.Move) error {
 			bytes := float64(p.Parts[mv.To.Part].Bytes)
 			var err error
 			switch {
-			case (mv.Way == peer.Write || mv.Way == peer.Read) && m.Comm.NodeOf[s.Rank] != m.Comm.NodeOf[mv.To.Rank]:
+			case (mv.Way == peer.Write || mv.Way == peer.Read) &&
+				m.Comm.NodeOf[s.Rank] != m.Comm.NodeOf[mv.To.Rank]:
 				err = w.across(s.Rank, mv.To.Rank, bytes)
 			case mv.Way == peer.Load || mv.Way == peer.Read:
 				err = w.between(s.Rank, mv.To.Rank, bytes, 0)

@@ -18,6 +18,7 @@ type Machine struct {
 	Systems []*topo.System
 	Class   *gpu.Class
 	Set     int64 // bytes that a rank uses again and again; 0: those of the kernel
+	Place   route.Place
 	// Slow is by how much the slowest rank's threads take longer, 0 for 1: all ranks wait
 	// for it at the kernel's last barrier, or for its flags.
 	Slow float64
@@ -122,6 +123,7 @@ func (m *Machine) newTraffic() *traffic {
 	w := &traffic{class: m.Class, crowdLoad: m.Class.Sym.CrowdLoad,
 		crowdStore: m.Class.Sym.CrowdStore, crowds: len(m.Systems[0].Of(topo.NVS)) > 0}
 	w.table = route.New(m.Comm, m.Systems, m.Class, &w.Layout)
+	w.table.Place = m.Place
 	return w
 }
 
