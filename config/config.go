@@ -265,7 +265,7 @@ func unknown(r *rules.Ruleset, name string, v Value) (Warning, bool) {
 	return w, true
 }
 
-// Nearest returns the likeliest meant of a list, or "".
+// Nearest returns the word of a list that a misspelt one most likely means, or "".
 func Nearest(word string, list []string) string {
 	best, at := max(1, len(word)/4)+1, ""
 	for _, l := range list {

@@ -48,9 +48,8 @@ func (c *Layout) p2pChannels(p *Params) {
 	c.P2PChannelsPerPeer = c.PeerChannels[0]
 }
 
-// boundPeers brings the channels a peer down to what there are: at most limit, or
-// between nodes so many that those of a batch of peers fit (graph/paths.cc:893 of
-// v2.29.7).
+// boundPeers returns how many of n channels a peer gets: at most limit; over several nodes n is halved until
+// the channels of all batches of peers fit into limit (graph/paths.cc:893 of v2.29.7).
 func (c *Layout) boundPeers(n, limit int, p *Params) int {
 	batch := p.Rules.Connect.PeerBatch
 	if _, set := p.netPeers(); set || batch == 0 || c.NNodes == 1 {

@@ -205,7 +205,7 @@ func graphWhy(a, b *comm.Comm, id int) []string {
 		if u == nil || len(u.Links) == 0 {
 			continue
 		}
-		text := fmt.Sprintf("fullest link in %c: %s", 'A'+i, u.Links[0].text())
+		text := fmt.Sprintf("bottleneck in %c: %s", 'A'+i, u.Links[0].text())
 		if u.Faster != "" {
 			text += "; " + u.Faster
 		}

@@ -220,7 +220,7 @@ func (r *Report) boundText(b *strings.Builder) {
 	if g == nil || len(g.Links) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nFullest link of the %s graph: %s\n", g.Name, g.Links[0].text())
+	fmt.Fprintf(b, "\nBottleneck of the %s graph: %s\n", g.Name, g.Links[0].text())
 	rows := [][]string{}
 	for _, l := range g.Links[1:] {
 		rows = append(rows, []string{"then", fmt.Sprintf("%s (%d)", l.Name, l.Equal), l.Kind,

@@ -100,6 +100,7 @@ func (t *netTable) group(nets []topo.NodeID) {
 // returns lists the nets by which GPU g may leave, best first.
 func (t *netTable) returns(kind topo.PathKind, g int) []int32 { return t.list(kind, g+1) }
 
+// list returns the nets for GPU i-1 at paths of a kind, 0 for all GPUs together; each list is made once.
 func (t *netTable) list(kind topo.PathKind, i int) []int32 {
 	if t.lists[kind] == nil {
 		t.lists[kind] = make([][]int32, t.gpus+1)

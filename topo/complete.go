@@ -2,6 +2,7 @@ package topo
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/simccl/simccl/rules"
 	"github.com/simccl/simccl/units"
@@ -112,13 +113,9 @@ func (s *System) compute(p *Params) error {
 	return s.applyAccess(p)
 }
 
+// multiple reports whether GPUs are in several domains (see domains).
 func multiple(domain []int) bool {
-	for _, d := range domain {
-		if d != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(domain, func(d int) bool { return d != 0 })
 }
 
 // domains returns, for each GPU, the first GPU that it reaches without the network (paths.cc:762).

@@ -181,7 +181,8 @@ func (m *Model) amdBarred(o Op, a coll.Algorithm, p coll.Protocol) Reason {
 	return Reason{}
 }
 
-// factor is what a size leaves of a cell's bandwidth (graph/tuning.cc:1108 of RCCL 2.30.4).
+// factor returns the share of a cell's bandwidth that operations of 2^lg bytes reach by RCCL's tables of
+// Tree, and of Ring between nodes (graph/tuning.cc:1108 of RCCL 2.30.4).
 func (m *Model) factor(a coll.Algorithm, p coll.Protocol, lg int) float32 {
 	lg = max(0, min(rules.FactorSizes-1, lg))
 	switch {

@@ -52,8 +52,8 @@ func (c *Core) greeting(conn net.Conn) (*request, *Peer, error) {
 	return parseRequest(b), peer, err
 }
 
-// Said is what a process calls itself in its greeting, and whether the connection is that of the
-// process and not one of its threads'.
+// Said returns the process id of a greeting, and whether the connection is the whole process's or one
+// thread's.
 func Said(hello []byte) (pid int, whole bool) {
 	q := parseRequest(hello)
 	return int(q.a[0]), q.a[1] == nameOfWholeProcess

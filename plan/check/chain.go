@@ -88,7 +88,8 @@ func (w *wave) alongChain(ch int32) error {
 	return nil
 }
 
-// deed is what each op of the i-th of ranks has to do.
+// deed returns the primitives that every op of the i-th rank of the chain must have: the first rank only
+// sends, the last only receives, the others receive and send on, and reduce where the operation does.
 func (w *wave) deed(i int) plan.Do {
 	first, last := i == 0, i == 1
 	switch {

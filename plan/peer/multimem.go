@@ -28,7 +28,8 @@ func ofMulticast(kernel string) bool {
 	return kernel == Multimem || kernel == MultimemCopy || kernel == MultimemOneShot
 }
 
-// multimem plans an all_reduce of bytes by such a kernel.
+// multimem plans an all_reduce of bytes by a kernel that reduces and stores in the NVSwitch (multimem
+// instructions), or says why that kernel does not do it.
 func multimem(kernel string, ranks int, bytes int64, typ coll.DataType, op coll.RedOp) (*Plan, error) {
 	no := func(why string) (*Plan, error) {
 		return nil, &plan.UnsupportedError{What: "all_reduce by kernel " + kernel, Why: why}

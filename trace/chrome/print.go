@@ -124,7 +124,7 @@ func (f *floats) Append(b []byte, v float64) []byte {
 // a float64 nearest to such a number is printed as that number.
 const exact = 1e15
 
-// appendFloat appends a number without the cache.
+// appendFloat appends a number in the shortest text that reads as v; JSON has no NaN and infinity: null.
 func appendFloat(b []byte, v float64) []byte {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v) || math.IsInf(v, 0):

@@ -389,6 +389,7 @@ func (b *builder) location(name, file string) *profile.Location {
 	return l
 }
 
+// addRank adds the samples of a rank: its time by operation, and by the stack that attribute gives it to.
 func (w *Writer) addRank(b *builder, r *rank) error {
 	shares, time, err := r.attribute(func(stack int32) bool {
 		k := &w.keys[stack]

@@ -51,7 +51,8 @@ Of a job that hangs or fails, logs and dumps say who waits for whom.`,
 	return c
 }
 
-// Run diagnoses and prints.
+// Run compares the tables with what the machine should give, tries suspects, and prints verdict, suspects
+// and what is missing as text, JSON or a page.
 func (o *DiagnoseOptions) Run(ctx context.Context, a *cli.App) error {
 	if len(o.Files) == 0 {
 		return fail.Usage("diagnose: name at least one file: a table of nccl-tests, a log of NCCL, …")

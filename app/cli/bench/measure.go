@@ -52,9 +52,9 @@ that advise names.`,
 		Args: cli.Exactly("DIR"),
 		RunE: cli.RunWithOne(a, &m, &m.Dir)}
 	m.register(c)
-	c.Flags().StringArrayVar(&m.Try, "try", nil, "measure under `SETTINGS` too, NCCL_K=V[,NCCL_K=V], as "+
-		"advise tries it: all_reduce, all_gather and reduce_scatter at ten sizes from 8 B to 1 GiB; "+
-		"repeatable; without --sets these alone")
+	c.Flags().StringArrayVar(&m.Try, "try", nil, "measure under `SETTINGS` too, one variable or several "+
+		"with commas between, NCCL_K=V,NCCL_K=V, as advise names them: all_reduce, all_gather and "+
+		"reduce_scatter at ten sizes from 8 B to 1 GiB; repeatable; without --sets these alone")
 	return c
 }
 

@@ -54,7 +54,7 @@ func heatCell(t, best float64) string {
 		brief(t/best), brief(t))
 }
 
-// brief is a number of three digits.
+// brief prints a positive number with three digits.
 func brief(v float64) string {
 	switch {
 	case v >= 100:

@@ -28,6 +28,7 @@ type number interface {
 	~int8 | ~uint8 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~float32 | ~float64
 }
 
+// newKernel returns the reduction red over elements of type t.
 func newKernel(t coll.DataType, red coll.RedOp) (*kernel, error) {
 	k := &kernel{typ: t, red: red, size: int(t.Size())}
 	switch t {
