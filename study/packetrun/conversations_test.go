@@ -16,9 +16,9 @@ import (
 
 // TestConversations: a traffic in, its flows out; options in, the settings that they replace out.
 //
-//	options [NAME]     options of network run, a case a line as "cc=hpcc timeout=50"; with NAME the lines are
-//	                   values of it. The run is of DCQCN with two hosts at each of two switches, which two
-//	                   cables join; "compat=none" has frames of RoCE
+//	options [NAME]     options of network run, a case a line as "cc=hpcc timeout=50"; with NAME the lines
+//	                   are values of it. The run is of DCQCN with two hosts at each of two switches, which
+//	                   two cables join; "compat=none" has frames of RoCE
 //	traffic KIND [hosts=4] [gbit=100] [bytes=] [load=] [span=us] [seed=1] [starts=us,us]
 //	        flows between hosts at one switch, behind which one more host has no cable; starts are of flows
 //	        that the traffic replaces. More than 12 flows are counted, with their bytes
@@ -85,8 +85,8 @@ func trafficOf(d *datadriven.TestData) ([]packet.Flow, error) {
 // base is a configuration of the HPCC simulator.
 var base = map[string]string{
 	"config.txt": "ENABLE_QCN 1\nPACKET_PAYLOAD_SIZE 1000\nTOPOLOGY_FILE topo.txt\nFLOW_FILE flow.txt\n" +
-		"SIMULATOR_STOP_TIME 30\nCC_MODE 1\nALPHA_RESUME_INTERVAL 1\nRATE_DECREASE_INTERVAL 4\nRP_TIMER 300\n" +
-		"EWMA_GAIN 0.00390625\nFAST_RECOVERY_TIMES 1\nRATE_AI 20Mb/s\nRATE_HAI 200Mb/s\nMIN_RATE 100Mb/s\n" +
+		"SIMULATOR_STOP_TIME 30\nCC_MODE 1\nALPHA_RESUME_INTERVAL 1\nRATE_DECREASE_INTERVAL 4\n" +
+		"RP_TIMER 300\nEWMA_GAIN 0.00390625\nFAST_RECOVERY_TIMES 1\nRATE_AI 20Mb/s\nRATE_HAI 200Mb/s\nMIN_RATE 100Mb/s\n" +
 		"L2_CHUNK_SIZE 4000\nL2_ACK_INTERVAL 1\nHAS_WIN 0\nKMAX_MAP 1 100000000000 1600\n" +
 		"KMIN_MAP 1 100000000000 400\nPMAX_MAP 1 100000000000 0.2\nBUFFER_SIZE 32\n",
 	"topo.txt": "6 2 6\n4 5\n0 4 100Gbps 1000ns 0\n1 4 100Gbps 1000ns 0\n2 5 100Gbps 1000ns 0\n" +
