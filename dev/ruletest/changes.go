@@ -41,7 +41,7 @@ func changes(b *strings.Builder, name string, was, is reflect.Value) {
 			case i >= was.Len():
 				fmt.Fprintf(b, "%s: %s\n", inner, shown(is.Index(i)))
 			case i >= is.Len():
-				fmt.Fprintf(b, "%s: gone\n", inner)
+				fmt.Fprintf(b, "%s: removed\n", inner)
 			default:
 				changes(b, inner, was.Index(i), is.Index(i))
 			}

@@ -24,7 +24,7 @@ func TestNumbersThatAreNone(t *testing.T) {
 			Read: func(text string) error {
 				_, err := Parse([]byte(text), name)
 				return err
-			}, Free: func(line string, at int) bool { // a row of validations is refused where their list begins
+			}, Free: func(line string, at int) bool { // validations are refused where their list begins
 				return damage.Quoted(line, at) || strings.Contains(line, "mean_error")
 			}})
 	}
