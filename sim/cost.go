@@ -32,7 +32,6 @@ const (
 
 	meshCrowd                      = 180.0
 	meshPieces                     = 17.5 // at meshCrowd
-	meshSeen                       = 2.5  // times meshCrowd; beyond, time is taken to grow as the crowd does
 	meshPower, meshPowerSmall      = 4, 3
 	smallTransfer, meshPiecesSmall = 32 << 10, 8.0
 
@@ -53,7 +52,7 @@ const (
 // but by Unfolded; and of ranks each by itself what holds more than mostInsisted, by all. Beyond nearTime a
 // near quotient is taken where there is one.
 const (
-	nearTime     = 8 * units.Second
+	nearTime     = 2 * wholeTime
 	mostTime     = 60 * units.Second
 	mostFramed   = 300 * units.Second
 	mostMemory   = 6 << 30 // bytes
@@ -99,11 +98,10 @@ func (x *Executor) costOfAll(p *plan.Plan, kernels int64) cost {
 		crowd: crowdOf(p)}
 	if x.cfg.Fabric != nil && p.ConnsPerRank() == 0 {
 		c.crowd *= switchCrowd
-		x, beyond := c.crowd/meshCrowd, max(1, c.crowd/meshCrowd/meshSeen)
-		x /= beyond
-		c.mesh = meshPieces * math.Pow(x, meshPower) * beyond
+		x := c.crowd / meshCrowd
+		c.mesh = meshPieces * math.Pow(x, meshPower)
 		if p.Req.Count*int64(p.Req.Type.Size()) <= smallTransfer {
-			c.mesh = meshPiecesSmall * math.Pow(x, meshPowerSmall) * beyond
+			c.mesh = meshPiecesSmall * math.Pow(x, meshPowerSmall)
 		}
 	}
 	return c

@@ -7,6 +7,7 @@ import (
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
 	"github.com/simccl/simccl/plan"
+	"github.com/simccl/simccl/sim/internal/fold"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
 )
@@ -22,17 +23,16 @@ import (
 //
 // docs/results/REDUCTIONS.md has how far off that is.
 
-// A run whose cost is at most wholeTime is simulated whole. The parts of a longer one cost about wholeTime
-// together, and have at least leastParts turns and leastLoops iterations.
+// A run over unequal hosts, networks or slow ports whose cost is at most wholeTime is simulated whole. The
+// parts of a longer one cost about wholeTime together, and have at least leastParts turns and leastLoops
+// iterations.
 const (
 	wholeTime  = units.Second
 	leastParts = 4 // turns of a ring, or chunks of a transfer
 	leastLoops = 8
-	// littleOf is how many hundredths of wholeTime a part of an operation over plain hosts may cost
-	// whose states may not recur; all of it is simulated where that costs twice as much at most. An
-	// event takes about eventTime, a piece two of them.
-	littleOf  = 35
-	eventTime = pieceTime * 2 / 3
+	// quickly is by how much less an operation between equal hosts may take: of a sweep of 32 sizes a dozen
+	// takes long, and all of them 4 s; over unequal hosts 15.
+	quickly = 5
 )
 
 // plain reports whether nothing sets ranks and links apart but the operation: hosts
@@ -105,12 +105,13 @@ func (x *Executor) loops(whole *method, all int64) (*method, error) {
 // little reports whether all of an operation over plain hosts is simulated without another look.
 func (x *Executor) little(m *method) bool {
 	m.cost = x.costOf(m.whole, m.e, m.q)
-	return m.cost.time() <= x.whole*2*littleOf/100
+	return m.cost.time() <= x.whole/quickly
 }
 
 // settling proposes some iterations of an operation over plain hosts whose states may recur nowhere,
 // so that no period is counted; of a ring some blocks of each. Along a chain without its middle
-// iterations do not take what they take along the whole one.
+// iterations do not take what they take along the whole one. Sizes share what is simulated, so it may take
+// as long as two of them. Nil where that saves less than half, of a chain of iterations.
 func (x *Executor) settling(ctx context.Context, whole *method) (*method, error) {
 	all, chain := whole.whole.Iterations(), whole.whole.Req.Func.Rooted()
 	if whole.whole.Turns() > 0 || all == 0 {
@@ -121,19 +122,22 @@ func (x *Executor) settling(ctx context.Context, whole *method) (*method, error)
 	if chain && whole.q != nil {
 		d = min(d, 2*int64(len(whole.e.Devices)))
 	}
-	some := max(chainDepth, (d+3)/4*4, c.fit(all, x.whole*littleOf/100)/4*4)
-	if 2*some > all {
+	some := max(chainDepth, (d+3)/4*4, c.fit(all, 2*x.whole/quickly)/4*4)
+	ran := some * 3 / 2
+	if !chain { // which has settled once as many iterations are in progress as there are ranks
+		ran += some / 4
+	}
+	if c = c.part(ran, all); 2*some > all || !chain && 2*c.time() > whole.cost.time() {
 		return nil, nil
 	}
 	if err := m.shorten(some, all, wideMargin); err != nil || m.full == nil {
 		return nil, err
 	}
-	if chain { // settled once as many iterations are in progress as there are ranks
-		return priced(m, c.part(some*3/2, all)), nil
-	}
 	var err error
-	m.quarter, err = m.whole.Shorten(some/4, true)
-	return priced(m, c.part(some*7/4, all)), err
+	if !chain {
+		m.quarter, err = m.whole.Shorten(some/4, true)
+	}
+	return priced(m, c), err
 }
 
 // partly is a method without jitter that leaves nothing out yet.
@@ -212,16 +216,14 @@ func (m *method) account(from exec.Account, more int64, skipped units.Time) exec
 		Skipped: skipped, ByCost: m.byCost, Reduction: exec.Reduction{Ranks: from.Reduction.Ranks}}
 }
 
-// nvlsTreeMargin is that of NVLSTree, whose buffers fill slowly: 4 % were seen.
-const nvlsTreeMargin = 0.05
-
-// loopMargin is the margin of some iterations of a plan.
+// loopMargin is the margin of some iterations of a plan: of NVLSTree, whose buffers fill
+// slowly, 4 % were seen.
 func (x *Executor) loopMargin(p *plan.Plan) float64 {
 	switch {
 	case p.Req.Func.IsP2P():
 		return widestMargin
 	case p.Req.Algo == coll.NVLSTree:
-		return nvlsTreeMargin
+		return fold.Within5
 	}
 	return windowMargin
 }

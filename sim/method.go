@@ -2,8 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
 
 	"github.com/simccl/simccl/coll"
@@ -177,7 +175,7 @@ func (x *Executor) choose(ctx context.Context, whole *method, by policy) (*metho
 	if by.tries {
 		if whole.Why = by.whole; best != whole {
 			whole.instead = best
-			whole.Why += fmt.Sprintf("; where none does within %d events, a part is simulated", x.tried())
+			whole.Why += "; where none does in a part, that is simulated alone"
 		}
 		return whole, nil
 	}
@@ -204,10 +202,18 @@ func (x *Executor) execute(ctx context.Context, m *method, sink trace.Sink) (exe
 			return exec.Result{Wrong: -1}, err
 		}
 	}
+	lay := x.lay
 	if m.instead != nil {
-		return x.try(ctx, m)
+		recurs, err := x.recurs(ctx, m.instead)
+		if err != nil {
+			return exec.Result{Wrong: -1}, err
+		}
+		if !recurs {
+			return x.execute(ctx, m.instead, sink)
+		}
+		lay = x.layOut // whose cost is not that of each step
 	}
-	if err := x.lay(m.e, m.q); err != nil {
+	if err := lay(m.e, m.q); err != nil {
 		return exec.Result{}, err
 	}
 	t := tap.New(m.e, sink, x.cfg.Trace)
@@ -228,40 +234,18 @@ func (x *Executor) execute(ctx context.Context, m *method, sink trace.Sink) (exe
 	return res, err
 }
 
-// errTried ends a run that was to come to a steady state.
-var errTried = errors.New("no state recurs")
-
-// tried is how many events show whether a state recurs: about as many as the most that is simulated
-// without another look.
-func (x *Executor) tried() int64 { return int64(x.whole * littleOf / 100 / units.Time(eventTime)) }
-
-// try simulates all of an operation, and after x.tried events in vain only what takes its place. What
-// has come to half of its ops by then goes on.
-func (x *Executor) try(ctx context.Context, m *method) (exec.Result, error) {
-	one := *x
-	one.cfg.Cores = 1 // who shares the work has no part in when it ends
-	e := m.e
-	if err := one.layOut(e, m.q); err != nil {
-		return exec.Result{Wrong: -1}, err
-	}
-	err := one.run(ctx, e, func(part float64) {
-		if e.Queue.Handled() > x.tried() && part < 0.5 {
-			e.Stop(errTried)
-		} else if x.cfg.Progress != nil {
-			x.cfg.Progress(part)
+// recurs reports whether states recur in the largest part of a method, and so in the whole, whose first ops
+// are the same.
+func (x *Executor) recurs(ctx context.Context, m *method) (bool, error) {
+	p := m.rest
+	if m.Blocks.Ran > 0 {
+		var err error
+		if p, err = p.InTurns(m.Blocks.Ran); err != nil {
+			return false, err
 		}
-	})
-	if errors.Is(err, errTried) {
-		return x.execute(ctx, m.instead, trace.Discard)
 	}
-	if err != nil {
-		return exec.Result{Wrong: -1}, err
-	}
-	t, err := x.tallyOf(e, m.q)
-	if err != nil {
-		return exec.Result{Wrong: -1}, err
-	}
-	return x.resultOf(m, t)
+	t, err := x.part(ctx, p, m)
+	return err == nil && t.account.Periods > 0, err
 }
 
 // resultOf is what a tally says of one operation, and how it was found.

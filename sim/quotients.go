@@ -38,7 +38,7 @@ const UnfoldedRanks = 512
 // exactTime is what an exact quotient, or else a run of every rank, may cost by the forecast where
 // a near quotient is there: more, and FoldAuto takes the near one. Sweeps of thirty sizes over
 // an odd number of nodes take less than 4 s with it.
-const exactTime = wholeTime * littleOf / 100
+const exactTime = wholeTime / quickly
 
 // quotient lays out the representatives of an engine's job, those of so many times as much work; nil
 // where every rank has to run.
@@ -125,7 +125,7 @@ func inOrder(mode Folding, j *engine.Job, near func(*fold.Proposal) bool,
 			return 0
 		case p.Exact:
 			return 3
-		case price(p) <= wholeTime/2:
+		case price(p) <= exactTime:
 			return 1
 		}
 		return 2

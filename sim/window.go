@@ -12,6 +12,7 @@ import (
 	"github.com/simccl/simccl/internal/singleflight"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
+	"github.com/simccl/simccl/sim/internal/fold"
 	"github.com/simccl/simccl/topo/fabric"
 	"github.com/simccl/simccl/trace"
 	"github.com/simccl/simccl/units"
@@ -49,9 +50,9 @@ const (
 // over a network or with faults, whose transfers meet others in a part and whose buffers may be too small to
 // saturate a link.
 const (
-	windowMargin = 0.03
-	wideMargin   = 0.08
-	widestMargin = 0.15
+	windowMargin = fold.Within3
+	wideMargin   = fold.Within8
+	widestMargin = fold.Within15
 	fewGroups    = 64
 )
 
@@ -303,7 +304,7 @@ func (x *Executor) cheap(m, window *method) bool {
 		return false
 	}
 	m.cost = x.costOfAll(m.whole, int64(engine.KernelsFor(m.whole, x.cfg.Kernels)))
-	return m.cost.time() <= x.whole*littleOf/100
+	return m.cost.time() <= 2*x.whole/quickly
 }
 
 // otherwise is what is simulated where the parts of a window, whose channels may be equal where

@@ -125,9 +125,6 @@ func (w *cables) of(pc *plan.Conn) (later units.Time, free bool, err error) {
 	return later, true, nil
 }
 
-// maxPeriod is the longest stretch of nodes that represents a ring of many.
-const maxPeriod = 64
-
 // period is after how many nodes the routes between the hosts repeat, 0 where they
 // do not: those of a ring within a group of hosts are shorter than those from
 // one group to the next.
@@ -153,7 +150,7 @@ func (x *Config) period(p *plan.Plan) int32 {
 		marks[c.NodeOf[pc.Src]].Add(variates.Mix(uint64(pc.Channel)<<32|uint64(c.LocalRank[pc.Src]))^uint64(
 			t), 1)
 	}
-	for d := 1; d <= maxPeriod && d < c.NNodes; d++ {
+	for d := 1; d < c.NNodes; d++ {
 		repeats := func(i int, m variates.Multiset) bool { return m == marks[i%d] }
 		if c.NNodes%d == 0 && all(marks, repeats) {
 			return int32(d)

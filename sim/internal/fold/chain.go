@@ -25,12 +25,10 @@ const (
 // where they do. Else channels drift apart, and the time from node to node may fall for 50 to 100 nodes, so
 // that the middle takes driftsLess of its time less: broadcasts of 40,000,000 to 256 Mi bytes over 90 HGX
 // H800 without multicast, along whose head it differs by 5 to 6 %, came out 14 to 28 % too slow. Where the
-// middle is a short part of the whole, that is little. Such a chain may be off by driftsMargin at most.
+// middle is a short part of the whole, that is little. Such a chain may be off by 15 % at most.
 const (
-	steady       = 0.03
-	chainMargin  = 0.08
-	driftsLess   = 0.3
-	driftsMargin = 0.15
+	steady     = 0.03
+	driftsLess = 0.3
 )
 
 // omittedChain is a chain of nodes out of which a stretch is left. Behind it all happens
@@ -77,7 +75,7 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 			return nil
 		}
 	}
-	s := &symmetry{home: make([]int32, n), skipped: k, margin: chainMargin, few: true,
+	s := &symmetry{home: make([]int32, n), skipped: k, margin: Within8, few: true,
 		approximation: "nodes in the middle of the chain are assumed to behave as those before them"}
 	for node := range s.home {
 		switch at := k.place[node]; {

@@ -23,6 +23,16 @@ type Config struct {
 	Slow    []float64 // by rank, nil where no rank is a straggler
 }
 
+// A margin, by how much of a time it may be off, is a step of one scale: the least above what was seen beside
+// runs of all ranks and iterations (docs/results/REDUCTIONS.md; make margins looks for what is beyond).
+const (
+	Within3  = 0.03
+	Within5  = 0.05
+	Within8  = 0.08
+	Within10 = 0.10
+	Within15 = 0.15
+)
+
 // A Proposal is a quotient of a plan that may hold.
 type Proposal struct {
 	*symmetry
@@ -141,8 +151,8 @@ func (q *Quotient) Drift() units.Time { return q.drift }
 // is too much.
 func DriftMargin(middle, all units.Time) (margin float64, tooMuch bool) {
 	less := driftsLess * float64(middle) / float64(max(1, all))
-	margin = max(chainMargin, less/(1-less))
-	return margin, margin > driftsMargin
+	margin = max(Within8, less/(1-less))
+	return margin, margin > Within15
 }
 
 // Account reports how a folded run's times came about.

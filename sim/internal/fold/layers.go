@@ -15,8 +15,8 @@ import (
 // layer has a channel of each set that shares a thread. Of 16 channels of NVLS
 // trees, each of which uses all NICs, every one is a layer.
 
-// layerNodes is of how many nodes it is seen which threads serve their channels; the
-// scan proves the answer for all.
+// layerNodes is of how many nodes it is seen which threads serve their channels, and whether the order of
+// threads holds; the scan proves the answer for all.
 const layerNodes = 4
 
 // apart divides a symmetry into layers; nil where a layer lacks a part, or where

@@ -20,7 +20,7 @@ func (x *Config) nodeSymmetry(p *plan.Plan) *symmetry {
 	}
 	s := &symmetry{home: make([]int32, c.NNodes), equivalent: p.Req.Func == coll.AllReduce}
 	if !s.equivalent {
-		s.margin, s.approximation = 0.05,
+		s.margin, s.approximation = Within5,
 			"nodes are assumed to gather or scatter their parts at the same time as the first"
 	}
 	slow := x.Slow

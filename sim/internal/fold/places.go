@@ -46,7 +46,7 @@ func placeSymmetries(p *plan.Plan, systems []*topo.System) (exact, near *symmetr
 		return exact, nil
 	}
 	s.unequal = false
-	s.margin, s.approximation, s.few = 0.03, "all chunks and channels are treated as equivalent", true
+	s.margin, s.approximation, s.few = Within3, "all chunks and channels are treated as equivalent", true
 	return exact, s
 }
 

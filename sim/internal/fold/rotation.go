@@ -48,7 +48,7 @@ func rotation(p *plan.Plan, systems []*topo.System, within bool) *symmetry {
 	if slices.ContainsFunc(systems[0].Of(topo.NET), func(id topo.NodeID) bool {
 		return systems[0].Nodes[id].Net.Sockets
 	}) {
-		s.equivalent, s.margin, s.approximation = false, 0.08,
+		s.equivalent, s.margin, s.approximation = false, Within8,
 			"proxy threads are assumed to poll all nodes' sockets at the same times"
 	}
 	s.list = func() { s.listParts(p, per) }
@@ -123,7 +123,7 @@ func (s *symmetry) alignParts(p *plan.Plan, per int) {
 	}
 	s.equivalent = bytes%line == 0
 	if !s.equivalent && bytes%16 == 0 { // aligned equally to packs of 16 bytes, as which they are copied
-		s.margin, s.approximation = 0.08, "the parts of all "+whose+
+		s.margin, s.approximation = Within8, "the parts of all "+whose+
 			" are assumed to have the same offset in a line of 128 bytes"
 	}
 }

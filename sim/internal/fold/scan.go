@@ -86,8 +86,7 @@ func (q *Quotient) scan(near bool) (*scan, error) {
 	s.nw = host.New(&host.Options{Class: e.Class, Table: sw, Queue: &e.Queue, Kernels: e, Plan: q.plan,
 		Settings: settings, Folded: true})
 	s.joints = make([]bool, len(e.Groups))
-	n := min(q.plan.NumConns(), mostExpected)
-	s.flows, s.uses = make([]flow, 0, n+n/2), make([]wire.Use, 0, usesExpected*n)
+	s.flows = make([]flow, 0, len(e.Conns))
 	if err := s.walk(near); err != nil || !s.holds && !near {
 		return s, err
 	}
@@ -96,12 +95,6 @@ func (q *Quotient) scan(near bool) (*scan, error) {
 	s.sortProxies()
 	return s, nil
 }
-
-// A connection crosses some usesExpected links; room is made for so many connections at most.
-const (
-	usesExpected = 4
-	mostExpected = 1 << 14
-)
 
 // walk notes the traffic of all nodes whose links are simulated.
 func (s *scan) walk(near bool) error {
@@ -126,7 +119,7 @@ func (s *scan) walk(near bool) error {
 				}
 			}
 		}
-		if node < orderNodes && host.Staggers(s.plan) {
+		if node < layerNodes && host.Staggers(s.plan) {
 			s.sortServed()
 			for i := range s.byThread {
 				s.holds = s.holds && s.inOrder(i)
@@ -138,10 +131,6 @@ func (s *scan) walk(near bool) error {
 	}
 	return nil
 }
-
-// orderNodes is after how many nodes threads are looked at whose order does not hold: as a rule
-// it is seen there, or nowhere.
-const orderNodes = 4
 
 // program walks over one program's traffic and compares it with its kind.
 func (s *scan) program(pr *plan.Program) error {

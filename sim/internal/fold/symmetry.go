@@ -182,7 +182,7 @@ func equalNodes(c *connect.Layout, systems []*topo.System) bool {
 func ringBy(p *plan.Plan, period int32) *symmetry {
 	c := p.Comm
 	per := int32(len(c.NodeRanks[0]))
-	s := &symmetry{home: make([]int32, c.NNodes), margin: 0.03,
+	s := &symmetry{home: make([]int32, c.NNodes), margin: Within3,
 		approximation: "all chunks and channels are treated as equivalent"}
 	for n := range s.home {
 		s.home[n] = int32(n) % period

@@ -168,18 +168,15 @@ func (t *trees) headsEquivalent() bool {
 		func(pr *plan.Program) bool { return equalChunks(p, pr, heads) })
 }
 
-// headsMargin is by how much a quotient that merges heads whose chunks differ may be off: they do so in the
-// last iteration alone, of which the first head has the most.
-const headsMargin = 0.03
-
-// mergeHeads has the heads of each NVLS channel represented by the first.
+// mergeHeads has the heads of each NVLS channel represented by the first. Where their chunks differ, they do
+// so in the last iteration alone, of which the first has the most.
 func (t *trees) mergeHeads(s *symmetry) {
 	s.heads = int32(len(t.p.Comm.NVLS[t.p.Split.ChannelLo].Heads))
 	if t.headsEquivalent() {
 		return
 	}
 	s.equivalent, s.unequal, s.few = false, false, true
-	s.margin += headsMargin
+	s.margin += Within3
 	if s.approximation != "" {
 		s.approximation += ", "
 	}
