@@ -21,7 +21,8 @@ var policyFiles = []string{"cost.go", "draws.go", "long.go", "method.go", "quoti
 	"internal/fold/*.go"}
 
 // TestPolicyConstantsHaveASource: each number that a decision on the method of simulation reads is named, and
-// has its value, unit and source in the table of REDUCTIONS.md. What follows from another constant has no row.
+// has its value, unit and source in the table of REDUCTIONS.md. What follows from another
+// constant has no row.
 func TestPolicyConstantsHaveASource(t *testing.T) {
 	have := map[string]string{}
 	for _, pattern := range policyFiles {
@@ -47,7 +48,8 @@ func TestPolicyConstantsHaveASource(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(have)) {
 		if want[name] != have[name] {
-			t.Errorf("%s = %s, but the table in docs/results/REDUCTIONS.md has %q", name, have[name], want[name])
+			t.Errorf("%s = %s, but the table in docs/results/REDUCTIONS.md has %q", name, have[name],
+				want[name])
 		}
 	}
 	for name := range want {

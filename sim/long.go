@@ -110,7 +110,8 @@ func (x *Executor) little(m *method) bool {
 
 // settling proposes some iterations of an operation over plain hosts whose states may recur nowhere,
 // so that no period is counted; of a ring some blocks of each. Along a chain without its middle
-// iterations do not take what they take along the whole one.
+// iterations do not take what they take along the whole one. Sizes share what is simulated, so it may take
+// as long as two of them. Nil where that saves less than half, of a chain of iterations.
 func (x *Executor) settling(ctx context.Context, whole *method) (*method, error) {
 	all, chain := whole.whole.Iterations(), whole.whole.Req.Func.Rooted()
 	if whole.whole.Turns() > 0 || all == 0 {
@@ -121,19 +122,22 @@ func (x *Executor) settling(ctx context.Context, whole *method) (*method, error)
 	if chain && whole.q != nil {
 		d = min(d, 2*int64(len(whole.e.Devices)))
 	}
-	some := max(chainDepth, (d+3)/4*4, c.fit(all, x.whole/quickly)/4*4)
-	if 2*some > all {
+	some := max(chainDepth, (d+3)/4*4, c.fit(all, 2*x.whole/quickly)/4*4)
+	ran := some * 3 / 2
+	if !chain { // which has settled once as many iterations are in progress as there are ranks
+		ran += some / 4
+	}
+	if c = c.part(ran, all); 2*some > all || !chain && 2*c.time() > whole.cost.time() {
 		return nil, nil
 	}
 	if err := m.shorten(some, all, wideMargin); err != nil || m.full == nil {
 		return nil, err
 	}
-	if chain { // settled once as many iterations are in progress as there are ranks
-		return priced(m, c.part(some*3/2, all)), nil
-	}
 	var err error
-	m.quarter, err = m.whole.Shorten(some/4, true)
-	return priced(m, c.part(some*7/4, all)), err
+	if !chain {
+		m.quarter, err = m.whole.Shorten(some/4, true)
+	}
+	return priced(m, c), err
 }
 
 // partly is a method without jitter that leaves nothing out yet.
@@ -212,7 +216,8 @@ func (m *method) account(from exec.Account, more int64, skipped units.Time) exec
 		Skipped: skipped, ByCost: m.byCost, Reduction: exec.Reduction{Ranks: from.Reduction.Ranks}}
 }
 
-// loopMargin is the margin of some iterations of a plan: of NVLSTree, whose buffers fill slowly, 4 % were seen.
+// loopMargin is the margin of some iterations of a plan: of NVLSTree, whose buffers fill
+// slowly, 4 % were seen.
 func (x *Executor) loopMargin(p *plan.Plan) float64 {
 	switch {
 	case p.Req.Func.IsP2P():

@@ -165,7 +165,7 @@ func TestLongTreesOverNetworksAreShortened(t *testing.T) {
 // Trees over NVLink switches settle slowly, so that no period recurs: what would be refused
 // for its steps is simulated for some iterations, and its time is within the margin.
 func TestWhatSettlesSlowlyIsShortened(t *testing.T) {
-	c, systems, p := longTree(t, 3, 5<<22)
+	c, systems, p := longTree(t, 3, 5<<23)
 	cfg := sim.Config{Systems: systems, Launch: sim.Graph, Kernels: 1, NoJitter: true}
 	whole := within(t, c, cfg, p, units.FromMicros(1e9))
 	got := within(t, c, cfg, p, units.FromMicros(500))

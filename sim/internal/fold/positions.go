@@ -85,13 +85,14 @@ func (t *trees) nearSymmetry(depths bool) *symmetry {
 }
 
 // turned reports whether proxy threads serve a node's channels in turns whose order differs between two nodes
-// that have each other's places in the trees: of an odd number of nodes. Taken for one, both waited for too
+// that have each other's places in the trees: of an odd number of nodes. Treated as one, both waited for too
 // little: NVLSTree of 1 MiB came out 12 % too short over 65 DGX H100 and 26 % over 109 two-tray GB200, apart
 // they are within 2.4 % (33 to 109 nodes, 64 KiB to 256 MiB).
 func (t *trees) turned() bool { return !t.mirrored() && host.Staggers(t.p) }
 
 // sets lists the channels that are taken together: all, but where those of one have other chunks, and where
-// threads take turns (turned) those of either tree. Fewer
+// threads take turns (turned) those of either tree; and where threads serve unequally many, as of 9
+// channels over 8 GPUs: TREE/LL of 51,130 bytes over 82 two-tray GB200 came out 12 % too short. Fewer
 // bytes may be cut into smaller chunks, of which there are more: of TREE/LL128 of 9,980,946 bytes over 102
 // two-tray GB200 the last of 16 channels has 31 of 17,280 bytes, the others 19 of 34,560. Represented by
 // these it came out 31 % too short. Apart are then channels with other chunks, those that share proxy threads
@@ -101,6 +102,8 @@ func (t *trees) sets(s *symmetry) (out [][]int32) {
 	type kind struct {
 		tree int32
 		of   [2][3]bool // which chunks a channel has, and those that share its threads
+		// beside is how many share its threads
+		beside int
 	}
 	parts := [3]*plan.Part{&t.p.Split.Lo, &t.p.Split.Mid, &t.p.Split.Hi}
 	chunk := func(k int) int {
@@ -112,18 +115,27 @@ func (t *trees) sets(s *symmetry) (out [][]int32) {
 		return o.ChunkSize != parts[0].ChunkSize
 	})
 	for k := range t.tree {
-		if t.turned() {
+		threads[k] = s.threads(t.p, int32(k))
+		for j := range k {
+			if slices.ContainsFunc(threads[k], func(r int32) bool { return slices.Contains(threads[j], r) }) {
+				kinds[k].beside, kinds[j].beside = kinds[k].beside+1, kinds[j].beside+1
+				kinds[k].of[1][chunk(j)], kinds[j].of[1][chunk(k)] = true, true
+			}
+		}
+		kinds[k].of[0][chunk(k)] = true
+	}
+	uneven := t.worst == nil && slices.ContainsFunc(kinds, func(o kind) bool {
+		return o.beside != kinds[0].beside
+	})
+	for k := range t.tree {
+		if !uneven {
+			kinds[k].beside = 0
+		}
+		if apart || uneven || t.turned() {
 			kinds[k].tree = t.tree[k]
 		}
 		if !apart {
-			continue
-		}
-		threads[k] = s.threads(t.p, int32(k))
-		kinds[k].tree, kinds[k].of[0][chunk(k)] = t.tree[k], true
-		for j := range k {
-			if slices.ContainsFunc(threads[k], func(r int32) bool { return slices.Contains(threads[j], r) }) {
-				kinds[k].of[1][chunk(j)], kinds[j].of[1][chunk(k)] = true, true
-			}
+			kinds[k].of = kinds[0].of
 		}
 	}
 	for k := range t.tree {

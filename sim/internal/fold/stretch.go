@@ -48,8 +48,8 @@ func (x *Config) shortenRing(p *plan.Plan) *symmetry {
 	if len(cuts) == 0 {
 		return nil
 	}
-	s := &symmetry{home: nodes(c), margin: Within3, approximation: "all channels are treated as the slowest, " +
-		"and long stretches of equal nodes of the ring are shortened to 8 nodes"}
+	s := &symmetry{home: nodes(c), margin: Within3, approximation: "all channels are treated as the " +
+		"slowest, and long stretches of equal nodes of the ring are shortened to 8 nodes"}
 	from := nodes(c) // node → the node that its ranks' ends are taken from
 	for _, cut := range cuts {
 		for at := cut.from; at < cut.tail; at++ {

@@ -168,8 +168,8 @@ func (t *trees) headsEquivalent() bool {
 		func(pr *plan.Program) bool { return equalChunks(p, pr, heads) })
 }
 
-// mergeHeads has the heads of each NVLS channel represented by the first. Where their chunks differ, they do so
-// in the last iteration alone, of which the first has the most.
+// mergeHeads has the heads of each NVLS channel represented by the first. Where their chunks differ, they do
+// so in the last iteration alone, of which the first has the most.
 func (t *trees) mergeHeads(s *symmetry) {
 	s.heads = int32(len(t.p.Comm.NVLS[t.p.Split.ChannelLo].Heads))
 	if t.headsEquivalent() {
