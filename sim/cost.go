@@ -52,7 +52,7 @@ const (
 // but by Unfolded; and of ranks each by itself what holds more than mostInsisted, by all. Beyond nearTime a
 // near quotient is taken where there is one.
 const (
-	nearTime     = 2 * wholeTime
+	nearTime     = 5 * wholeTime
 	mostTime     = 60 * units.Second
 	mostFramed   = 300 * units.Second
 	mostMemory   = 6 << 30 // bytes

@@ -1,5 +1,6 @@
 // Package golden compares what a test made with what a file holds, rewrites
-// the file when asked to, and finds the reference decisions of NCCL.
+// the file when asked to, finds the reference decisions of NCCL, and damages the numbers of files, which
+// readers must refuse then.
 //
 //	go test ./topo/xml -update            rewrites the goldens of one package
 //	SIMCCL_UPDATE=1 go test ./...         rewrites them all (make golden)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/dev/damage"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 // TestNumbersThatAreNone: of each file of a scenario every number is read, and what is none is refused at its
@@ -31,7 +31,7 @@ func TestNumbersThatAreNone(t *testing.T) {
 		if strings.HasPrefix(name, "fat") {
 			topo, matrix = "fat16.topo", "alltoall16.cm"
 		}
-		damage.Numbers(t, damage.File{Name: name, Text: string(text), Read: func(text string) error {
+		golden.Damage(t, golden.Input{Name: name, Text: string(text), Read: func(text string) error {
 			_, err := LoadHtsim(matrix, topo, from("testdata", name, text))
 			return err
 		}})
@@ -44,7 +44,7 @@ func TestNumbersThatAreNone(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			damage.Numbers(t, damage.File{Name: name, Text: string(text), Read: func(text string) error {
+			golden.Damage(t, golden.Input{Name: name, Text: string(text), Read: func(text string) error {
 				_, err := LoadNS3("config.txt", from(filepath.Join("testdata", dir), name, text))
 				return err
 			}, Free: func(line string, _ int) bool {

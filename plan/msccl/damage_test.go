@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/dev/damage"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 // TestNumbersThatAreNone: every number of a schedule is read, and what is none is refused at its line.
@@ -20,7 +20,7 @@ func TestNumbersThatAreNone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		damage.Numbers(t, damage.File{Name: name, Text: string(text),
+		golden.Damage(t, golden.Input{Name: name, Text: string(text),
 			Read: func(text string) error {
 				_, err := Read([]byte(text), name)
 				return err

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/dev/damage"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 // TestNumbersThatAreNone: every number of a schedule is read, and what is none is refused at its line.
@@ -20,12 +20,12 @@ func TestNumbersThatAreNone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		damage.Numbers(t, damage.File{Name: name, Text: string(text), Instead: `"4x2"`,
+		golden.Damage(t, golden.Input{Name: name, Text: string(text), Instead: `"4x2"`,
 			Read: func(text string) error {
 				_, err := Read([]byte(text), name)
 				return err
 			}, Free: func(line string, at int) bool { // threads of a block are the simulated kernel's
-				return damage.Quoted(line, at) || strings.HasSuffix(line[:at], `num_threads_per_block": `)
+				return golden.Quoted(line, at) || strings.HasSuffix(line[:at], `num_threads_per_block": `)
 			}})
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/dev/damage"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 // TestNumbersThatAreNone: every number of a file is read, and what is none is refused at its line.
@@ -20,12 +20,12 @@ func TestNumbersThatAreNone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		damage.Numbers(t, damage.File{Name: name, Text: string(text), Instead: `"4x2"`,
+		golden.Damage(t, golden.Input{Name: name, Text: string(text), Instead: `"4x2"`,
 			Read: func(text string) error {
 				_, err := Parse([]byte(text), name)
 				return err
 			}, Free: func(line string, at int) bool { // validations are refused where their list begins
-				return damage.Quoted(line, at) || strings.Contains(line, "mean_error")
+				return golden.Quoted(line, at) || strings.Contains(line, "mean_error")
 			}})
 	}
 }

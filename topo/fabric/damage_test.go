@@ -3,12 +3,12 @@ package fabric
 import (
 	"testing"
 
-	"github.com/simccl/simccl/dev/damage"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 // TestNumbersThatAreNone: every number of a fabric file is read, and what is none is refused at its line.
 func TestNumbersThatAreNone(t *testing.T) {
-	damage.Numbers(t, damage.File{Name: "net.json", Instead: `"4x2"`, Free: damage.Quoted, Text: `{"name": "x",
+	golden.Damage(t, golden.Input{Name: "net.json", Instead: `"4x2"`, Free: golden.Quoted, Text: `{"name": "x",
 "packets": {"mtu": 4096, "hop_us": 0.3, "ack_every": 4,
   "buffer_kb": 64000, "alpha": 0.125, "reserve_kb": 4,
   "resume_kb": 3, "headroom_delays": 3, "watchdog_us": 200,

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/simccl/simccl/dev/damage"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 // TestNumbersThatAreNone: every number of a file is read, and what is none is refused at its line.
@@ -19,7 +19,7 @@ func TestNumbersThatAreNone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		damage.Numbers(t, damage.File{Name: name, Text: string(text), Instead: `"4x2"`, Free: damage.Quoted,
+		golden.Damage(t, golden.Input{Name: name, Text: string(text), Instead: `"4x2"`, Free: golden.Quoted,
 			Read: func(text string) error {
 				_, err := Parse([]byte(text), name)
 				return err

@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/dev/damage"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 // TestNumbersThatAreNone: every number of a file is read, and what is none is refused at its line.
 func TestNumbersThatAreNone(t *testing.T) {
-	damage.Numbers(t, damage.File{Name: "f", Text: small, Read: func(text string) error {
+	golden.Damage(t, golden.Input{Name: "f", Text: small, Read: func(text string) error {
 		_, err := Read(strings.NewReader(text), "f")
 		return err
 	}, Free: func(line string, at int) bool {
-		return damage.Quoted(line, at) || strings.Contains(line, "Input Dims") && at > 90 // skipped
+		return golden.Quoted(line, at) || strings.Contains(line, "Input Dims") && at > 90 // skipped
 	}})
 }

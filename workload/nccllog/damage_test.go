@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/simccl/simccl/dev/damage"
+	"github.com/simccl/simccl/dev/golden"
 )
 
 // TestNumbersThatAreNone: every number of a file is read, and what is none is refused at its line.
 func TestNumbersThatAreNone(t *testing.T) {
-	damage.Numbers(t, damage.File{Name: "f", Text: inspectorSmall, Read: func(text string) error {
+	golden.Damage(t, golden.Input{Name: "f", Text: inspectorSmall, Read: func(text string) error {
 		_, _, err := ReadInspector(strings.NewReader(text), "f")
 		return err
-	}, Free: damage.Quoted})
+	}, Free: golden.Quoted})
 }

@@ -1,6 +1,4 @@
-// Package damage makes files wrong in one place at a time, for tests of readers: each number of a file
-// becomes none, and the reader must refuse it there.
-package damage
+package golden
 
 import (
 	"cmp"
@@ -10,8 +8,8 @@ import (
 	"testing"
 )
 
-// File is a right file, and what reads it.
-type File struct {
+// Input is a right file, and what reads it.
+type Input struct {
 	Name, Text string
 	Read       func(text string) error
 	// Instead is what a number becomes: "4x2", where that is no syntax at all a text in quotes.
@@ -31,9 +29,9 @@ const most = 150
 // number is one by itself: not a part of a name, a version or a time.
 var number = regexp.MustCompile(`(^|[\s,\[:>=("])(-?\d+(?:\.\d+)?)($|[\s,\]})"<])`)
 
-// Numbers checks that the file is read, and that it is refused at the line of any number of it that becomes
+// Damage checks that the file is read, and that it is refused at the line of any number of it that becomes
 // none.
-func Numbers(t *testing.T, f File) {
+func Damage(t *testing.T, f Input) {
 	t.Helper()
 	if err := f.Read(f.Text); err != nil {
 		t.Fatalf("%s: %v", f.Name, err)
