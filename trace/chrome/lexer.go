@@ -46,30 +46,21 @@ type token struct {
 	col  int
 }
 
-// lexer splits JSON into tokens with their positions, in constant memory. Tokens are slices of the window,
-// but for strings with escapes and what the window's end cuts.
+// lexer splits JSON into tokens with their positions, in constant memory.
 type lexer struct {
-	in     *bufio.Reader
-	win    []byte // the buffered bytes
-	i      int    // index of the next byte in win
-	off    int64  // offset of win in the text
-	line   int
-	lineAt int64 // offset of the line's first byte
-	from   int64 // offset of the present event, 0 between events
-	buf    []byte
+	in   *bufio.Reader
+	line int
+	col  int
+	off  int64 // bytes read
+	from int64 // offset of the present event, 0 between events
+	buf  []byte
 }
-
-// offset returns the number of bytes read.
-func (l *lexer) offset() int64 { return l.off + int64(l.i) }
-
-// col returns the column of the last byte read.
-func (l *lexer) col() int { return int(l.offset() - l.lineAt) }
 
 // event records that an event begins here, or has ended.
 func (l *lexer) event(begins bool) {
 	l.from = 0
 	if begins {
-		l.from = l.offset()
+		l.from = l.off
 	}
 }
 
@@ -84,133 +75,86 @@ func newLexer(r io.Reader, size int) *lexer {
 }
 
 func (l *lexer) fail(format string, args ...any) error {
-	return &SyntaxError{l.line, l.col(), fmt.Sprintf(format, args...)}
+	return &SyntaxError{l.line, l.col, fmt.Sprintf(format, args...)}
 }
 
-// more reads on where the window is used up.
-func (l *lexer) more() error {
-	l.off += int64(len(l.win))
-	_, _ = l.in.Discard(len(l.win)) // the bytes are buffered
-	l.win, l.i = nil, 0
-	_, err := l.in.Peek(1)
-	l.win, _ = l.in.Peek(l.in.Buffered())
-	return err
-}
-
-// byte reads a byte within a string.
 func (l *lexer) byte() (byte, error) {
-	if l.i == len(l.win) {
-		if err := l.more(); err == io.EOF {
-			return 0, l.fail("the file ends inside a string")
-		} else if err != nil {
-			return 0, err
-		}
+	c, err := l.in.ReadByte()
+	if err != nil {
+		return 0, err
 	}
-	c := l.win[l.i]
-	l.i++
+	l.off++
 	if c == '\n' {
-		l.newline()
+		l.line, l.col = l.line+1, 0
+	} else {
+		l.col++
 	}
 	return c, nil
 }
 
-// newline begins a line at the next byte.
-func (l *lexer) newline() { l.line, l.lineAt = l.line+1, l.offset() }
+func (l *lexer) back() {
+	_ = l.in.UnreadByte() // only after a successful read, and never of a newline
+	l.col--
+	l.off--
+}
 
 var punctuation = [256]tokenKind{'{': tokOpen, '}': tokClose, '[': tokList, ']': tokEndList, ':': tokColon,
 	',': tokComma}
 
-// take reads a byte where it is the next one of the window.
-func (l *lexer) take(c byte) bool {
-	if l.i < len(l.win) && l.win[l.i] == c {
-		l.i++
-		return true
-	}
-	return false
-}
-
-// blanks reads white space and returns the byte behind it, which is read as well.
-func (l *lexer) blanks() (byte, error) {
-	for blank := l.offset(); ; {
-		for l.i < len(l.win) {
-			c := l.win[l.i]
-			l.i++
-			switch c {
-			case '\n':
-				l.newline()
-			case ' ', '\t', '\r':
-			default:
-				return c, nil
-			}
-		}
-		if l.offset()-blank > maxBlank {
-			return 0, &trace.LimitError{Line: l.line,
-				Problem: fmt.Sprintf("more than %d MiB of white space", maxBlank>>20), Hint: "leave it out"}
-		}
-		if err := l.more(); err != nil {
-			return 0, err
-		}
-	}
-}
-
 func (l *lexer) next() (token, error) {
 	var c byte
 	var err error
-	if l.i < len(l.win) && l.win[l.i] > ' ' {
-		c = l.win[l.i]
-		l.i++
-	} else if c, err = l.blanks(); err == io.EOF {
-		return token{kind: tokEOF, line: l.line, col: l.col()}, nil
-	} else if err != nil {
-		return token{}, err
+	for blank := l.off; ; {
+		if c, err = l.byte(); err == io.EOF {
+			return token{kind: tokEOF, line: l.line, col: l.col}, nil
+		} else if err != nil {
+			return token{}, err
+		}
+		if c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			break
+		}
+		if l.off-blank > maxBlank {
+			return token{}, &trace.LimitError{Line: l.line,
+				Problem: fmt.Sprintf("more than %d MiB of white space", maxBlank>>20), Hint: "leave it out"}
+		}
 	}
-	if l.offset()-l.from > maxEvent && l.from > 0 {
+	if l.off-l.from > maxEvent && l.from > 0 {
 		return token{}, &trace.LimitError{Line: l.line,
 			Problem: fmt.Sprintf("an event of more than %d MiB of text", maxEvent>>20)}
 	}
-	t := token{kind: punctuation[c], line: l.line, col: l.col()}
-	switch {
-	case t.kind != tokEOF:
+	t := token{line: l.line, col: l.col}
+	if k := punctuation[c]; k != 0 {
+		t.kind = k
 		return t, nil
-	case c == '"':
+	}
+	if c == '"' {
 		t.kind = tokString
 		t.text, err = l.str()
 		return t, err
 	}
-	l.i--
-	if t.text, err = l.word(); err != nil {
-		return token{}, err
+	l.buf = append(l.buf[:0], c)
+	for {
+		if c, err = l.byte(); err == io.EOF {
+			break
+		} else if err != nil {
+			return token{}, err
+		}
+		if punctuation[c] != 0 || c <= ' ' || c == '"' {
+			if c == '\n' { // white space: a newline cannot be pushed back with its position
+				break
+			}
+			l.back()
+			break
+		}
+		if l.buf = append(l.buf, c); len(l.buf) > maxToken {
+			return token{}, l.fail("a value of more than %d bytes", maxToken)
+		}
 	}
-	if t.kind = tokWord; isNumber(t.text) {
+	t.text, t.kind = l.buf, tokWord
+	if isNumber(l.buf) {
 		t.kind = tokNumber
 	}
 	return t, nil
-}
-
-// word reads a byte, whichever it is, and on up to white space, a quote or punctuation.
-func (l *lexer) word() ([]byte, error) {
-	l.buf = l.buf[:0]
-	for n := 1; ; n = 0 {
-		rest := l.win[l.i:]
-		for n < len(rest) && punctuation[rest[n]] == 0 && rest[n] > ' ' && rest[n] != '"' {
-			n++
-		}
-		l.i += n
-		if n < len(rest) && len(l.buf) == 0 {
-			return rest[:n], nil
-		}
-		if l.buf = append(l.buf, rest[:n]...); len(l.buf) > maxToken {
-			return nil, l.fail("a value of more than %d bytes", maxToken)
-		}
-		if n < len(rest) {
-			return l.buf, nil
-		}
-		if err := l.more(); err == io.EOF {
-			return l.buf, nil
-		} else if err != nil {
-			return nil, err
-		}
-	}
 }
 
 // isNumber reports whether a token is a JSON number; NCCL's bare 0x… is a word.
@@ -245,45 +189,39 @@ func isNumber(b []byte) bool {
 	return i == len(b)
 }
 
-// special marks the bytes at which the plain part of a string ends.
-var special = func() (t [256]bool) {
-	for c := range 0x20 {
-		t[c] = true
-	}
-	t['"'], t['\\'] = true, true
-	return t
-}()
-
-// str reads a string whose opening quote was read.
 func (l *lexer) str() ([]byte, error) {
-	for l.buf = l.buf[:0]; ; {
-		rest, n := l.win[l.i:], 0
-		for n < len(rest) && !special[rest[n]] {
-			n++
-		}
-		l.i += n
-		if n < len(rest) && rest[n] == '"' && len(l.buf) == 0 {
-			l.i++
-			return rest[:n], nil
-		}
-		if l.buf = append(l.buf, rest[:n]...); len(l.buf) > maxToken {
-			return nil, l.fail("a string of more than %d bytes", maxToken)
-		}
-		switch c, err := l.byte(); {
-		case err != nil:
+	l.buf = l.buf[:0]
+	for {
+		c, err := l.byte()
+		if err == io.EOF {
+			return nil, l.fail("the file ends inside a string")
+		} else if err != nil {
 			return nil, err
+		}
+		switch {
 		case c == '"':
 			return l.buf, nil
 		case c == '\\':
 			if err := l.escape(); err != nil {
 				return nil, err
 			}
-		case special[c]:
+		case c < ' ':
 			return nil, l.fail("control character %#x inside a string", c)
-		default: // the first byte of the next window
+		default:
 			l.buf = append(l.buf, c)
 		}
+		if len(l.buf) > maxToken {
+			return nil, l.fail("a string of more than %d bytes", maxToken)
+		}
 	}
+}
+
+// cut converts io.EOF inside a string to a SyntaxError.
+func (l *lexer) cut(err error) error {
+	if err != io.EOF {
+		return err
+	}
+	return l.fail("the file ends inside a string")
 }
 
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
@@ -291,7 +229,7 @@ var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n
 func (l *lexer) escape() error {
 	c, err := l.byte()
 	if err != nil {
-		return err
+		return l.cut(err)
 	}
 	if e := escapes[c]; e != 0 {
 		l.buf = append(l.buf, e)
@@ -303,7 +241,7 @@ func (l *lexer) escape() error {
 	var hex [4]byte
 	for i := range hex {
 		if hex[i], err = l.byte(); err != nil {
-			return err
+			return l.cut(err)
 		}
 	}
 	v, err := strconv.ParseUint(string(hex[:]), 16, 16)

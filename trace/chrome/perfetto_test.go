@@ -313,7 +313,7 @@ func FuzzPerfetto(f *testing.F) {
 	f.Add(protowire.AppendBytes(nil, 1, protowire.AppendBytes(protowire.AppendNumber(nil, 8, math.MaxUint64),
 		11, event)))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p := &parser{info: &Info{}, base: math.MinInt64}
+		p := &parser{info: &Info{}, base: math.MinInt64, quick: new(quick)}
 		n := 0
 		p.each = func(e *Event) error {
 			if n++; e.HasDur && e.Dur < 0 || len(e.Args) > 2*maxArgs {

@@ -1,7 +1,6 @@
 package chrome
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -91,7 +90,7 @@ func read(r io.Reader, each func(*Event) error, head bool) (*Info, error) {
 	if err != nil {
 		return info, err
 	}
-	return parse(src, &parser{info: info, each: each, base: math.MinInt64, head: head})
+	return parse(src, &parser{info: info, each: each, base: math.MinInt64, head: head, quick: new(quick)})
 }
 
 func parse(src io.Reader, p *parser) (*Info, error) {
@@ -132,13 +131,11 @@ type parser struct {
 	// wordBytes is the memory of words.
 	wordBytes int
 	names     pack.Strings
-	whole     int64 // ts of the event being read: whole microseconds
-	pico      int64 // the rest in picoseconds
-	kept      int   // bytes of otherData stored
-	window    int   // window size of the lexer
-	// seen caches strings by hash, so that repeated ones are found without the map of names.
-	seen [4096]string
-	id   string // the latest id
+	whole     int64  // ts of the event being read: whole microseconds
+	pico      int64  // the rest in picoseconds
+	kept      int    // bytes of otherData stored
+	quick     *quick // nil: every event is read as tokens
+	window    int    // window size of the lexer
 }
 
 func (p *parser) repair(t token, problem string) {
@@ -203,22 +200,24 @@ func first(errs ...error) error {
 // object reads the members of an object whose opening brace was read.
 func (p *parser) object(member func(key string) error) error {
 	for n := 0; ; n++ {
-		comma := n > 0 && p.lex.take(',')
 		t, err := p.lex.next()
-		if err == nil && n > 0 && !comma && t.kind == tokComma { // behind white space
-			comma = true
-			t, err = p.lex.next()
-		}
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case t.kind == tokClose:
-			if comma {
-				p.repair(t, "a comma before }")
-			}
+		}
+		if t.kind == tokClose {
 			return nil
-		case n > 0 && !comma:
-			return p.unexpected(t, ", or }")
+		}
+		if n > 0 {
+			if t.kind != tokComma {
+				return p.unexpected(t, ", or }")
+			}
+			if t, err = p.lex.next(); err != nil {
+				return err
+			}
+			if t.kind == tokClose {
+				p.repair(t, "a comma before }")
+				return nil
+			}
 		}
 		if t.kind != tokString {
 			return p.unexpected(t, "a key in quotes")
@@ -226,11 +225,9 @@ func (p *parser) object(member func(key string) error) error {
 		if len(t.text) > maxName {
 			return p.long(t, "a key")
 		}
-		key := p.known(t.text)
-		if !p.lex.take(':') {
-			if t, err = p.lex.next(); err != nil || t.kind != tokColon {
-				return first(err, p.unexpected(t, ": after "+termtext.Quote(key, 0)))
-			}
+		key := p.names.Intern(t.text)
+		if t, err = p.lex.next(); err != nil || t.kind != tokColon {
+			return first(err, p.unexpected(t, ": after "+termtext.Quote(key, 0)))
 		}
 		if err := member(key); err != nil {
 			return err
@@ -246,6 +243,12 @@ func (p *parser) long(t token, what string) error {
 
 func (p *parser) events() error {
 	for n := 0; ; n++ {
+		if p.quick != nil && p.quickEvent(n) {
+			if err := p.pass(); err != nil {
+				return err
+			}
+			continue
+		}
 		t, err := p.lex.next()
 		if err != nil {
 			return err
@@ -356,18 +359,15 @@ func (p *parser) member(key string) error {
 	case "dur":
 		p.duration(t)
 	case "cat":
-		e.Cat = p.known(t.text)
+		e.Cat = p.names.Intern(t.text)
 	case "name":
-		e.Name = p.known(t.text)
+		e.Name = p.names.Intern(t.text)
 	case "id":
-		if p.id != string(t.text) { // an id is at the two ends of an arrow only
-			p.id = string(t.text)
-		}
-		e.ID = p.id
+		e.ID = string(t.text)
 	case "cname":
 		e.Tint = pack.TintOf(t.text)
 	case "bp":
-		e.Bind = p.known(t.text)
+		e.Bind = p.names.Intern(t.text)
 	}
 	return nil
 }
@@ -382,9 +382,6 @@ func (p *parser) bare(t token) {
 }
 
 func (p *parser) number(t token) (int64, error) {
-	if v, ok := whole(t.text); ok {
-		return v, nil
-	}
 	if v, err := strconv.ParseInt(string(t.text), 10, 64); err == nil {
 		return v, nil
 	}
@@ -414,47 +411,19 @@ func (p *parser) value(key string) (trace.Arg, error) {
 		return trace.Arg{}, err
 	}
 	switch t.kind {
+	case tokString:
+		return trace.Str(key, p.names.Intern(t.text)), nil
 	case tokNumber:
-		if v, ok := whole(t.text); ok {
-			return trace.Int(key, v), nil
-		}
-		if v, ok := fraction(t.text); ok {
-			return trace.Num(key, v), nil
-		}
-		return numeric(key, p.known(t.text)), nil
+		return numeric(key, p.names.Intern(t.text)), nil
 	case tokWord:
 		p.bare(t)
-		return trace.Str(key, p.known(t.text)), nil
-	case tokString:
-		return trace.Str(key, p.known(t.text)), nil
+		return trace.Str(key, p.names.Intern(t.text)), nil
 	}
 	var text []byte
 	if err := p.copyValue(t, &text, 0); err != nil {
 		return trace.Arg{}, err
 	}
 	return trace.Str(key, string(text)), nil
-}
-
-// known returns a cached copy of a string, adding it if it is new.
-func (p *parser) known(b []byte) string {
-	h := uint64(len(b)) * 0x9e3779b97f4a7c15
-	if n := len(b); n >= 8 {
-		h ^= binary.LittleEndian.Uint64(b) * 0xff51afd7ed558ccd
-		h ^= binary.LittleEndian.Uint64(b[n-8:])
-		if n > 16 {
-			h ^= binary.LittleEndian.Uint64(b[n/2-4:]) * 0xc4ceb9fe1a85ec53
-		}
-	} else {
-		for _, c := range b {
-			h = h*31 + uint64(c)
-		}
-	}
-	h *= 0x9e3779b97f4a7c15
-	s := &p.seen[h>>52]
-	if *s != string(b) {
-		*s = p.names.Intern(b)
-	}
-	return *s
 }
 
 // numeric converts a number other than a short integer to an argument.

@@ -19,9 +19,12 @@ type outcome struct {
 	err    string
 }
 
-// readAs reads a file with a window of size bytes of the text; 0: the usual one, 16: byte by byte.
-func readAs(data []byte, size int) outcome {
+// readAs reads a file, with or without the quick way.
+func readAs(data []byte, fast bool, size int) outcome {
 	p := &parser{info: &Info{}, base: math.MinInt64, window: size}
+	if fast {
+		p.quick = new(quick)
+	}
 	var o outcome
 	p.each = func(e *Event) error {
 		o.events = append(o.events, fmt.Sprintf("%#v", *e))
@@ -41,19 +44,18 @@ func readAs(data []byte, size int) outcome {
 	return o
 }
 
-// sameReading fails where windows of some sizes differ in events, verdict or place.
+// sameReading fails where the two ways differ in events, verdict or place.
 func sameReading(t *testing.T, data []byte) {
 	t.Helper()
-	want := readAs(data, 0)
-	for _, size := range []int{16, 100, 300} {
-		got := readAs(data, size)
+	want := readAs(data, false, 0)
+	for _, size := range []int{0, 16, 100, 300} {
+		got := readAs(data, true, size)
 		if got.err != want.err || !reflect.DeepEqual(got.info, want.info) {
-			t.Fatalf("%.300q\nsmall: %s %+v\nlarge: %s %+v", data, got.err, got.info, want.err, want.info)
+			t.Fatalf("%.300q\nquick:  %s %+v\ntokens: %s %+v", data, got.err, got.info, want.err, want.info)
 		}
 		for i := range min(len(got.events), len(want.events)) {
 			if got.events[i] != want.events[i] {
-				t.Fatalf("%.300q\nevent %d\nsmall: %s\nlarge: %s", data, i, got.events[i],
-					want.events[i])
+				t.Fatalf("%.300q\nevent %d\nquick:  %s\ntokens: %s", data, i, got.events[i], want.events[i])
 			}
 		}
 		if len(got.events) != len(want.events) {
@@ -62,7 +64,7 @@ func sameReading(t *testing.T, data []byte) {
 	}
 }
 
-// spellings are events with what a window may cut, and with what is no JSON.
+// spellings are events that try the border between the quick way and tokens.
 var spellings = []string{
 	`{"ph":"X","pid":1,"tid":2,"ts":1.5,"dur":5,"name":"a","cat":"c","args":{"k":1,"f":2.5,"s":"x","t":true,"n":null}}`,
 	`{"ph":"X","pid":-0,"tid":007,"ts":-1.5e3,"dur":1e-3,"name":"a\u0041","args":{}}`,
@@ -82,9 +84,9 @@ var spellings = []string{
 	`{"ph":"M","ts":7,"name":"process_name","args":{"name":"p"}}`,
 }
 
-// TestWindowCutsNothing: any window reads the same events, in any combination, and
-// fails at the same place with the same words.
-func TestWindowCutsNothing(t *testing.T) {
+// TestQuickReadsAsTokens: both ways read the same events, in any combination, and
+// fail at the same place with the same words.
+func TestQuickReadsAsTokens(t *testing.T) {
 	first := spellings
 	if testing.Short() {
 		first = first[:len(first)/8+1]
@@ -110,9 +112,9 @@ func TestWindowCutsNothing(t *testing.T) {
 	sameReading(t, zipped(t, string(story)))
 }
 
-// TestEventsLargerThanTheWindow: events that are cut by the window's end, and one
+// TestQuickReadsBeyondItsWindow: events that are cut by the window's end, and one
 // that is larger than it.
-func TestEventsLargerThanTheWindow(t *testing.T) {
+func TestQuickReadsBeyondItsWindow(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("[")
 	for i := range 6000 {
@@ -128,8 +130,23 @@ func TestEventsLargerThanTheWindow(t *testing.T) {
 	sameReading(t, []byte(b.String()))
 }
 
-// FuzzWindows reads any file through windows of several sizes.
-func FuzzWindows(f *testing.F) {
+// TestQuickReadsOurTraces: nothing of a trace of ours is left to the tokens.
+func TestQuickReadsOurTraces(t *testing.T) {
+	text := render(t, Options{}, noise(500))
+	p := &parser{info: &Info{}, base: math.MinInt64, quick: new(quick), each: func(*Event) error {
+		return nil
+	}}
+	p.lex = newLexer(strings.NewReader(text[strings.Index(text, "[\n")+1:]), 0)
+	n := 0
+	for ; p.quickEvent(n); n++ {
+	}
+	if want := strings.Count(text, `{"ph":`); n != want || n < 500 {
+		t.Errorf("%d of %d events", n, want)
+	}
+}
+
+// FuzzQuick reads any file both ways.
+func FuzzQuick(f *testing.F) {
 	for _, s := range spellings {
 		f.Add([]byte("[" + s + "," + spellings[0] + "]"))
 		f.Add([]byte(`{"traceEvents":[` + spellings[0] + "," + s + "]}"))
