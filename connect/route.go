@@ -97,7 +97,6 @@ func viewNet(sys *topo.System, gpu, net topo.NodeID, a *topo.Access, p *Params) 
 	return v
 }
 
-// router answers RouteOf.
 type router struct {
 	c      *Layout
 	p      *Params

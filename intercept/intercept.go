@@ -32,7 +32,7 @@ import (
 // NCCL is the version that programs see.
 const NCCL = "2.28.9"
 
-// Options are a run.
+// Options configure an interception.
 type Options struct {
 	collector.Settings
 	Command []string

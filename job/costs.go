@@ -490,7 +490,6 @@ func (x *planned) formula(n int) error {
 	return nil
 }
 
-// cost returns the Cost of a call.
 func (c *costing) cost(ctx context.Context, i int, x *planned) (streams.Cost, error) {
 	out := streams.Cost{Time: x.alone.Time, Ends: x.ends, Slack: x.slack, SMs: x.sms,
 		Buffered: x.receive > 0, Receive: x.receive}

@@ -10,7 +10,6 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// eventFiles get the events of an operation.
 type eventFiles struct {
 	Trace   *chrome.Writer  // nil: no trace
 	Profile *profile.Writer // nil: no profile

@@ -36,7 +36,6 @@ func (f *fault) factor() float64 {
 	return f.Slow
 }
 
-// errFault is the grammar of a fault.
 var errFault = fmt.Errorf("write rank=3:slow=1.5, nic=node0/mlx5_2:slow=4, nic=node0/2:slow=4 (node0/2.1: "+
 	"the first port of a fused NIC) or link=leaf0~spine1:down; "+
 	"a fault is slow=FACTOR from 1 to %g, down, and for NICs and links latency=MICROSECONDS up to %g and "+
@@ -227,7 +226,6 @@ func addFault(cfg *sim.Config, cl *fabric.Cluster, text string) error {
 	return nil
 }
 
-// port adds a fault of one port.
 func (f *fault) port(cfg *sim.Config, own sim.Fault) {
 	cfg.Faults = append(cfg.Faults, own)
 	if f.Timed != nil && own.Rank < 0 {

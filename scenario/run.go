@@ -212,7 +212,6 @@ type Line struct {
 // Lines lists the rows in nccl-tests' order.
 func (r *Running) Lines() []Line { return slices.Clone(r.lines) }
 
-// list makes the lines.
 func (r *Running) list() error {
 	parts := r.Spec.Workload.Pairs(r.Spec.seed())
 	for _, typ := range r.types {

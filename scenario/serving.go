@@ -221,7 +221,6 @@ func ServeOn(ctx context.Context, site *Site, spec Spec, opt Options) (*Served, 
 	return out, nil
 }
 
-// servingPlan is the plan of an operation of serving.
 func (m *Site) servingPlan(spec *Spec) (*peer.Plan, error) {
 	w := &spec.Workload
 	s, n := &w.Serving, m.Comm.NRanks

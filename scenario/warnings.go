@@ -16,7 +16,6 @@ type LintWarning struct{ lint.Summary }
 // Error counts them: "a.xml: 1 error, 2 warnings".
 func (w *LintWarning) Error() string { return w.File + ": " + w.String() }
 
-// warn passes a warning on.
 func (o *Options) warn(err error) {
 	if o.Warn != nil {
 		o.Warn(err)

@@ -414,7 +414,6 @@ func (x *Executor) result(p *plan.Plan, t *tally) exec.Result {
 	return r
 }
 
-// network is what a Config says of the network.
 func (c *Config) network() host.Settings {
 	return host.Settings{Fabric: c.Fabric, QPs: c.QPs, Split: c.SplitData, TwoWrites: c.TwoWrites.Or(8192),
 		Faults: c.Faults, RC: c.RC, Sockets: c.Sockets}

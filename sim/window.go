@@ -82,7 +82,6 @@ const (
 	equalShare
 )
 
-// draws is the jitter as an Account has it.
 func (j jitter) draws() exec.Draws { return exec.Draws(j) }
 
 // Windows keeps the simulated windows of a Config: sizes of a sweep share them. The

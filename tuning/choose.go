@@ -211,7 +211,6 @@ func (m *Model) times(o Op, nBytes uint64) Times {
 	return t
 }
 
-// any reports whether any cell is on.
 func (t *Times) any() bool {
 	for a := range t {
 		for _, v := range t[a] {

@@ -81,7 +81,6 @@ func (t *TestFlags) test() flags.Group {
 	)
 }
 
-// launch returns the flags of launching.
 func (t *TestFlags) launch() flags.Group {
 	return flags.In(Launch,
 		flags.Of(&t.Threads, "nthreads", "t", 1, "`N` threads in each process", "engine.threads", "Threads"),
@@ -124,7 +123,6 @@ func (t *TestFlags) buffers() flags.Group {
 	)
 }
 
-// output returns the flags of output.
 func (t *TestFlags) output() flags.Group {
 	return flags.In(flags.Output,
 		flags.Of(&t.Columns, "columns", "", "",

@@ -71,7 +71,6 @@ func (p *Process) Config() (*config.Config, error) {
 	return scenario.Settings(p.sources(), p.warnOf, p.Cancelled)
 }
 
-// sources returns the sources of settings.
 func (p *Process) sources() config.Sources {
 	// The names of NCCL's configuration files are not relative to Dir.
 	s := config.Sources{Flags: p.Env, Environ: p.Environ, NoEnv: p.NoEnv, ReadFile: func(name string) ([]byte,

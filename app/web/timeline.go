@@ -100,7 +100,6 @@ func (b *builder) Emit(e *trace.Event) {
 	b.Memory.Emit(&bare)
 }
 
-// timeline returns the columns.
 func (b *builder) timeline(title string) *Timeline {
 	t := &Timeline{Title: title, Kinds: kindWords, Left: b.left, Tracks: []Track{}, Names: []string{},
 		Track: []int32{}, Start: []int64{}, Dur: []int64{}, Name: []int32{}, Kind: []uint8{}}

@@ -28,7 +28,6 @@ func start(args []string, a *cli.App) int {
 	return a.Line.Run(func(ctx context.Context) int { return run(ctx, args, a) }, a.Interrupted)
 }
 
-// appOf is the app of a process.
 func appOf(p process.Process) *cli.App {
 	p.Version, p.Commit, p.Date = version, commit, date
 	a := &cli.App{Process: p}

@@ -107,7 +107,6 @@ func (m *machine) answer(t *testing.T, d *datadriven.TestData) string {
 	return f(m, d)
 }
 
-// hosts makes the communicator.
 func (m *machine) hosts(t *testing.T, d *datadriven.TestData) (string, error) {
 	m.sys, m.comm, m.err = nil, nil, nil
 	if err := m.read(t, d); err != nil {

@@ -35,7 +35,7 @@ const (
 	Paced                 // as it passes: programs wait
 )
 
-// Clocks are their words.
+// Clocks are the words of --time, by Clock.
 var Clocks = [...]string{"record", "virtual", "measured", "paced"}
 
 // String is the word of a Clock.
@@ -51,7 +51,7 @@ const (
 	None                   // programs that use no CUDA
 )
 
-// DeviceWords are their words.
+// DeviceWords are the words of --devices, by Devices.
 var DeviceWords = [...]string{"real", "virtual", "none"}
 
 // String is the word of Devices.

@@ -407,7 +407,6 @@ func rankOf(o *wireOp) *stepRank {
 	return &stepRank{Shared: o.shared, Scalar: o.scalar, Pointer: o.flags&flagScalarPointer != 0}
 }
 
-// stepsOf are the steps of a launch.
 func stepsOf(units []*unit) *stepList {
 	j := newStepList()
 	for i := range units[0].ops {

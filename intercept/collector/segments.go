@@ -26,7 +26,6 @@ func (c *Core) segment(t *thread, s *stream, number uint64, opened int64) {
 	c.begin(o)
 }
 
-// segmentDone is what segments took.
 func (c *Core) segmentDone(t *thread, q *request) reply {
 	for b := q.payload; len(b) >= 16; b = b[16:] {
 		id, took := binary.LittleEndian.Uint64(b), int64(binary.LittleEndian.Uint64(b[8:]))

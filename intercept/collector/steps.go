@@ -24,7 +24,6 @@ type stepRank struct {
 	Pointer bool // the scalar is in the memory of a device
 }
 
-// stepCall is a collective.
 type stepCall struct {
 	Name   string // in errors
 	Func   coll.Func
@@ -46,7 +45,6 @@ const (
 // sharedSize is the size of a buffer's description.
 const sharedSize = 96
 
-// newStepList returns a list without steps.
 func newStepList() *stepList { return &stepList{index: map[*byte]uint32{}} }
 
 // place names an offset in a rank's buffer.

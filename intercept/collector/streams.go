@@ -4,7 +4,6 @@ import (
 	"github.com/simccl/simccl/workload/calls"
 )
 
-// stream is a CUDA stream.
 type stream struct {
 	dev     *device
 	id      uint64
@@ -58,7 +57,6 @@ type op struct {
 	record  int // of its GPU's events, -1 for none
 }
 
-// event is a CUDA event.
 type event struct {
 	op *op
 	r  *rank // whose events have its record, nil for none

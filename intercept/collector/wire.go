@@ -118,7 +118,6 @@ func parseRequest(b []byte) *request {
 	return q
 }
 
-// write sends a reply.
 func (p *reply) write(w io.Writer) error {
 	le := binary.LittleEndian
 	b := make([]byte, replySize, replySize+len(p.text))

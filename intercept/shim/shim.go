@@ -120,7 +120,6 @@ func Build(dir, cc string, names ...string) error {
 	return errors.Join(os.WriteFile(done, []byte(hash()), 0o644), os.Rename(done, filepath.Join(dir, stamp)))
 }
 
-// build is one library.
 type build struct {
 	name, source string
 	args         []string

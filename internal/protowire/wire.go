@@ -27,7 +27,7 @@ func AppendNumber(b []byte, number int, v uint64) []byte {
 	return binary.AppendUvarint(Tag(b, number, Varint), v)
 }
 
-// AppendDouble appends a double field.
+// AppendDouble appends a field of 64 bits that holds a float.
 func AppendDouble(b []byte, number int, v float64) []byte {
 	return binary.LittleEndian.AppendUint64(Tag(b, number, Fixed8), math.Float64bits(v))
 }

@@ -12,7 +12,6 @@ import (
 // A group launches all its calls together: its first step waits for all predecessors of its calls, and its
 // last step ends when all calls have. The sends and receives of a group are one kernel for each communicator.
 
-// nodeKind is the kind of action at a node.
 type nodeKind uint8
 
 const (

@@ -52,7 +52,6 @@ type run struct {
 // place is a node of a rank's graph.
 type place struct{ rank, node int32 }
 
-// taskKind is the kind of a task.
 type taskKind uint8
 
 const (

@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// SliceKind is the kind of a Slice.
+// SliceKind says what a stream or a thread of the host does in a Slice.
 type SliceKind uint8
 
 // Kinds of slices.

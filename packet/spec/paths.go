@@ -1,6 +1,5 @@
 package spec
 
-// checkPaths validates the paths given for a flow.
 func (f *Flow) checkPaths(n *Network, i int, c *Config) error {
 	if len(f.Path)+len(f.Back) == 0 {
 		return nil

@@ -50,7 +50,6 @@ func (p *paths) step(seed uint64, flow int32) {
 	}
 }
 
-// next returns the path of the next packet.
 func (p *paths) next(seed uint64, flow int32) uint16 {
 	switch p.balance {
 	case ECMP:

@@ -26,7 +26,6 @@ type algorithm interface {
 	generator(b base) (plan.Generator, error)
 }
 
-// algorithms lists all algorithms.
 var algorithms = [coll.NumAlgorithms]algorithm{
 	coll.Tree:          treeAlgo{},
 	coll.Ring:          ringAlgo{},

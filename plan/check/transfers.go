@@ -56,7 +56,6 @@ type span struct {
 	sends bool
 }
 
-// spanOf is a part of it.
 type spanOf struct {
 	span
 	t plan.Transfer

@@ -22,7 +22,6 @@ type ListedProgram struct {
 	Ops []plan.Op
 }
 
-// programsOf returns the programs of a rank.
 func (l *Listing) programsOf(rank int32) []ListedProgram {
 	byRank := func(q ListedProgram, rank int32) int { return cmp.Compare(q.Rank, rank) }
 	i, _ := slices.BinarySearchFunc(l.Programs, rank, byRank)

@@ -60,7 +60,6 @@ func (t *tree) fail(at schedule.Pos, format string, args ...any) error {
 	return t.s.Fault(schedule.Whole(at), format, args...)
 }
 
-// token reads one token.
 func (t *tree) token() (json.Token, schedule.Pos, error) {
 	pos := t.here()
 	tok, err := t.dec.Token()

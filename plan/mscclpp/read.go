@@ -114,7 +114,6 @@ func (r *reader) numberOf(n *node, name string, lo, hi, def int64) int64 {
 // must, as the default of numberOf, makes the member required.
 const must = math.MinInt64
 
-// numbers reads a list of numbers.
 func (r *reader) numbers(n *node, name string, hi int) []int {
 	var out []int
 	for _, m := range r.list(n, name) {

@@ -67,7 +67,7 @@ func Open(set netcfg.IB, device string, port int) (*Ports, error) {
 	return p, nil
 }
 
-// Close closes the ports.
+// Close closes the devices that the ports are of.
 func (p *Ports) Close() { p.net.Close() }
 
 // From returns the name of the local port's device.

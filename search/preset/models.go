@@ -19,7 +19,6 @@ import (
 //go:embed models.txt
 var text string
 
-// model is one of them.
 type model struct {
 	name    string
 	line    int // of graph/rome_models.cc of RCCL 2.30.4, and of 2.28.3 but for GIO

@@ -32,7 +32,7 @@ func sizes(s [2]int64) string {
 // banded is from which ratio of the slowest to the fastest draw on they are said.
 const banded = 1.01
 
-// Text returns the report as text.
+// Text returns the report for a terminal: gains, uncertainty and lines to write.
 func (r *Report) Text() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

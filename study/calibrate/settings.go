@@ -19,7 +19,6 @@ import (
 // earlier ones.
 const SettingsFile = "settings.txt"
 
-// settings is the lines of a SettingsFile.
 type settings []settingsLine
 
 type settingsLine struct {

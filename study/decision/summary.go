@@ -89,7 +89,6 @@ func (s *Summary) extend(c Choice) {
 	s.Choices[c.Func] = append(ranges, next)
 }
 
-// hashPrefix is the prefix of hashes.
 const hashPrefix = "sha256:"
 
 // hashOf returns the hash of a JSON value, independent of blanks and the order of keys: 16 hexadecimal digits

@@ -120,7 +120,6 @@ func (p *Prices) add(row map[string]any) {
 	row["usd_h"], row["usd_million"] = rate, rate*number("time_us")/3600
 }
 
-// prices parses a price list.
 func (p *specParser) prices(s *Spec, n *yaml.Node) error {
 	s.Prices = &Prices{Years: 4}
 	to := map[string]*float64{"gpuHour": &s.Prices.GPUHour, "nic": &s.Prices.NIC,

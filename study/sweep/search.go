@@ -275,7 +275,6 @@ func (x *searcher) learn(batch []job) error {
 	})
 }
 
-// found summarises the search.
 func (x *searcher) found() *Found {
 	best := x.ranked()
 	f := &Found{Goal: x.Goal, Points: len(x.jobs), Tried: len(x.tried), Failed: x.failed, CPU: x.cpu,

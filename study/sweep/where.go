@@ -21,7 +21,6 @@ type Condition struct {
 	expr ast.Expr
 }
 
-// exampleCondition is the example in errors.
 const exampleCondition = `write nodes <= 16 || NCCL_ALGO == "Ring"`
 
 // where parses one condition or a list of them.

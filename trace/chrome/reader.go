@@ -121,14 +121,13 @@ func (p *parser) placed(err error) error {
 }
 
 type parser struct {
-	lex   *lexer
-	info  *Info
-	each  func(*Event) error
-	event Event
-	base  int64
-	head  bool // only the head is read
-	words map[string]int64
-	// wordBytes is the memory of words.
+	lex       *lexer
+	info      *Info
+	each      func(*Event) error
+	event     Event
+	base      int64
+	head      bool // only the head is read
+	words     map[string]int64
 	wordBytes int
 	names     pack.Strings
 	whole     int64  // ts of the event being read: whole microseconds

@@ -35,7 +35,6 @@ type source struct {
 	err  error // the error that ended reading; it is returned again
 }
 
-// counting counts what is read.
 type counting struct {
 	r   io.Reader
 	n   int64
@@ -106,7 +105,6 @@ func (s *source) by() string {
 	return "gzip"
 }
 
-// compressed reports whether the file is compressed.
 func (s *source) compressed() bool { return s.zip != nil || s.zst != nil }
 
 func (s *source) Read(p []byte) (n int, err error) {

@@ -35,7 +35,6 @@ const (
 var waitName = [...]string{"SendGpuWait", "SendPeerWait", "SendWait", "RecvWait", "RecvFlushWait",
 	"RecvGpuWait"}
 
-// waitTint is the tint of each wait.
 var waitTint = [...]trace.Tint{SendGPUWait: trace.Waits, SendPeerWait: trace.Waits, SendWait: trace.Sends,
 	RecvWait: trace.Waits, RecvFlushWait: trace.Copies, RecvGPUWait: trace.Receives}
 

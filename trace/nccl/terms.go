@@ -47,7 +47,7 @@ func (t Term) Varies() bool { return t.Waits() || t == Link || t == Queue || t =
 // Terms are a slice's times by term.
 type Terms [NumTerms]units.Time
 
-// Sum returns the sum of all terms.
+// Sum returns the time that the terms share out, in picoseconds.
 func (t *Terms) Sum() (sum units.Time) {
 	for _, v := range t {
 		sum += v

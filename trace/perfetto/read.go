@@ -197,7 +197,6 @@ func (c counted) ReadByte() (byte, error) {
 	return b, err
 }
 
-// message reads one packet.
 func (r *reader) message(b []byte) error {
 	var event, data, descriptor, chrome, defaults []byte
 	var at, id, flags, clock uint64

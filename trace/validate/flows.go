@@ -33,7 +33,6 @@ func (k flowKey) compare(o flowKey) int {
 	return cmp.Or(strings.Compare(k.cat, o.cat), strings.Compare(k.name, o.name), strings.Compare(k.id, o.id))
 }
 
-// bytes returns the size of the key.
 func (k flowKey) bytes() int64 { return int64(len(k.cat) + len(k.name) + len(k.id) + 2) }
 
 // idOf hashes a key to 128 bits: complete arrows are remembered by these only.

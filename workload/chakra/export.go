@@ -190,7 +190,6 @@ func formatCall(c *workload.Call) string {
 	return t
 }
 
-// parseCall parses the output of formatCall.
 func parseCall(text string, comm int32) (c workload.Call, err error) {
 	c.Comm = comm
 	w := strings.Fields(text)

@@ -10,7 +10,6 @@ import (
 	"github.com/simccl/simccl/workload"
 )
 
-// generator is the state of Make.
 type generator struct {
 	c          *Config
 	p          *workload.Folded

@@ -35,7 +35,6 @@ const (
 	numSchedules
 )
 
-// scheduleNames are the words of --schedule.
 var scheduleNames = [numSchedules]string{"1f1b", "gpipe", "interleaved", "zb-h1"}
 
 // String is the word of --schedule.

@@ -62,7 +62,7 @@ func (k LayerKind) Attention() bool { return k != ssm && k != onlyExperts && k !
 // Windowed reports whether the layer's attention is limited to Window tokens.
 func (k LayerKind) Windowed() bool { return k == denseWindow || k == sparseWindow }
 
-// HasExperts reports whether a layer has experts.
+// HasExperts reports whether a router chooses experts for the tokens of a layer.
 func (k LayerKind) HasExperts() bool { return k == sparse || k == sparseWindow || k == onlyExperts }
 
 // HasFFN reports whether a layer has a feed-forward network that is no expert.

@@ -329,7 +329,6 @@ func (w *writer) cache() {
 	w.kernel = workload.Kernel{}
 }
 
-// servedLayer is a layer of a step.
 func (w *writer) servedLayer(of LayerKind) {
 	c := w.g.c
 	products := func(names ...string) {
@@ -374,7 +373,6 @@ func (w *writer) servedLayer(of LayerKind) {
 	}
 }
 
-// servedLayerExperts are a layer's experts.
 func (w *writer) servedLayerExperts(products func(...string)) {
 	c := w.g.c
 	w.gather()

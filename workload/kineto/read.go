@@ -194,7 +194,6 @@ func (r *reader) group(g Group) int32 {
 	return i
 }
 
-// events reads the array of events.
 func (r *reader) events() error {
 	return r.s.Array(func(int) error {
 		if r.s.Peek() != '{' {

@@ -81,7 +81,6 @@ type thread struct {
 	record  int   // index+1 of the record that is its last call, 0 when it is none
 }
 
-// record is a call of cudaEventRecord.
 type record struct {
 	call     *kineto.Call
 	last     int32 // operation that the thread launched last

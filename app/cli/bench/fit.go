@@ -22,7 +22,6 @@ type FitOptions struct {
 	Quantities []string // to be fitted; none: all that the data identify
 }
 
-// register declares the options.
 func (o *FitOptions) register(cmd *cobra.Command) {
 	o.Times.register(cmd, "where to start from: a `FILE` or a name (default by the topology)")
 	f := cmd.Flags()

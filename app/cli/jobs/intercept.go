@@ -74,7 +74,6 @@ programs that read results get right ones.`,
 	return c
 }
 
-// register declares the options.
 func (o *InterceptOptions) register(c *cobra.Command) {
 	o.Machine.Register(c)
 	o.Machine.RegisterClass(c)

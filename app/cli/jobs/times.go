@@ -17,7 +17,6 @@ import (
 // maxMicros is the largest accepted time of an operation, in microseconds.
 const maxMicros = 1e9
 
-// timeError is an error in a file of times.
 type timeError struct {
 	file      string
 	line, col int

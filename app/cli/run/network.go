@@ -117,7 +117,6 @@ func trafficFlags(t *packetrun.Traffic) flags.Group {
 				"start", "SpanUs"))
 }
 
-// senders are the options of hosts.
 func (o *NetworkOptions) senders() flags.Group {
 	p, h := &o.Request.Options, &o.Htsim
 	return flags.In("Hosts",
@@ -152,7 +151,6 @@ func (o *NetworkOptions) senders() flags.Group {
 			"Messages"))
 }
 
-// switchFlags are the options of switches.
 func switchFlags(o *packetrun.Options) flags.Group {
 	return flags.In("Switches",
 		flags.Of(&o.Routing, "routing", "", "",

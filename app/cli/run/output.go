@@ -22,7 +22,6 @@ type NetworkOutput struct {
 // sampled is the interval of samples, in µs, where files need them and none is given.
 const sampled = 1
 
-// output are the options of what is written.
 func (o *NetworkOptions) output() flags.Group {
 	return flags.In("Output",
 		flags.Of(&o.CSV, "csv", "", "", "write a row for each flow to the CSV `FILE`: bytes, start, end, "+

@@ -35,7 +35,6 @@ func (s *Prepared) writeReport(ctx context.Context) error {
 	return nil
 }
 
-// readMeasured reads the files of --measured.
 func (s *Prepared) readMeasured() (out []page.Measured, err error) {
 	if len(s.opt.Outputs.Measured) > 0 && s.opt.Outputs.Report+s.opt.Outputs.Figures == "" {
 		return nil,

@@ -392,7 +392,6 @@ func (s *Prepared) outputs(ctx context.Context) error {
 		s.opt.Test.Output, s.app.JSON)
 }
 
-// writeCSV writes the rows as CSV.
 func (s *Prepared) writeCSV() error {
 	var b bytes.Buffer
 	if err := sweep.CSV(&b, s.Running.Result().Rows); err != nil {

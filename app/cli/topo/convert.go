@@ -20,7 +20,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// convertHelp is the help of topo convert.
 const convertHelp = `convert writes a topology in the form of NCCL_TOPO_DUMP_FILE, which NCCL can
 read: one element a line, unknown elements and attributes kept. --fused writes
 what the local ranks agree on instead, without what no rank uses. --anonymous

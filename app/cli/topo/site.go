@@ -127,7 +127,6 @@ is such.`,
 		RunE:    cli.RunOf(a, func(args []string) cli.Runner { return &FabricShowOptions{args[0]} })}
 }
 
-// readFabric reads a fabric file.
 func readFabric(a *cli.App, name string) (*fabric.Network, error) {
 	data, err := a.ReadAs(name, fabric.MaxBytes, inputs.Fabric)
 	if err != nil {

@@ -57,7 +57,6 @@ func (p *places) at(rank int32) int32 {
 	return rank
 }
 
-// name of what is drawn at a place.
 func (p *places) name(i int32) string {
 	if p.nodes {
 		return fmt.Sprintf("node %d", i)

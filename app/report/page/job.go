@@ -31,7 +31,6 @@ type Summary struct {
 	Notes      []string    `json:"notes"`
 }
 
-// inputFile is a file and its format.
 type inputFile struct {
 	Name   string `json:"name"`
 	Format string `json:"format"`

@@ -72,7 +72,6 @@ func Of(ctx context.Context, r *scenario.Running, rows []scenario.Row, program s
 	return p, err
 }
 
-// drawn is a run that is drawn.
 type drawn struct {
 	*scenario.Running
 	lines     []scenario.Line // of the first type, reduction, root and cycle

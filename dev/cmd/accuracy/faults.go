@@ -62,7 +62,6 @@ func (m *made) env(kv string) bool {
 // factor is between 2 and 6.
 func (m *made) factor() float64 { return math.Round(10*(2+4*m.rnd.Float64())) / 10 }
 
-// one of a list.
 func one[T any](m *made, list ...T) T { return list[m.rnd.IntN(len(list))] }
 
 // far reports whether the machine has several nodes and NICs between them.

@@ -34,7 +34,6 @@ type suite struct {
 	memory   int               // that a test may take
 }
 
-// tests of a package.
 type tests struct {
 	program string // empty until one is needed
 	none    bool   // they do not compile

@@ -32,7 +32,6 @@ func machinesPage() {
 	}
 }
 
-// pageOfMachines is the page as Markdown.
 func pageOfMachines() string {
 	var b strings.Builder
 	b.WriteString(strings.Replace(head, "BESIDE\n", beside, 1))

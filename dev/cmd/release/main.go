@@ -28,11 +28,9 @@ import (
 // target is a system and its kind of processor.
 type target struct{ os, arch string }
 
-// targets are what is built.
 var targets = []target{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"},
 	{"windows", "amd64"}, {"windows", "arm64"}}
 
-// release is what is made.
 type release struct {
 	version string // without v
 	commit  string
@@ -43,7 +41,6 @@ type release struct {
 	extras  []file   // of every archive
 }
 
-// file is a file of an archive.
 type file struct {
 	name string
 	mode int64

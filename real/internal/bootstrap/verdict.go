@@ -42,7 +42,6 @@ func (v *verdict) err() error {
 	return &AbortError{Rank: v.Rank, Reason: v.Text}
 }
 
-// frame encodes a verdict.
 func (v *verdict) frame(kind frameKind) frame {
 	b, _ := json.Marshal(v) // strings and integers cannot fail
 	return frame{kind: kind, tag: uint32(v.Rank), payload: b}
@@ -91,7 +90,6 @@ func interrupted(cause error) string {
 	return ""
 }
 
-// signalName returns the usual name of a signal.
 func signalName(text string) string {
 	switch text {
 	case "interrupt":

@@ -11,7 +11,6 @@ import (
 	"github.com/simccl/simccl/real/internal/psk"
 )
 
-// frameKind is the purpose of a frame.
 type frameKind uint8
 
 const (

@@ -171,7 +171,6 @@ func (r *rank) queueWork(w Work) error {
 	return r.beside.work.Add(w.Bytes, r.beside.stream)
 }
 
-// waitBoth waits for both streams.
 func (r *rank) waitBoth(b *beside) error {
 	if err := r.dev.Record(b.marks[3], b.stream); err != nil {
 		return err
@@ -182,7 +181,6 @@ func (r *rank) waitBoth(b *beside) error {
 	return r.wait()
 }
 
-// parts is Session.parts on a rank.
 func (r *rank) parts(op *Case, by Method, w Work, n, kernels int) (out [3]units.Time, err error) {
 	queue, err := r.queuer(op, by)
 	if err != nil {
@@ -278,7 +276,6 @@ func (r *rank) both(graphs [2]cuda.Graph) (out [3]units.Time, err error) {
 	return out, err
 }
 
-// freeBeside frees the resources of Beside.
 func (r *rank) freeBeside() error {
 	b := r.beside
 	if b == nil {

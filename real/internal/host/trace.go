@@ -247,7 +247,6 @@ func (e *stepEvent) sent(p *piece, o *outgoing, k int) {
 		phase(nccl.SendWait, from, max(h.to, from+2), nccl.Terms{})}
 }
 
-// received sets the phases of a receive.
 func (e *stepEvent) received(p *piece, i *incoming, k int) {
 	if i == nil || k >= len(i.hops) {
 		to := max(p.end, 2)

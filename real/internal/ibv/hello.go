@@ -37,7 +37,6 @@ type farQP struct {
 	ECE *verbs.ECE `json:",omitempty"`
 }
 
-// writeLine writes a value as a line of JSON.
 func writeLine(w io.Writer, what any) error {
 	b, err := json.Marshal(what)
 	if err != nil {

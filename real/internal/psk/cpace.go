@@ -51,7 +51,6 @@ func generator(secret, channel, session []byte) *ristretto255.Element {
 	return g
 }
 
-// newScalar returns a random scalar.
 func newScalar() *ristretto255.Scalar {
 	var wide [64]byte
 	_, _ = rand.Read(wide[:]) // never fails

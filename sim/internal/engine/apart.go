@@ -43,7 +43,6 @@ type apart struct {
 	events  [2]int64 // that each side handled in one of the last windows, less for each since
 }
 
-// part is a part of a run.
 type part struct {
 	e      *Engine
 	next   units.Time // when something is due
@@ -307,7 +306,6 @@ func (a *apart) partNetwork(s sets, known []int32) (nets int) {
 	return nets
 }
 
-// least is the index of the least.
 func least(of []int) (at int) {
 	for i, n := range of {
 		if n < of[at] {
@@ -423,7 +421,6 @@ func (a *apart) side(t *parallel.Team, which int) {
 	a.events[which] = max(events, a.events[which]*7/8)
 }
 
-// run runs a part.
 func (a *apart) run(i int) {
 	p := &a.parts[i]
 	before := p.e.Queue.Handled()

@@ -296,7 +296,6 @@ func (e *Engine) kindOf(g *Group) int8 {
 	return int8(len(e.kinds) - 1)
 }
 
-// findRate is what rate is.
 func (e *Engine) findRate(g *Group, active int32) wire.Rate {
 	var r float64
 	switch g.proto {

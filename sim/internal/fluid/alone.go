@@ -73,7 +73,6 @@ func (f *Fluid) showAlone(ri int32, rt *route) {
 	}
 }
 
-// hideAlone undoes that.
 func (f *Fluid) hideAlone(rt *route) {
 	rt.shown = false
 	for i := range rt.places {

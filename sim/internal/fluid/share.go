@@ -26,7 +26,6 @@ type watched struct {
 	stamp  int64
 }
 
-// linkFill is what filling knows of a link.
 type linkFill struct {
 	dirty  bool
 	tight  bool      // it holds flows below their own rates, or may by rounding
@@ -37,7 +36,6 @@ type linkFill struct {
 	stamp  int64
 }
 
-// bundleFill is what filling knows of a bundle.
 type bundleFill struct {
 	dirty bool // flows came or went
 	fixed bool
@@ -399,7 +397,6 @@ func (w *watched) commit() {
 	w.reportRates(w.compO)
 }
 
-// reportRates reports the rates on links.
 func (w *watched) reportRates(links []int32) {
 	for _, li := range links {
 		l := &w.links[li]

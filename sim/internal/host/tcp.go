@@ -44,7 +44,6 @@ func newTCP(n *Network) tcp {
 	}}
 }
 
-// join makes a connection one of TCP.
 func (x *tcp) join(nc *Conn, c *plan.Conn, pr *plan.Program) {
 	sockets, helpers, _ := x.n.OverTCP(c)
 	x.n.proxy.perEnd = x.perPoll

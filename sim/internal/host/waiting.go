@@ -93,7 +93,6 @@ func (n *Network) Weigh(r wire.RouteID, l wire.LinkID, by int32) {
 // picoseconds: 128 bits, for a sum must not depend on how it was split up.
 type integral struct{ hi, lo uint64 }
 
-// add adds a product.
 func (s *integral) add(work, wait uint64) {
 	hi, lo := bits.Mul64(work, wait)
 	var carry uint64

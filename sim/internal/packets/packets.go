@@ -100,7 +100,6 @@ type queue struct {
 	rate          int64   // bit/s that its host gives it
 }
 
-// message is one in progress.
 type message struct {
 	queue wire.QueueID
 	left  int8 // halves

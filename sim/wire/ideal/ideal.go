@@ -29,7 +29,6 @@ type Ideal struct {
 	report func(l wire.LinkID, at units.Time, rate wire.Rate)
 }
 
-// link is what a link has carried.
 type link struct {
 	bytes units.Bytes
 	nano  wire.Work // beyond whole bytes
