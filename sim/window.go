@@ -306,9 +306,9 @@ func (x *Executor) cheap(m, window *method) bool {
 	return m.cost.time() <= 2*x.whole/quickly
 }
 
-// otherwise is what is simulated where the parts of a window, whose channels may be equal where
-// those of the whole are not, fold in different ways: the same with channels kept apart as in the
-// whole, or else with jitter that each rank draws.
+// otherwise returns the method for a window whose two parts fold in different ways: a part may have equal
+// channels where the whole has unequal ones. It divides the channels of the parts as those of the whole are,
+// or, where they are already, has each rank draw its jitter.
 func (m *method) otherwise() *method {
 	own := *m
 	if m.divided {

@@ -296,12 +296,13 @@ func (s *scan) joint(gi int32, op *plan.Op, rep bool) error {
 	return nil
 }
 
-// note takes the gathered uses for one flow of a kind.
+// note adds a flow of a kind that uses the links gathered in w.Uses.
 func (s *scan) note(kind int32, rep bool) {
 	s.noteUses(kind, s.keepUses(), rep)
 }
 
-// noteUses takes the uses of a range for one flow of a kind.
+// noteUses adds a flow of a kind that uses the links of uses[at[0]:at[1]], and counts it in each of them, so that
+// sortLinks can tell links that are crossed by the same flows.
 func (s *scan) noteUses(kind int32, at [2]int32, rep bool) {
 	s.flows = append(s.flows, flow{kind: kind, from: at[0], to: at[1], rep: rep})
 	for _, u := range s.uses[at[0]:at[1]] {

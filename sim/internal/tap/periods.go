@@ -20,7 +20,8 @@ type stretched struct {
 	args []trace.Arg
 }
 
-// passed is the time that has passed at a time of the clock.
+// passed converts a time of the engine's clock, which skips the periods that were counted, to the time with
+// them.
 func (s *stretched) passed(at units.Time) units.Time {
 	later := units.Time(0)
 	for _, g := range s.gaps {
@@ -31,7 +32,7 @@ func (s *stretched) passed(at units.Time) units.Time {
 	return at + later
 }
 
-// clock is the engine's time when so much time has passed.
+// clock is the inverse of passed: the engine's time at a time with all periods.
 func (s *stretched) clock(at units.Time) units.Time {
 	for _, g := range s.gaps {
 		if at > g.at {

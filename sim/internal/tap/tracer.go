@@ -79,13 +79,14 @@ type slot struct {
 	more  *arrows
 }
 
-// arrows are what few pieces have beside their own arrow.
+// arrows are further arrows of a piece, which few pieces have: to it from pieces that its op received, and from
+// it to several receivers.
 type arrows struct {
 	deps []int64 // from what the piece's op received
 	fan  []nccl.Arrow
 }
 
-// arrows returns what the piece has beside its own arrow, to be read.
+// arrows returns the further arrows of the piece; none are allocated for one without.
 func (s *slot) arrows() arrows {
 	if s.more == nil {
 		return arrows{}
