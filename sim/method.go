@@ -331,8 +331,9 @@ func (x *Executor) inBlocks(ctx context.Context, m *method, p *plan.Plan) (*tall
 	return m.beyond(parts[0], parts[0], parts[1], of, max(1, p.Iterations()), 1), nil
 }
 
-// beyond adds to rest the parts beyond those that ran, each as long as one of those by which
-// full is more than half, times the pace. There are so many in every one of times.
+// beyond adds to rest the of.Of-of.Ran parts that were not simulated. Each takes the mean of the parts that
+// full has and half does not, times the pace; full and half ran of.Ran and of.Ran/2 parts. The account counts
+// them times over: turns are left out in each iteration.
 func (m *method) beyond(rest, full, half *tally, of exec.Part, times int64, pace float64) *tally {
 	t := beyond(rest, full, half, of.Of-of.Ran, of.Ran-of.Ran/2, pace)
 	t.account = m.account(rest.account, (of.Of-of.Ran)*times, t.first-rest.first)

@@ -301,8 +301,8 @@ func (s *scan) note(kind int32, rep bool) {
 	s.noteUses(kind, s.keepUses(), rep)
 }
 
-// noteUses adds a flow of a kind that uses the links of uses[at[0]:at[1]], and counts it in each of them, so that
-// sortLinks can tell links that are crossed by the same flows.
+// noteUses adds a flow of a kind that uses the links of uses[at[0]:at[1]], and counts it in each of them, so
+// that sortLinks finds links that are crossed by the same flows.
 func (s *scan) noteUses(kind int32, at [2]int32, rep bool) {
 	s.flows = append(s.flows, flow{kind: kind, from: at[0], to: at[1], rep: rep})
 	for _, u := range s.uses[at[0]:at[1]] {

@@ -79,8 +79,8 @@ type slot struct {
 	more  *arrows
 }
 
-// arrows are further arrows of a piece, which few pieces have: to it from pieces that its op received, and from
-// it to several receivers.
+// arrows are further arrows of a piece, which few pieces have: to it from pieces that its op received, and
+// from it to several receivers.
 type arrows struct {
 	deps []int64 // from what the piece's op received
 	fan  []nccl.Arrow
