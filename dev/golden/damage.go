@@ -3,6 +3,8 @@ package golden
 import (
 	"cmp"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -29,9 +31,27 @@ const most = 150
 // number is one by itself: not a part of a name, a version or a time.
 var number = regexp.MustCompile(`(^|[\s,\[:>=("])(-?\d+(?:\.\d+)?)($|[\s,\]})"<])`)
 
+// DamageEach is Damage of every file that a pattern of filepath.Glob matches, as f says of it.
+func DamageEach(t testing.TB, pattern string, f func(name string) Input) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files %s: %v", pattern, err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		in := f(name)
+		in.Name, in.Text = name, string(text)
+		Damage(t, in)
+	}
+}
+
 // Damage checks that the file is read, and that it is refused at the line of any number of it that becomes
 // none.
-func Damage(t *testing.T, f Input) {
+func Damage(t testing.TB, f Input) {
 	t.Helper()
 	if err := f.Read(f.Text); err != nil {
 		t.Fatalf("%s: %v", f.Name, err)

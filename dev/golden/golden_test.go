@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,6 +82,29 @@ func TestOwnReferencesAreWhole(t *testing.T) {
 	for _, key := range []string{"system", "paths", "graphs", "graphsFinal", "channels", "tuning"} {
 		if _, ok := refs[0].Doc[key]; !ok {
 			t.Errorf("%s has no %s", refs[0].Name, key)
+		}
+	}
+}
+
+// TestReaderThatPassesOverNumbersFails: a reader that refuses a damaged number at its line passes; one that
+// reads it, or names another line, fails.
+func TestReaderThatPassesOverNumbersFails(t *testing.T) {
+	read := func(at int, refuses bool) func(string) error {
+		return func(text string) error {
+			if i := strings.Index(text, "4x2"); i >= 0 && refuses {
+				return fmt.Errorf("f:%d:1: no number", at+strings.Count(text[:i], "\n"))
+			}
+			return nil
+		}
+	}
+	for _, c := range []struct {
+		read func(string) error
+		fail bool
+	}{{read(1, true), false}, {read(1, false), true}, {read(2, true), true}} {
+		var r recorder
+		Damage(&r, Input{Name: "f", Text: "a 1\nb 22\n", Read: c.read})
+		if r.failed != c.fail {
+			t.Errorf("fails %t, want %t: %s", r.failed, c.fail, r.text.String())
 		}
 	}
 }

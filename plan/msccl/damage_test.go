@@ -1,8 +1,6 @@
 package msccl
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,21 +9,12 @@ import (
 
 // TestNumbersThatAreNone: every number of a schedule is read, and what is none is refused at its line.
 func TestNumbersThatAreNone(t *testing.T) {
-	files, err := filepath.Glob("../../testdata/schedules/*.xml")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no files", err)
-	}
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		golden.Damage(t, golden.Input{Name: name, Text: string(text),
-			Read: func(text string) error {
-				_, err := Read([]byte(text), name)
-				return err
-			}, Free: func(line string, at int) bool { // what depends on a step follows from depid
-				return strings.HasSuffix(line[:at], `hasdep="`)
-			}})
-	}
+	golden.DamageEach(t, "../../testdata/schedules/*.xml", func(name string) golden.Input {
+		return golden.Input{Read: func(text string) error {
+			_, err := Read([]byte(text), name)
+			return err
+		}, Free: func(line string, at int) bool { // what depends on a step follows from depid
+			return strings.HasSuffix(line[:at], `hasdep="`)
+		}}
+	})
 }

@@ -1,8 +1,6 @@
 package gpu
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,21 +9,13 @@ import (
 
 // TestNumbersThatAreNone: every number of a file is read, and what is none is refused at its line.
 func TestNumbersThatAreNone(t *testing.T) {
-	files, err := filepath.Glob("classes/nv*.json")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no files", err)
-	}
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		golden.Damage(t, golden.Input{Name: name, Text: string(text), Instead: `"4x2"`,
+	golden.DamageEach(t, "classes/nv*.json", func(name string) golden.Input {
+		return golden.Input{Instead: `"4x2"`,
 			Read: func(text string) error {
 				_, err := Parse([]byte(text), name)
 				return err
 			}, Free: func(line string, at int) bool { // validations are refused where their list begins
 				return golden.Quoted(line, at) || strings.Contains(line, "mean_error")
-			}})
-	}
+			}}
+	})
 }
