@@ -91,9 +91,8 @@ var classes = []struct {
 			return errors.As(err, &setting) && setting.Field == "Faults"
 		}}},
 	{StatusInput, []func(error) bool{
-		is[*scenario.InputError], is[topoxml.Errors], is[*topo.LibraryError], is[*sim.BufferError],
-		is[*fabric.NoRouteError],
-		is[*fabric.NoTreeError], is[*connect.NoNetError],
+		is[*fail.FileError], is[*scenario.InputError], is[topoxml.Errors], is[*topo.LibraryError],
+		is[*sim.BufferError], is[*fabric.NoRouteError], is[*fabric.NoTreeError], is[*connect.NoNetError],
 		matches(calibrate.ErrNoHoldout), matches(calibrate.ErrTooFew),
 		is[*chrome.SyntaxError], matches(os.ErrNotExist), matches(os.ErrPermission),
 		// a file named where none can be

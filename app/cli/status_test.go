@@ -62,6 +62,7 @@ func TestKinds(t *testing.T) {
 	}{
 		{nil, StatusOK}, {fail.Usage("no"), StatusUsage}, {fail.Input(errors.New("no")), StatusInput},
 		{fail.Check("no"), StatusCheck},
+		{fmt.Errorf("--model: %w", &fail.FileError{File: "config.json", Problem: "no"}), StatusInput},
 		{fail.Unavailable(errors.New("no")), StatusAbsent}, {fail.NotYet("more", "this"),
 			StatusNotImplemented},
 		{fail.Join(nil, context.Canceled, fail.Usage("no")), StatusTimeout},

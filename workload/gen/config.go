@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
-	"strings"
+	"sync"
 
 	"github.com/simccl/simccl/internal/fail"
 	"github.com/simccl/simccl/internal/jsonfile"
@@ -26,7 +28,7 @@ type published struct {
 	FFN       int64  `json:"intermediate_size"`
 	DenseFFN  int64  `json:"intermediate_size_mlp"` // Llama 4: of layers without experts
 	Vocab     int64  `json:"vocab_size"`
-	Tied      bool   `json:"tie_word_embeddings"`
+	Tied      *bool  `json:"tie_word_embeddings"`
 	Act       string `json:"hidden_act"`
 	HybridAct string `json:"mlp_hidden_act"`
 
@@ -55,9 +57,16 @@ type published struct {
 	Window     int64    `json:"sliding_window"`
 	UseWindow  *bool    `json:"use_sliding_window"`
 	LayerTypes []string `json:"layer_types"`
+	WindowsOf  int64    `json:"sliding_window_pattern"` // the last of so many layers has no window
 	Bias       bool     `json:"attention_bias"`
 	MLPBias    bool     `json:"mlp_bias"`
 	Positions  int64    `json:"max_position_embeddings"`
+
+	Vision json.RawMessage `json:"vision_config"`
+	Audio  json.RawMessage `json:"audio_config"`
+
+	MultiQuery bool `json:"multi_query"`              // all heads share one of keys and values
+	Grouped    bool `json:"new_decoder_architecture"` // Falcon: num_kv_heads counts in spite of multi_query
 
 	Pattern    string `json:"hybrid_override_pattern"`
 	SSMHeads   int64  `json:"mamba_num_heads"`
@@ -72,53 +81,94 @@ type published struct {
 // ParseModel parses a Hugging Face config.json. A file without model_type is a decoder like Llama. Errors
 // are of package fail and have a position.
 func ParseModel(data []byte, file string) (*Model, error) {
+	r := jsonfile.New(data, file)
+	of, err := members(r)
+	if err == nil {
+		err = r.End()
+	}
 	var x published
 	places := map[string]int64{}
-	r := jsonfile.New(data, file)
-	if err := object(r, &x, places); err != nil {
-		return nil, err
+	if err == nil {
+		err = x.read(r, of, places)
 	}
-	if err := r.End(); err != nil {
-		return nil, err
+	if err == nil {
+		err = x.unknown(r, of)
 	}
-	if err := x.check(r, places); err != nil {
+	if err == nil {
+		err = x.check(r, places)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return x.model(), nil
 }
 
-// object reads the members that published lists. Members of text_config, in which a multimodal model keeps
-// its decoder, take precedence.
-func object(r *jsonfile.Reader, x *published, places map[string]int64) error {
-	fields := map[string]json.RawMessage{}
-	err := r.Object(func(key string, at int64) error {
+// member is a member of config.json that is not null, and the offset of its name.
+type member struct {
+	at    int64
+	value json.RawMessage
+}
+
+// members reads the members of an object. Those of text_config, in which a multimodal model keeps its
+// decoder, take precedence.
+func members(r *jsonfile.Reader) (of map[string]member, err error) {
+	of = map[string]member{}
+	var text map[string]member
+	err = r.Object(func(key string, at int64) (err error) {
 		if key == "text_config" {
-			return object(r, x, places)
-		}
-		var value json.RawMessage
-		if err := r.Decode(&value); err != nil {
+			text, err = members(r)
 			return err
 		}
-		if string(value) == "null" {
-			return nil
+		var value json.RawMessage
+		if err := r.Decode(&value); err != nil || string(value) == "null" {
+			return err
 		}
-		if _, twice := fields[key]; twice {
+		if _, twice := of[key]; twice {
 			return r.Fail(at, "keep one", "member %q twice", key)
 		}
-		fields[key] = value
-		places[key] = at
-		one, err := json.Marshal(map[string]json.RawMessage{key: value})
-		if err != nil {
-			return r.Fail(at, "", "%v", err)
-		}
-		if other := (*json.UnmarshalTypeError)(nil); errors.As(json.Unmarshal(one, x), &other) {
-			return r.Fail(at, "write what its publisher has", "%s: %s where %s is expected", key, other.Value,
-				jsonfile.KindOf(other.Type))
-		}
+		of[key] = member{at, value}
 		return nil
 	})
-	return err
+	maps.Copy(of, text)
+	return of, err
 }
+
+// byPlace lists the names of members in the order of the file.
+func byPlace(of map[string]member) []string {
+	return slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Compare(of[a].at, of[b].at) })
+}
+
+// read sets what published lists, and the places of members by the names of published.
+func (x *published) read(r *jsonfile.Reader, of map[string]member, places map[string]int64) error {
+	for _, key := range byPlace(of) {
+		m, name := of[key], key
+		if other, ok := aliases[key]; ok {
+			if _, there := of[other]; there || places[other] > 0 {
+				continue
+			}
+			name = other
+		}
+		places[name] = m.at
+		one, err := json.Marshal(map[string]json.RawMessage{name: m.value})
+		if err != nil {
+			return r.Fail(m.at, "", "%v", err)
+		}
+		if other := (*json.UnmarshalTypeError)(nil); errors.As(json.Unmarshal(one, x), &other) {
+			return r.Fail(m.at, "write what its publisher has", "%s: %s where %s is expected", key,
+				other.Value, jsonfile.KindOf(other.Type))
+		}
+	}
+	return nil
+}
+
+// known are the names of the members that published lists.
+var known = sync.OnceValue(func() map[string]bool {
+	out := map[string]bool{}
+	for f := range reflect.TypeFor[published]().Fields() {
+		out[f.Tag.Get("json")] = true
+	}
+	return out
+})
 
 // check returns an error for a missing or impossible member.
 func (x *published) check(r *jsonfile.Reader, places map[string]int64) error {
@@ -150,6 +200,7 @@ func (x *published) check(r *jsonfile.Reader, places map[string]int64) error {
 		{"sliding_window", x.Window}, {"mamba_num_heads", x.SSMHeads}, {"mamba_head_dim", x.SSMHeadDim},
 		{"n_groups", x.SSMGroups}, {"n_group", x.Groups}, {"topk_group", x.TopKGroups},
 		{"ssm_state_size", x.SSMState}, {"conv_kernel", x.SSMConv},
+		{"sliding_window_pattern", x.WindowsOf},
 		{"decoder_sparse_step", x.Step}, {"interleave_moe_layer_step", x.Interleave}} {
 		if m.value < 0 || m.value > 1<<24 {
 			return r.Fail(places[m.key], "write a number from 0 to 16777216", "%s: %d", m.key, m.value)
@@ -185,7 +236,7 @@ func (x *published) consistent(r *jsonfile.Reader, places map[string]int64) erro
 	case x.KVRank > 0 && (x.NopeDim+x.RopeDim < 1 || x.ValueDim < 1):
 		return r.Fail(places["kv_lora_rank"], "add qk_nope_head_dim, qk_rope_head_dim and v_head_dim",
 			"kv_lora_rank without the sizes of heads")
-	case x.FFN < 1 && x.ExpertFFN < 1 && !strings.HasPrefix(x.Type, "gpt"):
+	case x.FFN < 1 && x.ExpertFFN < 1 && !slices.Contains(ungated, x.Type):
 		return r.Fail(places["intermediate_size"], "add intermediate_size",
 			"no size of the feed-forward network")
 	}
@@ -215,16 +266,23 @@ func (x *published) consistent(r *jsonfile.Reader, places map[string]int64) erro
 // model converts the members to a Model.
 func (x *published) model() *Model {
 	m := &Model{Layers: x.Layers, Hidden: x.Hidden, Heads: x.Heads, KVHeads: x.KVHeads, FFN: x.FFN,
-		Vocab: x.Vocab, HeadDim: x.HeadDim, Tied: x.Tied, Gated: true,
+		Vocab: x.Vocab, HeadDim: x.HeadDim, Tied: slices.Contains(tied, x.Type), Gated: true,
 		Experts: int(max(x.LocalExperts, x.NumExperts, x.Routed)), TopK: int(x.TopK),
 		ExpertFFN: x.ExpertFFN, Latent: x.Latent, MTP: x.MTP,
 		QRank: x.QRank, KVRank: x.KVRank, NopeDim: x.NopeDim, RopeDim: x.RopeDim, ValueDim: x.ValueDim,
 		SSMHeads: x.SSMHeads, SSMHeadDim: x.SSMHeadDim, SSMGroups: max(x.SSMGroups, 1), SSMState: x.SSMState,
 		SSMConv: x.SSMConv, QKVBias: x.Bias, OutBias: x.Bias, FFNBias: x.MLPBias}
+	if x.Tied != nil {
+		m.Tied = *x.Tied
+	}
+	if x.MultiQuery && !x.Grouped {
+		m.KVHeads = 1
+	}
 	m.KVHeads = cmp.Or(m.KVHeads, m.Heads)
 	for _, act := range []string{x.Act, x.HybridAct} { // SwiGLU is the rule
 		m.Gated = m.Gated && !slices.Contains([]string{"relu2", "gelu", "gelu_new", "relu"}, act)
 	}
+	m.Gated = m.Gated && !slices.Contains(ungated, x.Type)
 	m.SharedFFN = max(x.SharedFFN, x.SharedFFNQwen)
 	if m.SharedFFN == 0 {
 		m.SharedFFN = x.Shared * m.ExpertSize()
@@ -234,6 +292,12 @@ func (x *published) model() *Model {
 	}
 	x.byType(m)
 	m.Pattern = x.pattern(m)
+	switch {
+	case len(x.Vision) > 0:
+		m.LeftOut = "vision_config"
+	case len(x.Audio) > 0:
+		m.LeftOut = "audio_config"
+	}
 	return m
 }
 
@@ -248,8 +312,10 @@ func (x *published) byType(m *Model) {
 		m.FFNBias, m.RouterBias, m.Sinks = true, true, true
 	case "deepseek_v3", "kimi_k2", "nemotron_h":
 		m.RouterBias = true
+	case "gemma", "gemma2", "gemma3", "gemma3_text":
+		m.Gated = true // also with gelu
 	case "gpt2", "gpt_neox":
-		m.QKVBias, m.OutBias, m.FFNBias, m.NormBias, m.Gated = true, true, true, true, false
+		m.QKVBias, m.OutBias, m.FFNBias, m.NormBias = true, true, true, true
 		if x.Type == "gpt2" {
 			m.Positions = x.Positions
 		}
@@ -259,7 +325,7 @@ func (x *published) byType(m *Model) {
 			m.FFN = x.DenseFFN
 		}
 	}
-	if m.FFN == 0 && strings.HasPrefix(x.Type, "gpt") {
+	if m.FFN == 0 && slices.Contains(ungated, x.Type) {
 		m.FFN = 4 * m.Hidden
 	}
 }
@@ -279,6 +345,9 @@ func (x *published) pattern(m *Model) string {
 	if windows {
 		m.Window = x.Window
 	}
+	if x.Type == "gemma2" { // every other layer
+		x.WindowsOf = 2
+	}
 	every := max(x.Step, x.Interleave, x.Frequency, 1)
 	kinds, same := make([]byte, m.Layers), true
 	for i := range m.Layers {
@@ -287,7 +356,7 @@ func (x *published) pattern(m *Model) string {
 		if x.Frequency > 1 { // DeepSeek counts from 0
 			experts = m.Experts > 0 && i >= x.FirstDense && i%every == 0
 		}
-		window := windows
+		window := windows && (x.WindowsOf < 1 || (i+1)%x.WindowsOf != 0)
 		if n := int64(len(x.LayerTypes)); n > 0 {
 			window = windows && x.LayerTypes[i%n] == "sliding_attention"
 		}

@@ -3,6 +3,9 @@ package gen
 // Model is the architecture of a decoder. Sizes are those of the whole model, before any parallelism.
 type Model struct {
 	Name string
+	// LeftOut is a part of config.json beside the decoder that the model does not have, vision_config for
+	// example; "" if there is none.
+	LeftOut string
 	// Layers excludes the layers that predict further tokens (MTP).
 	Layers, Hidden, Heads, KVHeads, FFN, Vocab int64
 	// HeadDim is the size of an attention head; 0: Hidden/Heads.

@@ -288,6 +288,9 @@ func (o *WorkloadGenOptions) named(a *cli.App) (*gen.Model, error) {
 		return nil, err
 	}
 	m.Name = strings.TrimSuffix(filepath.Base(o.Name), ".json")
+	if m.LeftOut != "" && !a.Quiet {
+		fmt.Fprintf(a.Err, "simccl: %s: %s is left out: the model is its decoder alone\n", o.Name, m.LeftOut)
+	}
 	return m, nil
 }
 
