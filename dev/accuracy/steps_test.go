@@ -46,7 +46,7 @@ func (p *stepRow) config() (c gen.Config, why string) {
 	}
 	name := map[bool]string{strings.Contains(p.Path, "DeepSeek"): "deepseek-v3",
 		strings.Contains(p.Path, "Kimi-K2"): "kimi-k2"}[true]
-	if known, ok := gen.FindModel(name); ok {
+	if known, _ := gen.FindModel(name); known != nil {
 		c.Model = *known
 	} else {
 		delete(p.Model, "source")

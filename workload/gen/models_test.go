@@ -10,8 +10,8 @@ import (
 // number is exact, within a half of the last digit and what is left out otherwise.
 func TestParameters(t *testing.T) {
 	for _, p := range table() {
-		m, ok := FindModel(p.Name)
-		if !ok {
+		m, _ := FindModel(p.Name)
+		if m == nil {
 			t.Errorf("%s is not found", p.Name)
 			continue
 		}
@@ -34,9 +34,24 @@ func TestNames(t *testing.T) {
 	for name, want := range map[string]string{"Llama-3.1-70B": "llama-3.1-70b",
 		"meta-llama/Llama-3.1-70B-Instruct": "llama-3.1-70b", "llama3.1 70b": "llama-3.1-70b",
 		"Meta-Llama-3-8B": "llama-3-8b", "deepseek_v3": "deepseek-v3", "Qwen3-30B-A3B": "qwen-3-30b-a3b",
-		"llama-3.1": "", "gpt": "", "": ""} {
-		if m, ok := FindModel(name); ok != (want != "") || ok && m.Name != want {
-			t.Errorf("%q: %v", name, m)
+		"qwen3-235b": "qwen-3-235b-a22b", "Qwen/Qwen3-235B-A22B-Instruct-2507": "qwen-3-235b-a22b",
+		"deepseek-ai/DeepSeek-R1-0528": "deepseek-v3", "DeepSeek-V2-Chat": "deepseek-v2",
+		"meta-llama/Llama-4-Scout-17B-16E-Instruct": "llama-4-scout", "gpt3-175b": "gpt-3-175b",
+		"nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": "nemotron-3-nano-30b-a3b",
+		"Mixtral-8x22B-Instruct-v0.1":                "mixtral-8x22b", "llama2-70b-chat-hf": "llama-2-70b",
+		"Qwen2.5-72B-Instruct-AWQ": "qwen-2.5-72b",
+		// Other architectures, or sizes.
+		"mistral-7b-instruct-v0.3": "", "DeepSeek-R1-Distill-Llama-70B": "", "qwen3-next-80b-a3b": "",
+		"qwen3-vl-235b-a22b": "", "llama-3.2-90b-vision": "", "": ""} {
+		m, like := FindModel(name)
+		if want == "" && (m != nil || len(like) > 0) || want != "" && (m == nil || m.Name != want) {
+			t.Errorf("%q: %v, %q", name, m, like)
+		}
+	}
+	for name, want := range map[string]string{"gpt-oss": "gpt-oss-20b gpt-oss-120b",
+		"llama-70b": "llama-2-70b llama-3-70b llama-3.1-70b llama-3.3-70b"} {
+		if m, like := FindModel(name); m != nil || strings.Join(like, " ") != want {
+			t.Errorf("%q: %v, %q, want %q", name, m, like, want)
 		}
 	}
 }

@@ -116,9 +116,12 @@ type Request struct {
 
 // Check finds a model that is not known and words that say nothing; member is the one of the request.
 func (r *Request) Check() (member string, err *Error) {
-	if _, ok := FindModel(r.Model); !ok {
-		return "model", &Error{"model", fmt.Sprintf("%q is not known", r.Model),
-			"write one of " + strings.Join(ModelNames(), ", ")}
+	if m, like := FindModel(r.Model); m == nil {
+		if len(like) == 0 {
+			like = ModelNames()
+		}
+		return "model", &Error{"model", fmt.Sprintf("%q is no model", r.Model),
+			"write one of " + strings.Join(like, ", ")}
 	}
 	w := r.words()
 	if errors.As(w.Apply(&Config{}), &err) {

@@ -268,11 +268,16 @@ func (o *WorkloadGenOptions) sizes(a *cli.App, given *gen.Model) error {
 
 // named returns the model of --model, by name or from a file.
 func (o *WorkloadGenOptions) named(a *cli.App) (*gen.Model, error) {
-	if m, ok := gen.FindModel(o.Name); ok {
+	m, like := gen.FindModel(o.Name)
+	if m != nil {
 		return m, nil
 	}
 	if _, err := os.Stat(a.Path(o.Name)); err != nil {
-		hint := "simccl workload gen --help names some"
+		if len(like) > 0 {
+			return nil, fail.Usage("--model %s: several models have these words; write one of %s", o.Name,
+				strings.Join(like, ", "))
+		}
+		hint := "give its config.json"
 		if n := config.Nearest(strings.ToLower(o.Name), gen.ModelNames()); n != "" {
 			hint = "did you mean " + n
 		}
@@ -283,7 +288,7 @@ func (o *WorkloadGenOptions) named(a *cli.App) (*gen.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := gen.ParseModel(data, o.Name)
+	m, err = gen.ParseModel(data, o.Name)
 	if err != nil {
 		return nil, err
 	}

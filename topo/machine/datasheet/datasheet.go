@@ -3,9 +3,10 @@
 //
 // What it must not know: machines, jobs.
 //
-// Source: NVIDIA's data sheets (V100, A100, A10G as of AWS g5, L4, L40S, H100, H200, H20, GH200, B200, GB200,
-// B300, GB300) and the Ada whitepaper of the RTX 4090; rates of dense BF16 with FP32 accumulation, for V100
-// of FP16 and, as it has no TF32, of FP32. For boards of several GPUs the figure is one GPU's share (HGX B200
+// Source: NVIDIA's data sheets (V100, T4, A100, A10, A30, A40, A10G as of AWS g5, L4, L20, L40, L40S, H100,
+// H200, H20, GH200, B200, GB200, B300, GB300, RTX A6000, RTX 6000 Ada) and the whitepapers of the RTX
+// 3090, 4090 and 5090; rates of dense BF16 with FP32 accumulation, for V100 and T4 of FP16 and, as they have
+// no TF32, of FP32. The bridges that join two A30, A40, A6000 or 3090 are not counted. For boards of several GPUs the figure is one GPU's share (HGX B200
 // and B300: 36 PFLOPS with sparsity on eight). Memory of GH200 is that with HBM3, of the H100 of 96 GB
 // HBM2e as torchtitan's benchmarks state it, of V100 the larger of its
 // two sizes. AMD's data sheets (MI210, MI250, MI250X, MI300A, MI300X, MI325X, MI350X, MI355X): of MI250 and
@@ -70,7 +71,13 @@ var gpus = []struct {
 	{"a100 pcie", GPU{"A100 PCIe", 312, 156, 1555, 300, 40}},
 	{"a100 40gb", GPU{"A100 40GB", 312, 156, 1555, 300, 40}}, {"a100", GPU{"A100", 312, 156, 2039, 300, 80}},
 	{"v100", GPU{"V100", 125, 15.7, 900, 150, 32}}, {"l40s", GPU{"L40S", 362, 183, 864, 32, 48}},
-	{"l4", GPU{"L4", 121, 60, 300, 32, 24}}, {"4090", GPU{"RTX 4090", 165.2, 82.6, 1008, 32, 24}},
+	{"l40", GPU{"L40", 181, 90.5, 864, 32, 48}}, {"l20", GPU{"L20", 119.5, 59.8, 864, 32, 48}},
+	{"l4", GPU{"L4", 121, 60, 300, 32, 24}}, {"t4", GPU{"T4", 65, 8.1, 320, 16, 16}},
+	{"a10", GPU{"A10", 125, 62.5, 600, 32, 24}}, {"a30", GPU{"A30", 165, 82, 933, 32, 24}},
+	{"a40", GPU{"A40", 149.7, 74.8, 696, 32, 48}}, {"a6000", GPU{"RTX A6000", 154.8, 77.4, 768, 32, 48}},
+	{"6000 ada", GPU{"RTX 6000 Ada", 364.2, 182.1, 960, 32, 48}},
+	{"3090", GPU{"RTX 3090", 71, 35.6, 936, 32, 24}}, {"4090", GPU{"RTX 4090", 165.2, 82.6, 1008, 32, 24}},
+	{"5090", GPU{"RTX 5090", 209.5, 104.8, 1792, 64, 32}},
 	{"rtx pro 6000", GPU{"RTX PRO 6000", 503.8, 125, 1597, 64, 96}},
 	{"a10g", GPU{"A10G", 70, 35, 600, 32, 24}},
 	{"mi355x", GPU{"MI355X", 2516.6, 157.3, 8000, 537.6, 288}},
@@ -82,10 +89,14 @@ var gpus = []struct {
 	{"mi250", GPU{"MI250", 181, 45.3, 1638.4, 400, 64}}, {"mi210", GPU{"MI210", 181, 45.3, 1638.4, 150, 64}},
 }
 
+// together are words that people write without a blank: rtx4090, rtxpro6000.
+var together = strings.NewReplacer("rtx", "rtx ", "pro6000", "pro 6000")
+
 // Find returns the GPU of a name, as drivers and people write it: NVIDIA H100 80GB HBM3,
 // a100-sxm.
 func Find(name string) (GPU, bool) {
-	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
+	name = together.Replace(strings.ToLower(name))
+	words := strings.FieldsFunc(name, func(r rune) bool {
 		return r == ' ' || r == '-' || r == '_'
 	})
 	for _, g := range gpus {
@@ -102,7 +113,9 @@ func Find(name string) (GPU, bool) {
 var devices = map[uint16]string{
 	0x1db1: "V100", 0x1db3: "V100", 0x1db4: "V100", 0x1db5: "V100", 0x1db6: "V100", 0x1db8: "V100",
 	0x20b0: "A100 40GB", 0x20b2: "A100", 0x20b5: "A100 80GB PCIe", 0x20f1: "A100 PCIe", 0x20f3: "A800",
-	0x20bd: "A800", 0x2237: "A10G",
+	0x20bd: "A800", 0x1eb8: "T4", 0x20b7: "A30", 0x2235: "A40", 0x2236: "A10", 0x2237: "A10G",
+	0x2230: "RTX A6000", 0x26b1: "RTX 6000 Ada", 0x2204: "RTX 3090", 0x2b85: "RTX 5090", 0x26b5: "L40",
+	0x26ba: "L20",
 	0x26b9: "L40S", 0x27b8: "L4", 0x2684: "RTX 4090",
 	0x2321: "H100 NVL", 0x2322: "H800 PCIe", 0x2324: "H800", 0x2329: "H20", 0x232c: "H20", 0x2330: "H100",
 	0x2331: "H100 PCIe", 0x2335: "H200", 0x2342: "GH200",

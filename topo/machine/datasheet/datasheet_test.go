@@ -18,7 +18,11 @@ func TestFind(t *testing.T) {
 		"NVIDIA GeForce RTX 4090": "RTX 4090", "A10G": "A10G", "": "", "MI300X": "MI300X",
 		"AMD Instinct MI300X OAM":     "MI300X",
 		"AMD Instinct MI250X / MI250": "MI250X", "MI308X": "", "h1000": "",
-		"NVIDIA A10": "",
+		"NVIDIA A10": "A10", "Tesla T4": "T4", "NVIDIA L40": "L40", "NVIDIA RTX A6000": "RTX A6000",
+		"NVIDIA RTX 6000 Ada Generation": "RTX 6000 Ada", "NVIDIA GeForce RTX 3090": "RTX 3090",
+		"rtx4090": "RTX 4090", "rtxpro6000": "RTX PRO 6000", "NVIDIA GeForce RTX 5090": "RTX 5090",
+		"NVIDIA RTX PRO 6000 Blackwell Server Edition": "RTX PRO 6000", "Quadro RTX 6000": "",
+		"NVIDIA GeForce RTX 3080": "", "A4000": "",
 	} {
 		if g, ok := Find(name); g.Name != want || ok != (want != "") {
 			t.Errorf("%q is %q, want %q", name, g.Name, want)
@@ -26,7 +30,7 @@ func TestFind(t *testing.T) {
 	}
 	for _, name := range Names() {
 		if g, ok := Find(name); !ok || g.Name != name || g.Matrix < g.Single || g.Single <= 0 ||
-			g.Memory <= 0 || g.Capacity < 20 || g.CapacityBytes() < 20<<30 || g.Link <= 0 ||
+			g.Memory <= 0 || g.Capacity < 16 || g.CapacityBytes() < 16<<30 || g.Link <= 0 ||
 			g.Link > FastestLink() {
 			t.Errorf("%s: %+v, %v", name, g, ok)
 		}
@@ -39,8 +43,10 @@ func TestFiguresAgree(t *testing.T) {
 	links := map[string]float64{"GB300": 18, "GB200": 18, "GH200": 18, "B300": 18, "B200": 18, "H200": 18,
 		"H20": 18, "H100": 18, "H100 96GB": 18, "H800": 8, "H800 PCIe": 8, "H100 PCIe": 12, "H100 NVL": 12,
 		"A100": 12, "A100 80GB PCIe": 12, "A100 PCIe": 12, "A100 40GB": 12, "A800": 8, "V100": 6}
-	pcie := map[string]float64{"L40S": 32, "L4": 32, "RTX 4090": 32, "A10G": 32, "RTX PRO 6000": 64}
-	halves := map[string]bool{"V100": true, "L40S": true, "RTX PRO 6000": true} // V100 has no TF32
+	pcie := map[string]float64{"L40S": 32, "L4": 32, "RTX 4090": 32, "A10G": 32, "RTX PRO 6000": 64,
+		"T4": 16, "A10": 32, "A30": 32, "A40": 32, "L40": 32, "L20": 32, "RTX A6000": 32,
+		"RTX 6000 Ada": 32, "RTX 3090": 32, "RTX 5090": 64}
+	halves := map[string]bool{"V100": true, "T4": true, "L40S": true, "RTX PRO 6000": true} // two have no TF32
 	for _, g := range gpus {
 		if strings.HasPrefix(g.Name, "MI") {
 			continue
