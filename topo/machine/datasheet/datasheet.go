@@ -5,9 +5,9 @@
 //
 // Source: NVIDIA's data sheets (V100, T4, A100, A10, A30, A40, A10G as of AWS g5, L4, L20, L40, L40S, H100,
 // H200, H20, GH200, B200, GB200, B300, GB300, RTX A6000, RTX 6000 Ada) and the whitepapers of the RTX
-// 3090, 4090 and 5090; rates of dense BF16 with FP32 accumulation, for V100 and T4 of FP16 and, as they have
-// no TF32, of FP32. The bridges that join two A30, A40, A6000 or 3090 are not counted. For boards of several GPUs the figure is one GPU's share (HGX B200
-// and B300: 36 PFLOPS with sparsity on eight). Memory of GH200 is that with HBM3, of the H100 of 96 GB
+// 3090, 4090 and 5090; rates of dense BF16 with FP32 accumulation, for V100 and T4 of FP16 and, as they
+// have no TF32, of FP32. The bridges that join two A30, A40, A6000 or 3090 are not counted. For boards of
+// several GPUs the figure is one GPU's share (HGX B200 and B300: 36 PFLOPS with sparsity on eight). Memory of GH200 is that with HBM3, of the H100 of 96 GB
 // HBM2e as torchtitan's benchmarks state it, of V100 the larger of its
 // two sizes. AMD's data sheets (MI210, MI250, MI250X, MI300A, MI300X, MI325X, MI350X, MI355X): of MI250 and
 // MI250X the figure is one GCD's half. Matrix is compute units x operations a clock x the highest clock: 104

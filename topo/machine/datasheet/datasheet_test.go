@@ -46,7 +46,7 @@ func TestFiguresAgree(t *testing.T) {
 	pcie := map[string]float64{"L40S": 32, "L4": 32, "RTX 4090": 32, "A10G": 32, "RTX PRO 6000": 64,
 		"T4": 16, "A10": 32, "A30": 32, "A40": 32, "L40": 32, "L20": 32, "RTX A6000": 32,
 		"RTX 6000 Ada": 32, "RTX 3090": 32, "RTX 5090": 64}
-	halves := map[string]bool{"V100": true, "T4": true, "L40S": true, "RTX PRO 6000": true} // two have no TF32
+	halves := map[string]bool{"V100": true, "T4": true, "L40S": true, "RTX PRO 6000": true} // T4: no TF32
 	for _, g := range gpus {
 		if strings.HasPrefix(g.Name, "MI") {
 			continue
