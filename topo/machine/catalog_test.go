@@ -24,8 +24,8 @@ func TestProcessorsAreTheirMakers(t *testing.T) {
 }
 
 // TestGPUsAreNVIDIAs: compute capability by NVIDIA's list, GB/s of NVLink by the data sheets, both directions
-// together (a link has 40 of the first generation, 50 of the second to fourth, 100 of the fifth; A6000's have
-// 28.125), and the C2C links' as NVML reports them, in one.
+// together (a link has 40 of the first generation, 50 of the second to fourth, 100 of the fifth; those of sm_86
+// have 28.125), and the C2C links' as NVML reports them, in one.
 func TestGPUsAreNVIDIAs(t *testing.T) {
 	for name, want := range map[string]struct {
 		capability string
@@ -38,7 +38,11 @@ func TestGPUsAreNVIDIAs(t *testing.T) {
 		"h200-sxm": {"9.0", 900, 0}, "h800-sxm": {"9.0", 400, 0}, "h20-sxm": {"9.0", 900, 0},
 		"b200-sxm": {"10.0", 1800, 0}, "b300-sxm": {"10.3", 1800, 0}, "gh200": {"9.0", 900, 447.12},
 		"gb200": {"10.0", 1800, 223.56}, "gb300": {"10.3", 1800, 223.56}, "gb10": {"12.1", 0, 345},
-		"rtx-pro-6000": {"12.0", 0, 0}} {
+		"rtx-pro-6000": {"12.0", 0, 0}, "t4": {"7.5", 0, 0}, "a10": {"8.6", 0, 0},
+		"a30": {"8.0", 200, 0},
+		"a40": {"8.6", 112.5, 0}, "rtx3090": {"8.6", 112.5, 0}, "l4": {"8.9", 0, 0}, "l20": {"8.9", 0, 0},
+		"l40": {"8.9", 0, 0}, "rtx-6000-ada": {"8.9", 0, 0}, "rtx5090": {"12.0", 0, 0},
+		"v100-pcie": {"7.0", 0, 0}, "a800-sxm": {"8.0", 400, 0}, "h100-nvl": {"9.0", 600, 0}} {
 		k := gpuKinds[name]
 		link := 50.0
 		switch {
@@ -46,7 +50,7 @@ func TestGPUsAreNVIDIAs(t *testing.T) {
 			link = 40
 		case k.sm >= 100:
 			link = 100
-		case name == "a6000":
+		case k.sm == 86 && k.links > 0:
 			link = 28.125
 		}
 		if got := fmt.Sprintf("%d.%d", k.sm/10, k.sm%10); got != want.capability {
@@ -59,8 +63,8 @@ func TestGPUsAreNVIDIAs(t *testing.T) {
 			t.Errorf("%s: C2C %g GB/s, want %g", name, got, want.c2c)
 		}
 	}
-	if n := len(gpuKinds); n != 21 {
-		t.Errorf("%d GPUs, of which 21 are held here", n)
+	if n := len(gpuKinds); n != 34 {
+		t.Errorf("%d GPUs, of which 34 are held here", n)
 	}
 }
 

@@ -22,12 +22,15 @@ type Device struct {
 	Sockets bool   // a NIC without RDMA
 }
 
-// words are GPUs' kinds by a word of their name, the longer ones first.
-var words = [][2]string{{"A100-SXM", "a100-sxm"}, {"A100-PCI", "a100-pcie"}, {"P100-SXM2", "p100-sxm2"},
-	{"A10G", "a10g"}, {"RTX A6000", "a6000"}, {"V100-SXM3", "v100-sxm3"}, {"V100-SXM2", "v100-sxm2"},
-	{"L40S", "l40s"}, {"RTX 4090", "rtx4090"}, {"RTX PRO 6000 Blackwell", "rtx-pro-6000"},
-	{"GH200", "gh200"}, {"H100 PCIe", "h100-pcie"}, {"H100", "h100-sxm"}, {"H200", "h200-sxm"},
-	{"H800", "h800-sxm"}, {"H20", "h20-sxm"},
+// words are GPUs' kinds by a word of their name, before a blank, the longer ones first.
+var words = [][2]string{{"A100-SXM", "a100-sxm"}, {"A100-PCI", "a100-pcie"}, {"A100 80GB PCIe", "a100-pcie"},
+	{"P100-SXM2", "p100-sxm2"}, {"A800-SXM", "a800-sxm"}, {"T4 ", "t4"}, {"A10 ", "a10"}, {"A30 ", "a30"},
+	{"A40 ", "a40"}, {"A10G", "a10g"}, {"RTX A6000", "a6000"}, {"V100-SXM3", "v100-sxm3"},
+	{"V100-SXM2", "v100-sxm2"}, {"V100-PCIE", "v100-pcie"}, {"L4 ", "l4"}, {"L20 ", "l20"}, {"L40 ", "l40"},
+	{"L40S", "l40s"}, {"RTX 3090 ", "rtx3090"}, {"RTX 4090 ", "rtx4090"}, {"RTX 5090 ", "rtx5090"},
+	{"RTX 6000 Ada", "rtx-6000-ada"}, {"RTX PRO 6000 Blackwell", "rtx-pro-6000"},
+	{"GH200", "gh200"}, {"H100 PCIe", "h100-pcie"}, {"H100 NVL", "h100-nvl"}, {"H100", "h100-sxm"},
+	{"H200", "h200-sxm"}, {"H800", "h800-sxm"}, {"H20", "h20-sxm"},
 	{"GB200", "gb200"}, {"GB300", "gb300"}, {"B200", "b200-sxm"}, {"B300", "b300-sxm"}, {"GB10", "gb10"}}
 
 // Equip adds to PCI functions what NCCL finds on the machine: of GPUs compute capability, NVLinks and C2C
@@ -99,7 +102,7 @@ func gpuOf(d *Device, given string) (string, error) {
 		}
 	}
 	for _, w := range words {
-		if strings.Contains(d.Model, w[0]) {
+		if strings.Contains(d.Model+" ", w[0]) {
 			return w[1], nil
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/simccl/simccl/study/anyhost"
 	"github.com/simccl/simccl/topo"
 	"github.com/simccl/simccl/topo/builtin"
+	"github.com/simccl/simccl/topo/decl"
 	"github.com/simccl/simccl/topo/machine"
 	"github.com/simccl/simccl/topo/show"
 	"github.com/simccl/simccl/workload/inputs"
@@ -171,9 +172,13 @@ func (o *ConvertOptions) print(a *cli.App, h *anyhost.Host) error {
 	if h.Spec != nil {
 		return a.PrintJSON(h.Spec)
 	}
-	name := cmp.Or(o.Machine.Topo, builtin.DGXH100Name)
+	return described(a, h.Root, cmp.Or(o.Machine.Topo, builtin.DGXH100Name))
+}
+
+// described prints the description of a topology, and what it had to find out.
+func described(a *cli.App, root *decl.Element, name string) error {
 	base := filepath.Base(name)
-	s, err := machine.Describe(h.Root, strings.TrimSuffix(base, filepath.Ext(base)))
+	s, err := machine.Describe(root, strings.TrimSuffix(base, ".xml"))
 	if err != nil {
 		return fail.Input(err)
 	}

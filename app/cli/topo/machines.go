@@ -110,18 +110,17 @@ func (o *GenOptions) Run(_ context.Context, a *cli.App) error {
 
 // writeNamed writes the file or the Spec of a built-in machine.
 func writeNamed(a *cli.App, m *builtin.Machine, spec bool) error {
-	switch {
-	case spec && m.Spec == nil:
-		return fail.Usage("%s is a file, written by hand; --spec has nothing to print, without it the file "+
-			"is", m.Name)
-	case spec:
+	if spec && m.Spec != nil {
 		return a.PrintJSON(m.Spec)
 	}
-	root, err := topoxml.Parse(m.XML(), m.Name)
-	if err != nil {
+	f, err := topoxml.Parse(m.XML(), m.Name)
+	switch {
+	case err != nil:
 		return err
+	case spec:
+		return described(a, f.Root, m.Name)
 	}
-	return write(a, root.Root)
+	return write(a, f.Root)
 }
 
 // AnonymizeOptions are the flags and arguments of anonymize.

@@ -4,19 +4,19 @@
 // What it must not know: machines, jobs.
 //
 // Source: NVIDIA's data sheets (V100, T4, A100, A10, A30, A40, A10G as of AWS g5, L4, L20, L40, L40S, H100,
-// H200, H20, GH200, B200, GB200, B300, GB300, RTX A6000, RTX 6000 Ada) and the whitepapers of the RTX
-// 3090, 4090 and 5090; rates of dense BF16 with FP32 accumulation, for V100 and T4 of FP16 and, as they
-// have no TF32, of FP32. The bridges that join two A30, A40, A6000 or 3090 are not counted. For boards of
-// several GPUs the figure is one GPU's share (HGX B200 and B300: 36 PFLOPS with sparsity on eight). Memory of GH200 is that with HBM3, of the H100 of 96 GB
-// HBM2e as torchtitan's benchmarks state it, of V100 the larger of its
-// two sizes. AMD's data sheets (MI210, MI250, MI250X, MI300A, MI300X, MI325X, MI350X, MI355X): of MI250 and
-// MI250X the figure is one GCD's half. Matrix is compute units x operations a clock x the highest clock: 104
-// (MI210, a GCD of MI250) or 110 x 1,024 x 1.7 GHz, 228 and 304 x 2,048 x 2.1, 256 x 4,096 x 2.2 (MI350X) or
-// 2.4; memory as AMD announced it (1.6, 5.3, 6.0 and 8.0 TB/s). Compute units and sizes of memory are those
-// of rocm.docs.amd.com/en/latest/reference/gpu-specs.html; a link of MI300X has 128 GB/s both ways (its
-// platform's data sheet), of MI355X 76.8 one way (vllm-project/vllm pull 39080). Links of MI200 and MI300A
-// were not checked again. Single is TF32 on MI300 and FP32 by matrix cores where there is no TF32; Link is
-// half of the Infinity Fabric links' rate in both directions.
+// H200, H20, GH200, B200, GB200, B300, GB300, RTX A6000, RTX 6000 Ada) and the whitepapers of the RTX 3090,
+// 4090 and 5090; rates of dense BF16 with FP32 accumulation, for V100 and T4 of FP16 and, as they have no
+// TF32, of FP32. The bridges that join two A30, A40, A6000 or 3090 are not counted. For boards of several
+// GPUs the figure is one GPU's share (HGX B200 and B300: 36 PFLOPS with sparsity on eight). Memory of GH200
+// is that with HBM3, of the H100 of 96 GB HBM2e as torchtitan's benchmarks state it, of V100 the larger of
+// its two sizes. AMD's data sheets (MI210, MI250, MI250X, MI300A, MI300X, MI325X, MI350X, MI355X): of MI250
+// and MI250X the figure is one GCD's half. Matrix is compute units x operations a clock x the highest
+// clock: 104 (MI210, a GCD of MI250) or 110 x 1,024 x 1.7 GHz, 228 and 304 x 2,048 x 2.1, 256 x 4,096 x 2.2
+// (MI350X) or 2.4; memory as AMD announced it (1.6, 5.3, 6.0 and 8.0 TB/s). Compute units and sizes of
+// memory are those of rocm.docs.amd.com/en/latest/reference/gpu-specs.html; a link of MI300X has 128 GB/s
+// both ways (its platform's data sheet), of MI355X 76.8 one way (vllm-project/vllm pull 39080). Links of
+// MI200 and MI300A were not checked again. Single is TF32 on MI300 and FP32 by matrix cores where there is
+// no TF32; Link is half of the Infinity Fabric links' rate in both directions.
 package datasheet
 
 import (
