@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -199,4 +200,50 @@ func FuzzRead(f *testing.F) {
 			t.Error("neither runs nor an error")
 		}
 	})
+}
+
+// TestOperationByColumns: a table that no line names has the operation of its columns and of the ratio of its
+// bandwidths; of several its file's name decides, or what to add is said.
+func TestOperationByColumns(t *testing.T) {
+	// A row of 1 GiB at 100 GB/s, with the bus bandwidth of an operation.
+	table := func(ranks int, redop string, root int, bus float64) []byte {
+		text := "# nThread 1 nGpus 1 minBytes 8 maxBytes 8\n"
+		for i := range ranks {
+			text += fmt.Sprintf("#  Rank  %d Group  0 Pid 7 on host device  %d [0000:18:00] NVIDIA H100\n",
+				i, i)
+		}
+		return []byte(text + fmt.Sprintf("# size count type redop root time algbw busbw #wrong time algbw "+
+			"busbw #wrong\n 1073741824 268435456 float %s %d 10737.4 100.00 %.2f 0 10737.4 100.00 %.2f 0\n",
+			redop, root, bus, bus))
+	}
+	for _, c := range []struct {
+		file  string
+		table []byte
+		want  string // the operation, or why it is none
+	}{
+		{"a.txt", table(8, "sum", -1, 175), "all_reduce"},
+		{"a.txt", table(8, "sum", -1, 87.5), "reduce_scatter"},
+		{"a.txt", table(8, "sum", -1, 100), "sendrecv"}, {"a.txt", table(8, "sum", 0, 100), "reduce"},
+		{"a.txt", table(8, "none", 0, 100), "broadcast"},
+		{"a.txt", table(8, "none", -1, 87.5), "it looks like all_gather or alltoall; add a line"},
+		{"AllGather-2n.log", table(8, "none", -1, 87.5), "all_gather"},
+		{"alltoall.txt", table(8, "none", -1, 87.5), "alltoall"},
+		{"a.txt", table(8, "none", 0, 87.5), "it looks like gather or scatter; add a line"},
+		{"scatter.txt", table(8, "none", 0, 87.5), "scatter"},
+		{"a.txt", table(2, "sum", -1, 100), "it looks like all_reduce or sendrecv; add a line"},
+		{"all_gather.txt", table(8, "sum", -1, 175), "all_reduce"}, // the columns go first
+		{"a.txt", table(8, "sum", -1, 120), "neither the table nor a line before it"},
+	} {
+		runs, left, err := Parse(c.file, c.table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(runs) == 1 {
+			if got := runs[0].Samples[0].Op.Func.TestName(); got != c.want || !runs[0].Unnamed {
+				t.Errorf("%s: %s, want %s", c.file, got, c.want)
+			}
+		} else if len(left) != 1 || !strings.Contains(left[0], c.want) {
+			t.Errorf("%s: %d runs, %q, want %q", c.file, len(runs), left, c.want)
+		}
+	}
 }

@@ -11,10 +11,12 @@ import (
 
 // Run is one measured file: a communicator, its settings, and times.
 type Run struct {
-	File   string
-	Name   string // of a published table
-	Source string // where it was published
-	GPU    string // as the file names it, empty where it does not
+	File string
+	// Unnamed: no line of a table says which operation was measured; it follows from the columns.
+	Unnamed bool
+	Name    string // of a published table
+	Source  string // where it was published
+	GPU     string // as the file names it, empty where it does not
 	// System describes further parts of a published table's machine: NICs, cloud.
 	System string
 	// Topo is the machine that a simulated table of simccl names, and Digest the first 12 digits of its

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 	"sync"
@@ -55,8 +56,9 @@ func readTable(name string, p *nccltests.Parsed, s settings, simulated bool) (ru
 			return nil, why, nil
 		}
 	}
-	if p.Config.Program == "" {
-		return nil, "neither the table nor a line before it says which operation was measured", nil
+	unnamed := p.Config.Program == ""
+	if why := operation(p, name); why != "" {
+		return nil, why, nil
 	}
 	if n := p.Wrong(); n > 0 {
 		return nil, fmt.Sprintf("wrong values in %d of %d rows", n, len(p.Rows)), nil
@@ -64,7 +66,7 @@ func readTable(name string, p *nccltests.Parsed, s settings, simulated bool) (ru
 	if n := p.Summary.OutOfBounds; n > 0 {
 		return nil, fmt.Sprintf("wrong values, %d by its last lines", n), nil
 	}
-	r := &Run{File: name, Date: dateIn().FindString(strings.Join(p.Preface, " "))}
+	r := &Run{File: name, Unnamed: unnamed, Date: dateIn().FindString(strings.Join(p.Preface, " "))}
 	if m := simulatedOn().FindStringSubmatch(strings.Join(p.Preface, "\n")); m != nil {
 		r.Topo, r.Digest = m[1], m[2]
 	}
@@ -77,6 +79,65 @@ func readTable(name string, p *nccltests.Parsed, s settings, simulated bool) (ru
 	}
 	return r, "", nil
 }
+
+// operation sets the operation of a table that no line names. Its columns say whether it reduces and has a
+// root, and bus over algorithm bandwidth is 2(n-1)/n of an all_reduce, (n-1)/n of an all_gather: of several
+// that remain (all_gather and alltoall, for example) the file's name decides. why is what to add where it
+// does not.
+func operation(p *nccltests.Parsed, name string) (why string) {
+	if p.Config.Program != "" {
+		return ""
+	}
+	var like, named []string
+	for f := range coll.NumFuncs {
+		if !looks(p, f) {
+			continue
+		}
+		like = append(like, f.TestName())
+		if strings.Contains(bare(name), bare(f.TestName())) {
+			named = append(named, f.TestName())
+		}
+	}
+	switch {
+	case len(like) == 1:
+		named = like
+	case len(named) == 1:
+	case len(like) > 1:
+		return fmt.Sprintf("no line says which operation was measured, and it looks like %s; add a line as "+
+			"# Collective test starting: %s_perf", strings.Join(like, " or "), like[0])
+	default:
+		return "neither the table nor a line before it says which operation was measured; add a line as " +
+			"# Collective test starting: all_reduce_perf"
+	}
+	p.Config.Program = named[0] + "_perf"
+	return ""
+}
+
+// bare is a name without what people write in several ways: all_reduce, All-Reduce, allreduce.
+func bare(name string) string {
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+}
+
+// looks reports whether the rows are as an operation's: all of them, and at least one with bandwidths.
+func looks(p *nccltests.Parsed, f coll.Func) bool {
+	some := false
+	for i := range p.Rows {
+		r := &p.Rows[i]
+		if (r.Root >= 0) != f.Rooted() || (r.RedOp != "" && r.RedOp != "none") != f.PrintsRedOp() {
+			return false
+		}
+		if m := r.Out; p.Ranks > 1 && !m.Missing && m.AlgBW >= 1 {
+			if math.Abs(m.BusBW/m.AlgBW/f.BusFactor(p.Ranks)-1) > rounded {
+				return false
+			}
+			some = true
+		}
+	}
+	return some
+}
+
+// rounded is what bandwidths with two decimals of at least 1 GB/s may be off by.
+const rounded = 0.01
 
 var dateIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b20\d\d-\d\d-\d\d`) })
 

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -134,9 +135,9 @@ func New(ctx context.Context, req Request) (*Report, error) {
 	if len(m.tables) == 0 && len(m.logs) == 0 && len(m.dumps) == 0 && len(m.facts) == 0 &&
 		len(m.wrong) == 0 &&
 		len(m.wires) == 0 {
-		return nil,
-			fail.Input(fmt.Errorf("nothing to diagnose in the files: give a table of nccl-tests, or a " +
-				"log of NCCL or dumps of PyTorch's Flight Recorder of what hangs"))
+		why := slices.Concat([]string{"nothing to diagnose in the files: give a table of nccl-tests, or a " +
+			"log of NCCL or dumps of PyTorch's Flight Recorder of what hangs"}, m.notes)
+		return nil, fail.Input(errors.New(strings.Join(why, "; ")))
 	}
 	q.compared()
 	if err := q.tables(ctx); err != nil {

@@ -146,6 +146,10 @@ func (m *material) tablesOf(f File, v *inputs.Verdict) (used bool, err error) {
 	}
 	for _, r := range runs {
 		tables := split(r)
+		if r.Unnamed && len(tables) > 0 {
+			m.notes = append(m.notes, fmt.Sprintf("%s: no line says which operation was measured; "+
+				"its columns are those of %s", r.File, tables[0].fn.TestName()))
+		}
 		if len(runs) == 1 {
 			for _, t := range tables {
 				t.hosts = hostsOf(v.Text)

@@ -24,8 +24,8 @@ func TestProcessorsAreTheirMakers(t *testing.T) {
 }
 
 // TestGPUsAreNVIDIAs: compute capability by NVIDIA's list, GB/s of NVLink by the data sheets, both directions
-// together (a link has 40 of the first generation, 50 of the second to fourth, 100 of the fifth; those of sm_86
-// have 28.125), and the C2C links' as NVML reports them, in one.
+// together (a link has 40 of the first generation, 50 of the second to fourth, 100 of the fifth; those of
+// sm_86 have 28.125), and the C2C links' as NVML reports them, in one.
 func TestGPUsAreNVIDIAs(t *testing.T) {
 	for name, want := range map[string]struct {
 		capability string
