@@ -127,8 +127,10 @@ func readFile(dir fs.FS, name string) (runs []*Run, left []string, err error) {
 // that does not list its GPUs makes a Run of 0 ranks.
 func Parse(name string, text []byte) (runs []*Run, left []string, err error) {
 	begin := bytes.TrimLeft(text, " \t\r\n\ufeff")
-	runs, left, err = parse(name, text, nil, len(begin) > 0 && (begin[0] == '{' || begin[0] == '['),
-		true)
+	rest, list := bytes.CutPrefix(begin, []byte("[")) // not the prefix of a line: [1,0]<stdout>:
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	isJSON := bytes.HasPrefix(rest, []byte("{")) || list && bytes.HasPrefix(rest, []byte("]"))
+	runs, left, err = parse(name, text, nil, isJSON, true)
 	for _, r := range runs {
 		r.place()
 	}

@@ -202,6 +202,16 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
+// TestPrefixInBracketsIsNoJSON: lines of mpirun --tag-output and the like begin with a bracket.
+func TestPrefixInBracketsIsNoJSON(t *testing.T) {
+	for _, prefix := range []string{"[1,0]<stdout>:", "[host:0]: ", "[Mon Nov  3 10:22:33 2025] "} {
+		text := prefix + strings.ReplaceAll(table, "\n", "\n"+prefix)
+		if runs, left, err := Parse("a.txt", []byte(text)); err != nil || len(runs) != 1 {
+			t.Errorf("%s: %d runs, %q, %v", prefix, len(runs), left, err)
+		}
+	}
+}
+
 // TestOperationByColumns: a table that no line names has the operation of its columns and of the ratio of its
 // bandwidths; of several its file's name decides, or what to add is said.
 func TestOperationByColumns(t *testing.T) {
