@@ -46,8 +46,9 @@ var evidence = [...]rule{
 		"data goes to the NIC without GPUDirect RDMA"},
 	{"shm", hint, `via SHM/`, "", "GPUs of a node exchange through shared memory"},
 	{"nvls-off", sure, `NVLS multicast support is not available`, "", "NCCL found no multicast"},
-	{"topology", sure, `Could not find a path for pattern|Topology detection : could not read`, "",
-		"NCCL could not make sense of the topology"},
+	{"topology", sure, `Could not find a path for pattern`, "", "NCCL could not make sense of the topology"},
+	{"virtualised", counted, `Topology detection : could not read`, "",
+		"NCCL could not read parts of the topology, as in virtual machines"},
 	// lspci -vv.
 	{"pcie", sure, `LnkSta:.*Width x\d+ \(downgraded\)`, "", "a PCIe link has fewer lanes than it can have"},
 	{"pcie", counted, `LnkSta:.*downgraded`, "",
@@ -110,6 +111,11 @@ func factsOf(name string, text []byte) (out []fact) {
 	rules := compiled()
 	at, more := map[string]int{}, map[string]int{}
 	excused := map[int]bool{} // rules that the text has something against, of those that were met
+	if within(text) {
+		for i := range written {
+			excused[i] = slices.Contains(between[:], evidence[i].kind)
+		}
+	}
 	line := 0
 	for l := range bytes.Lines(text) {
 		line++
@@ -144,6 +150,18 @@ func factsOf(name string, text []byte) (out []fact) {
 		out[at[kind]].text += fmt.Sprintf(", and %d more lines", n)
 	}
 	return out
+}
+
+// between are the kinds that concern traffic between nodes. A log whose communicators are all of one node has
+// no evidence of them: what NCCL says of NICs (No device found, GPU Direct RDMA Disabled) costs nothing there.
+var between = [...]string{"no-gpudirect", "wrong-transport"}
+
+var nodesIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bnNodes (\d+)\b`) })
+
+// within reports whether a log says that all its communicators are of one node.
+func within(text []byte) bool {
+	all := nodesIn().FindAllSubmatch(text, -1)
+	return len(all) > 0 && !slices.ContainsFunc(all, func(m [][]byte) bool { return string(m[1]) != "1" })
 }
 
 // knownText reports whether a text is a tool's in which facts are looked for.
@@ -206,7 +224,8 @@ func (q *work) said() {
 		}
 		s := Suspect{Kind: f.kind,
 			What:     "a file says so; it was not simulated, or explains less of the times",
-			Explains: 1, Evidence: []string{f.text}}
+			Explains: 1, Evidence: []string{f.text}, Prove: unsimulated[f.kind].prove,
+			Remedy: unsimulated[f.kind].remedy}
 		for _, c := range everyKind() {
 			if c.kind == f.kind {
 				s.Prove, s.Remedy = c.prove, c.remedy
@@ -219,6 +238,16 @@ func (q *work) said() {
 		q.rep.Suspects = slices.Insert(q.rep.Suspects, first, s)
 		first++
 	}
+}
+
+// unsimulated are proofs and remedies of kinds that are no candidates of every machine.
+var unsimulated = map[string]struct{ prove, remedy string }{
+	"numa": {"nvidia-smi topo -m: SYS between the GPUs and NICs of the job; numactl --show in the ranks",
+		"allocate NICs of the GPUs' NUMA node; bind ranks to it"},
+	"topology": {"NCCL_TOPO_DUMP_FILE=topo.xml, then simccl topo lint topo.xml",
+		"mount /sys in the container; give NCCL the real topology: NCCL_TOPO_FILE, from the cloud's image"},
+	"host-memory": {"numactl -H; the same transfer from the other CPU's memory",
+		"bind ranks and buffers to the CPU of their NICs; GPU memory in place of the host's"},
 }
 
 // weight is how much files say for a kind, less what they say against it.

@@ -275,3 +275,41 @@ func TestCallsThatDifferAreSaid(t *testing.T) {
 		}
 	}
 }
+
+// TestLogOfOneNodeSaysNothingOfTheNetwork: that NCCL finds no NIC is no cause where all communicators are of
+// one node; where one is of several it is.
+func TestLogOfOneNodeSaysNothingOfTheNetwork(t *testing.T) {
+	log := "vm:1:1 [0] NCCL INFO NET/IB : No device found.\n" +
+		"vm:1:1 [0] NCCL INFO NET/Socket : GPU Direct RDMA Disabled for HCA 0 'eth0'\n" +
+		"vm:1:1 [0] NCCL INFO NVLS multicast support is not available on dev 0\n" +
+		"vm:1:1 [0] NCCL INFO comm 0x1 rank 0 nRanks 4 nNodes 1 localRanks 4 localRank 0 MNNVL 0\n"
+	kinds := func(text string) (out []string) {
+		for _, f := range factsOf("a.log", []byte(text)) {
+			out = append(out, f.kind)
+		}
+		return out
+	}
+	if got := kinds(log); !slices.Equal(got, []string{"nvls-off"}) {
+		t.Errorf("one node: %q", got)
+	}
+	far := log + "vm:1:1 [0] NCCL INFO comm 0x2 rank 0 nRanks 16 nNodes 12 localRanks 4 localRank 0 MNNVL 0\n"
+	want := []string{"wrong-transport", "no-gpudirect", "nvls-off"}
+	for _, text := range []string{far, strings.Split(log, "vm:1:1 [0] NCCL INFO comm")[0]} {
+		if got := kinds(text); !slices.Equal(got, want) {
+			t.Errorf("several nodes, or not said: %q", got)
+		}
+	}
+}
+
+// TestEveryFactHasAProof: a suspect that a file names has a command that proves it and a remedy.
+func TestEveryFactHasAProof(t *testing.T) {
+	has := map[string]bool{}
+	for _, c := range everyKind() {
+		has[c.kind] = c.prove != "" && c.remedy != ""
+	}
+	for _, r := range evidence {
+		if !has[r.kind] && (unsimulated[r.kind].prove == "" || unsimulated[r.kind].remedy == "") {
+			t.Errorf("%s has no proof or no remedy", r.kind)
+		}
+	}
+}

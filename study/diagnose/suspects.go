@@ -337,9 +337,7 @@ func missing(p *place) (out []candidate) {
 				t.only(p.all, far)
 				return nil
 			},
-			"nvidia-smi topo -m: SYS between the GPUs " +
-				"and NICs of the job; numactl --show in the ranks",
-			"allocate NICs of the GPUs' NUMA node; bind ranks to it"})
+			unsimulated["numa"].prove, unsimulated["numa"].remedy})
 	}
 	return out
 }
