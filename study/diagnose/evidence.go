@@ -152,8 +152,8 @@ func factsOf(name string, text []byte) (out []fact) {
 	return out
 }
 
-// between are the kinds that concern traffic between nodes. A log whose communicators are all of one node has
-// no evidence of them: what NCCL says of NICs (No device found, GPU Direct RDMA Disabled) costs nothing there.
+// between are the kinds that concern traffic between nodes. A log whose communicators are all of one node
+// is no evidence of them: what NCCL says of NICs (No device found, GPU Direct RDMA Disabled) costs nothing.
 var between = [...]string{"no-gpudirect", "wrong-transport"}
 
 var nodesIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bnNodes (\d+)\b`) })
