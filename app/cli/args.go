@@ -57,13 +57,17 @@ func missingCommand(cmd *cobra.Command) string {
 }
 
 // Exactly wants n arguments and names them when they are missing.
-func Exactly(names ...string) cobra.PositionalArgs {
+func Exactly(names ...string) cobra.PositionalArgs { return Arguments(len(names), names...) }
+
+// Arguments wants at least so many arguments and names them when they are missing, and at most as many as
+// there are names, unless the last one ends with dots: FILE...
+func Arguments(least int, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
-		case len(args) < len(names):
-			return fail.Usage("%s: %s missing; see %s --help", path(cmd), strings.Join(names[len(args):],
-				", "), cmd.CommandPath())
-		case len(args) > len(names):
+		case len(args) < least:
+			return fail.Usage("%s: %s missing; see %s --help", path(cmd),
+				strings.Join(names[len(args):least], ", "), cmd.CommandPath())
+		case len(args) > len(names) && !(len(names) > 0 && strings.HasSuffix(names[len(names)-1], "...")):
 			return fail.Usage("%s: unexpected argument %q", path(cmd), args[len(names)])
 		}
 		return nil

@@ -45,7 +45,7 @@ simulates each row from the columns that say what was run. Without --topo the
 machine is the built-in one of the table's GPUs, as many as it has ranks, without
 NVLink multicast.`,
 		Example: "  simccl overlap overlap.txt --json",
-		Args:    cobra.ExactArgs(1),
+		Args:    cli.Exactly("FILE"),
 		RunE:    cli.RunWithOne(a, &o, &o.File)}
 	o.given = c.Flags()
 	o.Machine.Register(c)

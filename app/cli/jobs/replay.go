@@ -53,7 +53,7 @@ version such as 2.21.5 for --nccl-version.`,
 			"  simccl replay recording --host ideal --topo dgx-b200 --nodes 2 --trace out.json.gz\n" +
 			"  simccl replay recording --vs NCCL_ALGO=Ring --vs \"dgx-h100 -g 2 --gpu H100\"\n" +
 			"  simccl replay recording --ideal all --report job.html",
-		Args: cobra.MinimumNArgs(1),
+		Args: cli.Arguments(1, "FILE|DIR..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			side := &cobra.Command{}
 			new(Choice).register(side)

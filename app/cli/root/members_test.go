@@ -246,3 +246,16 @@ func hasPath(of reflect.Type, path string) bool {
 	}
 	return false
 }
+
+// TestArgumentsAreUsage: too few and too many arguments of any command are its user's error and no defect of
+// ours.
+func TestArgumentsAreUsage(t *testing.T) {
+	for path, c := range everyCommand() {
+		for n := range 8 {
+			err := c.ValidateArgs(slices.Repeat([]string{"x"}, n))
+			if s := cli.ExitStatus(err); s != cli.StatusOK && s != cli.StatusUsage {
+				t.Errorf("%s with %d arguments: exit status %d, %v", path, n, s, err)
+			}
+		}
+	}
+}

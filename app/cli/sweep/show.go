@@ -51,7 +51,7 @@ Rows that fall on one place are drawn as their mean, in a figure with a bar from
           of the machine, and usd_million is what a million operations cost`,
 		Example: "  simccl sweep show results --x bytes --y busbw --by nodes\n" +
 			"  simccl sweep show results --kind heat --x size --by nodes -o results.html",
-		Args: cobra.MinimumNArgs(1),
+		Args: cli.Arguments(1, "DIR..."),
 		RunE: cli.RunWith(a, &o, &o.Dirs)}
 	f := c.Flags()
 	f.StringVar(&o.X, "x", "",

@@ -294,7 +294,7 @@ func merge(a *cli.App) *cobra.Command {
 a line a point, or a .csv, .parquet or .db (SQLite) with a row a size, for pandas. Exit status 7 where
 points are missing, unless --partial. Two results of one point must be equal.`,
 		Example: "  simccl sweep merge results -o all.csv",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    cli.Arguments(1, "DIR..."),
 		RunE:    cli.RunWith(a, &o, &o.Dirs)}
 	c.Flags().StringVarP(&o.File, "output", "o", "",
 		"`FILE`.jsonl, .csv, .parquet or .db (default: lines of JSON on standard output)")

@@ -29,7 +29,7 @@ ports a host has, and what the times of its GPUs rest on (measured, published ta
 estimated; mean error); WORD restricts it to names and titles with that word.
 --json adds aliases, what is known of the network, and the source of each fact.`,
 		Example: "  simccl topo list azure\n  simccl run all_reduce --topo gb200-nvl72 --nodes 18 --sizes 1M",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    cli.Arguments(0, "WORD"),
 		RunE:    cli.RunOf(a, func(args []string) cli.Runner { return &ListOptions{strings.Join(args, "")} })}
 }
 
