@@ -68,10 +68,21 @@ func Arguments(least int, names ...string) cobra.PositionalArgs {
 			return fail.Usage("%s: %s missing; see %s --help", path(cmd),
 				strings.Join(names[len(args):least], ", "), cmd.CommandPath())
 		case len(args) > len(names) && !(len(names) > 0 && strings.HasSuffix(names[len(names)-1], "...")):
-			return fail.Usage("%s: unexpected argument %q", path(cmd), args[len(names)])
+			return fail.Usage("%s: unexpected argument %q%s", path(cmd), args[len(names)],
+				joined(cmd, args[len(names)]))
 		}
 		return nil
 	}
+}
+
+// joined is a hint where an argument may be the value of a flag before it that takes values after = alone.
+func joined(cmd *cobra.Command, arg string) (hint string) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.NoOptDefVal != "" && f.Value.Type() != "bool" && f.Value.String() == f.NoOptDefVal {
+			hint = fmt.Sprintf("; did you mean --%s=%s?", f.Name, arg)
+		}
+	})
+	return hint
 }
 
 // path returns a command's path without the program's name, for errors.
