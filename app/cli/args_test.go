@@ -15,7 +15,8 @@ func TestValueAfterABlankIsHinted(t *testing.T) {
 		"some":        `unexpected argument "some"`,
 		"--flag some": `unexpected argument "some"`,
 	} {
-		c := &cobra.Command{Use: "do", Args: Exactly(), RunE: func(*cobra.Command, []string) error { return nil }}
+		done := func(*cobra.Command, []string) error { return nil }
+		c := &cobra.Command{Use: "do", Args: Exactly(), RunE: done}
 		c.Flags().String("how", "", "")
 		c.Flags().Bool("flag", false, "")
 		c.Flags().Lookup("how").NoOptDefVal = "all"
