@@ -145,6 +145,7 @@ type item struct {
 	host string // host_hash of its CPU
 	bus  string // bus id of the nearest pci
 	pci  *topo.Element
+	up   *topo.Element // pci above that one
 }
 
 // amdWords are words of RCCL, of AMD's GPUs and of its tools in place of NCCL's.
@@ -183,7 +184,7 @@ func (c *checker) gatherAt(p *decl.Place, it item) {
 		it.host, _ = p.Elem.Get("host_hash")
 	case "pci":
 		it.bus, _ = p.Elem.Get("busid")
-		it.pci = p.Elem
+		it.up, it.pci = it.pci, p.Elem
 	}
 	c.all[p.Elem.Name] = append(c.all[p.Elem.Name], it)
 	for child := range p.Children() {

@@ -139,6 +139,11 @@ func TestRules(t *testing.T) {
 			`link_speed="fast" link_width="16">` + "\n      <nic>",
 			`link_speed "fast" is unknown, NCCL takes Gen3 (12 GB/s)`},
 		{"swapped", `affinity="000000ff"`, `affinity="00ff0000"`, `numaid 1 has lower cores than numaid 0`},
+		{"GeForce without peers", `<pci busid="0000:1b:00.0" class="0x030200"`,
+			`<pci busid="0000:1c:00.0" class="0x030200" device="0x2684" link_speed="32.0 GT/s PCIe" ` +
+				`link_width="16">` + "\n        <gpu dev=\"2\" sm=\"89\"/>\n      </pci>\n" +
+				`      <pci busid="0000:1b:00.0" class="0x030200"`,
+			`a GeForce behind a PCIe switch: NVIDIA's driver gives it no peer access`},
 		{"numaid twice", `numaid="1"`, `numaid="0"`, `numaid 0 is system/cpu[0] already`},
 		{"narrow NIC", `link_width="16">` + "\n        <nic>", `link_width="8">` + "\n        <nic>",
 			`a port of 50 GB/s on a PCIe link of 24 GB/s`},

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/bits"
+	"slices"
 	"sort"
 	"strings"
 
@@ -298,12 +299,30 @@ func (c *checker) gpuAttributes() {
 					"check link_speed and link_width; a sleeping link shows less")
 			}
 		}
+		c.peerless(it)
 		sms[sm] = it.path
 	}
 	if len(sms) > 1 {
 		c.found = append(c.found, Finding{Note, "gpu", c.spec.Root.Origin, "system",
 			fmt.Sprintf("%d different compute capabilities: NCCL tunes for the lowest", len(sms)),
 			"run equal GPUs together"})
+	}
+}
+
+// geForces are GeForce RTX 3080, 3090, 3090 Ti, 4080, 4090, 4090 D and 5090 by PCI device: NVIDIA's driver
+// lets none of them read another GPU's memory over PCIe (cudaDeviceCanAccessPeer is 0).
+var geForces = []string{"0x2206", "0x2204", "0x2203", "0x2704", "0x2684", "0x2685", "0x2b85"}
+
+// peerless finds GeForce GPUs behind a PCIe switch: by the file they could exchange through it.
+func (c *checker) peerless(it item) {
+	linked := func(e *decl.Element) bool { return e.Name == "nvlink" }
+	if it.pci == nil || slices.ContainsFunc(it.e.Children, linked) {
+		return
+	}
+	device, _ := it.pci.Get("device")
+	if it.up != nil && slices.Contains(geForces, device) {
+		c.say(Warning, "p2p", it, "", "a GeForce behind a PCIe switch: NVIDIA's driver gives it no peer "+
+			"access, so NCCL exchanges through host memory", "set NCCL_P2P_DISABLE=1, which is the same here")
 	}
 }
 
