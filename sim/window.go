@@ -9,7 +9,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/exec"
-	"github.com/simccl/simccl/internal/singleflight"
+	"github.com/simccl/simccl/internal/parallel"
 	"github.com/simccl/simccl/plan"
 	"github.com/simccl/simccl/sim/internal/engine"
 	"github.com/simccl/simccl/sim/internal/fold"
@@ -87,8 +87,8 @@ func (j jitter) draws() exec.Draws { return exec.Draws(j) }
 // Windows keeps the simulated windows of a Config: sizes of a sweep share them. The
 // zero value is empty. It may be used by several goroutines at once.
 type Windows struct {
-	ran   singleflight.Cache[windowKey, *tally]
-	links singleflight.Cache[windowKey, []string] // of the same where they are folded
+	ran   parallel.Cache[windowKey, *tally]
+	links parallel.Cache[windowKey, []string] // of the same where they are folded
 }
 
 // windowKey is all by which the windows of one Config differ.

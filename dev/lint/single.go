@@ -17,7 +17,6 @@ const small = 300
 var alone = []edge{
 	{"app/web/page", "it links net/http, a megabyte, which a program without the page leaves out"},
 	{"app/web/page/site", "it embeds the built page by a build tag; app/web/page is tested without"},
-	{"internal/singleflight", "a mechanism without a subject, run under the race detector by itself"},
 	{"study/sweep/sqlite", "it owns the module modernc.org/sqlite, which sweeps of other formats do without"},
 	{"tuning/netplugin", "what vendors' network plugins set, a table of releases beside its data"},
 }

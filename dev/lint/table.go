@@ -77,8 +77,7 @@ var rooms = []room{
 // others are pure: their results are functions of their arguments.
 var worldly = []string{
 	"app", "cmd", "dev", "examples", "intercept", "real", "exec", "trace", "topo/detect",
-	"internal/interrupt", "internal/newfile", "internal/require", "internal/singleflight",
-	"internal/terminal",
+	"internal/interrupt", "internal/newfile", "internal/require", "internal/terminal",
 	"study/check", "study/grouplog", "study/logcheck", "study/packetrun", "study/sweep",
 }
 

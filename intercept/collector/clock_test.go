@@ -218,7 +218,7 @@ func compare(t *rapid.T, c *Core, programs []*program) {
 			}
 		}
 		for _, e := range x.marks {
-			want = append(want, units.Time(e.op.end))
+			want = append(want, e.op.End)
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("rank %d: events happen at %v, replayed at %v\n%s", rank, want, got, p.Format())

@@ -151,8 +151,8 @@ func (l *listener) ends() string {
 	for rank, p := range l.programs {
 		fmt.Fprintf(&b, "%d:", rank)
 		for _, e := range p.marks {
-			if e.op.done {
-				fmt.Fprintf(&b, " %d", e.op.end)
+			if e.op.Ended {
+				fmt.Fprintf(&b, " %d", e.op.End)
 			} else {
 				b.WriteString(" ?")
 			}

@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	session "github.com/simccl/simccl/job"
+	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload"
 	"github.com/simccl/simccl/workload/calls"
@@ -113,7 +114,7 @@ type Core struct {
 	job      *comm            // the first one with ranks of a grid that are no process's
 	imitated map[string]*comm // by id, with ranks that are no process's
 	waiting  []*waiter
-	work     []*op // that finished, whose successors are not looked at yet
+	clock    streams.Clock[*op]
 	gpus     []*rank
 	graphs   []*graph
 	turns    map[int64]*turn // by real GPU
@@ -194,7 +195,7 @@ type device struct {
 	id      int
 	gpu     int // of the cluster, -1 not known yet
 	streams map[uint64]*stream
-	order   []*stream
+	order   streams.Device[*op]
 }
 
 // New returns a collector without programs.
@@ -202,6 +203,7 @@ func New(ctx context.Context, s Settings) *Core {
 	c := &Core{set: s, ctx: ctx, forming: map[string]*comm{}, imitated: map[string]*comm{},
 		gpus: make([]*rank, s.GPUs), threads: map[*thread]bool{}, refused: map[int]bool{},
 		turns: map[int64]*turn{}, moving: map[int64]*move{}}
+	c.clock.Arrive = c.arrive
 	for i := range c.gpus {
 		c.gpus[i] = &rank{threads: map[int]units.Time{}, kernels: map[*comm]*op{}, streams: map[*stream]int{},
 			dropped: map[int]bool{}, marks: map[markKey]int{}}

@@ -254,7 +254,7 @@ func (c *Core) tick() {
 		if r.stalled++; r.stalled > stalled {
 			r.stalled = 0
 			c.letGo(r, 0)
-			c.settle()
+			c.clock.Settle()
 			c.answer(&thread{})
 		}
 	}
@@ -339,7 +339,7 @@ func (c *Core) moved(p *process, q *request) reply {
 		err = errors.New(string(q.payload))
 	}
 	m.done(err)
-	c.settle()
+	c.clock.Settle()
 	if len(p.live.moves) > 0 && t == c.turn(p) {
 		c.want(p, true)
 	}
@@ -389,7 +389,7 @@ func (c *Core) NoMover(why string) {
 	for _, m := range list {
 		m.done(errors.New(why))
 	}
-	c.settle()
+	c.clock.Settle()
 	c.answer(&thread{})
 }
 

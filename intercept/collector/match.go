@@ -6,6 +6,7 @@ import (
 
 	"github.com/simccl/simccl/coll"
 	"github.com/simccl/simccl/job"
+	"github.com/simccl/simccl/job/streams"
 	"github.com/simccl/simccl/workload"
 )
 
@@ -221,7 +222,7 @@ func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int, 
 		}
 	}
 	for _, u := range order {
-		c.begin(u.o)
+		c.clock.Begin(&u.o.Operation)
 	}
 	return reply{}
 }
@@ -230,26 +231,29 @@ func (c *Core) launch(t *thread, ops []wireOp, members []*member, events []int, 
 // others, which wait for it then. Kernels of a communicator's resources run one after
 // the other.
 func (c *Core) stage(t *thread, u *unit) {
-	var streams []*stream
+	var list []*stream
 	for i := range u.ops {
-		if s := u.m.dev.stream(u.ops[i].stream); !slices.Contains(streams, s) {
-			streams = append(streams, s)
+		if s := u.m.dev.stream(u.ops[i].stream); !slices.Contains(list, s) {
+			list = append(list, s)
 		}
 	}
 	r := c.gpus[u.m.gpu()]
 	root := u.m.c.root()
-	behind := []*op{r.kernels[root]}
-	for _, s := range streams[:len(streams)-1] {
-		behind = append(behind, s.tail)
+	var behind []*streams.Operation[*op]
+	if k := r.kernels[root]; k != nil {
+		behind = append(behind, &k.Operation)
 	}
-	u.o = c.newOp(t, streams[len(streams)-1], launch, behind...)
+	for _, s := range list[:len(list)-1] {
+		behind = append(behind, s.Tail)
+	}
+	u.o = c.newOp(t.now, list[len(list)-1], launch, behind...)
 	u.o.unit = u
 	if c.set.Live() && c.set.Clock == Measured {
 		r.open = append(r.open, launched{u, r.calls})
 		r.calls++
 	}
-	for _, s := range streams {
-		s.tail = u.o
+	for _, s := range list {
+		s.Tail = &u.o.Operation
 	}
 	r.kernels[root] = u.o
 	u.m.pending = append(u.m.pending, u)
@@ -315,7 +319,7 @@ func differs(a, b *unit) string {
 func (c *Core) mismatch(u *unit, text string) reply {
 	c.warn("mismatch on a communicator of %d ranks: %s", len(u.m.c.members), text)
 	c.fail(u.m.c, invalidUsage, text)
-	c.settle()
+	c.clock.Settle()
 	return refuse(invalidUsage, "%s", text)
 }
 
@@ -390,7 +394,7 @@ func (c *Core) arrived(u *unit) {
 	begin := int64(0)
 	for _, v := range k.units {
 		if v != nil {
-			begin = max(begin, v.o.ready)
+			begin = max(begin, int64(v.o.Ready))
 		}
 	}
 	t, err := c.collectives(u.m.c, u.ops)
@@ -437,8 +441,8 @@ func (c *Core) dropUnit(u *unit) {
 	for _, i := range u.events {
 		r.dropped[i] = true
 	}
-	if u.o.arrived {
-		c.finish(u.o, u.o.ready)
+	if u.o.Arrived {
+		c.finish(u.o, int64(u.o.Ready))
 	}
 	c.carried(u)
 }
@@ -512,7 +516,7 @@ func (c *Core) walk(u *unit, first int) {
 	units := []*unit{u}
 	for i := 0; i < len(units); i++ {
 		v := units[i]
-		if !v.o.arrived || v.fails() {
+		if !v.o.Arrived || v.fails() {
 			return
 		}
 		for _, h := range v.halves {
@@ -535,7 +539,7 @@ func (c *Core) deliver(units []*unit) {
 	var list []job.Message
 	for _, u := range units {
 		u.carried, real = true, real || u.lead == nil
-		begin = max(begin, u.o.ready)
+		begin = max(begin, int64(u.o.Ready))
 		for _, h := range u.halves {
 			if coll.Func(h.op.fn) == coll.Send {
 				list = append(list, job.Message{From: u.m.rank, To: h.op.root, Bytes: bytesOf(h.op)})

@@ -12,10 +12,7 @@ import (
 // segment is a stretch of a stream: what runs there takes an unknown time until the GPU has
 // done it. It may begin when its predecessor has ended and the host has begun to launch it.
 func (c *Core) segment(t *thread, s *stream, number uint64, opened int64) {
-	host := t.now
-	t.now = opened
-	o := c.newOp(t, s, segment)
-	t.now = host
+	o := c.newOp(opened, s, segment)
 	t.p.live.segments[number] = o
 	o.record = -1
 	if r := c.known(s.dev); r != nil {
@@ -23,7 +20,7 @@ func (c *Core) segment(t *thread, s *stream, number uint64, opened int64) {
 		r.events = append(r.events, calls.Event{Kind: calls.Work, Thread: t.id, Host: r.since(t, opened),
 			Stream: r.streamOf(s)})
 	}
-	c.begin(o)
+	c.clock.Begin(&o.Operation)
 }
 
 func (c *Core) segmentDone(t *thread, q *request) reply {
@@ -38,11 +35,11 @@ func (c *Core) segmentDone(t *thread, q *request) reply {
 		if r := c.known(o.st.dev); r != nil && o.record >= 0 {
 			r.events[o.record].Time = min(max(units.Time(took), 0), workload.MaxTime)
 		}
-		if o.arrived {
+		if o.Arrived {
 			c.segmentEnds(o)
 		}
 	}
-	c.settle()
+	c.clock.Settle()
 	return reply{}
 }
 
@@ -62,7 +59,7 @@ func (c *Core) communicates(u *unit, begin, end int64) {
 		return
 	}
 	r := c.gpus[u.m.gpu()]
-	if r.busy = append(r.busy, busySpan{From: u.o.ready, Begin: begin, To: end}); len(r.busy) > spans {
+	if r.busy = append(r.busy, busySpan{From: int64(u.o.Ready), Begin: begin, To: end}); len(r.busy) > spans {
 		r.busy = r.busy[len(r.busy)-spans:]
 	}
 }
@@ -80,7 +77,7 @@ func (c *Core) segmentEnds(o *op) {
 
 // unfinished reports whether one of a GPU's first n launches has not been carried out.
 func (r *rank) unfinished(n int) bool {
-	for len(r.open) > 0 && (r.open[0].o.done || r.open[0].dropped) {
+	for len(r.open) > 0 && (r.open[0].o.Ended || r.open[0].dropped) {
 		r.open = r.open[1:]
 	}
 	return len(r.open) > 0 && r.open[0].number < n
@@ -115,8 +112,8 @@ func (c *Core) letGo(r *rank, i int) {
 func (c *Core) computed(o *op) int64 {
 	r := c.known(o.st.dev)
 	if c.set.Prices == nil || r == nil {
-		return o.ready + o.took
+		return int64(o.Ready) + o.took
 	}
 	compute, calls := c.set.Prices.Beside()
-	return besideEnd(o.ready, o.took, r.busy, compute, calls)
+	return besideEnd(int64(o.Ready), o.took, r.busy, compute, calls)
 }

@@ -95,7 +95,7 @@ func (c *Core) handle(t *thread, q *request, peer *Peer) (reply, chan reply) {
 	t.now = max(t.now, q.now)
 	t.p.latest = max(t.p.latest, t.now)
 	r, try := c.dispatch(t, q)
-	c.settle()
+	c.clock.Settle()
 	if try == nil {
 		c.answer(t)
 		return r, nil
@@ -136,7 +136,7 @@ func (c *Core) answer(t *thread) {
 	}
 	for c.changed {
 		c.changed = false
-		c.settle()
+		c.clock.Settle()
 		kept := c.waiting[:0]
 		for _, w := range c.waiting {
 			if r, ok := c.attempt(w.t, w.try); ok {
@@ -216,8 +216,8 @@ func (c *Core) finalized(t *thread, m *member) (reply, bool) {
 	if len(m.pending) > 0 {
 		return reply{}, false
 	}
-	if o := c.gpus[m.gpu()].kernels[m.c.root()]; o != nil && o.done {
-		t.jump(o.end)
+	if o := c.gpus[m.gpu()].kernels[m.c.root()]; o != nil && o.Ended {
+		t.jump(int64(o.End))
 	}
 	return reply{}, true
 }
@@ -296,7 +296,7 @@ func (c *Core) closed(t *thread) {
 			c.abort(m, "was in a process that has ended")
 		}
 	}
-	c.settle()
+	c.clock.Settle()
 	c.answer(t)
 }
 
@@ -382,6 +382,6 @@ func (c *Core) deadlock() {
 		}
 	}
 	c.changed = true
-	c.settle()
+	c.clock.Settle()
 	c.answer(&thread{})
 }

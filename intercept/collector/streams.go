@@ -1,13 +1,15 @@
 package collector
 
 import (
+	"github.com/simccl/simccl/job/streams"
+	"github.com/simccl/simccl/units"
 	"github.com/simccl/simccl/workload/calls"
 )
 
 type stream struct {
+	streams.Stream[*op]
 	dev     *device
 	id      uint64
-	tail    *op
 	capture *graph
 	failed  bool // an operation of it was ended by an error that was not reported yet
 }
@@ -18,14 +20,6 @@ const (
 	nonBlocking = 1 << 39
 	perThread   = 2 // cudaStreamPerThread
 )
-
-// legacy reports whether a stream is CUDA's default one, which waits for all others
-// of its device and which they wait for.
-func (s *stream) legacy() bool { return s.id <= 1 }
-
-func (s *stream) joins() bool {
-	return !s.legacy() && (s.id>>40 != streamMark || s.id&nonBlocking == 0)
-}
 
 // opKind is what an operation does.
 type opKind uint8
@@ -41,20 +35,15 @@ const (
 
 // op is an operation of a stream.
 type op struct {
-	kind    opKind
-	st      *stream
-	ready   int64 // ps: the latest of the host's call and of the ends before it
-	waits   int   // operations before it that have not ended
-	after   []*op
-	arrived bool
-	done    bool
-	end     int64
-	unit    *unit
-	a       [3]int64
-	took    int64 // ps, of a segment
-	timed   bool
-	calls   int // launches of its GPU before a segment
-	record  int // of its GPU's events, -1 for none
+	streams.Operation[*op]
+	kind   opKind
+	st     *stream
+	unit   *unit
+	a      [3]int64
+	took   int64 // ps, of a segment
+	timed  bool
+	calls  int // launches of its GPU before a segment
+	record int // of its GPU's events, -1 for none
 }
 
 type event struct {
@@ -83,70 +72,28 @@ func (d *device) stream(id uint64) *stream {
 	s, ok := d.streams[id]
 	if !ok {
 		s = &stream{dev: d, id: id}
+		s.Legacy = id == 0
+		s.Joins = id != 0 && (id>>40 != streamMark || id&nonBlocking == 0)
 		d.streams[id] = s
-		d.order = append(d.order, s)
+		d.order = append(d.order, &s.Stream)
 	}
 	return s
 }
 
-// newOp puts an operation behind others: those of its stream and others that are
+// newOp puts an operation that the host calls at a time behind others: those of its stream and others that are
 // named.
-func (c *Core) newOp(t *thread, s *stream, kind opKind, behind ...*op) *op {
-	o := &op{kind: kind, st: s, ready: t.now}
-	o.behind(s.tail)
-	for _, b := range behind {
-		o.behind(b)
-	}
-	for _, other := range s.dev.order {
-		if other != s && (s.legacy() && other.joins() || other.legacy() && s.joins()) {
-			o.behind(other.tail)
-		}
-	}
-	s.tail = o
+func (c *Core) newOp(called int64, s *stream, kind opKind, behind ...*streams.Operation[*op]) *op {
+	o := &op{kind: kind, st: s}
+	o.Of = o
+	s.dev.order.Enqueue(&s.Stream, &o.Operation, units.Time(called), behind...)
 	return o
-}
-
-func (o *op) behind(b *op) {
-	switch {
-	case b == nil || b == o:
-	case b.done:
-		o.ready = max(o.ready, b.end)
-	default:
-		b.after = append(b.after, o)
-		o.waits++
-	}
-}
-
-// begin has an operation arrive if nothing is before it, and all that follow.
-func (c *Core) begin(o *op) {
-	if o.waits == 0 && !o.arrived {
-		c.arrive(o)
-	}
-	c.settle()
-}
-
-// settle follows the ends of operations to those behind them.
-func (c *Core) settle() {
-	for len(c.work) > 0 {
-		o := c.work[0]
-		c.work = c.work[1:]
-		for _, next := range o.after {
-			next.ready = max(next.ready, o.end)
-			if next.waits--; next.waits == 0 {
-				c.arrive(next)
-			}
-		}
-		o.after = nil
-	}
 }
 
 // finish ends an operation.
 func (c *Core) finish(o *op, at int64) {
-	if o.done {
+	if !c.clock.Finish(&o.Operation, units.Time(at)) {
 		return
 	}
-	o.done, o.end = true, at
-	c.work = append(c.work, o)
 	c.changed = true
 	if o.unit != nil {
 		c.over(o.unit)
@@ -156,11 +103,10 @@ func (c *Core) finish(o *op, at int64) {
 
 // arrive is when all before an operation has ended.
 func (c *Core) arrive(o *op) {
-	o.arrived = true
 	switch o.kind {
 	case launch:
 		if o.unit.dropped {
-			c.finish(o, o.ready)
+			c.finish(o, int64(o.Ready))
 			return
 		}
 		c.arrived(o.unit)
@@ -179,25 +125,15 @@ func (c *Core) arrive(o *op) {
 		c.changed = true
 		return
 	}
-	c.finish(o, o.ready)
+	c.finish(o, int64(o.Ready))
 }
 
-// tails are the last operations of a stream, or of all of a device.
-func (d *device) tails(id int64) (list []*op) {
-	if id >= 0 {
-		if s := d.stream(uint64(id)); s.tail != nil {
-			list = append(list, s.tail)
-		}
-		if uint64(id) > 1 {
-			return list
-		}
+// tails are the last operations that a host waits for with a stream, or, where id is below 0, with the device.
+func (d *device) tails(id int64) []*streams.Operation[*op] {
+	if id < 0 {
+		return d.order.Tails(nil)
 	}
-	for _, s := range d.order {
-		if s.tail != nil && (id < 0 || s.joins()) {
-			list = append(list, s.tail)
-		}
-	}
-	return list
+	return d.order.Tails(&d.stream(uint64(id)).Stream)
 }
 
 // jump moves a thread's clock to when something ends that it waits for.
@@ -208,28 +144,17 @@ func (t *thread) jump(to int64) {
 	}
 }
 
-// over reports whether operations have ended, and when the last one did.
-func over(list []*op) (at int64, ok bool) {
-	for _, o := range list {
-		if !o.done {
-			return 0, false
-		}
-		at = max(at, o.end)
-	}
-	return at, true
-}
-
 // sync waits for streams.
-func (c *Core) sync(t *thread, d *device, id int64, list []*op) (reply, bool) {
-	at, ok := over(list)
+func (c *Core) sync(t *thread, d *device, id int64, list []*streams.Operation[*op]) (reply, bool) {
+	at, ok := streams.LastEnd(list)
 	if !ok {
 		return reply{}, false
 	}
 	c.recordSync(t, d, id)
-	t.jump(at)
+	t.jump(int64(at))
 	for _, o := range list {
-		if o.st.failed {
-			o.st.failed = false
+		if st := o.Of.st; st.failed {
+			st.failed = false
 			return reply{status: cudaLaunchFailure}, true
 		}
 	}
@@ -238,20 +163,21 @@ func (c *Core) sync(t *thread, d *device, id int64, list []*op) (reply, bool) {
 
 // query is a poll. Who polls a stream that will be ready twice, and does nothing
 // else in between, waits for it.
-func (c *Core) query(t *thread, list []*op) reply {
-	at, ok := over(list)
+func (c *Core) query(t *thread, list []*streams.Operation[*op]) reply {
+	end, ok := streams.LastEnd(list)
+	at := int64(end)
 	switch {
 	case ok && (at <= t.now || !t.worked && at <= t.p.latest):
 		return reply{}
-	case ok && t.worked && t.polled[list[0]]:
-		delete(t.polled, list[0])
+	case ok && t.worked && t.polled[list[0].Of]:
+		delete(t.polled, list[0].Of)
 		t.jump(at)
 		return reply{}
 	case ok && t.worked:
 		if t.polled == nil {
 			t.polled = map[*op]bool{}
 		}
-		t.polled[list[0]] = true
+		t.polled[list[0].Of] = true
 	}
 	return reply{status: cudaNotReady}
 }
@@ -274,8 +200,8 @@ func (c *Core) streamRequest(t *thread, q *request) (reply, bool) {
 	case reqFunctionDone:
 		if o := p.running[q.a[0]]; o != nil {
 			delete(p.running, q.a[0])
-			c.finish(o, max(o.ready, t.now))
-			c.settle()
+			c.finish(o, max(int64(o.Ready), t.now))
+			c.clock.Settle()
 		}
 		return reply{}, true
 	case reqStreamEnd: // what it has goes on
@@ -294,20 +220,20 @@ func (c *Core) eventRequest(t *thread, q *request) (reply, bool) {
 		return reply{}, true
 	}
 	if q.kind == reqEventQuery {
-		return c.query(t, []*op{e.op}), true
+		return c.query(t, []*streams.Operation[*op]{&e.op.Operation}), true
 	}
 	if q.kind == reqEventSync {
-		return c.sync(t, e.op.st.dev, int64(e.op.st.id), []*op{e.op})
+		return c.sync(t, e.op.st.dev, int64(e.op.st.id), []*streams.Operation[*op]{&e.op.Operation})
 	}
 	f := t.p.events[uint64(q.a[1])]
 	if f == nil {
 		return reply{status: cudaInvalidHandle}, true
 	}
-	if !e.op.done || !f.op.done {
+	if !e.op.Ended || !f.op.Ended {
 		return reply{status: cudaNotReady}, true
 	}
 	timed(e, f)
-	return reply{a: [4]int64{f.op.end - e.op.end}}, true
+	return reply{a: [4]int64{int64(f.op.End - e.op.End)}}, true
 }
 
 // timed notes that a program has asked for the time from an event to another one.
@@ -336,14 +262,15 @@ func (c *Core) enqueue(t *thread, s *stream, q *request) reply {
 	case reqEventRecord:
 		e := &event{}
 		if s.capture != nil { // what is captured is in order, and needs no event
-			e.op = &op{st: s, done: true}
+			e.op = &op{st: s}
+			e.op.Of, e.op.Ended = e.op, true
 			p.events[uint64(q.a[2])] = e
 			return reply{}
 		}
-		e.op = c.newOp(t, s, nothing)
+		e.op = c.newOp(t.now, s, nothing)
 		p.events[uint64(q.a[2])] = e
 		e.r, e.at = c.recordEvent(t, s, calls.Mark, uint64(q.a[2]))
-		c.begin(e.op)
+		c.clock.Begin(&e.op.Operation)
 	case reqEventWait:
 		e := p.events[uint64(q.a[2])]
 		if e == nil {
@@ -354,7 +281,7 @@ func (c *Core) enqueue(t *thread, s *stream, q *request) reply {
 			return reply{}
 		}
 		c.recordEvent(t, s, calls.Wait, uint64(q.a[2]))
-		c.begin(c.newOp(t, s, nothing, e.op))
+		c.clock.Begin(&c.newOp(t.now, s, nothing, &e.op.Operation).Operation)
 	case reqCopy, reqSet, reqFunction, reqKernel:
 		kinds := map[uint32]opKind{reqCopy: copyBytes, reqSet: setBytes, reqFunction: function,
 			reqKernel: nothing}
@@ -384,9 +311,9 @@ func (c *Core) put(t *thread, s *stream, i item) {
 		s.capture.items = append(s.capture.items, i)
 		return
 	}
-	o := c.newOp(t, s, i.kind)
+	o := c.newOp(t.now, s, i.kind)
 	o.a = i.a
-	c.begin(o)
+	c.clock.Begin(&o.Operation)
 }
 
 func (c *Core) endCapture(s *stream) reply {
@@ -395,7 +322,7 @@ func (c *Core) endCapture(s *stream) reply {
 		return reply{status: cudaInvalidValue}
 	}
 	for _, other := range s.dev.p.devices { //lint:sorted each by itself
-		for _, x := range other.order {
+		for _, x := range other.streams { //lint:sorted each by itself
 			if x.capture == g {
 				x.capture = nil
 			}

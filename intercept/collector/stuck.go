@@ -15,7 +15,7 @@ func (c *Core) stuck() string {
 			for _, u := range m.pending {
 				fmt.Fprintf(&b, "\n  communicator %d (%d ranks): %s", x.id, len(x.members), u.describe())
 				switch absent := x.absent(u); {
-				case !u.o.arrived:
+				case !u.o.Arrived:
 					b.WriteString(", behind other work of its stream")
 				case len(absent) > 0:
 					fmt.Fprintf(&b, ", waits for ranks %v", absent)

@@ -1,5 +1,6 @@
 // Package parallel executes numbered tasks on several workers, round after round. A task has a preferred
-// worker, whose cache has its data; others take it only if that one is late.
+// worker, whose cache has its data; others take it only if that one is late. Each and Cache are for calls
+// without rounds.
 //
 // In: the tasks, their workers, and the tasks of each round. What it must not know: what the tasks do; their
 // result must not depend on the worker.

@@ -1,6 +1,10 @@
 package streams
 
-import "math"
+import (
+	"math"
+
+	"github.com/simccl/simccl/internal/maxmin"
+)
 
 // Running calls share resources max-min: on a resource whose users together need more than all of it, users
 // that need less than an equal share get their need, and the others share the rest equally. A call's rate is
@@ -13,9 +17,8 @@ type resource struct {
 	bytes float64 // bytes: sum of the needs by bytes; more: sum of the additions by bursts for two users
 	more  float64
 	users []use
-	stamp int32 // number of the last refill that it took part in
-	room  float64
-	open  float64 // sum of the unsettled users' needs per unit of level
+	stamp int32 // number of the last refill that it took part in, full
+	at    int32 // its number in that refill's filling
 }
 
 // use is a task on a resource; need is the index of that need in the task.
@@ -51,8 +54,11 @@ type fluid struct {
 	changed   []int32 // tasks whose own rate bound changed
 	stamp     int32
 	tasks     []int32 // tasks of the connected part that is being filled
-	tight     []int32 // full resources of that part
+	filling   maxmin.Filling[float64]
 }
+
+// rounding is the relative error of sums of needs.
+const rounding = 1e-12
 
 // slackSum is the largest sum of needs at which a resource slows none of its users.
 const slackSum = 1 + 1e-9
@@ -129,25 +135,20 @@ func (f *fluid) refill() {
 	f.changed, f.dirty = f.changed[:0], f.dirty[:0]
 }
 
-// gather collects the tasks and full resources that are connected to a task.
+// gather collects the tasks and full resources that are connected to a task, and fills them.
 func (f *fluid) gather(t int32) {
-	f.tasks, f.tight = append(f.tasks[:0], t), f.tight[:0]
+	f.tasks = append(f.tasks[:0], t)
 	f.r.tasks[t].stamp = f.stamp
+	f.filling.Clear()
 	for i := 0; i < len(f.tasks); i++ {
 		x := &f.r.tasks[f.tasks[i]]
-		x.weight = 0
 		for k := range x.needs {
 			n := &x.needs[k]
 			r := &f.resources[n.Resource]
-			if r.needed() <= slackSum {
+			if r.stamp == f.stamp || r.needed() <= slackSum {
 				continue
 			}
-			x.weight = math.Max(x.weight, n.beside(len(r.users)))
-			if r.stamp == f.stamp {
-				continue
-			}
-			r.stamp = f.stamp
-			f.tight = append(f.tight, n.Resource)
+			r.stamp, r.at = f.stamp, f.filling.Resource(1)
 			for _, u := range r.users {
 				if y := &f.r.tasks[u.task]; y.stamp != f.stamp {
 					y.stamp = f.stamp
@@ -159,94 +160,40 @@ func (f *fluid) gather(t int32) {
 	f.fill()
 }
 
-// fill raises the level, the share of each task on the resource that it needs most, until every task has
-// reached its own bound or uses an exhausted resource.
+// fill sets the rates of the gathered tasks. A task's level is its share of the resource that it needs most,
+// so tasks that need different amounts of the same resource get equal parts of it.
 func (f *fluid) fill() {
-	for _, i := range f.tight {
-		r := &f.resources[i]
-		r.room, r.open = 1, 0
-	}
 	for _, t := range f.tasks {
 		x := &f.r.tasks[t]
 		x.bound = f.r.bound(t)
-		x.settled = len(f.tight) == 0 || x.weight == 0
-		if x.settled {
-			f.r.setRate(t, x.bound)
-			continue
-		}
+		x.most = f.most(x)
+		f.filling.Task(float64(x.bound * x.most))
 		for k := range x.needs {
 			n := &x.needs[k]
 			if r := &f.resources[n.Resource]; r.stamp == f.stamp {
-				r.open += n.beside(len(r.users)) / x.weight
+				f.filling.Use(r.at, n.beside(len(r.users))/x.most)
 			}
 		}
 	}
-	for left := f.unsettled(); left > 0; left = f.unsettled() {
-		level := math.Inf(1)
-		for _, i := range f.tight {
-			if r := &f.resources[i]; r.open > 1e-12 {
-				level = math.Min(level, math.Max(0, r.room)/r.open)
-			}
+	f.filling.Fill()
+	for i, t := range f.tasks {
+		x := &f.r.tasks[t]
+		if level, own := f.filling.Level(int32(i)); own {
+			f.r.setRate(t, x.bound)
+		} else {
+			f.r.setRate(t, level/x.most)
 		}
-		if f.bounded(level) {
-			continue
-		}
-		f.usedUp(level)
 	}
 }
 
-// unsettled drops the settled tasks from the list and returns the number of the others.
-func (f *fluid) unsettled() int {
-	n := 0
-	for _, t := range f.tasks {
-		if !f.r.tasks[t].settled {
-			f.tasks[n] = t
-			n++
-		}
-	}
-	f.tasks = f.tasks[:n]
-	return n
-}
-
-// bounded settles the tasks whose own bound is at most the level, and reports whether there were any.
-func (f *fluid) bounded(level float64) bool {
-	found := false
-	for _, t := range f.tasks {
-		if x := &f.r.tasks[t]; float64(x.bound*x.weight) <= level {
-			f.settle(t, x.bound)
-			found = true
-		}
-	}
-	return found
-}
-
-// usedUp settles the tasks of the resources that are exhausted at a level.
-func (f *fluid) usedUp(level float64) {
-	for _, i := range f.tight {
-		r := &f.resources[i]
-		if r.open <= 1e-12 || math.Max(0, r.room)/r.open > level*(1+1e-12) {
-			continue
-		}
-		for _, u := range r.users {
-			if x := &f.r.tasks[u.task]; !x.settled {
-				f.settle(u.task, level/x.weight)
-			}
-		}
-		r.open = 0
-	}
-}
-
-// settle fixes a task's rate and removes its needs from the open sums.
-func (f *fluid) settle(t int32, rate float64) {
-	x := &f.r.tasks[t]
-	x.settled = true
+// most returns the largest need of a task for the full resources.
+func (f *fluid) most(x *task) float64 {
+	most := 0.0
 	for k := range x.needs {
 		n := &x.needs[k]
 		if r := &f.resources[n.Resource]; r.stamp == f.stamp {
-			need := n.beside(len(r.users))
-			r.room -= float64(need * rate)
-			r.open -= need / x.weight
+			most = math.Max(most, n.beside(len(r.users)))
 		}
 	}
-	f.r.setRate(t, rate)
+	return most
 }

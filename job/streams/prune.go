@@ -1,9 +1,10 @@
 package streams
 
 import (
-	"cmp"
+	"encoding/binary"
 	"math"
-	"slices"
+
+	"github.com/simccl/simccl/internal/maxmin"
 )
 
 // needOf is one call's need of a resource.
@@ -16,8 +17,7 @@ type needOf struct {
 func (n *needOf) largest() float64 { return math.Max(n.share, n.bytes) }
 
 // pruned returns, by call, the needs of those resources that can ever slow a call: the communicators' largest
-// calls together need more than its capacity, and no other resource with the same users is needed at least as
-// much by all of them.
+// calls together need more than its capacity, and it leads the resources with the same users (maxmin.Leads).
 func (r *run) pruned() [][]Need {
 	users := make([][]needOf, r.in.Resources)
 	for i := range r.in.Costs {
@@ -25,34 +25,43 @@ func (r *run) pruned() [][]Need {
 			users[n.Resource] = append(users[n.Resource], needOf{int32(i), n.Share, n.Bytes})
 		}
 	}
-	out := make([][]Need, len(r.in.Costs))
-	var kept []int32 // sorted by their users
+	var full []int32
 	for i := range users {
 		if r.most(users[i]) > slackSum {
-			kept = append(kept, int32(i))
+			full = append(full, int32(i))
 		}
 	}
-	slices.SortStableFunc(kept, func(a, b int32) int {
-		return slices.CompareFunc(users[a], users[b], func(x, y needOf) int {
-			return cmp.Compare(x.call, y.call)
-		})
-	})
-	same := func(a, b int32) bool {
-		return slices.EqualFunc(users[a], users[b], func(x, y needOf) bool { return x.call == y.call })
-	}
-	for i := 0; i < len(kept); {
-		j := i + 1
-		for j < len(kept) && same(kept[i], kept[j]) {
-			j++
+	leads := maxmin.Leads(len(full), func(i int) string { return callsOf(users[full[i]]) },
+		func(b, a int) bool { return covers(users[full[b]], users[full[a]]) })
+	out := make([][]Need, len(r.in.Costs))
+	for i, lead := range leads {
+		if lead != i {
+			continue
 		}
-		for _, k := range undominated(kept[i:j], users) {
-			for _, u := range users[k] {
-				out[u.call] = append(out[u.call], Need{k, u.share, u.bytes})
-			}
+		for _, u := range users[full[i]] {
+			out[u.call] = append(out[u.call], Need{full[i], u.share, u.bytes})
 		}
-		i = j
 	}
 	return out
+}
+
+// callsOf returns the calls of a resource's users as a key.
+func callsOf(users []needOf) string {
+	key := make([]byte, 0, 4*len(users))
+	for i := range users {
+		key = binary.LittleEndian.AppendUint32(key, uint32(users[i].call))
+	}
+	return string(key)
+}
+
+// covers reports whether all users of a, which are those of b, need b at least as much.
+func covers(b, a []needOf) bool {
+	for i := range a {
+		if b[i].share < a[i].share || b[i].bytes < a[i].bytes {
+			return false
+		}
+	}
+	return true
 }
 
 // most returns the largest sum of needs of a resource: at any time one call runs per communicator.
@@ -78,36 +87,4 @@ func (r *run) most(users []needOf) float64 {
 func (r *run) overlaps(call int32) bool {
 	c := &r.in.Costs[call]
 	return messageHalf(r.p.Calls[call].Func) || len(c.Slack) > 0
-}
-
-// undominated lists the resources of a set with the same users that no other resource of the set dominates.
-func undominated(set []int32, users [][]needOf) []int32 {
-	if len(set) > maxCompared {
-		return set
-	}
-	var out []int32
-	for i, a := range set {
-		if !slices.ContainsFunc(set, func(b int32) bool {
-			return b != a && dominates(users[b], users[a], slices.Index(set, b) < i)
-		}) {
-			out = append(out, a)
-		}
-	}
-	return out
-}
-
-// maxCompared bounds the size of a set that undominated compares.
-const maxCompared = 256
-
-// dominates reports whether all users need b at least as much as a, and one needs it more; of equal resources
-// the first dominates.
-func dominates(b, a []needOf, first bool) bool {
-	more := first
-	for i := range a {
-		if b[i].share < a[i].share || b[i].bytes < a[i].bytes {
-			return false
-		}
-		more = more || b[i].share > a[i].share || b[i].bytes > a[i].bytes
-	}
-	return more
 }

@@ -66,7 +66,6 @@ type task struct {
 	kind     taskKind
 	running  bool
 	changed  bool
-	settled  bool
 	stamp    int32
 	rank     int32 // of a compute task
 	node     int32
@@ -81,7 +80,7 @@ type task struct {
 	total    float64
 	rate     float64
 	bound    float64 // its own bound on the rate
-	weight   float64
+	most     float64 // its largest need of a full resource, while rates are found
 	work     *workload.Work
 	needs    []Need
 	places   []int32
@@ -114,6 +113,7 @@ func newRun(in *Input) *run {
 		messages: map[messageKey]int32{}, remote: map[int32]int32{}, shapes: map[shapeKey]*shape{}}
 	r.fluid.r = r
 	r.fluid.resources = make([]resource, in.Resources)
+	r.fluid.filling.Eps = rounding
 	for i := range p.Lists {
 		r.graphs[i] = newGraph(p, i, in.Part)
 	}

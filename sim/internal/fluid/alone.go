@@ -29,7 +29,7 @@ const (
 
 // slack reports whether flows of a route run alone: no link of it holds up flows.
 func (f *Fluid) slack(rt *route) bool {
-	if rt.coupled && !rt.varies || f.watched != nil {
+	if rt.coupled && !rt.varies {
 		return false
 	}
 	for i := range rt.uses {
@@ -98,8 +98,9 @@ func (f *Fluid) load(rt *route, n int64, rate wire.Rate) {
 	}
 }
 
-// mark has the level of a link found that holds up none so far, where it is full.
+// mark is for a link that holds up no flows and whose load changes: its level is found where it is full.
 func (f *Fluid) mark(l *link, li int32) {
+	f.note(l, li)
 	if !l.slack() && !l.queued {
 		l.queued = true
 		f.queue = append(f.queue, li)

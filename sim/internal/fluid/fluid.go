@@ -22,6 +22,7 @@ type link struct { // two lines of a cache, of which a flow that comes or goes a
 	since  units.Time  // start of the present busy span
 	lead   wire.LinkID // the link that shares for it (Seal), mostly itself
 	queued bool        // its level is to be found anew
+	noted  bool        // its load is to be reported
 
 	active []activeUse // bundles that have flows, in no order
 	cap    wire.Rate
@@ -30,7 +31,7 @@ type link struct { // two lines of a cache, of which a flow that comes or goes a
 }
 
 // activeUse is a bundle on a link: its rate as a key, and its flows as the link counts
-// them (neither where rates are watched); use says which of its route's uses it is. The
+// them; use says which of its route's uses it is. The
 // flows of route r that run alone have ^r in its place, and neither key nor weight; it
 // stays until the link is to hold up flows.
 type activeUse struct {
@@ -133,9 +134,10 @@ type Fluid struct {
 	held    []limit // and those that it holds up
 	seq     int64
 	now     units.Time
-	watched *watched // nil: no trace rates
-	sorted  []ended  // of AppendState
-	parts   []*Fluid // of Split
+	report  func(l wire.LinkID, at units.Time, rate wire.Rate) // nil: loads of links are not watched
+	noted   []int32                                            // links whose loads are to be reported
+	sorted  []ended                                            // of AppendState
+	parts   []*Fluid                                           // of Split
 }
 
 var _ wire.Model = (*Fluid)(nil)
@@ -150,9 +152,6 @@ func (f *Fluid) AddLink(name string, c wire.Rate) wire.LinkID {
 		f.links = slices.Grow(f.links, len(f.links)+1)
 	}
 	f.links = append(f.links, link{lead: id, level: none})
-	if f.watched != nil {
-		f.watched.ofLink = append(f.watched.ofLink, linkFill{})
-	}
 	f.Limit(id, c)
 	return id
 }
@@ -263,8 +262,7 @@ func (f *Fluid) place(id wire.FlowID, own int32, w wire.Work) {
 	switch {
 	case f.slack(rt):
 		f.runAlone(id, w)
-	case rt.host != own && f.watched == nil && f.shares[rt.host].holds(fl.bound) &&
-		f.bundles[rt.host].route == fl.route:
+	case rt.host != own && f.shares[rt.host].holds(fl.bound) && f.bundles[rt.host].route == fl.route:
 		f.join(id, rt.host, w)
 		f.shares[rt.host].admit(fl.bound)
 	default:
@@ -298,14 +296,12 @@ func (f *Fluid) join(id wire.FlowID, bi int32, w wire.Work) {
 	b.live += int64(fl.mult)
 	b.heap = append(b.heap, entry{b.done + w, fl.seq, id})
 	f.up(b, len(b.heap)-1)
-	f.touch(bi, b, int64(fl.mult))
+	f.touch(bi, b)
 }
 
-// touch notes that a bundle gained (or lost) n flows.
-func (f *Fluid) touch(bi int32, b *bundle, n int64) {
-	if f.watched != nil {
-		f.watched.touch(bi, n)
-	} else if !b.moved {
+// touch notes that flows of a bundle came or went.
+func (f *Fluid) touch(bi int32, b *bundle) {
+	if !b.moved {
 		b.moved = true
 		f.moved = append(f.moved, bi)
 	}
@@ -354,7 +350,7 @@ func (f *Fluid) SetRate(now units.Time, id wire.FlowID, bound wire.Rate) {
 	b, s := &f.bundles[fl.in], &f.shares[fl.in]
 	f.settle(b, s.rate)
 	left := b.heap[fl.pos].target - b.done
-	if left > 0 && f.watched == nil && s.rate < old && s.holds(bound) {
+	if left > 0 && s.rate < old && s.holds(bound) {
 		f.lodge(id, own, bound)
 		return
 	}
@@ -417,7 +413,7 @@ func (f *Fluid) drop(id wire.FlowID) {
 		f.down(b, i)
 		f.up(b, i)
 	}
-	f.touch(fl.in, b, -int64(fl.mult))
+	f.touch(fl.in, b)
 }
 
 // Next implements wire.Model.
@@ -481,20 +477,36 @@ func lasts(left wire.Work, rate wire.Rate) units.Time {
 	return units.Time(min(dt, math.MaxInt64/4))
 }
 
-// refill finds the rates that follow from the changes since the last call.
+// refill finds the rates that follow from the changes since the last call, and reports loads.
 func (f *Fluid) refill() {
-	switch {
-	case f.watched != nil:
-		f.watched.refill()
-	case len(f.moved) > 0 || len(f.queue) > 0:
+	if len(f.moved) > 0 || len(f.queue) > 0 {
 		f.level()
+	}
+	if f.report != nil && len(f.noted) > 0 {
+		f.reportLoads()
 	}
 }
 
 // Watch implements wire.Model.
-func (f *Fluid) Watch(report func(l wire.LinkID, at units.Time, rate wire.Rate)) {
-	f.watched = nil
-	if report != nil {
-		f.watched = &watched{Fluid: f, report: report, ofLink: make([]linkFill, len(f.links))}
+func (f *Fluid) Watch(report func(l wire.LinkID, at units.Time, rate wire.Rate)) { f.report = report }
+
+// note has the load of a link reported with the next rates: it changes.
+func (f *Fluid) note(l *link, li int32) {
+	if f.report != nil && !l.noted {
+		l.noted = true
+		f.noted = append(f.noted, li)
 	}
+}
+
+// reportLoads reports the loads of links that have changed, and with each those of the links that it leads.
+func (f *Fluid) reportLoads() {
+	for _, li := range f.noted {
+		l := &f.links[li]
+		l.noted = false
+		f.report(wire.LinkID(li), f.now, l.cap-l.rest)
+		for _, mate := range l.mates {
+			f.report(mate, f.now, l.cap-l.rest)
+		}
+	}
+	f.noted = f.noted[:0]
 }

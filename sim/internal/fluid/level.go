@@ -80,6 +80,7 @@ func (f *Fluid) count(bi int32) {
 			l.busy += f.now - l.since
 		}
 		l.rest -= wire.Rate(n) * s.rate
+		f.note(l, u.link)
 		if !l.queued && (l.level != none || n > 0 && !l.slack()) {
 			l.queued = true
 			f.queue = append(f.queue, u.link)
@@ -317,6 +318,7 @@ func (f *Fluid) change(bi int32, r wire.Rate, from int32) {
 		a.key = k
 		l.weigh(k, a.weight)
 		l.rest -= wire.Rate(a.weight) * more
+		f.note(l, u.link)
 		if u.link != from && !l.queued && (l.level != none || more > 0 && !l.slack()) {
 			l.queued = true
 			f.queue = append(f.queue, u.link)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/simccl/simccl/internal/maxmin"
 	"github.com/simccl/simccl/sim/wire"
 )
 
@@ -19,18 +20,11 @@ func (f *Fluid) Seal() {
 			keys[u.Link] = binary.LittleEndian.AppendUint64(keys[u.Link], uint64(r)<<32|uint64(u.Count))
 		}
 	}
-	lead := map[string]wire.LinkID{}
-	for l := range f.links {
-		slowest, ok := lead[string(keys[l])]
-		if !ok || f.links[l].cap < f.links[slowest].cap {
-			lead[string(keys[l])] = wire.LinkID(l)
-		}
-	}
-	for l := range f.links {
-		id := lead[string(keys[l])]
-		f.links[l].lead = id
-		if id != wire.LinkID(l) {
-			f.links[id].mates = append(f.links[id].mates, wire.LinkID(l))
+	leads := maxmin.Leads(len(f.links), func(l int) string { return string(keys[l]) },
+		func(b, a int) bool { return f.links[b].cap <= f.links[a].cap })
+	for l, lead := range leads {
+		if f.links[l].lead = wire.LinkID(lead); lead != l {
+			f.links[lead].mates = append(f.links[lead].mates, wire.LinkID(l))
 		}
 	}
 	for r := range f.routes {

@@ -1,4 +1,4 @@
-package singleflight
+package parallel
 
 import (
 	"errors"

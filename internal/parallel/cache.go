@@ -1,11 +1,8 @@
-// Package singleflight keeps values that are made once for each key, by several goroutines.
-//
-// What it must not know: what is kept.
-package singleflight
+package parallel
 
 import "sync"
 
-// Cache computes the value of each key once, also with concurrent callers. The zero Cache is empty.
+// Cache keeps values by key and computes each once, also with concurrent callers. The zero Cache is empty.
 type Cache[K comparable, V any] struct {
 	mu  sync.Mutex
 	all map[K]*entry[V]
