@@ -10,6 +10,7 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 )
@@ -87,11 +88,14 @@ func (o *options) citedDraws(places []*Place) iter.Seq[*Place] {
 //go:embed equivalent.txt
 var equivalentTable string
 
+//go:embed hardware.txt
+var hardwareTable string
+
 // same are the keys of mutants that are equal to the code, with the reason.
 type same map[string]string
 
-// equivalents reads the table: a key a line, and below it, indented, the reason.
-func equivalents(table string) (same, error) {
+// reasons reads a table: a key a line, and below it, indented, the reason.
+func reasons(name, table string) (same, error) {
 	s := same{}
 	key := ""
 	n := 0
@@ -101,18 +105,17 @@ func equivalents(table string) (same, error) {
 		case text == "" || strings.HasPrefix(line, "#"):
 		case !strings.HasPrefix(line, "\t"):
 			if key != "" && s[key] == "" {
-				return nil, fmt.Errorf("equivalent.txt:%d: %s has no reason: write it below, indented", n-1,
-					key)
+				return nil, fmt.Errorf("%s:%d: %s has no reason: write it below, indented", name, n-1, key)
 			}
 			key = text
 		case key == "":
-			return nil, fmt.Errorf("equivalent.txt:%d: a reason of nothing", n)
+			return nil, fmt.Errorf("%s:%d: a reason of nothing", name, n)
 		default:
 			s[key] = strings.TrimSpace(s[key] + " " + text)
 		}
 	}
 	if key != "" && s[key] == "" {
-		return nil, fmt.Errorf("equivalent.txt:%d: %s has no reason: write it below, indented", n, key)
+		return nil, fmt.Errorf("%s:%d: %s has no reason: write it below, indented", name, n, key)
 	}
 	return s, nil
 }
@@ -137,6 +140,34 @@ func (s same) unknown(places []*Place, rooms []string) (bad []string) {
 
 func (s same) without(places []*Place) []*Place {
 	return slices.DeleteFunc(places, func(p *Place) bool { return s[p.Key()] != "" })
+}
+
+// reachable are places without those of files that only hardware reaches; of these it prints how many there
+// are, and why.
+func reachable(w io.Writer, places []*Place, files same) ([]*Place, error) {
+	count := map[string]int{}
+	places = slices.DeleteFunc(places, func(p *Place) bool {
+		_, out := files[p.File]
+		if out {
+			count[p.File]++
+		}
+		return out
+	})
+	sum := 0
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		sum += count[name]
+		fmt.Fprintf(w, "%s: %d places are left out: %s\n", name, count[name], files[name])
+	}
+	if sum > 0 {
+		fmt.Fprintf(w, "%d of %d places are left out, which only hardware reaches (-hardware draws them)\n", sum,
+			sum+len(places))
+	}
+	for name := range files {
+		if _, err := os.Stat(name); err != nil {
+			return nil, fmt.Errorf("hardware.txt: %w", err)
+		}
+	}
+	return places, nil
 }
 
 // show prints the survivors and the count, and with -cited the rules that they are of.

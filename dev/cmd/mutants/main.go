@@ -2,7 +2,7 @@
 // notices is a rule that no test holds.
 //
 //	go run ./dev/cmd/mutants [-seed N] [-n N] [-in ROOMS] [-cited] [-each N] [-met] [-near] [-given TABLE]
-//	    [-seconds S] FILE
+//	    [-seconds S] [-hardware] FILE
 //
 // Places are drawn by the seed from the code of the rooms, each kind of change equally often: an integer by
 // one more or less, a condition negated, a comparison shifted, "and" for "or", a sign, a statement taken
@@ -27,7 +27,8 @@
 //
 // With -given, what is changed is in a table (given.go); review.txt is one, of a review of the house.
 //
-// equivalent.txt lists mutants that are equal to the code, with the reason; they are not drawn.
+// equivalent.txt lists mutants that are equal to the code, with the reason; they are not drawn. Nor are those
+// of hardware.txt's files, which no test without GPUs or RDMA devices reaches; it says which command does.
 package main
 
 import (
@@ -66,6 +67,8 @@ func main() {
 		"with -cited, what a story meets (with -run, a test) counts as dead, and is not run")
 	flag.BoolVar(&o.near, "near", false, "leave what the tests of its package let live undecided")
 	flag.BoolVar(&o.list, "list", false, "print what would be drawn, and test nothing")
+	flag.BoolVar(&o.hardware, "hardware", false,
+		"draw from the files of hardware.txt, too, where the tests find what they need")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		flag.Usage()
@@ -102,6 +105,7 @@ type options struct {
 	near        bool // no importers
 	known       *meetings
 	met         bool // only what can be switched
+	hardware    bool // what only hardware reaches, too
 }
 
 // A row of the file is a mutant and what became of it.
@@ -191,7 +195,7 @@ func (o *options) placesOf(m *golist.Module) ([]*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	same, err := equivalents(equivalentTable)
+	same, err := reasons("equivalent.txt", equivalentTable)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +205,14 @@ func (o *options) placesOf(m *golist.Module) ([]*Place, error) {
 	if o.given != "" {
 		return givenPlaces(o.given)
 	}
-	return same.without(places), nil
+	if places = same.without(places); o.hardware {
+		return places, nil
+	}
+	only, err := reasons("hardware.txt", hardwareTable)
+	if err != nil {
+		return nil, err
+	}
+	return reachable(os.Stderr, places, only)
 }
 
 // latest are rows without those that a later one of the same mutant replaces.

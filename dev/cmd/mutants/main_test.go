@@ -117,11 +117,11 @@ func ofKind(keys []string, kind string) []string {
 
 // TestEquivalentsHaveReasons: and are places that there are.
 func TestEquivalentsHaveReasons(t *testing.T) {
-	if _, err := equivalents("a\nb\n\twhy\n"); err == nil || !strings.Contains(err.Error(),
+	if _, err := reasons("equivalent.txt", "a\nb\n\twhy\n"); err == nil || !strings.Contains(err.Error(),
 		"a has no reason") {
 		t.Error(err)
 	}
-	s, err := equivalents(equivalentTable)
+	s, err := reasons("equivalent.txt", equivalentTable)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,6 +136,54 @@ func TestEquivalentsHaveReasons(t *testing.T) {
 	}
 	if bad := s.unknown(places, nil); len(bad) > 0 {
 		t.Errorf("no such places: %s", strings.Join(bad, "\n"))
+	}
+}
+
+// TestHardwareIsLeftOut: places of files that only hardware reaches are not drawn, which is said by file with
+// the reason and in a sum; a file that is not there is an error.
+func TestHardwareIsLeftOut(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"a.go", "b.go"} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := []*Place{{File: "a.go", Line: 1}, {File: "b.go"}, {File: "a.go", Line: 2}, {File: "c.go"}}
+	var said strings.Builder
+	left, err := reachable(&said, all, same{"a.go": "a GPU: make device."})
+	if err != nil || len(left) != 2 || left[0].File != "b.go" || left[1].File != "c.go" {
+		t.Errorf("%v %v", left, err)
+	}
+	const want = `a.go: 2 places are left out: a GPU: make device.
+2 of 4 places are left out, which only hardware reaches (-hardware draws them)
+`
+	if said.String() != want {
+		t.Errorf("%s", cmp.Diff(want, said.String()))
+	}
+	if _, err := reachable(&said, left, same{"x.go": "why"}); err == nil ||
+		!strings.Contains(err.Error(), "hardware.txt") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// TestHardwareHasReasons: each with the command that reaches it, in files of this module with places.
+func TestHardwareHasReasons(t *testing.T) {
+	files, err := reasons("hardware.txt", hardwareTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, why := range files {
+		text, err := os.ReadFile(filepath.Join("../../..", name))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if p, err := placesOf(token.NewFileSet(), name, text); err != nil || len(p) == 0 {
+			t.Errorf("%s has no places: %v", name, err)
+		}
+		if !strings.Contains(why, "make ") {
+			t.Errorf("%s: no command: %s", name, why)
+		}
 	}
 }
 

@@ -163,36 +163,6 @@ func (s *side) stream(ctx context.Context) (*Perf, error) {
 	}
 }
 
-// bandwidth returns the rates of the messages that the side has sent.
-func (s *side) bandwidth() *Perf {
-	if len(s.finished) == 0 {
-		return &Perf{}
-	}
-	n, last := float64(len(s.finished)), float64(slices.Max(s.finished))
-	p := &Perf{Iters: len(s.finished), Average: n * float64(s.c.Size) / last * 1e9, Rate: n / last * 1e9}
-	if !s.c.NoPeak && s.c.Duration <= 0 && len(s.finished) <= mostForPeak {
-		p.Peak = s.peak()
-	}
-	return p
-}
-
-// mostForPeak is the largest number of messages for which perftest searches the peak.
-const mostForPeak = 20_000
-
-// peak returns the best rate from the posting of one message to the completion of a later one, as perftest
-// does.
-func (s *side) peak() float64 {
-	best := 0.0
-	for i := range s.finished {
-		for j := i; j < len(s.finished); j++ {
-			if d := s.finished[j] - s.posted[i]; d > 0 {
-				best = max(best, float64(j-i+1)/float64(d))
-			}
-		}
-	}
-	return best * float64(s.c.Size) * 1e9
-}
-
 // ping is the client's part in a latency measurement: back and forth (write, send), or one read after
 // another.
 func (s *side) ping(ctx context.Context) (*Perf, error) {

@@ -140,6 +140,16 @@ func TestSharesCoverAMessage(t *testing.T) {
 	}
 }
 
+// TestSharesAreWholeLines: all but the last part with bytes are equal multiples of 128 (net_ib.cc:2133).
+func TestSharesAreWholeLines(t *testing.T) {
+	for _, c := range []struct{ size, nq, off, n int }{{1000, 2, 512, 488}, {1024, 2, 512, 512},
+		{1025, 2, 640, 385}, {100, 2, 100, 0}, {4096, 4, 1024, 1024}} {
+		if off, n := share(c.size, 1, c.nq); off != c.off || n != c.n {
+			t.Errorf("%d bytes over %d QPs: %d from %d, want %d from %d", c.size, c.nq, n, off, c.n, c.off)
+		}
+	}
+}
+
 // TestPortsOfACardDiffer: functions of a card count their ports from one each; the plugin goes on counting
 // over all of them (net_ib.cc:946), so that NCCL, which knows a card by its path, distinguishes them. A
 // device without a card counts by itself.

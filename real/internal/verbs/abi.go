@@ -1,6 +1,9 @@
 package verbs
 
-import "structs"
+import (
+	"encoding/binary"
+	"structs"
+)
 
 // The structs below mirror rdma-core's infiniband/verbs.h on 64-bit Linux. TestLayout compares their sizes
 // and offsets with those in C. Objects that are passed to C are outside the Go heap (see Arena).
@@ -261,3 +264,13 @@ const (
 	wcRecvRDMAImm = 129
 	statusSuccess = 0
 )
+
+func swap64(v uint64) uint64 {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+func swap32(v uint32) uint32 {
+	return v>>24 | v>>8&0xff00 | v<<8&0xff0000 | v<<24
+}

@@ -1,7 +1,6 @@
 package verbs
 
 import (
-	"encoding/binary"
 	"fmt"
 	"os"
 	"runtime"
@@ -66,23 +65,6 @@ type Retries struct {
 	Sleep time.Duration // before the first retry; n times as long before the n-th
 }
 
-// laneMbps holds megabits per second of one lane by active_speed's bit, laneCount lanes by active_width's bit
-// (net_ib.cc:542).
-var (
-	laneMbps  = [...]int{2500, 5000, 10000, 10000, 14000, 25000, 50000, 100000, 200000}
-	laneCount = [...]int{1, 4, 8, 12, 2}
-)
-
-// byBit returns the entry of the lowest set bit; the last entry if none is set.
-func byBit(table []int, v uint32) int {
-	for i, n := range table {
-		if v&(1<<i) != 0 {
-			return n
-		}
-	}
-	return table[len(table)-1]
-}
-
 // OpenDevice opens a device by name.
 func (l *Lib) OpenDevice(name string) (*Device, error) {
 	d := &Device{lib: l, Name: name}
@@ -117,16 +99,6 @@ func (l *Lib) OpenDevice(name string) (*Device, error) {
 	return d, nil
 }
 
-func swap64(v uint64) uint64 {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], v)
-	return binary.BigEndian.Uint64(b[:])
-}
-
-func swap32(v uint32) uint32 {
-	return v>>24 | v>>8&0xff00 | v<<8&0xff0000 | v<<24
-}
-
 // Ports lists the device's active ports.
 func (d *Device) Ports() ([]Port, error) {
 	var out []Port
@@ -139,13 +111,8 @@ func (d *Device) Ports() ([]Port, error) {
 		if a.state != portActive || layer != InfiniBand && layer != Ethernet {
 			continue
 		}
-		speed := uint32(a.activeSpeed)
-		if a.activeSpeedEx != 0 {
-			speed = a.activeSpeedEx
-		}
 		out = append(out, Port{Device: d.Name, Num: n, Layer: layer, LID: a.lid, MTU: 128 << a.activeMTU,
-			Mbps: byBit(laneMbps[:], speed) * byBit(laneCount[:], uint32(a.activeWidth)),
-			GIDs: int(a.gidTblLen)})
+			Mbps: a.mbps(), GIDs: int(a.gidTblLen)})
 	}
 	return out, nil
 }

@@ -156,33 +156,6 @@ func (q *QP) Init(port uint8, pkey uint16) error {
 		maskState|maskPkey|maskPort|maskAccess)
 }
 
-// End is the local end of a QP's path.
-type End struct {
-	Port     Port
-	GID      GID
-	GIDIndex int
-}
-
-// route returns the address of a QP's packets (net_ib.cc:1274, ncclIbRtrQp): by GID on Ethernet and to
-// another InfiniBand subnet, else by LID.
-func (n *End) route(to *Address, sl, tc uint8) ahAttr {
-	ah := ahAttr{portNum: n.Port.Num, sl: sl}
-	switch {
-	case to.Layer == Ethernet:
-		ah.isGlobal = 1
-		ah.grh = globalRoute{dgid: to.GID, sgidIndex: uint8(n.GIDIndex), hopLimit: 255, trafficClass: tc}
-	case n.GID.subnet() == to.GID.subnet():
-		ah.dlid = to.LID
-	default:
-		ah.isGlobal = 1
-		ah.grh = globalRoute{dgid: to.GID, sgidIndex: uint8(n.GIDIndex), hopLimit: 255}
-		if ah.dlid = to.GID.flid(); ah.dlid == 0 {
-			ah.dlid = to.LID
-		}
-	}
-	return ah
-}
-
 // Connect brings a QP from INIT to RTS against QP num of the peer's port, with
 // NCCL's attributes (net_ib.cc:1274, ncclIbRtrQp, ncclIbRtsQp).
 func (q *QP) Connect(n *End, to *Address, num uint32, s netcfg.Service, peer string) error {
@@ -230,15 +203,6 @@ func (q *QP) extend(verb string, f dl.Proc, e *ECE) (known bool, err error) {
 
 // Break forces the QP into the error state: all posted requests are flushed.
 func (q *QP) Break() error { return q.modify("ERR", &qpAttr{state: stErr}, maskState) }
-
-// mtuCode returns enum ibv_mtu for a size in bytes.
-func mtuCode(bytes int) uint32 {
-	c := uint32(1)
-	for c < 5 && 128<<(c+1) <= bytes {
-		c++
-	}
-	return c
-}
 
 // Work is one request of a chain: an RDMA write, write with immediate, read, or a send.
 type Work struct {
