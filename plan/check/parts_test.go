@@ -254,6 +254,30 @@ func TestTransfersShowEveryFault(t *testing.T) {
 	}
 }
 
+// TestTransfersAreLookedAtWithinABudget: all ranks are where that takes at most maxTransfers programs, of
+// more ranks as many as that allows, drawn by a hash, and at least six.
+func TestTransfersAreLookedAtWithinABudget(t *testing.T) {
+	for _, nodes := range []int{4, 64} {
+		p, err := build.Plan(draw.Plain(nodes, 8, 2), plan.Request{Func: coll.AllToAll, Count: 1 << 16,
+			Type: coll.Float32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := newTransfers(p)
+		if err := x.prove(); err != nil {
+			t.Fatal(err)
+		}
+		most, n := maxTransfers/len(p.Programs(1)), len(x.taken)
+		if all := 8*nodes <= most; all != (x.taken == nil) || !all && (n < most*3/4 || n > most+1) {
+			t.Errorf("%d nodes: %d ranks are drawn (0: none, all are taken) of %d, for %d", nodes, n, 8*nodes,
+				most)
+		}
+	}
+	if n := len(drawnOf(1<<20, fewDrawn)); n != fewDrawn {
+		t.Errorf("%d ranks of many are drawn", n)
+	}
+}
+
 // A rank of a scatter that has a batch behind another may wait for it, and so may the root
 // for that rank: what ends is then not shown by its transfers.
 func TestBatchesThatWaitAreSeen(t *testing.T) {

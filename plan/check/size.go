@@ -11,6 +11,9 @@ import (
 // the simulation.
 const maxProved = 2e5
 
+// maxSent is the same for sends and receives, of which ofTransfers proves the rest at a tenth of the price.
+const maxSent = 1e5
+
 // Of an operation among others on many ranks, which each have a few ops, provedEach for each are proved, and
 // at most mostProved, which take some 2 s of a processor and 1 GB: nothing else proves those.
 const (
@@ -24,6 +27,9 @@ func tooLarge(p *plan.Plan) string { return tooMany(p, opsOf(p)) }
 
 func tooMany(p *plan.Plan, ops float64) string {
 	most := float64(maxProved)
+	if p.Req.Func.IsP2P() {
+		most = maxSent
+	}
 	if p.Members() != nil || p.Req.Cut != nil {
 		most = max(most, min(mostProved, provedEach*float64(p.Comm.NRanks)))
 	}

@@ -14,12 +14,13 @@ import (
 
 // Sends and receives are independent of each other. So it is enough that each rank
 // sends every peer what that one should have, and receives it where it belongs, and that
-// both ends of a connection cut it equally. All ranks are looked at, or drawn ones and the
-// root where there are too many. That the transfers of a batch end is not: the schedule
+// both ends of a connection cut it equally. All ranks are looked at, or the root and as many
+// that are drawn as maxTransfers allows. That the transfers of a batch end is not: the schedule
 // is taken as Plan proves it for fewer ranks.
 
-// maxTransfers is how many programs of sends and receives are looked at.
-const maxTransfers = 1 << 20
+// maxTransfers is how many programs of sends and receives are looked at, some 0.1 s of a processor: all of an
+// alltoall of 256 ranks, those of a quarter of 512. At least six ranks are.
+const maxTransfers = 1 << 17
 
 // transfers are those of a plan's ranks.
 type transfers struct {
@@ -32,6 +33,8 @@ type transfers struct {
 	left  int              // of each, how many
 	progs []plan.Program
 	spans []spanOf // of the rank, by peer and place
+	dealt []spanOf // room for them
+	next  []int32  // by peer and direction: where the next one belongs
 	// waits is set where a rank other than the root has a batch behind another, which
 	// might wait for it.
 	waits bool
@@ -94,13 +97,12 @@ func newTransfers(p *plan.Plan) *transfers {
 // prove looks at all ranks, or at some.
 func (x *transfers) prove() error {
 	p := x.p
-	ranks := append(drawn(p.Comm.NRanks), p.Req.Root)
-	if each := len(p.Programs((p.Req.Root + 1) % x.n)); each*int(x.n) <= maxTransfers {
-		ranks = ranks[:0]
-		for r := range x.n {
-			ranks = append(ranks, r)
-		}
+	var ranks []int32
+	each := len(p.Programs((p.Req.Root + 1) % x.n))
+	if most := maxTransfers / max(1, each); int(x.n) <= most {
+		ranks = allRanks(p)
 	} else {
+		ranks = append(drawnOf(int(x.n), max(fewDrawn, most)), p.Req.Root)
 		x.taken = map[int32]bool{}
 		slices.Sort(ranks)
 		ranks = slices.Compact(ranks)
@@ -161,11 +163,44 @@ func (x *transfers) ofRank(rank int32) error {
 			return err
 		}
 	}
-	slices.SortFunc(x.spans, func(a, b spanOf) int {
+	x.sort()
+	return x.covered(rank)
+}
+
+// sort orders spans by peer, direction and place. Most peers have a few parts, in order already, so the spans
+// are dealt out by peer and direction, unless they are few beside the ranks.
+func (x *transfers) sort() {
+	inOrder := func(a, b spanOf) int {
 		return cmp.Or(cmp.Compare(a.peer, b.peer), directions(a.sends, b.sends),
 			cmp.Compare(a.t.Off, b.t.Off), cmp.Compare(a.t.Bytes, b.t.Bytes))
-	})
-	return x.covered(rank)
+	}
+	if 8*len(x.spans) < int(x.n) {
+		slices.SortFunc(x.spans, inOrder)
+		return
+	}
+	key := func(s *spanOf) int {
+		if s.sends {
+			return 2*int(s.peer) + 1
+		}
+		return 2 * int(s.peer)
+	}
+	next := append(x.next[:0], make([]int32, 2*x.n+1)...)
+	for i := range x.spans {
+		next[key(&x.spans[i])+1]++
+	}
+	for i := range next[1:] {
+		next[i+1] += next[i]
+	}
+	dealt := append(x.dealt[:0], x.spans...)
+	for i := range x.spans {
+		at := &next[key(&x.spans[i])]
+		dealt[*at] = x.spans[i]
+		*at++
+	}
+	if !slices.IsSortedFunc(dealt, inOrder) {
+		slices.SortFunc(dealt, inOrder)
+	}
+	x.spans, x.dealt, x.next = dealt, x.spans, next
 }
 
 // directions orders receives before sends.

@@ -91,13 +91,19 @@ func drawnWithin(p *plan.Plan, most int64) []int32 {
 	return ranks[:max(min(2, len(ranks)), min(len(ranks), int(most/max(1, ops))))]
 }
 
+// fewDrawn are the ranks that drawn lists.
+const fewDrawn = 6
+
 // drawn lists some ranks: the first, the last and others that a hash draws.
-func drawn(n int) []int32 {
+func drawn(n int) []int32 { return drawnOf(n, fewDrawn) }
+
+// drawnOf lists up to so many ranks, of which some may be equal.
+func drawnOf(n, most int) []int32 {
 	out := []int32{0}
 	if n > 1 {
 		out = append(out, int32(n-1))
 	}
-	for i := uint64(1); len(out) < 6 && i < 16; i++ {
+	for i := uint64(1); len(out) < most && i < uint64(most)+10; i++ {
 		if r := int32(scramble(i) % uint64(n)); r > 0 && int(r) < n-1 {
 			out = append(out, r)
 		}
