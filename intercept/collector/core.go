@@ -3,10 +3,10 @@
 // a connection of its own; the collector matches the calls of the ranks, finds what
 // each takes from Prices, and answers with the thread's new clock.
 //
-// A stream is a chain of operations. Each waits for those before it and begins at
-// the latest of their ends and the host's call; a collective begins when the last of
-// its ranks does. So a program's times follow from its calls and not from the order
-// in which requests arrive.
+// When operations of streams are ready is streams.Clock's: at the latest of the ends
+// before them and the host's call. The collector says when they end; a collective
+// begins when the last of its ranks is ready. So a program's times follow from its
+// calls and not from the order in which requests arrive.
 //
 // What it must not know: how programs are started, files, flags.
 package collector
