@@ -165,9 +165,9 @@ func (c *Core) sync(t *thread, d *device, id int64, list []*streams.Operation[*o
 	return reply{}, true
 }
 
-// query is cudaStreamQuery or cudaEventQuery. On a virtual clock a loop of polls takes no time and would never
-// end, so the second poll of an operation whose end is known, with no other request in between, waits for that
-// end.
+// query is cudaStreamQuery or cudaEventQuery. On a virtual clock a loop of polls takes no time and would
+// never end, so the second poll of an operation whose end is known, with no other request in between, waits
+// for that end.
 func (c *Core) query(t *thread, list []*streams.Operation[*op]) reply {
 	end, ok := streams.LastEnd(list)
 	at := int64(end)
