@@ -43,8 +43,8 @@ type Conn struct {
 	Slots    [plan.FIFOSteps]Slot
 }
 
-// address is the exchange of a registered buffer's address: a sender needs its receiver's for each kernel that
-// it begins (prims_simple.h, setDataPtrs). given of those wanted are there, the last one from a time on.
+// address is the exchange of a registered buffer's address: a sender needs its receiver's for each kernel
+// that it begins (prims_simple.h, setDataPtrs). given of those wanted are there, the last one from a time on.
 type address struct {
 	wanted, given int64
 	at            units.Time
