@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// comm is a communicator, complete when all its members have come.
+// comm is a communicator. It is being made until all its members have called, then done.
 type comm struct {
 	id      int
 	members []*member // by rank; nil: has not come
@@ -46,7 +46,7 @@ type member struct {
 	made    int       // number among the communicators of its GPU
 }
 
-// split is a call of ncclCommSplit or ncclCommShrink by all members.
+// split collects the calls of one ncclCommSplit or ncclCommShrink until all members have made theirs.
 type split struct {
 	from    []*splitter // by rank of the parent
 	missing int
@@ -54,6 +54,7 @@ type split struct {
 	share   bool
 }
 
+// splitter is one rank's call of a split.
 type splitter struct {
 	m *member // of the child; nil without a color
 	Asked
@@ -61,7 +62,8 @@ type splitter struct {
 
 func (m *member) gpu() int { return m.dev.gpu }
 
-// root is the communicator whose resources m's use.
+// root returns the communicator whose channels and kernels' order this one uses: with splitShare the parent's
+// root, else itself.
 func (c *comm) root() *comm {
 	for c.share && c.parent != nil {
 		c = c.parent
@@ -69,7 +71,7 @@ func (c *comm) root() *comm {
 	return c
 }
 
-// processes is how many members are processes of the program.
+// processes returns how many members are processes; the others repeat what one of these does (--fake-ranks).
 func (x *comm) processes() (n int) {
 	if !x.fakes {
 		return len(x.members)
@@ -161,7 +163,8 @@ func (c *Core) init(t *thread, q *request) reply {
 	return reply{a: [4]int64{m.handle}}
 }
 
-// fill adds the members that are no process's.
+// fill adds, under --fake-ranks, a member for each rank that is no process: it repeats its leader in the
+// grid.
 func (x *comm) fill() error {
 	if !x.fakes {
 		return nil
@@ -178,7 +181,7 @@ func (x *comm) fill() error {
 	return err
 }
 
-// there reports, by rank, which members are processes that have come.
+// there reports, by rank, which members are processes that have called.
 func (x *comm) there() []bool {
 	out := make([]bool, len(x.members))
 	for r, m := range x.members {
@@ -222,14 +225,14 @@ func (c *Core) whole(x *comm) bool {
 	return parts != nil
 }
 
-// copy is a member that does what m does.
+// copy adds a member that is no process and repeats what m does.
 func (m *member) copy(dev *device) *member {
 	out := &member{like: m, dev: dev}
 	m.copies = append(m.copies, out)
 	return out
 }
 
-// process is the member that does what m does and is a process's.
+// process returns the member that m repeats; m itself if it is a process.
 func (m *member) process() *member {
 	if m.like != nil {
 		return m.like
@@ -246,7 +249,7 @@ func (c *Core) refuseInit(x *comm, format string, args ...any) reply {
 	return refuse(invalidUsage, "%s", text)
 }
 
-// complete has a communicator begin.
+// complete gives the members of a communicator GPUs, and lets those that wait for it go on.
 func (c *Core) complete(x *comm) {
 	x.done = true
 	c.changed = true

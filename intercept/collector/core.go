@@ -3,10 +3,10 @@
 // a connection of its own; the collector matches the calls of the ranks, finds what
 // each takes from Prices, and answers with the thread's new clock.
 //
-// A stream is a chain of operations. Each waits for those before it and begins at
-// the latest of their ends and the host's call; a collective begins when the last of
-// its ranks does. So a program's times follow from its calls and not from the order
-// in which requests arrive.
+// When operations of streams are ready is streams.Clock's: at the latest of the ends
+// before them and the host's call. The collector says when they end; a collective
+// begins when the last of its ranks is ready. So a program's times follow from its
+// calls and not from the order in which requests arrive.
 //
 // What it must not know: how programs are started, files, flags.
 package collector
@@ -66,7 +66,7 @@ type Prices interface {
 	Beside() (compute, calls float64)
 }
 
-// Settings are a collector's.
+// Settings say how time passes, which devices programs find, and what prices operations.
 type Settings struct {
 	Clock   Clock
 	Devices Devices
@@ -96,13 +96,13 @@ type Peer struct {
 	Memory Memory
 }
 
-// Memory is that of a process, until it ends.
+// Memory reads and writes a process's memory by address. It is closed when the process ends.
 type Memory interface {
 	dataMemory
 	io.Closer
 }
 
-// Core is the state of all programs.
+// Core is the collector's state, of all programs, under one mutex: each request is carried out whole.
 type Core struct {
 	set      Settings
 	ctx      context.Context
@@ -152,13 +152,14 @@ type rank struct {
 	stalled int          // ticks of Watch since one of them has ended
 }
 
-// markKey is a CUDA event.
+// markKey identifies a CUDA event, whose handle is unique within a process only.
 type markKey struct {
 	p      *process
 	handle uint64
 }
 
-// process is a program's process.
+// process is a process of an intercepted program. Each of its threads has a connection; one more may be the
+// whole process's.
 type process struct {
 	pid      int
 	own      int // what it calls itself: in its own namespace
@@ -293,7 +294,7 @@ func (p *process) device(id int) *device {
 	return d
 }
 
-// errorReply is a refusal.
+// refuse returns a reply with a status of NCCL or CUDA and the reason, which the shim reports.
 func refuse(status int32, format string, args ...any) reply {
 	return reply{status: status, text: fmt.Sprintf(format, args...)}
 }

@@ -9,7 +9,7 @@ import (
 // sumScaled is the number of a sum of scaled inputs, after NCCL's own reductions.
 const sumScaled = 5
 
-// memory is that of a process, whose program has shown it (Peer.Memory).
+// memory is Peer.Memory of a process, with errors that name process and address.
 type memory struct{ p *process }
 
 func (m memory) open() (dataMemory, error) {
@@ -42,10 +42,10 @@ func (m memory) at(what string, b []byte, at int64, do func(dataMemory, []byte, 
 	return n, err
 }
 
-// place is an address of a unit's process.
+// place returns an address in the memory of the unit's process.
 func (u *unit) place(at uint64) dataPlace { return dataPlace{In: memory{u.m.dev.p}, At: at} }
 
-// move carries out a copy or a fill of a stream.
+// move carries out cudaMemcpyAsync or cudaMemsetAsync on the process's memory.
 func (c *Core) move(o *op) {
 	if !c.set.Data || o.st.dev.p.ended {
 		return
@@ -69,7 +69,7 @@ func (c *Core) transfer(from *unit, at uint64, to *unit, dst uint64, n int64) er
 	return copyData(from.place(at), to.place(dst), n)
 }
 
-// carry carries out messages.
+// carry copies the data of the messages between units.
 func (c *Core) carry(units []*unit) error {
 	for _, u := range units {
 		for _, h := range u.halves {
@@ -84,7 +84,7 @@ func (c *Core) carry(units []*unit) error {
 	return nil
 }
 
-// reduceAll carries out the collectives of a launch.
+// reduceAll moves and reduces the data of the collectives of a launch.
 func (c *Core) reduceAll(units []*unit) error {
 	for i := range units[0].ops {
 		if err := c.collective(units, i); err != nil {

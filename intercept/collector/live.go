@@ -30,7 +30,8 @@ const (
 // Live reports whether real devices take part: their streams wait for the cluster.
 func (s *Settings) Live() bool { return s.Devices == Real && s.Clock != Record }
 
-// live is a process on real devices.
+// live is what a process on real devices waits for. Its streams wait at tickets, numbers that the process
+// gives to the calls of a group; the collector releases a ticket when the cluster has carried the calls out.
 type live struct {
 	gpu      int64 // which real device it uses
 	segments map[uint64]*op
@@ -43,8 +44,8 @@ type live struct {
 	moves    []*move
 }
 
-// turn is who may use a real GPU while compute is timed: one process, or one that
-// moves data.
+// turn says who may use a real GPU. Where compute is timed, processes that share a GPU take turns, so that
+// none slows another's kernels; the process that moves data has turns too.
 type turn struct {
 	holder *process
 	moves  bool
@@ -103,7 +104,7 @@ func (c *Core) backlog(t *thread, q *request) reply {
 	return out
 }
 
-// unwanted has a process's streams go on behind the calls of a group that was refused.
+// unwanted releases the tickets of a group that was refused: the process has queued them already.
 func (c *Core) unwanted(p *process, q *request) {
 	ops, err := readOps(q.payload, q.a[0])
 	if err != nil {
@@ -128,8 +129,8 @@ func (c *Core) ticketsOf(p *process, units []*unit, first int64, runs bool) {
 	}
 }
 
-// over is when a unit has ended, carried out or not. Kernels that run behind it at once do so
-// when it is their process's turn; others wait for the process's gate.
+// over releases the ticket of a unit that has ended, carried out or not. If kernels run right behind it, that
+// needs their process's turn; others wait for the process's gate.
 func (c *Core) over(u *unit) {
 	p := u.m.dev.p
 	if u.ticket == 0 || p.ended {
@@ -159,8 +160,7 @@ func (c *Core) turn(p *process) *turn {
 	return t
 }
 
-// want has a process use its GPU when it is its turn. Data are moved before anyone
-// computes: others wait for them.
+// want queues a process for its GPU. Who moves data goes first, since other ranks wait for the data.
 func (c *Core) want(p *process, moves bool) {
 	c.changed = true
 	if c.set.Clock != Measured || p.live.gpu == 0 { // it does not attend yet
@@ -205,7 +205,7 @@ func (c *Core) yield(t *turn) {
 	c.grant(t)
 }
 
-// parked is when a process's GPU work waits for the cluster.
+// parked ends a process's turn: all that it has put on its GPU waits for the cluster.
 func (c *Core) parked(p *process, q *request) reply {
 	if t := c.turn(p); t.holder == p && !t.moves && q.a[0] == p.live.sent {
 		c.yield(t)
@@ -213,8 +213,8 @@ func (c *Core) parked(p *process, q *request) reply {
 	return reply{}
 }
 
-// askTurn is when a process is about to open its gate, and to use its GPU if it does not yet.
-// Kernels go on behind the calls that it has made, up to a ticket, once they are carried out.
+// askTurn handles a process that is about to open the gate before its kernels, up to a ticket: the tickets up
+// to there are released in its turn, once their calls are carried out.
 func (c *Core) askTurn(p *process, q *request) reply {
 	if c.set.Clock != Measured {
 		return reply{}
@@ -234,7 +234,7 @@ func (c *Core) askTurn(p *process, q *request) reply {
 	return reply{}
 }
 
-// astray is when kernels of a process have run while others had its GPU.
+// astray warns that kernels of a process have run in another process's turn.
 func (c *Core) astray(p *process) reply {
 	if c.set.Warn != nil {
 		c.set.Warn(fmt.Sprintf("kernels of process %d ran while others had its GPU, so times may be too "+
@@ -312,7 +312,7 @@ func (c *Core) attend(t *thread, q *request) func() (reply, bool) {
 	}
 }
 
-// released has a process's streams go on behind tickets.
+// released is the reply that lets a process's streams go on behind tickets.
 func released(list []uint64) reply {
 	b := make([]byte, 0, 8*len(list))
 	for _, id := range list {
@@ -347,8 +347,8 @@ func (c *Core) moved(p *process, q *request) reply {
 	return reply{}
 }
 
-// give has the process that moves data carry out a move, on that GPU's turn where it has no
-// other one.
+// give queues a move for the process that moves data. It uses one GPU at a time: that of the move if it is
+// idle.
 func (c *Core) give(m *move) {
 	idle := len(c.moving) == 0
 	for _, t := range c.turns { //lint:sorted any of them

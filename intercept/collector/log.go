@@ -13,10 +13,10 @@ import (
 	"github.com/simccl/simccl/workload/calls"
 )
 
-// host is what a thread did since a GPU's last event, waits excluded.
+// host returns a thread's own time since the last event that it recorded for the GPU, waits excluded.
 func (r *rank) host(t *thread) units.Time { return r.since(t, t.now) }
 
-// since is what it did until a time that may be before its clock's.
+// since is host up to a time before the thread's clock.
 func (r *rank) since(t *thread, at int64) units.Time {
 	last, busy := r.threads[t.id], units.Time(at-t.waited)
 	r.threads[t.id] = max(busy, last)
@@ -59,7 +59,7 @@ func (c *Core) recordCalls(t *thread, ops []wireOp, members []*member) []int {
 	return where
 }
 
-// known is a device's GPU, once it has one.
+// known returns a device's GPU; nil before its first communicator, which places it.
 func (c *Core) known(d *device) *rank {
 	if d.gpu < 0 {
 		return nil
@@ -186,7 +186,7 @@ func (r *reader) flush() {
 	r.group = nil
 }
 
-// feed records a group and matches it.
+// feed launches a group of a record; calls of communicators that were never complete are left out.
 func (c *Core) feed(t *thread, ops []wireOp) {
 	members := make([]*member, 0, len(ops))
 	failed := false

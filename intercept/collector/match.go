@@ -36,7 +36,7 @@ type kernel struct {
 	like    *unit // whose calls all have to equal
 }
 
-// half is a side of a message.
+// half is one side of a message: a send or a receive. other is nil until the peer calls.
 type half struct {
 	u     *unit
 	op    *wireOp
@@ -381,7 +381,8 @@ func (c *Core) halves(u *unit) reply {
 
 func bytesOf(o *wireOp) int64 { return int64(o.count) * int64(coll.DataType(o.typ).Size()) }
 
-// arrived is when a unit's kernel could begin on its GPU.
+// arrived is called when a unit's kernel could begin on its GPU. The kernels of a launch begin together when
+// the last of them could.
 func (c *Core) arrived(u *unit) {
 	if u.kernel == nil {
 		c.exchange(u)
@@ -408,7 +409,7 @@ func (c *Core) arrived(u *unit) {
 	c.ended(k, begin, begin+t, err)
 }
 
-// ended is when a launch of collectives has been carried out.
+// ended ends the kernels of a launch on all members, after its data have been moved.
 func (c *Core) ended(k *kernel, begin, at int64, err error) {
 	x := k.like.m.c
 	if err != nil {
@@ -447,7 +448,7 @@ func (c *Core) dropUnit(u *unit) {
 	c.carried(u)
 }
 
-// retire takes a unit from what is pending.
+// retire removes a unit from the pending ones, which ncclCommFinalize waits for.
 func (m *member) retire(u *unit) {
 	for i, v := range m.pending {
 		if v == u {
@@ -457,7 +458,7 @@ func (m *member) retire(u *unit) {
 	}
 }
 
-// gpus are the cluster's, by rank of a communicator.
+// gpus returns the cluster's GPU of each rank.
 func (x *comm) gpus() []int32 {
 	out := make([]int32, len(x.members))
 	for i, m := range x.members {
@@ -496,8 +497,9 @@ func (c *Core) collectives(x *comm, ops []wireOp) (int64, error) {
 	return int64(t), err
 }
 
-// exchange carries out messages once all units that they connect have begun and
-// every half has its other one: those of a unit, and of ranks that do the same.
+// exchange carries out a unit's messages if they can begin. NCCL sends and receives the messages of a group
+// in one kernel, so a message waits for all kernels that are connected with its own: rank 0 that sends to 1,
+// which sends to 2 in the same group, waits for 2. Ranks that repeat this unit are tried too.
 func (c *Core) exchange(u *unit) {
 	first := c.walks + 1
 	c.walk(u, first)
@@ -508,8 +510,8 @@ func (c *Core) exchange(u *unit) {
 	}
 }
 
-// walk goes over the units that messages connect. Where an earlier walk since first was, they are
-// not complete.
+// walk follows the messages from a unit to all that they connect, and delivers them if each has arrived and
+// has its other side. A unit that an earlier walk since first has visited is known to wait.
 func (c *Core) walk(u *unit, first int) {
 	c.walks++
 	u.visited = c.walks

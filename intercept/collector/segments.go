@@ -43,13 +43,13 @@ func (c *Core) segmentDone(t *thread, q *request) reply {
 	return reply{}
 }
 
-// launched is a launch of a GPU, by number.
+// launched is a unit with its number among the launches of its GPU, which segments wait for.
 type launched struct {
 	*unit
 	number int
 }
 
-// spans is the most that a GPU keeps: those that compute may run beside.
+// spans bounds the kernels' spans that a GPU keeps for segments that run beside them.
 const spans = 64
 
 // communicates notes that a kernel of a communicator holds a GPU's SMs: from when its stream
@@ -83,7 +83,7 @@ func (r *rank) unfinished(n int) bool {
 	return len(r.open) > 0 && r.open[0].number < n
 }
 
-// carried goes on with the segments that a launch held up.
+// carried ends the segments that waited for a launch.
 func (c *Core) carried(u *unit) {
 	if c.set.Clock != Measured || !c.set.Live() {
 		return
@@ -99,7 +99,7 @@ func (c *Core) carried(u *unit) {
 	}
 }
 
-// letGo ends a segment that was held.
+// letGo ends the i-th segment that waits for launches of its GPU.
 func (c *Core) letGo(r *rank, i int) {
 	o := r.held[i]
 	r.held = slices.Delete(r.held, i, i+1)

@@ -129,7 +129,7 @@ func (c *Core) attempt(t *thread, try func() (reply, bool)) (reply, bool) {
 	return r, ok
 }
 
-// answer looks through those that wait, if something has changed.
+// answer tries the requests that wait again, until none of them changes anything.
 func (c *Core) answer(t *thread) {
 	if t.p != nil {
 		t.p.latest = max(t.p.latest, t.now)
@@ -222,7 +222,7 @@ func (c *Core) finalized(t *thread, m *member) (reply, bool) {
 	return reply{}, true
 }
 
-// hello makes a connection known.
+// hello answers the greeting of a thread: the clock, the devices and the GPUs that its program finds.
 func (c *Core) hello(t *thread, q *request, peer *Peer) reply {
 	switch {
 	case q.kind != reqHello:
@@ -252,7 +252,7 @@ func (c *Core) hello(t *thread, q *request, peer *Peer) reply {
 	return reply{a: [4]int64{word, int64(c.set.GPUs), int64(c.set.SM), c.set.Memory}}
 }
 
-// shows is what of a process can be read and written from now on, nil for nothing.
+// shows replaces what of the process's memory can be read and written; nil: nothing.
 func (p *process) shows(m Memory) {
 	if p.memory != nil {
 		p.memory.Close()

@@ -6,6 +6,7 @@ import (
 	"github.com/simccl/simccl/workload/calls"
 )
 
+// stream is a CUDA stream of a device.
 type stream struct {
 	streams.Stream[*op]
 	dev     *device
@@ -33,7 +34,7 @@ const (
 	segment // of a real stream: it takes what the GPU has taken
 )
 
-// op is an operation of a stream.
+// op is an operation of a stream, whose order and times streams.Clock keeps.
 type op struct {
 	streams.Operation[*op]
 	kind   opKind
@@ -46,13 +47,14 @@ type op struct {
 	record int // of its GPU's events, -1 for none
 }
 
+// event is a CUDA event, as it was recorded last.
 type event struct {
 	op *op
 	r  *rank // whose events have its record, nil for none
 	at int
 }
 
-// graph is what was captured.
+// graph is a CUDA graph: the operations that one stream, and those that waited for it, captured.
 type graph struct {
 	items []item
 	from  *stream
@@ -80,8 +82,7 @@ func (d *device) stream(id uint64) *stream {
 	return s
 }
 
-// newOp puts an operation that the host calls at a time behind others: those of its stream and others that are
-// named.
+// newOp appends an operation to a stream, called by the host at a time in ps; it waits for others, too.
 func (c *Core) newOp(called int64, s *stream, kind opKind, behind ...*streams.Operation[*op]) *op {
 	o := &op{kind: kind, st: s}
 	o.Of = o
@@ -89,7 +90,7 @@ func (c *Core) newOp(called int64, s *stream, kind opKind, behind ...*streams.Op
 	return o
 }
 
-// finish ends an operation.
+// finish ends an operation at a time in ps, once.
 func (c *Core) finish(o *op, at int64) {
 	if !c.clock.Finish(&o.Operation, units.Time(at)) {
 		return
@@ -101,7 +102,8 @@ func (c *Core) finish(o *op, at int64) {
 	}
 }
 
-// arrive is when all before an operation has ended.
+// arrive carries out an operation that waits for nothing more. Kernels, host functions and segments end
+// later.
 func (c *Core) arrive(o *op) {
 	switch o.kind {
 	case launch:
@@ -128,7 +130,8 @@ func (c *Core) arrive(o *op) {
 	c.finish(o, int64(o.Ready))
 }
 
-// tails are the last operations that a host waits for with a stream, or, where id is below 0, with the device.
+// tails returns the last operations that a host waits for with a stream, or, if id is below 0, with the
+// device.
 func (d *device) tails(id int64) []*streams.Operation[*op] {
 	if id < 0 {
 		return d.order.Tails(nil)
@@ -136,7 +139,7 @@ func (d *device) tails(id int64) []*streams.Operation[*op] {
 	return d.order.Tails(&d.stream(uint64(id)).Stream)
 }
 
-// jump moves a thread's clock to when something ends that it waits for.
+// jump moves a thread's clock on to the end of what it waited for. The wait is not its own time (see host).
 func (t *thread) jump(to int64) {
 	if to > t.now {
 		t.waited += to - t.now
@@ -144,7 +147,8 @@ func (t *thread) jump(to int64) {
 	}
 }
 
-// sync waits for streams.
+// sync is cudaStreamSynchronize and its kin: ok is false while an operation has not ended. A failed operation
+// is reported once.
 func (c *Core) sync(t *thread, d *device, id int64, list []*streams.Operation[*op]) (reply, bool) {
 	at, ok := streams.LastEnd(list)
 	if !ok {
@@ -161,8 +165,9 @@ func (c *Core) sync(t *thread, d *device, id int64, list []*streams.Operation[*o
 	return reply{}, true
 }
 
-// query is a poll. Who polls a stream that will be ready twice, and does nothing
-// else in between, waits for it.
+// query is cudaStreamQuery or cudaEventQuery. On a virtual clock a loop of polls takes no time and would
+// never end, so the second poll of an operation whose end is known, with no other request in between, waits
+// for that end.
 func (c *Core) query(t *thread, list []*streams.Operation[*op]) reply {
 	end, ok := streams.LastEnd(list)
 	at := int64(end)
@@ -305,7 +310,7 @@ func (c *Core) enqueue(t *thread, s *stream, q *request) reply {
 	return reply{}
 }
 
-// put adds an operation to a stream, or to what it captures.
+// put appends an operation to a stream, or, while that captures, to its graph.
 func (c *Core) put(t *thread, s *stream, i item) {
 	if s.capture != nil {
 		s.capture.items = append(s.capture.items, i)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// stuck says what every rank waits for.
+// stuck lists what each rank waits for, a line each, for the report of a deadlock.
 func (c *Core) stuck() string {
 	var b strings.Builder
 	for _, x := range c.comms {
@@ -80,7 +80,7 @@ func (x *comm) unpaired(of func(u *unit) bool) (first *half) {
 	return first
 }
 
-// of describes a half of a unit that is no process's.
+// of describes a message of a rank that is no process, and names the process that it repeats.
 func (u *unit) of(h *half) string {
 	return fmt.Sprintf("rank %d, which does what rank %d does, in %s,", u.m.rank, u.lead.m.rank,
 		describe(h.op))

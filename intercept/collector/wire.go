@@ -70,7 +70,7 @@ const (
 	nameOfWholeProcess = 0 // of a connection: that of the process, and not of a thread
 )
 
-// request is what a thread asks.
+// request is a call of a thread, with arguments by kind and what follows them.
 type request struct {
 	kind    uint32
 	now     int64 // its clock, ps

@@ -85,8 +85,8 @@ func (f *Filling[N]) Level(t int32) (level N, own bool) {
 }
 
 // Fill finds the levels. A round stops the tasks whose bounds are at most the level at which the first
-// resource is used up, or, without any, the tasks of the resources that are used up there. Equal resources are
-// used up in the same round, so the order in which they were added does not show.
+// resource is used up, or, without any, the tasks of the resources that are used up there. Equal resources
+// are used up in the same round, so the order in which they were added does not show.
 func (f *Filling[N]) Fill() {
 	f.open = f.open[:0]
 	for t := range f.tasks {

@@ -9,8 +9,8 @@ import (
 )
 
 // TestLevelsAreMaxMin: no resource is used beyond its room, and each task has its bound or uses a resource
-// that is used up, on which no other task has a higher level. So no task can get more but from one that has no
-// more than it (Bertsekas and Gallager, 6.5.2).
+// that is used up, on which no other task has a higher level. So no task can get more but from one that has
+// no more than it (Bertsekas and Gallager, 6.5.2).
 func TestLevelsAreMaxMin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := Filling[float64]{Eps: 1e-12}

@@ -8,8 +8,8 @@ import "github.com/simccl/simccl/units"
 // has no order of time: an end at 100 us is given while other hosts are at 50 us and have yet to call. So
 // nothing is shared here; who drives it says when an operation that is ready ends.
 //
-// Run orders a known program by the same rule. There every wait is an edge of a list's graph that ranks share,
-// time passes in order, and what is left of an operation is the count of the ends before it.
+// Run orders a known program by the same rule. There every wait is an edge of a list's graph that ranks
+// share, time passes in order, and what is left of an operation is the count of the ends before it.
 //
 //	host       call A      call B              A.Ready = call A
 //	stream 1   [--A--]     .  [-B-]            B.Ready = C.End: B waits for A and for event C
@@ -43,8 +43,8 @@ type Stream[T any] struct {
 // Device is a device's streams, in the order in which they were first used.
 type Device[T any] []*Stream[T]
 
-// Enqueue appends an operation that the host calls at a time to a stream; it waits for others, too (nil: none).
-// Begin lets it go on.
+// Enqueue appends an operation that the host calls at a time to a stream; it waits for others, too (nil:
+// none). Begin lets it go on.
 func (d Device[T]) Enqueue(s *Stream[T], o *Operation[T], called units.Time, others ...*Operation[T]) {
 	o.Ready = called
 	o.behind(s.Tail)
@@ -59,8 +59,8 @@ func (d Device[T]) Enqueue(s *Stream[T], o *Operation[T], called units.Time, oth
 	s.Tail = o
 }
 
-// Tails returns the last operations of the streams that a host waits for with a stream, or, if it is nil, with
-// the device.
+// Tails returns the last operations of the streams that a host waits for with a stream, or, if it is nil,
+// with the device.
 func (d Device[T]) Tails(s *Stream[T]) (list []*Operation[T]) {
 	if s != nil && s.Tail != nil {
 		list = append(list, s.Tail)

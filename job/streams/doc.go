@@ -15,5 +15,7 @@
 //
 // With a Backend, calls are simulated elsewhere, step by step, and only streams and GPUs are kept here.
 //
+// Clock has the same order for a program that is not known yet: one that is intercepted (clock.go).
+//
 // NCCL counterpart: the order in which ncclLaunchKernel and streams run kernels (enqueue.cc:1493-1503).
 package streams

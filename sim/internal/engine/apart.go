@@ -50,7 +50,7 @@ type part struct {
 	events int64      // that it handled the last time
 }
 
-// mark is how many events a part had handled before an instant.
+// mark is a part's count of events before an instant, by which rejoin leaves out those after the run's end.
 type mark struct {
 	at     units.Time
 	events int64
@@ -315,7 +315,7 @@ func least(of []int) (at int) {
 	return at
 }
 
-// workersOf says which worker's cache is to know a part.
+// workersOf returns the worker that prefers each part, whose cache has the part's data from the last window.
 func (a *apart) workersOf() []int32 {
 	of, nets := make([]int32, len(a.parts)), len(a.parts)-a.ranks
 	for i := range of {
@@ -328,7 +328,7 @@ func (a *apart) workersOf() []int32 {
 	return of
 }
 
-// all is what Engine.Run is, from the division on.
+// all goes on in place of Engine.Run once the run is divided: window after window until all kernels are done.
 func (a *apart) all(ctx context.Context) error {
 	e := a.e
 	t := parallel.New(a.workers, a.workersOf(), a.run)
@@ -439,7 +439,7 @@ func (a *apart) deliver(n *host.Network, l *host.CrossMessage) {
 	}
 }
 
-// over reports whether all kernels are done, and since when.
+// over reports whether the kernels of all parts are done, and when the last one ended.
 func (a *apart) over() (end units.Time, over bool) {
 	for i := range a.parts[:a.ranks] {
 		p := a.parts[i].e

@@ -43,9 +43,8 @@ type Conn struct {
 	Slots    [plan.FIFOSteps]Slot
 }
 
-// address is that of a registered buffer, which a connection's sender needs of its
-// receiver for each kernel: it had it for so many of those that it began, and has the
-// last one at a time.
+// address is the exchange of a registered buffer's address: a sender needs its receiver's for each kernel
+// that it begins (prims_simple.h, setDataPtrs). given of those wanted are there, the last one from a time on.
 type address struct {
 	wanted, given int64
 	at            units.Time
@@ -232,7 +231,7 @@ type Engine struct {
 	steady        steady
 }
 
-// Options are the inputs of a run other than its plan.
+// Options are what a run needs beside its plan: the machine, the model of its links, faults and jitter.
 type Options struct {
 	Class   *gpu.Class
 	Systems []*topo.System // by node
@@ -276,7 +275,7 @@ func New(o *Options, p *plan.Plan) *Engine {
 	return e
 }
 
-// costs are the class's times in picoseconds.
+// costs are the times of a machine class (gpu.Class) in picoseconds, converted once a run.
 type costs struct {
 	Hop, credit   [coll.NumProtocols]units.Time
 	ll128Op, llOp units.Time

@@ -498,8 +498,10 @@ func (f *Fluid) note(l *link, li int32) {
 	}
 }
 
-// reportLoads reports the loads of links that have changed, and with each those of the links that it leads.
+// reportLoads reports the loads of links that have changed, and with each those of the links that it leads,
+// in the order of links: a trace does not show how rates are found.
 func (f *Fluid) reportLoads() {
+	slices.Sort(f.noted)
 	for _, li := range f.noted {
 		l := &f.links[li]
 		l.noted = false

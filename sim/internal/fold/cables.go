@@ -37,16 +37,16 @@ func (m *portSum) add(p host.Port, r wire.Rate) {
 	}
 }
 
-// cables walks over the routes of all connections of a plan.
+// cables collects, over the routes of a plan's connections, which ports meet on each cable of the network.
 type cables struct {
 	n     *host.Network
 	cross []traffic // by wire
 	route []int32
 }
 
-// latencies finds by how much the network delays each of the engine's connections;
-// ok is false where a cable may hold something up, or what is treated as one has
-// routes of several lengths.
+// latencies returns the latency that the network adds to each of the engine's connections. ok is false where
+// a cable may be a bottleneck, or where connections that are represented by one have routes of several
+// latencies: the network cannot be left out then.
 func (q *Quotient) latencies() (later []units.Time, ok bool, err error) {
 	n, p := q.e.Net, q.plan
 	if n.Fabric == nil {
@@ -91,9 +91,8 @@ func between(pc *plan.Conn) bool {
 	return pc.Src >= 0 && pc.Dst >= 0 && pc.Kind != connect.NVLSRoute && pc.Route.Transport == connect.NET
 }
 
-// of is by how much the network delays a connection's messages: those of the
-// queue pair that has the longest route. free is false where it may also slow them
-// down, or lose some.
+// of returns the latency of a connection's longest route over its queue pairs. free is false where a cable
+// may also slow the messages down (the ports that meet there exceed its rate) or lose some.
 func (w *cables) of(pc *plan.Conn) (later units.Time, free bool, err error) {
 	src, dst := w.n.Ports(pc)
 	comm := w.n.Table.Comm
@@ -125,9 +124,8 @@ func (w *cables) of(pc *plan.Conn) (later units.Time, free bool, err error) {
 	return later, true, nil
 }
 
-// period is after how many nodes the routes between the hosts repeat, 0 where they
-// do not: those of a ring within a group of hosts are shorter than those from
-// one group to the next.
+// period returns after how many nodes the routes between hosts repeat; 0: never. Example: with 4 hosts a
+// leaf switch a ring's routes repeat after 4 nodes, 3 within a leaf and a longer one to the next.
 func (x *Config) period(p *plan.Plan) int32 {
 	r, c := x.Fabric.Router(), p.Comm
 	marks := make([]variates.Multiset, c.NNodes)

@@ -31,8 +31,11 @@ const (
 	driftsLess = 0.3
 )
 
-// omittedChain is a chain of nodes out of which a stretch is left. Behind it all happens
-// so much later as the stretch takes.
+// omittedChain is a chain of nodes of which the middle is not simulated. What happens in the tail is put off
+// by the time that the middle takes:
+//
+//	root  1 … head-1 | head … tail-1 | tail … n-1
+//	<-- simulated -->  <- left out ->  <- simulated, as if right behind head-1 ->
 type omittedChain struct {
 	order []int32 // nodes along the chain, from the root's
 	place []int32 // node → its place there
@@ -96,8 +99,7 @@ func chainSymmetry(p *plan.Plan) *symmetry {
 	return s
 }
 
-// chainParts adds a channel's parts of the nodes that are simulated, and returns the
-// place of every rank's.
+// chainParts adds a channel's parts of the simulated nodes to reps, and returns each rank's index in reps.
 func (s *symmetry) chainParts(c *connect.Layout, ch int32) []int32 {
 	k, of := s.skipped, make([]int32, c.NRanks)
 	for r := range of {
@@ -163,7 +165,8 @@ func waits(p *plan.Plan) [][]int32 {
 	return out
 }
 
-// last is by how much the last of so many operations ends later, whose channels' chains end so much later.
+// last returns by how much the last of several operations ends later, given by how much the chain of each
+// channel ends later in one.
 // Example: a rank ends channel 0 and begins channel 1, and none ends channel 1 and begins another: the second
 // operation waits on channel 1 for the end of the first, and the third for nothing more. In a circle each
 // waits for the one before it.
@@ -184,7 +187,8 @@ func (k *omittedChain) last(later []units.Time, operations int) units.Time {
 	return end
 }
 
-// later is by how much the end of a chain is later whose nodes before the middle end at given times.
+// later returns how long the middle takes, given when the nodes before it end: for each two nodes as long as
+// the last two of the head.
 func (k *omittedChain) later(end []units.Time) units.Time {
 	two := end[k.head-1] - end[k.head-3] // what two nodes more take
 	for at := k.head - 8; at < k.head; at++ {
@@ -193,8 +197,8 @@ func (k *omittedChain) later(end []units.Time) units.Time {
 	return two * units.Time(k.tail-k.head) / 2
 }
 
-// finish sets when every rank ends, whose nodes end as the simulated ones do,
-// and returns by how much the chain's end is later than simulated.
+// finish completes the simulated ends of ranks with those of the middle, puts off the tail's, and returns by
+// how much the chain's end is later than simulated.
 func (k *omittedChain) finish(nodeOf []int32, finish []units.Time) units.Time {
 	end := make([]units.Time, len(k.order))
 	for r, t := range finish {

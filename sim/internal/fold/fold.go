@@ -91,7 +91,7 @@ func (c *Config) Proposals(p *plan.Plan) []*Proposal {
 	return out
 }
 
-// work is about how many slices the quotient by a symmetry runs.
+// work estimates how many slices the quotient by a symmetry runs, by which Proposals are ordered.
 func (s *symmetry) work(p *plan.Plan) int64 {
 	if s.rotated && p.Req.Func == coll.AllToAll { // of every transfer both ends
 		n := 2 * int64(p.Comm.NRanks) * (1 + p.Req.Count*int64(p.Req.Type.Size())/int64(p.Comm.P2PChunkSize))
@@ -143,12 +143,12 @@ func (c *Config) Lay(e *engine.Engine, j *engine.Job, of *Proposal, near bool) (
 	return nil, nil
 }
 
-// Drift is how long the middle of a chain takes whose nodes do not do what those before them do; 0 of all
-// else.
+// Drift returns the time of a chain's middle that was extrapolated though times from node to node change
+// (see steady); 0 for all other quotients.
 func (q *Quotient) Drift() units.Time { return q.drift }
 
-// DriftMargin is by how much a time may be off of which a middle that drifts takes so much, and whether that
-// is too much.
+// DriftMargin returns the margin of a time that contains an extrapolated middle (Drift), and whether that is
+// too wide to use.
 func DriftMargin(middle, all units.Time) (margin float64, tooMuch bool) {
 	less := driftsLess * float64(middle) / float64(max(1, all))
 	margin = max(Within8, less/(1-less))

@@ -19,8 +19,9 @@ import (
 // threads holds; the scan proves the answer for all.
 const layerNodes = 4
 
-// apart divides a symmetry into layers; nil where a layer lacks a part, or where
-// nothing is left to be represented by another.
+// apart divides a symmetry into layers of channels that do not represent each other: channels that one proxy
+// thread serves are in different ones, so that it still serves them all. nil where a layer lacks a part, or
+// where no part would represent another any more.
 func (s *symmetry) apart(p *plan.Plan) *symmetry {
 	layers, n := s.layers(p)
 	if n == 1 {
@@ -94,7 +95,8 @@ func (s *symmetry) byRings(p *plan.Plan) *symmetry {
 	return s
 }
 
-// inLayers takes together only parts of channels of one layer, of which there are n.
+// inLayers returns the symmetry with reps for each of n layers: a part is represented by one of its
+// channel's layer.
 func (s *symmetry) inLayers(p *plan.Plan, layers []int32, n int32) *symmetry {
 	if len(s.reps)*int(n) >= p.Comm.NRanks*p.Split.NChannels {
 		return nil // every part would represent itself alone

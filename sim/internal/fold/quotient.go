@@ -332,7 +332,7 @@ func (q *Quotient) usersOf(c *plan.Conn) (snd, rcv int32, used bool) {
 	return snd, rcv, true
 }
 
-// each gives every connection that a program's ops use, once an op of its kind.
+// each calls do with one op for each connection that the program's ops use.
 func (q *Quotient) each(pr *plan.Program, do func(op *plan.Op) error) error {
 	cur, op := &q.walked.cur, &q.walked.op
 	q.plan.OpenInto(cur, pr)

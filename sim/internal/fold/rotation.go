@@ -55,7 +55,7 @@ func rotation(p *plan.Plan, systems []*topo.System, within bool) *symmetry {
 	return s
 }
 
-// transfers is how many sends remain, at least.
+// transfers returns the least number of sends of the quotient (Proposal.Transfers).
 func (s *symmetry) transfers(p *plan.Plan) int64 {
 	n := int64(p.Comm.MaxLocalRanks)
 	if s.within {

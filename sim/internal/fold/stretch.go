@@ -144,8 +144,7 @@ func (s *symmetry) mergeChannels(p *plan.Plan, one int32, from []int32) {
 	}
 }
 
-// along gives each rank of a channel's ring with its place since the ring entered
-// its node.
+// along calls do for each rank of a channel's ring, with its index since the ring entered its node.
 func along(c *connect.Layout, ch int, do func(rank, place int32)) {
 	ring := c.Channels[ch].Ring
 	start := int32(0)

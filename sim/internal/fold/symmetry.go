@@ -131,8 +131,8 @@ func (x *Config) rings(p *plan.Plan, add func(*symmetry)) {
 	add(x.shortenRing(p))
 }
 
-// judge sets equivalent, or unequal where parts differ in size and so have to stay apart,
-// of what is equivalent but for the parts of channels.
+// judge decides, for a symmetry that holds but for the channels' parts of the operation, whether these are
+// equal too (equivalent) or differ in size (unequal: byParts keeps them apart).
 func (s *symmetry) judge(p *plan.Plan) {
 	s.equivalent = equalParts(p)
 	s.unequal = !s.equivalent && p.Split.NChannels > 2 && !p.Split.Striped && alignedParts(p)
@@ -298,7 +298,7 @@ func copiesOf(p *plan.Plan) *symmetry {
 	return s
 }
 
-// lay fills in reps and of, where that was put off.
+// lay fills in reps and of, which symmetries with many parts put off until they are tried.
 func (s *symmetry) lay() {
 	if s.list != nil {
 		s.list()

@@ -103,8 +103,8 @@ func (t *trees) belowOn(ch int32, place []int32) []int32 {
 	return out
 }
 
-// places returns how far down its node's chain every rank is; with NVLS
-// its index in the node. nil where the ranks of a node are no chain.
+// places returns each rank's index in its node's chain, counted from the top; with NVLS its index in the
+// node. nil where the ranks of a node are no chain.
 func (t *trees) places(ch int32) []int32 {
 	c := t.p.Comm
 	if t.p.Req.Algo != coll.Tree {
