@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,15 +21,28 @@ func ownTable() {
 	}
 }
 
-var (
-	operations = []string{"all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "reduce",
-		"gather", "scatter", "sendrecv"}
-	sizes = []struct {
-		name  string
-		bytes string
-	}{{"1 KiB", "1024"}, {"64 KiB", "65536"}, {"1 MiB", "1048576"}, {"16 MiB", "16777216"},
-		{"256 MiB", "268435456"}, {"1 GiB", "1073741824"}}
-)
+var operations = []string{"all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "reduce",
+	"gather", "scatter", "sendrecv"}
+
+// sizes lists the measured sizes in bytes, the smallest first.
+func sizes(rows map[string][]string) (out []int64) {
+	for text := range rows { //lint:sorted below
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// named writes a size as 64 KiB.
+func named(n int64) string {
+	unit := 0
+	for ; unit < 3 && n >= 1024 && n%1024 == 0; unit++ {
+		n /= 1024
+	}
+	return fmt.Sprintf("%d %s", n, [...]string{"B", "KiB", "MiB", "GiB"}[unit])
+}
 
 // table writes the table of a directory's files of so many GPUs.
 func table(w io.Writer, dir, gpus string) error {
@@ -50,13 +64,14 @@ func table(w io.Writer, dir, gpus string) error {
 			!os.IsNotExist(err) {
 			return err
 		}
-		for _, z := range sizes {
-			r := own[z.bytes]
+		for _, n := range sizes(own) {
+			z := strconv.FormatInt(n, 10)
+			r := own[z]
 			if len(r) < 15 {
 				continue
 			}
-			fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s |\n", op, z.name, r[5], r[13], r[14],
-				column(windows[z.bytes], 5), orDash(torch[op+" "+z.bytes]))
+			fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s |\n", op, named(n), r[5], r[13], r[14],
+				column(windows[z], 5), orDash(torch[op+" "+z]))
 		}
 	}
 	return nil
