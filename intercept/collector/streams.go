@@ -147,8 +147,8 @@ func (t *thread) jump(to int64) {
 	}
 }
 
-// sync is cudaStreamSynchronize and its kin: ok is false while an operation has not ended. A failed operation
-// is reported once.
+// sync is cudaStreamSynchronize, cudaEventSynchronize or cudaDeviceSynchronize: ok is false while an
+// operation has not ended. A failed operation is reported once.
 func (c *Core) sync(t *thread, d *device, id int64, list []*streams.Operation[*op]) (reply, bool) {
 	at, ok := streams.LastEnd(list)
 	if !ok {

@@ -78,7 +78,8 @@ func TestWholeSharesRoundDown(t *testing.T) {
 		f.Fill()
 		for i := range int32(3) {
 			if level, own := f.Level(i); level != x.want || own {
-				t.Errorf("task %d of 3 on a resource of %d: level %d (%v), want %d", i, x.room, level, own, x.want)
+				t.Errorf("task %d of 3 on a resource of %d: level %d (%v), want %d", i, x.room, level, own,
+					x.want)
 			}
 		}
 	}

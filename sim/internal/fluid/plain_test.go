@@ -148,7 +148,8 @@ func (p *plain) Advance(now units.Time, done []int32) []int32 {
 	p.at(now)
 	slices.SortFunc(ended, func(a, b int) int {
 		x, y := &p.flows[a], &p.flows[b]
-		return cmp.Or(cmp.Compare(x.bundle, y.bundle), cmp.Compare(over[a], over[b]), cmp.Compare(x.seq, y.seq))
+		return cmp.Or(cmp.Compare(x.bundle, y.bundle), cmp.Compare(over[a], over[b]),
+			cmp.Compare(x.seq, y.seq))
 	})
 	for _, i := range ended {
 		done = append(done, p.flows[i].token)
@@ -217,7 +218,8 @@ func checkRates(t *rapid.T, f *Fluid, p *plain, loads []wire.Rate) {
 				continue
 			}
 			r := wire.RouteID(rapid.IntRange(0, len(p.routes)-1).Draw(t, "route"))
-			w, mult := wire.Work(rapid.Int64Range(1, 100_000).Draw(t, "work")), rapid.Int32Range(1, 3).Draw(t, "mult")
+			w := wire.Work(rapid.Int64Range(1, 100_000).Draw(t, "work"))
+			mult := rapid.Int32Range(1, 3).Draw(t, "mult")
 			ids = append(ids, f.Start(now, r, b, w, mult, int32(len(ids))))
 			p.Start(now, r, b, w, mult, int32(len(p.flows)))
 		}
