@@ -8,8 +8,8 @@ import (
 	"github.com/simccl/simccl/sim"
 )
 
-// TestFaultsOfAPart: a communicator has the faults of its ranks, by their place in it, and those of its hosts;
-// not those of ranks and hosts beside it.
+// TestFaultsOfAPart: a communicator has the faults of its ranks, by their place in it, and those of its
+// hosts; not those of ranks and hosts beside it.
 func TestFaultsOfAPart(t *testing.T) {
 	c := ruletest.Comm(t, "cpu 0\n  gpu 11\n    nvlink switch\n  gpu 12\n    nvlink switch\n", 1)
 	m := &Machine{Sim: sim.Config{Progress: func(float64) {}}}

@@ -21,29 +21,42 @@ func sound() *Program {
 }
 
 func steps() []Step {
-	return []Step{{Kind: Compute, Time: 1, Work: 1}, {Kind: Record, Event: 3}, {Kind: Wait, Event: 3, Stream: 1},
+	return []Step{{Kind: Compute, Time: 1, Work: 1}, {Kind: Record, Event: 3},
+		{Kind: Wait, Event: 3, Stream: 1},
 		{Kind: Issue, Call: 0, Deps: []int32{0, 2}}, {Kind: Issue, Call: 1}}
 }
 
-// TestProgramsHaveLimits: each number to its limit is taken, and beyond it said, with the list and the step
-// where it is of one.
-func TestProgramsHaveLimits(t *testing.T) {
-	step := func(f func(*Step), at int) func(*Program) {
-		return func(p *Program) { f(&p.Lists[0].Steps[at]); f(&p.Lists[1].Steps[at]) }
+// A change of a sound program, with what is said of it; nothing where it is taken.
+type change struct {
+	of   string
+	set  func(*Program)
+	want string
+}
+
+func check(t *testing.T, changes []change) {
+	t.Helper()
+	for _, c := range changes {
+		p := sound()
+		c.set(p)
+		err := p.Lint()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.of, err, c.want)
+		}
 	}
+}
+
+// TestCommunicatorsAndCallsHaveLimits: each number to its limit is taken, and beyond it said.
+func TestCommunicatorsAndCallsHaveLimits(t *testing.T) {
 	call := func(f func(*Call)) func(*Program) { return func(p *Program) { f(&p.Calls[0]) } }
 	const least = maxBytes / 4 / 2 // elements of four bytes on two ranks
-	for _, c := range []struct {
-		of   string
-		set  func(*Program)
-		want string // nothing: it is taken
-	}{
+	check(t, []change{
 		{"nothing", func(*Program) {}, ""},
 		{"list 2 of 2", func(p *Program) { p.Of[1] = 2 }, "rank 1 has list 2 of 2"},
 		{"list -1", func(p *Program) { p.Of[1] = -1 }, "rank 1 has list -1 of 2"},
 		{"no ranks", func(p *Program) { p.Of, p.Factor = nil, nil }, "there are no ranks"},
 		{"a communicator of none", func(p *Program) { p.Comms[1].Ranks = []int32{} }, "some has no ranks"},
-		{"rank 2 of 2", func(p *Program) { p.Comms[1].Ranks = []int32{2} }, "some has rank 2; the job has ranks 0 to 1"},
+		{"rank 2 of 2", func(p *Program) { p.Comms[1].Ranks = []int32{2} },
+			"some has rank 2; the job has ranks 0 to 1"},
 		{"rank -1", func(p *Program) { p.Comms[1].Ranks = []int32{-1} }, "some has rank -1"},
 		{"rank 1 twice", func(p *Program) { p.Comms[1].Ranks = []int32{1, 1} }, "some has rank 1 twice"},
 		{"both ranks in order and not", func(p *Program) { p.Comms[1].Ranks = []int32{1, 0} }, ""},
@@ -65,23 +78,35 @@ func TestProgramsHaveLimits(t *testing.T) {
 		{"-1 elements", call(func(c *Call) { c.Count = -1 }), "call 0 has a count of -1"},
 		{"the most elements", call(func(c *Call) { c.Count = least }), ""},
 		{"more elements", call(func(c *Call) { c.Count = least + 1 }), "at most"},
-		{"root 2 of 2", func(p *Program) { p.Calls[1].Root = 2 }, "call 1 has root 2; the communicator has ranks 0 to 1"},
+		{"root 2 of 2", func(p *Program) { p.Calls[1].Root = 2 },
+			"call 1 has root 2; the communicator has ranks 0 to 1"},
 		{"root -1", func(p *Program) { p.Calls[1].Root = -1 }, "call 1 has root -1"},
 		{"recorded for the most", call(func(c *Call) { c.Recorded = MaxTime }), ""},
 		{"recorded for more", call(func(c *Call) { c.Recorded = MaxTime + 1 }), "a recorded time"},
 		{"recorded below 0", call(func(c *Call) { c.Recorded = -1 }), "a recorded time"},
 		{"counts of a reduction", call(func(c *Call) { c.Splits = []int64{1, 1} }), "has counts for 2 peers"},
-		{"counts for one peer", func(p *Program) { p.Calls[2].Splits = []int64{1} }, "has counts for 1 peers"},
+		{"counts for one peer", func(p *Program) { p.Calls[2].Splits = []int64{1} },
+			"has counts for 1 peers"},
 		{"no elements for a peer", func(p *Program) { p.Calls[2].Splits[1] = 0 }, ""},
 		{"-1 for a peer", func(p *Program) { p.Calls[2].Splits[1] = -1 }, "sends -1 elements to rank 1"},
 		{"the most for a peer", func(p *Program) { p.Calls[2].Splits[1] = least }, ""},
 		{"more for a peer", func(p *Program) { p.Calls[2].Splits[1] = least + 1 }, "elements to rank 1"},
+	})
+}
+
+// TestStepsHaveLimits, as do works, factors and marks.
+func TestStepsHaveLimits(t *testing.T) {
+	step := func(f func(*Step), at int) func(*Program) {
+		return func(p *Program) { f(&p.Lists[0].Steps[at]); f(&p.Lists[1].Steps[at]) }
+	}
+	check(t, []change{
 		{"unknown work", func(p *Program) { p.Works[0] = Work{Name: "w"} }, ""},
 		{"FLOPs below 0", func(p *Program) { p.Works[0].FLOPs = -1 }, "work 0 (w) has a value below 0"},
 		{"bytes below 0", func(p *Program) { p.Works[0].Bytes = -1 }, "work 0 (w) has a value below 0"},
 		{"extra below 0", func(p *Program) { p.Works[0].Extra = -1 }, "work 0 (w) has a value below 0"},
 		{"blocks below 0", func(p *Program) { p.Works[0].Blocks = -1 }, "work 0 (w) has a value below 0"},
-		{"blocks an SM below 0", func(p *Program) { p.Works[0].PerSM = -1 }, "work 0 (w) has a value below 0"},
+		{"blocks an SM below 0", func(p *Program) { p.Works[0].PerSM = -1 },
+			"work 0 (w) has a value below 0"},
 		{"tiles below 0", func(p *Program) { p.Works[0].Tiles = -1 }, "work 0 (w) has a value below 0"},
 		{"clusters below 0", func(p *Program) { p.Works[0].Cluster = -1 }, "work 0 (w) has a value below 0"},
 		{"one factor", func(p *Program) { p.Factor = p.Factor[:1] }, "1 factors for 2 ranks"},
@@ -116,14 +141,7 @@ func TestProgramsHaveLimits(t *testing.T) {
 		{"a group that is not ended", step(func(s *Step) { *s = Step{Kind: GroupStart} }, 4),
 			"1 groups are not ended"},
 		{"a wait in a group", step(func(s *Step) { *s = Step{Kind: GroupStart} }, 1), "inside a group"},
-	} {
-		p := sound()
-		c.set(p)
-		err := p.Lint()
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.of, err, c.want)
-		}
-	}
+	})
 }
 
 // TestProblemsAreBounded: a program of nothing but faults says so many, and no more.

@@ -21,7 +21,8 @@ func TestSwiftNeedsWhatItDividesBy(t *testing.T) {
 		{func(p *SwiftParams) { p.AI = 0 }, false}, {func(p *SwiftParams) { p.Beta = 0 }, false},
 		{func(p *SwiftParams) { p.AI = math.NaN() }, false}, {func(p *SwiftParams) { p.MostCut = 0 }, false},
 		{func(p *SwiftParams) { p.MostCut = 1 }, false}, {func(p *SwiftParams) { p.MostCut = 0.99 }, true},
-		{func(p *SwiftParams) { p.Least = 0 }, false}, {func(p *SwiftParams) { p.Least, p.Most = 0.1, 1 }, true},
+		{func(p *SwiftParams) { p.Least = 0 }, false},
+		{func(p *SwiftParams) { p.Least, p.Most = 0.1, 1 }, true},
 		{func(p *SwiftParams) { p.Least, p.Most = 0.1, 0.9 }, false},
 		{func(p *SwiftParams) { p.Least, p.Most = 2, 2 }, false},
 	} {

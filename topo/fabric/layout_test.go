@@ -12,14 +12,16 @@ func TestRangesOfLayouts(t *testing.T) {
 		set func(*Layout)
 		ok  bool
 	}{
-		{func(*Layout) {}, true}, {func(l *Layout) { l.Ports = 4 }, true}, {func(l *Layout) { l.Ports = 5 }, false},
+		{func(*Layout) {}, true}, {func(l *Layout) { l.Ports = 4 }, true},
+		{func(l *Layout) { l.Ports = 5 }, false},
 		{func(l *Layout) { l.Ports = 0 }, false}, {func(l *Layout) { l.Hosts = 0 }, false},
 		{func(l *Layout) { l.Hosts = 1 }, true}, {func(l *Layout) { l.Nets = 0 }, false},
 		{func(l *Layout) { l.Gbit = 0 }, false}, {func(l *Layout) { l.Gbit = 1e6 }, true},
 		{func(l *Layout) { l.Gbit = 1e6 + 1 }, false}, {func(l *Layout) { l.Gbit = -1 }, false},
 		{func(l *Layout) { l.Hosts, l.Nets, l.Ports = maxParts/4, 2, 2 }, true},
 		{func(l *Layout) { l.Hosts, l.Nets, l.Ports = maxParts/4+1, 2, 2 }, false},
-		{func(l *Layout) { l.PerLeaf = 0 }, false}, {func(l *Layout) { l.Spines, l.Planes, l.Radix = 0, 0, 0 }, true},
+		{func(l *Layout) { l.PerLeaf = 0 }, false},
+		{func(l *Layout) { l.Spines, l.Planes, l.Radix = 0, 0, 0 }, true},
 		{func(l *Layout) { l.Spines = -1 }, false}, {func(l *Layout) { l.Planes = -1 }, false},
 		{func(l *Layout) { l.Radix = -1 }, false}, {func(l *Layout) { l.Oversub = 1e-3 }, true},
 		{func(l *Layout) { l.Oversub = 0.9e-3 }, false}, {func(l *Layout) { l.Oversub = 1e6 + 1 }, false},
@@ -41,7 +43,8 @@ func TestPackedHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for count, want := range map[int][]int{0: nil, 1: {6}, 2: {0, 1}, 3: {0, 1, 2}, 4: {0, 1, 2, 6}, 5: {0, 1, 2, 3, 4},
+	for count, want := range map[int][]int{0: nil, 1: {6}, 2: {0, 1}, 3: {0, 1, 2}, 4: {0, 1, 2, 6},
+		5: {0, 1, 2, 3, 4},
 		6: {0, 1, 2, 3, 4, 5}, 7: {0, 1, 2, 3, 4, 5, 6}, 9: {0, 1, 2, 3, 4, 5, 6}} {
 		if got := n.Packed(count); !slices.Equal(got, want) {
 			t.Errorf("%d: %v, want %v", count, got, want)

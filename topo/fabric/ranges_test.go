@@ -9,8 +9,8 @@ import (
 // TestRangesOfPackets: each number is taken from its least to its most and refused beyond; whole numbers are.
 func TestRangesOfPackets(t *testing.T) {
 	read := func(key string, v float64) error {
-		_, err := ParseNetwork(fmt.Appendf(nil, `{"packets": {"%s": %.12g}, "switches": [{"name": "s"}], "cables": []}`,
-			key, v), "n.json")
+		_, err := ParseNetwork(fmt.Appendf(nil, `{"packets": {"%s": %.12g}, "switches": [{"name": "s"}],
+			"cables": []}`, key, v), "n.json")
 		return err
 	}
 	for _, x := range []struct {

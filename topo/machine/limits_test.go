@@ -108,15 +108,19 @@ func TestNVLinksHaveLimits(t *testing.T) {
 		{"-1 links", nvlink(func(l *NVLink) { l.Links = -1 }), "nvlink"},
 		{"32 switches", nvlink(func(l *NVLink) { l.Counts = slices.Repeat([]int{1}, 32) }), ""},
 		{"33 switches", nvlink(func(l *NVLink) { l.Counts = slices.Repeat([]int{1}, 33) }), "nvlink.counts"},
-		{"counts without a switch", nvlink(func(l *NVLink) { *l = NVLink{Counts: []int{1}} }), "nvlink.counts"},
+		{"counts without a switch", nvlink(func(l *NVLink) { *l = NVLink{Counts: []int{1}} }),
+			"nvlink.counts"},
 		{"each 0 and 64", nvlink(func(l *NVLink) { l.Each = []int{0, 64} }), ""},
 		{"one of 65", nvlink(func(l *NVLink) { l.Each = []int{0, 65} }), "nvlink.each"},
 		{"one of -1", nvlink(func(l *NVLink) { l.Each = []int{0, -1} }), "nvlink.each"},
 		{"three", nvlink(func(l *NVLink) { l.Each = []int{1, 1, 1} }), "nvlink.each"},
 		{"each and links", nvlink(func(l *NVLink) { l.Each, l.Links = []int{1, 1}, 1 }), "nvlink.each"},
-		{"each and counts", nvlink(func(l *NVLink) { l.Each, l.Counts = []int{1, 1}, []int{1} }), "nvlink.each"},
+		{"each and counts", nvlink(func(l *NVLink) { l.Each, l.Counts = []int{1, 1}, []int{1} }),
+			"nvlink.each"},
 		{"each without a switch", nvlink(func(l *NVLink) { *l = NVLink{Each: []int{1, 1}} }), "nvlink.each"},
-		{"a bus id a switch", nvlink(func(l *NVLink) { l.Counts, l.Bus = []int{1}, []string{"0000:cf:00.0"} }), ""},
+		{"a bus id a switch", nvlink(func(l *NVLink) {
+			l.Counts, l.Bus = []int{1}, []string{"0000:cf:00.0"}
+		}), ""},
 		{"a bus id of none", nvlink(func(l *NVLink) { l.Bus = []string{"0000:cf:00.0"} }), "nvlink.bus"},
 		{"a pair", nvlink(func(l *NVLink) { *l = NVLink{Pairs: [][3]int{{0, 1, 1}, {1, 0, 64}}} }), ""},
 		{"a pair of no link", nvlink(func(l *NVLink) { *l = NVLink{Pairs: [][3]int{{0, 1, 0}}} }),
@@ -166,7 +170,8 @@ func TestGroupsHaveLimits(t *testing.T) {
 		}, "groups"},
 		{"8 switches", group(func(g *Group) { g.Switches = gen4(8) }), ""},
 		{"9 switches", group(func(g *Group) { g.Switches = gen4(9) }), "groups[0]"},
-		{"another switch", group(func(g *Group) { g.Switches = append(gen4(1), "x") }), "groups[0].switches[1]"},
+		{"another switch", group(func(g *Group) { g.Switches = append(gen4(1), "x") }),
+			"groups[0].switches[1]"},
 		{"bridge 255", group(func(g *Group) { g.Bridge = 255 }), ""},
 		{"bridge 256", group(func(g *Group) { g.Bridge = 256 }), "groups[0].bridge"},
 		{"bridge -1", group(func(g *Group) { g.Bridge = -1 }), "groups[0].bridge"},
@@ -174,8 +179,10 @@ func TestGroupsHaveLimits(t *testing.T) {
 		{"9 below", group(func(g *Group) { *g = nested(9) }),
 			"groups[0]" + strings.Repeat(".below[0]", 8) + ".below"},
 		{"NUMA below", group(func(g *Group) { g.Below = []Group{{NUMA: 1}} }), "groups[0].below[0]"},
-		{"a bus below", group(func(g *Group) { g.Below = []Group{{Bus: []string{"x"}}} }), "groups[0].below[0]"},
-		{"apart without a switch", group(func(g *Group) { g.Apart, g.Switches = true, nil }), "groups[0].apart"},
+		{"a bus below", group(func(g *Group) { g.Below = []Group{{Bus: []string{"x"}}} }),
+			"groups[0].below[0]"},
+		{"apart without a switch", group(func(g *Group) { g.Apart, g.Switches = true, nil }),
+			"groups[0].apart"},
 		{"apart", group(func(g *Group) { g.Apart = true }), ""},
 		{"GPUs in order", func(s *Spec) { s.GPU.Devs = []int{1, 0} }, ""},
 		{"a GPU twice", func(s *Spec) { s.GPU.Devs = []int{0, 0} }, "gpu.devs"},
@@ -212,7 +219,8 @@ func TestGroupsHaveLimits(t *testing.T) {
 // TestBusIDsAreOfFunctions: one for every switch, GPU and NIC of all copies, well-formed and its own; NICs
 // without a PCI function have none.
 func TestBusIDsAreOfFunctions(t *testing.T) {
-	ids := []string{"0000:01:00.0", "0000:02:00.0", "0000:03:00.0", "0000:04:00.0", "0000:05:00.0", "00ff:1b:1f.7"}
+	ids := []string{"0000:01:00.0", "0000:02:00.0", "0000:03:00.0", "0000:04:00.0",
+		"0000:05:00.0", "00ff:1b:1f.7"}
 	with := func(f func(*Spec)) func(*Spec) {
 		return func(s *Spec) {
 			s.Groups[0].Bus = slices.Clone(ids)

@@ -19,7 +19,8 @@ func TestMemorySpool(t *testing.T) {
 		off  int64
 		want string
 		end  bool
-	}{{6, 0, "abcdef", false}, {3, 2, "cde", false}, {1, 5, "f", false}, {2, 5, "f", true}, {7, 0, "abcdef", true},
+	}{{6, 0, "abcdef", false}, {3, 2, "cde", false}, {1, 5, "f", false}, {2, 5, "f", true},
+		{7, 0, "abcdef", true},
 		{1, 6, "", true}, {1, 7, "", true}, {0, 3, "", false}} {
 		b := make([]byte, c.n)
 		n, err := m.ReadAt(b, c.off)

@@ -7,7 +7,8 @@ import "testing"
 func TestBegins(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": false, "\n": false, "\n\x05": true, "\n\x05\x08": true, "\t\x05\x08": false, "{\"a\"": false,
-		"\n\n": false, "\n \t\r\n": false, "\n{": false, "\n{\"a\"": false, "\n {}": false, "\n[{": false, "\n[]": false,
+		"\n\n": false, "\n \t\r\n": false, "\n{": false, "\n{\"a\"": false, "\n {}": false,
+		"\n[{": false, "\n[]": false,
 		"\n  [ [": false, "\n{ \n": false, "\n{\x08": true, "\n[\x08\x01": true, "\n{ 5": true, "\nx": true,
 	} {
 		if got := Begins([]byte(text)); got != want {

@@ -33,7 +33,9 @@ func TestRangesOfValues(t *testing.T) {
 		{"virtual", 1, 1024, func(c *Config, v int64) { c.Virtual = int(v) }},
 		{"bucket", 1, 1 << 40, func(c *Config, v int64) { c.Bucket = units.Bytes(v) }},
 		{"iterations", 1, 1000, func(c *Config, v int64) { c.Iterations = int(v) }},
-		{"host-launch", 0, 100_000, func(c *Config, v int64) { c.Launch = units.Time(v) * units.Microsecond }},
+		{"host-launch", 0, 100_000, func(c *Config, v int64) {
+			c.Launch = units.Time(v) * units.Microsecond
+		}},
 		{"fsdp", 0, 3, func(c *Config, v int64) { c.FSDP = int(v) }},
 		{"prefetch", 0, 1000, func(c *Config, v int64) { c.Prefetch = int(v) }},
 		{"experts", 0, 65536, func(c *Config, v int64) { c.Experts, c.TopK = int(v), 1 }},
@@ -66,12 +68,17 @@ func TestValuesThatDoNotGoTogether(t *testing.T) {
 		{"a shard of three of four", "shard", func(c *Config) { c.DP, c.CP, c.FSDP, c.Shard = 4, 1, 3, 3 }},
 		{"a shard of nothing", "shard", func(c *Config) { c.DP, c.CP, c.FSDP, c.Shard = 4, 1, 0, 2 }},
 		{"a shard below 0", "shard", func(c *Config) { c.FSDP, c.Shard = 3, -1 }},
-		{"a shard of experts", "shard", func(c *Config) { c.DP, c.CP, c.FSDP, c.Shard = 4, 1, 3, 2; experts(c) }},
+		{"a shard of experts", "shard", func(c *Config) {
+			c.DP, c.CP, c.FSDP, c.Shard = 4, 1, 3, 2
+			experts(c)
+		}},
 		{"room for 1000", "", func(c *Config) { c.Capacity = 1000 }},
 		{"room for more", "capacity", func(c *Config) { c.Capacity = 1001 }},
 		{"no room", "capacity", func(c *Config) { c.Capacity = 0 }},
 		{"no number", "capacity", func(c *Config) { c.Capacity = math.NaN() }},
-		{"a layer and its parts again", "recompute", func(c *Config) { c.Recompute, c.Modules = true, Operators }},
+		{"a layer and its parts again", "recompute", func(c *Config) {
+			c.Recompute, c.Modules = true, Operators
+		}},
 		{"a layer again", "", func(c *Config) { c.Recompute = true }},
 		{"operators again", "", func(c *Config) { c.Modules = Operators }},
 		{"operators and more", "recompute", func(c *Config) { c.Modules = Operators | 1 | 2 }},
@@ -103,7 +110,8 @@ func TestValuesThatDoNotGoTogether(t *testing.T) {
 
 // TestLargestDivisors are what hints write.
 func TestLargestDivisors(t *testing.T) {
-	for _, x := range [][3]int64{{8, 3, 2}, {8, 8, 8}, {8, 100, 8}, {7, 6, 1}, {12, 5, 4}, {9, 2, 1}, {4, 2, 2}} {
+	for _, x := range [][3]int64{{8, 3, 2}, {8, 8, 8}, {8, 100, 8}, {7, 6, 1}, {12, 5, 4},
+		{9, 2, 1}, {4, 2, 2}} {
 		if got := largest(x[0], x[1]); got != x[2] {
 			t.Errorf("of %d up to %d: %d, want %d", x[0], x[1], got, x[2])
 		}

@@ -15,9 +15,11 @@ func TestWindowsOfRecordings(t *testing.T) {
 		begin, end int64
 	}{
 		{"nothing", kineto.Trace{}, 0, 0},
-		{"steps, whatever is beside", kineto.Trace{Steps: []kineto.Step{{Start: 100, Dur: 50}, {Start: 150, Dur: 10},
+		{"steps, whatever is beside", kineto.Trace{Steps: []kineto.Step{{Start: 100, Dur: 50},
+			{Start: 150, Dur: 10},
 			{Start: 160, Dur: 5}}, Ops: []kineto.Op{{Start: 1, Dur: 900}}}, 100, 165},
-		{"an outer step", kineto.Trace{Steps: []kineto.Step{{Start: 100, Dur: 100}, {Start: 150, Dur: 10}}}, 100, 200},
+		{"an outer step", kineto.Trace{Steps: []kineto.Step{{Start: 100, Dur: 100}, {Start: 150, Dur: 10}}},
+			100, 200},
 		{"an operation", kineto.Trace{Ops: []kineto.Op{{Start: 70, Dur: 5}}}, 70, 76},
 		{"calls and operations", kineto.Trace{Calls: []kineto.Call{{Start: 50, Dur: 30}, {Start: 60, Dur: 1}},
 			Ops: []kineto.Op{{Start: 40, Dur: 3}}}, 40, 81},
