@@ -95,7 +95,7 @@ func TestGroupsFold(t *testing.T) {
 // plan has the programs of the whole with fewer ops.
 func TestWindowsOfGroupsOfMessages(t *testing.T) {
 	for _, x := range golden.Few([]struct{ nodes, n, per int }{{4, 2, 1 << 20}, {4, 3, 700_000},
-		{3, 2, 1 << 20}, {2, 2, 1 << 20}}, 3) {
+		{3, 2, 1 << 20}, {2, 2, 1 << 20}}, 4) {
 		c, systems := nodes(t, "dgx-h100.n2", x.nodes, smallBuffers())
 		p := grouped(t, c, launch.Call{Func: coll.AllToAll, Type: coll.Float32, Count: int64(x.per)}, x.n)
 		n := p.Iterations()

@@ -108,7 +108,7 @@ func TestEveryMachineRunsEveryOperation(t *testing.T) {
 	oneGoroutine(t)
 	runs := 0
 	for _, r := range golden.Own(t) {
-		if r.Nodes > 4 || (testing.Short() && r.Nodes > 2) || len(r.Env) > 0 {
+		if r.Nodes > 4 || (testing.Short() && r.Nodes > 1) || len(r.Env) > 0 {
 			continue
 		}
 		c, systems := machine(t, &r, comm.Params{})

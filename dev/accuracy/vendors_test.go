@@ -27,6 +27,9 @@ func TestHalvesOfPublishedTablesFollowFromTheirNames(t *testing.T) {
 // TestVendorPageIsAsSimulated: docs/results/ACCURACY-GPUS.md has the errors of both halves, and README.md's
 // table those of the unseen one.
 func TestVendorPageIsAsSimulated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: simulates every table of the page, 18 s of a processor")
+	}
 	page, err := VendorPage(t.Context(), os.DirFS(golden.Shared(t, "reference")))
 	if err != nil {
 		t.Fatal(err)

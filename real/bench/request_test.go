@@ -35,7 +35,7 @@ func (c *change) check(t *testing.T, backend string, err error) {
 
 // TestRequestsOfGPUsHaveLimits: each value to its limit is taken, and refused beyond it by its name.
 func TestRequestsOfGPUsHaveLimits(t *testing.T) {
-	const begins, blocking = "Iters, Agg and Cycles begin at 1", "Blocking is 0 to 3"
+	const begins = "Iters, Agg and Cycles begin at 1"
 	for _, c := range []change{
 		{"nothing", func(*Request) {}, ""},
 		{"launch graph", func(r *Request) { r.Launch = "graph" }, ""},
@@ -73,6 +73,17 @@ func TestRequestsOfGPUsHaveLimits(t *testing.T) {
 		{"ranks -1", func(r *Request) { r.Ranks = -1 }, "Ranks -1"},
 		{"device API", func(r *Request) { r.Device = 1 }, "device API"},
 		{"first GPU", func(r *Request) { r.TestsDevice = "2" }, "NCCL_TESTS_DEVICE=2"},
+	} {
+		r := usual("nccl")
+		c.set(r)
+		c.check(t, "nccl", r.Validate())
+	}
+}
+
+// TestModesOfLaunchesHaveLimits, and those of NCCL are of NCCL alone.
+func TestModesOfLaunchesHaveLimits(t *testing.T) {
+	const blocking = "Blocking is 0 to 3"
+	for _, c := range []change{
 		{"blocking 3", func(r *Request) { r.Blocking = 3 }, ""},
 		{"blocking 4", func(r *Request) { r.Blocking = 4 }, blocking},
 		{"blocking -1", func(r *Request) { r.Blocking = -1 }, blocking},
@@ -140,7 +151,8 @@ func TestRequestsOfCPUsNameWhatTheyLack(t *testing.T) {
 		}
 	}
 	r := usual("tpu")
-	(&change{"another backend", nil, "write nccl, cuda, host, sockets or verbs"}).check(t, "tpu", r.Validate())
+	(&change{"another backend", nil, "write nccl, cuda, host, sockets or verbs"}).check(t, "tpu",
+		r.Validate())
 }
 
 // TestSharesAreOfAlltoall: numbers from 0, not all 0, for at most as many ranks as kernels know, and one way

@@ -180,6 +180,9 @@ func made(t *testing.T, s, known scenario.Spec, opt scenario.Options, ranks int)
 // TestUnseenNetworkIsSimulatedWhereItIsOversubscribed: a network that no file describes is, oversubscribed,
 // one of leaves with fewer uplinks, whose flows share them, not one of slow NICs.
 func TestUnseenNetworkIsSimulatedWhereItIsOversubscribed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: a network of three hosts is simulated flow by flow, 16 s of a processor")
+	}
 	n, err := fabric.Generate(fabric.Layout{Kind: "leaf-spine", Hosts: 3, Nets: 8, PerLeaf: 1, Gbit: 400,
 		Oversub: 2, Routing: fabric.Adaptive})
 	if err != nil {

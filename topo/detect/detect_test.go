@@ -342,7 +342,8 @@ func TestWithoutADriverTheErrorIsTyped(t *testing.T) {
 func TestAMDFamiliesAreNCCLs(t *testing.T) {
 	tree := captured{
 		fstest.MapFS{
-			"proc/cpuinfo": {Data: []byte("vendor_id\t: AuthenticAMD\ncpu family\t: 23\nmodel\t\t: 49\n")}},
+			"proc/cpuinfo": {Data: []byte("vendor_id\t: AuthenticAMD\ncpu family\t: 23\nmodel\t\t: 49\n" +
+				"\nvendor_id\t: Other\ncpu family\t: 1\nmodel\t\t: 1\n")}}, // the first processor counts
 		nil}
 	b := &builder{m: &Host{Tree: tree, Arch: "amd64"}, root: element("system")}
 	c := b.cpu("0")

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/simccl/simccl/units"
 )
 
 // A tree's wires lead every port to one root, each switch over one wire only,
@@ -103,6 +105,35 @@ func TestTreesSpread(t *testing.T) {
 				t.Errorf("%s is root of %d trees, want %d", root, k, tt.most)
 			}
 		}
+	}
+}
+
+// TestTreesAreAsLateAsTheLongestRoute: way up and down, and as lossy as the worst, of which each wire keeps
+// its part.
+func TestTreesAreAsLateAsTheLongestRoute(t *testing.T) {
+	n, err := Generate(Layout{Kind: "rail", Hosts: 2, Nets: 1, Gbit: 400, PerLeaf: 1, Spines: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := n.Bind([]int{1, 1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for w := range f.Wires {
+		f.Wires[w].Latency, f.Wires[w].Loss = 10, 0
+	}
+	ends := []End{{Host: 0}, {Host: 1}}
+	tree, err := f.Router().Tree(ends)
+	if err != nil || len(tree.Up) == 0 || tree.Loss != 0 {
+		t.Fatal(tree, err)
+	}
+	levels, later := tree.Levels, tree.Later
+	f.Wires[tree.Up[0]].Loss, f.Wires[tree.Down[0]].Loss = 0.5, 0.25
+	f.Wires[tree.Up[0]].Latency += 3
+	f.Wires[tree.Down[0]].Latency += 4
+	tree, err = f.Router().Tree(ends)
+	if err != nil || later != 20*units.Time(levels) || tree.Later != later+7 || tree.Loss != 1-0.5*0.75 {
+		t.Errorf("%d levels, %v later, then %v, loss %g: %v", levels, later, tree.Later, tree.Loss, err)
 	}
 }
 

@@ -159,8 +159,8 @@ func reachable(w io.Writer, places []*Place, files same) ([]*Place, error) {
 		fmt.Fprintf(w, "%s: %d places are left out: %s\n", name, count[name], files[name])
 	}
 	if sum > 0 {
-		fmt.Fprintf(w, "%d of %d places are left out, which only hardware reaches (-hardware draws them)\n", sum,
-			sum+len(places))
+		fmt.Fprintf(w, "%d of %d places are left out, which only hardware reaches (-hardware draws them)\n",
+			sum, sum+len(places))
 	}
 	for name := range files {
 		if _, err := os.Stat(name); err != nil {

@@ -22,8 +22,8 @@ func TestRatesOfPorts(t *testing.T) {
 
 // TestMTUCodes are those of enum ibv_mtu: the largest that is not above the size, 256 bytes at least.
 func TestMTUCodes(t *testing.T) {
-	for bytes, want := range map[int]uint32{128: 1, 256: 1, 511: 1, 512: 2, 1024: 3, 1500: 3, 2048: 4, 4095: 4,
-		4096: 5, 8192: 5} {
+	for bytes, want := range map[int]uint32{128: 1, 256: 1, 511: 1, 512: 2, 1024: 3, 1500: 3, 2048: 4,
+		4095: 4, 4096: 5, 8192: 5} {
 		if got := mtuCode(bytes); got != want {
 			t.Errorf("%d bytes: %d, want %d", bytes, got, want)
 		}
