@@ -132,7 +132,7 @@ func (c *costing) gpus() []streams.GPU {
 	out := make([]streams.GPU, c.p.Ranks())
 	for i := range out {
 		out[i] = streams.GPU{SMs: int32(s.SMs), Memory: c.m.Sim.Class.One.MemoryRate, Busy: s.Busy,
-			Traffic: s.Traffic, Wait: s.Wait, Tail: units.FromMicros(s.Tail), Unknown: s.Unknown}
+			Traffic: s.Traffic, Wait: s.Wait, Tail: units.FromMicros(s.Tail)}
 	}
 	return out
 }
@@ -183,9 +183,8 @@ func (c *costing) result(p *workload.Program, r *streams.Result) *Result {
 	}
 	for i := range c.p.Works {
 		if c.p.Works[i].Blocks == 0 {
-			out.Notes = append(out.Notes, fmt.Sprintf("how many blocks some compute kernels have is not "+
-				"known: beside collectives they are taken to last %.2f times as long",
-				c.m.Sim.Class.Share.Unknown))
+			out.Notes = append(out.Notes, "how many blocks some compute kernels have is not known: beside "+
+				"collectives, which hold SMs, they are taken to need all SMs for many waves of blocks")
 			break
 		}
 	}

@@ -55,7 +55,7 @@ func grid(nodes, steps int, spread bool) *Input {
 	}
 	in := &Input{Program: p, Resources: n * 4, GPUs: make([]GPU, n), Costs: make([]Cost, len(p.Calls))}
 	for i := range in.GPUs {
-		in.GPUs[i] = GPU{SMs: 132, Memory: 4240, Busy: 0.5, Traffic: 0.9, Tail: 80 * us, Unknown: 1.19}
+		in.GPUs[i] = GPU{SMs: 132, Memory: 4240, Busy: 0.5, Traffic: 0.9, Tail: 80 * us}
 	}
 	for i := range in.Costs {
 		c := &in.Costs[i]

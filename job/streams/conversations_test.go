@@ -32,8 +32,7 @@ func TestConversations(t *testing.T) {
 			case "gpus":
 				gpu = &GPU{SMs: int32(value(d, "sms")), Memory: value(d, "memory"), Busy: value(d, "busy"),
 					Traffic: value(d, "traffic"), Wait: value(d, "wait"),
-					Tail:    units.FromMicros(value(d, "tail")),
-					Unknown: value(d, "unknown")}
+					Tail: units.FromMicros(value(d, "tail"))}
 				return "ok"
 			case "costs":
 				costs = map[int]Cost{}

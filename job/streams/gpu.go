@@ -15,7 +15,7 @@ import (
 // gpu is the state of a rank's GPU.
 type gpu struct {
 	free    int32
-	calls   int32     // number of calls' kernels that hold SMs
+	taken   int32     // SMs that calls' kernels hold
 	queue   []arrival // kernels that wait for SMs
 	compute []int32   // compute tasks that run
 	ops     []int32   // tasks of the calls whose kernels run
@@ -70,6 +70,7 @@ func (r *run) admit(rank int32) {
 			if a.call { // its first blocks take the free SMs
 				g.queue[n].waiting -= g.free
 				r.kernels[a.id].early += g.free
+				g.taken += g.free
 				g.free = 0
 			}
 			break
@@ -167,10 +168,10 @@ func (r *run) computeRate(x *task, g *gpu, c *GPU) float64 {
 	switch {
 	case x.tiles:
 		return float64(x.held) / float64(x.fill)
-	case g.calls == 0:
+	case g.taken == 0:
 		return 1
-	case x.fill == 0:
-		return 1 / math.Max(1, c.Unknown)
+	case x.fill == 0: // taken to have many waves of blocks on all SMs
+		return math.Max(1, float64(c.SMs-g.taken)) / float64(c.SMs)
 	case x.held >= x.fill:
 		return 1
 	case x.waves <= 1:

@@ -80,9 +80,6 @@ type GPU struct {
 	// Tail is how much longer a compute kernel with one wave of blocks takes if some of them must wait for
 	// SMs that collectives hold: about one tile of a block, at most the kernel's own time.
 	Tail units.Time
-	// Unknown is the factor by which compute with unknown blocks takes longer while collectives run, at least
-	// 1.
-	Unknown float64
 }
 
 // Input is a job to be run.

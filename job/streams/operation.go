@@ -200,9 +200,7 @@ func (r *run) beginKernel(k int32) {
 	n := &r.graphs[r.p.Of[p.rank]].nodes[p.node]
 	g := &r.gpus[p.rank]
 	g.free -= x.sms - x.early
-	if x.sms > 0 { // a NIC's transfer holds no SM
-		g.calls++
-	}
+	g.taken += x.sms - x.early
 	r.touch(p.rank)
 	r.spans[p.rank][p.node].Begin = r.now
 	if n.kind == kernel {
@@ -454,9 +452,8 @@ func (r *run) leaveOp(x *operation, member int32) {
 		return
 	}
 	p := kr.place
-	if g.free += kr.sms; kr.sms > 0 {
-		g.calls--
-	}
+	g.free += kr.sms
+	g.taken -= kr.sms
 	r.freeKern = append(r.freeKern, k)
 	if r.shared(p.rank) {
 		r.freed(p.rank)
