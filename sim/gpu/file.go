@@ -5,11 +5,13 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/simccl/simccl/internal/jsonfile"
+	"github.com/simccl/simccl/internal/parallel"
 )
 
 // Source is the origin of a value.
@@ -65,15 +67,22 @@ func Names() []string {
 	return names
 }
 
-// Named returns a class that is built in.
+// named keeps the built-in classes that were asked for: to parse one takes as long as a short simulation.
+var named parallel.Cache[string, Class]
+
+// Named returns a class that is built in. The caller may write to it.
 func Named(name string) (Class, error) {
-	file := path.Join("classes", name+".json")
-	data, err := classFiles.ReadFile(file)
-	if err != nil {
-		return Class{}, fmt.Errorf("no machine class %q is built in; there are %s", name,
-			strings.Join(Names(), ", "))
-	}
-	return Parse(data, file)
+	c, err := named.Get(name, func() (Class, error) {
+		file := path.Join("classes", name+".json")
+		data, err := classFiles.ReadFile(file)
+		if err != nil {
+			return Class{}, fmt.Errorf("no machine class %q is built in; there are %s", name,
+				strings.Join(Names(), ", "))
+		}
+		return Parse(data, file)
+	})
+	c.Origins, c.Regimes, c.Between = maps.Clone(c.Origins), slices.Clone(c.Regimes), slices.Clone(c.Between)
+	return c, err
 }
 
 // Parse reads a class file; name is for errors, which are *jsonfile.Errors. A

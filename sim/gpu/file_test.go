@@ -205,3 +205,17 @@ func TestQuantitiesTakenAfterOthers(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// TestNamedClassesAreOnesOwn: what a caller writes to a built-in class no other caller sees.
+func TestNamedClassesAreOnesOwn(t *testing.T) {
+	const name = "nvswitch-h100"
+	c, err := Named(name)
+	if err != nil || len(c.Origins) == 0 || len(c.Regimes) == 0 {
+		t.Fatal(len(c.Origins), len(c.Regimes), err)
+	}
+	clear(c.Origins)
+	c.Regimes[0].Mean = -1
+	if d, _ := Named(name); len(d.Origins) == 0 || d.Regimes[0].Mean < 0 {
+		t.Fatalf("%d origins, regime %+v", len(d.Origins), d.Regimes[0])
+	}
+}
