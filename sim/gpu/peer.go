@@ -41,8 +41,9 @@ type OneSidedCost struct {
 	// Dispatch and Combine are the fixed costs of both, Meet what the meeting of all ranks adds for each
 	// doubling of their number, to a combine twice; Token is an SM's time for a token of a dispatch.
 	Dispatch, Combine, Meet, Token float64
-	// Share is what of a link's payload they reach.
-	Share float64
+	// Share is what of a link's payload they reach, Crowd the part of that which is lost where many pairs of
+	// GPUs share links to a switch.
+	Share, Crowd float64
 }
 
 // TokenCost is what a kernel costs that dispatches tokens or combines them.
@@ -125,6 +126,8 @@ func peerQuantities(add adder) {
 		func(c *Class) *float64 { return &c.Peer.OneSided.Token })
 	add("ep_onesided_share", "1", tiny, 2, "the same: share of a link's payload that it reaches",
 		func(c *Class) *float64 { return &c.Peer.OneSided.Share })
+	add("ep_onesided_crowd", "1", 0, 0.9, "the same: crowd",
+		func(c *Class) *float64 { return &c.Peer.OneSided.Crowd })
 	us("kv_post", "transfer of a KV cache: host's time to post a write of a block",
 		func(c *Class) *float64 { return &c.Peer.Post })
 	us("kv_request", "transfer of a KV cache: fixed cost of a request",

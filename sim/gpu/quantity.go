@@ -468,9 +468,8 @@ func sharingQuantities(add adder) {
 	add("beside_tail", "us", 0, 1e6, "by how much longer a compute kernel of one wave takes while blocks "+
 		"of it wait for SMs, at most its own time", func(c *Class) *float64 { return &c.Share.Tail })
 	add("beside_unknown", "1", 1, 100,
-		"by how much longer what an intercepted host launches takes beside collectives", func(c *Class) *float64 {
-			return &c.Share.Unknown
-		})
+		"by how much longer what an intercepted host launches takes beside collectives",
+		func(c *Class) *float64 { return &c.Share.Unknown })
 	add("beside_start", "us", 0, 1e3,
 		"a collective's kernel on the GPU's work distributor, which no other starts on at the time",
 		func(c *Class) *float64 { return &c.Share.Start })

@@ -15,15 +15,12 @@ import (
 // so that the busier of SMs and links bounds them. Errors as Kernel.
 func (m *Machine) Peer(p *peer.Plan) (Time, error) {
 	w := m.newTraffic()
-	if p.Kernel == peer.OneSided { // 2 ranks and 32 reach the same
-		w.crowdLoad, w.crowdStore = 0, 0
-	}
 	for i := range p.Phases {
 		if err := m.moves(w, p, p.Phases[i].Moves); err != nil {
 			return Time{}, err
 		}
 	}
-	t := Time{Links: w.loads()}
+	var t Time
 	var err error
 	switch {
 	case p.Tokens != nil:
@@ -33,6 +30,7 @@ func (m *Machine) Peer(p *peer.Plan) (Time, error) {
 	default:
 		t.Gap, t.Busy = m.posted(w, p)
 	}
+	t.Links = w.loads()
 	return t, err
 }
 
@@ -169,6 +167,7 @@ func (m *Machine) tokens(w *traffic, p *peer.Plan) (gap, busy float64) {
 // combine's loads are bound by links alone.
 func (m *Machine) oneSided(w *traffic, p *peer.Plan) (gap, busy float64) {
 	c, t := &m.Class.Peer.OneSided, p.Tokens
+	w.crowdLoad, w.crowdStore = c.Crowd, c.Crowd
 	meet, links := float64(c.Meet*math.Log2(float64(p.Ranks))), w.fullest()/c.Share
 	if t.Combine {
 		return c.Combine + 2*meet, links
