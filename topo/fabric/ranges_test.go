@@ -26,8 +26,12 @@ func TestRangesOfPackets(t *testing.T) {
 		{"trim_kb", 0, 1e6, false}, {"credits_kb", 16, 1e6, false}, {"window_kb", 0, 1e7, false},
 		{"watchdog_us", 0, 1e9, false},
 	} {
-		for v, ok := range map[float64]bool{x.least: true, x.most: true, x.least - 1e-4: false,
-			x.most + 0.5: false, x.most - 0.5: !x.whole} {
+		below, above := x.least-1e-4, x.most+0.5
+		if x.whole {
+			below, above = x.least-1, x.most+1
+		}
+		for v, ok := range map[float64]bool{x.least: true, x.most: true, below: false, above: false,
+			x.most - 0.5: !x.whole} {
 			err := read(x.key, v)
 			if refused := err != nil && strings.Contains(err.Error(), x.key+" "); ok == refused {
 				t.Errorf("%s %g: %v", x.key, v, err)
