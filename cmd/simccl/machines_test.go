@@ -65,7 +65,7 @@ func TestMachinesByName(t *testing.T) {
 		{[]string{"inspect", "--topo", "gb200-nvl72", "--nodes", "20"}, cli.StatusOK, "80 ranks on 2 nodes"},
 		{[]string{"inspect", "--topo", "dgx-h10"}, cli.StatusInput, "did you mean dgx-h100?"},
 		{[]string{"topo", "list", "nothing-like-it"}, cli.StatusUsage, "no built-in machine"},
-		{[]string{"topo", "gen", "dgx-h100", "--spec"}, cli.StatusUsage, "is a file"},
+		{[]string{"topo", "gen", "dgx-h100", "--spec"}, cli.StatusOK, `"kind": "h100-sxm"`},
 	} {
 		var out, errs bytes.Buffer
 		code := run(t.Context(), append(c.args, "--no-env"), appOf(process.Process{Out: &out, Err: &errs}))

@@ -36,6 +36,7 @@ type pciID struct {
 type gpuKind struct {
 	pci          pciID
 	sm, links    int
+	rare         bool // is not what a topology without its PCI device is taken for
 	c2cBW, c2cNo int
 }
 
@@ -56,17 +57,17 @@ var gpuKinds = map[string]gpuKind{
 	"l40s":      {pci: nvidia("0x26b9", "0x1851", "4x16"), sm: 89},
 	"rtx4090":   {pci: nvidia("0x2684", "0x16f3", "4x16"), sm: 89},
 	"t4":        {pci: nvidia("0x1eb8", "0x12a2", "3x16"), sm: 75},
-	"a10":       {pci: nvidia("0x2236", "0x1482", "4x16"), sm: 86},
-	"a30":       {pci: nvidia("0x20b7", "0x1532", "4x16"), sm: 80, links: 4},
-	"a40":       {pci: nvidia("0x2235", "0x145a", "4x16"), sm: 86, links: 4},
-	"l4":        {pci: nvidia("0x27b8", "0x16ca", "4x16"), sm: 89},
-	"l20":       {pci: nvidia("0x26ba", "0x0000", "4x16"), sm: 89},
-	"l40":       {pci: nvidia("0x26b5", "0x169d", "4x16"), sm: 89},
-	"rtx3090":   {pci: nvidia("0x2204", "0x0000", "4x16"), sm: 86, links: 4},
-	"rtx5090":   {pci: nvidia("0x2b85", "0x0000", "5x16"), sm: 120},
-	"v100-pcie": {pci: nvidia("0x1db4", "0x1214", "3x16"), sm: 70},
-	"a800-sxm":  {pci: nvidia("0x20f3", "0x0000", "4x16"), sm: 80, links: 8},
-	"h100-nvl":  {pci: nvidia("0x2321", "0x0000", "5x16"), sm: 90, links: 12},
+	"a10":       {pci: nvidia("0x2236", "0x1482", "4x16"), sm: 86, rare: true},
+	"a30":       {pci: nvidia("0x20b7", "0x1532", "4x16"), sm: 80, links: 4, rare: true},
+	"a40":       {pci: nvidia("0x2235", "0x145a", "4x16"), sm: 86, links: 4, rare: true},
+	"l4":        {pci: nvidia("0x27b8", "0x16ca", "4x16"), sm: 89, rare: true},
+	"l20":       {pci: nvidia("0x26ba", "0x0000", "4x16"), sm: 89, rare: true},
+	"l40":       {pci: nvidia("0x26b5", "0x169d", "4x16"), sm: 89, rare: true},
+	"rtx3090":   {pci: nvidia("0x2204", "0x0000", "4x16"), sm: 86, links: 4, rare: true},
+	"rtx5090":   {pci: nvidia("0x2b85", "0x0000", "5x16"), sm: 120, rare: true},
+	"v100-pcie": {pci: nvidia("0x1db4", "0x1214", "3x16"), sm: 70, rare: true},
+	"a800-sxm":  {pci: nvidia("0x20f3", "0x0000", "4x16"), sm: 80, links: 8, rare: true},
+	"h100-nvl":  {pci: nvidia("0x2321", "0x0000", "5x16"), sm: 90, links: 12, rare: true},
 	"h100-sxm":  {pci: nvidia("0x2330", "0x16c1", "5x16"), sm: 90, links: 18},
 	"h100-pcie": {pci: nvidia("0x2331", "0x1626", "5x16"), sm: 90, links: 12},
 	"h200-sxm":  {pci: nvidia("0x2335", "0x18be", "5x16"), sm: 90, links: 18},
@@ -79,7 +80,7 @@ var gpuKinds = map[string]gpuKind{
 	"gb300":     {pci: nvidia("0x31c2", "0x21f1", "6x16"), sm: 103, links: 18, c2cBW: 44712, c2cNo: 5},
 	"gb10":      {pci: nvidia("0x2e12", "0x0000", "1x16"), sm: 121, c2cBW: 43125, c2cNo: 8},
 
-	"rtx-6000-ada": {pci: nvidia("0x26b1", "0x16a1", "4x16"), sm: 89},
+	"rtx-6000-ada": {pci: nvidia("0x26b1", "0x16a1", "4x16"), sm: 89, rare: true},
 	"rtx-pro-6000": {pci: nvidia("0x2bb5", "0x204e", "5x16"), sm: 120},
 }
 

@@ -305,12 +305,13 @@ func (d *describer) gpuKind(e, gpu *decl.Element) (string, error) {
 	best, score := "", -1
 	for _, name := range slices.Sorted(maps.Keys(gpuKinds)) {
 		k := gpuKinds[name]
-		if k.sm != sm || (k.c2cNo > 0) != c2c {
+		named := k.pci.device == text(e, "device")
+		if k.sm != sm || (k.c2cNo > 0) != c2c || k.rare && !named {
 			continue
 		}
 		points := 0
 		for i, same := range []bool{k.pci.gen == linkOf(e), (k.links > 0) == (links > 0), k.links == links,
-			k.pci.device == text(e, "device")} {
+			named} {
 			if same {
 				points += 1 << i
 			}

@@ -120,7 +120,7 @@ func (r *Request) Check() (member string, err *Error) {
 		if len(like) == 0 {
 			like = ModelNames()
 		}
-		return "model", &Error{"model", fmt.Sprintf("%q is no model", r.Model),
+		return "model", &Error{"model", fmt.Sprintf("%q is not known", r.Model),
 			"write one of " + strings.Join(like, ", ")}
 	}
 	w := r.words()

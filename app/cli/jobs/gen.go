@@ -178,7 +178,8 @@ func (o *WorkloadGenOptions) cost() flags.Group {
 		flags.Of(&o.Graphs, "cuda-graphs", "", "none", "`WHAT` is launched by graphs in place of the host: "+
 			"none, layers (but for what experts compute) or full (an iteration)"),
 		flags.Of(&o.Launch, "host-launch", "", gen.DefaultLaunch.Micros(),
-			"what the host takes for an operator, in microseconds; 0: no host"),
+			"what the host takes for an operator, in microseconds (of PyTorch's "+
+				"DTensor 150 more); 0: no host"),
 		flags.Of(&o.Out, "out", "o", "", "write to `FILE` instead of standard output"))
 }
 
