@@ -151,7 +151,7 @@ func (m *Machine) place(c *communicator) sim.Place {
 	return p
 }
 
-// keepOf lists the local ranks of a host of the cluster that belong to the communicator.
+// keepOf lists the communicator's local ranks on a host, given the host's number in the cluster.
 func (c *communicator) keepOf(_ *Machine, host int) []int { return c.keep[slices.Index(c.hosts, host)] }
 
 // device identifies a device of a System on its host.

@@ -84,7 +84,7 @@ func (e *SizeError) Error() string {
 }
 
 // Run runs a job. Errors are those of Program.Lint, of the machine's communicators and plans, *SizeError, and
-// *job.DeadlockError.
+// *streams.DeadlockError.
 func (m *Machine) Run(ctx context.Context, p *workload.Program, opt Options) (*Result, error) {
 	if err := p.Lint(); err != nil {
 		return nil, err

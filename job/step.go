@@ -50,7 +50,7 @@ func (c *costing) backend(ctx context.Context) (*steps, error) {
 	return b, nil
 }
 
-// Open implements job.Backend.
+// Open implements streams.Backend.
 func (b *steps) Open(call int32) (int32, error) {
 	op, err := b.s.Open(b.kinds[call])
 	for len(b.calls) <= int(op) {
@@ -61,16 +61,16 @@ func (b *steps) Open(call int32) (int32, error) {
 
 func (b *steps) at(op int32) *communicator { return b.c.comms[b.c.p.Calls[b.calls[op]].Comm] }
 
-// Start implements job.Backend.
+// Start implements streams.Backend.
 func (b *steps) Start(op, member int32, at units.Time) { b.s.Start(op, b.at(op).rankOf[member], at) }
 
-// Slow implements job.Backend.
+// Slow implements streams.Backend.
 func (b *steps) Slow(rank int32, pace streams.Pace) { b.s.Slow(rank, pace.Kernels, pace.Waits) }
 
-// Next implements job.Backend.
+// Next implements streams.Backend.
 func (b *steps) Next() (units.Time, bool) { return b.s.Next() }
 
-// Advance implements job.Backend.
+// Advance implements streams.Backend.
 func (b *steps) Advance(at units.Time, ended func(op, member int32)) error {
 	return b.s.Advance(at, func(op, rank int32) { ended(op, b.at(op).of[rank]) })
 }

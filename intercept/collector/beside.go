@@ -4,8 +4,12 @@ package collector
 // when all ranks were there.
 type busySpan struct{ From, Begin, To int64 }
 
-// besideEnd is when compute of some length ends that begins at a time, where it takes longer by
-// one factor beside spans, which take longer by another one beside it.
+// besideEnd returns when compute ends that begins at a time (ps) and takes left alone. While a span of busy
+// lasts compute runs slower by the factor compute, and the part of the span after Begin takes longer by the
+// factor calls.
+//
+// Example: left 100 at 0, a span from 40 to 100 that began at 40, factors 1.5 and 1: 40 are done at 40,
+// another 40 in the 60 of the span, and the last 20 after it: the end is 120.
 func besideEnd(at, left int64, busy []busySpan, compute, calls float64) int64 {
 	for _, b := range busy {
 		from := max(b.From, at)

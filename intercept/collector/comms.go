@@ -190,8 +190,9 @@ func (x *comm) there() []bool {
 	return out
 }
 
-// whole adds the other members of a communicator that some ranks of the job make by themselves, once
-// all processes of such a group have come (--fake-grid), and the communicators that do what it does.
+// whole completes, under --fake-grid, a communicator that a group of the job's ranks makes with an id of its
+// own: once all processes of the group have called, it adds the members that are no processes, and makes the
+// groups without processes that repeat it. It reports whether the communicator is complete.
 func (c *Core) whole(x *comm) bool {
 	if c.job == nil || len(x.members) >= len(c.job.members) {
 		return false
@@ -312,8 +313,8 @@ func (c *Core) place(x *comm) error {
 	return nil
 }
 
-// initDone is the answer to who waits for a communicator; ok is false while it is
-// being made.
+// initDone returns the answer to a thread that waits for its communicator; ok is false while members are
+// missing.
 func (m *member) initDone() (reply, bool) {
 	switch {
 	case m.failed != 0:
@@ -326,8 +327,8 @@ func (m *member) initDone() (reply, bool) {
 	return m.ready(), true
 }
 
-// waitInit is the answer to who waits for a communicator. One that was made and has failed since
-// was made: whether its members learn that first does not depend on who asks when.
+// waitInit is initDone for ncclCommInitRank. It succeeds for a communicator that was made and has failed
+// since: otherwise the result would depend on when the thread asks.
 func (m *member) waitInit() (reply, bool) {
 	if m.c != nil && m.c.made && m.failed == 0 {
 		return m.ready(), true
@@ -442,8 +443,8 @@ func (c *Core) children(x *comm, s *split) {
 	}
 }
 
-// twins notes, once each, the communicators without processes that do what x does, of which m is the first
-// process.
+// twins adds to copies the communicators without processes that repeat x. Each member of x that is a process
+// calls it; only the first one, by rank, has an effect.
 func (x *comm) twins(m *member) {
 	if slices.IndexFunc(x.members, func(o *member) bool { return o.like == nil }) != int(m.rank) {
 		return
@@ -530,7 +531,7 @@ func (c *Core) abort(m *member, why string) {
 	c.deserted(m, why)
 }
 
-// drop ends what a member has launched.
+// drop ends a member's pending launches without carrying them out.
 func (c *Core) drop(m *member) {
 	for _, u := range m.pending {
 		c.dropUnit(u)

@@ -275,7 +275,8 @@ func (c *Core) processOf(pid, own, launcher int, first bool) *process {
 	return p
 }
 
-// recorded is the process that calls itself pid, the last of several.
+// recorded returns the process of a record, by the pid of its own namespace: the last one, as pids are
+// reused.
 func (c *Core) recorded(pid int) *process {
 	for i := len(c.procs) - 1; i >= 0; i-- {
 		if p := c.procs[i]; p.own == pid {

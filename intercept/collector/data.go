@@ -110,7 +110,7 @@ func (c *Core) collective(units []*unit, i int) error {
 		}
 		return c.reduce(units, i, 0, size, to, func(r int) uint64 { return at(r).recv })
 	case coll.ReduceScatter:
-		// All inputs are read before an output is written: those of one rank may overlap.
+		// Block r of all inputs is read before rank r's output is written, which in place is that block.
 		for r := range units {
 			if err := c.reduce(units, i, int64(r)*size, size, []int{r}, func(r int) uint64 {
 				return at(r).recv

@@ -323,7 +323,7 @@ func released(list []uint64) reply {
 
 // --- data ---
 
-// moved is when a process has moved what it was asked to.
+// moved handles the report of a process that the data of a move are in place, or the error.
 func (c *Core) moved(p *process, q *request) reply {
 	m := c.moving[q.a[0]]
 	if m == nil {
@@ -402,7 +402,7 @@ func (c *Core) endTurn(p *process) {
 	}
 }
 
-// rankOf is what a rank gives to a call.
+// rankOf returns a rank's buffers and scalar of a call.
 func rankOf(o *wireOp) *stepRank {
 	return &stepRank{Shared: o.shared, Scalar: o.scalar, Pointer: o.flags&flagScalarPointer != 0}
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/simccl/simccl/coll"
 )
 
-// dataMemory is that of a process, by address.
+// dataMemory reads and writes a process's memory; offsets are addresses.
 type dataMemory interface {
 	io.ReaderAt
 	io.WriterAt
 }
 
-// part is how many bytes are moved at a time.
+// part is the number of bytes that are moved at a time: it bounds the memory of the collector.
 const part = 4 << 20
 
 // dataPlace is an address in a process.

@@ -52,8 +52,8 @@ type launched struct {
 // spans bounds the kernels' spans that a GPU keeps for segments that run beside them.
 const spans = 64
 
-// communicates notes that a kernel of a communicator holds a GPU's SMs: from when its stream
-// comes to it, also while it waits for other ranks.
+// communicates records the span in which a communicator's kernel holds a GPU's SMs: from the time that its
+// stream reaches it, so also while it waits for other ranks.
 func (c *Core) communicates(u *unit, begin, end int64) {
 	if !c.set.Live() || c.set.Clock != Measured {
 		return

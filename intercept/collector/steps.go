@@ -7,7 +7,9 @@ import (
 	"github.com/simccl/simccl/coll"
 )
 
-// stepList is a list of steps and of the buffers that they use.
+// stepList is the encoded job of a move, which live-move.c reads: the number of buffers (8 bytes), their
+// descriptions (sharedSize each), then steps. A step is a head of 32 bytes and 16 bytes for each place in a
+// buffer: inputs, then outputs; a scaled reduction ends with a scalar of 8 bytes for each input.
 type stepList struct {
 	buffers []byte
 	count   uint64

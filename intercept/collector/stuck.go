@@ -44,7 +44,7 @@ func (c *Core) stuck() string {
 	return b.String()
 }
 
-// notIn are the ranks that a split waits for.
+// notIn returns the ranks, of processes, that have not called a split or shrink and are not excluded from it.
 func (x *comm) notIn(s *split) (out []int32) {
 	for r, f := range s.from {
 		if f == nil && !slices.Contains(s.exclude, int32(r)) && x.members[r].like == nil {
@@ -54,7 +54,7 @@ func (x *comm) notIn(s *split) (out []int32) {
 	return out
 }
 
-// absent are the ranks that a unit waits for.
+// absent returns the ranks that have not launched what a unit waits for.
 func (x *comm) absent(u *unit) (out []int32) {
 	for _, m := range x.members {
 		if u.needs(m) {

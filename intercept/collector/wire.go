@@ -78,7 +78,7 @@ type request struct {
 	payload []byte
 }
 
-// reply is what it gets; status is a result of NCCL or CUDA.
+// reply is the answer to a request: a result of NCCL or CUDA, and the thread's new clock in ps.
 type reply struct {
 	status int32
 	now    int64

@@ -342,7 +342,8 @@ func (r *run) beginCompute(t int32) {
 	r.fluid.change(t)
 }
 
-// setRate changes a task's rate, and its timer accordingly.
+// setRate changes a task's rate, and its timer accordingly. The rate stays above 0, so that its end has
+// a time.
 func (r *run) setRate(t int32, rate float64) {
 	x := &r.tasks[t]
 	rate = math.Max(rate, 1e-9)
@@ -385,7 +386,8 @@ func (r *run) endCompute(t int32) {
 	r.complete(p)
 }
 
-// freed schedules the distribution of SMs that became free on a GPU.
+// freed has settle hand out SMs that became free on a GPU: after all ends of the instant, so that their order
+// does not matter.
 func (r *run) freed(rank int32) {
 	r.vacant = append(r.vacant, rank)
 	r.touch(rank)

@@ -43,7 +43,8 @@ func Of(r *session.Result) *Timeline {
 	return t
 }
 
-// finder is the state of finding the operations of calls.
+// finder matches calls to operations: the n-th collective of each member of a communicator is one operation,
+// and so are the n-th send and receive between two ranks.
 type finder struct {
 	t           *Timeline
 	collectives [][]int32 // by communicator, number: operation + 1

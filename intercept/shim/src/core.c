@@ -73,8 +73,8 @@ PUBLIC void simccl_relax(void) {
 
 static double factor = 1;
 
-// Of a process on real devices that is timed: its clock goes on with the machine's, but
-// not while one of its threads waits for us or for the cluster.
+// The clock of a process on real devices under --time measured: it goes on with the machine's, but
+// not while one of its threads is in the shim or waits for the cluster (frozen counts these threads).
 static struct { pthread_mutex_t lock; int64_t now, wall; int frozen; } process = {PTHREAD_MUTEX_INITIALIZER, 0, 0, 0};
 
 static int live_clock(void) { return settings.live && settings.time == TIME_MEASURED; }
@@ -98,7 +98,8 @@ PUBLIC void simccl_thaw(int64_t now) {
   if (live_clock()) process_now(now, -1);
 }
 
-// advance adds what the host did since the last call, where that counts.
+// advance adds the host's time since the last call to the thread's clock: processor time under --time measured,
+// the machine's under paced, none under virtual.
 static void advance(void) {
   if (live_clock()) {
     if (self.worked) self.now = process_now(0, 0);
@@ -144,7 +145,7 @@ PUBLIC void simccl_worked(void) {
   self.cpu = settings.time == TIME_MEASURED ? real_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
 }
 
-// virtual reports whether programs see the virtual clock.
+// virtual_clock reports whether programs see the virtual clock in place of this one.
 static int virtual_clock(clockid_t c) {
   return atomic_load(&attached) && !atomic_load(&lost) && (settings.time == TIME_VIRTUAL || settings.time == TIME_MEASURED) &&
          (c == CLOCK_REALTIME || c == CLOCK_MONOTONIC || c == CLOCK_MONOTONIC_RAW || c == CLOCK_BOOTTIME || c == CLOCK_REALTIME_COARSE || c == CLOCK_MONOTONIC_COARSE);
@@ -180,7 +181,8 @@ PUBLIC time_t time(time_t *t) {
   return s;
 }
 
-// A thread that sleeps moves its own clock; it gives the processor away.
+// sleep_virtual moves the thread's clock on by a sleep, without sleeping; it yields the processor, so that
+// other threads come to what this one sleeps for. It returns 0 where the sleep has to be real.
 static int sleep_virtual(int64_t ns) {
   if (!virtual_clock(CLOCK_MONOTONIC) || !self.worked) return 0;
   if (live_clock()) return 0; // it passes as it does
@@ -551,7 +553,8 @@ PUBLIC int simccl_call_both(struct request *first, const void *before, void (*do
 // --- the record ---
 
 // The record of a process is a file that is mapped piece by piece: what is written
-// is kept however the process ends. The first 64 bytes are the number of operations.
+// is kept however the process ends. Its head of 4096 bytes begins with the number of operations (8 bytes);
+// pieces of PIECE bytes follow, each of as many whole operations as fit.
 enum { PIECE = 1 << 20 };
 static char *piece;
 static uint64_t piece_at, written;

@@ -66,7 +66,7 @@ static void put(char **at, const char *format, ...) {
   va_end(args);
 }
 
-// read has register REG1 hold what is at address rd9.
+// put_load loads the value at address rd9 into a register; 16-bit floats are widened to 32 bits.
 static void put_load(char **p, int type, int reg) {
   const struct form *t = &forms[type];
   if (type == 6) put(p, "ld.global.b16 h1,[rd9]; cvt.f32.f16 f%d,h1;\n", reg);
@@ -182,7 +182,7 @@ static error reduce(const struct step *s, const uint64_t *words, size_t *used) {
   return D.cuLaunchKernel(f, (unsigned)blocks, 1, 1, 256, 1, 1, 0, stream, args, NULL);
 }
 
-// A job is a number of buffers, the buffers, and steps.
+// carry_out runs a job (collector/steps.go): the number of buffers (8 bytes), their struct shared, then steps.
 static int carry_out(const char *job, size_t size, char *why, size_t room) {
   const char *end = job + size;
   uint64_t count, *at = NULL, *words = NULL;

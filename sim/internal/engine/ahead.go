@@ -3,15 +3,15 @@ package engine
 import "github.com/simccl/simccl/sim/internal/host"
 
 // Groups and connections of a large run do not fit a cache near the processor, and in
-// lockstep each one comes up when all others have: what an event needs is asked for some
-// events before, the group first, which says what else.
+// lockstep each one is used again only after all others. So memory is prefetched for events that come
+// soon: the group groupsAhead events before its own, then, as the group names them, its connections.
 
 const (
 	groupsAhead = 8
 	connsAhead  = 4
 )
 
-// comes asks for what the events need that come soon in this instant.
+// comes prefetches groups and connections of the next events of this instant.
 func (e *Engine) comes() {
 	if a := e.Queue.Ahead(groupsAhead); a != nil && a.Kind() < host.Kinds {
 		fetchGroup(&e.Groups[a.ID])
@@ -30,7 +30,7 @@ func (e *Engine) comes() {
 	}
 }
 
-// connsOf asks for the connections of a group.
+// connsOf prefetches the connections of a group's op.
 func (e *Engine) connsOf(g *Group) {
 	for _, id := range g.Op.From {
 		fetchConn(&e.Conns[id])

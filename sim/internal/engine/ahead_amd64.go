@@ -1,6 +1,6 @@
 package engine
 
-// These ask for what will be read soon, and do not wait for it.
+// The fetch functions are prefetch instructions: they do not wait for memory.
 
 //go:noescape
 func fetchGroup(of *Group)

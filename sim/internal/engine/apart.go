@@ -28,26 +28,26 @@ import (
 // of the network it does not matter which of two connections comes first: only the order of
 // flows that end at one instant depends on it, and only what is of one connection has an order.
 
-// apart is a run in parts.
+// apart is a run that has been divided into parts.
 type apart struct {
 	e       *Engine
 	parts   []part // those of ranks, then those of the network
-	workers int    // how many processors it uses
-	ranks   int    // how many those are
+	workers int    // processors
+	ranks   int    // parts of ranks: parts[:ranks]
 	ofRank  []int32
 	ofConn  []int32 // by connection of the network
 	ofRoute []int32
-	ahead   units.Time
-	limit   units.Time
-	turn    []int32  // parts of a side that have something to do before that time
-	events  [2]int64 // that each side handled in one of the last windows, less for each since
+	ahead   units.Time // the lookahead: length of a window
+	limit   units.Time // end of the present window
+	turn    []int32    // parts of a side with events before limit
+	events  [2]int64   // events of each side in a window: the most of the last ones, decayed by 1/8 a window
 }
 
 type part struct {
 	e      *Engine
-	next   units.Time // when something is due
-	waits  bool       // something is
-	events int64      // that it handled the last time
+	next   units.Time // time of the next event or end of a flow
+	waits  bool       // there is one
+	events int64      // handled in the last window
 }
 
 // mark is a part's count of events before an instant, by which rejoin leaves out those after the run's end.
@@ -56,11 +56,11 @@ type mark struct {
 	events int64
 }
 
-// fewOps is of how many ops a run is handled in one part: it takes some milliseconds.
+// fewOps is the number of ops below which a run is not divided: it takes some milliseconds in all.
 const fewOps = 1 << 11
 
-// fewEvents is of how many events a side runs on one processor: they take about as long as it
-// takes to call others that wait.
+// fewEvents is the number of events in a window below which one processor runs all parts of a side: waking
+// the other workers would take about as long.
 const fewEvents = 16
 
 // Sides.
@@ -74,9 +74,9 @@ const (
 // is helped out.
 const perWorker = 4
 
-// divide finds the parts of a run between two instants, and gives them what is theirs; false
-// where it is to be handled in one: where it uses one processor, is watched or small, and
-// where ranks and messages share links, or all ranks do.
+// divide splits a run between two instants into parts, and gives them their kernels and events. It returns
+// false for a run that stays in one part: one processor, an observer, a folded or small run, and where ranks
+// share links with messages, or all ranks with each other.
 func (e *Engine) divide() bool {
 	if e.Cores < 2 || e.Observer != nil || e.Net.Observer != nil || e.Ended != nil || e.Jobs[0].Fold != nil {
 		return false
@@ -110,7 +110,8 @@ func (e *Engine) divide() bool {
 	return true
 }
 
-// part is an engine of what a part of the run has.
+// part returns an engine for one part: it shares groups and connections with e, and has a queue, model of
+// links and network of its own.
 func (e *Engine) part(m wire.Model) *Engine {
 	p := new(Engine)
 	*p = *e
@@ -148,7 +149,7 @@ func (a *apart) deal() {
 	}
 }
 
-// due notes when a part has something to do next.
+// due sets the time of a part's next event or end of a flow.
 func (p *part) due() {
 	p.next, p.waits = p.e.Queue.Next()
 	if end, flows := p.e.Wire.Next(); flows && (!p.waits || end < p.next) {
@@ -156,7 +157,7 @@ func (p *part) due() {
 	}
 }
 
-// Parts is in how many parts the run is handled, once it has run.
+// Parts returns the number of parts that a run was divided into, 1 where it was not.
 func (e *Engine) Parts() int {
 	if e.apart == nil {
 		return 1
@@ -164,7 +165,7 @@ func (e *Engine) Parts() int {
 	return len(e.apart.parts)
 }
 
-// sets are disjoint sets of things (R. E. Tarjan, J. ACM 22(2), 1975).
+// sets is a union-find of ranks, connections and links, by index (R. E. Tarjan, J. ACM 22(2), 1975).
 type sets []int32
 
 func newSets(n int) sets {
@@ -185,8 +186,9 @@ func (s sets) of(i int32) int32 {
 
 func (s sets) join(a, b int32) { s[s.of(a)] = s.of(b) }
 
-// find says which rank, which connection of the network and which route is of which part, and
-// returns how many the network has: 0 where some rank and some message share a link.
+// find assigns ranks, connections of the network and routes to parts: those that share a link, directly or
+// through others, are in one part. It returns the number of parts of the network, 0 where a rank and a
+// message share a link.
 func (a *apart) find(model wire.Parted) (nets int) {
 	e := a.e
 	ranks, conns := int32(len(e.Devices)), int32(len(e.Net.Conns))
@@ -365,7 +367,7 @@ func (a *apart) all(ctx context.Context) error {
 	}
 }
 
-// report says to the listener how far the run is.
+// report calls Progress with the share of ops that were fetched.
 func (a *apart) report() {
 	if a.e.Progress == nil {
 		return
@@ -377,7 +379,7 @@ func (a *apart) report() {
 	a.e.Progress(float64(fetched) / float64(a.e.Ops))
 }
 
-// earliest is when something is due, ok false where nothing is.
+// earliest returns the time of the first event of all parts; ok is false without one.
 func (a *apart) earliest() (at units.Time, ok bool) {
 	at = math.MaxInt64
 	for i := range a.parts {
@@ -389,8 +391,8 @@ func (a *apart) earliest() (at units.Time, ok bool) {
 }
 
 // side has the parts of one side run up to the limit, and delivers what they have written.
-// Where there was little to do the last times, it does not call the others: many windows
-// follow each other in turn, one with much to do and one with little.
+// Where the last windows had few events, the caller's processor runs them alone. The maximum decays slowly,
+// as windows with many and with few events often alternate.
 func (a *apart) side(t *parallel.Team, which int) {
 	a.turn = a.turn[:0]
 	from, to := 0, a.ranks
@@ -453,7 +455,7 @@ func (a *apart) over() (end units.Time, over bool) {
 	return end, true
 }
 
-// err is the error of the first part that has one.
+// err returns the error of the lowest part that failed, whichever failed first in wall time.
 func (a *apart) err() error {
 	for i := range a.parts {
 		if err := a.parts[i].e.err; err != nil {
@@ -476,8 +478,8 @@ func (a *apart) rejoin(end units.Time) {
 	e.Queue.Now = end
 }
 
-// handledBefore is how many events a part has handled before a time at which its kernels
-// were done.
+// handledBefore returns how many events a part had handled before a time, which is not before the end of its
+// kernels: from then on tail has the counts.
 func (e *Engine) handledBefore(at units.Time) int64 {
 	for _, m := range e.tail {
 		if m.at >= at {
@@ -487,7 +489,7 @@ func (e *Engine) handledBefore(at units.Time) int64 {
 	return e.Queue.Handled()
 }
 
-// until handles what is due before a limit, and says when what comes next is.
+// until handles events and ends of flows before a limit, and returns the time of the next one.
 func (e *Engine) until(limit units.Time) (next units.Time, ok bool) {
 	var ev event.Event
 	for e.err == nil {
@@ -518,7 +520,7 @@ func (e *Engine) until(limit units.Time) (next units.Time, ok bool) {
 	return 0, false
 }
 
-// note notes how many events came before an instant, once a part's kernels are done.
+// note records the count of events before an instant in tail, once a part's kernels are done.
 func (e *Engine) note(at units.Time) {
 	if e.running == 0 {
 		e.tail = append(e.tail, mark{at, e.Queue.Handled()})

@@ -50,12 +50,11 @@ type address struct {
 	at            units.Time
 }
 
-// Slot is where every eighth piece of a FIFO lies: when its first and its last data
-// arrives, and when its room is free again. Sender and receiver ask for them side by
-// side.
+// Slot has the times of every eighth piece of a FIFO: when its first and its last data
+// arrives, and when its room is free again.
 type Slot struct{ Head, tail, credit units.Time }
 
-// slot is that of the k-th piece.
+// slot returns the slot of the k-th piece: a FIFO reuses plan.FIFOSteps of them.
 func (c *Conn) slot(k int64) *Slot { return &c.Slots[uint64(k)%plan.FIFOSteps] }
 
 // Group is a thread group walking its program. What is asked for together lies in one
@@ -76,7 +75,7 @@ type Group struct {
 	slices  int32
 	count   uint32     // pieces so far, for the jitter's stream
 	Free    units.Time // when the group can start its next piece
-	wake    units.Time // time of the pending evTry, -1 without one
+	wake    units.Time // time of the pending evStart, -1 without one
 	// Of the connections that the next piece waits for so many are ready, from a time on: before any is,
 	// from when the piece in progress began.
 	metAt units.Time
@@ -119,7 +118,7 @@ type Group struct {
 // those of one op where they vary.
 type Folded struct{ Ins, Outs, From, To []int32 }
 
-// Folded returns those of a group.
+// Folded returns a group's connections in a quotient, which it makes at the first call.
 func (g *Group) Folded() *Folded {
 	if g.folded == nil {
 		g.folded = new(Folded)
@@ -179,8 +178,8 @@ type Folding interface {
 	Describe(conn int32) plan.Conn
 }
 
-// Engine is one run: a list of jobs, today of one. Every group and device knows
-// its job.
+// Engine is one run. Jobs has one entry; groups and devices refer to it, so that several need no other
+// layout.
 type Engine struct {
 	Class   *gpu.Class
 	Cost    costs
@@ -358,7 +357,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	return e.err
 }
 
-// begins goes on to an instant, if it is a new one, before which so many events were handled.
+// begins moves the clock to an instant, if it is a new one; events is the count of those handled before it.
 func (e *Engine) begins(at units.Time, events int64) {
 	if at > e.Queue.Now {
 		e.Queue.Now, e.before = at, events
@@ -378,7 +377,7 @@ func (e *Engine) CountOps() int64 {
 	return max(1, n)
 }
 
-// advance ends the flows that are through at a time.
+// advance goes on to a time, and handles the flows that end at it.
 func (e *Engine) advance(end units.Time) {
 	e.begins(end, e.Queue.Handled())
 	e.done = e.Wire.Advance(end, e.done[:0])
@@ -519,7 +518,7 @@ func (e *Engine) exchange(sm *SM, at units.Time) {
 // ends are the connections of a group over which addresses go.
 type ends struct{ in, out []int32 }
 
-// layAddresses finds them, where buffers are registered.
+// layAddresses finds the connections over which kernels exchange addresses of registered buffers.
 func (e *Engine) layAddresses() {
 	if !e.anyDirect() {
 		return

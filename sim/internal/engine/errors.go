@@ -65,7 +65,7 @@ func (e *Engine) hang() error {
 	return h
 }
 
-// deadlock is why nothing is due though kernels are not done.
+// deadlock returns the reason why no event is left though kernels have not ended.
 func (e *Engine) deadlock() error {
 	if e.down != nil {
 		return e.hang()

@@ -60,7 +60,8 @@ func (g *Group) keeps() bool {
 	return g.Job.Fold == nil && !g.Program.Role.VariesConns() && len(g.Op.From)+len(g.Op.To) <= len(g.peers)
 }
 
-// look finds what the pieces of an op depend on, beside their size.
+// look sets the group's pass (loads, stores, alignment, memory), pack and route for an op: what the rate of
+// its pieces depends on, beside their size.
 func (e *Engine) look(g *Group) {
 	op, pass, pack := &g.Op, g.pass, g.pack
 	g.pass = gpu.Pass{Loads: len(op.From), Stores: len(op.To), Elem: int64(g.Plan.ElemSize()),
@@ -148,7 +149,7 @@ func (e *Engine) direct(g *Group) {
 	}
 }
 
-// source is where what the group receives lies.
+// source returns the memory from which the group loads what it receives: the slowest of its FIFOs'.
 func (e *Engine) source(g *Group) gpu.Place {
 	place := gpu.OwnMemory
 	for _, id := range g.Op.From {

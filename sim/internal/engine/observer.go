@@ -49,8 +49,8 @@ type PeriodEvent struct {
 type PiecePoint uint8
 
 // Points of a piece, in order. PieceRead precedes the release of what was read.
-// PieceHeld: its flag stays behind a fence. PieceTurned: it also waits for the
-// other heads of its round (spread.go).
+// PieceHeld: its flag stays behind a fence. PieceInRound: it also waits for the
+// other heads of its round (rounds.go).
 const (
 	PieceBegun PiecePoint = iota
 	PieceJoined
@@ -90,6 +90,6 @@ type SendEvent struct {
 	Bytes units.Bytes
 	Chunk int32
 	End   units.Time // readable since then; over the network 0: not known yet
-	// Place and Of: which of how many pieces of a round (SentInTurn).
+	// Place and Of: which of how many pieces of a round (SentInRound).
 	Place, Of int
 }

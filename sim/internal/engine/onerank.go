@@ -75,7 +75,7 @@ func (e *Engine) sliceOverhead(g *Group) units.Time {
 	return units.FromMicros(over)
 }
 
-// loopsOverhead is that of a group's slice, found once a size where its kind is kept.
+// loopsOverhead returns gpu.Class.LoopsOverhead of a group's slice in us, cached by size in the slice's kind.
 func (e *Engine) loopsOverhead(g *Group) float64 {
 	find := func() float64 {
 		return e.Class.LoopsOverhead(g.pass, int(g.Program.Workers), int64(g.Bytes), g.pack)

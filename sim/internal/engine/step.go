@@ -183,7 +183,7 @@ func (e *Engine) join(gi int32) {
 	e.flow(gi, rate)
 }
 
-// size finds what depends on a piece's size, mostly that of the piece before.
+// size sets what depends on a piece's size; it keeps the values where the piece before had the same size.
 func (e *Engine) size(g *Group) {
 	if g.sized == g.Bytes {
 		return
@@ -259,18 +259,18 @@ type kind struct {
 	loops   [keptSizes]loops
 }
 
-// loops is what a slice of so many bytes, and one, costs on top.
+// loops is an entry of the cache of loopsOverhead. size is the slice's bytes + 1: 0 is an empty entry.
 type loops struct {
 	size units.Bytes
 	over float64
 }
 
-// keptSizes is of how many sizes of a kind loops are kept, a power of two: the heads of an NVLS channel have
+// keptSizes is the number of cached sizes in a kind, a power of two: the heads of an NVLS channel have
 // up to 8 at a time. NVLSTree of 32 and 64 MiB over 65 nodes takes 9 % less of a processor with them.
 const keptSizes = 8
 
-// Of that many kinds rates are kept, as each straggler has its own; others are
-// manyKinds.
+// maxKinds bounds the kinds whose rates are cached, as each straggler has its own; slices of further kinds
+// have the number manyKinds and no cache.
 const (
 	maxKinds  = 64
 	manyKinds = -2
@@ -415,8 +415,8 @@ func (e *Engine) drain(g *Group) units.Time {
 	return e.Cost.drain
 }
 
-// flush is by how much the fence behind an op's last slice outlasts it. Of stores through a multicast
-// address, multicast_slice has it.
+// flush returns how long the fence behind an op's last slice takes after its bytes. For stores through a
+// multicast address the class's multicast_slice contains it.
 func (e *Engine) flush(g *Group) units.Time {
 	if g.Route == g.local || g.pass.Multicast {
 		return 0

@@ -15,8 +15,8 @@ import (
 // layer has a channel of each set that shares a thread. Of 16 channels of NVLS
 // trees, each of which uses all NICs, every one is a layer.
 
-// layerNodes is of how many nodes it is seen which threads serve their channels, and whether the order of
-// threads holds; the scan proves the answer for all.
+// layerNodes is the number of nodes whose proxy threads are examined for which channels they serve and in
+// which order; the scan proves the answer for all nodes.
 const layerNodes = 4
 
 // apart divides a symmetry into layers of channels that do not represent each other: channels that one proxy

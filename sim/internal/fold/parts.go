@@ -68,7 +68,8 @@ func alignedOps(p *plan.Plan, pr *plan.Program) bool {
 	return true
 }
 
-// partOf is which part of the split a channel does: 0 Lo, 1 Mid, 2 Hi.
+// partOf returns the part of the split of its k-th channel: 0 Lo (the first), 1 Mid, 2 Hi (the last):
+// countLo, countMid and countHi of ncclDevWorkColl.
 func partOf(p *plan.Plan, k int) int {
 	switch k {
 	case 0:

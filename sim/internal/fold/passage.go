@@ -9,7 +9,7 @@ import (
 	"github.com/simccl/simccl/plan"
 )
 
-// passage is the way of a ring through a node.
+// passage is the run of ranks by which a ring passes through one node.
 type passage struct {
 	Path         []int32 // ranks, from the one at which the ring enters
 	Before, Next int32   // the passages that it comes from and leads to
@@ -30,7 +30,8 @@ func passagesOf(p *plan.Plan) []passage {
 	return all
 }
 
-// walk fills in those of a ring, which begin at base.
+// walk fills in a ring's passages, all[base:base+nodes], and reports whether each node has one of
+// all its ranks.
 func walk(c *connect.Layout, ring []connect.RingLinks, base int32, per int, all []passage) bool {
 	for r := range ring {
 		node := c.NodeOf[r]

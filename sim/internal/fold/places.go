@@ -16,7 +16,7 @@ import (
 // they are distinguished until those of one colour have the same GPUs, and passages of the
 // same colours before and behind them.
 
-// mostPassages is of how many passages places are looked at.
+// mostPassages bounds the passages for which placeSymmetries is tried: colouring them takes rounds over all.
 const mostPassages = 1 << 12
 
 // placeSymmetries takes together the ranks in equal places of rings over equal nodes: exact

@@ -240,7 +240,7 @@ func (q *Quotient) users(s part) (readers, writers []int32) {
 	return q.readers[s], q.writers[s]
 }
 
-// listUsers lists them for all channels of a rank.
+// listUsers fills in readers and writers for all channels of a rank.
 func (q *Quotient) listUsers(rank int32) {
 	q.programs(nil, part{-1, rank}) // all of the rank
 	var r, w []int32
@@ -355,7 +355,7 @@ func (q *Quotient) each(pr *plan.Program, do func(op *plan.Op) error) error {
 	return nil
 }
 
-// Ends implements folding: an op gets the engine's connections for the plan's.
+// Ends implements engine.Folding: an op gets the engine's connections for the plan's.
 func (q *Quotient) Ends(g *engine.Group, op *plan.Op) {
 	switch g.Program.Role {
 	case plan.RoleScatter, plan.RoleGather, plan.RolePAT:
@@ -382,7 +382,7 @@ func (q *Quotient) some(buf, ids []int32) []int32 {
 	return buf
 }
 
-// Describe implements folding.
+// Describe implements engine.Folding.
 func (q *Quotient) Describe(conn int32) plan.Conn { return q.model[conn] }
 
 // channelsLater is by how much the end of a chain is later on each channel than simulated.

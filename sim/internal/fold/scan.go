@@ -72,7 +72,8 @@ type served struct {
 	channel, id int32
 }
 
-// scan walks over the traffic and sorts it; unless near, only as long as the symmetry holds.
+// scan walks over the traffic and finds classes of links and threads. Unless near, it ends where the symmetry
+// is found not to hold.
 func (q *Quotient) scan(near bool) (*scan, error) {
 	e, w := q.e, q.e.Net.Table
 	sw := route.New(q.plan.Comm, w.Systems, e.Class, new(wire.Layout))
@@ -80,7 +81,7 @@ func (q *Quotient) scan(near bool) (*scan, error) {
 	s := &scan{q: q, e: e, plan: q.plan, w: sw, holds: true, threads: make([]variates.Multiset,
 		q.plan.Comm.NRanks)}
 	// The network is that of the run but for the fabric: where ranks fold over one,
-	// its cables are never saturated, and only their latency counts (ways.go).
+	// its cables are never saturated, and only their latency counts (cables.go).
 	settings := e.Net.Settings
 	settings.Fabric = nil
 	s.nw = host.New(&host.Options{Class: e.Class, Table: sw, Queue: &e.Queue, Kernels: e, Plan: q.plan,

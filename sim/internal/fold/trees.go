@@ -303,14 +303,14 @@ func (t *trees) stragglers(slow []float64) {
 }
 
 // symmetry takes channels of one tree together, that differ in where they
-// enter a node, with mirror also the two trees, and with round also the heads
+// enter a node, with mirror also the two trees, and with heads also the heads
 // of an NVLS channel. Every node stays for itself.
-func (t *trees) symmetry(round, mirror bool) *symmetry {
+func (t *trees) symmetry(heads, mirror bool) *symmetry {
 	p, c := t.p, t.p.Comm
 	s := &symmetry{home: nodes(c)}
 	s.judge(p)
 	places := int32(c.MaxLocalRanks)
-	if p.Req.Algo != coll.Tree && round {
+	if p.Req.Algo != coll.Tree && heads {
 		places = 1
 		t.mergeHeads(s)
 	}

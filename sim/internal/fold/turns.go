@@ -112,7 +112,7 @@ func (t *turns) inTransit(c int32) units.Bytes {
 	return g.InTransit(&t.op)
 }
 
-// of finds what a connection crosses.
+// of returns the links that a connection crosses, found once for each turnKey.
 func (t *turns) of(pc *plan.Conn) (turned, error) {
 	s, c := t.s, t.s.plan.Comm
 	key := turnKey{c.LocalRank[pc.Src], c.LocalRank[pc.Dst], c.NodeOf[pc.Src] != c.NodeOf[pc.Dst], pc.Route}
