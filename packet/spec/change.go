@@ -44,8 +44,8 @@ func Changes(faults []Fault, n *Network) (all []Change) {
 // over reports whether a fault has ended; a rerouting fault never ends.
 func (f *Fault) over(at int64) bool { return f.To > 0 && int64(f.To) <= at && !f.Reroute }
 
-// condition combines overlapping faults of a cable: the lowest rate wins, losses add up, and one fault with
-// Down or Storm is enough.
+// condition combines overlapping faults of a cable: the lowest rate wins, losses are independent of each
+// other, and one fault with Down or Storm is enough.
 func condition(faults []Fault, now []int, c *Cable) Condition {
 	x, share, kept := Condition{Rate: c.Rate, Loss: c.Loss}, 1.0, 1-c.Loss
 	for _, k := range now {

@@ -35,6 +35,7 @@ type frame struct {
 	what uint64 // flags, size in bytes, path, slot of the acknowledgement
 }
 
+// identity returns frame.who of a data packet.
 func identity(flow int32, psn uint32) uint64 { return uint64(psn)<<32 | uint64(flow)<<1 }
 
 // goal returns the index in engine.goals of the frame's destination.

@@ -13,18 +13,20 @@ type ack struct {
 // ackEvery is the number of bytes between acknowledgements.
 const ackEvery = 16384
 
+// receiver is the receiving half of a flow.
 type receiver struct {
-	expected uint32
+	expected uint32   // all packets below have arrived
 	came     []uint64 // ring of bits: packets above expected that have arrived
 	holes    int      // packets that arrived out of order
 	accepted int64    // bytes since the last acknowledgement
-	received int64
-	any, ask bool
+	received int64    // bytes so far, without duplicates
+	any, ask bool     // a packet has arrived; acknowledge once no packet is missing
 	acks     []ack    // contents of acknowledgements in flight, by slot
 	free     []uint16 // free slots
 	next     uint16   // slot to reuse once mostAcks are in use (some acknowledgements were dropped)
 }
 
+// mostAcks is the number of slots that a frame's 16 bits can name.
 const mostAcks = 1 << 16
 
 func (r *receiver) has(psn uint32) bool {

@@ -17,12 +17,16 @@ const (
 
 // record is the state of a packet in a sender's window.
 type record struct {
-	sent  int64
+	sent  int64 // ps: start of its last transmission
 	size  uint16
 	state uint8
 	again uint8 // retransmissions
 }
 
+// sender is the sending half of a flow. Its packets, by number:
+//
+//	0 … acknowledged | sent: inFlight, resend or acknowledged (window) | new … packets
+//	                 ^una                                              ^highest
 type sender struct {
 	packets   uint32 // of the flow
 	highest   uint32 // next new packet
@@ -44,6 +48,7 @@ type sender struct {
 // at returns a packet's record; the window is a ring that grows.
 func (s *sender) at(psn uint32) *record { return &s.window[psn&uint32(len(s.window)-1)] }
 
+// room grows the window until it has a record for a packet.
 func (s *sender) room(psn uint32) {
 	for psn-s.una >= uint32(len(s.window)) {
 		w := make([]record, max(min(64, 1<<bits.Len32(s.packets-1)), 2*len(s.window)))
@@ -54,6 +59,7 @@ func (s *sender) room(psn uint32) {
 	}
 }
 
+// open starts a flow: all its bytes are posted, with the largest window.
 func (e *engine) open(h *host, id int32, now int64) {
 	s, f := &e.snd[id], &e.flows[id]
 	mss := int64(e.cfg.MTU - Header)

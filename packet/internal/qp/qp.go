@@ -55,7 +55,7 @@ func (r *Receiver) Forget(s *Sender, at int64) bool {
 	return true
 }
 
-// Outcomes of Receiver.Take.
+// Results of Receiver.Take: what the arrived frame was.
 const (
 	Next    = iota // the expected frame
 	Apart          // out of order, kept

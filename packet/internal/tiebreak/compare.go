@@ -5,7 +5,7 @@ package tiebreak
 type pair uint64
 
 // lesser is set if the lesser number was first.
-const lesser pair = 1 << 31 // the lesser number was first
+const lesser pair = 1 << 31
 
 // compare returns a negative number if event x was scheduled before event y, a positive one if after (x < y
 // as numbers), 0 if that is unknown. It walks back along both chains of causes until their times differ:

@@ -6,22 +6,24 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Most changes of a bound leave everything else as it is. A flow on links that hold
-// up none of their flows runs at its bound: it runs alone, with no bundle, and a new
-// bound is its own affair. A flow that a link holds up below both its old and its new
-// bound goes on as it did: it lodges in the bundle that it is in, which has another
-// bound, until that might get faster than one of the two. Rates and the order of
-// completions are those of bundles by route and bound: a flow knows its own bundle and
-// when it came there, wherever it is.
+// Two shortcuts for changes of a flow's bound, most of which affect no other flow:
 //
-// Example: of ten sends that share an SM one ends, and the nine others get faster. Where
-// no link is full, each of the nine has another end, and links another rest; no level
-// changes. Where the NIC's link is full, nothing changes at all.
+//   - Alone: no link of the route is a bottleneck (link.level is none), so each flow runs at its own bound,
+//     without a bundle. A new bound changes this flow's end and the links' rest, no level.
+//   - Lodging: a link holds the flow up below both its old and its new bound, so its rate stays the same. The
+//     flow stays as a lodger in its present bundle, whose bound is another, until the bundle's rate may reach
+//     the lodger's bound or the bundle's (flush).
+//
+// Rates and the order of completions are those of bundles by route and bound: flow.own is the bundle to which
+// a flow belongs by its bound, flow.in where it is.
+//
+// Example: one of ten sends that share an SM ends, and the nine others get faster. Where no link is full,
+// each of the nine gets a new end (alone). Where the NIC's link is full, no rate changes (lodging).
 
-// A flow is in no bundle where it runs alone. Its end is in the completion heap where
-// bounds change on its route. Elsewhere it is known when it starts: the flow is timed,
-// and its end waits in a queue of events, where it stays, stale, if a link holds up the
-// flow before. Routes of which that was so once have bundles since.
+// Values of flow.in for a flow that runs alone. Its end is in Fluid.order (alone) where bounds change on its
+// route (route.varies). Else it is fixed at the start and waits in the event queue Fluid.ends (timed), which
+// is cheaper; if a link becomes a bottleneck of the flow, its event stays there as a stale one. A route that
+// had a bottleneck once (coupled) uses bundles from then on.
 const (
 	alone = -1
 	timed = -2
@@ -60,7 +62,7 @@ func (f *Fluid) runAlone(id wire.FlowID, w wire.Work) {
 	f.orderPlace(len(f.order)-1, due{f.now + lasts(w, fl.bound), fl.own, id})
 }
 
-// showAlone lists the flows of a route that run alone on its links.
+// showAlone adds a route's entry ^ri, for its flows that run alone, to its links' active lists.
 func (f *Fluid) showAlone(ri int32, rt *route) {
 	rt.shown = true
 	if rt.places == nil {
@@ -73,6 +75,7 @@ func (f *Fluid) showAlone(ri int32, rt *route) {
 	}
 }
 
+// hideAlone removes the entry that showAlone added.
 func (f *Fluid) hideAlone(rt *route) {
 	rt.shown = false
 	for i := range rt.places {
@@ -80,8 +83,7 @@ func (f *Fluid) hideAlone(rt *route) {
 	}
 }
 
-// load counts n flows of a rate on the links of a slack route, which come or, below 0,
-// go.
+// load adds n flows of a rate to the links of a slack route; negative n removes them.
 func (f *Fluid) load(rt *route, n int64, rate wire.Rate) {
 	for i := range rt.uses {
 		u := &rt.uses[i]
@@ -98,7 +100,7 @@ func (f *Fluid) load(rt *route, n int64, rate wire.Rate) {
 	}
 }
 
-// mark is for a link that holds up no flows and whose load changes: its level is found where it is full.
+// mark handles a changed load of a link that is no bottleneck: if it is full now, its level is computed.
 func (f *Fluid) mark(l *link, li int32) {
 	f.note(l, li)
 	if !l.slack() && !l.queued {
@@ -107,12 +109,12 @@ func (f *Fluid) mark(l *link, li int32) {
 	}
 }
 
-// leftAlone is the work that a flow alone has left, which has had a bound so far.
+// leftAlone returns the work left of a flow that runs alone and has run at a bound since flow.last.
 func (f *Fluid) leftAlone(fl *flow, bound wire.Rate) wire.Work {
 	return fl.left - wire.Work(bound)*wire.Work(f.now-fl.last)
 }
 
-// dropAlone takes a flow of a bound from its route.
+// dropAlone removes a flow that runs alone at a bound from its route and links.
 func (f *Fluid) dropAlone(id wire.FlowID, bound wire.Rate) {
 	fl := &f.flows[id]
 	rt := &f.routes[fl.route]
@@ -124,7 +126,7 @@ func (f *Fluid) dropAlone(id wire.FlowID, bound wire.Rate) {
 	f.load(rt, -int64(fl.mult), bound)
 }
 
-// forget takes away the end of a flow alone.
+// forget cancels the completion of a flow that runs alone; the event of a timed flow becomes stale.
 func (f *Fluid) forget(fl *flow) {
 	if fl.in == alone {
 		f.orderDrop(int(fl.pos))
@@ -139,7 +141,7 @@ func (f *Fluid) isTimed(e *event.Event) bool {
 	return fl.own >= 0 && fl.in == timed && fl.pos == e.Arg
 }
 
-// nextTimed is the end of the timed flow that ends first, ok false without one.
+// nextTimed returns the first end of a timed flow, and drops stale events before it.
 func (f *Fluid) nextTimed() (at units.Time, ok bool) {
 	for f.stale > 0 && !f.isTimed(f.ends.First()) {
 		var e event.Event
@@ -149,7 +151,7 @@ func (f *Fluid) nextTimed() (at units.Time, ok bool) {
 	return f.ends.Next()
 }
 
-// endTimed ends the timed flows that are through.
+// endTimed completes the timed flows whose ends are due, and drops stale events.
 func (f *Fluid) endTimed() {
 	var e event.Event
 	for at, ok := f.ends.Next(); ok && at <= f.now; at, ok = f.ends.Next() {
@@ -161,8 +163,8 @@ func (f *Fluid) endTimed() {
 	}
 }
 
-// setAlone gives a flow another bound. Where it ends later for that, its place in the
-// heap is corrected when its turn comes.
+// setAlone changes the bound of a flow that runs alone. If it ends later by that, it keeps its place in order
+// for now and is marked late: freshen moves it when it comes to the top, which is rarer than changes.
 func (f *Fluid) setAlone(id wire.FlowID, own int32, old, bound wire.Rate) {
 	fl := &f.flows[id]
 	fl.left = max(1, fl.left-wire.Work(old)*wire.Work(f.now-fl.last))
@@ -183,7 +185,7 @@ func (f *Fluid) setAlone(id wire.FlowID, own int32, old, bound wire.Rate) {
 	}
 }
 
-// freshen sees to it that what is first in the heap ends when it says.
+// freshen moves late flows (setAlone) at the top of order to their true ends, until the top is not late.
 func (f *Fluid) freshen() {
 	for len(f.order) > 0 && f.order[0].flow >= 0 {
 		id := f.order[0].flow
@@ -196,8 +198,7 @@ func (f *Fluid) freshen() {
 	}
 }
 
-// gather puts the flows that run alone on a link into their bundles: it is to hold up
-// flows.
+// gather moves the flows that run alone on a link into their bundles, as the link becomes a bottleneck.
 func (f *Fluid) gather(l *link) {
 	for i := len(l.active) - 1; i >= 0; i-- {
 		ri := l.active[i].bundle
@@ -218,8 +219,8 @@ func (f *Fluid) gather(l *link) {
 	}
 }
 
-// transfer counts n flows in a bundle that its links have counted at the same rate
-// elsewhere.
+// transfer adds n flows to a bundle's weight on its links (negative: removes them). The links' flows and rest
+// stay: they have counted these flows at the same rate, alone or in another bundle.
 func (f *Fluid) transfer(bi int32, rate wire.Rate, n int64) {
 	b, s := &f.bundles[bi], &f.shares[bi]
 	k := key(rate, rate == s.bound)
@@ -241,7 +242,7 @@ func (f *Fluid) transfer(bi int32, rate wire.Rate, n int64) {
 	s.n += n
 }
 
-// lodge leaves a flow that gets another bound where it is.
+// lodge changes a flow's bound and leaves it in its present bundle as a lodger.
 func (f *Fluid) lodge(id wire.FlowID, own int32, bound wire.Rate) {
 	fl := &f.flows[id]
 	b, s := &f.bundles[fl.in], &f.shares[fl.in]
@@ -252,11 +253,11 @@ func (f *Fluid) lodge(id wire.FlowID, own int32, bound wire.Rate) {
 	s.admit(bound)
 }
 
-// holds reports whether a flow of a bound would run at the bundle's rate, as a link
-// holds it up.
+// holds reports whether a flow of a bound would run at the bundle's rate: a link holds the bundle up below
+// its own bound and the flow's.
 func (s *share) holds(bound wire.Rate) bool { return s.n > 0 && s.rate < min(s.bound, bound) }
 
-// admit notes a lodger.
+// admit records a lodger with a bound.
 func (s *share) admit(bound wire.Rate) {
 	if !s.lodge {
 		s.lodge, s.least = true, s.bound
@@ -264,8 +265,8 @@ func (s *share) admit(bound wire.Rate) {
 	s.least = min(s.least, bound)
 }
 
-// flush has the lodgers of the bundles that a link holds up move to their own where
-// some flow of the bundle may reach its bound at a rate.
+// flush moves lodgers to their own bundles, of those bundles that a link holds up and in which some flow
+// would reach its bound at the link's new rate.
 func (f *Fluid) flush(l *link, rate wire.Rate) {
 	f.flushed = f.flushed[:0]
 	for i, up := 0, l.up(); i < len(l.active); i++ {
@@ -278,7 +279,7 @@ func (f *Fluid) flush(l *link, rate wire.Rate) {
 	}
 }
 
-// moveOut has the lodgers of a bundle move to their own.
+// moveOut moves the lodgers of a bundle to their own bundles, at an unchanged rate.
 func (f *Fluid) moveOut(bi int32) {
 	rate := f.shares[bi].rate
 	f.shares[bi].lodge = false

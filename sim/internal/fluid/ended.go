@@ -7,7 +7,8 @@ import (
 	"github.com/simccl/simccl/sim/wire"
 )
 
-// ended is a flow whose last byte was sent, with the work that it would have left if it went on.
+// ended is a completed flow as a sort key. left is its work left at the time of Advance, zero or less: the
+// flow that ended first has the most negative one.
 type ended struct {
 	own  int32
 	id   wire.FlowID
@@ -19,12 +20,11 @@ func (a ended) compare(b ended) int {
 	return cmp.Or(cmp.Compare(a.own, b.own), cmp.Compare(a.left, b.left), cmp.Compare(a.seq, b.seq))
 }
 
-// manyEnded is from how many flows on it pays to put them in order by digits.
+// manyEnded is the number of flows from which on sorting by digits is faster.
 const manyEnded = 48
 
-// sortEnded puts the flows of Advance in order. Many that end at one instant mostly come
-// in the order in which they began, so that those of a bundle need no more than to be
-// put together, digit by digit of its number.
+// sortEnded sorts the completed flows of Advance. Many flows that end at one instant mostly come in the
+// order of their starts, so it is enough to group them by bundle: a stable radix sort of the bundle's number.
 func (f *Fluid) sortEnded() {
 	if len(f.ended) >= manyEnded && !slices.IsSortedFunc(f.ended, ended.compare) {
 		for shift := 0; len(f.bundles)>>shift > 0; shift += 8 {
@@ -36,8 +36,7 @@ func (f *Fluid) sortEnded() {
 	}
 }
 
-// sortDigit puts the flows in order by 8 bits of their bundle, and leaves those that
-// are equal there in theirs.
+// sortDigit is one pass of the radix sort: a stable counting sort by 8 bits of the bundle's number.
 func (f *Fluid) sortDigit(shift int) {
 	var first [257]int32
 	for i := range f.ended {

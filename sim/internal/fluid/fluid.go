@@ -9,105 +9,111 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// none is the level of a link that holds up none of its flows.
+// none is the level of a link that is no flow's bottleneck.
 const none = wire.Rate(math.MaxInt64)
 
-type link struct { // two lines of a cache, of which a flow that comes or goes alone needs the first
-	rest   wire.Rate // of its capacity, at the present rates
-	level  wire.Rate // rate of the flows that it holds up, none without any
-	flows  int64     // active, weighted by multiplicity and count
+// link is a link's share of max-min: what it carries, and the level that it grants (see level.go). It takes
+// two cache lines; a flow that starts or ends alone touches only the first.
+type link struct {
+	rest   wire.Rate // capacity that the present rates leave free
+	level  wire.Rate // rate of the flows that it holds up (whose bottleneck it is); none without any
+	flows  int64     // active flows, weighted by multiplicity and count
 	held   int64     // weight of those that it holds up
-	top    wire.Rate // no key of the others is above it
+	top    wire.Rate // upper bound of the keys of the others
 	busy   units.Time
 	since  units.Time  // start of the present busy span
-	lead   wire.LinkID // the link that shares for it (Seal), mostly itself
-	queued bool        // its level is to be found anew
-	noted  bool        // its load is to be reported
+	lead   wire.LinkID // the link that takes its place in the sharing (Seal), mostly itself
+	queued bool        // in Fluid.queue: its level must be recomputed
+	noted  bool        // in Fluid.noted: its load must be reported
 
 	active []activeUse // bundles that have flows, in no order
 	cap    wire.Rate
-	mates  []wire.LinkID // that it shares for, itself not among them
+	mates  []wire.LinkID // the other links that it leads
 	_      [8]byte
 }
 
-// activeUse is a bundle on a link: its rate as a key, and its flows as the link counts
-// them; use says which of its route's uses it is. The
-// flows of route r that run alone have ^r in its place, and neither key nor weight; it
-// stays until the link is to hold up flows.
+// activeUse is a bundle's entry on a link: its rate as a key (level.go), the weight of its flows there, and
+// the index (use) of the link in its route's uses. bundle ^r is the entry of all flows of route r that run
+// alone (alone.go); it has neither key nor weight, and stays until the link becomes a bottleneck.
 type activeUse struct {
 	key         wire.Rate
 	weight      int64
 	bundle, use int32
 }
 
-type route struct { // two lines of a cache
-	uses    []wire.Use  // those whose links may bind, each once
-	bytes   units.Bytes // carried, and nano-bytes beyond whole ones
+// route is a route with its counters and its flows that run alone. It takes two cache lines.
+type route struct {
+	uses    []wire.Use  // its links that may become bottlenecks (Seal), each once
+	bytes   units.Bytes // bytes carried; nano: the rest below a byte
 	nano    wire.Work
-	last    bundleKey // the one asked for last
-	host    int32     // a bundle in which flows of other bounds may lodge
-	varies  bool      // some flow of it got another bound
-	coupled bool      // a link has held up flows of it
-	shown   bool      // its links know of its flows that run alone
+	last    bundleKey // result of the last bundleFor
+	host    int32     // the bundle in which flows of other bounds may lodge (alone.go)
+	varies  bool      // a flow of it has changed its bound
+	coupled bool      // a link was the bottleneck of a flow of it
+	shown   bool      // its entry ^r is in the active lists of its links
 
-	alone  []wire.FlowID // those flows
-	places []place       // and their places, as of a bundle
+	alone  []wire.FlowID // flows that run alone
+	places []place       // where the entry ^r is, by use
 	_      [16]byte
 }
 
+// bundleKey names the bundle of a route's flows of one bound.
 type bundleKey struct {
 	bound  wire.Rate
 	bundle int32
 }
 
-// bundle holds the flows that share a route and a bound, hence a rate: each
-// has received the same work since it was there. While a link holds it up, flows of
-// the route with other bounds may lodge in it.
+// bundle holds the flows that share a route and a bound, hence a rate. Each receives the same work, so one
+// sum (done) serves all: a flow that joins with work w left ends when done reaches its target, done + w.
+// While a link holds the bundle up, flows of the route with other bounds may lodge in it (alone.go).
 type bundle struct {
-	live  int64 // flows that it has, weighted by multiplicity
+	live  int64 // flows, weighted by multiplicity
 	uses  []place
-	done  wire.Work // work per flow so far
+	done  wire.Work // work that each flow has received up to last
 	last  units.Time
-	heap  []entry
+	heap  []entry // its flows, by target
 	route int32
 	pos   int32 // place in the completion heap, -1 when absent
 	moved bool  // flows came or went, or the rate changed, since the last refill
 }
 
-// share is what links ask of a bundle, side by side for all bundles.
+// share is the part of a bundle's state that links read while levels are computed, kept apart from the rest
+// so that it stays in the cache.
 type share struct {
 	rate  wire.Rate
 	bound wire.Rate
-	n     int64     // flows that its links count, weighted by multiplicity
-	least wire.Rate // no flow in it has a lower bound, where it has lodgers
+	n     int64     // live as of the last count: what its links know
+	least wire.Rate // with lodge: lower bound of the bounds of its flows
 	lodge bool      // it may have lodgers
 }
 
-// place is a use of a bundle's route, and where the bundle is among the link's
-// active ones.
+// place is a use of a bundle's route: the link, how often the route crosses it, and the index of the bundle's
+// entry in the link's active list.
 type place struct{ link, count, at int32 }
 
+// entry is a flow in a bundle's heap: it ends when bundle.done reaches target; of equal targets the lower seq
+// ends first.
 type entry struct {
 	target wire.Work
 	seq    int64
 	flow   wire.FlowID
 }
 
-type flow struct { // a line of a cache
-	own   int32 // the bundle of its route and bound, -1 once it is through
-	in    int32 // the bundle that it is in, alone or timed
-	pos   int32 // there, or in the completion heap; of a timed one which of the queue's events is its own
+// flow is a flow in progress, in one cache line.
+type flow struct {
+	own   int32 // the bundle of its route and bound; -1: it has ended
+	in    int32 // the bundle that it is in; or alone, or timed
+	pos   int32 // index in that bundle's heap; alone: in Fluid.order; timed: Arg of its event in Fluid.ends
 	mult  int32
 	token int32
 	route int32
 	bound wire.Rate
-	seq   int64 // when it got its bound
-	// Of a flow alone: its place among those of its route, the work that it has left
-	// at a time, and whether it ends later than the completion heap has it.
-	left wire.Work
+	seq   int64 // order in which flows got their present bounds
+	// Only while it runs alone:
+	left wire.Work // work left at time last
 	last units.Time
-	at   int32
-	late bool
+	at   int32 // index in route.alone
+	late bool  // it ends later than Fluid.order says (setAlone)
 }
 
 // Fluid is the max-min model. Links and routes are declared first, then flows
@@ -116,28 +122,28 @@ type Fluid struct {
 	wire.Layout
 	links   []link
 	routes  []route
-	keys    [][]bundleKey // by route: the bundles of each bound that a flow has had
+	keys    [][]bundleKey // by route: its bundles
 	bundles []bundle
 	shares  []share // by bundle
 	flows   []flow
 	free    []wire.FlowID
-	order   []due       // heap of bundles and flows alone by next completion
-	ends    event.Queue // those of timed flows, by flow
-	stale   int         // of them, those of flows that are timed no more
-	ended   []ended     // of Advance
-	sorting []ended
-	flushed []int32 // bundles
+	order   []due       // heap of bundles and flows that run alone, by next completion
+	ends    event.Queue // completions of timed flows
+	stale   int         // events in ends whose flow is no longer timed
+	ended   []ended     // scratch of Advance
+	sorting []ended     // scratch of sortDigit
+	flushed []int32     // bundles; scratch of flush
 	lodgers []wire.FlowID
-	moved   []int32 // bundles
-	queue   []int32 // links
-	open    []limit // bundles on the current link that are not settled yet,
-	held    []limit // and those that it holds up
+	moved   []int32 // bundles with bundle.moved
+	queue   []int32 // links with link.queued
+	open    []limit // scratch of fill: bundles without a rate yet on the current link
+	held    []limit // scratch of limits: bundles that the current link holds up
 	seq     int64
 	now     units.Time
 	report  func(l wire.LinkID, at units.Time, rate wire.Rate) // nil: loads of links are not watched
-	noted   []int32                                            // links whose loads are to be reported
-	sorted  []ended                                            // of AppendState
-	parts   []*Fluid                                           // of Split
+	noted   []int32                                            // links with link.noted
+	sorted  []ended                                            // scratch of AppendState
+	parts   []*Fluid                                           // the models that Split made
 }
 
 var _ wire.Model = (*Fluid)(nil)
@@ -211,6 +217,8 @@ func (f *Fluid) Loads() []wire.Load {
 	return out
 }
 
+// bundleFor returns the bundle of a route and bound, and creates it at first. A bound found in the list moves
+// half way to its front, as it is likely to be asked for again.
 func (f *Fluid) bundleFor(r wire.RouteID, bound wire.Rate) int32 {
 	rt := &f.routes[r]
 	if rt.last.bound == bound {
@@ -218,7 +226,7 @@ func (f *Fluid) bundleFor(r wire.RouteID, bound wire.Rate) int32 {
 	}
 	keys := f.keys[r]
 	for i := range keys {
-		if k := keys[i]; k.bound == bound { // which others ask for soon, mostly
+		if k := keys[i]; k.bound == bound {
 			keys[i], keys[i/2] = keys[i/2], k
 			rt.last = k
 			return k.bundle
@@ -253,7 +261,8 @@ func (f *Fluid) Start(now units.Time, r wire.RouteID, bound wire.Rate, w wire.Wo
 	return id
 }
 
-// place puts a flow with work w left where flows of its route and bound are.
+// place starts a flow with work w left: alone where no link of its route is a bottleneck, as a lodger where
+// the route's host bundle runs below its bound, else in the bundle of its route and bound.
 func (f *Fluid) place(id wire.FlowID, own int32, w wire.Work) {
 	f.seq++
 	fl := &f.flows[id]
@@ -271,7 +280,7 @@ func (f *Fluid) place(id wire.FlowID, own int32, w wire.Work) {
 	}
 }
 
-// at moves the model on to a time; rates are those of the flows before it.
+// at advances the model to a time. Changes made at earlier times take effect first.
 func (f *Fluid) at(now units.Time) {
 	if now > f.now {
 		f.refill()
@@ -299,7 +308,7 @@ func (f *Fluid) join(id wire.FlowID, bi int32, w wire.Work) {
 	f.touch(bi, b)
 }
 
-// touch notes that flows of a bundle came or went.
+// touch lists a bundle whose flows came or went for the next refill.
 func (f *Fluid) touch(bi int32, b *bundle) {
 	if !b.moved {
 		b.moved = true
@@ -307,7 +316,7 @@ func (f *Fluid) touch(bi int32, b *bundle) {
 	}
 }
 
-// settle credits a bundle's flows with the work done since its last change.
+// settle brings done up to the present time at the given rate. Beyond 2^61 targets and done are both rebased.
 func (f *Fluid) settle(b *bundle, rate wire.Rate) {
 	if len(b.heap) == 0 {
 		b.done, b.last = 0, f.now
@@ -358,7 +367,7 @@ func (f *Fluid) SetRate(now units.Time, id wire.FlowID, bound wire.Rate) {
 	f.place(id, own, max(1, left))
 }
 
-// Withdraw ends a flow and returns what it had left; 0 of one that is through.
+// Withdraw removes a flow and returns the work that it had left; 0 if it had ended.
 func (f *Fluid) Withdraw(now units.Time, id wire.FlowID) wire.Work {
 	f.at(now)
 	fl := &f.flows[id]
@@ -372,12 +381,13 @@ func (f *Fluid) Withdraw(now units.Time, id wire.FlowID) wire.Work {
 	return left
 }
 
+// asEnded returns a flow's sort key in the order of completions.
 func (f *Fluid) asEnded(id wire.FlowID) ended {
 	fl := &f.flows[id]
 	return ended{fl.own, id, f.left(fl), fl.seq}
 }
 
-// rate is a flow's rate.
+// rate returns a flow's present rate.
 func (f *Fluid) rate(id wire.FlowID) wire.Rate {
 	fl := &f.flows[id]
 	if fl.in < 0 {
@@ -386,7 +396,7 @@ func (f *Fluid) rate(id wire.FlowID) wire.Rate {
 	return f.shares[fl.in].rate
 }
 
-// left is the work that a flow has left now.
+// left returns the work that a flow has left now.
 func (f *Fluid) left(fl *flow) wire.Work {
 	if fl.in < 0 {
 		return f.leftAlone(fl, fl.bound)
@@ -395,7 +405,7 @@ func (f *Fluid) left(fl *flow) wire.Work {
 	return b.heap[fl.pos].target - b.done - wire.Work(f.shares[fl.in].rate)*wire.Work(f.now-b.last)
 }
 
-// drop takes a flow from where it is.
+// drop removes a flow from its bundle, or from the flows that run alone.
 func (f *Fluid) drop(id wire.FlowID) {
 	fl := &f.flows[id]
 	if fl.in < 0 {
@@ -427,8 +437,8 @@ func (f *Fluid) Next() (units.Time, bool) {
 	return at, ok
 }
 
-// Advance implements Model: completed flows come by the bundle of their route and
-// bound, those that ended first in it before others.
+// Advance implements wire.Model. Completed flows are ordered by the bundle of their route and bound, then by
+// completion within it: an order that does not depend on where a flow ran (alone, lodged or in its bundle).
 func (f *Fluid) Advance(now units.Time, done []int32) []int32 {
 	f.refill()
 	f.now = now
@@ -454,7 +464,7 @@ func (f *Fluid) Advance(now units.Time, done []int32) []int32 {
 	return done
 }
 
-// end ends a flow that is through.
+// end completes a flow: its token is returned by this Advance, and its number is free again.
 func (f *Fluid) end(id wire.FlowID) {
 	f.ended = append(f.ended, f.asEnded(id))
 	f.drop(id)
@@ -462,7 +472,7 @@ func (f *Fluid) end(id wire.FlowID) {
 	f.free = append(f.free, id)
 }
 
-// schedule sets when the bundle's first flow ends at the present rate.
+// schedule sets a bundle's place in order: when its first flow ends at the present rate.
 func (f *Fluid) schedule(bi int32, b *bundle) {
 	if len(b.heap) == 0 {
 		f.orderRemove(b)
@@ -471,13 +481,13 @@ func (f *Fluid) schedule(bi int32, b *bundle) {
 	f.orderFix(bi, b, b.last+lasts(b.heap[0].target-b.done, f.shares[bi].rate))
 }
 
-// lasts is how long work takes at a rate.
+// lasts returns how long work takes at a rate, rounded up.
 func lasts(left wire.Work, rate wire.Rate) units.Time {
 	dt := (max(0, left) + wire.Work(rate) - 1) / wire.Work(rate)
 	return units.Time(min(dt, math.MaxInt64/4))
 }
 
-// refill finds the rates that follow from the changes since the last call, and reports loads.
+// refill recomputes rates after the changes since the last call, and reports changed loads.
 func (f *Fluid) refill() {
 	if len(f.moved) > 0 || len(f.queue) > 0 {
 		f.level()
@@ -490,7 +500,7 @@ func (f *Fluid) refill() {
 // Watch implements wire.Model.
 func (f *Fluid) Watch(report func(l wire.LinkID, at units.Time, rate wire.Rate)) { f.report = report }
 
-// note has the load of a link reported with the next rates: it changes.
+// note lists a link whose load changes for the next reportLoads.
 func (f *Fluid) note(l *link, li int32) {
 	if f.report != nil && !l.noted {
 		l.noted = true

@@ -5,8 +5,9 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Two heaps: a bundle's flows by the work at which they end, and the bundles,
-// with the flows alone, by the time of their next end. Both know where each element lies.
+// Two binary heaps whose elements know their index, so that any of them can be removed: bundle.heap,
+// a bundle's flows by target (up, down), and Fluid.order, bundles and flows that run alone by their next
+// completion (order…).
 
 func before(a, b *entry) bool {
 	if a.target != b.target {
@@ -51,8 +52,8 @@ func (f *Fluid) down(b *bundle, i int) {
 	f.flows[e.flow].pos = int32(i)
 }
 
-// due is a bundle and when its first flow ends, or a flow alone with the bundle of
-// its bound; flow is -1 of bundles.
+// due is an element of order: a bundle at the end of its first flow (flow -1), or a flow that runs alone,
+// with flow.own as bundle.
 type due struct {
 	at     units.Time
 	bundle int32
@@ -61,7 +62,7 @@ type due struct {
 
 func (a due) before(b due) bool { return a.at < b.at || a.at == b.at && a.bundle < b.bundle }
 
-// orderFix puts a bundle in its place of the heap by a time.
+// orderFix inserts a bundle into order, or moves it, by the time of its next completion.
 func (f *Fluid) orderFix(bi int32, b *bundle, at units.Time) {
 	if b.pos < 0 {
 		b.pos = int32(len(f.order))
@@ -79,7 +80,7 @@ func (f *Fluid) orderRemove(b *bundle) {
 	}
 }
 
-// orderDrop takes out an element.
+// orderDrop removes the element at an index of order.
 func (f *Fluid) orderDrop(i int) {
 	n := len(f.order) - 1
 	last := f.order[n]
@@ -89,7 +90,7 @@ func (f *Fluid) orderDrop(i int) {
 	}
 }
 
-// orderPlace puts an element where i is free, or above or below it.
+// orderPlace puts an element at index i, whose content is dropped, and moves it up or down from there.
 func (f *Fluid) orderPlace(i int, e due) {
 	order := f.order
 	from := i
@@ -121,7 +122,7 @@ func (f *Fluid) orderPlace(i int, e due) {
 	f.orderAt(i)
 }
 
-// orderAt notes where an element is.
+// orderAt stores the index of an element of order in its flow or bundle.
 func (f *Fluid) orderAt(i int) {
 	if e := &f.order[i]; e.flow >= 0 {
 		f.flows[e.flow].pos = int32(i)

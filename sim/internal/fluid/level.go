@@ -2,28 +2,27 @@ package fluid
 
 import "github.com/simccl/simccl/sim/wire"
 
-// Rates are those of progressive filling (Bertsekas and Gallager, Data Networks,
-// 2nd edition, 6.5.2), found link by link. A link's level is the rate of the flows
-// that it holds up: what is left of its capacity where each of the others has
-// what its own bound or another link's level grants it. A flow's rate is the least
-// of its bound and its links' levels. Levels that agree with each other in this
-// way are those of filling everything at once, and there is one such set. So a
-// change is followed from link to link, and only for as long as levels change.
+// Rates are those of progressive filling (Bertsekas and Gallager, Data Networks, 2nd edition, 6.5.2),
+// computed link by link. A link holds up a flow if it is the flow's bottleneck. Its level is the rate of the
+// flows that it holds up: an equal share of the capacity that is left once all other flows have what their
+// own bounds or other links' levels grant them. A flow's rate is the minimum of its bound and its links'
+// levels. The set of levels that satisfies this on every link is unique and equals that of progressive
+// filling. So a change is propagated from link to link, only as far as levels change.
 //
 // Example: on links of 10 and 4, flow a takes both and flow b the first. The second
 // link's level is 4; the first one's is then 10 - 4 = 6, not 10 / 2, for a is held
 // up elsewhere. When a ends, the first link's level becomes 10.
 
-// limit is what a bundle may take on a link. key orders limits as filling meets
-// them: at equal rates a bundle's own bound first, since a flow that another link
-// holds up at the same rate is filled by both.
+// limit is the most that a bundle may take on a link for other reasons: its bound, or another link's level.
+// key orders limits as filling reaches them.
 type limit struct {
 	key, rate wire.Rate
 	weight    int64
 	bundle    int32
 }
 
-// key orders a rate that is a flow's own bound, or another link's level.
+// key returns 2·rate for a bundle's own bound, 2·rate+1 for a link's level: at equal rates the own bound
+// comes first, since a flow that two links hold up at the same rate is filled by both.
 func key(rate wire.Rate, own bool) wire.Rate {
 	if own {
 		return 2 * rate
@@ -31,7 +30,7 @@ func key(rate wire.Rate, own bool) wire.Rate {
 	return 2*rate + 1
 }
 
-// level finds the rates that follow from the flows that came and went.
+// level recomputes levels and rates after flows came and went.
 func (f *Fluid) level() {
 	for _, bi := range f.moved {
 		if f.bundles[bi].live != f.shares[bi].n {
@@ -50,7 +49,7 @@ func (f *Fluid) level() {
 	f.moved = f.moved[:0]
 }
 
-// count sets on the links of a bundle the number of its flows.
+// count brings the links of a bundle up to date with the number of its flows.
 func (f *Fluid) count(bi int32) {
 	b, s := &f.bundles[bi], &f.shares[bi]
 	if s.n == 0 {
@@ -89,17 +88,18 @@ func (f *Fluid) count(bi int32) {
 	s.n = b.live
 }
 
-// slack reports whether a link holds up none of its flows at the present rates, also by
-// rounding: it has room for one unit of rate a flow, or any room for the only one.
+// slack reports whether a link is no flow's bottleneck at the present rates. Rates are integers, so it must
+// have one unit of rate left for each flow (of a single flow: not be overloaded).
 func (l *link) slack() bool {
 	return l.rest >= wire.Rate(l.flows) || l.flows == 1 && l.rest >= 0
 }
 
-// up is the key of the flows that a link holds up; no flow has it where it holds up
-// none, for it is negative then.
+// up returns the key of the flows that a link holds up. Without any, level is none and the key overflows to a
+// negative number, which no flow has.
 func (l *link) up() wire.Rate { return key(l.level, false) }
 
-// weigh counts flows of a key, which come or, below 0, go.
+// weigh adds n flows of a key to held or top; negative n removes them. top is an upper bound and
+// never falls here.
 func (l *link) weigh(k wire.Rate, n int64) {
 	if k == l.up() {
 		l.held += n
@@ -108,7 +108,7 @@ func (l *link) weigh(k wire.Rate, n int64) {
 	}
 }
 
-// retire takes a bundle without flows from its place on a link.
+// retire removes the entry at an index of a link's active list; the last entry takes its place.
 func (f *Fluid) retire(l *link, at int32) {
 	last := len(l.active) - 1
 	if moved := l.active[last]; int(at) < last {
@@ -122,7 +122,7 @@ func (f *Fluid) retire(l *link, at int32) {
 	l.active = l.active[:last]
 }
 
-// resolve finds a link's level, and gives its flows the rates that follow.
+// resolve recomputes a link's level and changes the rates of its flows accordingly.
 func (f *Fluid) resolve(li int32) {
 	l := &f.links[li]
 	l.queued = false
@@ -133,7 +133,7 @@ func (f *Fluid) resolve(li int32) {
 		}
 		f.gather(l)
 	}
-	// What else limits the flows that it holds up matters where its level rises only.
+	// Other limits of the flows that it holds up matter only if its level rises (rise).
 	level, guessed := l.guess()
 	if !guessed {
 		f.open = f.open[:0]
@@ -147,7 +147,7 @@ func (f *Fluid) resolve(li int32) {
 	}
 }
 
-// fall lowers a link's level.
+// fall lowers a link's level: flows above it are held up from now on.
 func (f *Fluid) fall(li int32, l *link, level wire.Rate) {
 	l.level, l.held = level, 0
 	for i := range l.active {
@@ -161,8 +161,9 @@ func (f *Fluid) fall(li int32, l *link, level wire.Rate) {
 	}
 }
 
-// rise raises a link's level, to at most what it would be if nothing else limited the
-// flows that it holds up.
+// rise raises a link's level. most is the level if nothing else limited the flows that it holds up; other
+// limits of theirs leave more to the rest, so fill then runs with all limits. Lodgers whose bound is reached
+// move out first, and the level is computed again.
 func (f *Fluid) rise(li int32, l *link, most wire.Rate, guessed bool) {
 	old, level := l.level, most
 	for {
@@ -188,14 +189,12 @@ func (f *Fluid) rise(li int32, l *link, most wire.Rate, guessed bool) {
 	}
 }
 
-// guessAbove is the least level that is guessed: below it rates of 1 matter, which
-// every flow has at least.
+// guessAbove is the least level for which guess is exact: below it the minimum rate of 1 per flow matters.
 const guessAbove = 8
 
-// guess finds what fill does, where the link goes on to hold up the flows that it
-// holds up, and no others: they share what it has left. It reports false where it
-// does not know that: where another flow is as fast as that, or less so by what
-// rounding may amount to, by which fill may take it for one that the link holds up.
+// guess returns fill's result without a loop, for the usual case that the link holds up the same flows as
+// before: level + rest/held. ok is false where that is not certain: another flow is as fast as the new level,
+// or slower by no more than rounding, so that fill might count it among those held up.
 func (l *link) guess() (level wire.Rate, ok bool) {
 	if l.level == none || l.held == 0 {
 		return 0, false
@@ -227,8 +226,8 @@ func (l *link) guess() (level wire.Rate, ok bool) {
 	return level, ok
 }
 
-// limits finds what the bundles that a link holds up may take without it, the
-// least key of that, and the least bound in those that have lodgers.
+// limits fills f.held with the limits, other than this link, of the bundles that a link holds up. It returns
+// their least key, and the least bound of a flow in those that have lodgers.
 func (f *Fluid) limits(li int32, l *link) (least, lodged wire.Rate) {
 	f.held = f.held[:0]
 	up := l.up()
@@ -256,10 +255,10 @@ func (f *Fluid) limits(li int32, l *link) (least, lodged wire.Rate) {
 	return least, lodged
 }
 
-// fill finds the level of a link: flows with limits below the equal share of what
-// is left take them, until none has. Those that other bundles are limited to are
-// their rates; those of the bundles that the link holds up are in f.open, or
-// unknown where that is empty: they stay then until the end.
+// fill computes the level of a link by progressive filling: bundles with a limit below the equal share of
+// what is left take that limit, until none is below; the share is the level. Bundles that the link does not
+// hold up are limited to their present rates. Limits of those that it holds up are in f.open; if that is
+// empty, these are taken as unlimited.
 func (f *Fluid) fill(l *link) wire.Rate {
 	room, open := l.cap, l.flows
 	if open == 0 {
@@ -298,8 +297,7 @@ func (f *Fluid) fill(l *link) wire.Rate {
 	return none
 }
 
-// change gives a bundle another rate, and has its links' levels found anew where
-// that may change them; not that of the link which it comes from.
+// change sets a bundle's rate and queues its links whose levels may change by that, except the link from.
 func (f *Fluid) change(bi int32, r wire.Rate, from int32) {
 	b, s := &f.bundles[bi], &f.shares[bi]
 	f.settle(b, s.rate)

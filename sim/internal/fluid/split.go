@@ -7,18 +7,17 @@ import (
 
 var _ wire.Parted = (*Fluid)(nil)
 
-// splitting is what Split knows of a Fluid that becomes several.
+// splitting is the state of Split: the Fluid that is divided and the new numbers of its bundles and flows.
 type splitting struct {
 	*Fluid
-	part    []int32 // by route
-	bundles []int32 // by old number the new ones, in the same order within a part
-	flows   []wire.FlowID
+	part    []int32       // by route
+	bundles []int32       // new numbers by old, in the same order within a part
+	flows   []wire.FlowID // new numbers by old; -1: ended
 }
 
-// Split implements wire.Parted: links and routes are shared, as each is used by one part;
-// flows and bundles are a part's own. Rates follow from link to link of a route, so that
-// none of a part depends on another's, and within a part all comes in the order in which
-// it would come without the others.
+// Split implements wire.Parted. Parts share the arrays of links and routes, each of which only one part uses;
+// flows and bundles belong to a part. No part's rates depend on another's, as levels propagate along
+// routes, and bundles and flows keep their order within a part: results are those of the undivided model.
 func (f *Fluid) Split(n int, part []int32) ([]wire.Model, []wire.FlowID) {
 	f.refill()
 	models := make([]wire.Model, n)
@@ -37,7 +36,7 @@ func (f *Fluid) Split(n int, part []int32) ([]wire.Model, []wire.FlowID) {
 	return models, s.flows
 }
 
-// dealBundles gives bundles and what links ask of them to their parts.
+// dealBundles moves bundles and their shares to their parts.
 func (s *splitting) dealBundles() {
 	for bi := range s.Fluid.bundles {
 		b := s.Fluid.bundles[bi]
@@ -47,7 +46,7 @@ func (s *splitting) dealBundles() {
 	}
 }
 
-// dealFlows gives flows in flight to their parts.
+// dealFlows moves the flows in progress to their parts.
 func (s *splitting) dealFlows() {
 	for id := range s.Fluid.flows {
 		fl := s.Fluid.flows[id]
@@ -64,7 +63,7 @@ func (s *splitting) dealFlows() {
 	}
 }
 
-// renumber has links, routes and bundles name bundles and flows by their new numbers.
+// renumber replaces the numbers of bundles and flows in links, routes and bundles.
 func (s *splitting) renumber() {
 	for li := range s.links {
 		for i, a := range s.links[li].active {
@@ -78,7 +77,7 @@ func (s *splitting) renumber() {
 		if int(rt.host) < len(s.bundles) && s.Fluid.bundles[rt.host].route == int32(ri) {
 			rt.host = s.bundles[rt.host]
 		} else {
-			rt.host = 0 // which is of another route, or none
+			rt.host = 0 // stale: the bundle of another route; place checks that
 		}
 		for i := range s.keys[ri] {
 			s.keys[ri][i].bundle = s.bundles[s.keys[ri][i].bundle]
@@ -101,7 +100,7 @@ func (s *splitting) renumber() {
 	}
 }
 
-// dealEnds gives the times at which bundles and flows end to their parts.
+// dealEnds moves scheduled completions to their parts.
 func (s *splitting) dealEnds() {
 	for _, d := range s.order {
 		p := s.parts[s.part[s.Fluid.bundles[d.bundle].route]]

@@ -9,9 +9,8 @@ import (
 
 var _ wire.Steady = (*Fluid)(nil)
 
-// AppendState implements wire.Steady: bundles that have flows, the work that each
-// flow has left, and the levels of links. Work is done in integers, so what is
-// left does not depend on when it was last settled.
+// AppendState implements wire.Steady: by bundle its rate and the work left of each flow, then the levels of
+// busy links. Work is an integer, so what is left does not depend on when it was last settled.
 func (f *Fluid) AppendState(dst []int64, now units.Time) []int64 {
 	was := f.now
 	f.now, f.sorted = now, f.sorted[:0]

@@ -8,41 +8,43 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Of a hybrid, flows say when calm messages arrive, and an estimate beside them how
-// long the queues are that their frames would wait in. A host does not wait for what
-// lies beyond its port: it sends what was posted as fast as the port goes, each queue
-// pair in proportion to what it may send. What so comes to a link beyond its speed
-// waits there. An input carries no more than its own speed.
+// The queue estimate of a hybrid. Flows tell when calm messages arrive; beside them this estimate tells how
+// long the queues would be in which their frames wait. A host is taken to send what was posted at the rate of
+// its port, whatever the links beyond can carry, divided among its queue pairs in proportion to their limits.
+// The excess over a link's rate waits at that link; an input delivers at most its own rate.
 //
-// Hosts are served in processor sharing: the share of a port that its queue pairs get
-// is one number, and so the order in which they have sent all is known when they are
-// posted.
+//	port 100, queue pairs limited to 100 and 100: each offers 50
+//	link of 100 fed by three such ports, each with 50 for it: excess 150 - 100, its queue grows by 50
+//
+// Ports are processor sharing: all queue pairs of a port get the same fraction (share) of their limits. So a
+// queue pair's end is fixed when its bytes are posted, in units of the port's virtual time (turn): seconds
+// that it would need at its full limit. Later arrivals change how fast turn runs, not the order of the ends.
 
-// sending is a port of a host, of which queue pairs have bytes left to send.
+// sending is the processor-sharing state of a host's port: the queue pairs with bytes left to send.
 type sending struct {
 	pairs  []wire.QueueID
-	wanted int64      // bit/s that they may send together
-	share  float64    // of that, which the port gives them
-	turn   float64    // seconds that a queue pair with a share of 1 was served, at time since
-	since  units.Time //
-	next   units.Time // when the first of them has sent all
+	wanted int64      // bit/s: sum of their limits
+	share  float64    // fraction of its limit that each gets, at most 1
+	turn   float64    // virtual time at since, in seconds: the integral of share
+	since  units.Time // time of the last update of turn
+	next   units.Time // when the first of them has sent all its bytes
 }
 
 // backlog estimates the queue of a link.
 type backlog struct {
-	most    float64 // bytes, from which on the queue is not calm; 0: none may wait
-	bytes   float64 // that wait, at time at
-	offered int64   // bit/s
+	most    float64 // bytes from which on the link's queue pairs are framed; 0: any queue frames them
+	bytes   float64 // estimated queue at time at
+	offered int64   // bit/s that the inputs deliver together
 	at      units.Time
-	hot     bool // more is offered than the link carries: it is among Model.hot
+	hot     bool // the link is listed in Model.hot, as more is offered than it carries
 }
 
-// never is no time.
+// never is the time of an event that is not scheduled.
 const never = units.Time(math.MaxInt64)
 
-// act is the length of a queue on which a switch acts, in bytes: the least of where it
-// marks, where it pauses its neighbours or cuts frames, and of the room for which senders have credits. 0
-// where congestion control acts on any queue.
+// act returns the queue in bytes above which a link's queue pairs are framed: half of the lowest threshold at
+// which a switch acts (ECN marking, PFC or trimming, the credits of senders), at most what drains in deep. It
+// is 0 for controls that react to any queue, as those by delay do.
 func (m *Model) act(c *cable) float64 {
 	s := &m.set
 	most := float64(s.Buffer.Bytes) / float64(int64(1)<<max(0, s.Buffer.Shift)) / 4
@@ -68,14 +70,14 @@ func (m *Model) act(c *cable) float64 {
 	return min(most/2, float64(c.Bits)/8*float64(deep)/float64(units.Second))
 }
 
-// deep is for how long frames wait at most in a queue of a calm link. Flows share a link,
-// frames go first come, first served; in a long queue that makes a difference of its own.
+// deep bounds the time that frames wait in a queue of a calm link. Flows share a link fairly while frames go
+// first come, first served: in a longer queue the two orders give visibly different times.
 const deep = 10 * units.Microsecond
 
-// excess is how much more than it carries a link is offered, in bytes a second.
+// excess returns the bytes a second offered to a link beyond its rate; negative: the queue drains.
 func (c *cable) excess() float64 { return float64(c.offered-c.Bits) / 8 }
 
-// drift moves a link's estimate to a time.
+// drift advances a link's queue estimate to a time at the present excess.
 func (c *cable) drift(now units.Time) {
 	if x := c.excess(); x > 0 || c.bytes > 0 {
 		c.bytes = max(0, c.bytes+x*float64(now-c.at)/float64(units.Second))
@@ -83,7 +85,7 @@ func (c *cable) drift(now units.Time) {
 	c.at = now
 }
 
-// full is when a link's queue is to be simulated, if all goes on as it is.
+// full returns when a link's queue reaches most at the present excess; never if not within a second.
 func (c *cable) full() units.Time {
 	x := c.excess()
 	switch {
@@ -99,7 +101,7 @@ func (c *cable) full() units.Time {
 	return c.at + units.Time(wait)
 }
 
-// offer notes that a queue pair's host has so many more bytes to send.
+// offer adds payload bytes that a queue pair's host has to send; on the wire they have headers too.
 func (m *Model) offer(now units.Time, id wire.QueueID, bytes float64) {
 	m.serve(now)
 	q := &m.queues[id]
@@ -119,7 +121,7 @@ func (m *Model) offer(now units.Time, id wire.QueueID, bytes float64) {
 	m.reshare(now, port)
 }
 
-// serve lets hosts send up to a time.
+// serve takes queue pairs that have sent all their bytes by a time off their ports, in order of time.
 func (m *Model) serve(now units.Time) {
 	for {
 		at, ok := m.ported.Next()
@@ -130,7 +132,7 @@ func (m *Model) serve(now units.Time) {
 		port := wire.LinkID(m.popped.ID)
 		p := &m.cables[port].sending
 		if p.next != at {
-			continue // it was served otherwise since
+			continue // outdated: the port was rescheduled (first) since
 		}
 		p.move(at)
 		for i := 0; i < len(p.pairs); {
@@ -144,7 +146,7 @@ func (m *Model) serve(now units.Time) {
 	}
 }
 
-// sentAll takes the i-th queue pair off its port.
+// sentAll takes the i-th queue pair off its port: it offers nothing any more.
 func (m *Model) sentAll(now units.Time, p *sending, i int) {
 	id := p.pairs[i]
 	q := &m.queues[id]
@@ -156,13 +158,13 @@ func (m *Model) sentAll(now units.Time, p *sending, i int) {
 	m.rate(now, id, 0)
 }
 
-// move serves a port up to a time.
+// move advances a port's virtual time.
 func (p *sending) move(now units.Time) {
 	p.turn += p.share * float64(now-p.since) / float64(units.Second)
 	p.since = now
 }
 
-// reshare finds what each queue pair of a port is given.
+// reshare divides a port's rate anew after a queue pair came or went.
 func (m *Model) reshare(now units.Time, port wire.LinkID) {
 	c := &m.cables[port]
 	p := &c.sending
@@ -173,7 +175,7 @@ func (m *Model) reshare(now units.Time, port wire.LinkID) {
 	m.first(port)
 }
 
-// first finds when the first queue pair of a port has sent all.
+// first schedules the time at which the first queue pair of a port has sent all its bytes.
 func (m *Model) first(port wire.LinkID) {
 	p := &m.cables[port].sending
 	p.next = never
@@ -189,7 +191,8 @@ func (m *Model) first(port wire.LinkID) {
 	m.ported.Push(p.next, 0, 0, int32(port), 0)
 }
 
-// rate notes what a queue pair offers the links behind its port.
+// rate sets what a queue pair offers (bit/s) to the links after its port. Each input counts at most its own
+// rate, so that several slow queue pairs over one input do not add up beyond it.
 func (m *Model) rate(now units.Time, id wire.QueueID, to int64) {
 	q := &m.queues[id]
 	by := to - q.rate
@@ -215,7 +218,8 @@ func (m *Model) rate(now units.Time, id wire.QueueID, to int64) {
 	}
 }
 
-// due is when the first of the links' queues is too long.
+// due returns when the first link with calm queue pairs reaches its limit (full), and drops links without
+// excess from hot. The result is cached in Model.full until an offer to a hot link changes.
 func (m *Model) due() units.Time {
 	if m.full >= 0 {
 		return m.full
@@ -237,7 +241,7 @@ func (m *Model) due() units.Time {
 	return m.full
 }
 
-// overflow frames what crosses links whose queues are too long.
+// overflow frames the queue pairs of all links whose queues have reached their limit by now.
 func (m *Model) overflow(now units.Time) {
 	m.serve(now)
 	if m.due() > now {
@@ -258,8 +262,8 @@ func (m *Model) overflow(now units.Time) {
 	}
 }
 
-// OnFramed sets a function that is called when a queue pair of a hybrid changes from flows to frames.
+// OnFramed sets a function that is called when a hybrid's queue pair changes from flows to frames.
 func (m *Model) OnFramed(do func()) { m.onFramed = do }
 
-// Stirred says whether a queue pair of a hybrid was ever framed.
+// Stirred reports whether any queue pair of a hybrid was ever framed.
 func (m *Model) Stirred() bool { return m.stirred }

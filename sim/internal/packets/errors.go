@@ -10,15 +10,14 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// StallError is messages that never arrive.
+// StallError reports messages that never arrive, and the causes that are known.
 type StallError struct {
 	Stall  *packet.Stall
-	Names  []string // of nodes of its cycle, or of the two of its lost resume
-	Paused []string // ports that a storm of pauses holds
+	Names  []string // nodes of the deadlock's cycle; else the paused node and the one whose XON was lost
+	Paused []string // links that a pause storm blocks
 }
 
-// GaveUp says that queue pairs ended with an error, which NCCL returns; else all wait
-// for ever.
+// GaveUp reports whether queue pairs ran out of retries, which NCCL returns as an error; else the run hangs.
 func (e *StallError) GaveUp() bool { return e.Stall.Failed > 0 }
 
 func (e *StallError) Error() string {
@@ -46,7 +45,7 @@ func (e *StallError) Error() string {
 		strings.Join(parts, "; "))
 }
 
-// names are those of the nodes that a stall is about.
+// names returns StallError.Names for a stall.
 func (m *Model) names(s *packet.Stall) []string {
 	var out []string
 	for _, n := range s.Deadlock {
@@ -58,7 +57,7 @@ func (m *Model) names(s *packet.Stall) []string {
 	return out
 }
 
-// BufferError is a switch whose memory is not more than what its ports keep for themselves.
+// BufferError reports a switch whose buffer is not larger than the reserve and headroom of its ports (Kept).
 type BufferError struct {
 	Switch      string
 	Ports       int
@@ -71,8 +70,8 @@ func (e *BufferError) Error() string {
 		e.Switch, float64(e.Bytes)/1e3, e.Ports, float64(e.Kept)/1e3)
 }
 
-// fits says whether the memory of each switch is more than what its ports keep for
-// themselves, where that is pauses' to share.
+// fits returns a *BufferError for the first switch without a byte to share: reserve and headroom of its ports
+// take the whole buffer. Credits and trimming have neither.
 func (m *Model) fits() error {
 	b := &m.set.Buffer
 	if b.Credits > 0 || b.Trim > 0 {

@@ -7,28 +7,28 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// TimedFault is a fault of cables that begins and ends, or comes again and again, while
-// frames are on their way; routes stay.
+// TimedFault is a fault of cables with a begin and an end, once or periodically (Every). Routes stay: frames
+// to a cable that is down are lost.
 type TimedFault struct {
 	// A and B name the ends of the cables: switches, or ports of hosts. B empty: the
 	// cable of port A.
 	A, B string
-	// From and To are times of the run; To 0: to its end.
+	// From and To are times since the start of the run; To 0: until its end.
 	From, To units.Time
-	// Down: what arrives is lost. Slow is the share of the rate that is left, 0 for all,
-	// Loss that of frames lost.
+	// Down: all frames are lost. Slow is the share of the rate that remains (0: all of it), Loss the share of
+	// frames lost.
 	Down       bool
 	Slow, Loss float64
-	// Storm: B pauses A all the time; without B, the port pauses its switch.
+	// Storm: B pauses A continuously; without B, port A pauses its switch.
 	Storm bool
 	// Flap: the cable is down for the first Out of each Every; 0: it does not flap.
 	Out, Every units.Time
 }
 
-// mostFlaps is how often a cable flaps at most.
+// mostFlaps bounds the number of flaps of a fault without end (To 0).
 const mostFlaps = 10000
 
-// faults are the timed faults by cable of the frames' network.
+// faults returns the timed faults per cable of m.net, with one entry for each flap.
 func (m *Model) faults() (out []packet.Fault) {
 	for i := range m.set.Timed {
 		t := &m.set.Timed[i]
@@ -42,7 +42,7 @@ func (m *Model) faults() (out []packet.Fault) {
 			}
 			f := packet.Fault{Cable: k, From: t.From, To: t.To, Down: t.Down, Slow: t.Slow, Loss: t.Loss,
 				Storm: t.Storm}
-			f.Back = t.Storm && there == (t.B == "") // it is A that pauses, where A is a port
+			f.Back = t.Storm && there == (t.B == "") // without B, A is a port that pauses its switch
 			if t.Every == 0 {
 				out = append(out, f)
 				continue
@@ -63,7 +63,7 @@ func (m *Model) faults() (out []packet.Fault) {
 	return out
 }
 
-// named says that a vertex is what a fault names: itself, or one of a net's ports.
+// named reports whether a fault's name is that of a vertex, or of the NIC whose port it is (name.port).
 func named(vertex, name string) bool {
 	return vertex == name || strings.HasPrefix(vertex, name) && vertex[len(name)] == '.'
 }

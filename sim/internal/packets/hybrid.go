@@ -7,49 +7,47 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// With Settings.Hybrid a queue pair is calm or framed. The messages of a calm one
-// are flows: they share cables max-min at the rate that frames leave of them to
-// payload, apart from the links within hosts as frames do, and arrive as long after their last bit left as
-// the last frame takes over the switches. The messages of a framed one go frame by frame.
+// With Settings.Hybrid a queue pair is calm or framed. The messages of a calm queue pair are flows: they
+// share the payload rate of the cables max-min (rate · payload/(payload+header)), independently of the links
+// within hosts. A flow's message arrives when its last frame does: that frame's store-and-forward time over
+// the switches (tail) after its last bit has left. The messages of a framed queue pair go frame by frame.
 //
-// Where several inputs ask a link for more than it carries, a queue forms. As long as
-// no switch acts on it (marks, pauses) or has no room, a queue takes no bandwidth away,
-// and messages over the link end as those of flows do. So a link has an estimate of its
-// queue (backlog.go). Where that passes half of what a switch acts on, all queue pairs
-// of the link are framed; with them all that share a link with them, directly or over
-// others, which together ask for more than calmShare of it, and those that come to
-// such a link within sticky. What is left of their messages goes on frame by frame. A
-// queue pair becomes calm again once all of its messages have arrived, its links have
-// been calm for that long and its rate is what it was at first.
+//	calm ── a queue on its path reaches half of a switch's threshold (overflow, stir) ──▶ framed
+//	calm ◀── all messages have arrived (leave), and the next one finds no reason against (stirs) ── framed
+//
+// A queue forms where several inputs offer a link more than it carries. It costs no bandwidth until a switch
+// marks, pauses or drops, so until then flows end when frames would. Each link therefore has an estimate of
+// its queue (backlog.go). Once that passes half of the first threshold, all queue pairs of the link become
+// framed, and so do, transitively, all that share with them a link of which more than calmShare is asked, and
+// those that come to such a link within sticky. The rest of their messages goes on frame by frame.
 
-// calmShare is the share of a link's speed up to which no queue forms.
+// calmShare is the share of a link's rate up to which no queue is expected.
 const calmShare = 0.95
 
-// sticky is for how long after a link was contended the queue pairs that come to it
-// are framed. It is longer than the gaps between the messages of one operation, and
-// than congestion control takes to recover.
+// sticky is how long after contention a link still frames the queue pairs that come to it: longer than the
+// gaps between messages of one operation, and than the recovery of congestion control.
 const sticky = 500 * units.Microsecond
 
-// crossing is what a cable's link carries at present.
+// crossing is the present load of a link between hosts, in a hybrid.
 type crossing struct {
 	asked  float64 // bit/s that its queue pairs may send together
 	active []wire.QueueID
 	framed int
 	from   []input
-	until  units.Time // it counts as contended, once its queue was too long
+	until  units.Time // end of the sticky time after its last contention
 	backlog
 	sending
 }
 
-// input is a link that feeds another, and what comes from it; link -1: a host.
+// input is one of the links that feed a link, with the part of the load that comes over it.
 type input struct {
 	link    wire.LinkID
 	asked   float64 // bit/s that its queue pairs may send together
 	offered int64   // bit/s that hosts give them at present
 }
 
-// contended says that several inputs together, or a faster one, may ask for more than a
-// link carries.
+// contended reports whether a queue can form at a link: several inputs together, or a single faster one, may
+// deliver more than it carries.
 func (m *Model) contended(l wire.LinkID) bool {
 	c := &m.cables[l]
 	if c.asked <= calmShare*float64(c.Bits) {
@@ -68,16 +66,16 @@ func (m *Model) contended(l wire.LinkID) bool {
 	return n > 1 && sum > calmShare*float64(c.Bits)
 }
 
-// crowded says that a link's queue pairs together may ask for more than it carries.
+// crowded reports whether several queue pairs together may ask a link for more than it carries.
 func (m *Model) crowded(l wire.LinkID) bool {
 	c := &m.cables[l]
 	return len(c.active) > 1 && c.asked > calmShare*float64(c.Bits)
 }
 
-// enter counts a queue pair that begins to send, and leave one that has nothing to
-// send any more.
+// enter adds a queue pair that begins to send to the load of its links.
 func (m *Model) enter(id wire.QueueID) { m.count(id, 1) }
 
+// leave removes a queue pair whose messages have all arrived from its links; it is calm from then on.
 func (m *Model) leave(now units.Time, id wire.QueueID) {
 	q := &m.queues[id]
 	path := m.routes[q.route].path
@@ -92,7 +90,7 @@ func (m *Model) leave(now units.Time, id wire.QueueID) {
 		}
 	}
 	m.count(id, -1)
-	if q.sends { // the host was given less than it asked for
+	if q.sends { // in the estimate its host still has bytes to send
 		port := path[0]
 		p := &m.cables[port].sending
 		p.move(now)
@@ -101,6 +99,7 @@ func (m *Model) leave(now units.Time, id wire.QueueID) {
 	}
 }
 
+// count adds (by 1) or removes (by -1) a queue pair at the links of its path.
 func (m *Model) count(id wire.QueueID, by float64) {
 	q := &m.queues[id]
 	path := m.routes[q.route].path
@@ -126,7 +125,8 @@ func (m *Model) count(id wire.QueueID, by float64) {
 	}
 }
 
-// stirs says that a queue pair that begins to send cannot be calm.
+// stirs reports whether a queue pair that begins to send must be framed at once: lossy path, reduced rate,
+// frames on a crowded link, or a contended link within sticky (or whose control reacts to any queue).
 func (m *Model) stirs(id wire.QueueID, now units.Time) bool {
 	q := &m.queues[id]
 	if q.lossy || m.frames.Slowed(int32(id), now) {
@@ -145,7 +145,7 @@ func (m *Model) stirs(id wire.QueueID, now units.Time) bool {
 	return false
 }
 
-// stir makes a queue pair framed, and all that it can hold up.
+// stir frames a queue pair and, transitively, all that share a crowded link with it.
 func (m *Model) stir(now units.Time, id wire.QueueID) {
 	m.spread = append(m.spread[:0], id)
 	for i := 0; i < len(m.spread); i++ {
@@ -167,7 +167,7 @@ func (m *Model) stir(now units.Time, id wire.QueueID) {
 	}
 }
 
-// frame lets a queue pair's messages go on frame by frame.
+// frame makes a queue pair framed: the rest of each message on the cables goes on as frames.
 func (m *Model) frame(now units.Time, id wire.QueueID) {
 	q := &m.queues[id]
 	if q.framed, m.stirred = true, true; m.onFramed != nil {
@@ -188,7 +188,7 @@ func (m *Model) frame(now units.Time, id wire.QueueID) {
 	q.cross, q.past = q.cross[:0], 0
 }
 
-// flow puts a calm message on its cables.
+// flow starts a calm message's flow over its cables, at most at the payload rate of its queue pair.
 func (m *Model) flow(now units.Time, at int32) {
 	x := &m.msgs[at]
 	q := &m.queues[x.queue]
@@ -197,8 +197,8 @@ func (m *Model) flow(now units.Time, at int32) {
 	x.flow = m.host.Start(now, m.routes[q.route].net, max(1, most), x.work, 1, least+mostMessages+at)
 }
 
-// crossed: a calm message has crossed its cables but for the last frame, which every
-// switch receives before it goes on.
+// crossed handles the end of a calm message's flow over the cables: it arrives a tail later, and the next
+// message of the queue pair starts.
 func (m *Model) crossed(now units.Time, at int32) {
 	x := &m.msgs[at]
 	x.flow = -1
@@ -212,8 +212,8 @@ func (m *Model) crossed(now units.Time, at int32) {
 	m.lands(now+q.tail, at)
 }
 
-// tail is how long after its last bit left the host a calm message is there: its
-// last frame is received by every switch before it goes on.
+// tail returns the time from a message's last bit leaving the host to its arrival: the delays of the cables
+// and, at each switch, the store-and-forward (or cut-through) time of one full frame.
 func (m *Model) tail(r *route) units.Time {
 	var t units.Time
 	f := &m.set.Frames
@@ -222,7 +222,7 @@ func (m *Model) tail(r *route) units.Time {
 		t += c.Delay
 		if k > 0 {
 			t += units.Time(float64(f.Payload+f.Header) * 8e12 / float64(c.Bits))
-			// it begins with the first bytes
+			// cut-through: a frame is forwarded after its first CutThrough bytes
 			if before := m.cables[r.path[k-1]].Bits; m.set.CutThrough > 0 && before >= c.Bits {
 				t -= units.Time(float64(max(0, f.Payload+f.Header-m.set.CutThrough)) * 8e12 / float64(before))
 			}

@@ -11,23 +11,24 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// Settings are how the network between hosts behaves.
+// Settings configure the network between hosts.
 type Settings struct {
-	// Config is that of the frames. Marking is by rate; a link whose rate it does not
-	// list takes the entry of the nearest rate, in proportion.
+	// Config is the configuration of package packet. Marking is by link rate; a rate without an entry uses
+	// the entry of the nearest rate, scaled in proportion.
 	packet.Config
-	// Hop is the delay of a cable that has no latency of its own.
+	// Hop is the delay of a cable for which none is given.
 	Hop units.Time
 	// Hybrid carries messages as flows while no queue can form.
 	Hybrid bool
-	// Timed are faults that begin and end.
+	// Timed are the faults that begin and end during the run.
 	Timed []TimedFault
 }
 
-// Balanced reports whether frames choose their routes, so that no hash does.
+// Balanced reports whether switches balance load (adaptive routing) instead of hashing flows (ECMP).
 func (s *Settings) Balanced() bool { return s.Routing.Balance != packet.Hashed }
 
-// Model is the model. New returns one without links.
+// Model implements wire.Messages: package packet for the cables, package fluid for the links within hosts
+// and, in a hybrid, for calm messages on the cables.
 type Model struct {
 	wire.Layout
 	set    Settings
@@ -40,86 +41,90 @@ type Model struct {
 	queues []queue
 	keys   map[wire.QueueKey]wire.QueueID
 	nodes  []wire.Vertex   // of the frames' network
-	known  map[int32]int32 // vertex → node
-	number map[int32]int32 // cable → cable of the frames' network
+	known  map[int32]int32 // wire.Vertex.ID → node of net
+	number map[int32]int32 // wire.Cable.Number/2 → cable of net
 	net    packet.Network
 
 	msgs   []message
 	free   []int32
-	late   []arrival // whose frames are there and whose last bytes follow, by time
+	late   []arrival // halves that end later (lands), by time
 	done   []int32
-	spread []wire.QueueID // of stir
+	spread []wire.QueueID // scratch of stir
 	now    units.Time
-	// Of a hybrid.
+	// Only in a hybrid:
 	stirred  bool
 	onFramed func()        // nil: nothing
 	hot      []wire.LinkID // links that are offered more than they carry
-	full     units.Time    // when the first of their queues is too long; -1: to be found
-	ported   event.Queue   // when hosts have sent what a queue pair has
+	full     units.Time    // cache of due: when the first of their queues is too long; -1: outdated
+	ported   event.Queue   // by port: when its first queue pair has sent all its bytes
 	popped   event.Event
 }
 
 var _ wire.Messages = (*Model)(nil)
 
-// cable is a link that is a cable's direction.
+// cable is the state of a link; on: it is a direction of a cable between hosts.
 type cable struct {
 	wire.Cable
 	on, faulty bool
 	crossing
 	carried units.Bytes // payload
-	nano    wire.Work
+	nano    wire.Work   // the rest below a byte
 }
 
-// route is a route with its part within hosts.
+// route is a route, divided into cables (path) and links within hosts. IDs are those of Model.host.
 type route struct {
-	host wire.RouteID
-	all  wire.RouteID  // with its cables, of a hybrid
-	net  wire.RouteID  // its cables alone, of a hybrid
+	host wire.RouteID  // links within hosts
+	all  wire.RouteID  // all links in a hybrid; else host
+	net  wire.RouteID  // cables, in a hybrid
 	path []wire.LinkID // cables, in order
 	used bool
-	cap  wire.Rate // of the slowest link within hosts
+	cap  wire.Rate // capacity of the slowest link within hosts
 }
 
-// queue is a queue pair: the messages that its host has not sent yet.
+// queue is a queue pair with its messages: those in wait have not finished on the links of hosts yet.
 type queue struct {
 	route wire.RouteID
-	trip  units.Time // of a bit over its cables
-	wait  []int32    // messages; the first is on the host's links
+	trip  units.Time // delay of its cables together
+	wait  []int32    // messages; the one at head is on the hosts' links
 	head  int
 	live  int     // messages that have not arrived
-	cross []int32 // of a hybrid: calm messages that have not crossed the cables; the first is on them
-	past  int     // of cross
+	cross []int32 // in a hybrid: calm messages; the one at past is on the cables, those before have crossed
+	past  int
 	sent  wire.Work
-	// Of a hybrid.
+	// Only in a hybrid:
 	framed, lossy bool
-	limit         float64 // bit/s that it sends at most
-	tail          units.Time
-	from          []int32 // by link of its route but the first: which of its inputs the one before is
-	sends         bool    // its host has bytes left to send
-	ends          float64 // when it has none left, in terms of sending.turn
-	rate          int64   // bit/s that its host gives it
+	limit         float64    // bit/s: the most it sends, by its port and the links within hosts
+	tail          units.Time // see Model.tail
+	from          []int32    // from[k]: index in the inputs (crossing.from) of path[k+1] of the link path[k]
+	sends         bool       // in the estimate its host has bytes left to send
+	ends          float64    // the value of sending.turn at which it has sent all
+	rate          int64      // bit/s that it offers in the estimate
 }
 
+// message is a message in progress. It arrives once both halves have ended: links of hosts, and cables.
 type message struct {
 	queue wire.QueueID
-	left  int8 // halves
+	left  int8 // halves that have not ended
 	token int32
 	bound wire.Rate
 	work  wire.Work
-	flow  wire.FlowID // on cables, of a hybrid; -1: not yet, or through
+	flow  wire.FlowID // in a hybrid, its flow over the cables; -1: not started, or ended
 }
 
-// arrival is when a message arrives whose host was slower than the network.
+// arrival is the end of half a message at a known later time.
 type arrival struct {
 	at  units.Time
 	msg int32
 }
 
-// least is the token of message 0 on the links of hosts; tokens of other flows lie
-// above all of them.
+// least is the token of message 0 on the links of hosts in Model.host, whose flows share one space of tokens:
+//
+//	least + message                  message on the links of hosts
+//	least + mostMessages + message   calm message on the cables
+//	least + 2·mostMessages and up    flows of Start, with the caller's tokens
 const least = math.MinInt32
 
-// mostMessages are in progress at a time at most.
+// mostMessages bounds the messages in progress.
 const mostMessages = 1 << 28
 
 // New returns a model without links.
@@ -166,7 +171,7 @@ func (m *Model) AddRoute(uses []wire.Use) wire.RouteID {
 	return m.Layout.AddRoute(uses)
 }
 
-// chain puts the cables of a path in order.
+// chain puts the cables of a path in order, from the host's port on: wire.Use has no order.
 func (m *Model) chain(path []wire.LinkID) {
 	for i, l := range path { // it begins at a port of a host
 		if m.cables[l].From.Host {
@@ -205,7 +210,7 @@ func (m *Model) Cable(l wire.LinkID, c wire.Cable) {
 		Delay: c.Delay, Loss: c.Loss})
 }
 
-// node is a vertex in the network of the frames.
+// node returns a vertex's node in m.net, and adds it there when first seen.
 func (m *Model) node(v wire.Vertex) int32 {
 	n, ok := m.known[v.ID]
 	if !ok {
@@ -232,8 +237,7 @@ func (m *Model) Queue(r wire.RouteID, key wire.QueueKey) wire.QueueID {
 	return id
 }
 
-// priority is that of all data: the one class of a lossless network that NCCL's
-// traffic is put into.
+// priority is the priority of all data: NCCL's traffic is in a single lossless class.
 const priority = 3
 
 // Seal implements wire.Model.
@@ -279,7 +283,8 @@ func (m *Model) Seal() {
 	}
 }
 
-// settle notes what a hybrid needs of a queue pair.
+// settle sets the fields of a queue pair that only a hybrid uses. limit is its rate by the links within hosts
+// in bit/s; 0: none.
 func (m *Model) settle(q *queue, limit int64) {
 	r := &m.routes[q.route]
 	q.limit, q.tail = float64(m.cables[r.path[0]].Bits), m.tail(r)
@@ -364,12 +369,12 @@ func (m *Model) Post(now units.Time, id wire.QueueID, bound wire.Rate, w wire.Wo
 	}
 }
 
-// send gives a message, or what is left of it, to the frames' network.
+// send gives a message, or the rest of one that was calm, to package packet.
 func (m *Model) send(now units.Time, id wire.QueueID, w wire.Work, at int32) {
 	m.frames.Send(int32(id), now, int64((w+wire.NanoBytes-1)/wire.NanoBytes), at)
 }
 
-// feed puts a message on the links of its hosts.
+// feed starts a message's flow over the links of its hosts.
 func (m *Model) feed(now units.Time, at int32) {
 	x := &m.msgs[at]
 	m.host.Start(now, m.routes[m.queues[x.queue].route].host, x.bound, x.work, 1, least+at)
@@ -427,8 +432,8 @@ func (m *Model) Advance(now units.Time, done []int32) []int32 {
 	return done
 }
 
-// fed: a message is through on the links of its hosts; its last byte still has to
-// cross the network.
+// fed handles the end of a message's flow over the links of its hosts: that half ends once its last byte has
+// crossed the cables, and the next message of the queue pair starts.
 func (m *Model) fed(now units.Time, at int32) {
 	x := &m.msgs[at]
 	q := &m.queues[x.queue]
@@ -445,7 +450,7 @@ func (m *Model) fed(now units.Time, at int32) {
 	m.lands(now+q.trip, at)
 }
 
-// lands notes when half of a message arrives.
+// lands schedules the end of half of a message; of equal times the one scheduled first is first.
 func (m *Model) lands(t units.Time, at int32) {
 	a := arrival{t, at}
 	i, _ := slices.BinarySearchFunc(m.late, a, func(x, y arrival) int {
@@ -457,7 +462,7 @@ func (m *Model) lands(t units.Time, at int32) {
 	m.late = slices.Insert(m.late, i, a)
 }
 
-// half ends one of a message's halves.
+// half ends one half of a message. With the second the message has arrived: its token is appended to done.
 func (m *Model) half(done []int32, at int32) []int32 {
 	x := &m.msgs[at]
 	if x.left--; x.left > 0 {
@@ -485,7 +490,7 @@ func (m *Model) Loads() []wire.Load {
 			case m.set.Hybrid:
 				out[i].Busy = units.Time(float64(c.carried) / float64(f.Payload) * float64(f.Payload+
 					f.Header) * 8e12 / float64(c.Bits))
-			case m.Whole(): // not those of the routes that queue pairs have by name
+			case m.Whole(): // adaptive routing: frames do not take the paths that Carry counted
 				out[i].Bytes = units.Bytes(float64(p.Data) * float64(f.Payload) / float64(f.Payload+f.Header))
 			}
 			out[i].Capacity = m.Capacity(wire.LinkID(i))
@@ -494,7 +499,7 @@ func (m *Model) Loads() []wire.Load {
 	return out
 }
 
-// ends are a cable's number in the network of the frames, and its direction.
+// ends returns the cable of m.net that a link is a direction of; back: from B to A.
 func (m *Model) ends(c *cable) (number int32, back bool) {
 	number = m.number[c.Number>>1]
 	return number, m.net.Cables[number].A != m.known[c.From.ID]
@@ -505,7 +510,7 @@ func (m *Model) Watch(report func(l wire.LinkID, at units.Time, rate wire.Rate))
 	m.host.Watch(report)
 }
 
-// Err is why the network could not be laid out.
+// Err returns the error for which the network could not be built, as found by Seal.
 func (m *Model) Err() error { return m.err }
 
 // Why implements wire.Messages.

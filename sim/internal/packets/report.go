@@ -44,7 +44,7 @@ func (m *Model) Congestion() []wire.Congestion {
 	return out
 }
 
-// stormed is when the first storm of pauses holds a cable's direction.
+// stormed returns the start of the earliest pause storm on a cable's direction; ok is false without one.
 func (m *Model) stormed(number int32, back bool) (from units.Time, ok bool) {
 	for i := range m.set.Faults {
 		if f := &m.set.Faults[i]; f.Storm && f.Cable == int(number) && f.Back == back &&
@@ -55,8 +55,8 @@ func (m *Model) stormed(number int32, back bool) (from units.Time, ok bool) {
 	return from, ok
 }
 
-// streams are whose messages crossed a link. Where frames choose their routes, those
-// of links that all of a queue pair's frames take are known.
+// streams returns the bytes that crossed a link by source and destination port, most first. With adaptive
+// routing only the first and last hop of a queue pair are certain, so other links get no entries.
 func (m *Model) streams(l wire.LinkID) (out []wire.Stream) {
 	sum := map[[2]string]int{}
 	for i := range m.queues {
@@ -79,7 +79,7 @@ func (m *Model) streams(l wire.LinkID) (out []wire.Stream) {
 	return out
 }
 
-// held lists head-of-line blocking by the two ends of a link.
+// held returns head-of-line blocking by link, keyed by the names of the link's ends.
 func (m *Model) held() map[[2]string][]wire.Held {
 	out := map[[2]string][]wire.Held{}
 	for _, b := range m.frames.Blocked() {
@@ -99,7 +99,7 @@ func (m *Model) held() map[[2]string][]wire.Held {
 	return out
 }
 
-// deadlocks lists by the two ends of its first link the cycles of ports that paused each other.
+// deadlocks returns the PFC deadlocks, keyed by the names of the ends of each cycle's first link.
 func (m *Model) deadlocks() map[[2]string][]wire.Deadlock {
 	out := map[[2]string][]wire.Deadlock{}
 	for _, d := range m.frames.Deadlocks() {
@@ -113,7 +113,7 @@ func (m *Model) deadlocks() map[[2]string][]wire.Deadlock {
 	return out
 }
 
-// inputs counts by link from how many cables it was fed, and by how many queue pairs.
+// inputs returns, by link, the number of cables that fed it and the number of queue pairs that used it.
 func (m *Model) inputs() (out, pairs []int32) {
 	out, pairs = make([]int32, len(m.cables)), make([]int32, len(m.cables))
 	for i := range m.queues {
@@ -136,8 +136,8 @@ func (m *Model) inputs() (out, pairs []int32) {
 	return out, pairs
 }
 
-// directions are the links of each cable of the frames' network, there and back; -1
-// where it is not one.
+// directions returns the links of each cable of m.net, A to B and back; -1: that direction is no link of the
+// model.
 func (m *Model) directions() [][2]wire.LinkID {
 	at := make([][2]wire.LinkID, len(m.net.Cables))
 	for i := range at {
