@@ -8,7 +8,7 @@ import (
 	"github.com/simccl/simccl/units"
 )
 
-// The queue estimate of a hybrid. Flows tell when calm messages arrive; beside them this estimate tells how
+// The queue estimate of a hybrid. Flows say when calm messages arrive; beside them this estimate says how
 // long the queues would be in which their frames wait. A host is taken to send what was posted at the rate of
 // its port, whatever the links beyond can carry, divided among its queue pairs in proportion to their limits.
 // The excess over a link's rate waits at that link; an input delivers at most its own rate.
