@@ -636,6 +636,8 @@ func TestRecordMode(t *testing.T) {
 	if r.Calls != 40000 || len(r.Record.Events[1]) != 20000 {
 		t.Errorf("%d calls, %d of rank 1", r.Calls, len(r.Record.Events[1]))
 	}
+	r = intercepted(t, m, record, example(t, "events"))
+	r.want(t, "400\n") // cudaErrorInvalidResourceHandle
 	table := example(t, "table")
 	a, b := intercepted(t, m, record, table, "fork"), intercepted(t, m, nil, table, "fork")
 	if x, y := shape(t, a), shape(t, b); x != y {

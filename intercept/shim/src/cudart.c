@@ -95,8 +95,15 @@ PUBLIC error cudaLaunchHostFunc(handle s, void (*run)(void *), void *arg) {
 
 // --- events ---
 
-static struct timespec *quiet_times; // of record mode, by event
+// quiet_times has the latest events of record mode, by their number modulo QUIET. An event whose place another one has
+// taken has no time any more.
+static struct quiet_time { handle event; struct timespec at; } *quiet_times;
 enum { QUIET = 4096 };
+
+static struct timespec *quiet_time(handle e) {
+  struct quiet_time *q = quiet_times ? &quiet_times[(uintptr_t)e % QUIET] : NULL;
+  return q && q->event == e ? &q->at : NULL;
+}
 
 PUBLIC error cudaEventCreateWithFlags(handle *e, unsigned flags) {
   (void)flags;
@@ -111,7 +118,11 @@ PUBLIC error cudaEventRecord(handle e, handle s) {
   if (!e) return fail(INVALID_HANDLE);
   if (!quiet()) return tell(REQ_EVENT_RECORD, device_of(s), stream_of(s), stream_of(e), 0, 0);
   if (!quiet_times) quiet_times = calloc(QUIET, sizeof *quiet_times);
-  if (quiet_times) clock_gettime(CLOCK_MONOTONIC, &quiet_times[(uintptr_t)e % QUIET]);
+  if (quiet_times) {
+    struct quiet_time *q = &quiet_times[(uintptr_t)e % QUIET];
+    q->event = e;
+    clock_gettime(CLOCK_MONOTONIC, &q->at);
+  }
   return OK;
 }
 PUBLIC error cudaEventRecordWithFlags(handle e, handle s, unsigned flags) { (void)flags; return cudaEventRecord(e, s); }
@@ -126,8 +137,9 @@ PUBLIC error cudaEventElapsedTime(float *ms, handle a, handle b) {
   struct reply out;
   if (!ms) return fail(INVALID_VALUE);
   if (quiet()) {
-    struct timespec *x = quiet_times ? &quiet_times[(uintptr_t)a % QUIET] : NULL, *y = x ? &quiet_times[(uintptr_t)b % QUIET] : NULL;
-    *ms = x ? (float)((double)(y->tv_sec - x->tv_sec) * 1e3 + (double)(y->tv_nsec - x->tv_nsec) * 1e-6) : 0;
+    struct timespec *x = quiet_time(a), *y = quiet_time(b);
+    if (!x || !y) return fail(INVALID_HANDLE);
+    *ms = (float)((double)(y->tv_sec - x->tv_sec) * 1e3 + (double)(y->tv_nsec - x->tv_nsec) * 1e-6);
     return OK;
   }
   error e = answer(REQ_ELAPSED, stream_of(a), stream_of(b), 0, 0, 0, &out);

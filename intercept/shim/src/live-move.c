@@ -246,7 +246,13 @@ int main(void) {
     if (simccl_call(&r, NULL, &out, job, ROOM) || out.status) return 0;
     if (out.a[0] != ACTION_MOVE) continue;
     why[0] = 0;
-    int e = carry_out(job, out.size, why, sizeof why);
+    int e;
+    if (out.size < ROOM) {
+      e = carry_out(job, out.size, why, sizeof why);
+    } else { // it was passed over, as there is no room for it
+      snprintf(why, sizeof why, "the pieces of a move take %u bytes, more than %d; take fewer ranks or smaller groups", out.size, ROOM - 1);
+      e = 1; // cudaErrorInvalidValue
+    }
     struct request done = {.type = REQ_MOVED, .size = (uint32_t)strlen(why), .a = {out.a[1], e}};
     simccl_call(&done, why, &out, NULL, 0);
   }
