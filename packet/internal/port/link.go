@@ -78,7 +78,7 @@ type Stats struct {
 	Marks, Pauses, Drops, Triggers int64
 	Trims                          int64
 	Since, Paused                  int64 // start of the present pause; paused time before it (ps)
-	Stormed                        int64 // start of the pause storm
+	_                              int64 // fills the cache line
 }
 
 // Hold computes Paused from the classes that the neighbour pauses (Asked), and from a pause storm, which
@@ -161,19 +161,29 @@ func (l *Link) Spend(f *frames.Frame) {
 
 // Ask applies a PFC frame of the neighbour: PAUSE or RESUME of a class at a time.
 func (l *Link) Ask(class uint32, pause bool, at int64) {
-	before := l.Asked
+	was := l.Stopped()
 	if pause {
 		l.Stats.Pauses++
 		l.Asked |= 1 << class
 	} else {
 		l.Asked &^= 1 << class
 	}
-	if before == 0 {
+	l.stop(was, at)
+	l.Hold()
+}
+
+// Stopped reports whether some class is paused: by the neighbour, for want of credit or by a storm.
+func (l *Link) Stopped() bool { return l.Asked != 0 || l.Storm }
+
+// stop counts paused time where the link stops or goes on; was is whether it was stopped before. A pause
+// during another one counts once.
+func (l *Link) stop(was bool, at int64) {
+	switch is := l.Stopped(); {
+	case !was && is:
 		l.Stats.Since = at
-	} else if l.Asked == 0 {
+	case was && !is && l.Stats.Since >= 0:
 		l.Stats.Paused += at - l.Stats.Since
 	}
-	l.Hold()
 }
 
 // Measure caches the transmission time for frames of a new size; what is 0 for data, 1 for acknowledgements.
@@ -196,7 +206,7 @@ func (l *Link) Travel(c *spec.Config, size, full, ack uint16) int64 {
 // Gate blocks the classes whose next frame lacks credit (at a host, whose queue is not known here: credit for
 // the largest frame). It returns true if a blockage begins. Blocked time counts as paused.
 func (l *Link) Gate(most, at int64) (begins bool) {
-	before := l.Asked
+	before, was := l.Asked, l.Stopped()
 	for c := 1; c < len(l.Credit); c++ {
 		need := most
 		if l.Queues != nil {
@@ -210,14 +220,9 @@ func (l *Link) Gate(most, at int64) (begins bool) {
 			l.Asked |= 1 << c
 		}
 	}
-	switch p := &l.Stats; {
-	case before == 0 && l.Asked != 0:
-		p.Since, begins = at, true
-	case before != 0 && l.Asked == 0 && p.Since >= 0:
-		p.Paused += at - p.Since
-	}
+	l.stop(was, at)
 	l.Hold()
-	return begins
+	return before == 0 && l.Asked != 0
 }
 
 // MarkQueued applies RED to a frame just queued, by the bytes before it (MarkAtEnqueue), and reports whether

@@ -227,11 +227,8 @@ func (l *Link) Report(now int64) spec.Port {
 	p := spec.Port{Peak: l.Peak, Bytes: l.TxBytes, Data: l.Data, Pauses: x.Pauses, Marks: x.Marks,
 		Drops: x.Drops, Trims: x.Trims, Watchdogs: x.Triggers, Paused: units.Time(x.Paused),
 		Busy: units.Time(float64(l.TxBytes) * 8e12 / float64(l.Rate))}
-	if l.Asked != 0 && x.Since >= 0 {
+	if l.Stopped() && x.Since >= 0 {
 		p.Paused += units.Time(now - x.Since)
-	}
-	if l.Storm {
-		p.Paused += units.Time(now - x.Stormed)
 	}
 	if p.Behind = -1; l.HOL != nil {
 		p.First, p.Behind = units.Time(l.HOL.First), l.HOL.Behind.Worst(l.HOL.Culprit)
@@ -242,7 +239,7 @@ func (l *Link) Report(now int64) spec.Port {
 // State returns the port's state at now (ps), for an observer.
 func (l *Link) State(now int64) spec.State {
 	return spec.State{Cable: l.ID / 2, Back: l.ID%2 == 1, Queue: -1, At: units.Time(now), Queued: l.Held(),
-		Marks: l.Stats.Marks, Paused: l.Asked != 0 || l.Storm}
+		Marks: l.Stats.Marks, Paused: l.Stopped()}
 }
 
 // DataHeld returns the queued bytes of data.
@@ -278,13 +275,9 @@ func (l *Link) SetCondition(f *spec.Fault, now *spec.Condition, c *cc.Params, ba
 	if !f.Storm || f.Back != (back == 1) {
 		return
 	}
-	switch storm := now.Storm[back]; {
-	case storm && !l.Storm:
-		l.Stats.Stormed = at
-	case l.Storm && !storm:
-		l.Stats.Paused += at - l.Stats.Stormed
-	}
+	was := l.Stopped()
 	l.Storm = now.Storm[back]
+	l.stop(was, at)
 	l.Hold()
 	l.Free = max(l.Free, at) // a waiting frame starts now
 }
