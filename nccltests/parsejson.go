@@ -158,7 +158,7 @@ func program(args []string) string {
 	name := path.Base(args[0])
 	if at := slices.IndexFunc(args, func(a string) bool { return a == "bench" || a == "run" }); at >= 0 {
 		for _, a := range args[at+1:] {
-			if i := slices.IndexFunc(programs, func(p string) bool { return bare(p) == bare(a) }); i >= 0 {
+			if i := slices.IndexFunc(programs, func(p string) bool { return Bare(p) == Bare(a) }); i >= 0 {
 				name = programs[i]
 				break
 			}
@@ -170,8 +170,8 @@ func program(args []string) string {
 	return name
 }
 
-// bare is an operation's name as all its spellings have it: allreduce of
+// Bare is an operation's name as all its spellings have it: allreduce of
 // All-Reduce and all_reduce_perf.
-func bare(name string) string {
+func Bare(name string) string {
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.TrimSuffix(strings.ToLower(name), "_perf"))
 }

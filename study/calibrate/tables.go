@@ -94,7 +94,7 @@ func operation(p *nccltests.Parsed, name string) (why string) {
 			continue
 		}
 		like = append(like, f.TestName())
-		if strings.Contains(bare(name), bare(f.TestName())) {
+		if strings.Contains(nccltests.Bare(name), nccltests.Bare(f.TestName())) {
 			named = append(named, f.TestName())
 		}
 	}
@@ -111,11 +111,6 @@ func operation(p *nccltests.Parsed, name string) (why string) {
 	}
 	p.Config.Program = named[0] + "_perf"
 	return ""
-}
-
-// bare is a name without what people write in several ways: all_reduce, All-Reduce, allreduce.
-func bare(name string) string {
-	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
 }
 
 // looks reports whether the rows are as an operation's: all of them, and at least one with bandwidths.

@@ -282,6 +282,7 @@ func TestLogOfOneNodeSaysNothingOfTheNetwork(t *testing.T) {
 	log := "vm:1:1 [0] NCCL INFO NET/IB : No device found.\n" +
 		"vm:1:1 [0] NCCL INFO NET/Socket : GPU Direct RDMA Disabled for HCA 0 'eth0'\n" +
 		"vm:1:1 [0] NCCL INFO NVLS multicast support is not available on dev 0\n" +
+		"vm:1:1 [0] NCCL INFO Topology detection : could not read /sys/x/max_link_speed, ignoring\n" +
 		"vm:1:1 [0] NCCL INFO comm 0x1 rank 0 nRanks 4 nNodes 1 localRanks 4 localRank 0 MNNVL 0\n"
 	kinds := func(text string) (out []string) {
 		for _, f := range factsOf("a.log", []byte(text)) {
@@ -289,11 +290,11 @@ func TestLogOfOneNodeSaysNothingOfTheNetwork(t *testing.T) {
 		}
 		return out
 	}
-	if got := kinds(log); !slices.Equal(got, []string{"nvls-off"}) {
+	if got := kinds(log); !slices.Equal(got, []string{"nvls-off", "virtualised"}) {
 		t.Errorf("one node: %q", got)
 	}
 	far := log + "vm:1:1 [0] NCCL INFO comm 0x2 rank 0 nRanks 16 nNodes 12 localRanks 4 localRank 0 MNNVL 0\n"
-	want := []string{"wrong-transport", "no-gpudirect", "nvls-off"}
+	want := []string{"wrong-transport", "no-gpudirect", "nvls-off", "virtualised"}
 	for _, text := range []string{far, strings.Split(log, "vm:1:1 [0] NCCL INFO comm")[0]} {
 		if got := kinds(text); !slices.Equal(got, want) {
 			t.Errorf("several nodes, or not said: %q", got)

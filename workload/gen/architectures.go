@@ -50,8 +50,7 @@ var foreign = [...]struct {
 }
 
 // harmless are members of names as in foreign that leave a model's sizes as they are.
-var harmless = []string{"moe_layer_interval", "moe_layer_end_index", "ep_size", "expert_parallel_size",
-	"num_expert_group"}
+var harmless = []string{"ep_size", "expert_parallel_size", "num_expert_group"}
 
 // unknown returns an error for the first member that makes a model another one and that is not read.
 func (x *published) unknown(r *jsonfile.Reader, of map[string]member) error {

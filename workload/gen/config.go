@@ -46,6 +46,7 @@ type published struct {
 	Step          int64   `json:"decoder_sparse_step"`
 	Interleave    int64   `json:"interleave_moe_layer_step"`
 	DenseLayers   []int64 `json:"mlp_only_layers"`
+	LastSparse    *int64  `json:"moe_layer_end_index"` // the last layer with experts; below 0: of all layers
 
 	QRank    int64 `json:"q_lora_rank"`
 	KVRank   int64 `json:"kv_lora_rank"`
@@ -352,7 +353,8 @@ func (x *published) pattern(m *Model) string {
 	kinds, same := make([]byte, m.Layers), true
 	for i := range m.Layers {
 		experts := m.Experts > 0 && i >= x.FirstDense && (i+1)%every == 0 &&
-			!slices.Contains(x.DenseLayers, i)
+			!slices.Contains(x.DenseLayers, i) &&
+			(x.LastSparse == nil || *x.LastSparse < 0 || i <= *x.LastSparse)
 		if x.Frequency > 1 { // DeepSeek counts from 0
 			experts = m.Experts > 0 && i >= x.FirstDense && i%every == 0
 		}
